@@ -31,6 +31,7 @@ from tokenizers import AddedToken, Tokenizer
 
 from tongues.tokens.extend import extend_tokenizer
 from tongues.tokens.fertility import changed_share
+from tongues.tokens.frame import TextFrame
 from tongues.tokens.spelling import token_bytes
 from tongues.tokens.tokenizer import encode, train_tokenizer, vocabulary_size
 
@@ -140,7 +141,7 @@ WAYS: dict[str, Way] = {
 def ids_of(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
     """All ids of texts, without the ends."""
     end = vocabulary_size(tokenizer)
-    ids, _ = encode(tokenizer, texts, end, np.dtype(np.int64))
+    ids, _ = encode(tokenizer, texts, TextFrame(None, end), np.dtype(np.int64))
     return ids[ids != end]
 
 

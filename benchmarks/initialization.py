@@ -33,6 +33,7 @@ from tongues.randomness import derive_seed
 from tongues.recipe import Train
 from tongues.tokens import END_ID, Mixture
 from tongues.tokens.extend import extend_tokenizer
+from tongues.tokens.frame import TextFrame
 from tongues.tokens.spelling import token_bytes
 from tongues.tokens.tokenizer import encode, train_tokenizer
 from tongues.train.engine.fitting import fit_scorer
@@ -69,7 +70,7 @@ def texts_of(folder: Path, lang: str) -> tuple[list[str], list[str]]:
 
 def tokens_of(tokenizer: Tokenizer, texts: list[str]) -> np.ndarray:
     """Token ids of texts, each closed by the end token."""
-    return encode(tokenizer, texts, END_ID, np.dtype(np.uint16))[0]
+    return encode(tokenizer, texts, TextFrame(END_ID, END_ID), np.dtype(np.uint16))[0]
 
 
 def learn(scorer: Scorer, mixture: Mixture, steps: int, alone: float = 0.0) -> Iterator[int]:
@@ -89,7 +90,7 @@ def learn(scorer: Scorer, mixture: Mixture, steps: int, alone: float = 0.0) -> I
 
 def scored(model: PreTrainedModel, processor: Processor) -> Scorer:
     """The model with its loss."""
-    settings = {"apart_by": None, "recompute": False, "compiled": False}
+    settings = {"frame": TextFrame(END_ID, END_ID), "recompute": False, "compiled": False}
     return fit_scorer(model, processor, context=CONTEXT, tell=print, **settings)[0]
 
 

@@ -70,7 +70,7 @@ def learn(tokens: Tokens, shape: str, name: str, rate: float, budget: int, threa
     scorer, _ = fit_scorer(
         *(model, processor),
         context=CONTEXT,
-        apart_by=None,
+        frame=tokens.frame,
         recompute=False,
         compiled=False,
         tell=print,

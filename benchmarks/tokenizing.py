@@ -23,6 +23,7 @@ from time import perf_counter
 
 import numpy as np
 
+from tongues.tokens.frame import TextFrame
 from tongues.tokens.tokenizer import END_ID, encode, train_tokenizer
 
 __all__ = ["main"]
@@ -74,7 +75,10 @@ def main() -> None:
                 tokenizer.encode_batch_fast(batch, add_special_tokens=False)
             theirs.append(perf_counter() - start)
             start = perf_counter()
-            arrays = [encode(tokenizer, b, END_ID, np.dtype("<u2"))[0] for b in batches(some)]
+            arrays = [
+                encode(tokenizer, b, TextFrame(END_ID, END_ID), np.dtype("<u2"))[0]
+                for b in batches(some)
+            ]
             ours.append(perf_counter() - start)
             tokens = sum(map(len, arrays))
         ratios = [a / b for a, b in zip(theirs, ours, strict=True)]

@@ -188,11 +188,12 @@ def _vocabulary(recipe: Recipe) -> int:
         return settings.vocab_size
     from tongues.tokens import load_tokenizer, vocabulary_size
     from tongues.tokens.extend import extend_tokenizer
-    from tongues.tokens.tokenizer import end_id, find_tokenizer
+    from tongues.tokens.frame import read_frame
+    from tongues.tokens.tokenizer import find_tokenizer
 
     place = find_tokenizer(settings.base)
     tokenizer = load_tokenizer(place)
-    end_id(tokenizer, place)  # it must have one
+    read_frame(tokenizer, place, settings.document_start)  # it must have one
     if settings.extend:
         extend_tokenizer(tokenizer, {}, [], 1)  # it must be of the kind that can be
     return vocabulary_size(tokenizer) + (settings.extend.new_tokens if settings.extend else 0)

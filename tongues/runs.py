@@ -26,6 +26,7 @@ __all__ = [
     "PLANS",
     "Base",
     "Cells",
+    "FrameLosses",
     "Parameters",
     "Probe",
     "Run",
@@ -85,6 +86,17 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
+class FrameLosses:
+    """Held-out nats per token of a base, with and without the token that begins documents."""
+
+    token: str
+    used: bool  # in the prepared text
+    with_token: float
+    without_token: float
+    tokens: int  # that were scored
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """`run.json`: all that is recorded about a run."""
 
@@ -113,6 +125,7 @@ class Run:
     tokens_fingerprint: str
     versions: dict[str, str]
     seconds: float | None  # of training, over all its sittings; None until finished
+    frame: FrameLosses | None = None  # of a base from elsewhere that has such a token
 
     @property
     def roles(self) -> Roles:

@@ -15,7 +15,7 @@ def hub_model(
 ) -> Path:
     """A folder whose tokenizer has `<s>` and `</s>` and may put the first before a text."""
     content = json.loads((house / "hub/tokenizer.json").read_text(encoding="utf-8"))
-    content["added_tokens"] = []
+    content |= {"added_tokens": [], "post_processor": None}
     content["model"]["vocab"] = {
         {"<|end|>": "</s>"}.get(piece, piece): number
         for piece, number in content["model"]["vocab"].items()

@@ -39,7 +39,7 @@ def test_a_run_begins_every_text_as_it_was_trained(house: Path, tmp_path: Path) 
     hub_model(run / "model", house, {"add_bos_token": True, "bos_token": "<s>"}, template=True)
     write_run(run, make_run(run="study/one", base=Base("hub-model", ("qaa",), "p")))
     by_name = open_model("study/one", tmp_path)
-    assert (by_name.kind, by_name.base, first_of(by_name)) == ("run", "hub-model", "</s>")
+    assert (by_name.kind, by_name.base, first_of(by_name)) == ("run", "hub-model", "<s>")
     for path in (run, run / "model"):
         assert open_model(str(path), tmp_path).fingerprint == by_name.fingerprint
 

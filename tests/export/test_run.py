@@ -57,7 +57,7 @@ def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
     scorer = Scorer(
         AutoModelForCausalLM.from_pretrained(tmp_path / "early"),
         Processor(torch.device("cpu"), bfloat16=False, threads=1),
-        None,
+        tokens.frame,
         chunked=True,
     )
     text = {"qab": cut_windows(tokens.valid("qab"), tokens.token_bytes, 64)}

@@ -110,7 +110,7 @@ def test_the_token_before_every_text_is_not_put_there_twice(
 
 def test_the_end_of_a_text_is_told_as_a_token(server: Server, served: Mapping[str, Model]) -> None:
     """Or the last token of the prompt would be taken for it."""
-    end = served[MODEL].ensemble.end_id
+    end = served[MODEL].ensemble.frame.end
     said = SAID | {"logprobs": 1, "echo": True, "logit_bias": {str(end): 100}}
     choice = server.complete(**said).choices[0]
     assert (choice.text, choice.finish_reason) == ("the ban", "stop")

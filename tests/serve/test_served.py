@@ -49,7 +49,7 @@ def written(model: Model, *contents: str) -> str:
 
 
 def test_a_special_token_in_a_message_is_letters(served: Mapping[str, Model], hub: str) -> None:
-    end, spelt = served[hub].ensemble.end_id, "the <|end|> ban "
+    end, spelt = served[hub].ensemble.frame.end, "the <|end|> ban "
     turn = "{{% for each in messages %}}{}: {{{{ {} }}}}<|end|>{{% endfor %}}"
     for content, kept in (("each.content", spelt), ("each.content | trim", spelt.strip())):
         model = templated(served[hub], turn.format("<|end|>", content))

@@ -15,8 +15,9 @@ from tests.tokens.bases import gpt, llama, parts_of, rebuilt, unigram
 from tongues.errors import UserError
 from tongues.text.signals.characters import script_of
 from tongues.tokens.extend import Extended, extend_tokenizer, shorten
+from tongues.tokens.frame import read_frame
 from tongues.tokens.spelling import token_spellings
-from tongues.tokens.tokenizer import end_id, load_tokenizer, save_tokenizer, vocabulary_size
+from tongues.tokens.tokenizer import load_tokenizer, save_tokenizer, vocabulary_size
 
 DATA = Path(__file__).parents[2] / "../shared/data/text"
 PIECES = 150
@@ -82,7 +83,7 @@ def test_new_ids_follow_the_old_ones_and_spell_their_parts(kind: str, lang: str)
         assert new.tokenizer.token_to_id(piece) == number
         assert max(parts) < first
         assert b"".join(spelt[part] for part in parts) == spelt[number] != b""
-    assert end_id(new.tokenizer) == end_id(old)
+    assert read_frame(new.tokenizer) == read_frame(old)
 
 
 @needs_text
@@ -119,7 +120,7 @@ def test_hugging_face_loads_it(kind: str, tmp_path: Path) -> None:
     assert theirs(text, add_special_tokens=False)["input_ids"] == ids_of(tokenizer, text)
     assert ids_of(load_tokenizer(new), text) == ids_of(tokenizer, text)
     assert len(theirs) == vocabulary_size(tokenizer)
-    assert theirs.eos_token_id == end_id(base(kind))
+    assert theirs.eos_token_id == read_frame(base(kind)).end
 
 
 @needs_text

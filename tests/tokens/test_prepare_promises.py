@@ -35,7 +35,7 @@ def test_special_tokens_in_the_text_are_text(tmp_path: Path) -> None:
     settings = text_of({"de": str(write_rows(tmp_path / "a.jsonl", rows))})
     tokens = open_tokens(prepare_tokens(recipe_of(settings), tmp_path, quiet))
     shard = tokens.shard("de", "train")
-    assert (shard.tokens == tokens.end_id).sum() == len(shard.bounds) - 1
+    assert (shard.tokens == tokens.frame.end).sum() == len(shard.bounds) - 1
     first = shard.tokens[: shard.bounds[1] - 1].tolist()
     assert load_tokenizer(tokens.tokenizer_path).decode(first, skip_special_tokens=False) in rows
 

@@ -10,11 +10,11 @@ from tokenizers import Tokenizer, models
 
 from tests.tokens.bases import gpt, llama, unigram
 from tongues.errors import UserError
+from tongues.tokens.frame import read_frame
 from tongues.tokens.spelling import token_bytes
 from tongues.tokens.tokenizer import (
     END,
     END_ID,
-    end_id,
     load_tokenizer,
     sample_sizes,
     save_tokenizer,
@@ -107,7 +107,7 @@ def test_hugging_face_loads_it(tokenizer: Tokenizer, tmp_path: Path) -> None:
     theirs = AutoTokenizer.from_pretrained(tmp_path)
     text = "The dog has 12 दिन."
     ids = tokenizer.encode(text, add_special_tokens=False).ids
-    assert theirs(text)["input_ids"] == ids
+    assert theirs(text)["input_ids"] == [END_ID, *ids]
     assert theirs.decode(ids) == text
     assert theirs.bos_token_id == theirs.eos_token_id == END_ID
     assert len(theirs) == tokenizer.get_vocab_size()
@@ -139,7 +139,7 @@ def test_any_kind_is_taken_and_keeps_its_settings(make, tmp_path: Path) -> None:
     theirs = AutoTokenizer.from_pretrained(taken)
     assert theirs(text, add_special_tokens=False)["input_ids"] == ids
     assert theirs.chat_template == "{{ messages }}"
-    assert theirs.eos_token_id == end_id(load_tokenizer(taken), taken)
+    assert theirs.eos_token_id == read_frame(load_tokenizer(taken), taken).end
 
 
 def test_nothing_is_cut_or_padded(tmp_path: Path) -> None:
@@ -163,17 +163,17 @@ def test_nothing_is_cut_or_padded(tmp_path: Path) -> None:
 )
 def test_the_end_is_what_the_settings_name(file: str, settings: dict, tmp_path: Path) -> None:
     tokenizer = gpt(SAMPLES["en"], 300)
-    assert end_id(tokenizer) == 300
+    assert read_frame(tokenizer).end == 300
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     (tmp_path / file).write_text(json.dumps(settings))
-    assert end_id(tokenizer, tmp_path) == 301
-    assert end_id(tokenizer, tmp_path / "tokenizer.json") == 301
+    assert read_frame(tokenizer, tmp_path).end == 301
+    assert read_frame(tokenizer, tmp_path / "tokenizer.json").end == 301
 
 
 def test_no_end_is_an_error() -> None:
     bare = Tokenizer(models.BPE(vocab={"a": 0}, merges=[]))
     with pytest.raises(UserError, match="the token that ends a document"):
-        end_id(bare)
+        read_frame(bare)
 
 
 def test_a_tokenizer_that_cannot_spell_every_text_is_refused(tmp_path: Path) -> None:

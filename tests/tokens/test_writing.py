@@ -16,6 +16,7 @@ from tongues.text import TextSource, find_sources, gather
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.select import select
 from tongues.tokens.fitting import make_tokenizer
+from tongues.tokens.frame import TextFrame
 from tongues.tokens.shards import open_shard, shard_dtype
 from tongues.tokens.tokenizer import END_ID, load_tokenizer, save_tokenizer, vocabulary_size
 from tongues.tokens.writing import (
@@ -57,7 +58,14 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
 def encode_all(prepared: Prepared) -> np.ndarray:
     tokenizer = load_tokenizer(prepared.place)
     for part in prepared.corpus.parts:
-        encode_part(prepared.corpus, part, prepared.selection, tokenizer, END_ID, quiet)
+        encode_part(
+            prepared.corpus,
+            part,
+            prepared.selection,
+            tokenizer,
+            TextFrame(END_ID, END_ID),
+            quiet,
+        )
     return lengths_of(prepared.corpus, prepared.selection)
 
 

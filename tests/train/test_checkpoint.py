@@ -10,6 +10,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.train.engine.together import backward, make_optimizer, make_scorer
 from tongues.errors import UserError
+from tongues.tokens.frame import TextFrame
 from tongues.tokens.mixture import Phase
 from tongues.train.checkpoint import (
     Checkpoints,
@@ -231,7 +232,7 @@ def test_what_a_model_keeps_beside_its_weights_is_kept(tmp_path: Path) -> None:
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model("deepseek_v3", **settings))
     (name,) = (name for name in kept_buffers(model) if name.endswith("correction_bias"))
     model.get_buffer(name).fill_(7.0)
-    scorer = Scorer(model, Processor(torch.device("cpu"), False, 1), None, chunked=True)
+    scorer = Scorer(model, Processor(torch.device("cpu"), False, 1), TextFrame(0, 0), chunked=True)
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
     with Checkpoints(tmp_path, scorer, optimizer, Processes(), keep=2) as saved:
         saved.save(position(1))

@@ -97,7 +97,7 @@ def test_a_run_keeps_documents_apart_in_training_and_on_held_out_text(
     total, count = 0.0, (len(text) - 1) // 64
     for window in range(count):
         ids = text[window * 64 : window * 64 + 65]
-        ends = (ids[:-1] == tokens.end_id).nonzero().flatten().tolist()
+        ends = (ids[:-1] == tokens.frame.end).nonzero().flatten().tolist()
         starts = sorted({0, *ends})
         for start, stop in zip(starts, (*starts[1:], 64), strict=True):
             with torch.no_grad():

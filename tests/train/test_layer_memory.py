@@ -6,6 +6,7 @@ from torch import Tensor
 
 from tongues.models import find_shape, of_shape
 from tongues.models.huggingface import build_model
+from tongues.tokens.frame import TextFrame
 from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processor import Processor
 from tongues.train.rules import layer_bytes
@@ -21,7 +22,7 @@ def saved(shape: str, context: int, bfloat16: bool) -> int:
         model,
         processor,
         context=context,
-        apart_by=None,
+        frame=TextFrame(0, 0),
         recompute=False,
         compiled=False,
         tell=lambda line: None,

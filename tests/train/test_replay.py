@@ -119,7 +119,7 @@ def test_checks_are_even_and_there_are_few_in_a_short_run() -> None:
 
 @pytest.mark.parametrize("budget", [10_000, 400_000, 10**7])
 def test_parts_cover_the_text_evenly_at_a_small_cost(budget: int) -> None:
-    text = HeldOut(torch.arange(96)[:, None].expand(96, 65), 7)
+    text = HeldOut(torch.arange(96)[:, None].expand(96, 65), None, 0, 0)
     parts = cut_parts(text, np.full(96, 3), budget)
     windows = torch.cat([part.windows[:, 0] for part in parts]).tolist()
     assert len(set(windows)) == len(windows)
@@ -155,11 +155,11 @@ def parent(knowing: Path, workspace: Path) -> Path:
 def test_shares_change_are_told_and_counted_exactly(
     make_recipe: MakeRecipe, parent: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batches: dict[int, torch.Tensor] = {}
+    batches: dict[int, tuple[torch.Tensor, int]] = {}
     told = []
 
     class Seen(BatchLoader):
-        def load(self, number: int) -> torch.Tensor:
+        def load(self, number: int) -> tuple[torch.Tensor, int]:
             batches[number] = super().load(number)
             return batches[number]
 
@@ -172,7 +172,7 @@ def test_shares_change_are_told_and_counted_exactly(
     assert f"{events[-1]['replay']['qaa'] * 100:.3g}% replay of qaa" in told[-1].words()
     text = open_tokens(parent / "tokens/small").train("qaa").astype(np.int64)
     windows = {text[n * 64 : n * 64 + 65].tobytes() for n in range((len(text) - 1) // 64)}
-    rows = np.concatenate([batches[number].numpy() for number in range(78)])
+    rows = np.concatenate([batches[number][0].numpy() for number in range(78)])
     replayed = [row.tobytes() for row in rows if row.tobytes() in windows]
     assert len(set(replayed)) == len(replayed)
     record, last = read_run(directory), read_lines(directory / "evals.jsonl")[-2]

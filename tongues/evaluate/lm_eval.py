@@ -80,7 +80,7 @@ class LmEvalModel(TemplateLM):
     @property
     def eot_token_id(self) -> int:
         """The token that ends a text."""
-        return self.loaded.ensemble.end_id
+        return self.loaded.ensemble.frame.end
 
     @property
     def prefix_token_id(self) -> int:
@@ -303,7 +303,7 @@ def write(
     for number in sorted(range(len(begun)), key=lambda number: -len(begun[number])):
         heads.setdefault(int(begun[number][0]), []).append(number)
     for head, numbers in heads.items():
-        ensemble = replace(model.ensemble, end_id=head)  # it begins a text with that
+        ensemble = replace(model.ensemble, frame=replace(model.ensemble.frame, start=head))
         for start in range(0, len(numbers), _BATCH):
             some = numbers[start : start + _BATCH]
             texts = generate(

@@ -193,6 +193,7 @@ def _route(
     For one routing whose weights are known beforehand, log-probabilities without weight are -inf.
     """
     first, weights = models[0], None
+    bos = first.ensemble.frame.bos
     policy = resolved(policy or Policy(), first.ensemble.context)
     if len(models) == 1 and first.ensemble.k > 1 and not first.routing.learns:
         both = zip(documents, languages, strict=True)
@@ -204,6 +205,8 @@ def _route(
         text, before = np.concatenate([np.array([first.first]), document]), len(rows)
         for window in windows(policy, len(text)):
             tokens = text[window.begin : window.stop]
+            if window.begin and bos is not None and not policy.back:  # lm-eval's have it once
+                tokens = np.concatenate([[bos], tokens[1:]])
             rows.append(Row(tokens, window.start - window.begin, None, len(rows)))
             if weights is not None:
                 parts.append(weights[place][window.start - 1 : window.stop - 1])

@@ -19,12 +19,12 @@ from tokenizers import models
 from torch import Tensor
 
 from tongues.errors import UserError
-from tongues.experts.ensemble.model import read_settings
 from tongues.export.weights import StoredWeights, write_weights
 from tongues.files import read_json, write_json
 from tongues.models.huggingface import configure, open_layout
 from tongues.quantities import show_count
 from tongues.tokens import load_tokenizer
+from tongues.tokens.frame import read_settings
 
 __all__ = ["Residual", "adopt_chat", "adopt_tokens"]
 

@@ -200,6 +200,8 @@ class TokenSettings(RecipeSection):
     """Text of each language that the tokenizer is trained on."""
     sampling: float = Field(default=0.0, ge=0, le=1, strict=False)
     """Share of each language in that text: 0 equal, 1 by size, a power in between."""
+    document_start: str = "auto"
+    """Token before each document: `auto`, as the base's tokenizer has it; `none`; or its name."""
     byte_fallback: Literal["refuse", "allow"] = "refuse"
     """Whether a language below 1.25 bytes per token is refused."""
     held_out: Tokens = 1_000_000
@@ -209,4 +211,6 @@ class TokenSettings(RecipeSection):
     def _something_to_extend(self) -> "TokenSettings":
         if self.extend and self.base is None:
             raise ValueError("there is no `base` to extend; name one, or leave out `extend`")
+        if self.document_start != "auto" and self.base is None:
+            raise ValueError("`document_start` is of a base's tokenizer, and there is no `base`")
         return self

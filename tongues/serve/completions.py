@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from tongues.errors import UserError, nearest
-from tongues.experts.ensemble.model import Model, Prompt, read_settings
+from tongues.experts.ensemble.model import Model, Prompt
 from tongues.experts.ensemble.request import Sampling, TextPiece, Token
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.serve.bodies import Body, ChatBody, CompletionBody
 from tongues.serve.refusal import Limits, Refusal, of_user
 from tongues.serve.streaming import AnswerForm, Completion
+from tongues.tokens.frame import read_settings
 
 __all__ = ["complete", "conversation_prompt", "converse", "find_served", "has_template"]
 

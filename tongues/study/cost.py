@@ -110,7 +110,7 @@ def _tried(plan: RunPlan, workspace: Path, threads: int, tokens: Tokens) -> floa
         plan=plan,
         tokens=tokens,
         base=base,
-        missing=check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None,
+        token_map=check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None,
         directory=workspace / "runs" / plan.name,
         processes=Processes(),
         threads=threads,

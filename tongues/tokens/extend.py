@@ -90,8 +90,8 @@ def extend_tokenizer(
             break
         pair, weight = heaviest
         joined = extension.joined(pair)
-        unfit = joined is None or pair in adjacent or joined in preserved
-        if unfit or not _has_letter(_bytes(base, joined), letters):
+        unfit = pair in adjacent or joined in preserved
+        if joined is None or unfit or not _has_letter(_bytes(base, joined), letters):
             segmentation.skip()
             continue
         word = segmentation.heaviest_word()

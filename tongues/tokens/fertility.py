@@ -11,6 +11,7 @@ from tokenizers import Tokenizer, models
 
 from tongues.text.signals.units import units
 from tongues.tokens.extend import extend_tokenizer, shorten
+from tongues.tokens.frame import TextFrame
 from tongues.tokens.spelling import token_bytes, token_spellings, unknown_id
 from tongues.tokens.tokenizer import encode, vocabulary_size
 
@@ -180,7 +181,7 @@ def _count(
     for start in range(0, len(documents), _TEXTS):
         some = documents[start : start + _TEXTS]
         texts = [text for _, text in some]
-        ids, lengths = encode(tokenizer, texts, end_id=size, dtype=np.dtype(np.int64))
+        ids, lengths = encode(tokenizer, texts, TextFrame(None, size), np.dtype(np.int64))
         uses += np.bincount(ids, minlength=size + 1)[:size]
         for (group, _), length in zip(some, lengths.tolist(), strict=True):
             tokens, count = groups[group]

@@ -57,7 +57,7 @@ def make_tokenizer(
         if measured.spelt_out:
             what = f"the tokenizer falls back to bytes: {measured.bytes_per_token:.2f} per token"
             raise UserError(what, where=where, hint=hint, code="spelt_out")
-    save_tokenizer(tokenizer, place, base)
+    save_tokenizer(tokenizer, place, base, settings.document_start)
     return tokenizer
 
 

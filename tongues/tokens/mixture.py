@@ -13,6 +13,7 @@ import numpy as np
 from tongues.errors import UserError, nearest
 from tongues.randomness import derive_seed
 from tongues.text.signals.units import scramble
+from tongues.tokens.frame import TextFrame
 
 __all__ = ["Mixture", "Phase"]
 
@@ -44,6 +45,7 @@ class Mixture:
         of a period of up to 65,536 samples, which is exact for 5% and for a third.)
     context: tokens that a sample predicts; windows overlap by the one token between them.
     seed: orders the windows of each epoch.
+    frame: begins every sample; None: as it is in the text.
     samples: of a batch.
     phases: changes of the shares, by rising batch; the last one of a batch holds. Each language
         continues with its next window, so none is repeated before all of them were used.
@@ -55,6 +57,7 @@ class Mixture:
     seed: int
     samples: int = 1
     phases: Sequence[Phase] = ()
+    frame: TextFrame | None = None
 
     def __post_init__(self) -> None:
         for shares in (self.shares, *(phase.shares for phase in self.phases)):
@@ -93,7 +96,7 @@ class Mixture:
         for index, view in enumerate(self._views):
             chosen = source == index
             tokens[chosen] = view[window[chosen]]
-        return tokens
+        return self.frame.begin(tokens) if self.frame else tokens
 
     def locate(self, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Source (index into `languages`), epoch and window of samples by their numbers."""

@@ -5,6 +5,7 @@ the same for any number of ranks.
 """
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,10 @@ from tongues.text.select import check_selection, read_selection, write_selection
 from tongues.text.sources import find_benchmarks
 from tongues.text.summary import read_summary
 from tongues.tokens.fitting import make_tokenizer
+from tongues.tokens.frame import TextFrame, read_frame
 from tongues.tokens.shards import shard_dtype
 from tongues.tokens.store import Manifest, read_manifest
 from tongues.tokens.tokenizer import (
-    end_id,
     find_tokenizer,
     load_tokenizer,
     tokenizer_files,
@@ -132,7 +133,9 @@ def run_stage(
         if stage == "encode":
             tokenizer = load_tokenizer(work / "tokens" / "tokenizer.json")
             for part in rank.share(corpus.parts):
-                encode_part(corpus, part, selection, tokenizer, vocabulary["end_id"], tell)
+                encode_part(
+                    corpus, part, selection, tokenizer, TextFrame(**vocabulary["frame"]), tell
+                )
         else:
             dtype, lengths = shard_dtype(vocabulary["size"]), lengths_of(corpus, selection)
             splits = split_documents(recipe, corpus, sources, selection, lengths)
@@ -189,8 +192,9 @@ def _select(recipe: Recipe, corpus: Corpus, sources: Sequence[TextSource], tell:
     with whole_directory(work) as aside:
         selection = read_selection(corpus)
         tokenizer = make_tokenizer(recipe, corpus, selection, aside / "tokens", tell)
-        size, end = vocabulary_size(tokenizer), end_id(tokenizer, aside / "tokens")
-        write_json(aside / "vocabulary.json", {"size": size, "end_id": end})
+        frame = asdict(read_frame(tokenizer, aside / "tokens"))
+        vocabulary = {"size": vocabulary_size(tokenizer), "frame": frame}
+        write_json(aside / "vocabulary.json", vocabulary)
         write_json(aside / "inputs.json", inputs)
 
 
@@ -204,7 +208,7 @@ def _finish(recipe: Recipe, folder: Path, path: Path, tell: Say) -> None:
         fingerprint=fingerprint(inputs),
         inputs=inputs,
         vocabulary_size=vocabulary["size"],
-        end_id=vocabulary["end_id"],
+        frame=vocabulary["frame"],
         tokenizer_sha256=file_hash(place / "tokenizer.json"),
         languages={lang: part["counts"] for lang, part in written.items()},
         held_out={lang: part["held_out"] for lang, part in written.items()},

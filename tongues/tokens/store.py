@@ -9,6 +9,7 @@ import numpy as np
 
 from tongues.errors import UserError, nearest
 from tongues.files import file_hash, read_json
+from tongues.tokens.frame import TextFrame
 from tongues.tokens.shards import Shard, open_shard
 from tongues.tokens.spelling import token_bytes
 from tongues.tokens.tokenizer import load_tokenizer
@@ -19,7 +20,7 @@ Split = Literal["train", "valid"]
 
 
 class Counts(TypedDict):
-    """What a language's split holds; tokens include the one that ends each document."""
+    """What a language's split holds; tokens include the frame of each document."""
 
     documents: int
     tokens: int
@@ -33,7 +34,7 @@ class Manifest(TypedDict):
     fingerprint: str  # of `inputs`
     inputs: dict[str, Any]  # the settings, and the size and SHA-256 of every text file
     vocabulary_size: int
-    end_id: int  # closes every document
+    frame: dict[str, Any]  # `TextFrame`
     tokenizer_sha256: str
     languages: dict[str, dict[Split, Counts]]
     held_out: dict[str, list[str]]  # hashes, in hex, of the components held out of each
@@ -49,11 +50,11 @@ class Tokens:
     path: Path
     fingerprint: str
     vocabulary_size: int
-    end_id: int  # closes every document
+    frame: TextFrame  # of every document
     held_out: Mapping[str, list[str]]  # hashes of the components held out of each
     groups: Mapping[str, list[str]]  # of each held-out document: shared with its translations
     foreign: Mapping[str, dict[str, float] | None]  # shares of other languages found inside
-    token_bytes: np.ndarray  # bytes of text per token id; 0 for the end token
+    token_bytes: np.ndarray  # bytes of text per token id; 0 for special ones
     counts: Mapping[str, Mapping[Split, Counts]]
     shards: Mapping[tuple[str, Split], Shard]
 
@@ -103,7 +104,7 @@ def open_tokens(path: Path) -> Tokens:
         path=path,
         fingerprint=manifest["fingerprint"],
         vocabulary_size=manifest["vocabulary_size"],
-        end_id=manifest["end_id"],
+        frame=TextFrame(**manifest["frame"]),
         held_out=manifest["held_out"],
         groups=manifest["groups"],
         foreign=manifest["foreign"],

@@ -4,20 +4,19 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from tongues.errors import UserError
-from tongues.files import read_json, write_json, write_text
+from tongues.files import write_json, write_text
 from tongues.hub import fetch, is_hub_id
+from tongues.tokens.frame import NAME_THE_END, TextFrame, apply_frame, read_frame, read_settings
 
 __all__ = [
     "END",
     "END_ID",
     "encode",
-    "end_id",
     "find_tokenizer",
     "load_tokenizer",
     "sample_sizes",
@@ -27,18 +26,14 @@ __all__ = [
     "vocabulary_size",
 ]
 
-END = "<|end|>"  # ends a document and so comes before the next
-END_ID = 0  # of a tokenizer trained here
+END = "<|end|>"  # of a tokenizer trained here: ends a document and so comes before the next
+END_ID = 0
 
 # Words with their vowel signs (many scripts need the marks), up to three digits, the rest.
 _WORDS = r" ?[\p{L}\p{M}]+| ?\p{N}{1,3}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
 
-# What ends a document where no settings name it, the most common first.
-_KNOWN_ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|end|>", "<|eos|>")
-
 # A tokenizer's own settings; its other files hold the vocabulary again, from before an extension.
-_NAME_THE_END = ("tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
-_SETTINGS = (*_NAME_THE_END, "chat_template.jinja", "chat_template.json")
+_SETTINGS = (*NAME_THE_END, "chat_template.jinja", "chat_template.json")
 
 
 def sample_sizes(available: Mapping[str, int], size: int, sampling: float) -> dict[str, int]:
@@ -80,6 +75,7 @@ def train_tokenizer(
     texts = (text for lang, sample in samples.items() for text in _exactly(sample, sizes[lang]))
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer.encode_special_tokens = True
+    apply_frame(tokenizer, TextFrame(END_ID, END_ID), {})
     return tokenizer
 
 
@@ -111,23 +107,30 @@ def load_tokenizer(path: Path) -> Tokenizer:
     return tokenizer
 
 
-def save_tokenizer(tokenizer: Tokenizer, directory: Path, base: Path | None = None) -> None:
+def save_tokenizer(
+    tokenizer: Tokenizer, directory: Path, base: Path | None = None, start: str = "auto"
+) -> None:
     """Write the files that Hugging Face's `AutoTokenizer.from_pretrained` reads.
 
     base: the folder or file of the tokenizer it came from, whose settings, such as special tokens
-        and chat template, are copied.
+    and chat template, are copied. start: as of `read_frame`.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    write_text(directory / "tokenizer.json", tokenizer.to_str(pretty=True))
     for source in tokenizer_files(base):
         if source.name in _SETTINGS:
             shutil.copyfile(source, directory / source.name)
-    if not (directory / "tokenizer_config.json").is_file():
-        end = tokenizer.id_to_token(end_id(tokenizer, base))
-        settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": end}
-        settings |= {"eos_token": end, "clean_up_tokenization_spaces": False}
-        settings |= {"model_max_length": int(1e30)}
-        write_json(directory / "tokenizer_config.json", settings)
+    file = directory / "tokenizer_config.json"
+    frame, settings = read_frame(tokenizer, base, start), read_settings(file)
+    if not settings:
+        settings = {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "clean_up_tokenization_spaces": False,
+        }
+        settings |= {"eos_token": tokenizer.id_to_token(frame.end), "model_max_length": int(1e30)}
+    framed = apply_frame(tokenizer, frame, settings)
+    if framed != read_settings(file):
+        write_json(file, framed)
+    write_text(directory / "tokenizer.json", tokenizer.to_str(pretty=True))
 
 
 def tokenizer_files(path: Path | None) -> list[Path]:
@@ -146,60 +149,24 @@ def find_tokenizer(base: str) -> Path:
     return fetch(base, weights=False, where="tokens.base") if is_hub_id(base) else Path(base)
 
 
-def end_id(tokenizer: Tokenizer, path: Path | None = None) -> int:
-    """The id that ends a document.
-
-    It is the end of sequence in the settings next to the tokenizer (`path`: its folder or file),
-    else a well-known one of its special tokens.
-    """
-    if path is not None:
-        folder = path if path.is_dir() else path.parent
-        named = (_end_in(folder / name, tokenizer) for name in _NAME_THE_END)
-        if (number := next((n for n in named if n is not None), None)) is not None:
-            return number
-    special = {x.content: i for i, x in tokenizer.get_added_tokens_decoder().items() if x.special}
-    for token in _KNOWN_ENDS:
-        if token in special:
-            return special[token]
-    reason = "does not name the token that ends a document"
-    hint = "name it as `eos_token` in a tokenizer_config.json next to it"
-    raise UserError(reason, where=str(path or "the tokenizer"), hint=hint)
-
-
 def encode(
-    tokenizer: Tokenizer, texts: Sequence[str], end_id: int, dtype: np.dtype
+    tokenizer: Tokenizer, texts: Sequence[str], frame: TextFrame, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens of all texts end to end, each text closed by `end_id`, and how many of each.
+    """The tokens of all texts, each in its frame, end to end, and how many of each.
 
-    `dtype` must hold every id of the tokenizer; the lengths (int64) count the end tokens.
+    `dtype` must hold every id of the tokenizer; the lengths (int64) count the frame's tokens.
     """
     if not texts:
         return np.empty(0, dtype=dtype), np.empty(0, dtype=np.int64)
     encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-    tokens = [np.array([*encoding.ids, end_id], dtype=dtype) for encoding in encodings]
+    before = () if frame.bos is None else (frame.bos,)
+    tokens = [np.array([*before, *each.ids, frame.end], dtype=dtype) for each in encodings]
     return np.concatenate(tokens), np.array([len(ids) for ids in tokens], dtype=np.int64)
 
 
 def vocabulary_size(tokenizer: Tokenizer) -> int:
     """One more than the largest id, which is what a model's embedding needs."""
     return max(tokenizer.get_vocab().values()) + 1
-
-
-def _end_in(file: Path, tokenizer: Tokenizer) -> int | None:
-    try:
-        settings: Any = read_json(file) if file.is_file() else {}
-    except (OSError, ValueError) as error:
-        raise UserError(f"cannot be read ({error})", where=str(file)) from None
-    settings = settings if isinstance(settings, dict) else {}
-    token = settings.get("eos_token")
-    token = token.get("content") if isinstance(token, dict) else token
-    if isinstance(token, str):
-        return tokenizer.token_to_id(token)
-    number: Any = settings.get("eos_token_id")
-    number = number[0] if isinstance(number, list) and number else number
-    if isinstance(number, int) and tokenizer.id_to_token(number) is not None:
-        return number
-    return None
 
 
 def _exactly(texts: list[str], size: int) -> Iterator[str]:

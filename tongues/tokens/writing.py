@@ -15,6 +15,7 @@ from tongues.ranks import Say
 from tongues.recipe import Recipe
 from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Part, Selection
+from tongues.tokens.frame import TextFrame
 from tongues.tokens.shards import shard_dtype, write_shard
 from tongues.tokens.store import Counts, Split
 from tongues.tokens.tokenizer import encode, vocabulary_size
@@ -38,9 +39,14 @@ Documents = Mapping[Split, np.ndarray]  # by their numbers in the corpus, as the
 
 
 def encode_part(
-    corpus: Corpus, part: Part, selection: Selection, tokenizer: Tokenizer, end: int, tell: Say
+    corpus: Corpus,
+    part: Part,
+    selection: Selection,
+    tokenizer: Tokenizer,
+    frame: TextFrame,
+    tell: Say,
 ) -> None:
-    """Encode a part's kept documents, each closed by the end token, unless that is done."""
+    """Encode a part's kept documents, each in its frame, unless that is done."""
     if _place(corpus, part, ".npy").exists():
         return
     dtype = shard_dtype(vocabulary_size(tokenizer))
@@ -52,7 +58,7 @@ def encode_part(
         while start < len(texts):
             before = int(ends[start - 1]) if start else 0
             stop = int(np.searchsorted(ends, before + _BATCH_CHARACTERS)) + 1
-            tokens, counts = encode(tokenizer, texts[start:stop], end, dtype)
+            tokens, counts = encode(tokenizer, texts[start:stop], frame, dtype)
             file.write(tokens.data)
             lengths.append(counts)
             start = stop

@@ -14,7 +14,15 @@ from tongues.runs import Probe, VocabularyExtension
 from tongues.train.distillation import DISTILLED, distill
 from tongues.train.engine.sharding import kept_buffers, reshard, set_rows
 from tongues.train.plan import Derived
-from tongues.train.step import BatchLoader, HeldOut, Setup, gradient, update, validate
+from tongues.train.step import (
+    BatchLoader,
+    HeldOut,
+    Setup,
+    gradient,
+    held_out_windows,
+    update,
+    validate,
+)
 
 __all__ = ["choose_method", "initialize", "probe", "probe_size", "start_by"]
 
@@ -175,7 +183,7 @@ def _fewer(setup: Setup, text: HeldOut, tokens: int) -> HeldOut:
     count, context = text.windows.shape[0], text.windows.shape[1] - 1
     taken = min(count, max(1, tokens // context))
     windows = text.windows[torch.arange(taken) * count // taken]
-    return HeldOut(windows, int(setup.tokens.token_bytes[windows[:, 1:].numpy()].sum()))
+    return held_out_windows(windows, setup.tokens.token_bytes, setup.tokens.frame.bos)
 
 
 def start_by(setup: Setup, new: NewTokens, name: str) -> None:

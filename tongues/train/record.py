@@ -103,8 +103,8 @@ def open_directory(
         return "new"
     if there.status == "finished":
         return "finished"
-    extension, engine = there.vocabulary_extension, there.engine
-    write_run(directory, replace(run, vocabulary_extension=extension, engine=engine))
+    kept = {name: getattr(there, name) for name in ("vocabulary_extension", "engine", "frame")}
+    write_run(directory, replace(run, **kept))
     return "unfinished"
 
 

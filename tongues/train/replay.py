@@ -15,7 +15,7 @@ import numpy as np
 from tongues.recipe import Train
 from tongues.train.plan import token_shares
 from tongues.train.schedule import rate_at
-from tongues.train.step import HeldOut, Setup, validate
+from tongues.train.step import HeldOut, Setup, held_out_windows, validate
 
 __all__ = ["HoldHistory", "check", "check_steps", "cut_parts", "first_losses", "next_share"]
 
@@ -67,7 +67,7 @@ def cut_parts(text: HeldOut, token_bytes: np.ndarray, budget: int) -> tuple[Held
     every = math.ceil(count / at_a_time)
     number = min(every, _CHECKS)
     parts = [text.windows[place * every // number :: every] for place in range(number)]
-    return tuple(HeldOut(part, int(token_bytes[part[:, 1:].numpy()].sum())) for part in parts)
+    return tuple(held_out_windows(part, token_bytes, text.bos) for part in parts)
 
 
 def first_losses(setup: Setup) -> HoldHistory:

@@ -19,6 +19,7 @@ from tongues.train.base import base_fingerprint, find_base
 from tongues.train.checkpoint import Checkpoints, remove_passing
 from tongues.train.engine.processes import join_processes, together
 from tongues.train.export import write_model
+from tongues.train.framing import compare_frames, frame_lines
 from tongues.train.initialize import initialize
 from tongues.train.loop import samples_and_epochs, train_steps
 from tongues.train.parts import gather_parts, write_adapter
@@ -106,6 +107,11 @@ def _train(
                 "within rounding, not to the last digit"
             )
     run = replace(run, engine=engine)
+    if run.base and here.base and run.frame is None and not (here.base / "run.json").is_file():
+        frame = compare_frames(setup.scorer, tokens, run.base.languages)
+        for line in frame_lines(frame) if frame else ():
+            tell(line)
+        run = replace(run, frame=frame)
     if processes.first:
         write_run(directory, run)
     tracker = plan.settings.track if processes.first else None

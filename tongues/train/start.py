@@ -17,6 +17,7 @@ from tongues.randomness import derive_seed
 from tongues.recipe import LowRank
 from tongues.runs import read_run
 from tongues.tokens import Mixture, Tokens, load_tokenizer, vocabulary_size
+from tongues.tokens.frame import same_but_frame
 from tongues.tokens.store import read_manifest
 from tongues.train.base import model_folder
 from tongues.train.engine.balance import balance_note
@@ -65,7 +66,8 @@ def make_mixture(plan: RunPlan, derived: Derived, tokens: Tokens) -> Mixture:
     sources = {lang: tokens.train(lang) for lang in plan.shares}
     seed = derive_seed(plan.settings.seed, "mixture")
     samples = derived.batch // plan.settings.context
-    return Mixture(sources, plan.shares, plan.settings.context, seed, samples)
+    context, frame = plan.settings.context, tokens.frame
+    return Mixture(sources, plan.shares, context, seed, samples, frame=frame)
 
 
 def assemble(
@@ -94,14 +96,19 @@ def assemble(
         model,
         processor,
         context=settings.context,
-        apart_by=tokens.end_id if not settings.cross_document_attention else None,
+        frame=tokens.frame,
+        apart=not settings.cross_document_attention,
         recompute=settings.recompute,
         compiled=compiled,
         tell=tell,
     )
     texts = {
         lang: cut_windows(
-            tokens.valid(lang), tokens.token_bytes, settings.context, settings.eval_tokens
+            tokens.valid(lang),
+            tokens.token_bytes,
+            settings.context,
+            settings.eval_tokens,
+            tokens.frame,
         )
         for lang in settings.eval_languages or tokens.languages
     }
@@ -168,7 +175,7 @@ def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> TokenMap | No
     if missing_rows or rows > _PADDED * size + 256:
         what = f"its tokenizer has {size:,} tokens and its model {rows:,} rows for them"
         raise UserError(what, where=str(folder), hint=hint)
-    if theirs.to_str() == tokenizer.to_str():  # the files may be written differently
+    if same_but_frame(theirs, tokenizer):  # the files may be written differently
         return None
     token_map = map_tokens(theirs, tokenizer)
     if token_map.extends:
@@ -211,7 +218,7 @@ def _first_model(task: LocalRun, derived: Derived) -> tuple[PreTrainedModel, Seq
             tokens.vocabulary_size,
             plan.settings.context,
             tied_embeddings=plan.tied_embeddings,
-            end_id=tokens.end_id,
+            end_id=tokens.frame.end,
             seed=derive_seed(plan.settings.seed, "weights"),
         )
         return model, ()

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from tongues.files import append_line
 from tongues.tokens import Mixture, Tokens
+from tongues.tokens.frame import TextFrame
 from tongues.tokens.mixture import Phase
 from tongues.train.engine.optimizer import set_rate
 from tongues.train.engine.processes import Processes
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from peft import PeftModel
 
 __all__ = ["BatchLoader", "Gradient", "HeldOut", "HeldOutLoss", "Setup", "cut_windows", "gradient"]
-__all__ += ["update", "validate"]
+__all__ += ["held_out_windows", "update", "validate"]
 
 _TOKENS = 8192  # of held-out text scored at a time, about
 
@@ -35,6 +36,8 @@ class HeldOut:
     """The held-out tokens of a language, cut into windows, and the bytes of their text."""
 
     windows: torch.Tensor  # [windows, context + 1]; neighbours share one token
+    bos: int | None  # is seen in them and never predicted
+    tokens: int  # that are predicted
     text_bytes: int
 
 
@@ -84,10 +87,13 @@ class BatchLoader:
 
     def __init__(self, setup: Setup, phases: Sequence[Phase] = ()) -> None:
         self._setup, self._mixture = setup, setup.mixture_with(phases)
-        self._ahead: tuple[int, Tensor] | None = None
+        self._ahead: tuple[int, tuple[Tensor, int]] | None = None
 
-    def load(self, number: int) -> Tensor:
-        """The samples [samples, context + 1] of batch `number`, from 0."""
+    def load(self, number: int) -> tuple[Tensor, int]:
+        """The samples [samples, context + 1] of batch `number`, from 0.
+
+        The second result is the number of tokens that are predicted, in all processes.
+        """
         ahead, self._ahead = self._ahead, None
         return ahead[1] if ahead and ahead[0] == number else self._load(number)
 
@@ -95,14 +101,16 @@ class BatchLoader:
         """Load batch `number` in advance."""
         self._ahead = number, self._load(number)
 
-    def _load(self, number: int) -> Tensor:
+    def _load(self, number: int) -> tuple[Tensor, int]:
         setup = self._setup
         share = setup.samples // setup.processes.count
-        ours = self._mixture.batch(number)[setup.processes.rank * share :][:share]
+        whole = self._mixture.batch(number)
+        predicted = count_predicted(whole, setup.tokens.frame.bos)
+        ours = whole[setup.processes.rank * share :][:share]
         batch = torch.from_numpy(np.ascontiguousarray(ours))
         if setup.processor.device.type == "cuda":
             batch = batch.pin_memory()
-        return batch.to(setup.processor.device, non_blocking=True)
+        return batch.to(setup.processor.device, non_blocking=True), predicted
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +129,14 @@ def gradient(setup: Setup, loader: BatchLoader, number: int, flags: tuple[bool, 
     flags: such as to stop after this step; a flag that one process sets is set for all.
     """
     settings = setup.plan.settings
-    parts = loader.load(number).split(setup.samples_at_a_time)
+    batch, predicted = loader.load(number)
+    parts = batch.split(setup.samples_at_a_time)
     nats = torch.zeros((), dtype=torch.float64, device=setup.processor.device)
     balance = torch.zeros_like(nats)
     for place, windows in enumerate(parts):
         synchronize(setup.scorer, place == len(parts) - 1)
         objective, of_part = setup.scorer(windows, settings.z_loss)
-        (objective / setup.derived.batch).backward()
+        (objective / predicted).backward()
         nats += of_part
         if setup.scorer.balance is not None:
             balance += setup.scorer.balance * windows[:, 1:].numel()
@@ -140,7 +149,7 @@ def gradient(setup: Setup, loader: BatchLoader, number: int, flags: tuple[bool, 
         [nats, norm.double(), balance]
     ).tolist()  # one synchronization with the device
     sums = setup.processes.sum([here[0], here[2], *map(float, flags)])
-    loss, balanced = (amount / setup.derived.batch for amount in sums[:2])
+    loss, balanced = sums[0] / predicted, sums[1] / setup.derived.batch
     raised = tuple(count > 0 for count in sums[2:])
     return Gradient(loss, here[1], raised, balanced if setup.scorer.balance_weight else None)
 
@@ -163,12 +172,29 @@ class HeldOutLoss:
     old_tokens: float | None = None
 
 
+def count_predicted(windows: np.ndarray, bos: int | None) -> int:
+    """The tokens of windows [n, context + 1] that are predicted: all but the first and `bos`."""
+    wanted = windows[:, 1:]
+    return wanted.size - (0 if bos is None else int((wanted == bos).sum()))
+
+
+def held_out_windows(windows: Tensor, token_bytes: np.ndarray, bos: int | None) -> HeldOut:
+    """Windows of held-out text, with what is predicted in them."""
+    ids = windows.numpy()
+    return HeldOut(windows, bos, count_predicted(ids, bos), int(token_bytes[ids[:, 1:]].sum()))
+
+
 def cut_windows(
-    tokens: np.ndarray, token_bytes: np.ndarray, context: int, at_most: int | None = None
+    tokens: np.ndarray,
+    token_bytes: np.ndarray,
+    context: int,
+    at_most: int | None = None,
+    frame: TextFrame | None = None,
 ) -> HeldOut:
     """Cut a language's held-out tokens into windows: each token is predicted once.
 
-    at_most: tokens to score; if there are more, evenly spaced windows are scored.
+    at_most: tokens to score; if there are more, evenly spaced windows are scored. frame: begins
+    every window; None: as it is in the text.
     """
     count = (len(tokens) - 1) // context
     assert count > 0, "fewer held-out tokens than one context"
@@ -176,8 +202,10 @@ def cut_windows(
     if at_most is not None and count * context > at_most:
         taken = max(1, at_most // context)
         windows = windows[np.arange(taken) * count // taken]
-    scored = windows[:, 1:]
-    return HeldOut(torch.from_numpy(windows.astype(np.int64)), int(token_bytes[scored].sum()))
+    windows = windows.astype(np.int64)
+    if frame:
+        windows = frame.begin(windows)
+    return held_out_windows(torch.from_numpy(windows), token_bytes, frame.bos if frame else None)
 
 
 def validate(
@@ -199,11 +227,10 @@ def validate(
     scorer.train()
     losses: dict[str, HeldOutLoss] = {}
     for (lang, text), total, new in zip(texts.items(), sums[::2], sums[1::2], strict=True):
-        tokens = text.windows.shape[0] * (text.windows.shape[1] - 1)
-        loss = HeldOutLoss(total / tokens, total / math.log(2) / text.text_bytes)
+        loss = HeldOutLoss(total / text.tokens, total / math.log(2) / text.text_bytes)
         count = 0 if new_tokens is None else int(new_tokens.cpu()[text.windows[:, 1:]].sum())
-        if 0 < count < tokens:
-            old = (total - new) / (tokens - count)
+        if 0 < count < text.tokens:
+            old = (total - new) / (text.tokens - count)
             loss = replace(loss, new_tokens=new / count, old_tokens=old)
         losses[lang] = loss
     return losses

@@ -12,6 +12,7 @@ from tongues.experts.partition.terms import (
     times,
     weigh,
 )
+from tongues.tokens.frame import TextFrame
 from tongues.tokens.shards import Shard
 
 
@@ -29,7 +30,7 @@ def dense(matrix: Sparse) -> np.ndarray:
 def test_counting_and_weighing_by_hand() -> None:
     counts = count_terms(documents([1, 2, 1], [], [2, 0]), 4)
     assert dense(counts).tolist() == [[0, 2, 1, 0], [0, 0, 0, 0], [1, 0, 1, 0]]
-    weights = inverse_frequencies(counts, end_id=0)
+    weights = inverse_frequencies(counts, TextFrame(0, 0))
     once, twice, never = (math.log(4 / (1 + found)) + 1 for found in (1, 2, 0))
     assert weights.tolist() == pytest.approx([0, once, twice, never])
     rows = dense(weigh(counts, weights))

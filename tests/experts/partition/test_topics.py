@@ -17,6 +17,7 @@ from tongues.experts.partition.topics import (
 )
 from tongues.files import read_json
 from tongues.tokens import Tokens, open_cluster, open_tokens
+from tongues.tokens.frame import TextFrame
 from tongues.tokens.shards import Shard, shard_dtype, write_shard
 
 VOCABULARY = 2000
@@ -45,7 +46,7 @@ def topical(tokens: Path, tmp_path: Path) -> tuple[Tokens, dict[str, np.ndarray]
         path=tmp_path,
         fingerprint="made",
         vocabulary_size=VOCABULARY,
-        end_id=0,
+        frame=TextFrame(0, 0),
         held_out={},
         groups={},
         foreign={},

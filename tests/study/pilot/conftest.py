@@ -58,7 +58,7 @@ def workspace(tmp_path: Path) -> Path:
         "fingerprint": "made",
         "inputs": {},
         "vocabulary_size": VOCABULARY,
-        "end_id": 0,
+        "frame": {"start": 0, "end": 0},
         "tokenizer_sha256": "",
         "languages": {lang: {"train": counts, "valid": counts} for lang in ("qaa", "qab")},
         "held_out": {},

@@ -10,6 +10,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from tests.models.families import XGLM
 from tongues.errors import UserError
+from tongues.tokens.frame import TextFrame
 from tongues.train.engine.fitting import Choices, fit_scorer
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
@@ -55,7 +56,7 @@ def windows(seed: int = 1) -> torch.Tensor:
 
 def fitted(model: PreTrainedModel, **options: Any) -> tuple[Scorer, Choices, list[str]]:
     told: list[str] = []
-    given = {"apart_by": None, "recompute": False, "compiled": False} | options
+    given = {"frame": TextFrame(END, END), "recompute": False, "compiled": False} | options
     scorer, choices = fit_scorer(model, EXACT, context=CONTEXT, tell=told.append, **given)
     return scorer, choices, told
 
@@ -87,7 +88,7 @@ def test_each_family_gets_its_own_loss_and_gradients(family: str, recompute: boo
 @pytest.mark.parametrize("family", ["plain", "soft caps", "sliding windows", "parallel blocks"])
 def test_documents_stay_apart_in_every_family(family: str) -> None:
     kind, settings, *_ = FAMILIES[family]
-    scorer, *_ = fitted(made(kind, settings), apart_by=END)
+    scorer, *_ = fitted(made(kind, settings), apart=True)
     batch = windows()
     batch[:, 10] = END
     changed = batch.clone()
@@ -115,7 +116,7 @@ def test_a_model_in_which_documents_cannot_be_kept_apart_is_refused(kind: str) -
     model = made(kind, names[kind])
     fitted(model)
     with pytest.raises(UserError, match=f"kept apart in a model of the kind `{kind}`"):
-        fitted(model, apart_by=END)
+        fitted(model, apart=True)
 
 
 def test_soft_caps_are_seen_though_the_first_logits_are_small() -> None:

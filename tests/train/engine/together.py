@@ -16,6 +16,7 @@ from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from tongues.errors import UserError
+from tongues.tokens.frame import TextFrame
 from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.processes import Processes, join_processes
 from tongues.train.engine.processor import Processor, decoder_layers
@@ -40,7 +41,7 @@ def make_scorer(tied: bool = False, bfloat16: bool = False) -> Scorer:
         initializer_range=0.2,
     )
     processor = Processor(torch.device("cpu"), bfloat16, 1)
-    return Scorer(LlamaForCausalLM(config), processor, None, chunked=True)
+    return Scorer(LlamaForCausalLM(config), processor, TextFrame(0, 0), chunked=True)
 
 
 def batch(step: int) -> torch.Tensor:

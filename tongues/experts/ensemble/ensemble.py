@@ -32,7 +32,8 @@ from tongues.models.folders import stored_shapes, weight_files
 from tongues.models.huggingface import configure, load_model
 from tongues.models.scorer import batch_scorer
 from tongues.tokens import load_tokenizer
-from tongues.tokens.tokenizer import end_id, vocabulary_size
+from tongues.tokens.frame import TextFrame, read_frame
+from tongues.tokens.tokenizer import vocabulary_size
 
 __all__ = [
     "Ensemble",
@@ -142,7 +143,7 @@ class Ensemble:
     models: ExpertModels
     router: Router | None
     tokenizer: Path  # the folder of an expert, which has it
-    end_id: int  # ends a document, and so is before the next
+    frame: TextFrame  # of every text
     vocabulary: int  # ids of the tokenizer; a model may have more, which mean nothing
     context: int | None  # the longest text that every expert can see; None: any
 
@@ -223,7 +224,7 @@ def assembled(
         models=ExpertModels(places, memory=memory, device=device, dtype=dtype),
         router=router,
         tokenizer=places[0],
-        end_id=end_id(tokenizer, places[0]),
+        frame=read_frame(tokenizer, places[0]),
         vocabulary=vocabulary_size(tokenizer),
         context=min((length for length in lengths if length), default=None),
     )
@@ -254,8 +255,8 @@ def expert_log_probs(
 ) -> list[np.ndarray]:
     """Of each document of token ids, the log-probability [T, k] of its tokens by every expert.
 
-    Each is predicted from the end token on, in whole windows. context: tokens of a window, at
-    most what the experts can see, which is the default.
+    Each is predicted from the first token of its frame on, in whole windows. context: tokens of a
+    window, at most what the experts can see, which is the default.
     """
     if context and ensemble.context and context > ensemble.context:
         raise ValueError(f"a window of {context} tokens; the experts see {ensemble.context}")
@@ -269,10 +270,11 @@ def expert_log_probs(
     for expert in range(ensemble.k if windows else 0):
         scorer = batch_scorer(ensemble.models[expert])
         for batch in _batches(windows, min(_TOKENS, scorer.logits // scorer.vocabulary)):
-            rows = np.full((len(batch), batch[0][2] + 1), ensemble.end_id, dtype=np.int64)
+            rows = np.full((len(batch), batch[0][2] + 1), ensemble.frame.first, dtype=np.int64)
             for row, (number, start, count) in zip(rows, batch, strict=True):
-                first = max(start - 1, 0)  # the token before, or the end token
+                first = max(start - 1, 0)  # the token before, or that of the frame
                 row[first + 1 - start : count + 1] = documents[number][first : start + count]
+            rows = ensemble.frame.begin(rows)
             tokens = torch.from_numpy(rows).to(scorer.device)
             every = torch.ones_like(tokens[:, 1:], dtype=torch.bool)
             likely = scorer.score(tokens[:, :-1], tokens[:, 1:], every)[0].double().cpu().numpy()

@@ -14,11 +14,11 @@ from tongues.experts.ensemble.ensemble import Ensemble, open_alone, open_ensembl
 from tongues.experts.ensemble.lineage import ENSEMBLE, Expert, Lineage, read_lineage
 from tongues.experts.ensemble.request import Request
 from tongues.experts.ensemble.routing import Routing, default_routing, parse_routing
-from tongues.files import fingerprint, path_text, read_json
+from tongues.files import fingerprint, path_text
 from tongues.runs import read_run
 from tongues.tokens import load_tokenizer
+from tongues.tokens.frame import read_settings
 from tongues.tokens.spelling import token_spellings
-from tongues.tokens.tokenizer import END
 from tongues.train.base import model_folder
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "open_model",
     "open_models",
     "place_of",
-    "read_settings",
     "stored_base",
 ]
 
@@ -144,9 +143,9 @@ def open_model(
     max_memory: bytes of weights to hold at most; None: any. device: such as `cuda`. dtype: of the
     weights, such as `bfloat16`.
 
-    Before every text and every prompt comes the token that ends documents, in models trained here;
-    in others what their own tokenizer puts there. Where that is nothing, the end of documents comes
-    before texts, so that every token is scored, and nothing before prompts, as lm-eval has it.
+    Before every text and every prompt comes what the model's tokenizer puts there. Where that is
+    nothing, the end of documents comes before texts, so that every token is scored, and nothing
+    before prompts, as lm-eval has it.
     """
     return open_models([name], workspace, max_memory=max_memory, device=device, dtype=dtype)[0]
 
@@ -173,9 +172,7 @@ def open_models(
         ensemble = ensembles[folder]
         routing = _routing(name, ensemble, way)
         tokenizer = load_tokenizer(ensemble.tokenizer)
-        before = _put_in_front(tokenizer, ensemble.tokenizer) if kind == "folder" else None
-        first = ensemble.end_id if before is None else before
-        prompted = kind != "folder" or before is not None or tokenizer.token_to_id(END) == first
+        first, prompted = ensemble.frame.first, ensemble.frame.start is not None
         ends = read_settings(ensemble.tokenizer / "generation_config.json").get("eos_token_id")
         ends = ends if isinstance(ends, list) else [ends]
         models.append(
@@ -186,7 +183,9 @@ def open_models(
                 routing=routing,
                 first=first,
                 prompted=prompted,
-                stops=frozenset({ensemble.end_id, *(end for end in ends if isinstance(end, int))}),
+                stops=frozenset(
+                    {ensemble.frame.end, *(end for end in ends if isinstance(end, int))}
+                ),
                 tokenizer=tokenizer,
                 base=_base(kind, folder),
                 fingerprint=_fingerprint(ensemble, routing, first, prompted),
@@ -283,20 +282,6 @@ def _routing(given: str, ensemble: Ensemble, way: str | None) -> Routing:
     return routing
 
 
-def _put_in_front(tokenizer: Tokenizer, folder: Path) -> int | None:
-    made = tokenizer.encode("a", add_special_tokens=True)
-    mask = made.special_tokens_mask
-    count = mask.index(0) if 0 in mask else 0
-    if count:
-        return made.ids[count - 1]
-    settings = read_settings(folder / "tokenizer_config.json")
-    if settings.get("add_bos_token") is not True:
-        return None
-    token = settings.get("bos_token")
-    token = token.get("content") if isinstance(token, dict) else token
-    return tokenizer.token_to_id(token) if isinstance(token, str) else None
-
-
 def _fingerprint(ensemble: Ensemble, routing: Routing, first: int, prompted: bool) -> str:
     """Of the bytes of models, tokenizer and router, the routing, and what comes before texts."""
     lineage, router = ensemble.lineage, ensemble.lineage.router
@@ -310,12 +295,3 @@ def _fingerprint(ensemble: Ensemble, routing: Routing, first: int, prompted: boo
             "first": [first, prompted],
         }
     )
-
-
-def read_settings(file: Path) -> dict[str, Any]:
-    """A file of settings of a Hugging Face folder; nothing where there is none."""
-    try:
-        settings: Any = read_json(file) if file.is_file() else {}
-    except (OSError, ValueError) as error:
-        raise UserError(f"cannot be read ({error})", where=str(file)) from None
-    return settings if isinstance(settings, dict) else {}

@@ -72,13 +72,13 @@ class Writer:
         seed, scored = request.sampling.seed, request.score_prompt
         about = ensemble.about(routing, request.language)
         digest = hashlib.sha256(prompt.data).hexdigest()
-        first = ensemble.end_id if request.first is None else request.first
+        first = ensemble.frame.first if request.first is None else request.first
         sums = None
         if request.find_language and router is not None:
             sums = router.sum(prompt[:0] if scored else prompt)
         text = RunningText(
             request=request,
-            stops=frozenset({ensemble.end_id}) if request.stops is None else request.stops,
+            stops=frozenset({ensemble.frame.end}) if request.stops is None else request.stops,
             guide=routing.guide(prompt, about),
             random=np.random.Generator(
                 np.random.PCG64(derive_seed(seed, "text", digest, request.copy))

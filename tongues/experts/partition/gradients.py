@@ -70,7 +70,7 @@ def similarity_distances(
         model,
         processor,
         context=context,
-        apart_by=None,
+        frame=tokens.frame,
         recompute=False,
         compiled=False,
         tell=progress,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tongues.tokens.frame import TextFrame
 from tongues.tokens.shards import Shard
 
 __all__ = [
@@ -90,12 +91,12 @@ def stack_rows(parts: Sequence[Sparse]) -> Sparse:
     return Sparse(np.concatenate([[0], np.cumsum(lengths)]), columns, values, parts[0].width)
 
 
-def inverse_frequencies(counts: Sparse, end_id: int) -> np.ndarray:
-    """What each term counts: more, the fewer documents it occurs in; 0 for `end_id`."""
+def inverse_frequencies(counts: Sparse, frame: TextFrame) -> np.ndarray:
+    """What each term counts: more, the fewer documents it occurs in; 0 for the frame."""
     documents = len(counts.starts) - 1
     occurrences = np.bincount(counts.columns, minlength=counts.width)
     weights = np.log((1 + documents) / (1 + occurrences)) + 1
-    weights[end_id] = 0
+    weights[[frame.first, frame.end]] = 0
     return weights.astype(np.float32)
 
 

@@ -204,7 +204,7 @@ def term_directions(tokens: Tokens, *, seed: int) -> tuple[np.ndarray, np.ndarra
     few = {lang: numbers[::step] for lang, numbers in drawn.items()}
     read = _read(tokens, few)
     counts = stack_rows([count_terms(rows, tokens.vocabulary_size) for rows in read])
-    weights = inverse_frequencies(counts, tokens.end_id)
+    weights = inverse_frequencies(counts, tokens.frame)
     seed = derive_seed(seed, "topics", "terms")
     directions = principal_directions(weigh(counts, weights), _DIMENSIONS, seed)
     return weights, directions.astype(np.float32)

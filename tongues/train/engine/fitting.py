@@ -9,6 +9,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
+from tongues.tokens.frame import TextFrame
 from tongues.train.engine.attention import BLOCKED
 from tongues.train.engine.processor import Processor, compile_layers
 from tongues.train.engine.scorer import Scorer, positions
@@ -39,7 +40,8 @@ def fit_scorer(
     processor: Processor,
     *,
     context: int,
-    apart_by: int | None,
+    frame: TextFrame,
+    apart: bool = False,
     recompute: bool,
     compiled: bool,
     tell: Callable[[str], None],
@@ -47,13 +49,14 @@ def fit_scorer(
     """The model with its loss, by the fastest ways that give what its own way gives.
 
     Each way is compared in float32 on random tokens with the model's own, and left out with a
-    message where loss or gradients differ. recompute: compute layers again in the backward pass.
-    compiled: layer by layer, unless nothing can be compiled here.
+    message where loss or gradients differ. apart: documents do not see each other. recompute:
+    compute layers again in the backward pass. compiled: layer by layer, unless nothing can be
+    compiled here.
     """
     size, seeded = (2, min(context, _TRIED) + 1), torch.Generator().manual_seed(0)
     windows = torch.randint(model.config.vocab_size, size, generator=seeded).to(processor.device)
     exact = Processor(processor.device, bfloat16=False, threads=processor.threads)
-    own = Scorer(model, exact, apart_by, chunked=False)
+    own = Scorer(model, exact, frame, apart=apart, chunked=False)
     model.train()
     try:
         expected = _gradients(own, windows, "eager")
@@ -74,9 +77,9 @@ def fit_scorer(
             break
         tell(f"this model's attention is not what `{_name(way)}` gives: another way is taken")
     model.set_attn_implementation(attention)
-    if apart_by is not None:
-        _keeps_apart(model, windows[:1, :-1], apart_by)
-    scorer = Scorer(model, exact, apart_by, chunked=True)
+    if apart:
+        _keeps_apart(model, windows[:1, :-1], frame.first)
+    scorer = Scorer(model, exact, frame, apart=apart, chunked=True)
     chunked = _tried(scorer, windows, attention)
     if not (_same(chunked, expected) and _same_when_large(scorer, own, windows)):
         tell("this model's logits are more than one product: the loss is computed without chunks")
@@ -142,15 +145,15 @@ def _same_when_large(scorer: Scorer, own: Scorer, windows: Tensor) -> bool:
 
 
 @torch.no_grad()
-def _keeps_apart(model: PreTrainedModel, tokens: Tensor, end_id: int) -> None:
+def _keeps_apart(model: PreTrainedModel, tokens: Tensor, first: int) -> None:
     begins = tokens.shape[1] // 2
-    tokens = torch.where(tokens == end_id, (end_id + 1) % model.config.vocab_size, tokens)
+    tokens = torch.where(tokens == first, (first + 1) % model.config.vocab_size, tokens)
     changed = torch.flip(tokens, dims=[1])
     for sample in (tokens, changed):
         sample[:, begins:] = tokens[:, begins:].clone()
-        sample[:, begins] = end_id
+        sample[:, begins] = first
     before, after = (
-        model(input_ids=sample, position_ids=positions(sample, end_id), use_cache=False).logits
+        model(input_ids=sample, position_ids=positions(sample, first), use_cache=False).logits
         for sample in (tokens, changed)
     )
     if not torch.equal(before[:, begins:], after[:, begins:]):

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from tongues.models.scorer import chunked_logits, log_probs
+from tongues.tokens.frame import TextFrame
 from tongues.train.engine.balance import balance_weight, balanced_outputs
 from tongues.train.engine.processor import Processor, autocast
 from tongues.train.engine.vocabulary import LOGITS, chunked_loss, full_loss, powers
@@ -16,11 +17,17 @@ class Scorer(nn.Module):
     """A causal model with its loss; `model` stays Hugging Face's own."""
 
     def __init__(
-        self, model: PreTrainedModel, processor: Processor, apart_by: int | None, chunked: bool
+        self,
+        model: PreTrainedModel,
+        processor: Processor,
+        frame: TextFrame,
+        *,
+        apart: bool = False,
+        chunked: bool = False,
     ) -> None:
         super().__init__()
         self.model, self.processor = model, processor
-        self.apart_by, self.chunked = apart_by, chunked
+        self.frame, self.apart, self.chunked = frame, apart, chunked
         self.powers = powers
         self.balance_weight = balance_weight(model)
         self.balance: Tensor | None = None  # load-balancing loss of the last batch
@@ -28,11 +35,13 @@ class Scorer(nn.Module):
     def forward(self, windows: Tensor, z_loss: float = 0.0) -> tuple[Tensor, Tensor]:
         """Objective and nats of windows [samples, context + 1] of token ids, summed over tokens.
 
-        The objective has a gradient: nats + z_loss · logsumexp(logits)²; nats is -log p alone,
-        in float64, without one. In training, a mixture of experts adds its own load-balancing loss,
-        times the number of tokens.
+        The token that begins documents is given and never predicted. The objective has a
+        gradient: nats + z_loss · logsumexp(logits)²; nats is -log p alone, in float64, without one.
+        In training, a mixture of experts adds its own load-balancing loss, times the number of
+        tokens.
         """
         tokens, targets = windows[:, :-1], windows[:, 1:].flatten()
+        counted = None if self.frame.bos is None else targets != self.frame.bos
         balanced = self.balance_weight and self.training and torch.is_grad_enabled()
         balance = hidden = logits = None
         with autocast(self.processor):
@@ -48,11 +57,11 @@ class Scorer(nn.Module):
                 if head is None or hidden is None:
                     raise ValueError("the model has no output matrix")
                 objective, nats = chunked_loss(
-                    hidden.flatten(0, 1), head.weight, head.bias, targets, z_loss, self.powers
+                    hidden.flatten(0, 1), head.weight, head.bias, targets, z_loss, self.powers, counted
                 )
             else:
                 assert logits is not None
-                objective, nats = full_loss(logits.flatten(0, 1), targets, z_loss)
+                objective, nats = full_loss(logits.flatten(0, 1), targets, z_loss, counted)
         if balance is not None:
             self.balance = balance.detach()
             objective = objective + self.balance_weight * tokens.numel() * balance
@@ -65,32 +74,37 @@ class Scorer(nn.Module):
 
     @torch.no_grad()
     def nats(self, windows: Tensor) -> Tensor:
-        """-log p of every token of windows [samples, context + 1] but the first ones, flat."""
+        """-log p of every token of windows [samples, context + 1] but the first ones, flat.
+
+        It is 0 for the token that begins documents, which is given.
+        """
         tokens, targets = windows[:, :-1], windows[:, 1:].flatten()
         with autocast(self.processor):
             if not self.chunked:
                 logits = self.model(**self._inputs(tokens), use_cache=False).logits
-                return -log_probs(logits.flatten(0, 1), targets)[0]
-            hidden, head = self.hidden_states(tokens), self.model.get_output_embeddings()
-            assert head is not None
-            size = LOGITS[hidden.device.type]
-            chunks = chunked_logits(hidden.flatten(0, 1), head.weight, head.bias, size)
-            return torch.cat([-log_probs(logits, targets[part])[0] for part, logits in chunks])
+                nats = -log_probs(logits.flatten(0, 1), targets)[0]
+            else:
+                hidden, head = self.hidden_states(tokens), self.model.get_output_embeddings()
+                assert head is not None
+                size = LOGITS[hidden.device.type]
+                chunks = chunked_logits(hidden.flatten(0, 1), head.weight, head.bias, size)
+                parts = [-log_probs(logits, targets[part])[0] for part, logits in chunks]
+                nats = torch.cat(parts)
+        return nats if self.frame.bos is None else nats * (targets != self.frame.bos)
 
     def _inputs(self, tokens: Tensor) -> dict[str, Tensor]:
         inputs = {"input_ids": tokens}
-        if self.apart_by is not None:
-            inputs["position_ids"] = positions(tokens, self.apart_by)
+        if self.apart:
+            inputs["position_ids"] = positions(tokens, self.frame.first)
         return inputs
 
 
-def positions(tokens: Tensor, end_id: int) -> Tensor:
+def positions(tokens: Tensor, first: int) -> Tensor:
     """The place of every token [samples, context] in its document, from 0.
 
     Transformers reads positions that begin again as documents packed into one sample, unless
-    there is a cache. As an input, the token that ends a document precedes the next and begins it:
-    it says nothing but "a document begins", and the first token of that document is predicted from
-    it alone, as it is when the model is used. As a target it still belongs to the document it ends.
+    there is a cache. `first` is what the first token of a document is predicted from, alone, as it
+    is when the model is used: `bos`, or the token that ends the document before.
     """
     place = torch.arange(tokens.shape[1], device=tokens.device)
-    return place - torch.where(tokens == end_id, place, 0).cummax(dim=1).values
+    return place - torch.where(tokens == first, place, 0).cummax(dim=1).values

@@ -19,9 +19,13 @@ Powers = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor, Tensor]]
 LOGITS = {"cpu": 2**23, "cuda": 2**27}  # of a chunk
 
 
-def full_loss(logits: Tensor, targets: Tensor, z_loss: float) -> tuple[Tensor, Tensor]:
+def full_loss(
+    logits: Tensor, targets: Tensor, z_loss: float, counted: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Objective and nats of logits [rows, vocabulary] (see `chunked_loss`)."""
     scores, normal = log_probs(logits, targets)
+    if counted is not None:
+        scores, normal = scores * counted, normal * counted
     return (z_loss * normal.square() - scores).sum(), -scores.detach().sum(dtype=torch.float64)
 
 
@@ -40,18 +44,21 @@ def chunked_loss(
     targets: Tensor,
     z_loss: float,
     powers: Powers = powers,
+    counted: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Objective and nats of hidden states [rows, width] before the output matrix.
 
     The objective is the sum over rows of nats + z_loss · logsumexp(logits)², to be derived from;
     nats is the sum of -log p(target) alone, as a float64 without a gradient. powers: the function
-    of that name, as it is or compiled.
+    of that name, as it is or compiled. counted: rows that belong to the sum, by default all.
     """
     if torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad):
-        return _ChunkedLoss.apply(hidden, weight, bias, targets, z_loss, powers)
+        return _ChunkedLoss.apply(hidden, weight, bias, targets, z_loss, powers, counted)
     objective = nats = hidden.new_zeros((), dtype=torch.float64)
     for part, logits in chunked_logits(hidden, weight, bias, LOGITS[hidden.device.type]):
         scores, normal = log_probs(logits, targets[part])
+        if counted is not None:
+            scores, normal = scores * counted[part], normal * counted[part]
         lost = -scores.sum(dtype=torch.float64)
         nats = nats + lost
         objective = objective + (lost + z_loss * normal.square().sum(dtype=torch.float64))
@@ -68,6 +75,7 @@ class _ChunkedLoss(Function):
         targets: Tensor,
         z_loss: float,
         powers: Powers,
+        counted: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         kind = hidden.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
@@ -89,13 +97,18 @@ class _ChunkedLoss(Function):
                 slope, total, highest = powers(logits, offset)
                 reached = logits[at].float() + (0 if offset is None else offset[chosen])
                 normal = total.log() + highest
-                lost = (normal - reached).sum(dtype=torch.float64)
-                nats += lost
-                objective += lost + z_loss * normal.square().sum(dtype=torch.float64)
+                lost = normal - reached
+                if counted is not None:
+                    lost, normal = lost * counted[part], normal * counted[part]
+                nats += lost.sum(dtype=torch.float64)
+                objective += lost.sum(dtype=torch.float64)
+                objective += z_loss * normal.square().sum(dtype=torch.float64)
                 # The slope by logit is scale · powers, less 1 at the target; the scale, one a row,
                 # is left to the narrow side of each product.
                 scale = (1 + 2 * z_loss * normal) / total
                 slope[at] = (slope[at] - 1 / scale).to(dtype)
+                if counted is not None:
+                    scale = scale * counted[part]
                 ctx.hidden[part] = (slope @ matrix) * scale[:, None]
                 if ctx.weight is not None:
                     ctx.weight += slope.T @ (narrow[part] * scale[:, None]).to(dtype)
@@ -109,4 +122,4 @@ class _ChunkedLoss(Function):
         hidden, weight, bias = ctx.hidden, ctx.weight, ctx.bias
         ctx.hidden = ctx.weight = ctx.bias = None  # it goes back once
         weight = None if weight is None else weight.mul_(scale)
-        return hidden.mul_(scale), weight, None if bias is None else bias.mul_(scale), *3 * [None]
+        return hidden.mul_(scale), weight, None if bias is None else bias.mul_(scale), *4 * [None]

@@ -1,0 +1,97 @@
+"""What precedes and follows a document is read from a tokenizer, and written into one."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer, processors
+
+from tests.tokens.bases import gpt, llama
+from tongues.errors import UserError
+from tongues.tokens.frame import TextFrame, read_frame, same_but_frame
+from tongues.tokens.tokenizer import encode, load_tokenizer, save_tokenizer
+
+TEXT = ["The quick brown fox jumps over the lazy dog."] * 20
+END, START = 289, 290  # of `gpt(TEXT, 300)`
+WORDS = "the dog and the fox"
+
+
+def with_template(tokenizer: Tokenizer, *names: str) -> Tokenizer:
+    """As Llama 3's and Gemma's: special tokens before every text."""
+    pairs = [(name, tokenizer.token_to_id(name)) for name in names]
+    single = " ".join([*(f"{name}:0" for name in names), "$A:0"])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=single, pair=f"{single} $B:1", special_tokens=pairs
+    )
+    return tokenizer
+
+
+def test_the_start_is_what_the_template_puts_before_a_text() -> None:
+    assert read_frame(gpt(TEXT, 300)) == TextFrame(None, END)
+    assert read_frame(with_template(gpt(TEXT, 300), "<|im_start|>")) == TextFrame(START, END)
+    assert read_frame(with_template(gpt(TEXT, 300), "<|endoftext|>", "<|im_start|>")).start == START
+
+
+@pytest.mark.parametrize("token", ["<|im_start|>", {"content": "<|im_start|>", "special": True}])
+def test_the_start_may_be_named_in_the_settings_alone(token: object, tmp_path: Path) -> None:
+    tokenizer = gpt(TEXT, 300)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    for adds, start in ((True, START), (False, None), (None, None)):
+        settings = {"bos_token": token, "add_bos_token": adds}
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+        assert read_frame(tokenizer, tmp_path / "tokenizer.json").start == start
+
+
+def test_one_token_for_both_ends_comes_once_between_documents() -> None:
+    frame = TextFrame(7, 7)
+    assert frame.bos is None and frame.first == 7
+    windows = np.arange(6).reshape(2, 3)
+    assert frame.begin(windows.copy()).tolist() == windows.tolist()
+    assert TextFrame(None, 7).first == 7
+
+
+def test_every_document_and_window_begins_with_the_start() -> None:
+    tokenizer, frame = gpt(TEXT, 300), TextFrame(START, END)
+    ids = [tokenizer.encode(text, add_special_tokens=False).ids for text in (WORDS, "a")]
+    tokens, lengths = encode(tokenizer, [WORDS, "a"], frame, np.dtype("<u2"))
+    assert tokens.tolist() == [START, *ids[0], END, START, *ids[1], END]
+    assert lengths.tolist() == [len(ids[0]) + 2, len(ids[1]) + 2]
+    assert frame.begin(np.arange(6).reshape(2, 3)).tolist() == [[START, 1, 2], [START, 4, 5]]
+
+
+@pytest.mark.parametrize("make", [gpt, llama])
+@pytest.mark.parametrize("adds", [True, False])
+def test_hugging_face_frames_texts_as_it_was_asked(make, adds: bool, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = make(TEXT, 300)
+    special = [x.content for x in tokenizer.get_added_tokens_decoder().values() if x.special]
+    name = next(x for x in special if x in ("<|im_start|>", "<s>"))
+    save_tokenizer(with_template(make(TEXT, 300), *([] if adds else [name])), tmp_path / "base")
+    base = load_tokenizer(tmp_path / "base")
+    save_tokenizer(base, tmp_path / "own", tmp_path / "base", name if adds else "none")
+    ids = tokenizer.encode(WORDS, add_special_tokens=False).ids
+    before = [tokenizer.token_to_id(name)] if adds else []
+    theirs = AutoTokenizer.from_pretrained(tmp_path / "own")
+    assert theirs(WORDS)["input_ids"] == [*before, *ids]
+    frame = read_frame(load_tokenizer(tmp_path / "own"), tmp_path / "own")
+    assert frame.start == (before[0] if before else None)
+    settings = json.loads((tmp_path / "own/tokenizer_config.json").read_text())
+    assert settings.get("add_bos_token", False) is adds
+    assert same_but_frame(load_tokenizer(tmp_path / "own"), tokenizer)
+
+
+def test_a_start_that_is_no_special_token_is_refused() -> None:
+    tokenizer = gpt(TEXT, 300)
+    assert read_frame(tokenizer, start="<|im_start|>").start == START
+    for start in ("<bos>", "dog", "a"):
+        with pytest.raises(UserError, match="not a special token") as error:
+            read_frame(tokenizer, start=start)
+        assert "<|im_start|>" in (error.value.hint or "")
+
+
+def test_other_vocabularies_differ_in_more_than_their_frame() -> None:
+    one = gpt(TEXT, 300)
+    assert same_but_frame(one, with_template(gpt(TEXT, 300), "<|im_start|>"))
+    assert not same_but_frame(one, gpt(TEXT, 270))
