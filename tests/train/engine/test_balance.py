@@ -7,6 +7,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from tests.models.published import DEEPSEEK, ENDS, EXPERTS, WIDTHS
+from tongues.tokens.frame import TextFrame
 from tongues.train.engine.balance import balance_note, balance_weight
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
@@ -31,7 +32,7 @@ def model_of(family: str, **settings: object) -> PreTrainedModel:
 
 
 def scorer_of(model: PreTrainedModel, *, chunked: bool) -> Scorer:
-    return Scorer(model, Processor(torch.device("cpu"), False, 1), None, chunked)
+    return Scorer(model, Processor(torch.device("cpu"), False, 1), TextFrame(0, 0), chunked=chunked)
 
 
 @pytest.mark.parametrize("chunked", [True, False])

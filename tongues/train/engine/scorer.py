@@ -57,7 +57,13 @@ class Scorer(nn.Module):
                 if head is None or hidden is None:
                     raise ValueError("the model has no output matrix")
                 objective, nats = chunked_loss(
-                    hidden.flatten(0, 1), head.weight, head.bias, targets, z_loss, self.powers, counted
+                    hidden.flatten(0, 1),
+                    head.weight,
+                    head.bias,
+                    targets,
+                    z_loss,
+                    self.powers,
+                    counted,
                 )
             else:
                 assert logits is not None
