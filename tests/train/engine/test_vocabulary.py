@@ -33,7 +33,7 @@ def test_chunks_give_the_loss_and_gradients_of_whole_logits(
     inputs = [hidden, weight, bias][: 2 + biased]
     slopes = torch.autograd.grad(objective / rows, inputs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vocabulary, "_LOGITS", {"cpu": 7 * size})  # chunks of seven rows
+        patch.setattr(vocabulary, "LOGITS", {"cpu": 7 * size})  # chunks of seven rows
         found, nats = chunked_loss(hidden, weight, offset, wanted, z_loss)
         torch.testing.assert_close(nats, expected.detach(), rtol=2e-6, atol=1e-6)
         torch.testing.assert_close(found.double(), objective, rtol=2e-6, atol=1e-6)
