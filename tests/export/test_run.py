@@ -45,7 +45,8 @@ def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
     own = AutoModelForCausalLM.from_pretrained(directory / "model")
     for found, expected in zip(model.parameters(), own.parameters(), strict=True):
         assert torch.equal(found, expected)
-    assert len(AutoTokenizer.from_pretrained(folder)) == 400
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    assert len(tokenizer) == 400 and tokenizer.model_max_length == 64
     early = round(0.25 * steps)
     export_run(directory, workspace, tmp_path / "early", Changes(early), **sections)
     card = (tmp_path / "early" / "README.md").read_text()

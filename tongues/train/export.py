@@ -6,13 +6,14 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 
 from safetensors import SafetensorError
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
-from tongues.files import whole_directory
+from tongues.files import read_json, whole_directory, write_json
 from tongues.models.folders import other_files, weight_files
 from tongues.models.huggingface import save_model
 from tongues.pages import CARD
@@ -92,4 +93,14 @@ def fill_folder(folder: Path, model: PreTrainedModel, tokens: Path, record: Run)
     for file in tokenizer_files(tokens):
         if not (folder / file.name).exists():  # what the model says of itself counts
             shutil.copyfile(file, folder / file.name)
+    _limit_length(folder, model)
     write_card(folder, record, tokens.parents[1])
+
+
+def _limit_length(folder: Path, model: PreTrainedModel) -> None:
+    """The tokenizer says how many tokens the model sees, where it said more or nothing."""
+    file = folder / "tokenizer_config.json"
+    context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    settings = read_json(file) if file.is_file() else {}
+    if context and settings and settings.get("model_max_length", inf) > context:
+        write_json(file, settings | {"model_max_length": context})
