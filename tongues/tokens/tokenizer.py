@@ -16,6 +16,7 @@ from tongues.tokens.frame import NAME_THE_END, TextFrame, apply_frame, read_fram
 __all__ = [
     "END",
     "END_ID",
+    "WORDS",
     "encode",
     "find_tokenizer",
     "load_tokenizer",
@@ -29,8 +30,13 @@ __all__ = [
 END = "<|end|>"  # of a tokenizer trained here: ends a document and so comes before the next
 END_ID = 0
 
-# Words with their vowel signs (many scripts need the marks), up to three digits, the rest.
-_WORDS = r" ?[\p{L}\p{M}]+| ?\p{N}{1,3}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
+# Words with their vowel signs (many scripts need the marks) and what precedes them, single digits,
+# the rest: what llama.cpp calls `qwen35`, so that it gives texts the same ids
+# (benchmarks/pre_tokenizer.txt).
+WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
+    r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 
 # A tokenizer's own settings; its other files hold the vocabulary again, from before an extension.
 _SETTINGS = (*NAME_THE_END, "chat_template.jinja", "chat_template.json")
@@ -61,7 +67,7 @@ def train_tokenizer(
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(_WORDS), behavior="isolated"),
+            pre_tokenizers.Split(Regex(WORDS), behavior="isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
