@@ -14,13 +14,17 @@ from tongues.files import read_json
 
 ROOT = Path(__file__).parents[2]
 SWAHILI = ROOT / "../shared/data/text/ms_beginners/sw.jsonl.gz"
+ENGLISH = ROOT / "../shared/data/text/bible/en.jsonl.gz"
 PROMPTS = ("The capital of Kenya is", "Habari ya asubuhi,", "def add(a, b):")
 RECIPE = """
 name: sw
-text: {files: {sw: {paths: [%s], limit: 300 documents}}}
+text:
+  files:
+    sw: {paths: [%s], limit: 300 documents}
+    en: {paths: [%s], limit: 100 documents}
 tokens:
   base: %s
-  extend: {new_tokens: 512, languages: [sw], preserve: []}
+  extend: {new_tokens: 512, languages: [sw], preserve: [en]}
   held_out: 20k tokens
 train:
   base: {model: %s, languages: [en]}
@@ -40,7 +44,7 @@ train:
 def test_bfloat16_and_gguf_write_the_same_greedy_text(tmp_path: Path) -> None:
     base = make_smollm2(ROOT / "build/smollm2").resolve()
     recipe = tmp_path / "sw.yaml"
-    recipe.write_text(RECIPE % (SWAHILI.resolve(), base, base))
+    recipe.write_text(RECIPE % (SWAHILI.resolve(), ENGLISH.resolve(), base, base))
     for words in (["prepare", recipe], ["train", recipe], ["export", "sw", "-o", "plain"]):
         done = run_command(words, tmp_path)
         assert done.returncode == 0, done.stderr
