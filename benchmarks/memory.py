@@ -55,12 +55,13 @@ WIDTHS: dict[str, Any] = {
     "head_dim": 64,
     "max_position_embeddings": 512,
 }
+ENDS = {"bos_token_id": 0, "eos_token_id": 0}
 EXPERTS = {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 512}
 BASES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("llama", WIDTHS),
     "gemma": ("gemma3_text", WIDTHS),
     "qwen2-moe": ("qwen2_moe", WIDTHS | EXPERTS | {"shared_expert_intermediate_size": 512}),
-    "gpt2": ("gpt2", {"n_embd": 512, "n_layer": 8, "n_head": 8, "n_positions": 512}),
+    "gpt2": ("gpt2", ENDS | {"n_embd": 512, "n_layer": 8, "n_head": 8, "n_positions": 512}),
 }
 NEW = 2000  # tokens that SmolLM2's tokenizer gets
 CODE = """
@@ -110,7 +111,7 @@ def main() -> None:
             named = name.replace(" ", "-").replace("/", "")
             measure(place, recipe, name, [f"train.run={named}", *settings, *filter(None, [other])])
     for base in (base for base in BASES if base in parts):
-        continued(place, recipe, base, make_base(place, base), [])
+        continued(place, recipe, base, make_base(place, base))
     if "smollm2" in parts:
         folder = make_smollm2(Path("build/smollm2"))
         extended = place / "extended.yaml"
@@ -120,16 +121,17 @@ def main() -> None:
         before, _, after = text.partition("tokens: ")
         extended.write_text(f"{before}tokens: {tokens}\n{after.partition(chr(10))[2]}")
         prepare(extended, place)
-        continued(place, extended, "smollm2", folder.resolve(), ["train.eval_tokens=512 tokens"])
+        continued(place, extended, "smollm2", folder.resolve())
 
 
-def continued(place: Path, recipe: Path, name: str, base: Path, more: list[str]) -> None:
+def continued(place: Path, recipe: Path, name: str, base: Path) -> None:
     """Two runs from a base: all of it, and low-rank updates with embeddings."""
     for part in ("all", "{lora: {rank: 16}}"):
         short = "lora" if "lora" in part else part
         settings = [f"train.run={name}-{short}", "model.shape=null", f"train.trainable={part}"]
-        settings += [*sizes(256, 4), f"train.base={{model: {base}, languages: [qac]}}", *more]
+        settings += [*sizes(256, 4), f"train.base={{model: {base}, languages: [qac]}}"]
         settings += ["train.precision=bfloat16", "train.compile=off"]
+        settings += ["train.eval_tokens=512 tokens"]
         measure(place, recipe, f"{name} 4 x 256 {short}", settings)
 
 

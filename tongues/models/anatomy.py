@@ -41,6 +41,7 @@ class Anatomy:
     positions: int | None  # the longest context; None: any
     trained: int | None = None  # parameters that a run trains; None: all
     updates: int = 0  # weights of low-rank updates, which are no parameters of the model
+    merged: int = 0  # weights of experts that are kept once more, with their updates added
     frozen_products: int = 0  # of `products`, weights that have no gradient
 
     def flops_per_token(self, context: int) -> int:

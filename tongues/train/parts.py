@@ -129,11 +129,14 @@ def trained_anatomy(
             model = build_model(shape, anatomy.vocabulary, 1, tied_embeddings=tied, seed=0)
         if len(embedding_matrices(model)[0]) < anatomy.vocabulary:
             model.resize_token_embeddings(anatomy.vocabulary, mean_resizing=False)
-        select_parts(model, settings)
+        adapter: Any = select_parts(model, settings)
+    experts = adapter.peft_config["default"].target_parameters if adapter else None
+    merged = [w for w in model.parameters() if w.ndim == 3 and experts]
     return replace(
         anatomy,
         products=count_products(model),
         updates=sum(w.numel() for n, w in model.named_parameters() if ".lora_" in n),
+        merged=sum(w.numel() for w in merged),
         frozen_products=count_products(model, frozen=True),
         trained=sum(weight.numel() for weight in model.parameters() if weight.requires_grad),
     )

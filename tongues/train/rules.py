@@ -222,12 +222,12 @@ def run_bytes(
         state = _state_on_gpu(anatomy, machine.processes, several, moments)
         return _EMPTY["cuda"] + max(state + step, _WEIGHT * anatomy.parameters["total"])
     gradients, table = _GRADIENT * _trained(anatomy), anatomy.vocabulary * anatomy.hidden
-    step += _OUTPUT * table
+    step += _OUTPUT * table + _WEIGHT * anatomy.merged
     if several or settings.recompute:
         step += gradients
     tried = 2 * min(_TRIED, settings.context)
     trial = layer_bytes(anatomy, tried, settings.context, bfloat16=False)
-    trial += gradients + _LOGITS * tried * anatomy.vocabulary
+    trial += gradients + _WEIGHT * anatomy.merged + _LOGITS * tried * anatomy.vocabulary
     weights = _WEIGHT * (anatomy.parameters["total"] + anatomy.updates)
     if new_tokens:
         weights += _WEIGHT * anatomy.parameters["embedding"]
