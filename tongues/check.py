@@ -218,7 +218,8 @@ def _base(
 def _check_tokenizer(plan: RunPlan, recipe: Recipe, base: Path | None, workspace: Path) -> None:
     prepared = workspace / "tokens" / plan.tokens / "tokenizer.json"
     named = recipe.tokens.base
-    if base is None or (named is None and not prepared.is_file()):
+    changed = recipe.tokens.trim or recipe.tokens.replace
+    if base is None or changed or (named is None and not prepared.is_file()):
         return
     from tongues.tokens import load_tokenizer
     from tongues.tokens.tokenizer import find_tokenizer

@@ -81,6 +81,7 @@ _KEYS = [
         "max_batch": "running max_num_seqs",
         "max_queue": "queued",
         "timeout": "seconds",
+        "trim": "prune shrink",
         "presence_penalty": "presence",
         "frequency_penalty": "frequency",
     }.items()

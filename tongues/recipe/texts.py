@@ -194,6 +194,10 @@ class TokenSettings(RecipeSection):
     """A tokenizer to use (BPE or Unigram): a folder, a `tokenizer.json`, or `org/name@revision`."""
     extend: Extend | None = None
     """Tokens to add to the base."""
+    trim: bool = False
+    """Drop tokens of the base that this text does not use, with their embeddings."""
+    replace: bool = False
+    """Whether this tokenizer replaces the one of the base model."""
     vocab_size: int = Field(default=1024, ge=260, le=1_000_000)
     """Without a base: tokens of the byte-level BPE trained on the text."""
     sample: Bytes = 5_000_000
@@ -213,4 +217,6 @@ class TokenSettings(RecipeSection):
             raise ValueError("there is no `base` to extend; name one, or leave out `extend`")
         if self.document_start != "auto" and self.base is None:
             raise ValueError("`document_start` is of a base's tokenizer, and there is no `base`")
+        if self.trim and (self.base is None or self.extend):
+            raise ValueError("`trim` needs a `base`, and goes without `extend`")
         return self

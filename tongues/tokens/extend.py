@@ -238,7 +238,7 @@ def _written(tokenizer: Tokenizer, words: Counter[str], known: set[str]) -> Coun
 
 
 def _bytes(tokenizer: Tokenizer, token: str) -> bytes:
-    """What a token, or a word as the vocabulary writes it, stands for."""
+    """The bytes of a token, or of a word as the vocabulary writes it."""
     if not is_bytewise(tokenizer):
         return token.replace("▁", " ").encode()
     return bytes(_BYTE_OF[letter] for letter in token if letter in _BYTE_OF)

@@ -20,6 +20,7 @@ from tongues.tokens.tokenizer import (
     train_tokenizer,
     vocabulary_size,
 )
+from tongues.tokens.trim import trim_tokenizer
 
 __all__ = ["make_tokenizer", "sample_documents"]
 
@@ -41,6 +42,16 @@ def make_tokenizer(
         tell(f"tokenizer of {vocabulary_size(tokenizer)} tokens from {settings.base}")
         if extension := settings.extend:
             tokenizer = _extended(tokenizer, extension, corpus, selection, settings.sample, tell)
+        if settings.trim:
+            texts = [
+                text
+                for lang in corpus.languages
+                for text in corpus.chosen_texts(
+                    sample_documents(corpus, selection, lang, settings.sample)
+                )
+            ]
+            tokenizer = trim_tokenizer(tokenizer, texts)
+            tell(f"{vocabulary_size(tokenizer)} tokens are left, all that the text read is made of")
     hint = "give it a larger `tokens.vocab_size`, or set `tokens.byte_fallback: allow`"
     if base:
         hint = "extend it (`tokens.extend`), leave out `tokens.base` to train one, or set "

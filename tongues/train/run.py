@@ -36,6 +36,7 @@ from tongues.train.start import (
     seen_by_base,
 )
 from tongues.train.step import Setup
+from tongues.train.transplant import transplanted
 from tongues.train.watch import check_tracker, tracked
 
 __all__ = ["train"]
@@ -69,6 +70,10 @@ def train(
         if plan.cluster:
             tokens = open_cluster(tokens, plan.cluster)
         base, directory = find_base(plan.base, workspace), workspace / "runs" / plan.name
+        if plan.base and base:
+            whole = base
+            base = processes.once(lambda: transplanted(whole, tokens, workspace, tell))
+            plan = plan if base == whole else replace(plan, base=str(base))
         token_map = check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None
         each = plan.settings.threads or threads or max(1, core_count() // processes.local_count)
         here = LocalRun(plan, tokens, base, token_map, directory, processes, each)

@@ -1,0 +1,56 @@
+"""A trimmed tokenizer writes the text it was trimmed for in the same tokens, and any other text."""
+
+import pytest
+
+from tests.tokens.bases import gpt, llama, parts_of, rebuilt, unigram
+from tongues.errors import UserError
+from tongues.tokens.trim import trim_tokenizer
+
+BROAD = ["the cat sat on the mat", "der Hund und die Katze", "the dogs and cats of the house"] * 9
+KEPT = ["the cats sat on the house", "dogs and cats <|endoftext|> </s>"]
+
+
+@pytest.mark.parametrize("kind", ["gpt", "llama"])
+def test_text_keeps_its_tokens_and_ids_close_up(kind: str) -> None:
+    base = gpt(BROAD, 330) if kind == "gpt" else llama(BROAD, 330)
+    trimmed = trim_tokenizer(base, KEPT)
+    size = trimmed.get_vocab_size()
+    assert size < base.get_vocab_size()
+    assert sorted(trimmed.get_vocab().values()) == list(range(size))
+    for text in (*KEPT, "the mat", "a house of cats"):
+        assert trimmed.decode(trimmed.encode(text, add_special_tokens=False).ids) == text
+    for text in KEPT:
+        old, new = (t.encode(text, add_special_tokens=False).tokens for t in (base, trimmed))
+        assert old == new
+    assert trimmed.token_to_id("Hund") is trimmed.token_to_id("▁Hund") is None
+    special = {x.content: n for n, x in trimmed.get_added_tokens_decoder().items()}
+    assert special.keys() == {x.content for x in base.get_added_tokens_decoder().values()}
+    assert all(trimmed.token_to_id(token) == number for token, number in special.items())
+
+
+def test_what_precedes_a_text_gets_its_new_id() -> None:
+    base = gpt(BROAD, 330)
+    parts = parts_of(base)
+    number = base.token_to_id("<|endoftext|>")
+    parts["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [
+            {"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}},
+            {"Sequence": {"id": "A", "type_id": 0}},
+        ],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {
+            "<|endoftext|>": {
+                "id": "<|endoftext|>",
+                "ids": [number],
+                "tokens": ["<|endoftext|>"],
+            }
+        },
+    }
+    trimmed = trim_tokenizer(rebuilt(parts), KEPT)
+    assert trimmed.encode("the cats").ids[0] == trimmed.token_to_id("<|endoftext|>") < number
+
+
+def test_only_byte_pair_encoding_is_trimmed() -> None:
+    with pytest.raises(UserError, match="Unigram"):
+        trim_tokenizer(unigram(BROAD, 60), KEPT)

@@ -1,0 +1,105 @@
+"""A base model with another tokenizer, or with fewer tokens, as a Hugging Face folder."""
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch.nn.functional import cross_entropy
+from transformers import PreTrainedModel
+
+from tongues.files import whole_directory
+from tongues.models.anatomy import embedding_matrices
+from tongues.models.embeddings import EMBEDDING_METHODS, NewTokens
+from tongues.models.huggingface import load_model, save_model
+from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
+from tongues.tokens import Tokens, load_tokenizer, tokenizer_files
+from tongues.tokens.spelling import token_bytes
+from tongues.tokens.store import read_manifest
+from tongues.train.base import model_folder
+
+__all__ = ["transplanted"]
+
+_SCORED = 8192  # tokens of each language, before and after
+_CONTEXT = 512
+_SPECIAL = ("bos_token_id", "eos_token_id", "pad_token_id")
+
+Say = Callable[[str], None]
+
+
+def transplanted(base: Path, tokens: Tokens, workspace: Path, tell: Say) -> Path:
+    """The base with the tokenizer of these tokens, where they trim or replace its own.
+
+    Shared tokens keep their embeddings; others get the mean of the tokens that spell them. The
+    folder is made once, in `workspace/bases`, with the loss on held-out text before and after.
+    """
+    settings = read_manifest(tokens.path)["inputs"]["tokens"]
+    if not (settings.get("trim") or settings.get("replace")):
+        return base
+    place = workspace / "bases" / f"{base.name}-{tokens.fingerprint[:12]}"
+    if (place / "config.json").is_file():
+        return place
+    folder, own = model_folder(base), load_tokenizer(tokens.tokenizer_path)
+    theirs, model = load_tokenizer(folder), load_model(folder)
+    token_map = map_tokens(theirs, own)
+    texts = {lang: _held_out(tokens, own, lang) for lang in tokens.languages}
+    before = {lang: _bits_per_byte(model, theirs, text) for lang, text in texts.items()}
+    new = NewTokens(token_map, resize_vocabulary(model, token_map), [])
+    if len(token_map.missing):
+        rows = EMBEDDING_METHODS["mean"].compose(new)
+        with torch.no_grad():
+            for matrix, content in zip(embedding_matrices(model), rows, strict=True):
+                matrix[token_map.missing] = content
+    _name_special(model, token_map)
+    shared = int((token_map.shared >= 0).sum())
+    tell(
+        f"{base.name}: {token_map.base_size:,} tokens become {token_map.size:,}, of which "
+        f"{shared:,} keep their embeddings; held-out bits per byte before and after:"
+    )
+    for lang, text in texts.items():
+        tell(f"  {lang}: {before[lang]:.3f} → {_bits_per_byte(model, own, text):.3f}")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with whole_directory(place) as aside:
+        save_model(model, aside)
+        for file in tokenizer_files(tokens.path):
+            if file.name != "generation_config.json":
+                (aside / file.name).write_bytes(file.read_bytes())
+    return place
+
+
+def _held_out(tokens: Tokens, tokenizer: Tokenizer, lang: str) -> list[str]:
+    """The held-out documents of a language."""
+    shard = tokens.shard(lang, "valid")
+    bounds = shard.bounds.tolist()
+    ids = [shard.tokens[start:end].tolist() for start, end in pairwise(bounds)]
+    return tokenizer.decode_batch(ids, skip_special_tokens=True)
+
+
+@torch.no_grad()
+def _bits_per_byte(model: PreTrainedModel, tokenizer: Tokenizer, texts: list[str]) -> float:
+    """The loss on the beginnings of texts, the first token of each left out."""
+    model.eval()
+    lengths, nats, size, scored = token_bytes(tokenizer), 0.0, 0, 0
+    most = min(_CONTEXT, getattr(model.config, "max_position_embeddings", None) or _CONTEXT)
+    for text in texts:
+        ids = np.array(tokenizer.encode(text, add_special_tokens=False).ids[:most], dtype=np.int64)
+        if len(ids) > 1 and scored < _SCORED:
+            logits = model(input_ids=torch.from_numpy(ids)[None, :-1]).logits[0].float()
+            nats += float(cross_entropy(logits, torch.from_numpy(ids[1:]), reduction="sum"))
+            size, scored = size + int(lengths[ids[1:]].sum()), scored + len(ids)
+    return nats / math.log(2) / max(size, 1)
+
+
+def _name_special(model: PreTrainedModel, tokens: TokenMap) -> None:
+    """Give the special tokens that the configuration names their new ids."""
+    number = {int(old): new for new, old in enumerate(tokens.shared.tolist()) if old >= 0}
+    for config in (model.config, model.generation_config):
+        for key in _SPECIAL:
+            old = getattr(config, key, None)
+            if isinstance(old, list):
+                setattr(config, key, [number[each] for each in old if each in number])
+            elif old is not None:
+                setattr(config, key, number.get(old))
