@@ -141,7 +141,7 @@ def test_items_may_lie_in_several_folders(ask: Ask, place: Path) -> None:
             "too long for the model",
         ),
         (["--text", "texts", "--name", "../away"], "--name"),
-        (["--text", "texts", "--window", "97"], "longer than `models/e0` sees (96)"),
+        (["--text", "texts", "--window", "97"], "longer than the context of `models/e0` (96)"),
         (["--text", "texts", "--window", "8", "--stride", "9"], "a stride of 9 tokens"),
         (["models/../models/e0", "--text", "texts"], "is named twice, as `models/e0` too"),
         (["small/small@tfidf:5", "--text", "texts"], "3 experts, and `tfidf:5` wants 5"),

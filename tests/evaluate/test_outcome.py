@@ -118,7 +118,7 @@ def test_a_window_is_looked_at_before_anything_is_scored(
     asked: EvalSpec, place: Path, tmp_path: Path
 ) -> None:
     wide = replace(asked, policy=Policy(window=80))
-    with pytest.raises(UserError, match=r"80 tokens is longer than `hub` sees \(64\)"):
+    with pytest.raises(UserError, match=r"80 tokens is longer than the context of `hub` \(64\)"):
         evaluate([*MODELS, "hub"], wide, place, tmp_path)
     assert not (tmp_path / "units").exists()
 

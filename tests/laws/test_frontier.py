@@ -164,7 +164,7 @@ def test_a_given_floor_has_no_interval_and_must_lie_below_the_runs():
 
 
 def test_an_envelope_of_one_point_is_refused():
-    with pytest.raises(UserError, match="only 1 points lie on the envelope"):
+    with pytest.raises(UserError, match="only 1 points are on the envelope"):
         laws.fit("power", [2.0, 2.0, 2.5], C=[1.0, 2.0, 3.0])
 
 

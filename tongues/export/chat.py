@@ -144,7 +144,7 @@ class Residual:
                     raise UserError(what, where=where, hint="take the model of the same size")
 
     def _distances(self) -> list[str]:
-        """Cautions by the distances of the three in each layer; a UserError if it is no tuning."""
+        """Cautions by the distances in each layer; a UserError if it is not tuned from the base."""
         sums: dict[str, np.ndarray] = {}  # squares of base, instruct − base, trained − base
         ids = torch.from_numpy(self._rows.added)
         for short in self._names["trained"]:
@@ -166,7 +166,7 @@ class Residual:
             raise UserError("has the weights of the base itself", where=where)
         if sqrt(changed / whole) > _TUNED:
             what = (
-                f"is no tuning of {self._folders['base']}: its weights differ by "
+                f"is not a tuning of {self._folders['base']}: its weights differ by "
                 f"{sqrt(changed / whole):.0%} of their norm, where some 2 % are usual"
             )
             hint = "name by `--of` the very revision that it was tuned from"

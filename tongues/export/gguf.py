@@ -121,7 +121,7 @@ def add_gguf(folder: Path, llama_cpp: Path | None, texts: Texts, say: Say) -> li
     if installed and texts:
         pre = _best_pre(script, folder, texts, pre)
     if pre is None:
-        what = "has a pre-tokenizer that is not one of llama.cpp's, as far as its settings tell"
+        what = "has a pre-tokenizer whose settings match none of llama.cpp's"
         hint = "install `llama-cpp-python`, with which every name is tried"
         raise UserError(what, where=str(folder / "tokenizer.json"), hint=hint)
     _convert(script, folder, out, pre, "--outtype", kind)

@@ -98,7 +98,7 @@ def fill_folder(folder: Path, model: PreTrainedModel, tokens: Path, record: Run)
 
 
 def _limit_length(folder: Path, model: PreTrainedModel) -> None:
-    """The tokenizer says how many tokens the model sees, where it said more or nothing."""
+    """Set the tokenizer's `model_max_length` to the model's context, if it is larger or missing."""
     file = folder / "tokenizer_config.json"
     context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     settings = read_json(file) if file.is_file() else {}

@@ -57,7 +57,7 @@ def compare_frames(scorer: Scorer, tokens: Tokens, known: tuple[str, ...]) -> Fr
 
 
 def frame_lines(losses: FrameLosses) -> list[str]:
-    """What is said of a comparison before the first step."""
+    """Lines about a comparison, with a caution if the other way is better."""
     token, used = losses.token, "is used" if losses.used else "is not used"
     lines = [
         f"the base's held-out loss is {losses.with_token:.3f} nats per token with `{token}` before "

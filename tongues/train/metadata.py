@@ -143,7 +143,7 @@ def hub_name(model: str | None, workspace: Path) -> str | None:
 
 
 def base_label(model: str, workspace: Path) -> str:
-    """A run's name, a name on the hub, or that of a folder without what it lies in."""
+    """A run's name, a name on the hub, or that of a folder without its path."""
     if (workspace / "runs" / model / "run.json").is_file():
         return model
     parts = [part for part in Path(model).parts if part != "model"]
