@@ -23,6 +23,7 @@ SHOWN = {"verbose", "as_json", "figures"}
 OF_COMMAND = {
     "fit": {"out", "narrow_at"},
     "generate": {"experts"},
+    "plan": {"out"},
     "evaluate": {"compare"},
     "study": {"dry_run"},
     "experts train": {"dry_run"},

@@ -54,7 +54,7 @@ def test_a_file_of_several_languages_needs_one_of_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "not JSON"),
+        ("{", "not a JSON file"),
         ("[1, 2]", "holds no law"),
         ('{"laws": 3}', "holds no law"),
         ('{"laws": [3]}', "holds no law"),
