@@ -75,8 +75,8 @@ def test_exit_codes_tell_failure_wrong_use_and_interruption(
     def fail(folder: Path, **options: object) -> None:
         raise error
 
+    monkeypatch.setattr("tongues.report", fail)  # before the place that it is read from
     monkeypatch.setattr("tongues.verbs.pages.report", fail)
-    monkeypatch.setattr("tongues.report", fail)
     monkeypatch.setattr(sys, "argv", ["tongues", "report", "somewhere"])
     with pytest.raises(SystemExit) as ended:
         main()

@@ -178,7 +178,7 @@ def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> TokenMap | No
     if same_but_frame(theirs, tokenizer):  # the files may be written differently
         return None
     token_map = map_tokens(theirs, tokenizer)
-    if token_map.extends:
+    if token_map.extends and len(token_map.missing):
         trainable = plan.settings.trainable
         if isinstance(trainable, LowRank) and not trainable.embeddings:
             what = "the embeddings of new tokens must be trained"
