@@ -21,6 +21,7 @@ __all__ = [
     "NAME_THE_END",
     "TextFrame",
     "apply_frame",
+    "prepended_token",
     "read_frame",
     "read_settings",
     "same_but_frame",
@@ -83,7 +84,7 @@ def apply_frame(
     settings: of its tokenizer_config.json; they are returned with what the frame changes.
     """
     changed = dict(settings)
-    if _prepended(tokenizer) != frame.start:
+    if prepended_token(tokenizer) != frame.start:
         name = "" if frame.start is None else tokenizer.id_to_token(frame.start)
         tokenizer.post_processor = processors.TemplateProcessing(
             single=f"{name}:0 $A:0".removeprefix(":0 "),
@@ -126,7 +127,7 @@ def _named(tokenizer: Tokenizer, start: str) -> int:
 
 
 def _start(tokenizer: Tokenizer, folder: Path | None) -> int | None:
-    prepended = _prepended(tokenizer)
+    prepended = prepended_token(tokenizer)
     if prepended is not None or folder is None:
         return prepended
     settings = read_settings(folder / "tokenizer_config.json")
@@ -137,7 +138,7 @@ def _start(tokenizer: Tokenizer, folder: Path | None) -> int | None:
     return tokenizer.token_to_id(token) if isinstance(token, str) else None
 
 
-def _prepended(tokenizer: Tokenizer) -> int | None:
+def prepended_token(tokenizer: Tokenizer) -> int | None:
     """The last special token that the tokenizer's own template puts before a text."""
     encoded = tokenizer.encode("a", add_special_tokens=True)
     mask = encoded.special_tokens_mask

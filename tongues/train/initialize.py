@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -218,10 +219,8 @@ def _states_of_known_text(setup: Setup) -> Tensor | None:
     for lang in langs:
         text = setup.tokens.train(lang)
         count = max(1, min(_STATES // len(langs), len(text)) // context)
-        samples += [
-            torch.from_numpy(text[n * context :][:context].astype("int64")) for n in range(count)
-        ]
-    device = setup.processor.device
-    hidden = setup.scorer.hidden_states(torch.stack(samples).to(device))
+        samples += [text[n * context :][:context].astype("int64") for n in range(count)]
+    windows = torch.from_numpy(setup.tokens.frame.begin(np.stack(samples)))
+    hidden = setup.scorer.hidden_states(windows.to(setup.processor.device))
     reshard(setup.scorer)
     return hidden.flatten(0, 1)[:_STATES].float().cpu()

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch.nn.functional import cross_entropy
@@ -17,6 +16,7 @@ from tongues.models.embeddings import EMBEDDING_METHODS, NewTokens
 from tongues.models.huggingface import load_model, save_model
 from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
 from tongues.tokens import Tokens, load_tokenizer, tokenizer_files
+from tongues.tokens.frame import prepended_token
 from tongues.tokens.spelling import token_bytes
 from tongues.tokens.store import read_manifest
 from tongues.train.base import model_folder
@@ -84,11 +84,14 @@ def _bits_per_byte(model: PreTrainedModel, tokenizer: Tokenizer, texts: list[str
     model.eval()
     lengths, nats, size, scored = token_bytes(tokenizer), 0.0, 0, 0
     most = min(_CONTEXT, getattr(model.config, "max_position_embeddings", None) or _CONTEXT)
+    start = prepended_token(tokenizer)
+    before = [] if start is None else [start]
     for text in texts:
-        ids = np.array(tokenizer.encode(text, add_special_tokens=False).ids[:most], dtype=np.int64)
+        ids = tokenizer.encode(text, add_special_tokens=False).ids[: most - len(before)]
         if len(ids) > 1 and scored < _SCORED:
-            logits = model(input_ids=torch.from_numpy(ids)[None, :-1]).logits[0].float()
-            nats += float(cross_entropy(logits, torch.from_numpy(ids[1:]), reduction="sum"))
+            tokens = torch.tensor([*before, *ids])
+            logits = model(input_ids=tokens[None, :-1]).logits[0, len(before) :].float()
+            nats += float(cross_entropy(logits, tokens[len(before) + 1 :], reduction="sum"))
             size, scored = size + int(lengths[ids[1:]].sum()), scored + len(ids)
     return nats / math.log(2) / max(size, 1)
 
