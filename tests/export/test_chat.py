@@ -171,7 +171,7 @@ WRONG = {
     "`rope_parameters`": other_rope,
     "`intermediate_size`": wider,
     "`tie_word_embeddings`": tied,
-    "is no tuning of": unrelated,
+    "is not a tuning of": unrelated,
 }
 
 
