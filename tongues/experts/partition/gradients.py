@@ -110,7 +110,8 @@ def draw_windows(tokens: Tokens, lang: str, windows: int, context: int, seed: in
     text = tokens.train(lang)
     random = np.random.default_rng(derive_seed(seed, "kinship", lang))
     starts = context * np.sort(random.choice((len(text) - 1) // context, windows, replace=False))
-    return torch.from_numpy(np.stack([text[i : i + context + 1] for i in starts]).astype(np.int64))
+    drawn = np.stack([text[i : i + context + 1] for i in starts]).astype(np.int64)
+    return torch.from_numpy(tokens.frame.begin(drawn))
 
 
 def _sample(weights: Sequence[Tensor], seed: int) -> list[Tensor]:
