@@ -22,6 +22,16 @@ def test_probes_cost_a_hundredth_of_the_run(make_recipe: MakeRecipe, budget: str
         assert (steps, batch) == (50, 512)
 
 
+def test_the_number_of_processes_does_not_decide(make_recipe: MakeRecipe) -> None:
+    budget = ("train.budget=20M tokens", "train.batch=4096 tokens")
+    derived = derive(run_of_recipe(make_recipe(*budget)), 400)
+    alone = probe_size(derived, 64, 1, 2, 4)
+    assert alone is not None and alone[1] == 512
+    assert [probe_size(derived, 64, count, 2, 4) for count in (2, 4, 8)] == [alone] * 3
+    larger = probe_size(derived, 64, 32, 2, 4)
+    assert larger is not None and larger[1] == 2048
+
+
 def test_a_run_of_few_steps_has_no_probe(make_recipe: MakeRecipe) -> None:
     derived = derive(run_of_recipe(make_recipe("train.budget=100k tokens")), 400)
     assert probe_size(derived, 64, 1, 2, 4) is None

@@ -75,12 +75,15 @@ def probe_size(
 ) -> tuple[int, int, int] | None:
     """Steps, tokens of a batch, and tokens scored of each language, for the probe of one method.
 
-    All probes together cost at most 1 % of the run. None where that is less than five steps.
+    All probes together cost at most 1 % of the run. None where that is less than five steps. The
+    samples of a batch are a power of two, so the size is the same for 1, 2, 4 … processes; only
+    more processes than samples make the batch larger.
     """
     each = _COST * derived.tokens / methods
     trained = (1 - _SCORED) * each
-    least = context * processes
-    batch = int(min(derived.batch, max(least, trained / _STEPS // least * least)))
+    samples = 1 << (max(1, int(trained / _STEPS / context)).bit_length() - 1)
+    samples = -(-samples // processes) * processes
+    batch = min(derived.batch, samples * context)
     steps = int(min(_STEPS, trained // batch))
     scored = _SCORED * each / (2 * _FORWARD * languages)
     return (steps, batch, max(context, int(scored))) if steps >= _FEWEST else None
