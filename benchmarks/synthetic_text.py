@@ -17,7 +17,7 @@ import numpy as np
 
 from tongues.text.synthetic import (
     Drift,
-    Language,
+    SyntheticLanguage,
     World,
     documents,
     make_family,
@@ -40,7 +40,7 @@ def speed() -> list[str]:
     return lines
 
 
-def _rate(language: Language) -> float:
+def _rate(language: SyntheticLanguage) -> float:
     begin = perf_counter()
     size = sum(len(document.text.encode()) for document in documents(language, 0, 7680))
     return size / (perf_counter() - begin) / 1e6

@@ -31,6 +31,7 @@ ORDER = (
     "states",
     "tables",
     "laws",
+    "languages",
     "significance",
     "ranks",
     "launch",
@@ -97,6 +98,7 @@ def test_imports_go_only_to_earlier_rooms(path: Path) -> None:
     "room",
     [
         "laws",
+        "languages",
         "significance",
         "tables",
         "plan",

@@ -15,7 +15,7 @@ from tongues.quantities import Amount
 from tongues.text.reading import Item, State, find_files, hub_source, read_file, read_hub
 from tongues.text.synthetic import (
     Drift,
-    Language,
+    SyntheticLanguage,
     World,
     documents,
     make_family,
@@ -201,11 +201,13 @@ def _generate(settings: recipe.Synthetic, lang: str, start: State | None) -> Ite
         yield document, {"documents": number, "bytes": size}
 
 
-def _family(settings: recipe.Synthetic) -> dict[str, Language]:
+def _family(settings: recipe.Synthetic) -> dict[str, SyntheticLanguage]:
     drifts = tuple((tag, Drift(d.parent, d.divergence)) for tag, d in settings.languages.items())
     return _cached_family(settings.seed, drifts)
 
 
 @lru_cache(maxsize=4)
-def _cached_family(seed: int, drifts: tuple[tuple[str, Drift], ...]) -> dict[str, Language]:
+def _cached_family(
+    seed: int, drifts: tuple[tuple[str, Drift], ...]
+) -> dict[str, SyntheticLanguage]:
     return make_family(World.of(seed), dict(drifts), seed)

@@ -4,13 +4,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tongues.errors import UserError
-from tongues.text.synthetic import Drift, Language, World, make_family, shared_order, shared_words
+from tongues.text.synthetic import (
+    Drift,
+    SyntheticLanguage,
+    World,
+    make_family,
+    shared_order,
+    shared_words,
+)
 
 WORLD = World.of(5)
 GRID = (0.0, 0.05, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0)
 
 
-def pair(divergence: float, seed: int = 1) -> tuple[Language, Language]:
+def pair(divergence: float, seed: int = 1) -> tuple[SyntheticLanguage, SyntheticLanguage]:
     family = make_family(WORLD, {"qaa": Drift(), "qab": Drift("qaa", divergence)}, seed)
     return family["qaa"], family["qab"]
 

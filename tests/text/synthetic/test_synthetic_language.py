@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tongues.text.synthetic import Drift, Language, World, make_family
+from tongues.text.synthetic import Drift, SyntheticLanguage, World, make_family
 from tongues.text.synthetic.clauses import Clauses
 from tongues.text.synthetic.forms import NOUN, PARTICLE, VERB, Case, Mark, Particle, Slot, Tense
 from tongues.text.synthetic.language import MARKINGS, ORDERS
@@ -11,7 +11,7 @@ from tongues.text.synthetic.language import MARKINGS, ORDERS
 LANGUAGE = make_family(World.of(2), {"qaa": Drift()}, 1)["qaa"]
 
 
-def with_choices(orders: dict[str, bool], markings: dict[str, bool]) -> Language:
+def with_choices(orders: dict[str, bool], markings: dict[str, bool]) -> SyntheticLanguage:
     """The language with some choices made and all others denied."""
     return replace(
         LANGUAGE,

@@ -10,7 +10,7 @@ import numpy as np
 from tongues.errors import UserError, nearest
 from tongues.text.synthetic.clauses import form_counts, stem_counts
 from tongues.text.synthetic.forms import CLASSES, NAME, STEMS
-from tongues.text.synthetic.language import AFFIXES, GENDERS, MARKINGS, ORDERS, Language
+from tongues.text.synthetic.language import AFFIXES, GENDERS, MARKINGS, ORDERS, SyntheticLanguage
 from tongues.text.synthetic.sounds import SCRIPTS, draw_changes, draw_phonology
 from tongues.text.synthetic.world import World
 
@@ -35,7 +35,9 @@ class Drift:
     divergence: float = 0.0
 
 
-def make_family(world: World, drifts: Mapping[str, Drift], seed: int) -> dict[str, Language]:
+def make_family(
+    world: World, drifts: Mapping[str, Drift], seed: int
+) -> dict[str, SyntheticLanguage]:
     """Make one language per tag (`qaa` to `qtz`).
 
     A language depends on the world, the seed, its tag and its ancestors alone, and what a
@@ -53,9 +55,9 @@ def make_family(world: World, drifts: Mapping[str, Drift], seed: int) -> dict[st
         if parent is not None and parent not in drifts:
             hint = nearest(parent, drifts)
             raise UserError(f"there is no parent `{parent}`", where=tag, hint=hint)
-    family: dict[str, Language] = {}
+    family: dict[str, SyntheticLanguage] = {}
 
-    def make(tag: str, below: tuple[str, ...]) -> Language:
+    def make(tag: str, below: tuple[str, ...]) -> SyntheticLanguage:
         if tag in below:
             circle = " → ".join((*below[below.index(tag) :], tag))
             raise UserError(f"languages descend from themselves: {circle}", where=tag)
@@ -70,7 +72,7 @@ def make_family(world: World, drifts: Mapping[str, Drift], seed: int) -> dict[st
     return {tag: make(tag, ()) for tag in drifts}
 
 
-def shared_words(a: Language, b: Language) -> float:
+def shared_words(a: SyntheticLanguage, b: SyntheticLanguage) -> float:
     """Share of running words that both languages spell alike, of those that either has."""
     assert a.world.seed == b.world.seed
     rows = zip(form_counts(a.world).tolist(), a.forms, b.forms, strict=True)
@@ -78,7 +80,7 @@ def shared_words(a: Language, b: Language) -> float:
     return sum(count for count, same in counts if same) / sum(count for count, _ in counts)
 
 
-def shared_order(a: Language, b: Language) -> float:
+def shared_order(a: SyntheticLanguage, b: SyntheticLanguage) -> float:
     """Share of the word-order choices on which both languages agree."""
     return float(np.mean(np.array(a.orders) == np.array(b.orders)))
 
@@ -88,10 +90,10 @@ def _stream(seed: int, tag: str, purpose: str) -> np.random.Generator:
     return np.random.default_rng([seed, crc32(tag.encode()), crc32(purpose.encode())])
 
 
-def _root(world: World, tag: str, seed: int) -> Language:
+def _root(world: World, tag: str, seed: int) -> SyntheticLanguage:
     phonology = draw_phonology(_stream(seed, tag, "phonology"))
     coin = _stream(seed, tag, "orders")
-    return Language(
+    return SyntheticLanguage(
         tag=tag,
         parent=None,
         divergence=0.0,
@@ -106,7 +108,7 @@ def _root(world: World, tag: str, seed: int) -> Language:
     )
 
 
-def _child(parent: Language, tag: str, divergence: float, seed: int) -> Language:
+def _child(parent: SyntheticLanguage, tag: str, divergence: float, seed: int) -> SyntheticLanguage:
     slow, world, sounds = divergence * divergence, parent.world, parent.phonology
     stems, affixes = parent.stems, parent.affixes
     coined = sounds.coin(_stream(seed, tag, "stems"), _lengths(world), stems)
@@ -132,7 +134,7 @@ def _child(parent: Language, tag: str, divergence: float, seed: int) -> Language
 
     scripts = [script.name for script in SCRIPTS if script.name != parent.script]
     script = scripts[_stream(seed, tag, "script").integers(len(scripts))]
-    return Language(
+    return SyntheticLanguage(
         tag=tag,
         parent=parent.tag,
         divergence=divergence,

@@ -15,7 +15,7 @@ from tongues.text.synthetic.forms import CLASSES, Case, Group, Mark, Particle, S
 from tongues.text.synthetic.sounds import SCRIPTS, Phonology
 from tongues.text.synthetic.world import World
 
-__all__ = ["AFFIXES", "GENDERS", "MARKINGS", "ORDERS", "Language", "documents", "parallel"]
+__all__ = ["AFFIXES", "GENDERS", "MARKINGS", "ORDERS", "SyntheticLanguage", "documents", "parallel"]
 
 _BEFORE_VERB = ("subject", "object", "oblique", "adverb", "negation", "auxiliary")
 _BEFORE_NOUN = ("article", "numeral", "adjective", "owner", "adposition")
@@ -40,7 +40,7 @@ AFFIXES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Language:
+class SyntheticLanguage:
     """A language of a world; `make_family` makes it.
 
     `stems` and `affixes` are in sounds, not yet in letters; `orders` and `markings` say
@@ -172,7 +172,9 @@ class Language:
         return [("", "".join(chain)) for chain in chains]
 
 
-def documents(language: Language, start: int = 0, stop: int | None = None) -> Iterator[Document]:
+def documents(
+    language: SyntheticLanguage, start: int = 0, stop: int | None = None
+) -> Iterator[Document]:
     """Stream documents `start` to `stop` of the language's world; endless without `stop`.
 
     Document i has the same content, and the same group, in every language of a world.
@@ -182,7 +184,7 @@ def documents(language: Language, start: int = 0, stop: int | None = None) -> It
 
 
 def parallel(
-    languages: Sequence[Language], start: int = 0, stop: int | None = None
+    languages: Sequence[SyntheticLanguage], start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[Document, ...]]:
     """Stream the same documents in several languages of one world, side by side."""
     if start < 0:

@@ -1,0 +1,99 @@
+import csv
+import math
+import os
+import subprocess
+import sys
+from importlib.resources import files
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.languages import find_language, languages
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("sw", "sw"),
+        ("swh", "sw"),
+        ("swa", "sw"),
+        ("swh_Latn", "sw"),
+        ("Swahili", "sw"),
+        ("kiswahili", "sw"),
+        ("zh-Hant-TW", "zh"),
+        ("cmn_Hani", "zh"),
+        ("iw", "he"),
+        ("no", "nb"),
+        ("hin_Latn", "hi-Latn"),
+        ("sr", "sr"),
+        ("sr_latn", "sr-Latn"),
+        ("pt-BR", "pt"),
+        ("arz", "arz"),
+        (" Norwegian  Nynorsk ", "nn"),
+    ],
+)
+def test_a_language_is_found_by_tag_code_or_name(text: str, tag: str) -> None:
+    assert find_language(text).tag == tag
+
+
+@pytest.mark.parametrize(
+    ("text", "near"), [("Swahilli", "Swahili"), ("Bokmål", "Norwegian Bokmål"), ("swx1", "sw")]
+)
+def test_an_unknown_language_gets_the_nearest_name(text: str, near: str) -> None:
+    with pytest.raises(UserError, match="no language") as error:
+        find_language(text)
+    assert near in error.value.hint
+
+
+def test_what_the_tables_have_of_swahili() -> None:
+    swahili = find_language("sw")
+    assert (swahili.code, swahili.script, swahili.byte_premium) == ("swh", "Latn", 1.069)
+    assert "Narrow Bantu" in swahili.family
+    assert swahili.family[0] == "Atlantic-Congo"
+    first, removed = swahili.texts
+    assert (first.source, first.bytes, first.words) == ("FineWeb-2", 3_311_669_706, 569_542_024)
+    assert (removed.source, removed.words) == ("FineWeb-2, removed", None)
+    assert swahili.identified_by == ("GlotLID", "py3langid")
+    assert {"xcopa", "belebele", "xnli"} <= set(swahili.tasks)
+    assert "TZ" in swahili.countries
+    assert swahili.bible is None
+    assert find_language("aai").bible == 1.0
+
+
+def test_the_catalogue_is_wide_and_its_tags_lead_back() -> None:
+    every = languages()
+    assert len({language.code for language in every}) >= 7000
+    assert sum(bool(language.texts) for language in every) >= 1800
+    assert len({language.tag for language in every}) == len(every)
+    for language in every[::97]:
+        assert find_language(language.tag) == language
+        assert find_language(f"{language.code}_{language.script}") == language
+
+
+def test_kinship_counts_shared_groups() -> None:
+    de, nl, en, ru, fi = map(find_language, ("de", "nl", "en", "ru", "fi"))
+    assert de.kinship(de) == 1
+    assert de.kinship(nl) > de.kinship(en) > de.kinship(ru) > 0 == de.kinship(fi)
+    assert de.kinship(ru) == ru.kinship(de)
+    assert 400 < en.kilometres(nl) < 700
+    placeless = find_language("kxd")
+    assert math.isnan(en.kilometres(placeless)) == (placeless.latitude is None)
+
+
+def test_every_field_has_a_source() -> None:
+    with (files("tongues.languages") / "sources.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    named = " ".join(row["field"] for row in rows)
+    for field in find_language("sw").to_json():
+        assert field in named or field == "tag"
+    assert all(row["licence"] and row["version"] and row["reference"] for row in rows)
+    assert not any("SA" in row["licence"] or "NC" in row["licence"] for row in rows)
+
+
+def test_a_language_is_there_at_once() -> None:
+    code = "from tongues.languages import find_language; find_language('Swahili')"
+    before = os.times()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    after = os.times()
+    used = after.children_user + after.children_system
+    assert used - before.children_user - before.children_system < 0.4  # seconds of a processor

@@ -1,0 +1,89 @@
+"""A language in one script, and what is known of it."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["AvailableText", "Language"]
+
+
+@dataclass(frozen=True, slots=True)
+class AvailableText:
+    """Text of a language that a public corpus offers.
+
+    bible, wikipedia: shares of it, 0 to 1; None where the source does not give them.
+    """
+
+    source: str
+    bytes: int  # of UTF-8
+    words: int | None = None
+    documents: int | None = None
+    bible: float | None = None
+    wikipedia: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language in one script. None, an empty text or an empty tuple: not known.
+
+    tag: BCP 47, as recipes have it: `sw`; with the script where it is not the usual one: `hi-Latn`.
+    code: ISO 639-3, of the individual language: `swh`. script: ISO 15924; Han is always `Hani`.
+    name: in English. names: others, its own among them.
+    family: Glottolog's groups from the widest to the narrowest; an isolate has none.
+    macroarea, latitude, longitude (degrees), countries (ISO 3166): of Glottolog.
+    speakers: people, first and second language, as CLDR counts them.
+    byte_premium: UTF-8 bytes for the content of one byte of English.
+    texts: public corpora; the first is the one that counts, others need work before use.
+    identified_by: models of language identification that have it as a label.
+    tasks: benchmarks in it that lm-eval can run, by the names of this package where it has them.
+    """
+
+    tag: str
+    code: str
+    script: str
+    name: str
+    names: tuple[str, ...]
+    family: tuple[str, ...]
+    macroarea: str
+    latitude: float | None
+    longitude: float | None
+    countries: tuple[str, ...]
+    speakers: int | None
+    byte_premium: float | None
+    texts: tuple[AvailableText, ...]
+    identified_by: tuple[str, ...]
+    tasks: tuple[str, ...]
+
+    @property
+    def text_bytes(self) -> int:
+        """UTF-8 bytes of the text that counts; 0 where no corpus is known to have any."""
+        return self.texts[0].bytes if self.texts else 0
+
+    @property
+    def bible(self) -> float | None:
+        """Share of the Bible in that text, 0 to 1."""
+        return self.texts[0].bible if self.texts else None
+
+    def kinship(self, other: "Language") -> float:
+        """Shared groups of the two families, over the geometric mean of their numbers; 0 to 1."""
+        if self.code == other.code:
+            return 1.0
+        shared = 0
+        for mine, theirs in zip(self.family, other.family, strict=False):
+            if mine != theirs:
+                break
+            shared += 1
+        return shared / math.sqrt((len(self.family) + 1) * (len(other.family) + 1))
+
+    def kilometres(self, other: "Language") -> float:
+        """On the globe, between the points of the two; NaN where one is not known."""
+        ends = (self.latitude, self.longitude, other.latitude, other.longitude)
+        if any(end is None for end in ends):
+            return math.nan
+        a, b, c, d = (math.radians(end or 0.0) for end in ends)
+        half = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
+        return 12_742 * math.asin(min(1.0, math.sqrt(half)))
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
