@@ -15,8 +15,8 @@ from datetime import date
 from pathlib import Path
 from statistics import median
 
+from tongues.cores import core_count
 from tongues.launch import Local, Options
-from tongues.ranks import core_count
 from tongues.recipe import load_recipe
 from tongues.runs import find_runs, read_run
 from tongues.study import plan_runs, run_all

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tongues.cores import wait_politely
 from tongues.recipe import Recipe, load_recipe
 from tongues.tokens import prepare_tokens
 
@@ -27,6 +28,7 @@ train:
   threads: 1
 """
 
+wait_politely()  # before a test imports torch: several processes of tests share the cores
 settings.register_profile("busy", deadline=None)  # how long a case takes is the machine's business
 settings.load_profile("busy")
 

@@ -21,6 +21,7 @@ ORDER = (
     "frames",
     "quantities",
     "hardware",
+    "cores",
     "files",
     "hub",
     "pages",

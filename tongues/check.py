@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tongues.cores import core_count
 from tongues.errors import Caution, UserError, nearest
 from tongues.experts import plan_rounds
 from tongues.hardware import Machine, this_machine
 from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
 from tongues.quantities import show_bytes, show_count
-from tongues.ranks import core_count
 from tongues.recipe import LowRank, Recipe
 from tongues.study import plan_study, plan_sweep
 from tongues.text import check_text, text_bytes

@@ -1,4 +1,4 @@
-"""A process among others: its share of the work, its cores, and when it stops."""
+"""A process among others: its share of the work, and when it stops."""
 
 import multiprocessing
 import os
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = ["Rank", "Say", "core_count", "main_left_alone", "stop_after", "stop_on_sigterm"]
+__all__ = ["Rank", "Say", "main_left_alone", "stop_after", "stop_on_sigterm"]
 __all__ += ["stop_with_parent", "stop_with_starter"]
 
 Say = Callable[[str], None]
@@ -29,11 +29,6 @@ class Rank:
     def share(self, items: Sequence[Item]) -> Sequence[Item]:
         """The items of this rank."""
         return items[self.number :: self.count]
-
-
-def core_count() -> int:
-    """The processor's cores that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 @contextmanager

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tongues.cores import core_count
 from tongues.errors import Stopped, UserError
 from tongues.launch import run_ranks
-from tongues.ranks import Rank, Say, core_count
+from tongues.ranks import Rank, Say
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0  # seconds
@@ -151,7 +152,7 @@ def test_who_is_killed_leaves_no_orphans() -> None:
 
 
 def test_the_cores_are_those_that_this_process_may_use() -> None:
-    code = "import os; from tongues.ranks import core_count; os.sched_setaffinity(0, {%d})\n"
+    code = "import os; from tongues.cores import core_count; os.sched_setaffinity(0, {%d})\n"
     code = code % min(os.sched_getaffinity(0)) + "print(core_count())"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
     assert int(done.stdout) == 1 <= core_count()

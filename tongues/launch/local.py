@@ -8,10 +8,11 @@ from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from shutil import which
 
+from tongues.cores import core_count, threads_for
 from tongues.errors import UserError
 from tongues.launch.job import Job, why_ended
 from tongues.launch.launcher import Launcher, Options
-from tongues.ranks import core_count, main_left_alone, stop_with_parent
+from tongues.ranks import main_left_alone, stop_with_parent
 
 __all__ = ["Local", "choose_gpus", "free_memory"]
 
@@ -40,7 +41,7 @@ class Local(Launcher):
 
     def threads(self, jobs: int) -> int:
         """An even share of the cores."""
-        return max(1, core_count() // min(self._workers, jobs))
+        return threads_for(min(self._workers, jobs))
 
     def has_room(self, job: Job) -> bool:
         """Whether there are a worker and, where there are GPUs, memory left."""

@@ -162,7 +162,7 @@ class Train(RecipeSection):
     compile: Literal["auto", "on", "off"] = "auto"
     """`auto`: where the run is long enough to regain the compiler's time."""
     threads: int | None = Field(default=None, ge=1)
-    """Threads of each process; default: all cores."""
+    """Threads of each process; default: the fastest number in a short trial."""
     track: Literal["tensorboard"] | None = None
     """Copy the logs to TensorBoard during training."""
 

@@ -8,8 +8,8 @@ from statistics import median
 
 import numpy as np
 
+from tongues.cores import threads_for
 from tongues.quantities import show_seconds
-from tongues.ranks import core_count
 from tongues.runs import read_run, status_of
 from tongues.tokens import Tokens, open_tokens
 from tongues.train import Derived, RunPlan, derive
@@ -49,7 +49,7 @@ def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> StudyC
     to_do = [pair for pair in pairs if status_of(workspace / "runs" / pair[0].name) != "finished"]
     if not to_do:
         return StudyCost(0, 0, {}, 0.0)
-    threads = max(1, core_count() // at_once)
+    threads = threads_for(at_once)
     texts = {n: open_tokens(workspace / "tokens" / n) for n in {plan.tokens for plan, _ in pairs}}
     speeds = _measured_speeds(pairs, workspace, threads, texts)
     sizes = {derived.anatomy.name: derived.flops / derived.tokens for _, derived in pairs}

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tongues.cores import core_count
 from tongues.errors import UserError
 from tongues.files import (
     file_hash,
@@ -23,7 +24,7 @@ from tongues.files import (
 from tongues.hub import commit_of
 from tongues.launch import Launcher, run_ranks
 from tongues.quantities import show_count
-from tongues.ranks import Rank, Say, core_count
+from tongues.ranks import Rank, Say
 from tongues.recipe import Recipe
 from tongues.text import TextSource, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus

@@ -57,6 +57,7 @@ class Position:
     recent: Recent = field(default_factory=Recent)
     phases: list[Phase] = field(default_factory=list)  # shares that were changed
     held: HoldHistory = field(default_factory=HoldHistory)
+    threads: int | None = None  # once they were chosen again
 
     @property
     def batch(self) -> int:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 
+import torch
+
 from tongues.errors import Stopped, UserError
 from tongues.files import newest_lines
 from tongues.runs import HOPELESS
@@ -20,12 +22,14 @@ from tongues.train.replay import check, check_steps, first_losses
 from tongues.train.schedule import embeddings_alone, evaluation_steps, rate_at
 from tongues.train.spikes import Recent, Spike, judge
 from tongues.train.step import BatchLoader, Setup, gradient, update, validate
+from tongues.train.threads import Slowdown, choose_threads, tries_threads
 
 __all__ = ["Watch", "samples_and_epochs", "train_steps"]
 
 _LOGGED = 200  # lines of metrics a run
 _ANCHORS = 20  # rollback checkpoints a run
 _GOES_BACK = 10  # times at most
+_WORTH = 30.0  # seconds left at least when threads are chosen again
 
 Say = Callable[[str], None]
 Watch = Callable[[Progress], None]
@@ -59,6 +63,8 @@ def train_steps(
         rows = list(reversed(list(last)))
         losses = {row["lang"]: row["loss"] for row in rows}
         on_new = {row["lang"]: row["loss_new_tokens"] for row in rows if "loss_new_tokens" in row}
+        if position.threads:
+            torch.set_num_threads(min(position.threads, setup.processor.threads))
     meter = Meter(
         position.step,
         steps,
@@ -69,14 +75,15 @@ def train_steps(
         memory=lambda: peak_memory(setup.processor.device.type),
     )
     loader, spikes, saved = BatchLoader(setup, position.phases), 0, time.monotonic()
+    slowdown, slow = Slowdown(), False
     with _signals() as came, checkpoints, anchors:
         if anchor_every and position.step % anchor_every == 0:
             anchors.save(position)
         while position.step < steps:
             due = setup.processes.first and time.monotonic() - saved >= settings.checkpoint_every
             stop = bool(came) or (setup.directory / HOPELESS).exists()
-            computed = gradient(setup, loader, position.batch, (stop, due))
-            stopping, due = computed.flags
+            computed = gradient(setup, loader, position.batch, (stop, due, slow))
+            stopping, due, slow = computed.flags
             if spike := judge(position.recent, computed.loss, computed.norm):
                 spikes += 1
                 if _rolls_back(setup, spike, position, tell):
@@ -115,6 +122,9 @@ def train_steps(
             if step in checked:
                 position = _hold(setup, position)
                 loader = BatchLoader(setup, position.phases)
+            if slow:
+                position = _choose_threads_again(setup, position, tell)
+                slowdown, slow = Slowdown(), False
             progress = meter.read(
                 step,
                 loss=computed.loss,
@@ -128,6 +138,9 @@ def train_steps(
                 if meter.keeps(progress):
                     setup.log("timing.jsonl", progress.timing())
                 watch(progress)
+                first, tried = setup.processes.first, tries_threads(setup)
+                slow = slowdown.add(progress.tokens_per_second) and first and tried
+                slow = slow and progress.seconds_left > _WORTH
             save = step < steps and (stopping or due)
             if anchor_every and step % anchor_every == 0 and step < steps:
                 anchors.save(position)
@@ -193,7 +206,25 @@ def _roll_back(
     tell(f"back to step {anchor.step}; {left_out[1] - left_out[0]} batches are left out")
     setup.log("events.jsonl", {"step": anchor.step + 1, "left_out": left_out})
     skipped = [*anchor.skipped, left_out]
-    return replace(anchor, skipped=skipped, phases=phases, went_back=position.went_back + 1)
+    return replace(
+        anchor,
+        skipped=skipped,
+        phases=phases,
+        went_back=position.went_back + 1,
+        threads=position.threads,
+    )
+
+
+def _choose_threads_again(setup: Setup, position: Position, tell: Say) -> Position:
+    before, threads = torch.get_num_threads(), choose_threads(setup)
+    if threads == before:
+        return position
+    tell(
+        f"step {position.step}: half as fast as before; threads were {before} and are {threads} "
+        "now: from here on the run is the same within rounding, not to the last digit"
+    )
+    setup.log("events.jsonl", {"step": position.step, "threads": threads})
+    return replace(position, threads=threads)
 
 
 def _shares(setup: Setup, position: Position) -> Mapping[str, float]:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from tongues.cores import core_count
 from tongues.errors import UserError
 from tongues.hardware import Machine, this_machine
 from tongues.models import Anatomy, Shape, find_shape, of_folder, of_shape
 from tongues.models.folders import read_config
 from tongues.quantities import show_count
-from tongues.ranks import core_count
 from tongues.recipe import Initialization, Recipe, Train
 from tongues.roles import Roles
 from tongues.runs import Parameters, read_run

@@ -8,10 +8,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from tongues.cores import core_count, threads_for
 from tongues.errors import Stopped, UserError
 from tongues.files import only_one, write_text
 from tongues.models.token_map import TokenMap
-from tongues.ranks import core_count
 from tongues.roles import list_languages
 from tongues.runs import FAILURE, HOPELESS, Run, read_run, write_run
 from tongues.tokens import Tokens, load_tokenizer, open_cluster, open_tokens
@@ -57,9 +57,9 @@ def train(
     """Train the run of `plan` in `workspace` and return its directory.
 
     A finished run with the same fingerprint is left as it is; an unfinished one resumes from its
-    newest whole checkpoint; one with another fingerprint is a UserError unless `overwrite`. It
-    computes on `threads` threads (all cores by default) when the recipe names no number. Started
-    by torchrun, all its processes call this and train the one run together.
+    newest whole checkpoint; one with another fingerprint is a UserError unless `overwrite`. Where
+    the recipe names no number of threads, it is the fastest, at most `threads`. Started by
+    torchrun, all its processes call this and train the one run together.
     """
     check_tracker(plan.settings.track)
     processes = join_processes("cuda" if torch.cuda.is_available() else "cpu")
@@ -75,7 +75,8 @@ def train(
             base = processes.once(lambda: transplanted(whole, tokens, workspace, tell))
             plan = plan if base == whole else replace(plan, base=str(base))
         token_map = check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None
-        each = plan.settings.threads or threads or max(1, core_count() // processes.local_count)
+        share = threads_for(processes.local_count)
+        each = plan.settings.threads or min(threads or share, share)
         here = LocalRun(plan, tokens, base, token_map, directory, processes, each)
         if each > core_count():
             tell(f"caution: {each} threads on {core_count()} cores wait for each other")

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import PreTrainedModel
@@ -31,6 +32,7 @@ from tongues.train.plan import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
 from tongues.train.step import BatchLoader, Setup, cut_windows, gradient, update
+from tongues.train.threads import choose_threads, tries_threads
 
 __all__ = [
     "LocalRun",
@@ -58,7 +60,7 @@ class LocalRun:
     token_map: TokenMap | None  # where the base's tokenizer does not have all tokens
     directory: Path
     processes: Processes
-    threads: int  # of each process
+    threads: int  # of each process, at most
 
 
 def make_mixture(plan: RunPlan, derived: Derived, tokens: Tokens) -> Mixture:
@@ -75,7 +77,7 @@ def assemble(
 ) -> tuple[Setup, dict[str, Any], Sequence[Tensor]]:
     """The run as before the first step, how it is computed here, and the base's embeddings.
 
-    engine: how an earlier sitting computed it; precision and compilation are kept to. The
+    engine: how an earlier sitting computed it; precision, compilation and threads are kept to. The
     embeddings are returned where new tokens are still to get theirs (`initialize`).
     """
     plan, tokens, settings = task.plan, task.tokens, task.plan.settings
@@ -135,6 +137,10 @@ def assemble(
     )
     micro_batch = setup.samples_at_a_time * settings.context
     used = asdict(choices) | {"processes": task.processes.count, "micro_batch": micro_batch}
+    if tries_threads(setup):
+        before = engine["threads"] if engine else task.threads + 1
+        used["threads"] = before if before <= task.threads else choose_threads(setup)
+        torch.set_num_threads(used["threads"])
     return setup, used, embeddings
 
 

@@ -4,4 +4,8 @@ Each reads a recipe or places on disk, says on standard error how it gets on (un
 returns what it made. A mistake is a `tongues.UserError`.
 """
 
+from tongues.cores import wait_politely
+
 __all__ = []
+
+wait_politely()

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tongues.check import Checked
+from tongues.cores import core_count
 from tongues.errors import UserError
 from tongues.experts import expert_runs, plan_rounds
 from tongues.launch import open_launcher
 from tongues.quantities import show_bytes, show_count, show_seconds
-from tongues.ranks import core_count
 from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
 from tongues.study import StudyCost, best_rates, choose_plans, measure_cost, run_all, unfinished
 from tongues.tokens import open_tokens

@@ -20,14 +20,14 @@ _MEASURED = 0.3  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """Where a run computes, on how many threads, and whether in bfloat16 with float32 weights."""
+    """Where a run computes."""
 
     device: torch.device
-    bfloat16: bool
-    threads: int
+    bfloat16: bool  # layers are computed in it; weights are float32
+    threads: int  # at most
 
 
-def set_up(precision: str, threads: int | None, place: int = 0) -> Processor:
+def set_up(precision: str, threads: int, place: int = 0) -> Processor:
     """Choose device, precision and threads, and keep big blocks in glibc's heap.
 
     glibc maps and unmaps memory for every large tensor, and the page faults cost a small model up
@@ -38,13 +38,13 @@ def set_up(precision: str, threads: int | None, place: int = 0) -> Processor:
     if hasattr(libc, "mallopt"):
         libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30)
         libc.mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)
-    torch.set_num_threads(threads or len(os.sched_getaffinity(0)))
+    torch.set_num_threads(threads)
     device = torch.device("cpu")
     if torch.cuda.is_available():
         device = torch.device("cuda", place)
         torch.cuda.set_device(device)
     bfloat16 = precision == "bfloat16" or (precision == "auto" and _fast(device))
-    return Processor(device, bfloat16, torch.get_num_threads())
+    return Processor(device, bfloat16, threads)
 
 
 def autocast(processor: Processor) -> torch.autocast:

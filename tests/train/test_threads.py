@@ -1,0 +1,119 @@
+"""The number of threads: the fastest in a trial, tried again when a run slows down."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.conftest import MakeRecipe
+from tests.train.test_run import STOPPABLE, digests, train_and_stop
+from tongues.cores import core_count
+from tongues.errors import UserError
+from tongues.files import read_lines
+from tongues.runs import Run, read_run
+from tongues.train import RunPlan, loop, progress, run, run_of_recipe, start, threads
+from tongues.train.run import train
+from tongues.train.threads import Slowdown, fastest
+
+
+def plan_of(make_recipe: MakeRecipe, *overrides: str, name: str) -> RunPlan:
+    plan = replace(run_of_recipe(make_recipe(*overrides)), name=name)
+    return replace(plan, settings=plan.settings.model_copy(update={"threads": None}))
+
+
+def threads_of(record: Run) -> int:
+    assert record.engine
+    return record.engine["threads"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "chosen"),
+    [
+        ({8: 1.0, 4: 2.0, 2: 4.0, 1: 8.0}, 8),
+        ({8: 3.0, 4: 2.0, 2: 4.0, 1: 8.0}, 4),
+        ({8: 9.0, 4: 5.0, 2: 3.0, 1: 1.0}, 1),
+        ({8: 1.0, 4: 1.0, 2: 1.0, 1: 1.5}, 2),  # no more than pay
+        ({8: 0.9, 4: 1.0, 2: 2.0, 1: 4.0}, 8),
+    ],
+)
+def test_threads_are_as_many_as_pay(seconds: dict[int, float], chosen: int) -> None:
+    tried: list[int] = []
+
+    def measured(threads: int) -> float:
+        tried.append(threads)
+        return seconds[threads]
+
+    assert fastest(measured, 8) == chosen
+    assert all(later == earlier // 2 for earlier, later in pairwise(tried))
+    assert fastest(lambda threads: 1 / threads, 1) == 1
+    assert fastest(lambda threads: abs(threads - 6) + 1.0, 6) == 6
+
+
+def test_only_a_lasting_loss_of_half_the_speed_is_a_slowdown() -> None:
+    slowdown = Slowdown()
+    assert not any(slowdown.add(speed) for speed in (1.0, 90.0, 100.0, 110.0, 100.0, 95.0))
+    assert not any(slowdown.add(speed) for speed in (5.0, 100.0, 5.0, 100.0, 100.0))
+    assert [slowdown.add(speed) for speed in (40.0, 40.0, 40.0, 40.0)][-1]
+
+
+def test_a_run_takes_no_more_threads_than_the_environment_grants(
+    make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    free = read_run(train(plan_of(make_recipe, name="free"), workspace))
+    assert 1 <= threads_of(free) <= core_count()
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    bound = read_run(train(plan_of(make_recipe, name="bound"), workspace))
+    assert threads_of(bound) == torch.get_num_threads() == 1
+
+
+def test_a_resumed_run_keeps_its_threads_and_its_bytes(
+    make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([1, 1, 2])
+    monkeypatch.setattr(run, "threads_for", lambda processes: 2)
+    monkeypatch.setattr(start, "choose_threads", lambda setup: next(answers))
+    plan = plan_of(make_recipe, *STOPPABLE, "train.budget=10k tokens", name="stopped")
+    alone = digests(train(replace(plan, name="alone"), workspace))
+    directory = train_and_stop(plan, workspace)
+    lines: list[str] = []
+    assert digests(train(plan, workspace, tell=lines.append)) == alone
+    assert threads_of(read_run(directory)) == torch.get_num_threads() == 1
+    assert not any("threads" in line for line in lines)
+    assert next(answers) == 2  # was not asked for
+
+
+def test_a_run_that_slows_down_tries_its_threads_again(
+    make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = iter([False, True])
+    monkeypatch.setattr(run, "threads_for", lambda processes: 2)
+    monkeypatch.setattr(start, "choose_threads", lambda setup: torch.set_num_threads(2) or 2)
+    monkeypatch.setattr(threads, "fastest", lambda seconds, most: most // 2)
+    monkeypatch.setattr(Slowdown, "add", lambda self, speed: next(slow, False))
+    monkeypatch.setattr(loop, "_WORTH", -1.0)
+    monkeypatch.setattr(progress, "_SHOWN_EVERY", 0.0)
+    lines: list[str] = []
+    plan = plan_of(make_recipe, "train.checkpoint_every=0.001 seconds", name="slow")
+    directory = train(plan, workspace, tell=lines.append)
+    assert read_lines(directory / "events.jsonl") == [{"step": 3, "threads": 1}]
+    assert any("threads were 2 and are 1 now" in line for line in lines)
+    assert threads_of(read_run(directory)) == 2  # as at the start
+    assert torch.get_num_threads() == 1
+
+
+def test_more_threads_than_cores_are_obeyed_with_a_caution(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    lines: list[str] = []
+    count = core_count() + 1
+    plan = run_of_recipe(make_recipe(f"train.threads={count}", "train.budget=2k tokens"))
+    assert threads_of(read_run(train(plan, workspace, tell=lines.append))) == count
+    assert any(line.startswith(f"caution: {count} threads") for line in lines)
+
+
+def test_no_number_of_threads_is_refused(make_recipe: MakeRecipe) -> None:
+    with pytest.raises(UserError, match="threads"):
+        make_recipe("train.threads=0")
