@@ -24,6 +24,8 @@ train:
   budget: 20k tokens
   batch: 512 tokens
   context: 64 tokens
+  learning_rate: 3.0e-3
+  warmup: 5%
   num_evals: 4
   threads: 1
 """

@@ -17,14 +17,14 @@ from tongues.study import plan_study, plan_sweep
 from tongues.text import check_text, text_bytes
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import find_base, is_run_name
-from tongues.train.rules import check_batch, rate_at_size, what_would_fit
+from tongues.train.defaults import Completed, complete_recipe
+from tongues.train.rules import LOW_RANK, check_batch, rate_at_size, what_would_fit
 
 __all__ = ["Checked", "check_recipe"]
 
 _CORPUS = 0.7  # bytes that a byte of text takes in the corpus, packed and with its signals
 _TOKEN = 3  # bytes of text in a token, about
 _PASSES = 1000  # no text is worth reading so often: surely a slip in the unit
-_LOW_RANK = 10.0  # times the usual rate is that of low-rank updates (Schulman et al. 2025)
 _HIGH = 10.0  # times the rate by size, from which a run is likely to diverge
 
 
@@ -32,6 +32,7 @@ _HIGH = 10.0  # times the rate by size, from which a run is likely to diverge
 class Checked:
     """A sound recipe's runs, with the numbers that follow."""
 
+    completed: Completed  # the recipe
     runs: tuple[tuple[RunPlan, Derived], ...]
     sweep: tuple[tuple[RunPlan, Derived], ...]  # which come before, to find the rate
     at_once: int  # runs that go on at the same time
@@ -69,12 +70,14 @@ class Checked:
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """What is allowed and likely to be a mistake: learning rates that make a run diverge."""
+        """What is allowed and likely to be a mistake."""
+        if self.completed.cautions:
+            return self.completed.cautions
         by_shape: dict[str, Caution] = {}
         for plan, derived in self.all:
             usual = rate_at_size(None, derived.parameters["non_embedding"])
             if isinstance(plan.settings.trainable, LowRank):
-                usual *= _LOW_RANK
+                usual *= LOW_RANK
             rate = derived.learning_rate
             if rate > _HIGH * usual:
                 what = f"a learning rate of {rate:.3g} is {rate / usual:.3g} times"
@@ -119,6 +122,7 @@ class Checked:
         cautions = [{"code": one.code, "sentence": one.sentence} for one in self.cautions]
         whole = {"runs": runs, "memory": self.memory, "disk": self.disk}
         whole |= {"hub": [asdict(model) for model in self.hub]}
+        whole |= {"defaults": [asdict(one) for one in self.completed.defaults]}
         return whole | {"machine": self.machine.name, "warnings": cautions}
 
 
@@ -138,6 +142,8 @@ def check_recipe(
     training: whether the runs come next, so that a base must be there; its text needs none.
     """
     sizes = text_bytes(check_text(recipe.text))
+    completed = complete_recipe(recipe, workspace)
+    recipe = completed.recipe
     sweep = plan_sweep(recipe)
     if recipe.experts:
         rounds = plan_rounds(recipe, workspace, sizes, make=False)
@@ -175,7 +181,8 @@ def check_recipe(
     disk = sum(sizes.values()) * (_CORPUS + 2 * two_or_four / _TOKEN)  # twice: aside, then in order
     workers = core_count() if machine.device == "cpu" else machine.processes
     at_once = min(many.workers or workers, len(pairs)) if many else 1
-    checked = Checked(pairs[len(sweep) :], pairs[: len(sweep)], at_once, round(disk), machine, hub)
+    runs, first = pairs[len(sweep) :], pairs[: len(sweep)]
+    checked = Checked(completed, runs, first, at_once, round(disk), machine, hub)
     if here:
         _check_memory(checked, each)
     _check_disk(checked, workspace, recipe.name)

@@ -32,9 +32,18 @@ def check(
     loaded = tongues.load_recipe(recipe, overrides)
     checked = tongues.check(loaded, workspace=workspace, **keywords)
     if as_json:
-        print_json({"recipe": loaded.model_dump(mode="json")} | checked.to_json())
+        print_json({"recipe": checked.completed.recipe.model_dump(mode="json")} | checked.to_json())
         return
-    click.echo(show_recipe(loaded))
+    click.echo(show_recipe(checked.completed.recipe))
+    if checked.completed.defaults:
+        click.echo("left out in the recipe, and taken by the rules for the base:")
+        print_table(
+            [
+                {"train": one.key, "value": str(one.value), "rule": one.rule}
+                for one in checked.completed.defaults
+            ]
+        )
+        click.echo()
     print_table(checked.rows())
     notes = {plan.shape.name: plan.shape.note for plan, _ in checked.runs if plan.shape}
     for name, note in notes.items():

@@ -31,6 +31,7 @@ from tongues.roles import Roles
 from tongues.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_languages, find_base
+from tongues.train.defaults import complete_recipe
 
 __all__ = [
     "Members",
@@ -75,6 +76,7 @@ def plan_rounds(
     sizes: bytes of text by language, until its tokens are prepared. make: whether partitions and
     donors that need tokens or models are found now, or replaced by placeholders.
     """
+    recipe = complete_recipe(recipe, workspace).recipe
     experts = _experts(recipe)
     amounts = text_amounts(recipe, sizes, workspace)
     ensembles = _ensembles(recipe, workspace, make=make) if experts.add_to else {}

@@ -32,7 +32,7 @@ def load_recipe(source: RecipeSource, overrides: Overrides = ()) -> Recipe:
     if isinstance(source, Recipe):
         if not overrides:
             return source
-        source = source.model_dump(mode="json", exclude_none=True)
+        source = source.model_dump(mode="json", exclude_none=True, exclude_unset=True)
     return load_section(source, Recipe, "recipe", overrides)
 
 

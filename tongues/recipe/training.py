@@ -109,15 +109,15 @@ class Train(RecipeSection):
     budget: Budget
     """Length: tokens, tokens per parameter (embeddings included), FLOPs, or a time."""
     batch: Tokens | Literal["by size"] = 2048
-    """Tokens of a step, or the rule `by size`."""
+    """Tokens of a step, or the rule `by size`; with a base it follows from that."""
     context: Tokens = 128
-    """Tokens of a sample."""
+    """Tokens of a sample; with a base it follows from that."""
     optimizer: Literal["adamw", "muon"] = "adamw"
     """`muon` is for the layers' matrices; the rest stays with AdamW."""
     optimizer_states: Literal["float32", "bfloat16"] = "float32"
     """Type in which AdamW's moments are kept; `bfloat16` takes half their memory."""
     learning_rate: Rate = 3e-3
-    """Its peak, or the best ones at smaller shapes: `{0.1M: 7e-3, 0.4M: 5e-3}`."""
+    """Its peak, or the best at smaller shapes: `{0.1M: 7e-3}`; with a base it follows from that."""
     embedding_learning_rate: EmbeddingRate | None = None
     """Peak for embeddings: a rate, or a multiple of `learning_rate` such as `0.2x`."""
     schedule: Annotated[Schedule, Chosen("schedule", "name")] = Field(
@@ -125,7 +125,7 @@ class Train(RecipeSection):
     )
     """A name, or with settings: `{name: wsd, decay: 10%}`."""
     warmup: Share = 0.05
-    """Share of the steps in which the learning rate rises."""
+    """Share of the steps in which the learning rate rises; with a base it follows from that."""
     min_learning_rate: Share = 0.1
     """Learning rate at the end, as a share of the peak."""
     weight_decay: float = Field(default=0.1, ge=0, le=1, strict=False)
@@ -150,13 +150,13 @@ class Train(RecipeSection):
     """Random seed of first weights and order."""
     # The machine's business: no part of what the run is.
     checkpoint_every: Seconds = 60.0
-    """Time between checkpoints."""
+    """Time between checkpoints; with a base it follows from its size."""
     keep_checkpoints: int = Field(default=2, ge=1, le=1000)
     """Number of newest checkpoints to keep."""
     milestones: list[Share] = Field([])
     """Shares of the steps whose checkpoints are never deleted."""
     micro_batch: Tokens | None = None
-    """Tokens that each process computes at a time; default: its share of the batch."""
+    """Tokens that each process computes at a time; default: its share, with a base about 2,048."""
     recompute: bool = False
     """Compute layers again in the backward pass: less memory, a third more work."""
     compile: Literal["auto", "on", "off"] = "auto"
@@ -197,12 +197,15 @@ class Train(RecipeSection):
     @model_validator(mode="after")
     def _consistent(self) -> "Train":
         context, micro_batch = self.context, self.micro_batch
+        given = self.model_fields_set if self.base else set(Train.model_fields)
         for what, size in (("batch", self.batch), ("micro-batch", micro_batch)):
+            if not {"context", what.replace("-", "_")} <= given:
+                continue  # what is left out follows from the base
             if isinstance(size, int) and size % context:
                 near = max(round(size / context), 1) * context
                 reason = f"a {what} of {size} tokens is not a whole number of contexts of {context}"
                 raise ValueError(f"{reason} tokens; the nearest is `{near} tokens`")
-        if isinstance(self.batch, int) and (micro_batch or 0) > self.batch:
+        if "batch" in given and isinstance(self.batch, int) and (micro_batch or 0) > self.batch:
             reason = f"a micro-batch of {micro_batch} tokens is more than the batch"
             raise ValueError(f"{reason} of {self.batch} tokens that it is a part of")
         if 0.0 in self.milestones:

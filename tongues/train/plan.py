@@ -15,6 +15,7 @@ from tongues.recipe import Initialization, Recipe, Train
 from tongues.roles import Roles
 from tongues.runs import Parameters, read_run
 from tongues.train.base import model_folder, roles_of
+from tongues.train.defaults import complete_recipe
 from tongues.train.rules import batch_by_size, moments_bytes, rate_at_size, run_bytes
 
 __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe", "token_shares"]
@@ -227,7 +228,7 @@ def run_of_recipe(recipe: Recipe, workspace: Path = Path()) -> RunPlan:
 
     workspace: whose runs know what languages they were trained on.
     """
-    settings = recipe.train
+    settings = complete_recipe(recipe, workspace).recipe.train
     if recipe.model.shape is None and settings.base is None:
         raise UserError("`shape` is missing", where="model.shape", hint="such as `shape: 0.2M`")
     if not settings.mixture:

@@ -18,7 +18,14 @@ from tongues.recipe import Train
 if TYPE_CHECKING:
     from tongues.train.plan import Derived
 
-__all__ = ["VOCABULARY", "batch_by_size", "check_batch", "compile_pays", "context_by_size"]
+__all__ = [
+    "LOW_RANK",
+    "VOCABULARY",
+    "batch_by_size",
+    "check_batch",
+    "compile_pays",
+    "context_by_size",
+]
 __all__ += ["enough_memory", "layer_bytes", "least_bytes", "micro_batch_that_fits"]
 __all__ += [
     "moments_bytes",
@@ -41,8 +48,9 @@ _CONTEXTS = ((_PUBLISHED, 2048), (5e6, 512), (0.0, 128))
 # Without a search: the best at 0.2M (benchmarks/rules.py, docs/explanation/schedules.md). The power
 # carries it to 2.3e-4 at 500M parameters and 1.7e-4 at a billion; the study took 2e-4.
 _BEST_RATES = {"0.2M": 5.5e-3}
-_FASTEST = 7e-3  # the best of 0.05M: above the best rate the loss rises steeply
+FASTEST = 7e-3  # the best of 0.05M: above the best rate the loss rises steeply
 _SLOWS = -0.4  # power of the parameters with which the best rate falls (Li et al. 2025)
+LOW_RANK = 10.0  # times the usual rate is that of low-rank updates (Schulman et al. 2025)
 # Operations of a process from which compiling pays: the time that a compiler's start takes.
 _PAYS = {"cpu": 5e13, "cuda": 1e16}
 
@@ -138,7 +146,7 @@ def rate_at_size(rates: Mapping[str, float] | None, parameters: int) -> float:
     equal tokens per parameter).
     """
     if rates is None:
-        return min(_FASTEST, rate_at_size(_BEST_RATES, parameters))
+        return min(FASTEST, rate_at_size(_BEST_RATES, parameters))
     shapes = [find_shape(name, where="train.learning_rate") for name in rates]
     sizes = np.log([of_shape(shape, 0).parameters["non_embedding"] for shape in shapes])
     logs = np.log(list(rates.values()))

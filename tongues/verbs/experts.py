@@ -15,6 +15,7 @@ from tongues.launch import open_launcher
 from tongues.recipe import Experts, Overrides, Recipe, RecipeSource, load_recipe
 from tongues.study import measure_cost
 from tongues.tokens import check_tokens, open_tokens
+from tongues.train.defaults import complete_recipe
 from tongues.verbs.recipes import check_prepared
 from tongues.verbs.shared import Voice, memory_bytes, where_of
 
@@ -43,10 +44,11 @@ def partition(
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     if loaded.experts is None or not loaded.experts.partitions:
         raise UserError("there are no `experts.partitions`", where=where_of(recipe))
-    check_prepared(loaded, workspace)
+    named = loaded.experts.partitions
+    loaded = check_prepared(loaded, workspace).completed.recipe
     amounts = text_amounts(loaded, {}, workspace)
     partitions: dict[str, PartitionedText] = {}
-    for settings in loaded.experts.partitions:
+    for settings in named:
         made = make_partition(loaded, settings, workspace)
         folder = workspace / "reports" / f"{loaded.name}-{settings.label}"
         page = write_partition_page(made, amounts, folder)
@@ -169,7 +171,7 @@ def measure(
             workspace,
             place,
             scored=eval_tokens,
-            context=loaded.train.context,
+            context=complete_recipe(loaded, workspace).recipe.train.context,
             memory=memory_bytes(max_memory),
             watch=progress,
         )

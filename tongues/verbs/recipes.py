@@ -79,6 +79,9 @@ def train(
     from tongues.train.run import train as train_run
 
     checked, voice = check_prepared(loaded, workspace), Voice(quiet)
+    if checked.completed.defaults:
+        values = (f"`{one.key}: {one.value}`" for one in checked.completed.defaults)
+        voice.say(f"by the rules for the base: {', '.join(values)}")
     for caution in checked.cautions:
         voice.say(str(caution))
     ((plan, _),) = checked.runs

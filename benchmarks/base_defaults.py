@@ -1,0 +1,224 @@
+"""The rules for what a recipe leaves out with a base, against the projects that they follow.
+
+    python benchmarks/base_defaults.py [--measure] > benchmarks/base_defaults.txt
+
+Reads the shared table of projects beside the project: all weights of a base, with the peak rate,
+and the batch or the steps, stated. Each study is left out in turn of the constant that is fitted.
+`--measure` also trains SmolLM2-135M for 40 steps on Swahili at several rates: some minutes each.
+"""
+
+import argparse
+import csv
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from tongues.files import read_lines
+from tongues.frames import text_table
+from tongues.quantities import show_count
+from tongues.train.defaults import base_batch, base_rate
+
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT / "../shared/data"
+SCALE = {"M": 1e6, "B": 1e9, "T": 1e12}
+LARGEST, SIZE = 2**22, 7e9  # tokens of a batch and parameters at which the constant is given
+RATES = ("2.5e-5", "1.2e-4", "5e-4", "2e-3")
+RECIPE = """
+name: sw
+text:
+  files:
+    en: [{text}/mdn/en.jsonl.gz]
+    sw: [{text}/freecodecamp/sw.jsonl.gz, {text}/ms_beginners/sw.jsonl.gz]
+tokens:
+  base: {base}
+  sample: 3 MB
+  held_out: 20k tokens
+train:
+  base: {{model: {base}, languages: [en]}}
+  mixture: {{sw: 100%}}
+  replay: {{en: 20%}}
+  budget: 20480 tokens
+  batch: 512 tokens
+  micro_batch: 512 tokens
+  context: 256 tokens
+  learning_rate: 3.0e-4
+  eval_tokens: 4096 tokens
+  num_evals: 1
+  compile: off
+  threads: 1
+  checkpoint_every: 3600 seconds
+"""
+
+
+def amount(text: str) -> float:
+    """The first amount of a cell, such as `about 10.5B (…)` or `16,384`; NaN without one."""
+    match = re.search(r"(\d[\d,.]*)\s*([MBT])\b", text) or re.search(r"(\d[\d,]+)()\b(?! GB)", text)
+    return float(match[1].replace(",", "")) * SCALE.get(match[2], 1.0) if match else math.nan
+
+
+def projects() -> list[dict]:
+    """Those of the table that state a peak rate."""
+    rows = []
+    with (SHARED / "published/projects.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if not row["peak_lr"]:
+                continue
+            tokens, batch = amount(row["cpt_tokens"]), amount(row["batch_tokens"])
+            if "sequence" in row["batch_tokens"]:
+                batch = math.nan  # their length is not stated
+            lora = "cpt (lora" in row["kind"].lower() or "LoRA" in row["project"]
+            rows.append(
+                {
+                    "project": re.split(r" \(", row["project"])[0],
+                    "study": re.split(r"[ -]", row["project"])[0],
+                    "params": amount(row["base_params"]),
+                    "tokens": tokens,
+                    "batch": batch,
+                    "rate": float(re.match(r"[\d.e-]+", row["peak_lr"])[0]),  # type: ignore
+                    "lora": lora,
+                    "schedule": row["schedule"],
+                    "instruct": "instruct" in row["base_model"].lower(),
+                }
+            )
+    return rows
+
+
+def warmups(rows: list[dict]) -> list[float]:
+    """Share of the steps that each project warmed up, where it can be read or computed."""
+    shares = []
+    for row in rows:
+        steps = row["tokens"] / row["batch"]
+        if match := re.search(r"warm-up ([\d.]+)%|([\d.]+)% warm-up", row["schedule"]):
+            shares.append(float(match[1] or match[2]) / 100)
+        elif (match := re.search(r"(\d[\d,]*) warm-up|warm-up (\d[\d,]*)", row["schedule"])) and (
+            math.isfinite(steps)
+        ):
+            shares.append(float((match[1] or match[2]).replace(",", "")) / steps)
+    return shares
+
+
+def left_out(rows: list[dict], size: float, batch: float) -> list[float]:
+    """Of each project, published over predicted rate, by the constant of the other studies.
+
+    size, batch: the powers.
+    """
+    shapes = {
+        id(row): size * math.log(row["params"] / SIZE)
+        + batch * math.log(min(1.0, row["batch"] / LARGEST))
+        for row in rows
+    }
+    ratios = []
+    for row in rows:
+        others = [other for other in rows if other["study"] != row["study"]]
+        constant = np.mean([math.log(other["rate"]) - shapes[id(other)] for other in others])
+        ratios.append(math.exp(math.log(row["rate"]) - shapes[id(row)] - constant))
+    return ratios
+
+
+def show_rules() -> None:
+    """All tables of the projects."""
+    everyone = projects()
+    full = [row for row in everyone if not row["lora"]]
+    rows = [row for row in full if math.isfinite(row["batch"] + row["tokens"])]
+    steps = [row["tokens"] / row["batch"] for row in rows]
+    least, most = min(steps), max(steps)
+    print(f"steps: median {median(steps):,.0f} of {len(steps)}, {least:,.0f} to {most:,.0f}")
+    shares = warmups(full)
+    least, most = min(shares), max(shares)
+    print(f"warm-up: median {median(shares):.1%} of {len(shares)}, {least:.1%} to {most:.0%}")
+    rates = [row["rate"] for row in full]
+    print(f"peak rate: {min(rates):g} to {max(rates):g}, {len(rates)} projects")
+    batches = [row["batch"] for row in rows]
+    print(f"batch: {min(batches):,.0f} to {max(batches):,.0f} tokens, {len(batches)} projects\n")
+    print(
+        "peak rate by several forms, each study left out of the constant: published over predicted"
+    )
+    forms = {
+        "constant": (0.0, 0.0),
+        "N^-0.4": (-0.4, 0.0),
+        "B^0.5": (0.0, 0.5),
+        "N^-0.4 B^0.5": (-0.4, 0.5),
+        "N^-0.713 B^0.5, the rule": (-0.713, 0.5),
+        "N^-0.713": (-0.713, 0.0),
+    }
+    table = []
+    for name, powers in forms.items():
+        off = [abs(math.log(ratio)) for ratio in left_out(rows, *powers)]
+        spread = {"median, times": median(off), "largest, times": max(off)}
+        table.append(
+            {"form": name} | {key: f"{math.exp(value):.2f}" for key, value in spread.items()}
+        )
+    print(text_table(table))
+    constant = math.exp(
+        float(
+            np.mean([math.log(r["rate"] / base_rate(r["params"], r["batch"], 1e9)) for r in rows])
+        )
+    )
+    print(f"\nthe rule's constant is {1 / constant:.2f} times that by least squares\n")
+    ratios = left_out(rows, -0.713, 0.5)
+    print(
+        "each project: its batch and ours for its tokens; its rate, ours at its batch and at ours"
+    )
+    table = []
+    for row in everyone:
+        batch = base_batch(row["tokens"], 2048) if math.isfinite(row["tokens"]) else math.nan
+        used = row["batch"]
+        left = f"{ratios[rows.index(row)]:.2f}" if row in rows else ""
+        why = "LoRA" if row["lora"] else "" if row in rows else "no batch or tokens"
+        why += ", from an instruct model" if row["instruct"] else ""
+        own = f"{base_rate(row['params'], used, row['tokens'] / used):.2g}" if left else ""
+        ours = base_rate(row["params"], batch, row["tokens"] / batch)
+        table.append(
+            {
+                "project": row["project"],
+                "parameters": show_count(row["params"]),
+                "tokens": show_count(row["tokens"]) if math.isfinite(row["tokens"]) else "",
+                "batch": show_count(used) if math.isfinite(used) else "",
+                "ours": show_count(batch) if math.isfinite(batch) else "",
+                "rate": f"{row['rate']:g}",
+                "at its batch": own,
+                "at ours": f"{ours:.2g}" if math.isfinite(ours) else "",
+                "left out": left,
+                "not fitted": why,
+            }
+        )
+    print(text_table(table))
+
+
+def measure() -> None:
+    """40 steps of 512 tokens of SmolLM2-135M at several rates; finished runs are not run again."""
+    folder = ROOT / "build/base_defaults"
+    folder.mkdir(parents=True, exist_ok=True)
+    base, text = ROOT / "build/smollm2", (SHARED / "text").resolve()
+    (folder / "r.yaml").write_text(RECIPE.format(base=base, text=text))
+    command = [sys.executable, "-m", "tongues"]
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run([*command, "prepare", "r.yaml"], cwd=folder, env=env, check=True, stdout=2)
+    table = []
+    for rate in RATES:
+        changes = [f"train.run=s{rate}", f"train.learning_rate={rate}"]
+        subprocess.run(
+            [*command, "train", "r.yaml", *changes], cwd=folder, env=env, check=True, stdout=2
+        )
+        row = {"peak rate": rate, "rate x steps": f"{float(rate) * 40:.3g}"}
+        for line in read_lines(folder / f"runs/s{rate}/evals.jsonl"):
+            row[f"{line['language']}, step {line['step']}"] = f"{line['loss']:.3f}"
+        table.append(row)
+    print("\nSmolLM2-135M, 40 steps of 512 tokens, 20% English: held-out nats per token")
+    print(text_table(table))
+    print(f"the rule at this batch and these steps: {base_rate(134.5e6, 512, 40):.2g}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--measure", action="store_true", help="train SmolLM2-135M too")
+    arguments = parser.parse_args()
+    show_rules()
+    if arguments.measure:
+        measure()

@@ -1,0 +1,210 @@
+"""What a recipe leaves out follows from its base; what it names stays, and is questioned."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.models.families import save_tiny, tiny
+from tests.records import make_run
+from tongues.check import check_recipe
+from tongues.errors import UserError
+from tongues.experts.plans import plan_rounds
+from tongues.hub import is_hub_id
+from tongues.recipe import Recipe, load_recipe
+from tongues.runs import write_run
+from tongues.train import run_of_recipe
+from tongues.train.defaults import (
+    base_batch,
+    base_context,
+    base_rate,
+    complete_recipe,
+)
+
+# Projects as published: parameters, tokens of a batch, steps, peak learning rate.
+PROJECTS = {
+    "Swallow 7B": (6.74e9, 4.2e6, 23_800, 1e-4),
+    "Swallow 70B": (69e9, 4.2e6, 23_800, 5e-5),
+    "Greek Apertus 8B": (8e9, 4.19e6, 19_248, 5.5e-5),
+    "Latxa 7B": (6.74e9, 1.05e6, 10_000, 1e-4),
+    "Sherkala 8B": (8e9, 4e6, 11_433, 1.5e-4),
+    "isiZulu 4B": (4e9, 16_384, 29_600, 1e-5),
+}
+
+
+@pytest.fixture
+def base(tokens: Path, tmp_path: Path) -> Path:
+    """A model with positions for 256 tokens."""
+    model = tiny("qwen2", 400, max_position_embeddings=256)
+    return save_tiny(model, tmp_path / "base", tokens / "tokenizer.json")
+
+
+def recipe_of(base: Path | str, **train: Any) -> Recipe:
+    """A recipe that names as little of its training as it can."""
+    settings = {"base": {"model": str(base), "languages": ["qac"]}, "mixture": {"qaa": "100%"}}
+    text = {"seed": 1, "size": "300 kB", "languages": {"qaa": {}}}
+    return load_recipe(
+        {
+            "name": "small",
+            "text": {"synthetic": text},
+            "tokens": {"vocab_size": 400, "held_out": "4000 tokens"},
+            "train": {"budget": "1M tokens"} | settings | train,
+        }
+    )
+
+
+@pytest.mark.parametrize("project", PROJECTS)
+def test_the_rate_is_within_three_times_that_of_published_projects(project: str) -> None:
+    params, batch, steps, rate = PROJECTS[project]
+    assert abs(math.log(base_rate(params, batch, steps) / rate)) < math.log(3)
+
+
+def test_the_batch_is_that_of_published_projects_within_four_times() -> None:
+    for tokens, published in ((100e9, 4.2e6), (80.7e9, 4.19e6), (10.5e9, 1.05e6), (484.9e6, 16384)):
+        assert 1 / 4 <= base_batch(tokens, 2048) / published <= 4
+    assert base_batch(1e15, 4096) == 2**22  # the largest that was used
+    assert base_batch(1000, 2048) == 2048
+
+
+def test_a_batch_divides_among_eight_processes_where_it_has_eight_contexts() -> None:
+    for tokens in (3e7, 1e9, 3e10):
+        samples = base_batch(tokens, 1024) / 1024
+        assert samples == 2 ** round(math.log2(samples))
+
+
+def test_the_rate_falls_with_the_size_and_rises_with_the_batch() -> None:
+    rates = [base_rate(params, 2**20, 20_000) for params in (1e8, 1e9, 1e10)]
+    assert rates == sorted(rates, reverse=True)
+    assert base_rate(1e9, 4 * 2**16, 1e5) == pytest.approx(2 * base_rate(1e9, 2**16, 1e5))
+    assert base_rate(1e9, 2**30, 1e5) == base_rate(1e9, 2**22, 1e5)
+
+
+def test_in_few_steps_the_rate_is_higher_up_to_that_of_the_largest_batch() -> None:
+    assert base_rate(1e8, 2048, 50) == pytest.approx(4e-4)
+    assert base_rate(7e9, 2048, 1) == pytest.approx(base_rate(7e9, 2**22, 1e6))
+
+
+def test_a_context_is_the_bases_or_shorter() -> None:
+    assert base_context(131_072, 10e9) == 4096
+    assert base_context(131_072, 100e6) == 2048
+    assert base_context(1024, 10e9) == 1024
+    assert base_context(None, 10e9) == 2048  # a model without positions
+
+
+def test_what_is_left_out_follows_and_what_is_named_stays(base: Path, tmp_path: Path) -> None:
+    left_out = complete_recipe(recipe_of(base), tmp_path).recipe.train
+    assert left_out.context == 256  # the base's own
+    assert left_out.batch == base_batch(1e6, 256)
+    assert left_out.warmup == 0.04
+    named = {"batch": "512 tokens", "learning_rate": 1e-3, "warmup": "10%"}
+    train = complete_recipe(recipe_of(base, **named), tmp_path).recipe.train
+    assert (train.batch, train.learning_rate, train.warmup) == (512, 1e-3, 0.1)
+    defaults = complete_recipe(recipe_of(base, **named), tmp_path).defaults
+    assert [one.key for one in defaults] == ["context"]  # the schedule is the usual one
+
+
+def test_the_context_goes_into_the_recipes_batch_and_held_out_text(
+    base: Path, tmp_path: Path
+) -> None:
+    train = complete_recipe(recipe_of(base, batch="1088 tokens"), tmp_path).recipe.train
+    assert (train.batch, train.context) == (1088, 64)
+    train = complete_recipe(recipe_of(base, micro_batch="128 tokens"), tmp_path).recipe.train
+    assert (train.context, train.micro_batch) == (128, 128)
+    with pytest.raises(UserError, match="not a whole number of contexts"):
+        recipe_of(base, batch="1000 tokens", context="128 tokens")
+
+
+def test_a_large_batch_is_computed_in_parts_of_whole_contexts(base: Path, tmp_path: Path) -> None:
+    train = complete_recipe(recipe_of(base, batch="24576 tokens"), tmp_path).recipe.train
+    assert train.micro_batch == 2048
+    assert (
+        complete_recipe(recipe_of(base, batch="2048 tokens"), tmp_path).recipe.train.micro_batch
+        is None
+    )
+
+
+def test_lora_takes_ten_times_the_rate(base: Path, tmp_path: Path) -> None:
+    rates = [
+        complete_recipe(recipe_of(base, trainable=parts), tmp_path).recipe.train.learning_rate
+        for parts in ("all", "lora")
+    ]
+    whole, low_rank = rates
+    assert isinstance(whole, float)
+    assert low_rank == pytest.approx(10 * whole, rel=0.05)
+
+
+def test_a_base_trained_here_repeats_its_own_settings(base: Path, tmp_path: Path) -> None:
+    run = tmp_path / "runs/own"
+    run.mkdir(parents=True)
+    base.rename(run / "model")
+    settings = {"context": "128 tokens", "schedule": "linear", "warmup": "7%"}
+    write_run(run, make_run(batch=1024, learning_rate=6e-3, settings=settings))
+    recipe = recipe_of("own")
+    recipe = load_recipe(recipe, {"train.base": "own", "train.targets": ["qaa"]})
+    train = complete_recipe(recipe, tmp_path).recipe.train
+    assert (train.context, train.batch, train.learning_rate) == (128, 1024, 6e-3)
+    assert (train.schedule.name, train.warmup, train.checkpoint_every) == ("linear", 0.07, 60)
+    quarter = complete_recipe(
+        load_recipe(recipe, {"train.batch": "256 tokens"}), tmp_path
+    ).recipe.train
+    assert quarter.learning_rate == pytest.approx(3e-3)
+
+
+def test_a_run_from_scratch_keeps_its_defaults(tmp_path: Path) -> None:
+    recipe = recipe_of("unused")
+    recipe = recipe.model_copy(update={"train": recipe.train.model_copy(update={"base": None})})
+    assert complete_recipe(recipe, tmp_path).recipe is recipe
+    assert (recipe.train.batch, recipe.train.context) == (2048, 128)
+
+
+def test_completing_twice_is_completing_once(base: Path, tmp_path: Path) -> None:
+    once = complete_recipe(recipe_of(base), tmp_path).recipe
+    assert complete_recipe(once, tmp_path).recipe == once
+    assert load_recipe(once, "train.seed=2").train.batch == once.train.batch
+
+
+def test_a_base_that_is_not_there_changes_nothing(tmp_path: Path) -> None:
+    recipe = recipe_of(tmp_path / "nowhere")
+    assert not is_hub_id(str(tmp_path / "nowhere"))
+    assert complete_recipe(recipe, tmp_path).recipe is recipe
+
+
+def test_runs_and_experts_take_the_values_and_check_shows_them(base: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(recipe_of(base), {"tokens.base": str(base)})
+    checked = check_recipe(recipe, tmp_path)
+    ((plan, derived),) = checked.runs
+    assert (
+        plan.settings == checked.completed.recipe.train == run_of_recipe(recipe, tmp_path).settings
+    )
+    assert derived.batch == base_batch(1e6, 256)
+    shown = {one["key"]: one["value"] for one in checked.to_json()["defaults"]}
+    assert shown["context"] == "256 tokens"
+    assert json.dumps(checked.to_json())
+    partition = {"train.mixture": {}, "experts.partitions": [{"by": "dense"}]}
+    ((run,),) = [
+        one.runs
+        for one in plan_rounds(load_recipe(recipe, partition), tmp_path, {"qaa": 3e5}, make=False)
+    ]
+    assert run.settings.context == 256
+
+
+def test_values_far_from_the_rule_are_questioned_with_the_published_range(
+    base: Path, tmp_path: Path
+) -> None:
+    usual = complete_recipe(recipe_of(base), tmp_path).recipe.train
+    assert complete_recipe(recipe_of(base), tmp_path).cautions == ()
+    assert isinstance(usual.batch, int)
+    assert isinstance(usual.learning_rate, float)
+    near = {"batch": f"{4 * usual.batch} tokens", "context": "128 tokens"}
+    assert complete_recipe(recipe_of(base, **near), tmp_path).cautions == ()
+    far = {"batch": f"{16 * usual.batch} tokens", "context": "32 tokens", "learning_rate": 1e-7}
+    cautions = {
+        one.code: one.sentence for one in complete_recipe(recipe_of(base, **far), tmp_path).cautions
+    }
+    codes = {"unusual_batch", "unusual_context", "unusual_learning_rate"}
+    assert cautions.keys() == codes
+    assert "1e-05 to 0.0003" in cautions["unusual_learning_rate"]
+    recipe = load_recipe(recipe_of(base, **far), {"tokens.base": str(base)})
+    assert {one.code for one in check_recipe(recipe, tmp_path).cautions} == codes

@@ -1,0 +1,206 @@
+"""What a recipe leaves out where it continues a base: values by published practice.
+
+A base that was trained here repeats the settings it was trained with. Any other gets values by its
+size, its longest context and the budget; `benchmarks/base_defaults.txt` has the projects that the
+rules follow, and how far the rules are from each of them.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tongues.errors import Caution, UserError
+from tongues.models.folders import read_config, stored_shapes
+from tongues.quantities import show_count
+from tongues.recipe import LowRank, Recipe, Train
+from tongues.recipe.loading import load_section
+from tongues.runs import Run, read_run
+from tongues.train.base import find_base, model_folder
+from tongues.train.rules import FASTEST, LOW_RANK, batch_by_size
+
+__all__ = ["Completed", "Default", "base_batch", "base_context", "base_rate", "complete_recipe"]
+
+# Of published projects that continued all weights of a base (benchmarks/base_defaults.txt): the
+# median number of steps, the largest batch, the longest usual context, the median warm-up.
+_STEPS, _LARGEST_BATCH, _CONTEXT, _WARMUP = 22_000, 2**22, 4096, 0.04
+_SHORT, _SHORT_CONTEXT = 1e9, 2048  # tokens of a budget below which the one such project took less
+# Tokens of the best batch by those of the budget (Step law: Li et al. 2025, arXiv 2503.04715).
+_BEST_BATCH, _BEST_BATCH_POWER = 0.58, 0.571
+# Peak rate of a base of 7B parameters with the largest batch, by least squares of the logarithms.
+# With the size it falls as by Step law, which was measured below the projects' sizes; with the
+# batch by the square root, as by Step law along its best batches. In runs of few steps it is such
+# that rate times steps is 0.02 (SmolLM2-135M, the same benchmark), up to that of the largest batch.
+_RATE, _AT, _POWER, _PATH = 1.4e-4, 7e9, -0.713, 0.02
+_ROUGHLY = 100e6  # tokens that a budget in time counts as, on any machine
+_AT_A_TIME = 2048  # tokens of a micro-batch, so that its activations are few
+# A checkpoint of 12 bytes a parameter, written at a gigabyte a second, takes 2 % of the time.
+_SECONDS = 12 / 1e9 * 50
+_SOON = 60.0  # seconds, the least
+_FAR = {"learning_rate": 10.0, "batch": 8.0, "context": 4.0}  # times the rule, or a part of it
+_UNITS = {"batch": " tokens", "context": " tokens", "learning_rate": ""}
+_PUBLISHED = {  # the range of those projects, bases of 2B to 70B parameters
+    "learning_rate": "1e-05 to 0.0003",
+    "batch": "16,384 to 4.2M tokens",
+    "context": "2,048 to 8,192 tokens",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A value that follows from the base, and the rule that it follows from."""
+
+    key: str  # of `train`
+    value: object  # as a recipe has it
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A recipe with nothing left out, and how that came."""
+
+    recipe: Recipe
+    defaults: tuple[Default, ...]  # values that follow from the base and are not the usual ones
+    cautions: tuple[Caution, ...]  # about values of the recipe that are far from the rule
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    params: int
+    positions: int | None  # the longest context
+    run: Run | None  # of a base that was trained here
+
+
+def base_context(positions: int | None, tokens: float) -> int:
+    """Tokens of a context for a base with these positions, and a budget of `tokens`."""
+    return min(positions or _SHORT_CONTEXT, _SHORT_CONTEXT if tokens < _SHORT else _CONTEXT)
+
+
+def base_batch(tokens: float, context: int) -> int:
+    """Tokens of a batch for a budget of `tokens`: a power of two of contexts.
+
+    As many as make the usual number of steps; in short runs more, the best by Step law.
+    """
+    batch = max(tokens / _STEPS, _BEST_BATCH * tokens**_BEST_BATCH_POWER)
+    return 2 ** max(0, round(math.log2(min(batch, _LARGEST_BATCH) / context))) * context
+
+
+def base_rate(params: float, batch: float, steps: float) -> float:
+    """Peak learning rate for all weights of a base, in `steps` of `batch` tokens."""
+    highest = min(FASTEST, _RATE * (params / _AT) ** _POWER)
+    usual = _RATE * (params / _AT) ** _POWER * math.sqrt(min(1.0, batch / _LARGEST_BATCH))
+    return min(highest, max(usual, _PATH / steps))
+
+
+def complete_recipe(recipe: Recipe, workspace: Path) -> Completed:
+    """The recipe with the values that follow from its base, as if it had named them.
+
+    Without a base, or where it is not there, as it is.
+    """
+    facts, train = _facts(recipe, workspace), recipe.train
+    if facts is None:
+        return Completed(recipe, (), ())
+    usual = _usual(recipe, facts)
+    left_out = [one for one in usual if one.key not in train.model_fields_set]
+    values: dict[str, Any] = train.model_dump(mode="json", exclude_unset=True)
+    values |= {one.key: one.value for one in left_out}
+    completed = load_section(values, Train, "train") if left_out else train
+    changed = [x for x in left_out if getattr(completed, x.key) != getattr(train, x.key)]
+    cautions = () if facts.run else tuple(_questions(recipe, usual))
+    return Completed(recipe.model_copy(update={"train": completed}), tuple(changed), cautions)
+
+
+def _questions(recipe: Recipe, usual: Sequence[Default]) -> Iterator[Caution]:
+    """About each value of the recipe's own that is far from the rule for its base."""
+    for one in usual:
+        value = getattr(recipe.train, one.key)
+        named = one.key in _FAR and one.key in recipe.train.model_fields_set
+        if not named or not isinstance(value, float | int):
+            continue
+        rule = float(str(one.value).split()[0])
+        if max(value / rule, rule / value) > _FAR[one.key]:
+            name, unit = one.key.replace("_", " "), _UNITS[one.key]
+            what = f"a {name} of {value:,}{unit} is far from the rule for this base, {rule:,g}"
+            what += f"{unit}; published projects used {_PUBLISHED[one.key]}"
+            if one.key == "learning_rate" and isinstance(recipe.train.trainable, LowRank):
+                what += f" with all weights, and {LOW_RANK:g} times that with LoRA"
+            yield Caution(f"unusual_{one.key}", what)
+
+
+def _facts(recipe: Recipe, workspace: Path) -> _Facts | None:
+    try:
+        base = find_base(recipe.train.base_model, workspace, weights=False)
+        if base is None:
+            return None
+        config = read_config(model_folder(base))
+        shapes = stored_shapes(model_folder(base))
+    except UserError:
+        return None  # what is wrong with it is found where it is opened
+    text = config.get("text_config", config)
+    positions = text.get("max_position_embeddings") or text.get("n_positions")
+    run = read_run(base) if (base / "run.json").is_file() else None
+    return _Facts(sum(map(math.prod, shapes.values())), positions, run)
+
+
+def _usual(recipe: Recipe, facts: _Facts) -> list[Default]:
+    train = recipe.train
+    given, run = train.model_fields_set, facts.run
+    tokens = _ROUGHLY
+    if train.budget.seconds is None:
+        tokens = train.budget.tokens(facts.params, 6.0 * facts.params)
+    own = run.settings if run else {}
+    usual = int(str(own.get("context", 0)).split()[0]) or base_context(facts.positions, tokens)
+    context = _fitting(usual, recipe)
+    used = train.context if "context" in given else context
+    batch = max(1, run.batch // used) * used if run else base_batch(tokens, used)
+    step = train.batch if "batch" in given else batch
+    step = batch_by_size(facts.params, used) if isinstance(step, str) else step
+    rate = base_rate(facts.params, step, tokens / step)
+    if run:
+        rate = run.learning_rate * math.sqrt(min(1.0, step / run.batch))
+    if isinstance(train.trainable, LowRank) and not run:
+        rate *= LOW_RANK
+    size = f"{show_count(facts.params)} parameters"
+    rules = {
+        "context": f"at most {_CONTEXT:,}, {_SHORT_CONTEXT:,} for less than 1B tokens, the base's",
+        "batch": f"{show_count(tokens)} tokens in {_STEPS:,} steps, or the best batch by Step law",
+        "learning_rate": f"published projects, carried to {size} and {step:,} tokens a step",
+        "schedule": "published projects",
+        "warmup": "median of published projects",
+    }
+    if run:
+        rules = dict.fromkeys(rules, f"as `{run.run}` was trained")
+    defaults: dict[str, object] = {
+        "context": f"{context} tokens",
+        "batch": f"{batch} tokens",
+        "learning_rate": rate if run and step >= run.batch else float(f"{rate:.2g}"),
+        "schedule": own.get("schedule", "cosine"),
+        "warmup": own.get("warmup", f"{_WARMUP:.0%}"),
+    }
+    if step > max(_AT_A_TIME, used):
+        defaults["micro_batch"] = f"{_divisor(step // used, _AT_A_TIME // used) * used} tokens"
+        rules["micro_batch"] = f"about {_AT_A_TIME:,} tokens at a time; changes only rounding"
+    if (seconds := _SECONDS * facts.params) > _SOON:
+        defaults["checkpoint_every"] = f"{float(f'{seconds:.2g}'):g} seconds"
+        rules["checkpoint_every"] = f"2% of the time to write those of {size}"
+    return [Default(key, value, rules[key]) for key, value in defaults.items()]
+
+
+def _fitting(context: int, recipe: Recipe) -> int:
+    """The context halved until held-out text fills one and the recipe's batches are whole ones."""
+    train = recipe.train
+    sizes = [
+        getattr(train, key) for key in ("batch", "micro_batch") if key in train.model_fields_set
+    ]
+    sizes = [size for size in sizes if isinstance(size, int)]
+    while context > 1 and (
+        context >= recipe.tokens.held_out or any(size % context for size in sizes)
+    ):
+        context //= 2
+    return context
+
+
+def _divisor(samples: int, most: int) -> int:
+    """The largest divisor of the samples of a batch up to `most`."""
+    return next(n for n in range(max(1, min(most, samples)), 0, -1) if samples % n == 0)
