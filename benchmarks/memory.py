@@ -78,18 +78,22 @@ print(peak_memory("cpu"))
 """
 
 
-def measure(place: Path, recipe: Path, name: str, settings: list[str]) -> None:
-    """Train, and print the bytes predicted and measured at the peak."""
+def peaks(place: Path, recipe: Path, name: str, settings: list[str]) -> tuple[int, int]:
+    """Train a run, unless NAME.txt has its peak; the bytes predicted and measured."""
     done = place / f"{name}.txt"
     if not done.is_file():
         child = [sys.executable, "-c", CODE, str(recipe), str(place), *settings]
         done.write_text(subprocess.run(child, check=True, stdout=subprocess.PIPE, text=True).stdout)
     ((plan, _),) = check_recipe(load_recipe(recipe, settings), place).runs
     vocabulary = len(open_tokens(place / "tokens" / plan.tokens).token_bytes)
-    predicted = derive(plan, vocabulary, find_base(plan.base, place)).memory
-    measured = int(done.read_text())
+    return derive(plan, vocabulary, find_base(plan.base, place)).memory, int(done.read_text())
+
+
+def measure(place: Path, recipe: Path, name: str, settings: list[str]) -> None:
+    """Print the bytes predicted and measured at the peak of a run."""
+    predicted, measured = peaks(place, recipe, name, settings)
     off = predicted / measured - 1
-    print(f"{name:44}{predicted / 1e6:10,.0f}{measured / 1e6:10,.0f}{off:+7.0%}", flush=True)
+    print(f"{name:46}{predicted / 1e6:10,.0f}{measured / 1e6:10,.0f}{off:+7.0%}", flush=True)
 
 
 def main() -> None:
@@ -101,7 +105,7 @@ def main() -> None:
     recipe.write_text(RECIPE)
     prepare(recipe, place)
     print(f"{date.today()}, vocabulary {VOCABULARY:,}, one thread; MB\n")
-    print(f"{'':44}{'predicted':>10}{'measured':>10}{'off':>7}")
+    print(f"{'':46}{'predicted':>10}{'measured':>10}{'off':>7}")
     if "shapes" in parts:
         for shape, context, samples, precision, compiled, other in RUNS:
             name = f"{shape} {samples} x {context} {precision}"
@@ -122,6 +126,8 @@ def main() -> None:
         extended.write_text(f"{before}tokens: {tokens}\n{after.partition(chr(10))[2]}")
         prepare(extended, place)
         continued(place, extended, "smollm2", folder.resolve())
+        print(f"\nSmolLM2 has {NEW:,} new tokens. The runs are too short to compare ways to")
+        print("initialize them, whose copy of what is trained is predicted for longer ones.")
 
 
 def continued(place: Path, recipe: Path, name: str, base: Path) -> None:
