@@ -158,7 +158,7 @@ def check_recipe(
                     where, hint = "study" if recipe.study else f"train.{key}", nearest(lang, known)
                     raise UserError(f"language `{lang}` has no text", where=where, hint=hint)
     context, held_out = recipe.train.context, recipe.tokens.held_out
-    if held_out <= context:
+    if isinstance(held_out, int) and held_out <= context:
         what = f"{held_out} held-out tokens do not fill a context of {context}"
         hint = "raise `tokens.held_out` or lower `train.context`"
         raise UserError(what, where="tokens.held_out", hint=hint)

@@ -105,6 +105,12 @@ def test_numbers_and_figures_lie_beside_the_page(report: Path, corpus: Path):
     assert numbers["languages"] == read_json(corpus / "corpus.json")["languages"]
     assert set(numbers["sentences"]) == {"qaa", "he"}
     assert numbers["tokenizers"][0]["languages"]["he"]["bytes_per_token"] > 1.25
+    held_out = read_json(corpus.parents[1] / "tokens/small/tokens.json")
+    assert numbers["held_out"] == held_out["splits"]
+    documents = held_out["languages"]["he"]["valid"]["documents"]
+    assert 1 <= numbers["held_out"]["he"]["groups"] <= documents
+    sizes = numbers["held_out"]["he"]["sources"][f"{corpus.parents[1]}/text/web.jsonl"]
+    assert sizes["valid"] == held_out["languages"]["he"]["valid"]["bytes"]
     figures = {path.stem for path in (report.parent / "figures").glob("*.svg")}
     assert figures >= {"dropped", "identified", "signals"}
 

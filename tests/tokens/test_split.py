@@ -1,35 +1,157 @@
-"""Which groups are held out."""
+"""What is held out: like the corpus, stable when text is added, and nowhere in training text."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
+from tests.text.corpora import quiet, recipe_of, text, text_of, write_rows
+from tongues.recipe import Recipe
 from tongues.text import hash64
-from tongues.tokens.writing import held_out_groups
+from tongues.tokens import Tokens, load_tokenizer, open_tokens, prepare_tokens
+
+Rows = Sequence[Any]
 
 
 def test_hashes_stay_what_they_are() -> None:
     assert hash64("made:1:0") == 8537342164210112582  # by b2sum -l 64, little-endian
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 50)), min_size=1), st.data())
-def test_enough_is_held_out_and_less_than_twice(
-    documents: list[tuple[int, int]], data: st.DataObject
+def prepared(
+    folder: Path, name: str, files: dict[str, list[Rows]], held_out: Any = "5%", **more: Any
+) -> tuple[Recipe, Tokens]:
+    """Tokens of some files of each language; a file's name is its number."""
+    paths = {
+        lang: [str(write_rows(folder / f"{lang}{n}.jsonl", rows)) for n, rows in enumerate(parts)]
+        for lang, parts in files.items()
+    }
+    settings = recipe_of(
+        text_of(paths, more), vocab_size=300, byte_fallback="allow", held_out=held_out
+    )
+    settings = settings.model_copy(update={"name": name})
+    return settings, open_tokens(prepare_tokens(settings, folder, quiet, ranks=1))
+
+
+def split_of(tokens: Tokens, lang: str, split: Any) -> set[str]:
+    shard, tokenizer = tokens.shard(lang, split), load_tokenizer(tokens.tokenizer_path)
+    documents = np.split(shard.tokens, shard.bounds[1:-1])
+    return {tokenizer.decode(ids[:-1].tolist()) for ids in documents}
+
+
+def rows_of(seed: int, count: int, size: int = 20) -> list[dict[str, str]]:
+    return [
+        {"text": text(seed * 10_000 + n, size + n % 40), "group": f"{seed}/{n}"}
+        for n in range(count)
+    ]
+
+
+def test_files_languages_and_their_order_move_no_document(tmp_path: Path) -> None:
+    first, second = rows_of(1, 300), rows_of(2, 300, 60)
+    _, before = prepared(tmp_path / "a", "a", {"de": [first]})
+    _, more = prepared(tmp_path / "b", "a", {"de": [first, second]})
+    other = [row | {"text": text(n + 90_000, 30, "абвгдежз")} for n, row in enumerate(first)]
+    _, languages = prepared(tmp_path / "c", "a", {"ru": [other], "de": [second, first]})
+    held_out = split_of(before, "de", "valid")
+    assert 5 <= len(held_out) <= 30  # 15 expected
+    texts = {row["text"] for row in first}
+    for tokens in (more, languages):
+        assert split_of(tokens, "de", "valid") & texts == held_out
+    assert split_of(more, "de", "valid") == split_of(languages, "de", "valid")
+    index = {row["text"]: n for n, row in enumerate(first)}
+    translated = {index[each] for each in held_out}
+    ours = {n for n, row in enumerate(other) if row["text"] in split_of(languages, "ru", "valid")}
+    assert translated == ours
+
+
+def test_the_sources_and_lengths_held_out_are_those_of_the_corpus(tmp_path: Path) -> None:
+    news, pages = rows_of(3, 900, 15), rows_of(4, 300, 120)
+    _, tokens = prepared(tmp_path, "a", {"de": [news, pages]}, "20%")
+    held_out = split_of(tokens, "de", "valid")
+    share_of_news = np.mean([row["text"] in held_out for row in news])
+    share_of_pages = np.mean([row["text"] in held_out for row in pages])
+    assert share_of_news == pytest.approx(0.2, abs=4 * np.sqrt(0.16 / 900))
+    assert share_of_pages == pytest.approx(0.2, abs=4 * np.sqrt(0.16 / 300))
+    sizes = np.array([len(row["text"]) for row in news])
+    drawn = np.array([row["text"] in held_out for row in news])
+    spread = sizes.std() / np.sqrt(drawn.sum())
+    assert abs(sizes[drawn].mean() - sizes.mean()) < 4 * spread
+
+
+def test_long_documents_that_are_most_of_the_text_are_held_out_too(tmp_path: Path) -> None:
+    novels = [{"text": text(seed, 6000), "group": f"novel {seed}"} for seed in range(7)]
+    news = rows_of(5, 123, 80)
+    for held_out in ("2%", "4k tokens"):  # before: 23 articles, and no novel
+        _, tokens = prepared(tmp_path / held_out, "a", {"ga": [[*novels, *news]]}, held_out)
+        drawn = split_of(tokens, "ga", "valid")
+        assert 1 <= sum(row["text"] in drawn for row in novels) <= 3
+        assert sum(row["text"] in split_of(tokens, "ga", "train") for row in novels) >= 4
+
+
+def test_a_held_out_set_is_kept_like_that_of_other_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hashes, tokens = (np.array(column) for column in zip(*documents, strict=True))
-    amount = data.draw(st.integers(1, int(tokens.sum())))
-    chosen = held_out_groups(hashes.astype(np.uint64), tokens, amount)
-    sizes = {group: int(tokens[hashes == group].sum()) for group in set(hashes.tolist())}
-    held = sum(sizes[int(group)] for group in chosen)
-    assert held >= amount
-    small = [group for group, size in sizes.items() if size <= amount]
-    if sum(sizes[group] for group in small) >= amount:
-        assert held < 2 * amount
-        assert sorted(chosen.tolist()) == sorted(small)[: len(chosen)]
+    first = rows_of(6, 200)
+    monkeypatch.chdir(tmp_path)
+    _, before = prepared(tmp_path, "a", {"de": [first]}, "1k tokens")
+    held_out = split_of(before, "de", "valid")
+    like = {"like": "tokens/a"}
+    copies = [row["text"] + " x y z" for row in first if row["text"] in held_out]
+    assert copies
+    _, after = prepared(tmp_path, "b", {"de": [rows_of(7, 400), first, copies]}, like)
+    assert split_of(after, "de", "valid") == held_out
+    assert not split_of(after, "de", "train") & set(copies)  # they are near copies of held-out text
+    _, other = prepared(tmp_path, "c", {"de": [rows_of(7, 400), first]}, "1k tokens")
+    assert split_of(other, "de", "valid") != held_out
 
 
-def test_more_held_out_contains_less() -> None:
-    rng = np.random.default_rng(1)
-    hashes, tokens = rng.integers(0, 2**63, 500).astype(np.uint64), rng.integers(1, 20, 500)
-    less, more = (held_out_groups(hashes, tokens, amount) for amount in (300, 900))
-    assert more[: len(less)].tolist() == less.tolist()
+def grams(document: str) -> set[tuple[str, ...]]:
+    parts = document.split()
+    return {tuple(parts[i : i + 13]) for i in range(len(parts) - 12)}
+
+
+def contained(tokens: Tokens, lang: str) -> list[float]:
+    """The highest share of each held-out document's 13-grams in a training document, or back."""
+    train = [grams(each) for each in split_of(tokens, lang, "train")]
+    shares = []
+    for document in split_of(tokens, lang, "valid"):
+        own = grams(document)
+        pairs = [(len(own & each), min(len(own), len(each))) for each in train]
+        shares.append(max(both / few for both, few in pairs if few))
+    return shares
+
+
+def test_no_held_out_document_is_inside_a_training_document(tmp_path: Path) -> None:
+    pages = rows_of(8, 200, 60)
+    settings, tokens = prepared(tmp_path / "a", "a", {"de": [pages]}, "10%")
+    held_out = sorted(split_of(tokens, "de", "valid"))
+    assert len(held_out) >= 8
+    quotes = [  # a held-out page in the middle of a long one; a piece of one alone
+        *(f"{text(n + 1000, 300)} {page} {text(n + 2000, 300)}" for n, page in enumerate(held_out)),
+        *(" ".join(page.split()[:30]) for page in held_out[:4]),
+    ]
+    folder = tmp_path / "b"
+    _, leaky = prepared(folder, "a", {"de": [pages, quotes]}, "10%")
+    assert contained(leaky, "de") and max(contained(leaky, "de")) <= 0.5
+    gone = leaky.counts["de"]["train"]["documents"] + leaky.counts["de"]["valid"]["documents"]
+    assert 200 + len(quotes) - gone >= 4
+    assert settings.tokens.held_out == 0.1
+
+
+def test_a_language_with_few_groups_gets_a_caution(tmp_path: Path) -> None:
+    files = {"de": str(write_rows(tmp_path / "de.jsonl", rows_of(9, 60)))}
+    lines: list[str] = []
+    prepare_tokens(
+        recipe_of(text_of(files), byte_fallback="allow", held_out="5%"),
+        tmp_path,
+        lines.append,
+        ranks=1,
+    )
+    assert any("(few_groups)" in line and line.startswith("caution: de: ") for line in lines)
+    lines.clear()
+    half = recipe_of(text_of(files), byte_fallback="allow", held_out="50%").model_copy(
+        update={"name": "b"}
+    )
+    prepare_tokens(half, tmp_path, lines.append, ranks=1)
+    assert not any("few_groups" in line for line in lines)

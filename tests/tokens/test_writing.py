@@ -18,13 +18,13 @@ from tongues.text.select import select
 from tongues.tokens.fitting import make_tokenizer
 from tongues.tokens.frame import TextFrame
 from tongues.tokens.shards import open_shard, shard_dtype
+from tongues.tokens.split import draw_held_out, find_overlaps, split_documents
 from tongues.tokens.tokenizer import END_ID, load_tokenizer, save_tokenizer, vocabulary_size
 from tongues.tokens.writing import (
     counts_path,
     encode_part,
     encoded_tokens,
     lengths_of,
-    split_documents,
     write_language,
 )
 
@@ -105,10 +105,15 @@ def test_shards_hold_the_documents_in_the_order_of_the_split(
     lengths = encode_all(prepared)
     tokenizer = load_tokenizer(prepared.place)
     dtype = shard_dtype(vocabulary_size(tokenizer))
-    splits = split_documents(prepared.recipe, corpus, prepared.sources, prepared.selection, lengths)
+    selection = prepared.selection
+    held_out = draw_held_out(prepared.recipe.tokens, corpus, selection, lengths)
+    find_overlaps(corpus, corpus.parts, selection, held_out)
+    splits = split_documents(corpus, prepared.sources, selection, lengths, held_out)
     for lang, documents in splits.items():
-        write_language(lang, corpus, lengths, prepared.selection.component, documents, dtype)
-        for split, numbers in documents.items():
+        assert not len(documents["overlap"])
+        write_language(lang, corpus, lengths, selection, documents, dtype)
+        for split in ("train", "valid"):
+            numbers = documents[split]
             shard = open_shard(prepared.place / lang / split)
             each = np.split(shard.tokens, shard.bounds[1:-1])
             texts = [tokenizer.decode(ids[:-1].tolist()) for ids in each]
@@ -122,7 +127,7 @@ def test_shards_hold_the_documents_in_the_order_of_the_split(
         assert sorted(both) == kept[corpus.lang[kept] == code].tolist()
         assert counts_path(corpus.path, lang).is_file()
         stamp = (prepared.place / lang / "train.bin").stat().st_mtime_ns
-        write_language(lang, corpus, lengths, prepared.selection.component, documents, dtype)
+        write_language(lang, corpus, lengths, selection, documents, dtype)
         assert (prepared.place / lang / "train.bin").stat().st_mtime_ns == stamp
 
 

@@ -119,7 +119,7 @@ def _compose(
     if like is None:
         languages = " and ".join(text.languages)
         remarks["placeholder_text"] = _MADE_TEXT.format(languages=languages, target=learned)
-    held_out = like.tokens.held_out if like else TokenSettings().held_out
+    held_out = (like.tokens if like else TokenSettings()).held_out_of(tokens)
     anatomy = of_shape(shape, vocabulary)
     train: dict[str, Any] = {
         "mixture": {learned: 1.0},

@@ -9,6 +9,7 @@ from tongues.recipe.texts import (
     Columns,
     Extend,
     Files,
+    HeldOutLike,
     Hub,
     Synthetic,
     Text,
@@ -40,6 +41,7 @@ __all__ = [
 ]
 __all__ += [
     "Grid",
+    "HeldOutLike",
     "Hub",
     "Initialization",
     "Lora",

@@ -6,20 +6,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     Field,
+    PlainSerializer,
     PlainValidator,
     SerializeAsAny,
+    TypeAdapter,
     create_model,
     field_validator,
     model_validator,
 )
 
 from tongues.errors import nearest
-from tongues.quantities import Amount, Bytes, Tokens
+from tongues.quantities import Amount, Bytes, Share, Tokens
 from tongues.recipe.base import RecipeSection, refuse
 from tongues.registry import registry
 
-__all__ = ["Ancestry", "Clean", "Columns", "Extend", "Files", "Hub", "Synthetic", "Text"]
-__all__ += ["TokenSettings"]
+__all__ = ["Ancestry", "Clean", "Columns", "Extend", "Files", "HeldOutLike", "Hub"]
+__all__ += ["Synthetic", "Text", "TokenSettings"]
 
 Off = Literal["off"]
 
@@ -187,6 +189,35 @@ class Extend(RecipeSection):
     """Languages whose segmentation must not change."""
 
 
+class HeldOutLike(RecipeSection):
+    """The held-out text of other tokens."""
+
+    like: str
+    """A folder of tokens: the groups that they hold out are held out, and no others."""
+
+
+def _read_held_out(value: Any) -> int | float | HeldOutLike:
+    if isinstance(value, Mapping | HeldOutLike):
+        return HeldOutLike.model_validate(value)
+    if isinstance(value, float) or (isinstance(value, str) and value.rstrip().endswith("%")):
+        share = TypeAdapter(Share).validate_python(value)
+        if not 0 < share <= 0.5:
+            raise ValueError(f"`{value}` is not a share above 0 and up to 50%")
+        return share
+    return TypeAdapter(Tokens).validate_python(value)
+
+
+def _show_held_out(value: int | float | HeldOutLike) -> str | dict[str, str]:
+    if isinstance(value, HeldOutLike):
+        return {"like": value.like}
+    return f"{value * 100:.10g}%" if isinstance(value, float) else f"{value} tokens"
+
+
+HeldOut = Annotated[
+    int | float | HeldOutLike, PlainValidator(_read_held_out), PlainSerializer(_show_held_out)
+]
+
+
 class TokenSettings(RecipeSection):
     """How text becomes tokens."""
 
@@ -208,8 +239,15 @@ class TokenSettings(RecipeSection):
     """Token before each document: `auto`, as the base's tokenizer has it; `none`; or its name."""
     byte_fallback: Literal["refuse", "allow"] = "refuse"
     """Whether a language below 1.25 bytes per token is refused."""
-    held_out: Tokens = 1_000_000
-    """Tokens of each language that are never trained on, at least; groups stay whole."""
+    held_out: HeldOut = 0.02
+    """Text of each language not to train on: a share, tokens at least, or `like: FOLDER`."""
+
+    def held_out_of(self, tokens: int) -> int:
+        """Tokens that are held out of an amount of text, about."""
+        wanted = self.held_out
+        if isinstance(wanted, HeldOutLike):
+            return TokenSettings().held_out_of(tokens)
+        return wanted if isinstance(wanted, int) else round(wanted * tokens)
 
     @model_validator(mode="after")
     def _something_to_extend(self) -> "TokenSettings":

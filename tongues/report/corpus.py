@@ -9,6 +9,7 @@ from tongues.pages import check_folder, percent, percent_cell, share, write_page
 from tongues.pages.axes import Row, categories, colour, linear
 from tongues.pages.plots import bars, heat
 from tongues.quantities import show_bytes
+from tongues.report.held_out import held_out_blocks
 from tongues.report.tokenizer import (
     SAMPLE,
     TokenizerMeasures,
@@ -28,7 +29,7 @@ from tongues.text.summary import (
     read_summary,
     show_dropped,
 )
-from tongues.tokens.store import read_manifest
+from tongues.tokens.store import Manifest, read_manifest
 
 __all__ = ["about_languages", "corpus_figures", "write_corpus_report"]
 
@@ -56,16 +57,18 @@ def write_corpus_report(
     check_folder(out)
     progress("reading the corpus")
     summary, measures = read_summary(place), list[TokenizerMeasures]()
+    manifest: Manifest | None = None
     tokens = place.resolve().parents[1] / "tokens" / place.resolve().name
     if (tokens / "tokens.json").is_file():
         (measured,) = measure_tokenizers([tokens], documents_on(place, SAMPLE), progress)
-        counts = read_manifest(tokens)["languages"]
+        manifest = read_manifest(tokens)
+        counts = manifest["languages"]
         found = {
             lang: replace(each, prepared=counts[lang]["train"]["bytes_per_token"])
             for lang, each in measured.languages.items()
         }
         measures = [replace(measured, languages=found)]
-    page = _page(title or f"Corpus {place.resolve().name}", summary, measures)
+    page = _page(title or f"Corpus {place.resolve().name}", summary, measures, manifest)
     return write_page(page, out, progress)
 
 
@@ -91,7 +94,12 @@ def about_languages(summary: CorpusSummary, clauses: Mapping[str, str]) -> dict[
     return sentences
 
 
-def _page(title: str, summary: CorpusSummary, measures: Sequence[TokenizerMeasures]) -> b.Page:
+def _page(
+    title: str,
+    summary: CorpusSummary,
+    measures: Sequence[TokenizerMeasures],
+    manifest: Manifest | None,
+) -> b.Page:
     languages = summary["languages"]
     abouts = languages.values()
     read, kept = (
@@ -133,12 +141,18 @@ def _page(title: str, summary: CorpusSummary, measures: Sequence[TokenizerMeasur
             b.Section("languages", "Languages", [table]),
             *corpus_figures(summary),
             b.Section("duplicates", "Duplicates", [b.Paragraph(_ABOUT_COPIES, "quiet"), copied]),
+            *(
+                [b.Section("held-out", "Held-out text", held_out_blocks(manifest))]
+                if manifest
+                else []
+            ),
             *(tokenizer_blocks(measures) if measures else []),
             *(b.Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
         ],
         lead=[b.Paragraph(lead, "lead")],
         numbers={**summary, "sentences": sentences}
-        | {"tokenizers": [tokenizer_numbers(each) for each in measures]},
+        | {"tokenizers": [tokenizer_numbers(each) for each in measures]}
+        | {"held_out": manifest["splits"] if manifest else None},
     )
 
 

@@ -32,11 +32,15 @@ Measure = Callable[[Sequence[Document]], "pa.Table"]  # documents to their table
 
 
 def gather(
-    sources: Iterable[TextSource], tell: Say, settings: recipe.Text, corpus: Path, held_out: int = 0
+    sources: Iterable[TextSource],
+    tell: Say,
+    settings: recipe.Text,
+    corpus: Path,
+    tokens: recipe.TokenSettings | None = None,
 ) -> None:
     """Read the sources that are not complete; resume those that were interrupted.
 
-    held_out: tokens that are held out of the text, read in addition to a source's limit.
+    tokens: what they hold out of the text is read in addition to a source's limit.
     """
     identifier = load_identifier(Path(settings.identifier) if settings.identifier else None)
     named = find_benchmarks(settings)
@@ -56,6 +60,7 @@ def gather(
             most = limit.number
         elif limit and limit.unit == "tokens" and isinstance(source.settings, recipe.Hub):
             # files are local, and are read completely
+            held_out = tokens.held_out_of(limit.number) if tokens else 0
             most = (limit.number + 2 * held_out) * _TOKEN_BYTES
         made_from = {"layout": _LAYOUT, "most": most, **source.made_from(), **tools}
         _gather_source(source, made_from, measure, tell, corpus)

@@ -1,7 +1,7 @@
-"""From text to tokens on disk, in four stages that each resume where they were interrupted.
+"""From text to tokens on disk, in stages that each resume where they were interrupted.
 
-read (by file) → select (in one process) → encode (by shard) → write (by language). The bytes are
-the same for any number of ranks.
+read (by file) → select (in one process) → encode (by shard) → compare held-out with training text
+(by shard) → write (by language). The bytes are the same for any number of ranks.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from tongues.hub import commit_of
 from tongues.launch import Launcher, run_ranks
 from tongues.quantities import show_count
 from tongues.ranks import Rank, Say
-from tongues.recipe import Recipe
+from tongues.recipe import HeldOutLike, Recipe
 from tongues.text import TextSource, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
@@ -35,7 +35,14 @@ from tongues.text.summary import read_summary
 from tongues.tokens.fitting import make_tokenizer
 from tongues.tokens.frame import TextFrame, read_frame
 from tongues.tokens.shards import shard_dtype
-from tongues.tokens.store import Manifest, read_manifest
+from tongues.tokens.split import (
+    FEWEST_GROUPS,
+    check_split,
+    draw_held_out,
+    find_overlaps,
+    split_documents,
+)
+from tongues.tokens.store import Manifest, SplitSummary, read_manifest
 from tongues.tokens.tokenizer import (
     find_tokenizer,
     load_tokenizer,
@@ -46,17 +53,17 @@ from tongues.tokens.writing import (
     counts_path,
     encode_part,
     lengths_of,
-    split_documents,
     write_language,
 )
 
 __all__ = ["STAGES", "check_tokens", "prepare_tokens", "run_stage"]
 
-_LAYOUT = 2  # raised when the same settings give other bytes than before
+_LAYOUT = 3  # raised when the same settings give other bytes than before
 _SMALL = 20_000_000  # bytes of text that are not worth a second process
 
 # Each stage, and whether ranks share its work.
-STAGES = {"read": True, "select": False, "encode": True, "write": True, "finish": False}
+STAGES = {"read": True, "select": False, "encode": True, "compare": True, "write": True}
+STAGES |= {"finish": False}
 
 
 def prepare_tokens(
@@ -123,7 +130,7 @@ def run_stage(
     folder = workspace / "corpus" / recipe.name
     work = folder / "work"
     if stage == "read":
-        gather(rank.share(sources), tell, recipe.text, folder, recipe.tokens.held_out)
+        gather(rank.share(sources), tell, recipe.text, folder, recipe.tokens)
     elif stage == "finish":
         _finish(recipe, folder, workspace / "tokens" / recipe.name, tell)
     elif stage == "select":
@@ -138,11 +145,17 @@ def run_stage(
                     corpus, part, selection, tokenizer, TextFrame(**vocabulary["frame"]), tell
                 )
         else:
-            dtype, lengths = shard_dtype(vocabulary["size"]), lengths_of(corpus, selection)
-            splits = split_documents(recipe, corpus, sources, selection, lengths)
+            lengths = lengths_of(corpus, selection)
+            held_out = draw_held_out(recipe.tokens, corpus, selection, lengths)
+            if stage == "compare":
+                find_overlaps(corpus, rank.share(corpus.parts), selection, held_out)
+                return
+            splits = split_documents(corpus, sources, selection, lengths, held_out)
+            for error in check_split(recipe.tokens, corpus, selection, lengths, splits):
+                raise error
+            dtype = shard_dtype(vocabulary["size"])
             for lang in rank.share(corpus.languages):
-                documents, components = splits[lang], selection.component
-                write_language(lang, corpus, lengths, components, documents, dtype)
+                write_language(lang, corpus, lengths, selection, splits[lang], dtype)
 
 
 def check_tokens(recipe: Recipe, workspace: Path) -> None:
@@ -170,7 +183,9 @@ def _inputs(
     base = find_tokenizer(recipe.tokens.base) if recipe.tokens.base else None
     tokenizer = {file.name: file_hash(file) for file in tokenizer_files(base)}
     identifier = [Path(recipe.text.identifier)] if recipe.text.identifier else []
-    tools = [*find_benchmarks(recipe.text), *identifier]
+    like = recipe.tokens.held_out
+    frozen = [Path(like.like) / "tokens.json"] if isinstance(like, HeldOutLike) else []
+    tools = [*find_benchmarks(recipe.text), *identifier, *frozen]
     languages = list(recipe.text.languages)  # their order decides the text of synthetic ones
     inputs = {"layout": _LAYOUT, "languages": languages, **_settings(recipe)}
     inputs |= {"files": files, "tokenizer": tokenizer}
@@ -214,6 +229,7 @@ def _finish(recipe: Recipe, folder: Path, path: Path, tell: Say) -> None:
         languages={lang: part["counts"] for lang, part in written.items()},
         held_out={lang: part["held_out"] for lang, part in written.items()},
         groups={lang: part["groups"] for lang, part in written.items()},
+        splits={lang: part["split"] for lang, part in written.items()},
         foreign={lang: summary[lang]["foreign_shares"] for lang in written},
     )
     commit = commit_of(find_tokenizer(recipe.tokens.base)) if recipe.tokens.base else None
@@ -231,10 +247,24 @@ def _finish(recipe: Recipe, folder: Path, path: Path, tell: Say) -> None:
             most = max(foreign, key=foreign.__getitem__)
             line += f", {sum(foreign.values()):.1%} of it in other languages ({most}"
             line += f" {foreign[most]:.1%})" if len(foreign) > 1 else ")"
+        split = manifest["splits"][lang]
+        if overlap := split["overlap"]["documents"]:
+            line += f"; {overlap} left out, as their text is on both sides of the split"
         tell(line)
+        if split["groups"] < FEWEST_GROUPS:
+            tell(f"caution: {_few_groups(lang, split)} (few_groups)")
     remove_directory(path)
     place.replace(path)
     remove_directory(work)
+
+
+def _few_groups(lang: str, split: SplitSummary) -> str:
+    count = split["groups"]
+    groups = "group of documents is" if count == 1 else "independent groups of documents are"
+    return (
+        f"{lang}: {count} {groups} held out, too few to tell models apart; "
+        "raise `tokens.held_out`, or give text in more groups"
+    )
 
 
 def _difference(before: Any, now: Any) -> str:

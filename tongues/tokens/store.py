@@ -14,7 +14,8 @@ from tongues.tokens.shards import Shard, open_shard
 from tongues.tokens.spelling import token_bytes
 from tongues.tokens.tokenizer import load_tokenizer
 
-__all__ = ["Counts", "Manifest", "Split", "Tokens", "open_cluster", "open_tokens", "read_manifest"]
+__all__ = ["Counts", "Manifest", "Split", "SplitSummary", "Tokens", "open_cluster", "open_tokens"]
+__all__ += ["read_manifest"]
 
 Split = Literal["train", "valid"]
 
@@ -28,6 +29,15 @@ class Counts(TypedDict):
     bytes_per_token: float
 
 
+class SplitSummary(TypedDict):
+    """What a language's held-out text consists of, next to its training text."""
+
+    groups: int  # components of held-out documents, independent of each other
+    overlap: dict[str, int]  # documents and bytes of neither split: their text is on both sides
+    sources: dict[str, dict[str, int]]  # bytes by title and split
+    lengths: dict[str, list[int]]  # quartiles of the bytes of a document, by split
+
+
 class Manifest(TypedDict):
     """`tokens.json`."""
 
@@ -37,8 +47,9 @@ class Manifest(TypedDict):
     frame: dict[str, Any]  # `TextFrame`
     tokenizer_sha256: str
     languages: dict[str, dict[Split, Counts]]
-    held_out: dict[str, list[str]]  # hashes, in hex, of the components held out of each
+    held_out: dict[str, list[str]]  # hashes, in hex, of the groups held out of each
     groups: dict[str, list[str]]  # the component of each held-out document
+    splits: dict[str, SplitSummary]
     foreign: dict[str, dict[str, float] | None]  # shares of other languages found in each, if known
     commit: NotRequired[str]  # of a tokenizer of the hub
 
@@ -51,7 +62,7 @@ class Tokens:
     fingerprint: str
     vocabulary_size: int
     frame: TextFrame  # of every document
-    held_out: Mapping[str, list[str]]  # hashes of the components held out of each
+    held_out: Mapping[str, list[str]]  # hashes of the groups held out of each
     groups: Mapping[str, list[str]]  # of each held-out document: shared with its translations
     foreign: Mapping[str, dict[str, float] | None]  # shares of other languages found inside
     token_bytes: np.ndarray  # bytes of text per token id; 0 for special ones

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tongues.errors import UserError
 from tongues.files import append_line
 from tongues.tokens import Mixture, Tokens
 from tongues.tokens.frame import TextFrame
@@ -197,7 +198,10 @@ def cut_windows(
     every window; None: as it is in the text.
     """
     count = (len(tokens) - 1) // context
-    assert count > 0, "fewer held-out tokens than one context"
+    if count <= 0:
+        what = f"{len(tokens)} held-out tokens do not fill a context of {context}"
+        hint = "lower `train.context`, or raise `tokens.held_out` and prepare again"
+        raise UserError(what, where="tokens.held_out", hint=hint)
     windows = np.lib.stride_tricks.sliding_window_view(tokens, context + 1)[::context][:count]
     if at_most is not None and count * context > at_most:
         taken = max(1, at_most // context)

@@ -1,0 +1,231 @@
+"""Which documents are held out, and which overlap with them and are left out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tongues.errors import UserError
+from tongues.files import whole_file
+from tongues.quantities import show_count
+from tongues.recipe import HeldOutLike, TokenSettings
+from tongues.text import TextSource
+from tongues.text.corpus import Corpus, Part, Selection
+from tongues.text.overlap import overlapping
+from tongues.tokens.store import SplitSummary, read_manifest
+
+__all__ = ["FEWEST_GROUPS", "Documents", "draw_held_out", "find_overlaps", "split_documents"]
+__all__ += ["check_split", "summarise_split"]
+
+FEWEST_GROUPS = 10  # independent; of fewer an interval says little
+_STRATUM = 0.1  # share of a language's text from which a source or a length is represented
+_CLASS = 4  # a class of lengths is documents up to so many times longer
+
+# Of `train`, `valid` and `overlap` (neither), by their numbers in the corpus, as they are written.
+Documents = Mapping[str, np.ndarray]
+
+
+def draw_held_out(
+    settings: TokenSettings, corpus: Corpus, selection: Selection, lengths: np.ndarray
+) -> np.ndarray:
+    """Whether each document of the corpus is drawn to be held out.
+
+    A component (documents that share a group or are similar, in any language) is drawn as a whole
+    where the hashes of all its groups are in the share of hash space. So no text that is added can
+    put a document into the held-out text that was trained on before. lengths: tokens.
+    """
+    kept = selection.kept
+    group = corpus.numbers("group_hash")[kept]
+    component = np.unique(selection.component[kept], return_inverse=True)[1]
+    rank = np.zeros(component.max(initial=-1) + 1, dtype=np.uint64)
+    np.maximum.at(rank, component, group)
+    wanted, frozen = settings.held_out, dict[str, list[str]]()
+    if isinstance(wanted, HeldOutLike):
+        frozen = read_manifest(Path(wanted.like))["held_out"]
+        wanted = TokenSettings().held_out
+        assert not isinstance(wanted, HeldOutLike)
+    drawn = np.zeros(len(rank), dtype=bool)
+    strata = _strata(corpus, kept)
+    for code, lang in enumerate(corpus.languages):
+        if lang not in frozen:
+            here = np.flatnonzero(corpus.lang[kept] == code)
+            tokens, of_language = lengths[kept[here]], [each[here] for each in strata]
+            drawn[_draw(wanted, component[here], tokens, rank, of_language)] = True
+    hashes = [int(each, 16) for groups in frozen.values() for each in groups]
+    held_out = np.zeros(corpus.count, dtype=bool)
+    held_out[kept] = drawn[component] | np.isin(group, np.array(hashes, dtype=np.uint64))
+    return held_out
+
+
+def _strata(corpus: Corpus, documents: np.ndarray) -> list[np.ndarray]:
+    """The source of each document, and its class of length."""
+    names = {name: n for n, name in enumerate({(p.lang, p.source): 0 for p in corpus.parts})}
+    sources = [names[part.lang, part.source] for part in corpus.parts]
+    source = np.repeat(sources, [part.count for part in corpus.parts])[documents]
+    sizes = np.maximum(corpus.numbers("bytes")[documents], 1)
+    return [source, (np.log(sizes) / np.log(_CLASS)).astype(np.int64)]
+
+
+def _draw(
+    wanted: int | float,
+    component: np.ndarray,
+    tokens: np.ndarray,
+    rank: np.ndarray,
+    strata: Sequence[np.ndarray],
+) -> np.ndarray:
+    """The components of a language that are held out.
+
+    A share of hash space, or as many in the order of hashes as hold the tokens wanted; and of a
+    source or a length that is much of the text, at least one. None holds half of the text.
+    """
+    sizes = np.bincount(component, tokens, len(rank))
+    total = sizes.sum()
+    order = np.flatnonzero((sizes > 0) & (2 * sizes <= total))
+    order = order[np.argsort(rank[order], kind="stable")]
+    if isinstance(wanted, float):
+        count = int(np.searchsorted(rank[order] / 2.0**64, wanted))
+    else:
+        count = int(np.searchsorted(np.cumsum(sizes[order]), wanted)) + 1
+    drawn = np.zeros(len(rank), dtype=bool)
+    drawn[order[:count]] = True
+    for stratum in strata:
+        for label in np.unique(stratum):
+            inside = stratum == label
+            much = tokens[inside].sum() >= _STRATUM * total
+            if not much or drawn[component[inside]].any():
+                continue
+            first = order[np.isin(order, component[inside])][:1]
+            if (sizes[drawn].sum() + sizes[first].sum()) * 2 <= total:
+                drawn[first] = True
+    return np.flatnonzero(drawn)
+
+
+def _overlaps_path(corpus: Corpus, part: Part) -> Path:
+    return corpus.path / "work" / "overlaps" / part.lang / part.source / f"{part.path.stem}.npy"
+
+
+def find_overlaps(
+    corpus: Corpus, parts: Sequence[Part], selection: Selection, held_out: np.ndarray
+) -> None:
+    """Write which training documents of the parts overlap with held-out ones, unless it is done."""
+    missing = [part for part in parts if not _overlaps_path(corpus, part).exists()]
+    train = (selection.reason == 0) & ~held_out
+    for part, pairs in overlapping(corpus, missing, held_out, train):
+        with whole_file(_overlaps_path(corpus, part)) as aside, aside.open("wb") as file:
+            np.save(file, pairs)
+
+
+def split_documents(
+    corpus: Corpus,
+    sources: Sequence[TextSource],
+    selection: Selection,
+    lengths: np.ndarray,
+    held_out: np.ndarray,
+) -> dict[str, Documents]:
+    """The documents of each language in the order of their hashes.
+
+    So a smaller amount of text is the beginning of a larger one. `overlap` are those of neither
+    split.
+    """
+    left_out = _left_out(corpus, selection, held_out)
+    order = np.lexsort((np.arange(corpus.count), corpus.numbers("exact")))
+    order = order[selection.reason[order] == 0]
+    splits: dict[str, Documents] = {}
+    for code, lang in enumerate(corpus.languages):
+        here = order[corpus.lang[order] == code]
+        inside = here[~left_out[here]]
+        valid, train = inside[held_out[inside]], inside[~held_out[inside]]
+        limited = _limited(lang, train, corpus, sources, lengths)
+        splits[lang] = {"train": limited, "valid": valid, "overlap": here[left_out[here]]}
+    return splits
+
+
+def check_split(
+    settings: TokenSettings,
+    corpus: Corpus,
+    selection: Selection,
+    lengths: np.ndarray,
+    splits: Mapping[str, Documents],
+) -> Iterator[UserError]:
+    """An error for each language with too little text to hold some out and train on the rest."""
+    wanted = settings.held_out if isinstance(settings.held_out, int) else 1
+    for code, lang in enumerate(corpus.languages):
+        parts = {split: int(lengths[each].sum()) for split, each in splits[lang].items()}
+        total = sum(parts.values())
+        if min(parts["train"], parts["valid"]) >= wanted:
+            continue
+        kept = selection.kept[corpus.lang[selection.kept] == code]
+        groups = len(np.unique(selection.component[kept]))
+        reason = f"of its {show_count(total)} tokens in {groups} groups, {parts['valid']} can be "
+        reason += f"held out and {parts['train']} are left to train on"
+        hint = "give more documents or smaller groups"
+        if wanted > 1:
+            reason += f"; {wanted} are wanted of each"
+            hint = f"give at least {2 * wanted} tokens, or lower `tokens.held_out`"
+        if dropped := int((selection.reason[corpus.lang == code] > 0).sum()):
+            hint += f", or drop less by `text.clean`: {dropped} of its documents were dropped"
+        yield UserError(reason, where=f"text of {lang}", hint=hint)
+
+
+def _left_out(corpus: Corpus, selection: Selection, held_out: np.ndarray) -> np.ndarray:
+    """Documents that go because of text on the other side of the split.
+
+    Of a held-out document and the training documents that overlap with it, the fewer bytes go;
+    and training documents that are similar to held-out text that is frozen.
+    """
+    kept = selection.kept
+    alike = np.unique(selection.component[held_out])
+    left_out = np.zeros(corpus.count, dtype=bool)
+    left_out[kept] = np.isin(selection.component[kept], alike) & ~held_out[kept]
+    sizes = corpus.numbers("bytes").astype(np.int64)
+    paths = [_overlaps_path(corpus, part) for part in corpus.parts]
+    pairs = np.concatenate([np.empty((0, 2), np.int64), *map(np.load, paths)])
+    pairs = pairs[~left_out[pairs[:, 1]]]
+    held, index = np.unique(pairs[:, 0], return_inverse=True)
+    others = np.bincount(index, sizes[pairs[:, 1]], len(held))
+    goes = sizes[held] <= others
+    left_out[held[goes]] = True
+    left_out[pairs[~goes[index], 1]] = True
+    return left_out
+
+
+def _limited(
+    lang: str, train: np.ndarray, corpus: Corpus, sources: Sequence[TextSource], lengths: np.ndarray
+) -> np.ndarray:
+    """Of each source with a limit in tokens, the first documents in the order of hashes."""
+    part_of = np.searchsorted([part.first for part in corpus.parts], train, side="right") - 1
+    limited = [p for p in sources if p.lang == lang and p.at_most and p.at_most.unit == "tokens"]
+    for first in {id(source.settings): source for source in limited}.values():
+        names = {source.name for source in limited if source.settings is first.settings}
+        in_source = [part.lang == lang and part.source in names for part in corpus.parts]
+        from_source = np.array(in_source, dtype=bool)[part_of]
+        assert first.at_most
+        beyond = from_source & (
+            np.cumsum(np.where(from_source, lengths[train], 0)) > first.at_most.number
+        )
+        train, part_of = train[~beyond], part_of[~beyond]
+    return train
+
+
+def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) -> SplitSummary:
+    """What a language's held-out text consists of, next to its training text."""
+    sizes = corpus.numbers("bytes").astype(np.int64)
+    titles = {(each["lang"], each["name"]): each["title"] for each in corpus.sources}
+    names = [titles[part.lang, part.source] for part in corpus.parts]
+    firsts = [part.first for part in corpus.parts]
+    sources: dict[str, dict[str, int]] = {}
+    lengths: dict[str, list[int]] = {}
+    for split, numbers in documents.items():
+        owner = np.searchsorted(firsts, numbers, side="right") - 1
+        for number in np.unique(owner).tolist():
+            row = sources.setdefault(names[number], dict.fromkeys(documents, 0))
+            row[split] += int(sizes[numbers[owner == number]].sum())
+        quarters = np.percentile(sizes[numbers], [25, 50, 75]) if len(numbers) else []
+        lengths[split] = [round(float(each)) for each in quarters]
+    overlap = documents["overlap"]
+    return SplitSummary(
+        groups=len(np.unique(selection.component[documents["valid"]])),
+        overlap={"documents": len(overlap), "bytes": int(sizes[overlap].sum())},
+        sources=sources,
+        lengths=lengths,
+    )
