@@ -5,7 +5,6 @@ Near copies are alike as a whole; a short document inside a long one is found on
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 
@@ -34,25 +33,18 @@ class _Passages:
     step: np.uint64  # runs divisible by it count
 
 
-def overlapping(
-    corpus: Corpus, parts: Sequence[Part], held_out: np.ndarray, train: np.ndarray
-) -> Iterator[tuple[Part, np.ndarray]]:
-    """For each part, pairs of a held-out document and a training document of that part.
+def overlapping(corpus: Corpus, lang: str, held_out: np.ndarray, train: np.ndarray) -> np.ndarray:
+    """Pairs [n, 2] of a held-out and a training document of a language.
 
-    One of the two contains 40 % of the other's runs of 13 words, or more, in one language.
-    held_out, train: whether each document of the corpus is.
+    One of the two contains 40 % of the other's runs of 13 words, or more. held_out, train: whether
+    each document of the corpus is.
     """
-    for lang, in_language in groupby(parts, key=lambda part: part.lang):
-        passages = _index(corpus, [part for part in corpus.parts if part.lang == lang], held_out)
-        for part in in_language:
-            pairs = [
-                numbers[found] if not column else passages.documents[found]
-                for numbers, texts in _texts(corpus, [part], train)
-                for column, found in enumerate(_matches(passages, texts))
-            ]
-            empty = np.empty(0, np.int64)
-            columns = np.concatenate([empty, *pairs[1::2]]), np.concatenate([empty, *pairs[::2]])
-            yield part, np.stack(columns, axis=1)
+    parts = [part for part in corpus.parts if part.lang == lang]
+    passages, pairs = _index(corpus, parts, held_out), [np.empty((0, 2), np.int64)]
+    for numbers, texts in _texts(corpus, parts, train) if len(passages.runs) else ():
+        text, held = _matches(passages, texts)
+        pairs.append(np.stack([passages.documents[held], numbers[text]], axis=1))
+    return np.concatenate(pairs)
 
 
 def _index(corpus: Corpus, parts: Sequence[Part], held_out: np.ndarray) -> _Passages:

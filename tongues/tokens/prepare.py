@@ -1,7 +1,7 @@
-"""From text to tokens on disk, in stages that each resume where they were interrupted.
+"""From text to tokens on disk, in four stages that each resume where they were interrupted.
 
-read (by file) → select (in one process) → encode (by shard) → compare held-out with training text
-(by shard) → write (by language). The bytes are the same for any number of ranks.
+read (by file) → select (in one process) → encode (by shard) → write (by language). The bytes are
+the same for any number of ranks.
 """
 
 from collections.abc import Sequence
@@ -37,9 +37,7 @@ from tongues.tokens.frame import TextFrame, read_frame
 from tongues.tokens.shards import shard_dtype
 from tongues.tokens.split import (
     FEWEST_GROUPS,
-    check_split,
     draw_held_out,
-    find_overlaps,
     split_documents,
 )
 from tongues.tokens.store import Manifest, SplitSummary, read_manifest
@@ -62,8 +60,7 @@ _LAYOUT = 3  # raised when the same settings give other bytes than before
 _SMALL = 20_000_000  # bytes of text that are not worth a second process
 
 # Each stage, and whether ranks share its work.
-STAGES = {"read": True, "select": False, "encode": True, "compare": True, "write": True}
-STAGES |= {"finish": False}
+STAGES = {"read": True, "select": False, "encode": True, "write": True, "finish": False}
 
 
 def prepare_tokens(
@@ -147,15 +144,14 @@ def run_stage(
         else:
             lengths = lengths_of(corpus, selection)
             held_out = draw_held_out(recipe.tokens, corpus, selection, lengths)
-            if stage == "compare":
-                find_overlaps(corpus, rank.share(corpus.parts), selection, held_out)
-                return
-            splits = split_documents(corpus, sources, selection, lengths, held_out)
-            for error in check_split(recipe.tokens, corpus, selection, lengths, splits):
-                raise error
             dtype = shard_dtype(vocabulary["size"])
             for lang in rank.share(corpus.languages):
-                write_language(lang, corpus, lengths, selection, splits[lang], dtype)
+                if counts_path(folder, lang).exists():
+                    continue
+                documents = split_documents(
+                    recipe.tokens, lang, corpus, sources, selection, lengths, held_out
+                )
+                write_language(lang, corpus, lengths, selection, documents, dtype)
 
 
 def check_tokens(recipe: Recipe, workspace: Path) -> None:

@@ -1,21 +1,20 @@
 """Which documents are held out, and which overlap with them and are left out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.files import whole_file
 from tongues.quantities import show_count
 from tongues.recipe import HeldOutLike, TokenSettings
 from tongues.text import TextSource
-from tongues.text.corpus import Corpus, Part, Selection
+from tongues.text.corpus import Corpus, Selection
 from tongues.text.overlap import overlapping
 from tongues.tokens.store import SplitSummary, read_manifest
 
-__all__ = ["FEWEST_GROUPS", "Documents", "draw_held_out", "find_overlaps", "split_documents"]
-__all__ += ["check_split", "summarise_split"]
+__all__ = ["FEWEST_GROUPS", "Documents", "draw_held_out", "split_documents"]
+__all__ += ["summarise_split"]
 
 FEWEST_GROUPS = 10  # independent; of fewer an interval says little
 _STRATUM = 0.1  # share of a language's text from which a source or a length is represented
@@ -100,90 +99,55 @@ def _draw(
     return np.flatnonzero(drawn)
 
 
-def _overlaps_path(corpus: Corpus, part: Part) -> Path:
-    return corpus.path / "work" / "overlaps" / part.lang / part.source / f"{part.path.stem}.npy"
-
-
-def find_overlaps(
-    corpus: Corpus, parts: Sequence[Part], selection: Selection, held_out: np.ndarray
-) -> None:
-    """Write which training documents of the parts overlap with held-out ones, unless it is done."""
-    missing = [part for part in parts if not _overlaps_path(corpus, part).exists()]
-    train = (selection.reason == 0) & ~held_out
-    for part, pairs in overlapping(corpus, missing, held_out, train):
-        with whole_file(_overlaps_path(corpus, part)) as aside, aside.open("wb") as file:
-            np.save(file, pairs)
-
-
 def split_documents(
+    settings: TokenSettings,
+    lang: str,
     corpus: Corpus,
     sources: Sequence[TextSource],
     selection: Selection,
     lengths: np.ndarray,
     held_out: np.ndarray,
-) -> dict[str, Documents]:
-    """The documents of each language in the order of their hashes.
+) -> Documents:
+    """The documents of a language in the order of their hashes.
 
-    So a smaller amount of text is the beginning of a larger one. `overlap` are those of neither
-    split.
+    So a smaller amount of text is the beginning of a larger one. A UserError where there is too
+    little text to hold some out and train on the rest.
     """
-    left_out = _left_out(corpus, selection, held_out)
     order = np.lexsort((np.arange(corpus.count), corpus.numbers("exact")))
-    order = order[selection.reason[order] == 0]
-    splits: dict[str, Documents] = {}
-    for code, lang in enumerate(corpus.languages):
-        here = order[corpus.lang[order] == code]
-        inside = here[~left_out[here]]
-        valid, train = inside[held_out[inside]], inside[~held_out[inside]]
-        limited = _limited(lang, train, corpus, sources, lengths)
-        splits[lang] = {"train": limited, "valid": valid, "overlap": here[left_out[here]]}
-    return splits
-
-
-def check_split(
-    settings: TokenSettings,
-    corpus: Corpus,
-    selection: Selection,
-    lengths: np.ndarray,
-    splits: Mapping[str, Documents],
-) -> Iterator[UserError]:
-    """An error for each language with too little text to hold some out and train on the rest."""
+    order = order[corpus.lang[order] == corpus.languages.index(lang)]
+    left_out = _left_out(lang, corpus, selection, held_out)[order]
+    kept, inside = selection.reason[order] == 0, held_out[order] & ~left_out
+    valid, train = order[kept & inside], order[kept & ~inside & ~left_out]
+    limited = _limited(lang, train, corpus, sources, lengths)
     wanted = settings.held_out if isinstance(settings.held_out, int) else 1
-    for code, lang in enumerate(corpus.languages):
-        parts = {split: int(lengths[each].sum()) for split, each in splits[lang].items()}
-        total = sum(parts.values())
-        if min(parts["train"], parts["valid"]) >= wanted:
-            continue
-        kept = selection.kept[corpus.lang[selection.kept] == code]
-        groups = len(np.unique(selection.component[kept]))
-        reason = f"of its {show_count(total)} tokens in {groups} groups, {parts['valid']} can be "
-        reason += f"held out and {parts['train']} are left to train on"
+    counts = [int(lengths[each].sum()) for each in (order[kept], valid, train)]
+    if min(counts[1:]) < wanted or not len(limited):
+        groups = len(np.unique(selection.component[order[kept]]))
+        reason = f"of its {show_count(counts[0])} tokens in {groups} groups, {counts[1]} can be "
+        reason += f"held out and {counts[2]} are left to train on"
         hint = "give more documents or smaller groups"
         if wanted > 1:
             reason += f"; {wanted} are wanted of each"
             hint = f"give at least {2 * wanted} tokens, or lower `tokens.held_out`"
-        if dropped := int((selection.reason[corpus.lang == code] > 0).sum()):
+        if dropped := int((~kept).sum()):
             hint += f", or drop less by `text.clean`: {dropped} of its documents were dropped"
-        yield UserError(reason, where=f"text of {lang}", hint=hint)
+        raise UserError(reason, where=f"text of {lang}", hint=hint)
+    return {"train": limited, "valid": valid, "overlap": order[kept & left_out]}
 
 
-def _left_out(corpus: Corpus, selection: Selection, held_out: np.ndarray) -> np.ndarray:
+def _left_out(lang: str, corpus: Corpus, selection: Selection, held_out: np.ndarray) -> np.ndarray:
     """Documents that go because of text on the other side of the split.
 
     Of a held-out document and the training documents that overlap with it, the fewer bytes go;
     and training documents that are similar to held-out text that is frozen.
     """
-    kept = selection.kept
-    alike = np.unique(selection.component[held_out])
-    left_out = np.zeros(corpus.count, dtype=bool)
-    left_out[kept] = np.isin(selection.component[kept], alike) & ~held_out[kept]
+    kept = selection.reason == 0
+    frozen = np.isin(selection.component, np.unique(selection.component[held_out]))
+    left_out = kept & ~held_out & frozen
     sizes = corpus.numbers("bytes").astype(np.int64)
-    paths = [_overlaps_path(corpus, part) for part in corpus.parts]
-    pairs = np.concatenate([np.empty((0, 2), np.int64), *map(np.load, paths)])
-    pairs = pairs[~left_out[pairs[:, 1]]]
+    pairs = overlapping(corpus, lang, held_out, kept & ~held_out & ~left_out)
     held, index = np.unique(pairs[:, 0], return_inverse=True)
-    others = np.bincount(index, sizes[pairs[:, 1]], len(held))
-    goes = sizes[held] <= others
+    goes = sizes[held] <= np.bincount(index, sizes[pairs[:, 1]], len(held))
     left_out[held[goes]] = True
     left_out[pairs[~goes[index], 1]] = True
     return left_out

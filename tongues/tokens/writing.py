@@ -100,9 +100,7 @@ def write_language(
     documents: Documents,
     dtype: np.dtype,
 ) -> None:
-    """Write the training and the held-out text of a language, unless that is done."""
-    if counts_path(corpus.path, lang).exists():
-        return
+    """Write the training and the held-out text of a language."""
     sizes = corpus.numbers("bytes").astype(np.int64)
     parts = [part for part in corpus.parts if part.lang == lang]
 
