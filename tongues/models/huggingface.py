@@ -1,10 +1,13 @@
 """Our shapes as Hugging Face models, and any causal model in and out of a folder."""
 
 import logging
+from collections.abc import Iterable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 from transformers import (
     CONFIG_MAPPING,
     AutoConfig,
@@ -25,8 +28,9 @@ from tongues.errors import UserError
 from tongues.models.folders import read_config, stored_shapes
 from tongues.models.layout import ModelLayout, describe_layout, text_part, write_like
 from tongues.models.shapes import Shape
+from tongues.models.tensor_file import TensorFile
 
-__all__ = ["build_model", "configure", "load_model", "open_layout", "save_model"]
+__all__ = ["build_model", "check_causal", "configure", "load_model", "open_layout", "save_model"]
 
 transformers_logging.disable_progress_bar()
 
@@ -79,15 +83,34 @@ def open_layout(folder: Path) -> ModelLayout:
         raise _not_loaded(folder, error) from None
 
 
-def save_model(model: PreTrainedModel, directory: Path, base: Path | None = None) -> None:
+def save_model(
+    model: PreTrainedModel,
+    directory: Path,
+    base: Path | None = None,
+    groups: Iterable[dict[str, Tensor]] | None = None,
+) -> None:
     """Write config.json and weights, in float32: nothing that was learned is rounded.
 
-    base: the folder that the model comes from, whose layout is kept (see `write_like`).
+    base: the folder that the model comes from, whose layout is kept (see `write_like`). groups: the
+    weights by name, some at a time, where the model has only a share of each; None: it has them.
     """
-    if base is None:
+    if base is not None:
+        groups = [dict(model.state_dict())] if groups is None else groups
+        write_like(model, base, open_layout(base), directory, groups)
+    elif groups is None:
         model.save_pretrained(directory)
-    else:
-        write_like(model, base, open_layout(base), directory)
+    else:  # one of our shapes
+        shapes = {name: (weight.dtype, weight.shape) for name, weight in model.named_parameters()}
+        with TensorFile(directory / "model.safetensors", shapes, {"format": "pt"}) as file:
+            for group in groups:
+                for name, weight in group.items():
+                    file.write(name, weight)
+        config: Any = deepcopy(model.config)
+        config.architectures = [type(model).__name__.removeprefix("FSDP")]
+        config.dtype = model.dtype
+        config.save_pretrained(directory)
+        if model.generation_config is not None:
+            model.generation_config.save_pretrained(directory)
 
 
 def load_model(folder: Path) -> PreTrainedModel:
@@ -122,7 +145,7 @@ def load_model(folder: Path) -> PreTrainedModel:
         if not weight.isfinite().all():
             what = f"`{name}` holds NaN or infinite values"
             raise UserError(what, where=str(folder), hint="take the model from another place")
-    _looks_back_only(folder, whole, model)
+    check_causal(folder, model, whole)
     return model
 
 
@@ -191,14 +214,19 @@ def _nothing_amiss(folder: Path, found: dict[str, Any]) -> None:
 
 
 @torch.no_grad()
-def _looks_back_only(folder: Path, whole: PreTrainedModel, model: PreTrainedModel) -> None:
-    """Refuse a model that needs more than tokens, or whose predictions see what comes after."""
+def check_causal(
+    folder: Path, model: PreTrainedModel, whole: PreTrainedModel | None = None
+) -> None:
+    """Refuse a model that needs more than tokens, or whose predictions see what comes after.
+
+    whole: what it is the text part of; it must predict the same.
+    """
     size = model.config.get_text_config().vocab_size
     tokens = torch.arange(2 * _PROBED).reshape(2, _PROBED) % size
     tokens[1, :-1] = tokens[0, :-1]
     try:
         logits = model.eval()(input_ids=tokens).logits
-        expected = logits if whole is model else whole.eval()(input_ids=tokens).logits
+        expected = logits if whole in (model, None) else whole.eval()(input_ids=tokens).logits
     except Exception as error:  # each family raises its own
         raise _not_loaded(folder, error) from None
     one, other = logits[:, :-1]

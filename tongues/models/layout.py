@@ -7,13 +7,14 @@ names and files; what was trained is in float32, all other weights are copied by
 import json
 import shutil
 from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.conversion_mapping import get_model_conversion_mapping
@@ -28,6 +29,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 from tongues.errors import UserError
 from tongues.files import write_json, write_text
 from tongues.models.folders import other_files, read_config, stored_shapes, weight_files
+from tongues.models.tensor_file import TensorFile
 
 __all__ = ["ModelLayout", "describe_layout", "text_part", "write_like"]
 
@@ -44,15 +46,20 @@ class ModelLayout:
     converted: frozenset[str]  # stored names of weights that transformers splits or joins
 
     def stored(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The trained weights, by their names in the model, under the names they are stored by.
+        """Trained weights, by their names in the model, under the names they are stored by.
 
-        A weight that is stored nowhere keeps its own name.
+        A weight that is stored nowhere keeps its own name. Of a part of the weights, whole layers.
         """
         names = defaultdict[int, list[str]](list)
         for name, weight in self.whole.state_dict(keep_vars=True).items():
             names[id(weight)].append(name)
         own = self.model.state_dict(keep_vars=True)
-        trained = {place: weights[name] for name in own for place in names[id(own[name])]}
+        trained = {
+            place: weights[name]
+            for name in own
+            if name in weights
+            for place in names[id(own[name])]
+        }
         found = {
             key: trained[place]
             for key, place in self.places.items()
@@ -129,20 +136,40 @@ def text_part(whole: PreTrainedModel) -> PreTrainedModel:
     return model.train(whole.training)
 
 
-def write_like(model: PreTrainedModel, base: Path, layout: ModelLayout, directory: Path) -> None:
+def write_like(
+    model: PreTrainedModel,
+    base: Path,
+    layout: ModelLayout,
+    directory: Path,
+    groups: Iterable[dict[str, Tensor]],
+) -> None:
     """Write a trained model as the base's folder has it: names, files, settings.
 
-    What was trained keeps its type, all else is the base's; the vocabulary may have more rows.
+    groups: its weights by name, a layer or more at a time. What was trained keeps its type, all
+    else is the base's; the vocabulary may have more rows.
     """
-    trained, size = layout.stored(model.state_dict()), 0
-    for file in weight_files(base):
-        with safe_open(file, framework="pt") as stored:
-            weights = {key: stored.get_tensor(key) for key in stored.keys()}  # noqa: SIM118
-            about = stored.metadata() or {"format": "pt"}
-        for key in weights.keys() & trained.keys():  # copies: those that share memory are refused
-            weights[key] = trained[key].detach().to("cpu", copy=True).contiguous()
-        save_file(weights, directory / file.name, about)
-        size += sum(weight.nbytes for weight in weights.values())
+    empty = {
+        name: torch.empty(weight.shape, dtype=weight.dtype, device="meta")
+        for name, weight in model.state_dict().items()
+    }
+    trained, size, files = layout.stored(empty), 0, dict[str, TensorFile]()
+    with ExitStack() as opened:
+        for file in weight_files(base):
+            with safe_open(file, framework="pt") as stored:
+                about, keys = stored.metadata() or {"format": "pt"}, list(stored.keys())
+                kept = {k: stored.get_tensor(k) for k in keys if k not in trained}
+            contents = {k: trained[k] if k in trained else kept[k] for k in keys}
+            shapes = {key: (weight.dtype, weight.shape) for key, weight in contents.items()}
+            size += sum(weight.nbytes for weight in contents.values())
+            written = opened.enter_context(TensorFile(directory / file.name, shapes, about))
+            for key, weight in kept.items():
+                written.write(key, weight)
+            files |= dict.fromkeys(keys, written)
+            del kept, contents
+        for group in groups:
+            for key, weight in layout.stored(group).items():
+                if key in files:
+                    files[key].write(key, weight)
     if (base / _INDEX).is_file():
         index = json.loads((base / _INDEX).read_text(encoding="utf-8"))
         index["metadata"] = index.get("metadata", {}) | {"total_size": size}

@@ -14,7 +14,7 @@ from tongues.models.anatomy import embedding_matrices, padded_rows
 from tongues.text.signals.characters import character_signals
 from tongues.tokens.spelling import byte_alphabet, byte_tokens, is_bytewise, token_spellings
 
-__all__ = ["TokenMap", "map_tokens", "resize_vocabulary"]
+__all__ = ["TokenMap", "map_tokens", "resize_vocabulary", "row_sources"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +102,18 @@ def _spell(base: Tokenizer, spelling: bytes) -> list[int]:
     return [part.id for part in base.model.tokenize(text)]
 
 
+def row_sources(before: int, tokens: TokenMap) -> Tensor:
+    """For each row of a model resized for these tokens, the base's row of `before`; -1: no row."""
+    spare = before if tokens.extends else 0
+    rows = max(spare, padded_rows(tokens.size)) if spare < tokens.size else spare
+    source = torch.full((rows,), -1)
+    source[: tokens.size] = torch.from_numpy(tokens.shared)
+    source[source >= before] = -1  # ids that text never has may have no row
+    if spare > tokens.size:
+        source[tokens.size : spare] = torch.arange(tokens.size, spare)
+    return source
+
+
 @torch.no_grad()
 def resize_vocabulary(model: PreTrainedModel, tokens: TokenMap) -> list[Tensor]:
     """Give a model a row for every token, in place; returns the rows that the base had.
@@ -112,15 +124,9 @@ def resize_vocabulary(model: PreTrainedModel, tokens: TokenMap) -> list[Tensor]:
     before = [matrix.detach().clone() for matrix in embedding_matrices(model)]
     bias = _output_bias(model)
     bias = None if bias is None else bias.clone()
-    spare = len(before[0]) if tokens.extends else 0
-    rows = max(spare, padded_rows(tokens.size)) if spare < tokens.size else spare
-    if rows != len(before[0]):
-        model.resize_token_embeddings(rows, mean_resizing=False)
-    source = torch.full((rows,), -1)
-    source[: tokens.size] = torch.from_numpy(tokens.shared)
-    source[source >= len(before[0])] = -1  # ids that text never has may have no row
-    if spare > tokens.size:
-        source[tokens.size : spare] = torch.arange(tokens.size, spare)
+    source = row_sources(len(before[0]), tokens)
+    if len(source) != len(before[0]):
+        model.resize_token_embeddings(len(source), mean_resizing=False)
     have = source >= 0
     for matrix, old in zip(embedding_matrices(model), before, strict=True):
         matrix[have] = old[source[have]]

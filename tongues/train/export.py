@@ -4,12 +4,13 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 
 from safetensors import SafetensorError
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
@@ -28,13 +29,20 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FILES = ("config.json", "*.safetensors.index.json", CARD)
 
 
-def write_model(model: PreTrainedModel, tokens: Path, record: Run, folder: Path) -> None:
+def write_model(
+    model: PreTrainedModel,
+    tokens: Path,
+    record: Run,
+    folder: Path,
+    groups: Iterable[dict[str, Tensor]] | None = None,
+) -> None:
     """Write weights, configuration, tokenizer and card; all of the folder or nothing.
 
-    tokens: the folder of the tokens that the run read, in the workspace where it was made.
+    tokens: the folder of the tokens that the run read, in the workspace where it was made. groups:
+    the weights, where the model does not have them (see `save_model`).
     """
     with _telling_disk(folder), whole_directory(folder) as aside:
-        fill_folder(aside, model, tokens, record)
+        fill_folder(aside, model, tokens, record, groups)
 
 
 @contextmanager
@@ -86,10 +94,16 @@ def _telling_disk(folder: Path) -> Iterator[None]:
         raise OSError(code, os.strerror(code), str(folder)) from None
 
 
-def fill_folder(folder: Path, model: PreTrainedModel, tokens: Path, record: Run) -> None:
+def fill_folder(
+    folder: Path,
+    model: PreTrainedModel,
+    tokens: Path,
+    record: Run,
+    groups: Iterable[dict[str, Tensor]] | None = None,
+) -> None:
     """Write weights, configuration, tokenizer and card into a folder that is empty."""
     base = find_base(record.base.pinned if record.base else None, tokens.parents[1])
-    save_model(model, folder, model_folder(base) if base else None)
+    save_model(model, folder, model_folder(base) if base else None, groups)
     for file in tokenizer_files(tokens):
         if not (folder / file.name).exists():  # what the model says of itself counts
             shutil.copyfile(file, folder / file.name)

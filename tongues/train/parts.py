@@ -145,11 +145,11 @@ def trained_anatomy(
 def gather_parts(
     scorer: Scorer, adapter: "PeftModel | None", settings: Train, processes: Processes
 ) -> "tuple[PreTrainedModel | None, PeftModel | None]":
-    """The whole model and its updates in the first process, None in the others."""
-    into = None
-    if adapter is not None and processes.count > 1:
-        into = type(scorer.model)(scorer.model.config)
-        adapter = select_parts(into, settings)
+    """The whole model with its updates in the first process, None in the others."""
+    if processes.count == 1:
+        return scorer.model, adapter
+    into = type(scorer.model)(scorer.model.config)
+    adapter = select_parts(into, settings)
     return gather_model(scorer, processes, into), adapter
 
 

@@ -1,5 +1,6 @@
 """One run, from random weights or from another run's, interrupted and resumed exactly."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -18,6 +19,7 @@ from tongues.tokens import Tokens, load_tokenizer, open_cluster, open_tokens
 from tongues.train.base import base_fingerprint, find_base
 from tongues.train.checkpoint import Checkpoints, remove_passing
 from tongues.train.engine.processes import join_processes, together
+from tongues.train.engine.sharding import gather_layers, is_sharded
 from tongues.train.export import write_model
 from tongues.train.framing import compare_frames, frame_lines
 from tongues.train.initialize import initialize
@@ -186,12 +188,18 @@ def _finish(
         shares = {lang: samples[lang] / sum(samples.values()) for lang in plan.shares}
         replay = {lang: round(shares[lang], 9) for lang in settings.replay}
         run = replace(run, shares=shares, replay=replay, epochs=epochs)
-    model, adapter = gather_parts(setup.scorer, setup.adapter, settings, processes)
-    if model is not None:
-        if adapter:
+    model, groups = setup.scorer.model, None
+    if setup.adapter:
+        model, adapter = gather_parts(setup.scorer, setup.adapter, settings, processes)
+        if adapter and processes.first:
             write_adapter(adapter, plan.base or "", directory / "adapter")
             model = adapter.merge_and_unload()
-        write_model(model, setup.tokens.path, run, directory / "model")
+    elif is_sharded(setup.scorer):
+        groups = gather_layers(setup.scorer, processes)
+    if not processes.first:
+        deque(groups or (), maxlen=0)  # each takes part in gathering
+    elif model is not None:
+        write_model(model, setup.tokens.path, run, directory / "model", groups)
         write_run(directory, replace(run, status="finished", seconds=round(ended.seconds, 3)))
         remove_passing(directory)
 

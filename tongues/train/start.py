@@ -12,7 +12,14 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
-from tongues.models.huggingface import build_model, configure, load_model
+from tongues.models.huggingface import (
+    build_model,
+    check_causal,
+    configure,
+    load_model,
+    open_layout,
+)
+from tongues.models.sources import DrawnWeights, StoredWeights, WeightSource
 from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
 from tongues.randomness import derive_seed
 from tongues.recipe import LowRank
@@ -23,10 +30,11 @@ from tongues.tokens.store import read_manifest
 from tongues.train.base import model_folder
 from tongues.train.engine.balance import balance_note
 from tongues.train.engine.fitting import fit_scorer
+from tongues.train.engine.loading import fill, first_layers
 from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
-from tongues.train.engine.sharding import shard
+from tongues.train.engine.sharding import make_mesh, shard
 from tongues.train.parts import select_parts
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.replay import cut_parts
@@ -88,17 +96,30 @@ def assemble(
         share = derived.flops / task.processes.count
         pays = compile_pays(share, processor.bfloat16, processor.device.type)
         compiled = engine["compiled"] if engine else pays
-    model, embeddings = _first_model(task, derived)
-    adapter = select_parts(model, settings)
+    processes, where = task.processes, plan.base or plan.name
+    mesh = make_mesh(processes, processor.device.type, settings.shards, settings.offload)
+    source, sample, adapter = None, None, None
+    # Low-rank updates are of matrices that are there, and small models of one process are whole.
+    if mesh is None or isinstance(settings.trainable, LowRank):
+        model, embeddings = _first_model(task, derived)
+        adapter = select_parts(model, settings)
+        nn.Module.to(model, processor.device)
+    else:
+        model, source, embeddings = _empty_model(task, derived)
+        select_parts(model, settings)
+        sample = first_layers(model)
+        fill(sample, sample, source, processor.device, processes, where)
+        if task.base:
+            check_causal(model_folder(task.base), sample)
     if settings.trains_part:
         total = derived.parameters["total"]
         tell(f"trains {derived.trained:,} parameters; the base has {total:,}")
-    nn.Module.to(model, processor.device)
     scorer, choices = fit_scorer(
         model,
         processor,
         context=settings.context,
         frame=tokens.frame,
+        sample=sample,
         apart=not settings.cross_document_attention,
         recompute=settings.recompute,
         compiled=compiled,
@@ -116,7 +137,13 @@ def assemble(
     }
     if note := balance_note(model):
         tell(note)
-    shard(scorer, task.processes, processor.bfloat16)
+    del sample
+    shard(scorer, mesh, bfloat16=processor.bfloat16, offload=settings.offload)
+    if source is not None:
+        place = torch.device("cpu") if settings.offload else processor.device
+        fill(scorer, model, source, place, processes, where)
+        for buffer in model.buffers():
+            buffer.data = buffer.to(processor.device)
     setup = Setup(
         plan=plan,
         derived=derived,
@@ -213,6 +240,21 @@ def seen_by_base(tokens: Tokens, base: Path, workspace: Path) -> dict[str, float
             if seen := set(tokens.held_out[lang]) - known:
                 shares[lang] = len(seen) / len(tokens.held_out[lang])
     return shares
+
+
+def _empty_model(
+    task: LocalRun, derived: Derived
+) -> tuple[PreTrainedModel, WeightSource, Sequence[Tensor]]:
+    """A model without memory for its weights, where these come from, and the base's embeddings."""
+    if task.base is None:
+        with DrawnWeights() as drawn:
+            model, _ = _first_model(task, derived)
+        drawn.name(model)
+        return model, drawn, ()
+    folder = model_folder(task.base)
+    stored = StoredWeights(folder, open_layout(folder), task.token_map)
+    assert stored.model.num_parameters() == derived.parameters["total"]
+    return stored.model, stored, stored.base_rows
 
 
 def _first_model(task: LocalRun, derived: Derived) -> tuple[PreTrainedModel, Sequence[Tensor]]:

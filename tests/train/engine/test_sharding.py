@@ -7,7 +7,7 @@ import torch
 from tests.train.engine.together import STEPS, course, halve, make_scorer, weights
 from tongues.train.checkpoint import load_weights
 from tongues.train.engine.processes import Processes
-from tongues.train.engine.sharding import full_tensor, gather_model, shard, synchronize
+from tongues.train.engine.sharding import full_tensor, make_mesh, shard, synchronize
 
 Two = tuple[Path, list[dict[str, Any]]]
 
@@ -15,15 +15,15 @@ Two = tuple[Path, list[dict[str, Any]]]
 def test_alone_nothing_is_shared_out() -> None:
     scorer = make_scorer()
     kind = type(scorer)
-    shard(scorer, Processes(), bfloat16=True)
+    assert make_mesh(Processes(), "cpu") is None
+    shard(scorer, None, bfloat16=True)
     synchronize(scorer, now=False)
     assert type(scorer) is kind
-    assert gather_model(scorer, Processes()) is scorer.model
     weight = torch.ones(2)
     assert full_tensor(weight) is weight
 
 
-@pytest.mark.parametrize("case", ["untied", "tied", "compiled"])
+@pytest.mark.parametrize("case", ["untied", "tied", "compiled", "copies", "offloaded"])
 def test_gradients_and_their_norm_are_those_of_one_process(two: Two, case: str) -> None:
     for found in two[1]:
         assert max(found[case]) < 1e-6

@@ -21,7 +21,14 @@ from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.processes import Processes, join_processes
 from tongues.train.engine.processor import Processor, decoder_layers
 from tongues.train.engine.scorer import Scorer
-from tongues.train.engine.sharding import full_tensor, gather_model, reshard, shard, synchronize
+from tongues.train.engine.sharding import (
+    full_tensor,
+    gather_layers,
+    make_mesh,
+    reshard,
+    shard,
+    synchronize,
+)
 
 ROOT = Path(__file__).parents[3]
 STEPS, SAMPLES, CONTEXT, VOCABULARY = 4, 8, 16, 61
@@ -85,12 +92,8 @@ def course(scorer: Scorer, processes: Processes, directory: Path) -> list[float]
 
 def weights(scorer: Scorer, processes: Processes) -> list[str]:
     """The bytes of each weight, in the first process."""
-    model = gather_model(scorer, processes)
-    return (
-        []
-        if model is None
-        else [weight.numpy(force=True).tobytes().hex() for weight in model.parameters()]
-    )
+    groups = list(gather_layers(scorer, processes))
+    return [weight.numpy().tobytes().hex() for group in groups for weight in group.values()]
 
 
 def run_together(count: int, folder: Path) -> list[dict[str, Any]]:
@@ -118,14 +121,21 @@ def run_together(count: int, folder: Path) -> list[dict[str, Any]]:
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(count)]
 
 
-def _differences(processes: Processes, tied: bool, compiled: bool) -> list[float]:
+def _differences(
+    processes: Processes,
+    tied: bool = False,
+    compiled: bool = False,
+    shards: int | None = None,
+    offload: bool = False,
+) -> list[float]:
     """How far gradients and their norm are from those of one process, each relative to its own."""
     alone, shared = make_scorer(tied), make_scorer(tied)
     backward(alone, 0, Processes(), parts=1)
     if compiled:
         for block in decoder_layers(shared.model):
             block.compile(backend="aot_eager")  # quickly: the order of things is what matters
-    shard(shared, processes, bfloat16=False)
+    mesh = make_mesh(processes, "cpu", shards)
+    shard(shared, mesh, bfloat16=False, offload=offload)
     backward(shared, 0, processes, parts=2)
     pairs = [
         (found.grad, expected.grad)
@@ -163,14 +173,17 @@ def main(folder: Path) -> None:
         "refusal": refusal,
         "share": list(processes.share(range(5))),
     }
-    for name, tied, compiled in (
-        ("untied", False, False),
-        ("tied", True, False),
-        ("compiled", True, True),
-    ):
-        found[name] = _differences(processes, tied, compiled)
+    cases: dict[str, dict[str, Any]] = {
+        "untied": {},
+        "tied": {"tied": True},
+        "compiled": {"tied": True, "compiled": True},
+        "copies": {"shards": processes.count // 2},
+        "offloaded": {"offload": True},
+    }
+    for name, changes in cases.items():
+        found[name] = _differences(processes, **changes)
     narrow, narrow_alone = make_scorer(bfloat16=True), make_scorer(bfloat16=True)
-    shard(narrow, processes, bfloat16=True)
+    shard(narrow, make_mesh(processes, "cpu"), bfloat16=True)
     found["narrow"] = [
         backward(narrow, 0, processes, parts=1),
         backward(narrow_alone, 0, Processes(), parts=1),
@@ -178,7 +191,7 @@ def main(folder: Path) -> None:
     reshard(narrow)
     for start in ("from-none", "from-one", "from-several"):
         scorer = make_scorer()
-        shard(scorer, processes, bfloat16=False)
+        shard(scorer, make_mesh(processes, "cpu"), bfloat16=False)
         found[start] = {
             "losses": course(scorer, processes, folder / start),
             "weights": weights(scorer, processes),

@@ -41,6 +41,7 @@ def fit_scorer(
     *,
     context: int,
     frame: TextFrame,
+    sample: PreTrainedModel | None = None,
     apart: bool = False,
     recompute: bool,
     compiled: bool,
@@ -49,15 +50,18 @@ def fit_scorer(
     """The model with its loss, by the fastest ways that give what its own way gives.
 
     Each way is compared in float32 on random tokens with the model's own, and left out with a
-    message where loss or gradients differ. apart: documents do not see each other. recompute:
-    compute layers again in the backward pass. compiled: layer by layer, unless nothing can be
-    compiled here.
+    message where loss or gradients differ. sample: on which they are compared, such as the model's
+    first layers where its weights are not there yet; None: the model. apart: documents do not see
+    each other. recompute: compute layers again in the backward pass. compiled: layer by layer,
+    unless nothing can be compiled here.
     """
+    sample = model if sample is None else sample
     size, seeded = (2, min(context, _TRIED) + 1), torch.Generator().manual_seed(0)
     windows = torch.randint(model.config.vocab_size, size, generator=seeded).to(processor.device)
     exact = Processor(processor.device, bfloat16=False, threads=processor.threads)
-    own = Scorer(model, exact, frame, apart=apart, chunked=False)
+    own = Scorer(sample, exact, frame, apart=apart, chunked=False)
     model.train()
+    sample.train()
     try:
         expected = _gradients(own, windows, "eager")
     except _UNABLE as error:
@@ -76,18 +80,19 @@ def fit_scorer(
             attention = way
             break
         tell(f"this model's attention is not what `{_name(way)}` gives: another way is taken")
-    model.set_attn_implementation(attention)
+    for each in (sample, model):
+        each.set_attn_implementation(attention)
     if apart:
-        _keeps_apart(model, windows[:1, :-1], frame.first)
-    scorer = Scorer(model, exact, frame, apart=apart, chunked=True)
-    chunked = _tried(scorer, windows, attention)
-    if not (_same(chunked, expected) and _same_when_large(scorer, own, windows)):
+        _keeps_apart(sample, windows[:1, :-1], frame.first)
+    trial = Scorer(sample, exact, frame, apart=apart, chunked=True)
+    chunked = _same(_tried(trial, windows, attention), expected)
+    chunked = chunked and _same_when_large(trial, own, windows)
+    if not chunked:
         tell("this model's logits are more than one product: the loss is computed without chunks")
-        scorer.chunked = False
-    scorer.processor = processor
+    scorer = Scorer(model, processor, frame, apart=apart, chunked=chunked)
     if recompute:
         model.activation_checkpointing_enable()
-    if compiled and (reason := compile_layers(model)):
+    if compiled and (reason := compile_layers(model, processor.device)):
         tell(f"layers are not compiled: {reason}")
         compiled = False
     if compiled:

@@ -82,8 +82,8 @@ def together(processes: Processes, run: str) -> Iterator[None]:
     """Part from the others at the end; a UserError where one of them ended before."""
     try:
         yield
-        if processes.count > 1:
-            processes.sum([0.0])
+        processes.sum([0.0])
+        if distributed.is_initialized():
             distributed.destroy_process_group()
     except RuntimeError as error:
         lost = isinstance(error, distributed.DistError) or "gloo" in str(error)

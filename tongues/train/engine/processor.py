@@ -81,11 +81,11 @@ def decoder_layers(model: PreTrainedModel) -> list[nn.Module]:
     return [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
 
 
-def compile_layers(model: PreTrainedModel) -> str | None:
+def compile_layers(model: PreTrainedModel, device: torch.device) -> str | None:
     """Compile each layer in place, in this process; or none, and return the reason."""
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # no workers that outlive a killed run
     try:
-        torch.compile(torch.sin)(torch.ones(64, device=model.device))
+        torch.compile(torch.sin)(torch.ones(64, device=device))
     except Exception as error:  # a compiler, its headers, a place for its cache: all may be missing
         return str(error).strip().splitlines()[0]
     for layer in decoder_layers(model):

@@ -1,5 +1,9 @@
 """A model with its loss, the one way in which training and validation compute it."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
@@ -10,7 +14,7 @@ from tongues.train.engine.balance import balance_weight, balanced_outputs
 from tongues.train.engine.processor import Processor, autocast
 from tongues.train.engine.vocabulary import LOGITS, chunked_loss, full_loss, powers
 
-__all__ = ["Scorer", "positions"]
+__all__ = ["Scorer", "positions", "use_head"]
 
 
 class Scorer(nn.Module):
@@ -53,18 +57,9 @@ class Scorer(nn.Module):
             else:
                 logits = self.model(**self._inputs(tokens), use_cache=False).logits
             if self.chunked:
-                head = self.model.get_output_embeddings()
-                if head is None or hidden is None:
-                    raise ValueError("the model has no output matrix")
-                objective, nats = chunked_loss(
-                    hidden.flatten(0, 1),
-                    head.weight,
-                    head.bias,
-                    targets,
-                    z_loss,
-                    self.powers,
-                    counted,
-                )
+                assert hidden is not None
+                given = (targets, z_loss, self.powers, counted)
+                objective, nats = self._by_head(chunked_loss, hidden, *given)
             else:
                 assert logits is not None
                 objective, nats = full_loss(logits.flatten(0, 1), targets, z_loss, counted)
@@ -90,19 +85,35 @@ class Scorer(nn.Module):
                 logits = self.model(**self._inputs(tokens), use_cache=False).logits
                 nats = -log_probs(logits.flatten(0, 1), targets)[0]
             else:
-                hidden, head = self.hidden_states(tokens), self.model.get_output_embeddings()
-                assert head is not None
-                size = LOGITS[hidden.device.type]
-                chunks = chunked_logits(hidden.flatten(0, 1), head.weight, head.bias, size)
-                parts = [-log_probs(logits, targets[part])[0] for part, logits in chunks]
-                nats = torch.cat(parts)
+                nats = self._by_head(_nats, self.hidden_states(tokens), targets)
         return nats if self.frame.bos is None else nats * (targets != self.frame.bos)
+
+    def _by_head(self, function: Callable[..., Any], hidden: Tensor, *given: Any) -> Any:
+        """What a function makes of hidden states, the output matrix and its bias."""
+        head: Any = self.model.get_output_embeddings()
+        if head is None:
+            raise ValueError("the model has no output matrix")
+        use = getattr(head, "use", None) or partial(use_head, head)
+        return use(hidden.flatten(0, 1), function, *given)
 
     def _inputs(self, tokens: Tensor) -> dict[str, Tensor]:
         inputs = {"input_ids": tokens}
         if self.apart:
             inputs["position_ids"] = positions(tokens, self.frame.first)
         return inputs
+
+
+def use_head(head: Any, hidden: Tensor, function: Callable[..., Any], *given: Any) -> Any:
+    """Call a function with hidden states, the output matrix and its bias.
+
+    Where a model is shared out, it is this that gathers the matrix (`engine/sharding.py`).
+    """
+    return function(hidden, head.weight, head.bias, *given)
+
+
+def _nats(hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:
+    chunks = chunked_logits(hidden, weight, bias, LOGITS[hidden.device.type])
+    return torch.cat([-log_probs(logits, targets[part])[0] for part, logits in chunks])
 
 
 def positions(tokens: Tensor, first: int) -> Tensor:

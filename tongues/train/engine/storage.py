@@ -18,11 +18,9 @@ from torch.distributed.checkpoint.planner import SavePlan, SavePlanner, WriteIte
 from torch.distributed.checkpoint.storage import StorageWriter, WriteResult
 from torch.futures import Future
 
+from tongues.models.tensor_file import DTYPES
+
 __all__ = ["Share", "SharesWriter", "write_shares"]
-
-_NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
-_NAMES |= {torch.int64: "I64", torch.int32: "I32", torch.uint8: "U8", torch.bool: "BOOL"}
-
 
 Share = tuple[WriteItem, Tensor]
 
@@ -91,7 +89,7 @@ def write_shares(path: Path, shares: Mapping[str, Share]) -> str:
         assert item.tensor_data
         start, end = end, end + tensor.nbytes
         shape = list(tensor.shape)
-        header[name] = {"dtype": _NAMES[tensor.dtype], "shape": shape, "data_offsets": [start, end]}
+        header[name] = {"dtype": DTYPES[tensor.dtype], "shape": shape, "data_offsets": [start, end]}
         offsets[name] = {"saved_offsets": list(item.tensor_data.chunk.offsets)}
     header["__metadata__"] = {"DCP_SHARDING_INFO": json.dumps(offsets)}
     written = json.dumps(header).encode()

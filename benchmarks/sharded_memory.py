@@ -1,0 +1,178 @@
+"""Peak memory of each process of a run in shares, phase by phase, against what it should be.
+
+Processes on the CPU (gloo), each on one thread, train the same model in float32, several
+micro-batches a step. A phase's peak is what the system counts as resident, above what Python,
+PyTorch and transformers take before there is a model. It should be the process's share of weights,
+gradients and moments, with the largest layer gathered (its weights, their gradient, and that in
+the order in which it is sent), and the activations by `tongues check`'s rule. The last part limits
+the memory of every process: the model cannot train in one of them, and does in four.
+
+usage: python benchmarks/sharded_memory.py [PLACE] [SHAPE]
+"""
+
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+RECIPE = """
+name: shares
+text: {synthetic: {seed: 1, size: 2 MB, languages: {qaa: {}}}}
+tokens: {vocab_size: 4096, held_out: 8000 tokens}
+model: {shape: SHAPE}
+train: {mixture: {qaa: 100%}, budget: 20k tokens, batch: 4096 tokens, context: 256 tokens,
+        micro_batch: 256 tokens, precision: float32, compile: "off", threads: 1}
+"""
+STEPS = 2
+PHASES = ("start", "training", "checkpoint", "resume", "export")
+LAYOUTS: tuple[tuple[int, int | None], ...] = ((1, None), (2, None), (4, None), (4, 2))
+LIMIT = 0.7  # of the states that one process would need
+
+
+def status(field: str) -> int:
+    """Bytes of a field of this process's memory."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
+
+
+def child(recipe: Path, workspace: Path, shards: int | None, limit: int) -> None:
+    """Go through all phases of a run as one of its processes; print the peak of each."""
+    from tongues.models.huggingface import load_model
+    from tongues.recipe import load_recipe
+    from tongues.tokens import open_tokens
+    from tongues.train import derive, run_of_recipe
+    from tongues.train.checkpoint import Checkpoints, Position
+    from tongues.train.engine.processes import join_processes
+    from tongues.train.engine.sharding import gather_layers, is_sharded
+    from tongues.train.start import LocalRun, assemble
+    from tongues.train.step import BatchLoader, gradient, update
+
+    processes, plan = join_processes("cpu"), run_of_recipe(load_recipe(recipe))
+    plan.settings.shards = shards
+    tokens = open_tokens(workspace / "tokens" / plan.tokens)
+    derived = derive(plan, tokens.vocabulary_size)
+    empty, peaks = status("VmRSS"), list[int]()
+    if limit:
+        own = status("VmData")
+        resource.setrlimit(resource.RLIMIT_DATA, (own + limit, own + limit))
+
+    def mark() -> None:
+        peaks.append(status("VmHWM") - empty)
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins again at what there is
+
+    Path("/proc/self/clear_refs").write_text("5")
+    here = LocalRun(plan, tokens, None, None, workspace, processes, 1)
+    setup, _, _ = assemble(here, derived, lambda line: None, None)
+    mark()
+    loader, losses = BatchLoader(setup), []
+    for step in range(STEPS):
+        losses.append(gradient(setup, loader, step, ()).loss)
+        update(setup, step, 1e-4)
+    mark()
+    parts = (setup.scorer, setup.optimizer, processes)
+    with Checkpoints(workspace / "checkpoints", *parts, keep=1) as checkpoints:
+        checkpoints.save(Position(STEPS, 0.0, 0.0))
+        losses.append(gradient(setup, loader, STEPS, ()).loss)  # meanwhile
+        checkpoints.wait()
+        setup.optimizer.zero_grad()
+        mark()
+        checkpoints.load()
+        mark()
+    if is_sharded(setup.scorer):
+        from tongues.models.huggingface import save_model
+
+        groups = gather_layers(setup.scorer, processes)
+        if processes.first:
+            (workspace / "model").mkdir(exist_ok=True)
+            save_model(setup.scorer.model, workspace / "model", None, groups)
+        deque(groups, maxlen=0)
+    mark()
+    anatomy = derived.anatomy
+    layer = (anatomy.parameters["total"] - anatomy.parameters["embedding"]) // anatomy.layers
+    one = {"total": anatomy.parameters["total"], "layer": layer, "activations": activations(setup)}
+    print(json.dumps({"rank": processes.rank, "peaks": peaks, "losses": losses, **one}), flush=True)
+    processes.sum([0.0])
+    if processes.first and not limit and is_sharded(setup.scorer):
+        load_model(workspace / "model")
+    os._exit(0)
+
+
+def activations(setup: Any) -> int:
+    """Bytes of a micro-batch in float32, by the rule of `tongues check`."""
+    from tongues.train.rules import layer_bytes
+
+    anatomy, context = setup.derived.anatomy, setup.plan.settings.context
+    sizes = [layer_bytes(anatomy, count, context, bfloat16=False) for count in (context, 0)]
+    return sizes[0] - sizes[1]
+
+
+def run(
+    recipe: Path, place: Path, processes: int, shards: int | None, limit: int
+) -> list[dict[str, Any]] | str:
+    """What each process printed, or the last line of the first error."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    everywhere = {"WORLD_SIZE": str(processes), "LOCAL_WORLD_SIZE": str(processes)}
+    everywhere |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, __file__, "child", str(recipe), str(place), str(shards), str(limit)]
+    started = [
+        subprocess.Popen(
+            command,
+            env=os.environ | everywhere | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(processes)
+    ]
+    rows, errors = [], []
+    for process in started:
+        out, error = process.communicate()
+        rows += [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+        errors += [error.strip().splitlines()[-1]] if process.returncode else []
+    return errors[0] if errors else sorted(rows, key=lambda row: row["rank"])
+
+
+def main() -> None:
+    """Print a table of peaks, then what the limit does."""
+    if sys.argv[1:2] == ["child"]:
+        recipe, place, shards, limit = sys.argv[2:]
+        child(Path(recipe), Path(place), None if shards == "None" else int(shards), int(limit))
+    place = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
+    place.mkdir(exist_ok=True)
+    recipe = place / "shares.yaml"
+    recipe.write_text(RECIPE.replace("SHAPE", sys.argv[2] if len(sys.argv) > 2 else "105M"))
+    command = [sys.executable, "-m", "tongues", "prepare", str(recipe), "--workspace", str(place)]
+    subprocess.run(command, check=True, capture_output=True)
+    print(f"{date.today()}; MB of the process that takes most; in brackets, by what it should be\n")
+    print(f"{'processes':12}{'should be':>10}" + "".join(f"{name:>16}" for name in PHASES))
+    by_one: list[float] = []
+    for processes, shards in LAYOUTS:
+        rows = run(recipe, place, processes, shards, 0)
+        assert not isinstance(rows, str), rows
+        by_one = by_one or rows[0]["losses"]
+        total, layer, kept = (rows[0][key] for key in ("total", "layer", "activations"))
+        should = 16 * total / (shards or processes) + (12 * layer if processes > 1 else 0) + kept
+        peaks = [max(row["peaks"][n] for row in rows) for n in range(len(PHASES))]
+        cells = "".join(f"{peak / 1e6:9,.0f} ({peak / should:.2f})" for peak in peaks)
+        off = max(abs(a - b) for a, b in zip(by_one, rows[0]["losses"], strict=True))
+        name = f"{processes // shards} x {shards}" if shards else str(processes)
+        print(f"{name:12}{should / 1e6:10,.0f}{cells}   losses within {off:.0e}", flush=True)
+    limit = int(LIMIT * 16 * total)
+    print(f"\nAt most {limit / 1e6:,.0f} MB more a process, for states of {16 * total / 1e6:,.0f}:")
+    for processes in (1, 4):
+        rows = run(recipe, place, processes, None, limit)
+        ending = rows if isinstance(rows, str) else "trains, checkpoints and exports"
+        print(f"{processes} process{'es' * (processes > 1)}: {ending}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Weights that are read or drawn some rows at a time, against models that have them all."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from tests.models.families import FAMILIES, tiny
+from tests.models.published import PUBLISHED, publish
+from tongues.errors import UserError
+from tongues.models import find_shape
+from tongues.models.huggingface import build_model, load_model, open_layout
+from tongues.models.sources import DrawnWeights, StoredWeights, WeightSource
+from tongues.models.token_map import TokenMap, resize_vocabulary
+from tongues.train.engine.loading import fill, first_layers
+from tongues.train.engine.processes import Processes
+
+ROWS = 300
+CPU = torch.device("cpu")
+
+
+def in_thirds(source: WeightSource, name: str, weight: Tensor) -> Tensor:
+    """A weight as three processes would read it, the last of them less than a third."""
+    if weight.ndim == 0:
+        return source.rows(name)
+    size = -(-len(weight) // 3)
+    cuts = range(0, len(weight), size)
+    return torch.cat([source.rows(name, cut, min(cut + size, len(weight))) for cut in cuts])
+
+
+def check(source: WeightSource, expected: PreTrainedModel, model: PreTrainedModel) -> None:
+    """That all weights are the expected model's, and so are its logits once they are filled in."""
+    state = expected.state_dict()
+    for name, weight in expected.named_parameters():
+        assert torch.equal(in_thirds(source, name, weight), weight), name
+    fill(model, model, source, CPU, Processes(), "here")
+    assert all(torch.equal(weight, state[name]) for name, weight in model.state_dict().items())
+    tokens = torch.arange(24)[None]
+    with torch.no_grad():
+        assert torch.equal(
+            model.eval()(input_ids=tokens).logits, expected.eval()(input_ids=tokens).logits
+        )
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_rows_of_a_published_folder_are_those_of_the_loaded_model(
+    name: str, tmp_path: Path
+) -> None:
+    base = publish(name, ROWS, tmp_path / "base")
+    source = StoredWeights(base, open_layout(base), None)
+    check(source, load_model(base), source.model)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_rows_of_any_family_are_those_of_the_model_resized_for_new_tokens(
+    name: str, tmp_path: Path
+) -> None:
+    tiny(name, ROWS).save_pretrained(tmp_path)
+    shared = np.where(np.arange(ROWS + 41) < ROWS, np.arange(ROWS + 41), -1)
+    parts = {number: [number % 7, 3] for number in range(ROWS, ROWS + 41)}
+    spellings = [b"a"] * (ROWS + 41)
+    tokens = TokenMap(shared, parts, spellings[:ROWS], spellings)
+    expected = load_model(tmp_path)
+    matrices = resize_vocabulary(expected, tokens)
+    source = StoredWeights(tmp_path, open_layout(tmp_path), tokens)
+    assert len(matrices) == len(source.base_rows)
+    assert all(map(torch.equal, matrices, source.base_rows))
+    for key, weight in expected.named_parameters():
+        torch.testing.assert_close(in_thirds(source, key, weight), weight, rtol=1e-6, atol=1e-9)
+    assert source.model.num_parameters() == expected.num_parameters()
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_weights_drawn_by_rows_are_those_of_the_model_that_is_built(tied: bool) -> None:
+    def build() -> PreTrainedModel:
+        return build_model(find_shape("0.1M"), 97, 32, tied_embeddings=tied, seed=3)
+
+    with DrawnWeights() as drawn:
+        model = build()
+    assert all(weight.is_meta for weight in model.parameters() if weight.ndim == 2)
+    drawn.name(model)
+    check(drawn, build(), model)
+
+
+@pytest.mark.parametrize(("name", "count"), [("llama", 2), ("gemma3", 2)])
+def test_the_first_layers_are_those_of_the_model(name: str, count: int, tmp_path: Path) -> None:
+    tiny(name, ROWS).save_pretrained(tmp_path)
+    source = StoredWeights(tmp_path, open_layout(tmp_path), None)
+    few = first_layers(source.model)
+    assert few.config is not source.model.config
+    fill(few, few, source, CPU, Processes(), "here")
+    state = load_model(tmp_path).state_dict()
+    assert {n.split(".")[2] for n in few.state_dict() if ".layers." in n} == set(
+        map(str, range(count))
+    )
+    assert all(torch.equal(weight, state[name]) for name, weight in few.state_dict().items())
+    assert few(input_ids=torch.arange(9)[None]).logits.isfinite().all()
+
+
+def test_layers_of_every_kind_are_among_the_first(tmp_path: Path) -> None:
+    tiny("gemma3", ROWS).save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    kinds = ["sliding_attention"] * 3 + ["full_attention", "sliding_attention"]
+    config |= {"num_hidden_layers": 5, "layer_types": kinds}
+    model = type(load_model(tmp_path))
+    from transformers import AutoConfig
+
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with torch.device("meta"):
+        five = model(AutoConfig.from_pretrained(tmp_path))
+    assert {n.split(".")[2] for n in first_layers(five).state_dict() if ".layers." in n} == {
+        *"0123"
+    }
+
+
+def test_weights_that_are_no_numbers_or_have_no_place_are_refused(tmp_path: Path) -> None:
+    tiny("llama", ROWS).save_pretrained(tmp_path)
+    file = tmp_path / "model.safetensors"
+    weights = load_file(file)
+    name = "model.layers.1.mlp.up_proj.weight"
+    save_file(weights | {name: weights[name] / 0}, file, {"format": "pt"})
+    source = StoredWeights(tmp_path, open_layout(tmp_path), None)
+    with pytest.raises(UserError, match=f"`{name}` holds NaN or infinite values"):
+        fill(source.model, source.model, source, CPU, Processes(), "here")
+    more = weights | {"model.layers.7.mlp.up_proj.weight": weights[name].clone()}
+    save_file(more, file, {"format": "pt"})
+    with pytest.raises(UserError, match=r"layers.7.mlp.up_proj.weight` without a place"):
+        StoredWeights(tmp_path, open_layout(tmp_path), None)
