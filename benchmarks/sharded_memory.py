@@ -54,8 +54,8 @@ def child(recipe: Path, workspace: Path, shards: int | None, limit: int) -> None
     from tongues.train.start import LocalRun, assemble
     from tongues.train.step import BatchLoader, gradient, update
 
-    processes, plan = join_processes("cpu"), run_of_recipe(load_recipe(recipe))
-    plan.settings.shards = shards
+    changes = [f"train.shards={shards}"] if shards else []
+    processes, plan = join_processes("cpu"), run_of_recipe(load_recipe(recipe, changes))
     tokens = open_tokens(workspace / "tokens" / plan.tokens)
     derived = derive(plan, tokens.vocabulary_size)
     empty, peaks = status("VmRSS"), list[int]()
