@@ -15,7 +15,7 @@ from tests.models.published import PUBLISHED, publish
 from tongues.errors import UserError
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, load_model, open_layout
-from tongues.models.sources import DrawnWeights, StoredWeights, WeightSource
+from tongues.models.sources import DrawnWeights, FolderWeights, WeightSource
 from tongues.models.token_map import TokenMap, resize_vocabulary
 from tongues.train.engine.loading import fill, first_layers
 from tongues.train.engine.processes import Processes
@@ -52,7 +52,7 @@ def test_rows_of_a_published_folder_are_those_of_the_loaded_model(
     name: str, tmp_path: Path
 ) -> None:
     base = publish(name, ROWS, tmp_path / "base")
-    source = StoredWeights(base, open_layout(base), None)
+    source = FolderWeights(base, open_layout(base), None)
     check(source, load_model(base), source.model)
 
 
@@ -67,7 +67,7 @@ def test_rows_of_any_family_are_those_of_the_model_resized_for_new_tokens(
     tokens = TokenMap(shared, parts, spellings[:ROWS], spellings)
     expected = load_model(tmp_path)
     matrices = resize_vocabulary(expected, tokens)
-    source = StoredWeights(tmp_path, open_layout(tmp_path), tokens)
+    source = FolderWeights(tmp_path, open_layout(tmp_path), tokens)
     assert len(matrices) == len(source.base_rows)
     assert all(map(torch.equal, matrices, source.base_rows))
     for key, weight in expected.named_parameters():
@@ -90,7 +90,7 @@ def test_weights_drawn_by_rows_are_those_of_the_model_that_is_built(tied: bool) 
 @pytest.mark.parametrize(("name", "count"), [("llama", 2), ("gemma3", 2)])
 def test_the_first_layers_are_those_of_the_model(name: str, count: int, tmp_path: Path) -> None:
     tiny(name, ROWS).save_pretrained(tmp_path)
-    source = StoredWeights(tmp_path, open_layout(tmp_path), None)
+    source = FolderWeights(tmp_path, open_layout(tmp_path), None)
     few = first_layers(source.model)
     assert few.config is not source.model.config
     fill(few, few, source, CPU, Processes(), "here")
@@ -124,10 +124,10 @@ def test_weights_that_are_no_numbers_or_have_no_place_are_refused(tmp_path: Path
     weights = load_file(file)
     name = "model.layers.1.mlp.up_proj.weight"
     save_file(weights | {name: weights[name] / 0}, file, {"format": "pt"})
-    source = StoredWeights(tmp_path, open_layout(tmp_path), None)
+    source = FolderWeights(tmp_path, open_layout(tmp_path), None)
     with pytest.raises(UserError, match=f"`{name}` holds NaN or infinite values"):
         fill(source.model, source.model, source, CPU, Processes(), "here")
     more = weights | {"model.layers.7.mlp.up_proj.weight": weights[name].clone()}
     save_file(more, file, {"format": "pt"})
     with pytest.raises(UserError, match=r"layers.7.mlp.up_proj.weight` without a place"):
-        StoredWeights(tmp_path, open_layout(tmp_path), None)
+        FolderWeights(tmp_path, open_layout(tmp_path), None)

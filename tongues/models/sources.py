@@ -27,7 +27,7 @@ from tongues.models.token_map import TokenMap, row_sources
 
 _FILLS = (Tensor.normal_, Tensor.uniform_, Tensor.zero_, Tensor.fill_)
 _INITS = ("torch.nn.init", "transformers.initialization")
-__all__ = ["DrawnWeights", "StoredWeights", "WeightSource"]
+__all__ = ["DrawnWeights", "FolderWeights", "WeightSource"]
 
 _ROWS = 4096  # of a matrix read at a time, where all of it is
 _NO_WEIGHTS = (r"rotary_emb\.inv_freq", r"(^|\.)position_ids$")  # of older files, and never needed
@@ -41,7 +41,7 @@ class WeightSource(Protocol):
         ...
 
 
-class StoredWeights:
+class FolderWeights:
     """The weights of a Hugging Face folder, in float32; its files are mapped, not loaded.
 
     tokens: where the base's tokenizer does not have all tokens; rows are then those of the new

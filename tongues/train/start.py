@@ -19,7 +19,7 @@ from tongues.models.huggingface import (
     load_model,
     open_layout,
 )
-from tongues.models.sources import DrawnWeights, StoredWeights, WeightSource
+from tongues.models.sources import DrawnWeights, FolderWeights, WeightSource
 from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
 from tongues.randomness import derive_seed
 from tongues.recipe import LowRank
@@ -252,7 +252,7 @@ def _empty_model(
         drawn.name(model)
         return model, drawn, ()
     folder = model_folder(task.base)
-    stored = StoredWeights(folder, open_layout(folder), task.token_map)
+    stored = FolderWeights(folder, open_layout(folder), task.token_map)
     assert stored.model.num_parameters() == derived.parameters["total"]
     return stored.model, stored, stored.base_rows
 
