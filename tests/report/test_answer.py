@@ -32,8 +32,8 @@ def test_outcomes_are_by_target_strategy_and_role(made_findings: Findings, truth
 
 def test_advice_names_the_way_its_price_and_how_sure_it_is(made_findings: Findings):
     near, far = advice(made_findings)
-    assert near.startswith("**`near`:** take CPT + 20 % replay. After as many tokens CPT + 20 %")
-    assert "nats per token below training from scratch (8 pairs)." in near
+    assert near.startswith("**`near`:** take CPT + 20 % replay. At equal tokens CPT + 20 %")
+    assert "nats per token below training from scratch (mean of 8 pairs)." in near
     assert "20 % replay reduced forgetting by 0.83 [" in near
     assert "on `home` and raised the loss on `near` by 0.0" in near
     assert "no significant difference: −0.002 [" in far
@@ -53,8 +53,8 @@ def test_replay_that_costs_more_than_it_keeps_is_not_advised(made_findings: Find
 def test_unwelcome_results_are_said(make_study: Callable[..., Path], tmp_path: Path):
     few = {"targets": ("near",), "replay": (0.0,)}
     (worse,) = advice(of(make_study(tmp_path / "worse", saved=-0.5, **few)))
-    assert "train from scratch. After as many tokens CPT ends" in worse
-    assert "above training from scratch (8 pairs)" in worse
+    assert "train from scratch. At equal tokens CPT ends" in worse
+    assert "above training from scratch (mean of 8 pairs)" in worse
     (same,) = advice(of(make_study(tmp_path / "same", saved=0.0, noise=0.01, **few)))
     assert "no significant difference." in same
 

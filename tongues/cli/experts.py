@@ -16,7 +16,7 @@ __all__ = ["experts"]
 
 @click.group(cls=options.Verbs)
 def experts() -> None:
-    """Train language experts, one per cluster of the text; add languages."""
+    """Train language experts, one per cluster of the text, and use them as one."""
 
 
 @experts.command()
@@ -24,7 +24,7 @@ def experts() -> None:
 @options.overrides
 @options.workspace
 @click.option("--by", default="typology", help="Without a recipe: typology, or languages.")
-@click.option("--distances", type=options.PATH, help="A file of them, instead of lang2vec's.")
+@click.option("--distances", type=options.PATH, help="File of distances (default: lang2vec's).")
 @click.option("--languages", metavar="A,B,…", help="Without a recipe: what to partition.")
 @click.option("-k", type=int, help="Without a recipe: the number of clusters.")
 @options.as_json

@@ -16,13 +16,15 @@ _COLUMNS = {
     "tokens": "training tokens (tokens, D)",
     "loss": "losses, nats per token (loss)",
     "flops": "training FLOPs (flops, C); 6 N D without it",
-    "unique": "unique tokens there were (unique_tokens)",
+    "unique": "unique training tokens (unique_tokens)",
     "replay": "replay shares, 0 to 1 (replay)",
-    "start": "source losses before the first step (start_loss)",
-    "run": "runs, which are resampled whole (run)",
+    "start": "losses on the base language before the first step (start_loss)",
+    "run": "runs: the bootstrap draws whole runs (run)",
     "strategy": "strategies, scratch and cpt (strategy)",
     "lang": "languages (lang)",
 }
+
+_LAW = "Published law, such as hoffmann2022-full, or file of `tongues fit -o`. Repeatable."
 
 
 def _columns(command: click.Command) -> click.Command:
@@ -36,16 +38,20 @@ def _columns(command: click.Command) -> click.Command:
 @_columns
 @click.command()
 @click.argument("tables", nargs=-1, required=True, type=options.PATH)
-@click.option("--law", metavar="LAW", help="Which law; for run directories, all by default.")
-@click.option("--where", metavar="CONDITION", help="""Which rows, as in "tokens > 1e9".""")
+@click.option("--law", metavar="LAW", help="Law to fit; run directories: all by default.")
+@click.option("--where", metavar="CONDITION", help="""Rows to use, as in "tokens > 1e9".""")
 @click.option("--drop-highest", default=0, metavar="K", help="Leave out the K highest losses.")
 @click.option("--delta", default=1e-3, help="Huber threshold, in log loss.")
 @click.option("--fix", multiple=True, metavar="NAME=VALUE", help="Hold a parameter at a value.")
 @click.option("--tie", multiple=True, metavar="NAME=NAME", help="Hold two parameters equal.")
-@click.option("--base", metavar="NAME|FILE", help="The law underneath, such as of scratch runs.")
-@click.option("--compare", is_flag=True, help="Every law on every strategy's rows.")
+@click.option(
+    "--base", metavar="NAME|FILE", help="Law held fixed below this one, such as `scratch`'s."
+)
+@click.option("--compare", is_flag=True, help="Compare all laws on each strategy's rows.")
 @click.option("--bootstrap", "draws", default=1000, help="Bootstrap draws of the intervals.")
-@click.option("--narrow-at", metavar="FLOPS", help="Which runs to add to predict one of 1e21.")
+@click.option(
+    "--narrow-at", metavar="FLOPS", help="Suggest runs that narrow the forecast at this compute."
+)
 @click.option("-o", "--out", type=options.PATH, help="Write the law as JSON here.")
 @options.figures
 @options.as_json
@@ -93,21 +99,23 @@ def fit(
 
 
 @click.command()
-@click.option("--law", "laws", multiple=True, metavar="NAME|FILE", help="A preset or a file.")
-@click.option("--target", metavar="LANG", help="The language to learn, where a file has several.")
+@click.option("--law", "laws", multiple=True, metavar="NAME|FILE", help=_LAW)
+@click.option("--target", metavar="LANG", help="Target language, if the law file has several.")
 @click.option("--flops", metavar="FLOPS", help="Compute to spend, such as 1e21, or 1e20,1e21.")
 @click.option("--hours", metavar="HOURS", help="Hours to spend on all GPUs.")
 @click.option("--cost", metavar="US$", help="Money to spend.")
 @click.option("--target-loss", metavar="LOSS", help="Loss to reach, nats per token.")
-@click.option("--gpu", metavar="NAME", help="What trains: h100, or h100,a100, or all.")
-@click.option("--gpus", metavar="COUNT", help="How many of them (1).")
-@click.option("--mfu", metavar="SHARE", help="Share of their peak speed that is reached (0.4).")
-@click.option("--price", metavar="US$", help="Of one GPU and hour.")
+@click.option("--gpu", metavar="NAME", help="GPU type: h100, or h100,a100, or all.")
+@click.option("--gpus", metavar="COUNT", help="Number of GPUs (1).")
+@click.option(
+    "--mfu", metavar="SHARE", help="Share of the GPUs' peak FLOPS that training reaches (0.4)."
+)
+@click.option("--price", metavar="US$", help="Price of a GPU-hour.")
 @click.option("--prices", metavar="FILE", help="CSV of GPUs: gpu, price, date.")
-@click.option("--grid", metavar="G/KWH", help="Grams of CO₂ a kWh (445).")
-@click.option("--params", metavar="COUNT", help="Parameters, where settled, such as 1.4B.")
-@click.option("--tokens", metavar="COUNT", help="Tokens, where settled, such as 30B.")
-@click.option("--ratio", metavar="NUMBER", help="Tokens per parameter, where settled.")
+@click.option("--grid", metavar="G/KWH", help="CO₂ of the electricity, grams per kWh (445).")
+@click.option("--params", metavar="COUNT", help="Fix the parameters, such as 1.4B.")
+@click.option("--tokens", metavar="COUNT", help="Fix the training tokens, such as 30B.")
+@click.option("--ratio", metavar="NUMBER", help="Fix the tokens per parameter.")
 @click.option(
     "--base",
     "bases",
@@ -115,17 +123,23 @@ def fit(
     metavar="BASE",
     help="A model to continue from: a hub id, a folder, or llama=8B@15T. Repeatable.",
 )
-@click.option("--available-tokens", metavar="COUNT", help="Different text there is, in tokens.")
-@click.option("--available-text", metavar="SIZE|PATH", help="The same as 3GB, a file or folder.")
-@click.option("--language", metavar="LANG", help="Of that text, such as sw.")
-@click.option("--bytes-per-token", metavar="NUMBER", help="Of that text, where known.")
-@click.option("--replay", metavar="SHARES", help="Source text to mix in, such as 0,5%,20%.")
-@click.option("--max-forgetting", metavar="SHARE", help="Highest rise of the base's own loss: 1%.")
-@click.option("--source-loss", metavar="LOSS", help="The base's loss on its own language.")
-@click.option("--base-loss", metavar="LOSS", help="Its loss on the target before training.")
-@click.option("--write", type=options.PATH, help="Write the advice as recipe.")
-@click.option("--for", "like", type=options.PATH, help="Recipe whose text --write takes.")
-@click.option("--verbose", is_flag=True, help="Every caveat.")
+@click.option("--available-tokens", metavar="COUNT", help="Unique tokens available.")
+@click.option(
+    "--available-text", metavar="SIZE|PATH", help="Text available, as a size (3GB), file or folder."
+)
+@click.option("--language", metavar="LANG", help="Language of the available text, such as sw.")
+@click.option("--bytes-per-token", metavar="NUMBER", help="Bytes per token of that text, if known.")
+@click.option("--replay", metavar="SHARES", help="Replay shares to compare, such as 0,5%,20%.")
+@click.option(
+    "--max-forgetting",
+    metavar="SHARE",
+    help="Largest tolerated rise of the base-language loss (2%).",
+)
+@click.option("--source-loss", metavar="LOSS", help="Loss of the base on its own language.")
+@click.option("--base-loss", metavar="LOSS", help="Loss of the base on the target before training.")
+@click.option("--write", type=options.PATH, help="Write the recommended option as a recipe.")
+@click.option("--for", "like", type=options.PATH, help="Recipe whose text the written recipe uses.")
+@click.option("--verbose", is_flag=True, help="Show every caveat.")
 @click.option("-o", "--out", type=options.PATH, help="Write a page of the plan to this folder.")
 @options.as_json
 def plan(

@@ -70,7 +70,8 @@ for verb in (*command.commands.values(), *experts.commands.values()):
     key = "experts train" if verb is experts.commands["train"] else verb.name or ""
     if key in _EXAMPLES:
         example, reads = _EXAMPLES[key]
-        verb.epilog = f"\b\nExample: {example}" + (f"\nRecipe sections: {reads}" if reads else "")
+        sections = f"\nRecipe sections it reads: {reads}" if reads else ""
+        verb.epilog = f"\b\nExample: {example}{sections}"
 
 
 def _in_our_words(error: click.ClickException) -> UserError:

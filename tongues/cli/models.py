@@ -29,22 +29,28 @@ _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 @click.option("--text", multiple=True, metavar="WHAT", help=_TEXT)
 @click.option("--tasks", multiple=True, metavar="NAME", help=_TASKS)
 @click.option("--data", multiple=True, metavar="FOLDER|hub", help=_DATA)
-@click.option("--languages", metavar="A,B,…", help="Of texts and tasks; all by default.")
-@click.option("--limit", type=options.COUNT, help="Items, and documents, of a language.")
+@click.option("--languages", metavar="A,B,…", help="Languages of texts and tasks (all).")
+@click.option("--limit", type=options.COUNT, help="Items and documents per language.")
 @click.option("--num-fewshot", type=click.IntRange(0), default=0, help="Examples before an item.")
 @click.option("--fewshot-seeds", type=options.COUNT, help="Random draws of examples (5).")
-@click.option("--fewshot-language", metavar="TAG", help="Of the examples; default: the item's own.")
+@click.option("--fewshot-language", metavar="TAG", help="Language of the examples (the item's).")
 @click.option("--templates", type=click.Choice(["english", "translated"]), default="english")
-@click.option("--normalisation", type=_NORMALISATIONS, help="Of choices; default: the task's own.")
-@click.option("--window", type=options.COUNT, help="Tokens of text seen at once.")
-@click.option("--stride", type=options.COUNT, help="Tokens scored in a window.")
-@click.option("--on-error", type=_SKIP, default="skip", help="For items that cannot be scored.")
-@click.option("--seed", type=int, default=0, help="Of items and draws.")
+@click.option(
+    "--normalisation", type=_NORMALISATIONS, help="Normalisation of choices (the task's)."
+)
+@click.option("--window", type=options.COUNT, help="Tokens of context per window.")
+@click.option("--stride", type=options.COUNT, help="Tokens scored per window.")
+@click.option(
+    "--on-error", type=_SKIP, default="skip", help="What to do with items that cannot be scored."
+)
+@click.option("--seed", type=int, default=0, help="Random seed for items and few-shot draws.")
 @options.memory
 @options.ranks
 @options.launch
-@click.option("--compare", is_flag=True, help="Differences, and which model to take.")
-@click.option("--name", default="evaluation", help="In evaluations/.")
+@click.option(
+    "--compare", is_flag=True, help="Print differences and the model to take, as on the page."
+)
+@click.option("--name", default="evaluation", help="Name of the result in evaluations/.")
 @options.quiet
 @options.as_json
 def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: Any) -> None:
@@ -73,8 +79,10 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
 @click.argument("model")
 @click.argument("prompts", nargs=-1, metavar="[PROMPT]...")
 @options.workspace
-@click.option("--routing", metavar="WAY", help="Of an ensemble: tfidf:1 (the default), text, ….")
-@click.option("--language", metavar="TAG", help="Of the text, for `--routing language`.")
+@click.option(
+    "--routing", metavar="WAY", help="Routing of an ensemble: tfidf:1 (the default), text, …."
+)
+@click.option("--language", metavar="TAG", help="Language of the text, for `--routing language`.")
 @click.option("--max-tokens", type=options.COUNT, help="Tokens to generate, at most (64).")
 @click.option("-n", type=options.COUNT, default=1, help="Completions of each prompt.")
 @click.option(
@@ -89,9 +97,16 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     type=click.FloatRange(min=0, max=1, min_open=True),
     help="Nucleus sampling: smallest set of tokens with this probability.",
 )
-@click.option("--presence-penalty", type=float, default=0.0, help="On tokens already generated.")
-@click.option("--frequency-penalty", type=float, default=0.0, help="For each time they were.")
-@click.option("--seed", type=int, default=0, help="Of the sampling.")
+@click.option(
+    "--presence-penalty", type=float, default=0.0, help="Penalty on tokens already generated."
+)
+@click.option(
+    "--frequency-penalty",
+    type=float,
+    default=0.0,
+    help="Penalty for each time a token was generated.",
+)
+@click.option("--seed", type=int, default=0, help="Random seed of the sampling.")
 @click.option("--experts", is_flag=True, help="Colour every token by its most active expert.")
 @options.memory
 @options.as_json
@@ -128,16 +143,25 @@ def generate(
 @options.workspace
 @click.option("--host", default="127.0.0.1", help="Where to listen.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=8000, help="0: any that is free.")
-@click.option("--key-file", type=options.PATH, help="Has the key; or TONGUES_API_KEY has it.")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="A name of this server.")
+@click.option("--key-file", type=options.PATH, help="File with the API key (or TONGUES_API_KEY).")
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="Host name that requests may use. Repeatable.",
+)
 @options.memory
-@click.option("--max-batch", type=options.COUNT, default=16, help="Completions at a time.")
+@click.option(
+    "--max-batch", type=options.COUNT, default=16, help="Completions generated at a time."
+)
 @click.option("--max-queue", type=click.IntRange(0), default=64, help="Completions that may wait.")
-@click.option("--max-tokens", type=options.COUNT, default=1024, help="Of a completion.")
-@click.option("--timeout", type=_POSITIVE, default=120.0, help="Of a request, in seconds.")
+@click.option("--max-tokens", type=options.COUNT, default=1024, help="Longest completion.")
+@click.option(
+    "--timeout", type=_POSITIVE, default=120.0, help="Longest time of a request, in seconds."
+)
 @options.quiet
 def serve(models: tuple[str, ...], **keywords: Any) -> None:
-    """Serve each MODEL by OpenAI's API, with a page to try it.
+    """Serve MODELs over an OpenAI-compatible API, with a page to try them.
 
     A MODEL is an ensemble (`NAME@tfidf:2` sets its routing), a run or a Hugging Face folder. The
     API is below /v1, the page at the address that is printed.
@@ -154,18 +178,26 @@ def serve(models: tuple[str, ...], **keywords: Any) -> None:
 
 @click.command()
 @click.argument("model")
-@click.option("-o", "--out", type=options.PATH, required=True, help="The folder.")
+@click.option("-o", "--out", type=options.PATH, required=True, help="Folder to write.")
 @options.workspace
-@click.option("--step", type=click.IntRange(0), help="Of a run's checkpoint or milestone.")
+@click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint or milestone.")
 @click.option("--average", is_flag=True, help="One model: the mean of milestones or experts.")
-@click.option("--last", type=options.COUNT, help="Of the milestones in that mean; all by default.")
-@click.option("--weights", metavar="A,B,…", help="Of the experts in that mean; equal by default.")
-@click.option("--dtype", type=_DTYPES, help="Of the stored weights; default: the base's own.")
+@click.option("--last", type=options.COUNT, help="Number of last milestones in that mean (all).")
+@click.option("--weights", metavar="A,B,…", help="Weights of the experts in that mean (equal).")
+@click.option("--dtype", type=_DTYPES, help="Dtype of the stored weights (the base's).")
 @click.option("--add-chat", type=options.FOLDER, metavar="INSTRUCT", help=_CHAT)
-@click.option("--of", type=options.FOLDER, metavar="BASE", help="That INSTRUCT was tuned from.")
-@click.option("--chat-weight", type=_POSITIVE, help="Of what tuning changed; chosen by default.")
-@click.option("--gguf", is_flag=True, help="For llama.cpp too; its token ids are compared.")
-@click.option("--llama-cpp", type=options.FOLDER, metavar="FOLDER", help="Of its source.")
+@click.option(
+    "--of", type=options.FOLDER, metavar="BASE", help="Base that INSTRUCT was tuned from."
+)
+@click.option(
+    "--chat-weight", type=_POSITIVE, help="Weight of that difference (chosen on held-out loss)."
+)
+@click.option(
+    "--gguf", is_flag=True, help="Write a GGUF for llama.cpp too, and compare its token ids."
+)
+@click.option(
+    "--llama-cpp", type=options.FOLDER, metavar="FOLDER", help="Source folder of llama.cpp."
+)
 @click.option("--law", type=options.PATH, help="Laws for the card, from `tongues fit -o`.")
 @options.quiet
 @options.as_json

@@ -93,13 +93,15 @@ memory = click.option(
     help="Cap on expert weights in memory; the least recently used are unloaded.",
 )
 quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, notes or hints.")
-figures = click.option("--figures", type=FOLDER, help="For figures, each as SVG, PNG and data.")
+figures = click.option(
+    "--figures", type=FOLDER, help="Folder for the figures, each as SVG, PNG and data."
+)
 launch = _together(
     click.option("--launcher", metavar="NAME", default="local", cls=_LauncherOption),
-    click.option("--partition", metavar="NAME", help="Of a cluster."),
-    click.option("--time", metavar="H:MM:SS", help="A cluster's limit of a job."),
+    click.option("--partition", metavar="NAME", help="Slurm partition."),
+    click.option("--time", metavar="H:MM:SS", help="Time limit of a Slurm job."),
 )
-processes = click.option("--processes", type=COUNT, help="Of each run, by torchrun.")
+processes = click.option("--processes", type=COUNT, help="Processes per run, started by torchrun.")
 ranks = click.option("--ranks", type=COUNT, help="Processes that share the work.")
 
 

@@ -42,17 +42,20 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
 
 @click.command()
 @click.argument("places", nargs=-1, required=True, type=options.PATH)
-@click.option("-o", "--out", type=options.PATH, help="Folder of the page.")
+@click.option("-o", "--out", type=options.PATH, help="Folder of the page (reports/NAME).")
 @click.option("--title", default="", show_default=False, help="Title of the page.")
 @click.option(
-    "--text", type=click.Path(path_type=Path, exists=True), help="Text to compare tokenizers on."
+    "--text",
+    type=click.Path(path_type=Path, exists=True),
+    help="Text or recipe to compare tokenizers on.",
 )
 @options.quiet
 @options.as_json
 def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
     """Write one page about PLACES: runs, a corpus, or tokenizers.
 
-    Each figure is also written as SVG, PNG and data.
+    Each figure is also written as SVG, PNG and data. Other pages come from `plan -o`,
+    `study --pilot`, `experts measure` and `evaluate`.
     """
     import tongues
     from tongues.terminal import print_paths

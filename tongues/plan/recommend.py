@@ -265,9 +265,11 @@ def _advice(
     parts.append(".")
     if taken is not best and question.flops:
         more = best.flops / taken.flops
-        what = f"costs {more:.2g} times as much" if more > 1.01 else "takes a larger model"
-        parts.append(f" The lowest loss, {best.loss:.4g} by `{best.name}`, {what}")
-        parts.append(f" for {1.0 - best.loss / taken.loss:.2%} less.")
+        costs = f"at {more:.2g} times the cost" if more > 1.01 else "with a larger model"
+        lower = 1.0 - best.loss / taken.loss
+        parts.append(
+            f" `{best.name}` has the lowest loss, {best.loss:.4g}: {lower:.2%} lower, {costs}."
+        )
     if taken.compute_saved is not None and taken.compute_saved > 0 and decided:
         ends, needed = taken.compute_saved_interval, taken.flops_from_scratch
         between = f"(95 %: {ends[0]:.0%} to {ends[1]:.0%}) " if ends else ""
@@ -284,7 +286,7 @@ def _certainty(
     parts += [f"less than it looks: the law `{way.law_name}` is shaky ({thin})"] if thin else []
     if as_good:
         names = _listed([one.name for one in (taken, *as_good)])
-        parts.append(f"{names} come within {FLAT:.1%}: either will do")
+        parts.append(f"{names} differ by less than {FLAT:.1%}, which does not matter")
     if worse:
         wins = _wins(taken, worse, question)
         share = float(wins.all(0).mean())
@@ -297,7 +299,7 @@ def _certainty(
             rest = f"`{worse[0].name}`" if len(worse) == 1 else "each of the others"
             parts.append(f"in {share:.1%} of draws `{taken.name}` is better than {rest}")
     elif not as_good:
-        parts.append("there is no other option to weigh it against")
+        parts.append("there is no other option to compare it with")
     if taken.params_interval:
         low, high = (show_count(end) for end in taken.params_interval)
         parts.append(f"the best size is between {low} and {high} (95 %)")
@@ -321,12 +323,14 @@ def _about_replay(
     if taken.source_loss is None or starting is None:
         share, replayed = usual_replay(projects)
         english = sorted(p.english for p in replayed if p.english is not None)
-        what = f"no law here measures forgetting. {share:.0%} is the median of {len(replayed)} "
-        what += f"published projects that replayed; their English changed by {english[0]:+.0f} to "
+        limit = "" if tolerance is None else f"the limit of {tolerance * 100:g}% is NOT checked: "
+        what = (
+            f"{limit}no law here measures forgetting. {share:.0%} is the median of {len(replayed)} "
+        )
+        what += f"published projects that replayed; English scores changed by {english[0]:+.0f} to "
         what += f"{english[-1]:+.0f} points (median {english[len(english) // 2]:+.0f})"
         if tolerance is not None:
-            what += f". Whether it keeps {tolerance * 100:g}% only runs at two "
-            what += "shares can show: fit `--law forgetting` to them"
+            what += ". To check it, train small runs at two shares and fit `--law forgetting`"
         return f"{what}."
     allowed, change = KEPT if tolerance is None else tolerance, taken.source_loss / starting - 1.0
     within = f"within {allowed * 100:g}%"

@@ -13,12 +13,14 @@ __all__ = ["advice", "answer_section", "show_nats", "unmeasured"]
 
 _ABOUT = (
     "Losses in nats per token, below them 95 % confidence intervals (Student's t over shapes and "
-    "seeds, not corrected for multiple tests) and bits per byte. Gain: the loss on the target "
-    "before the first step less the final one. Lead: the loss of training from scratch less CPT's, "
-    "after as many tokens. Saved: the share of scratch's tokens that CPT did without at the same "
-    "loss. Rise: the final loss on a base language less the one before the first step. FLOPs: of "
-    "all runs of the row, without the training of the base."
+    "seeds, not corrected for multiple tests) and bits per byte. {first} Lead: the loss of "
+    "training from scratch less CPT's, at equal tokens. Saved: the share of scratch's tokens that "
+    "CPT does not need for the same loss; the base's own training is not counted. Rise: the final "
+    "loss on a base language less the one before the first step. FLOPs: of all runs of the row, "
+    "without the training of the base."
 )
+_LOSS = "Final loss: on the target."
+_GAIN = "Gain: the loss on the target before the first step less the final one."
 
 
 def answer_section(findings: Findings) -> Section:
@@ -31,7 +33,7 @@ def answer_section(findings: Findings) -> Section:
         cells: dict[str, Entry] = {
             "target": row.target,
             "strategy": Cell(series_name(row.strategy, row.replay), kind=row.strategy),
-            "gain": _cell(row.gain),
+            "final loss" if several else "gain": _cell(row.loss if several else row.gain),
         }
         if any(one.lead for one in rows):
             saved = row.saved.times(100.0) if row.saved and row.measured else None
@@ -41,8 +43,9 @@ def answer_section(findings: Findings) -> Section:
         cells["FLOPs"] = Cell(compact(row.flops, 2), row.flops)
         cells |= {"runs": len(row.runs)} if len(findings.usual) > 1 else {}
         table.append(cells)
+    about = _ABOUT.format(first=_LOSS if several else _GAIN)
     lines = [*(advice(findings) if several else []), *findings.left_out]
-    blocks: list[Block] = [Items(lines, "plain"), Table.of(table), Paragraph(_ABOUT, "notes")]
+    blocks: list[Block] = [Items(lines, "plain"), Table.of(table), Paragraph(about, "notes")]
     return Section("answer", "What to take" if several else "What came of it", blocks)
 
 
@@ -92,13 +95,13 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
         lead, name, sign = led[replay], series_name("cpt", replay), _sign(led[min(led)])
         yield {1: f"take {way}.", -1: "train from scratch.", 0: "no significant difference."}[sign]
         yield (
-            f"After as many tokens {name} ends "
+            f"At equal tokens {name} ends "
             + {
                 1: f"{_nats(lead)} below training from scratch",
                 -1: f"{_nats(-lead)} above training from scratch",
                 0: f"as low as training from scratch, no significant difference: {_nats(lead)}",
             }[_sign(lead)]
-            + (f" ({lead.n} pairs)." if (lead.n or 0) > 1 else " (one pair).")
+            + (f" (mean of {lead.n} pairs)." if (lead.n or 0) > 1 else " (one pair).")
         )
         if lead.n == 1:
             yield "One pair has no interval: train more seeds before relying on it."

@@ -56,9 +56,10 @@ class LossChange:
 class Outcome:
     """What the runs of one strategy and share of replay came to on one target.
 
-    gain: of the target since before the first step. lead: over the twins from scratch after as many
-    tokens. saved: share of their tokens. rises: of each base language. replayed: by language, final
-    losses less those without replay, nats per token, in paired runs.
+    loss: the final one on the target. gain: what it fell by since before the first step. lead: over
+    the twins from scratch after as many tokens. saved: share of their tokens. rises: of each base
+    language. replayed: by language, final losses less those without replay, nats per token, in
+    paired runs.
     """
 
     target: str
@@ -66,6 +67,7 @@ class Outcome:
     replay: float
     runs: tuple[RunCurves, ...] = ()
     pairs: tuple[Pair, ...] = ()
+    loss: LossChange | None = None
     gain: LossChange | None = None
     lead: LossChange | None = None
     saved: Estimate | None = None
@@ -95,7 +97,7 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
         counts = {"runs": len(self.runs), "pairs": len(self.pairs)}
-        names = "target strategy replay runs flops pairs saturated saved gain lead rises"
+        names = "target strategy replay runs flops pairs saturated saved loss gain lead rises"
         return {
             name: counts[name] if name in counts else to_plain(getattr(self, name))
             for name in (*names.split(), "replayed")
@@ -179,7 +181,8 @@ def _outcome(runs: Sequence[RunCurves], usual: Sequence[RunCurves]) -> Outcome:
     pairs = [pair for pair in pairs if pair.scratch.as_long_as(pair.cpt)] or pairs
     gains = [(run, -value) for run, value in rise(runs, first.lang)]
     about = Outcome(*(first.target, first.strategy, first.replay), tuple(runs))
-    about = replace(about, gain=_change(first.lang, gains))
+    ends = [(run, end) for run in runs if (end := run.final(first.lang)) is not None]
+    about = replace(about, loss=_change(first.lang, ends), gain=_change(first.lang, gains))
     if first.strategy != "cpt":
         return about
     plain = [r for r in usual if (r.target, r.strategy, r.replay) == (first.target, "cpt", 0.0)]
@@ -191,8 +194,8 @@ def _outcome(runs: Sequence[RunCurves], usual: Sequence[RunCurves]) -> Outcome:
     for lang in first.forgettable:
         rises[lang] = _change(lang, rise(runs, lang))
     for lang in (first.lang, *first.forgettable):
-        ends = [(a.unit, a.final(lang), b.final(lang)) for a, b in both]
-        known = [(unit, b - a) for unit, a, b in ends if a is not None and b is not None]
+        finals = [(a.unit, a.final(lang), b.final(lang)) for a, b in both]
+        known = [(unit, b - a) for unit, a, b in finals if a is not None and b is not None]
         replayed[lang] = over_sizes(known)
     return replace(
         about,

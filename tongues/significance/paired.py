@@ -29,7 +29,7 @@ __all__ = [
     "paired_mean",
 ]
 
-CUTS = "random cuts of the documents"
+CUTS = "a paired permutation test over documents"
 FEWEST_DOCUMENTS = 6  # five have 16 cuts: p >= 1/16
 _ALL_CUTS = 13  # up to this number of documents, every cut is made
 _CUTS = 10_000

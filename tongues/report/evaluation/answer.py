@@ -23,10 +23,12 @@ _NAMED = 6  # languages that a sentence names, at most
 _MOST = 8  # sentences of a topic; all numbers are in the tables
 _SURE = (
     "Brackets are 95 % confidence intervals over documents, items and draws of demonstrations; "
-    "another random seed of training is not part of them."
+    "they do not include the variance between random seeds of training."
 )
-_BOLD = "Bold: no model is significantly better, and some is worse."
-_TRANSLATED = "The languages are translations of each other: how many say no more than the mean."
+_BOLD = (
+    "Bold: not significantly worse than the best model, and significantly better than some model."
+)
+_TRANSLATED = "The languages are translations of each other: their number adds nothing to the mean."
 
 
 def answer(evaluation: Evaluation) -> dict[str, list[str]]:
@@ -172,7 +174,7 @@ def _choice(measure: Measure, measures: list[Measure]) -> str:
         every = " or ".join(sorted({roles[lang] for lang in counted} - {""}, reverse=True))
         every = f"any {every} language".replace("  ", " ")
         models = " or ".join(f"`{names[model]}`" for model in take)
-        return f"{place} take {models}: no other is significantly better on {every}.".lstrip()
+        return f"{place} take {models}: no other model is significantly better on {every}.".lstrip()
     groups: dict[str, list[str]] = {}  # languages of one role together, or else of the same models
     for lang in sorted(counted, key=lambda lang: roles[lang], reverse=True):  # targets first
         one = roles[lang] in ("target", "base")

@@ -41,13 +41,13 @@ def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
     topics["Certainty"] = [_SURE, *_seeds(experts, top)]
     if top:
         run, time, memory = show_cost(top)
-        spent = f"{run} experts run for a token, {time} of processor time, {memory} of weights"
+        spent = f"{run} experts per token, {time} of CPU time per token, {memory} of weights"
         topics["Cost"] = [f"`{top.name}`: {spent}."]
     topics["Forgotten"] = []
     for name in ("dense", *experts.partitions):
         if experts.cells(name):
-            count, of_all, by_perplexity, by_loss = forgotten(experts, name)
-            mean = f", on average by {by_perplexity} of perplexity ({by_loss} {_UNIT})"
+            count, of_all, by_loss = forgotten(experts, name)
+            mean = f", on average by {by_loss} {_UNIT}"
             line = f"`{name}`: {count} pairs of expert and language ({of_all}) became worse than "
             topics["Forgotten"].append(f"{line}the base{mean if by_loss else ''}.")
     topics["Caveats"] = list(_caveats(experts, top))
@@ -62,18 +62,17 @@ def show_cost(setting: Setting) -> tuple[str, str, str]:
     return f"{cost.experts_run:.2f}", time, show_bytes(cost.memory)
 
 
-def forgotten(experts: MeasuredExperts, partition: str) -> tuple[str, str, str, str]:
+def forgotten(experts: MeasuredExperts, partition: str) -> tuple[str, str, str]:
     """Pairs of expert and language that became worse than the base: their count and share.
 
-    Then their mean rise of perplexity and of loss, empty where there is none.
+    Then their mean rise of loss, empty where there is none.
     """
     cells = experts.cells(partition)
     worse = [cell for cell in cells if cell.perplexity_rise > 0]
     count = f"{len(worse)} of {len(cells)}", percent(share(len(worse), len(cells)))
     if not worse:
-        return *count, "", ""
-    by_perplexity = show_perplexity(fmean(cell.perplexity_rise for cell in worse))
-    return *count, by_perplexity, nats(fmean(cell.rise for cell in worse))
+        return *count, ""
+    return *count, nats(fmean(cell.rise for cell in worse))
 
 
 def _languages(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
@@ -107,11 +106,6 @@ def _added(experts: MeasuredExperts, added: AddedLanguages) -> dict[str, list[st
 
 
 def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
-    yield (
-        f"Of all partitions and routings `{top.name}` has the lowest mean loss: {nats(top.loss)} "
-        f"{_UNIT}, perplexity {show_perplexity(top.perplexity)}, {nats(top.bits_per_byte)} bits "
-        "per byte."
-    )
     if dense := top.difference("dense"):
         what = "the dense model, trained on as many tokens"
         if dense.significant:
@@ -121,6 +115,11 @@ def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
         else:
             why = f": {dense.reason}" if dense.reason else ""
             yield f"No significant difference to {what}: {number(dense, nats)} {_UNIT}{why}."
+    yield (
+        f"Of all partitions and routings `{top.name}` has the lowest mean loss: {nats(top.loss)} "
+        f"{_UNIT}, perplexity {show_perplexity(top.perplexity)}, {nats(top.bits_per_byte)} bits "
+        "per byte."
+    )
     others = [each for each in experts.usable() if not each.needs_language]
     if top.needs_language and (other := experts.best(others)):
         yield _NEEDS_LANGUAGE.format(other.name, nats(other.loss))
@@ -140,7 +139,7 @@ def _seeds(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
     dense = experts.dense
     seeds = len(next(iter(top.losses.values())).of_members) if top else 0
     if top is None or seeds < 2:
-        yield "One random seed of training: intervals do not hold what another would change."
+        yield "One random seed of training: intervals do not include the variance between seeds."
     elif dense and len(next(iter(dense.losses.values())).of_members) == seeds:
         pairs = [(of.of_members, dense.losses[lang].of_members) for lang, of in top.losses.items()]
         apart = [fmean(own[seed] - other[seed] for own, other in pairs) for seed in range(seeds)]
@@ -161,7 +160,8 @@ def _caveats(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
     if not experts.scores.same_tokenizer:
         yield _OTHER_TOKENIZER
     if (count := len(experts.usable())) > 1:
-        yield f"The best of {count} settings was chosen on the text that it is scored on."
+        chosen = f"The best of {count} settings was chosen on the text that it is scored on"
+        yield f"{chosen}, so its loss is a little too low."
     groups: dict[frozenset[tuple[tuple[str, float], ...]], list[str]] = {}
     for name, partition in experts.scores.partitions.items():
         if len(partition.shares) > 1:

@@ -85,7 +85,7 @@ def expert_tables(experts: MeasuredExperts) -> dict[str, b.Table]:
     tables[_LANGUAGES] = _language_table(experts)
     if experts.scores.cells:
         names = [name for name in ("dense", *experts.partitions) if experts.cells(name)]
-        heads = ("became worse", "share", "mean rise of perplexity", "mean rise of loss")
+        heads = ("became worse", "share", "mean rise of loss")
         rows = [[name, *forgotten(experts, name)] for name in names]
         tables[_FORGETTING] = b.Table(["partition", *heads], rows)
     return tables
