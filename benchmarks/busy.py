@@ -64,7 +64,9 @@ def command(workspace: Path, verb: str, *settings: str, **environment: str) -> N
     assert done.returncode == 0, done.stderr
 
 
-def trained(workspace: Path, shape: str, steps: int, kind: str) -> tuple[float, float, int]:
+def trained(
+    workspace: Path, shape: str, steps: int, kind: str, turn: str
+) -> tuple[float, float, int]:
     """Tokens per second of the training loop, seconds of the whole command, and its threads."""
     environment, settings = KINDS[kind]
     budget = f"train.budget={steps * BATCH} tokens"
@@ -72,23 +74,22 @@ def trained(workspace: Path, shape: str, steps: int, kind: str) -> tuple[float, 
     command(
         workspace,
         "train",
-        "--overwrite",
+        f"train.run={turn}",
         f"model.shape={shape}",
         budget,
         *settings,
         **environment,
     )
     seconds = time.monotonic() - start
-    run = read_run(workspace / "runs" / "busy")
+    run = read_run(workspace / "runs" / turn)
     assert run.seconds
     assert run.engine
-    changed = [row["threads"] for row in read_lines(run_events(workspace)) if "threads" in row]
+    changed = [
+        row["threads"]
+        for row in read_lines(workspace / "runs" / turn / "events.jsonl")
+        if "threads" in row
+    ]
     return steps * BATCH / run.seconds, seconds, [run.engine["threads"], *changed][-1]
-
-
-def run_events(workspace: Path) -> Path:
-    """The log of events of the run."""
-    return workspace / "runs" / "busy" / "events.jsonl"
 
 
 def main(rounds: int, steps: int) -> None:
@@ -106,8 +107,13 @@ def main(rounds: int, steps: int) -> None:
             with others(count):
                 for shape in SHAPES:
                     results = [
-                        {kind: trained(workspace, shape, steps, kind) for kind in KINDS}
-                        for _ in range(rounds)
+                        {
+                            kind: trained(
+                                workspace, shape, steps, kind, f"{count}-{shape}-{turn}-{kind[:2]}"
+                            )
+                            for kind in KINDS
+                        }
+                        for turn in range(rounds)
                     ]
                     for kind in KINDS:
                         speed, seconds = (

@@ -2,6 +2,7 @@ import json
 import pickle
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -103,24 +104,34 @@ def test_nothing_is_pickled_and_every_file_is_summed_up(trained: Course, tmp_pat
     assert set(summed) == set(files) - {"position.json"}
 
 
-def test_a_gradient_is_computed_while_a_checkpoint_is_written(
+def test_training_continues_while_a_checkpoint_is_written(
     trained: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    may_write, write = threading.Event(), storage.write_shares
+    may_write, may_sum, write = threading.Event(), threading.Event(), storage.write_shares
 
-    def slowly(path: Path, shares: dict[str, storage.Share]) -> str:
+    def slowly(path: Path, shares: dict[str, storage.Share], staged: Callable[[], None]) -> str:
+        def staged_slowly() -> None:
+            staged()
+            may_sum.wait(20)
+
         may_write.wait(20)
-        return write(path, shares)
+        return write(path, shares, staged_slowly)
 
     monkeypatch.setattr(storage, "write_shares", slowly)
     before = state(trained)
     with checkpoints(tmp_path, trained) as saved:
+        assert saved.ready
         saved.save(position(1))
-        backward(trained[0], 1, Processes(), parts=1)
+        backward(trained[0], 1, Processes(), parts=1)  # of the weights that are being written
+        threading.Timer(0.2, may_write.set).start()
+        saved.stage()
+        assert saved.cost >= 0.2
+        step(*trained)  # they may change, before they are summed up
         assert names(tmp_path) == []
-        may_write.set()
+        assert not saved.ready
+        may_sum.set()
         saved.wait()
-        step(*trained)
+        assert names(tmp_path) == ["step-00000001"]
     assert state(trained) != before
     checkpoints(tmp_path, trained).load()
     assert state(trained) == before
@@ -193,7 +204,7 @@ def test_what_a_kill_left_half_written_is_cleared(trained: Course, tmp_path: Pat
 def test_one_that_cannot_be_written_ends_the_run_and_spares_the_one_before(
     trained: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, shares: dict[str, storage.Share]) -> str:
+    def full(path: Path, shares: dict[str, storage.Share], staged: Callable[[], None]) -> str:
         path.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
@@ -203,6 +214,7 @@ def test_one_that_cannot_be_written_ends_the_run_and_spares_the_one_before(
     monkeypatch.setattr(storage, "write_shares", full)
     saved.save(position(2))
     with pytest.raises(UserError, match="No space left") as caught:
+        saved.stage()
         saved.save(position(3))
     assert "step-00000001" in caught.value.hint
     assert [place.name for place in tmp_path.iterdir()] == ["step-00000001"]

@@ -149,8 +149,8 @@ class Train(RecipeSection):
     seed: int = 1
     """Random seed of first weights and order."""
     # The machine's business: no part of what the run is.
-    checkpoint_every: Seconds = 60.0
-    """Time between checkpoints; with a base it follows from its size."""
+    checkpoint_every: Seconds | None = None
+    """Time between checkpoints; default: a minute, or more, so that they take 1 % of the time."""
     keep_checkpoints: int = Field(default=2, ge=1, le=1000)
     """Number of newest checkpoints to keep."""
     milestones: list[Share] = Field([])

@@ -6,6 +6,8 @@ Of weights it holds those that are trained; the others are the base's.
 """
 
 import shutil
+import threading
+import time
 import warnings
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -90,6 +92,8 @@ class Checkpoints:
             self._group = group
         self._thread = ThreadPoolExecutor(1, "checkpoint")
         self._written: Future[None] | None = None
+        self._staged = threading.Event()
+        self._waited = self._worked = 0.0  # seconds, of the last one
 
     def __enter__(self) -> "Checkpoints":
         return self
@@ -105,16 +109,43 @@ class Checkpoints:
             self.wait()
 
     def save(self, position: Position, *, milestone: bool = False) -> None:
-        """Have a thread write the state, which must not change before `wait`.
+        """Have a thread write the state, which must not change before `stage` returns.
 
         Only of a GPU's state there is a copy in memory. Waits for the checkpoint before. One that
-        cannot be written is a UserError at the next call.
+        cannot be written is a UserError at a later call.
         """
+        start = time.monotonic()
         self.wait()
-        state = _state(self._scorer, self._optimizer).items()
-        copied = {name: tensor.to("cpu") for name, tensor in state}
+        state = _state(self._scorer, self._optimizer)
+        copied = {name: tensor.to("cpu") for name, tensor in state.items()}
         name = f"{'milestone' if milestone else 'step'}-{position.step:08d}"
+        self._staged.clear()
+        if any(tensor.device.type != "cpu" for tensor in state.values()):
+            self._staged.set()
+        self._waited = time.monotonic() - start
         self._written = self._thread.submit(self._write, name, copied, position)
+
+    @property
+    def cost(self) -> float:
+        """Seconds that the last one took from training.
+
+        In which it waited, and on a processor those that the thread computed.
+        """
+        return self._waited + self._worked
+
+    @property
+    def ready(self) -> bool:
+        """Whether none is being written."""
+        return self._written is None or self._written.done()
+
+    def stage(self) -> None:
+        """Wait until the state may change: the system has all of it that is to be written."""
+        if self._written and not self._staged.is_set():
+            start = time.monotonic()
+            self._staged.wait()
+            self._waited += time.monotonic() - start
+        if self._written and self._written.done():
+            self.wait()
 
     def wait(self) -> None:
         """Wait until the checkpoint being written is complete."""
@@ -166,12 +197,21 @@ class Checkpoints:
         return [place.name for place in kept]
 
     def _write(self, name: str, state: dict[str, Tensor], position: Position) -> None:
+        start = time.thread_time()
+        try:
+            self._write_files(name, state, position)
+        finally:
+            self._staged.set()
+            on_cpu = self._scorer.processor.device.type == "cpu"
+            self._worked = time.thread_time() - start if on_cpu else 0.0
+
+    def _write_files(self, name: str, state: dict[str, Tensor], position: Position) -> None:
         place, first = self._directory / name, self._processes.first
         with whole_directory(place) if first else nullcontext(place) as aside:
             paths = [str(aside)]
             if self._group is not None:  # the first process's path
                 distributed.broadcast_object_list(paths, src=0, group=self._group)
-            writer = SharesWriter(Path(paths[0]))
+            writer = SharesWriter(Path(paths[0]), self._staged.set)
             save(state, storage_writer=writer, process_group=self._group)
             if not first:
                 return

@@ -29,6 +29,8 @@ __all__ = ["Watch", "samples_and_epochs", "train_steps"]
 _LOGGED = 200  # lines of metrics a run
 _ANCHORS = 20  # rollback checkpoints a run
 _GOES_BACK = 10  # times at most
+_FIRST = 60.0  # seconds until the first checkpoint, and between two at least
+_COST = 0.01  # of the time, at most, that checkpoints take
 _WORTH = 30.0  # seconds left at least when threads are chosen again
 
 Say = Callable[[str], None]
@@ -80,7 +82,9 @@ def train_steps(
         if anchor_every and position.step % anchor_every == 0:
             anchors.save(position)
         while position.step < steps:
-            due = setup.processes.first and time.monotonic() - saved >= settings.checkpoint_every
+            often = settings.checkpoint_every or max(_FIRST, checkpoints.cost / _COST)
+            due = checkpoints.ready and time.monotonic() - saved >= often
+            due = due and setup.processes.first
             stop = bool(came) or (setup.directory / HOPELESS).exists()
             computed = gradient(setup, loader, position.batch, (stop, due, slow))
             stopping, due, slow = computed.flags
@@ -93,7 +97,7 @@ def train_steps(
                     continue
             rate = rate_at(position.step, steps, setup.derived.learning_rate, settings)
             for places in (checkpoints, anchors):
-                places.wait()  # they are written from the weights themselves
+                places.stage()  # they are written from the weights themselves
             update(setup, position.step, rate)
             step = position.step + 1
             # Steps before other weights begin to learn say nothing of those after.
@@ -143,6 +147,7 @@ def train_steps(
                 slow = slow and progress.seconds_left > _WORTH
             save = step < steps and (stopping or due)
             if anchor_every and step % anchor_every == 0 and step < steps:
+                checkpoints.wait()  # one at a time
                 anchors.save(position)
             if step in milestones or save:
                 anchors.wait()  # no checkpoint may be there before the anchors that led to it

@@ -6,7 +6,7 @@ They carry their places in the whole as torch's own `HuggingFaceStorageReader` l
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,12 @@ Share = tuple[WriteItem, Tensor]
 class SharesWriter(StorageWriter):
     """Writes each process's shares to a file of its own in `folder`.
 
-    Torch's own writer holds all of them in memory once more. Afterwards `digests`, in the first
-    process, has the SHA-256 of each file.
+    Torch's own writer holds all of them in memory once more. `staged` is called once this process's
+    shares may change. Afterwards `digests`, in the first process, has the SHA-256 of each file.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, staged: Callable[[], None]) -> None:
+        self.folder, self.staged = folder, staged
         self.digests: dict[str, str] = {}
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
@@ -61,7 +61,8 @@ class SharesWriter(StorageWriter):
             assert isinstance(tensor, Tensor)
             shares[item.index.fqn] = item, tensor
         assert len(shares) == len(plan.items), "two shares of one tensor in one process"
-        digest = write_shares(self.folder / plan.storage_data, shares) if shares else ""
+        path = self.folder / plan.storage_data
+        digest = write_shares(path, shares, self.staged) if shares else ""
         results = [
             WriteResult(item.index, tensor.nbytes, (plan.storage_data, digest))
             for item, tensor in shares.values()
@@ -80,8 +81,11 @@ class SharesWriter(StorageWriter):
         return True
 
 
-def write_shares(path: Path, shares: Mapping[str, Share]) -> str:
-    """Write a safetensors file of tensors by name to the disk itself; returns its SHA-256."""
+def write_shares(path: Path, shares: Mapping[str, Share], staged: Callable[[], None]) -> str:
+    """Write a safetensors file of tensors by name to the disk itself; returns its SHA-256.
+
+    `staged` is called when the system has them, before they are on the disk and summed up.
+    """
     offsets: dict[str, Any] = {}
     header: dict[str, Any] = {}
     end = 0
@@ -94,15 +98,12 @@ def write_shares(path: Path, shares: Mapping[str, Share]) -> str:
     header["__metadata__"] = {"DCP_SHARDING_INFO": json.dumps(offsets)}
     written = json.dumps(header).encode()
     written += b" " * (-len(written) % 8)  # tensors lie at whole words
-    digest = hashlib.sha256()
-    with path.open("wb") as file:
-        for content in (len(written).to_bytes(8, "little"), written):
-            digest.update(content)
-            file.write(content)
+    with path.open("w+b") as file:
+        file.write(len(written).to_bytes(8, "little") + written)
         for _, tensor in shares.values():
-            content = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data
-            digest.update(content)
-            file.write(content)
+            file.write(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
         file.flush()
+        staged()
         os.fsync(file.fileno())
-    return digest.hexdigest()
+        file.seek(0)
+        return hashlib.file_digest(file, "sha256").hexdigest()
