@@ -35,9 +35,6 @@ _BEST_BATCH, _BEST_BATCH_POWER = 0.58, 0.571
 _RATE, _AT, _POWER, _PATH = 1.4e-4, 7e9, -0.713, 0.02
 _ROUGHLY = 100e6  # tokens that a budget in time counts as, on any machine
 _AT_A_TIME = 2048  # tokens of a micro-batch, so that its activations are few
-# A checkpoint of 12 bytes a parameter, written at a gigabyte a second, takes 2 % of the time.
-_SECONDS = 12 / 1e9 * 50
-_SOON = 60.0  # seconds, the least
 _FAR = {"learning_rate": 10.0, "batch": 8.0, "context": 4.0}  # times the rule, or a part of it
 _UNITS = {"batch": " tokens", "context": " tokens", "learning_rate": ""}
 _PUBLISHED = {  # the range of those projects, bases of 2B to 70B parameters
@@ -181,9 +178,6 @@ def _usual(recipe: Recipe, facts: _Facts) -> list[Default]:
     if step > max(_AT_A_TIME, used):
         defaults["micro_batch"] = f"{_divisor(step // used, _AT_A_TIME // used) * used} tokens"
         rules["micro_batch"] = f"about {_AT_A_TIME:,} tokens at a time; changes only rounding"
-    if (seconds := _SECONDS * facts.params) > _SOON:
-        defaults["checkpoint_every"] = f"{float(f'{seconds:.2g}'):g} seconds"
-        rules["checkpoint_every"] = f"2% of the time to write those of {size}"
     return [Default(key, value, rules[key]) for key, value in defaults.items()]
 
 
