@@ -155,7 +155,7 @@ def describe_synthetic(settings: recipe.Synthetic) -> list[str]:
     family = _family(settings)
     return [
         f"`{tag}` drifted from `{drift.parent}` by {drift.divergence:g}: it shares "
-        f"{shared_words(family[drift.parent], family[tag]):.0%} of the running words and "
+        f"{shared_words(family[drift.parent], family[tag]):.0%} of the word tokens and "
         f"{shared_order(family[drift.parent], family[tag]):.0%} of the choices of word order."
         for tag, drift in settings.languages.items()
         if drift.parent
