@@ -1,4 +1,4 @@
-"""Build the catalogue of languages, tongues/languages/catalogue.tsv.gz.
+"""Build the catalogue of languages, tongues/languages/catalogue.tsv.gz and overlap.tsv.gz.
 
 usage: python benchmarks/catalogue.py SOURCES
 
@@ -18,7 +18,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
+from string import ascii_lowercase
 
+import numpy as np
 from langcodes import Language, standardize_tag, tag_is_valid
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
@@ -26,7 +28,7 @@ from tongues.evaluate.tasks import TASKS, load_task
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "../shared/data/published"
-OUT = ROOT / "tongues/languages/catalogue.tsv.gz"
+OUT = ROOT / "tongues/languages"
 SAME = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang"}  # scripts that are kept as one
 NOT_TEXT = {"book1242", "sign1238", "uncl1493", "unat1236", "spee1234"}
 # A member for what Glottolog has as a group.
@@ -56,7 +58,7 @@ def split(text: str) -> tuple[str, str]:
     script = "" if len(script) != 4 else script.title()
     short = standardize_tag(code, macro=True) if tag_is_valid(code) else code
     short = short.split("-")[0]
-    return "nb" if short == "no" else short, SAME.get(script, script)
+    return {"no": "nb", "pbt": "ps"}.get(short, short), SAME.get(script, script)
 
 
 class Corpora:
@@ -116,8 +118,31 @@ def task_places() -> dict[tuple[str, str], set[str]]:
     return places
 
 
+def pack(name: str, rows: list[list[str]]) -> None:
+    """Write a packed table; the same rows give the same bytes."""
+    lines = "\n".join("\t".join(row) for row in rows)
+    (OUT / name).write_bytes(gzip.compress(lines.encode(), 9, mtime=0))
+    print(f"{name}: {len(rows) - 1:,} rows, {(OUT / name).stat().st_size:,} bytes")
+
+
+def write_overlap(model: LanguageIdentifier) -> None:
+    """Thousandths of the byte n-grams that two languages share, by py3langid's own chances.
+
+    An overlap is the Bhattacharyya coefficient of the two distributions: the sum of sqrt(p q).
+    """
+    chances = np.exp(model.nb_ptc.astype(np.float64))
+    roots = np.sqrt(chances / chances.sum(axis=0))
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, label in enumerate(model.nb_classes):
+        places[split(label)[0]].append(place)
+    mean = np.stack([(roots[:, of] ** 2).mean(axis=1) ** 0.5 for of in places.values()], axis=1)
+    shared = np.rint(1000 * mean.T @ mean).astype(int)
+    triangle = [[str(value) for value in row[:i]] for i, row in enumerate(shared)]
+    pack("overlap.tsv.gz", [list(places), *triangle])
+
+
 def main(sources: Path) -> None:
-    """Write the table; the columns are those of `Language`, and `same`: codes that mean it too."""
+    """Write the table; the columns are those of `Language`."""
     sys.path.append(str(sources))
     corpora, tasks = Corpora(), task_places()
     paths, extinct = families(sources)
@@ -137,12 +162,13 @@ def main(sources: Path) -> None:
         macros.add(row["lang"][:3])
         own = codes.get(place[0]) == row["lang"][:3]
         premiums[place] = value if own or place not in premiums else premiums[place]
-    known = LanguageIdentifier.from_model_file(MODEL_FILE).nb_classes
-    labels = {split(label)[0] for label in known}
+    model = LanguageIdentifier.from_model_file(MODEL_FILE)
+    labels = {split(label)[0] for label in model.nb_classes}
+    write_overlap(model)
     same: dict[str, set[str]] = defaultdict(set)
-    for code in [*facts, *macros]:
+    pairs = [one + other for one in ascii_lowercase for other in ascii_lowercase]
+    for code in [*facts, *macros, *filter(tag_is_valid, pairs)]:
         same[split(code)[0]].add(code)
-    same["nb"].add("no")
     rows = []
     for short, code in sorted(codes.items(), key=lambda pair: pair[1]):
         language, near = Language.get(short), MEMBERS.get(code, code)
@@ -182,7 +208,7 @@ def main(sources: Path) -> None:
                 {
                     "tag": short if first else f"{short}-{script}",
                     "code": code,
-                    "same": "|".join(sorted(same[short] - {code})),
+                    "other_codes": " ".join(sorted(same[short] - {code, short})),
                     "script": script,
                     "name": name,
                     "names": "|".join(sorted(names)),
@@ -198,9 +224,7 @@ def main(sources: Path) -> None:
                     "tasks": " ".join(sorted(there)),
                 }
             )
-    lines = ["\t".join(rows[0]), *("\t".join(row.values()) for row in rows)]
-    OUT.write_bytes(gzip.compress("\n".join(lines).encode(), 9, mtime=0))
-    print(f"{len(rows):,} rows of {len(codes):,} languages, {OUT.stat().st_size:,} bytes")
+    pack("catalogue.tsv.gz", [list(rows[0]), *(list(row.values()) for row in rows)])
 
 
 if __name__ == "__main__":

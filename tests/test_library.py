@@ -21,6 +21,7 @@ PAGE = Path(__file__).parents[1] / "docs/tutorials/python.md"
 # Options by which the command alone shows, or keeps, what the function returns.
 SHOWN = {"verbose", "as_json", "figures"}
 OF_COMMAND = {
+    "languages": {"limit", "out"},
     "fit": {"out", "narrow_at"},
     "generate": {"experts"},
     "plan": {"out"},

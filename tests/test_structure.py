@@ -19,6 +19,7 @@ ORDER = (
     "estimate",
     "jsonable",
     "frames",
+    "magnitudes",
     "quantities",
     "hardware",
     "cores",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tongues.recipe import Recipe, load_recipe
     from tongues.verbs import experts
     from tongues.verbs.evaluate import evaluate
+    from tongues.verbs.languages import languages
     from tongues.verbs.laws import fit
     from tongues.verbs.models import export, generate, serve
     from tongues.verbs.pages import ls, report
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from tongues.verbs.studies import dry_run, study
 
 __all__ = ["Recipe", "UserError", "__version__", "check", "dry_run", "evaluate", "experts"]
-__all__ += ["export", "fit", "generate", "load_recipe", "ls", "plan", "prepare", "report", "serve"]
-__all__ += ["study", "train"]
+__all__ += ["export", "fit", "generate", "languages", "load_recipe", "ls", "plan", "prepare"]
+__all__ += ["report", "serve", "study", "train"]
 
 __version__ = "0.1.0"
 
@@ -34,6 +35,7 @@ _HOMES = {
     "Recipe": "tongues.recipe",
     "load_recipe": "tongues.recipe",
     "fit": "tongues.verbs.laws",
+    "languages": "tongues.verbs.languages",
     "plan": "tongues.verbs.plans",
     "evaluate": "tongues.verbs.evaluate",
     **dict.fromkeys(("export", "generate", "serve"), "tongues.verbs.models"),

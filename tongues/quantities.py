@@ -6,18 +6,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
+from tongues.magnitudes import BYTES, SCALE, show_bytes, show_count, show_seconds
+
 __all__ = ["Amount", "Budget", "Bytes", "Seconds", "Share", "Threshold", "Tokens", "percentile"]
 __all__ += ["show_bytes", "show_count", "show_seconds"]
 
 _NUMBER = re.compile(
     r"^\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kMBGT]?)(?![A-Za-z])\s*(.*?)\s*$"
 )
-_SCALE = {"": 1, "k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
-_SCALE |= {"P": 10**15, "E": 10**18, "Z": 10**21}  # of operations alone
 _SIZE = re.compile(r"^\s*([\d_.eE+-]+)\s*([A-Za-z]+)\s*$")
 _FLOPS = re.compile(r"^([MGTPEZ]?)FLOPs?$")
-_BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SECONDS = {"second": 1, "seconds": 1, "s": 1, "minute": 60, "minutes": 60, "hour": 3600}
 _SECONDS |= {"hours": 3600, "day": 86_400, "days": 86_400}
 
@@ -32,7 +30,7 @@ def _split(value: Any, example: str) -> tuple[float, str]:
     if match is None:
         raise ValueError(f"`{value}` is not an amount; write one such as `{example}`")
     number, scale, unit = match.groups()
-    amount = float(number.replace("_", "")) * _SCALE[scale]
+    amount = float(number.replace("_", "")) * SCALE[scale]
     if not math.isfinite(amount):
         raise ValueError(f"`{value}` is more than can be counted")
     return amount, unit
@@ -57,10 +55,10 @@ def _bytes(value: Any) -> int:
         _split(value, "6 MB")
         raise ValueError(f"`{value}` has no unit of size; write it like `6 MB`")
     number, unit = match.groups()
-    if unit not in _BYTES:
-        raise ValueError(f"`{unit}` is not a unit of size; use one of {', '.join(_BYTES)}")
+    if unit not in BYTES:
+        raise ValueError(f"`{unit}` is not a unit of size; use one of {', '.join(BYTES)}")
     try:
-        return _whole(float(number.replace("_", "")) * _BYTES[unit], value)
+        return _whole(float(number.replace("_", "")) * BYTES[unit], value)
     except ValueError as error:
         raise ValueError(f"`{value}` is not an amount; write one such as `6 MB`") from error
 
@@ -176,7 +174,7 @@ def _budget(value: Any) -> Any:
     if words in ("tokens", "token", "tokens per parameter"):
         unit = "tokens per parameter" if words.endswith("parameter") else "tokens"
     elif match := _FLOPS.match(words):
-        number, unit = number * _SCALE[match[1]], "FLOPs"
+        number, unit = number * SCALE[match[1]], "FLOPs"
     elif words in _SECONDS:
         number, unit = number * _SECONDS[words], "seconds"
     else:
@@ -190,31 +188,3 @@ def _budget(value: Any) -> Any:
 
 
 Budget = Annotated[_Budget, BeforeValidator(_budget), PlainSerializer(str)]
-
-
-def show_count(number: float) -> str:
-    """A count in three figures with its scale: 1.23M."""
-    number = float(f"{number:.3g}")  # rounded first: 999,864,320 is 1B, not 1000M
-    if abs(number) >= 1e15:
-        return f"{number:.2e}"
-    for letter in "TBMk":
-        if abs(number) >= _SCALE[letter]:
-            return f"{number / _SCALE[letter]:.3g}{letter}"
-    return f"{number:.3g}"
-
-
-def show_bytes(number: float) -> str:
-    """A size in three figures with its unit: 12.3 MB."""
-    number = float(f"{number:.3g}")  # rounded first, as a count is
-    unit = next((unit for unit in ("TB", "GB", "MB", "kB") if number >= _BYTES[unit]), "")
-    return f"{number / _BYTES[unit]:.3g} {unit}" if unit else f"{number:.0f} B"
-
-
-def show_seconds(number: float) -> str:
-    """A stretch of time in a fitting unit: 45 s, 3 min, 2.5 h, 4 days."""
-    if number < 99.5:
-        return f"{number:.0f} s"
-    if number < 99.5 * 60:
-        return f"{number / 60:.0f} min"
-    hours = number / 3600
-    return f"{hours:.1f} h" if hours < 48 else f"{hours / 24:.0f} days"

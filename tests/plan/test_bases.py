@@ -6,7 +6,7 @@ import pytest
 
 from tongues.errors import UserError
 from tongues.plan import BaseCheckpoint, ask
-from tongues.plan.bases import bytes_per_token, known_bases, read_base
+from tongues.plan.bases import known_bases, read_base
 
 LLAMA = {
     "model_type": "llama",
@@ -51,16 +51,6 @@ def test_a_folder_has_the_parameters_of_its_config(tmp_path: Path) -> None:
         read_base(str(tmp_path))
 
 
-def test_bytes_become_tokens_by_language_and_tokenizer() -> None:
-    llama, other = read_base("llama-3.2-1b"), BaseCheckpoint("x", 1e9)
-    assert bytes_per_token("sw", llama)[0] == pytest.approx(2.64, abs=0.1)
-    assert bytes_per_token("sw", None)[0] == pytest.approx(4.84, abs=0.01)
-    assert bytes_per_token("sw-KE", other)[0] == pytest.approx(0.55 * 4.84)
-    assert "assumed" in bytes_per_token("sw", other)[1]
-    with pytest.raises(UserError, match="--language"):
-        bytes_per_token("xx", llama)
-
-
 def test_text_in_bytes() -> None:
     question = ask(flops="1e20", available_text="3GB", language="sw", bases=["llama-3.2-1b"])
     assert question.unique(question.bases[0]) == pytest.approx(3e9 / 2.64, rel=0.01)
@@ -68,6 +58,13 @@ def test_text_in_bytes() -> None:
     assert "bytes_per_token" in {caution.code for caution in question.warnings}
     given = ask(flops="1e20", available_text="3 GB", bytes_per_token="4")
     assert given.unique(None) == pytest.approx(0.75e9)
+
+
+def test_bytes_become_tokens_in_any_language_of_the_catalogue() -> None:
+    question = ask(flops="1e20", available_text="3GB", language="Ankave")
+    assert question.unique(None) == pytest.approx(3e9 / 9.3, rel=0.02)
+    with pytest.raises(UserError, match="--language"):
+        ask(flops="1e20", available_text="3GB", language="xxxx")
 
 
 def test_text_in_files_is_counted_by_the_tokenizer_of_the_folder(tmp_path: Path) -> None:

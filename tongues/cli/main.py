@@ -9,6 +9,7 @@ from tongues import __version__
 from tongues.cli import options
 from tongues.cli.demo import demo
 from tongues.cli.experts import experts
+from tongues.cli.languages import languages
 from tongues.cli.laws import fit, plan
 from tongues.cli.models import evaluate, export, generate, serve
 from tongues.cli.pages import ls, report
@@ -23,7 +24,7 @@ _PATIENCE = 5.0  # seconds
 
 # The verbs in the order of work.
 _ORDER: dict[str, tuple[click.Command, ...]] = {
-    "Plan": (plan, check),
+    "Plan": (languages, plan, check),
     "Prepare": (prepare,),
     "Train": (train, study, experts),
     "Evaluate": (evaluate, fit),
@@ -33,6 +34,7 @@ _ORDER: dict[str, tuple[click.Command, ...]] = {
 _RECIPE = "name, text, tokens, model, train"
 # An example of each verb, and the recipe keys that it reads.
 _EXAMPLES = {
+    "languages": ("tongues languages sw", ""),
     "plan": ("tongues plan --flops 1e21 --gpu h100", "with --for: name, text, tokens"),
     "check": ("tongues check recipe.yaml train.seed=2", "all"),
     "prepare": ("tongues prepare recipe.yaml --ranks 8", "name, text, tokens"),

@@ -5,35 +5,59 @@ licence of every field.
 """
 
 import gzip
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
 from tongues.errors import UserError, nearest
 from tongues.languages.language import AvailableText, Language
 
-__all__ = ["find_language", "languages"]
+__all__ = ["find_language", "languages", "unpack"]
+
+_COLUMNS = ("tag", "code", "other_codes", "script", "name", "names", "family", "macroarea")
+_COLUMNS += ("latitude", "longitude", "countries", "speakers", "byte_premium", "texts")
+_COLUMNS += ("identified_by", "tasks")
+_CODE, _OTHERS, _SCRIPT, _NAME, _FAMILY, _TEXTS = 1, 2, 3, 4, 6, 13
 
 
-def languages() -> tuple[Language, ...]:
-    """Every language of the catalogue in each of its scripts, by code."""
-    return tuple(_language(tag) for tag in _rows())
+def languages(
+    code: str = "", family: tuple[str, ...] = (), min_text: float = 0
+) -> tuple[Language, ...]:
+    """Every language of the catalogue in each of its scripts, by code.
+
+    code: of one language. family: groups it begins with. min_text: bytes of text at least.
+    """
+    group = "/".join(family)
+    return tuple(
+        _language(tag)
+        for tag, row in _rows().items()
+        if code in ("", row[_CODE])
+        and f"{row[_FAMILY]}/".startswith(f"{group}/" if group else "")
+        and (not min_text or _first_bytes(row) >= min_text)
+    )
 
 
-def find_language(text: str) -> Language:
+def find_language(text: str, where: str = "") -> Language:
     """By tag, code or name: `sw`, `swh_Latn`, `swa` and `Swahili` are one; a UserError if none.
 
-    Of a language of several scripts, the usual one is taken where the text names none.
+    Of a language of several scripts, the usual one is taken where the text names none. where: what
+    the error names, such as `--language`.
     """
-    place = _index().get(_key(text)) or _by_standard(text)
+    key = _key(text)
+    place = _codes().get(key) or _names().get(key) or _by_standard(text)
     if place is None:
         rows, wanted = _rows().values(), text.strip()
-        names = [name for row in rows for name in (row["name"], *row["names"].split("|")) if name]
+        names = [name for row in rows for name in (row[_NAME], *_many(row[_NAME + 1], "|"))]
         holding = [name for name in names if wanted.casefold() in name.casefold().split()]
-        known = names if len(wanted) > 3 else [row["code"] for row in rows]
+        known = names if len(wanted) > 3 else [row[_CODE] for row in rows]
         hint = f"did you mean `{holding[0]}`?" if holding else nearest(wanted, known)
-        raise UserError(f"the catalogue has no language `{text}`", hint=hint)
+        raise UserError(f"the catalogue has no language `{text}`", where=where, hint=hint)
     return _language(place)
+
+
+def unpack(name: str) -> list[list[str]]:
+    """Cells of a packed table of this package by rows, the head first."""
+    packed = (files("tongues.languages") / name).read_bytes()
+    return [line.split("\t") for line in gzip.decompress(packed).decode().split("\n")]
 
 
 def _by_standard(text: str) -> str | None:
@@ -45,10 +69,10 @@ def _by_standard(text: str) -> str | None:
     except ValueError:
         return None
     script = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang"}.get(tag.script or "", tag.script)
-    base = _index().get(tag.language or "")
-    base = base or _index().get(tag.prefer_macrolanguage().language or "")
+    base = _codes().get(tag.language or "")
+    base = base or _codes().get(tag.prefer_macrolanguage().language or "")
     if base and script:
-        return _index().get(_key(f"{_rows()[base]['code']}_{script}"))
+        return _codes().get(f"{_rows()[base][_CODE]}-{script.casefold()}")
     return base
 
 
@@ -57,50 +81,66 @@ def _key(text: str) -> str:
 
 
 @cache
-def _rows() -> dict[str, Mapping[str, str]]:
-    """Rows of the table by tag."""
-    packed = (files("tongues.languages") / "catalogue.tsv.gz").read_bytes()
-    head, *lines = gzip.decompress(packed).decode().splitlines()
-    columns = head.split("\t")
-    rows = (dict(zip(columns, line.split("\t"), strict=True)) for line in lines)
-    return {row["tag"]: row for row in rows}
+def _rows() -> dict[str, list[str]]:
+    """Cells of each row by tag."""
+    columns, *rows = unpack("catalogue.tsv.gz")
+    if columns != [*_COLUMNS]:
+        raise ValueError("catalogue.tsv.gz has other columns; build it by benchmarks/catalogue.py")
+    return {row[0]: row for row in rows}
 
 
 @cache
-def _index() -> dict[str, str]:
-    """Tags by all that people may write: what is more exact takes a word first."""
+def _codes() -> dict[str, str]:
+    """Tags by tag and code, with a script or without."""
     rows = _rows()
-    index = {_key(tag): tag for tag in rows}
-    for of in ("code", "same", "name", "names"):
+    index = {tag.casefold(): tag for tag in rows}
+    for place in (_CODE, _OTHERS):
         for tag, row in rows.items():
-            for word in row[of].split("|"):
-                if word and (of not in ("code", "same") or "-" not in tag):
-                    index.setdefault(_key(word), tag)
-                if word and of in ("code", "same"):
-                    index.setdefault(_key(f"{word}_{row['script']}"), tag)
+            script = row[_SCRIPT].casefold()
+            for code in row[place].split():
+                index.setdefault(code, tag)  # the usual script is first
+                index.setdefault(f"{code}-{script}", tag)
+    return index
+
+
+@cache
+def _names() -> dict[str, str]:
+    """Tags by name."""
+    index: dict[str, str] = {}
+    for tag, row in _rows().items():
+        index.setdefault(_key(row[_NAME]), tag)
+    for tag, row in _rows().items():
+        for name in _many(row[_NAME + 1], "|"):
+            index.setdefault(_key(name), tag)
     return index
 
 
 @cache
 def _language(tag: str) -> Language:
-    row = _rows()[tag]
+    cells = dict(zip(_COLUMNS, _rows()[tag], strict=True))
     return Language(
         tag=tag,
-        code=row["code"],
-        script=row["script"],
-        name=row["name"],
-        names=_many(row["names"], "|"),
-        family=_many(row["family"], "/"),
-        macroarea=row["macroarea"],
-        latitude=_number(row["latitude"]),
-        longitude=_number(row["longitude"]),
-        countries=_many(row["countries"], " "),
-        speakers=_count(row["speakers"]),
-        byte_premium=_number(row["byte_premium"]),
-        texts=tuple(_text(text) for text in _many(row["texts"], "|")),
-        identified_by=_many(row["identified_by"], " "),
-        tasks=_many(row["tasks"], " "),
+        code=cells["code"],
+        other_codes=_many(cells["other_codes"], " "),
+        script=cells["script"],
+        name=cells["name"],
+        names=_many(cells["names"], "|"),
+        family=_many(cells["family"], "/"),
+        macroarea=cells["macroarea"],
+        latitude=_number(cells["latitude"]),
+        longitude=_number(cells["longitude"]),
+        countries=_many(cells["countries"], " "),
+        speakers=_count(cells["speakers"]),
+        byte_premium=_number(cells["byte_premium"]),
+        texts=tuple(_text(text) for text in _many(cells["texts"], "|")),
+        identified_by=_many(cells["identified_by"], " "),
+        tasks=_many(cells["tasks"], " "),
     )
+
+
+def _first_bytes(row: list[str]) -> int:
+    text = row[_TEXTS]
+    return int(text.split(":", 2)[1]) if text else 0
 
 
 def _text(cells: str) -> AvailableText:

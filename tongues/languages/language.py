@@ -27,7 +27,8 @@ class Language:
     """A language in one script. None, an empty text or an empty tuple: not known.
 
     tag: BCP 47, as recipes have it: `sw`; with the script where it is not the usual one: `hi-Latn`.
-    code: ISO 639-3, of the individual language: `swh`. script: ISO 15924; Han is always `Hani`.
+    code: ISO 639-3, of the individual language: `swh`. other_codes: those that mean it too: `swa`.
+    script: ISO 15924; Han is always `Hani`.
     name: in English. names: others, its own among them.
     family: Glottolog's groups from the widest to the narrowest; an isolate has none.
     macroarea, latitude, longitude (degrees), countries (ISO 3166): of Glottolog.
@@ -40,6 +41,7 @@ class Language:
 
     tag: str
     code: str
+    other_codes: tuple[str, ...]
     script: str
     name: str
     names: tuple[str, ...]

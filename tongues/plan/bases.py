@@ -1,9 +1,4 @@
-"""Bases to continue from, by id, folder or size, and how much text its tokenizer makes of bytes.
-
-`bases.csv` has what the model cards state; `languages.csv` bytes per token: `own` is a vocabulary
-of about 50,000 of the language alone (derived from the token counts of Goldfish, arXiv
-2408.10441), the others were measured on parallel documentation and Bible text.
-"""
+"""Bases to continue from, by id, folder or size; `bases.csv` has what the model cards state."""
 
 import csv
 import math
@@ -17,11 +12,8 @@ from tongues.errors import UserError, nearest
 from tongues.models.folders import read_config, stored_shapes
 from tongues.plan.amounts import read_count
 
-__all__ = ["BaseCheckpoint", "bytes_per_token", "known_bases", "read_base", "sample_tokens"]
+__all__ = ["BaseCheckpoint", "known_bases", "read_base", "sample_tokens"]
 
-# of an own vocabulary's bytes per token, where a tokenizer was not measured on a language: the
-# median over the 18 measured languages but English; 0.55 is that of all tokenizers but Gemma's
-_SHARE = {"llama2": 0.47, "llama3": 0.64, "gemma": 0.76, "qwen": 0.62, "": 0.55}
 _SAMPLE = 2_000_000  # bytes of text that are enough to measure a tokenizer
 
 
@@ -29,7 +21,7 @@ _SAMPLE = 2_000_000  # bytes of text that are enough to measure a tokenizer
 class BaseCheckpoint:
     """A checkpoint that training may continue from: its parameters, and the tokens it has read.
 
-    tokens: NaN where nobody says. tokenizer: its family in `languages.csv`, or a folder.
+    tokens: NaN where nobody says. tokenizer: its family (`llama3`), or a folder.
     languages: those that its makers name, or in which it was at three quarters of its English
         untouched (Mistral 7B, by EuroEval): it knows them already.
     """
@@ -113,24 +105,6 @@ def _parameters(folder: Path) -> float:
     matrices = 1 if config.get("tie_word_embeddings") else 2
     layer = attention + 3 * width * between + 2 * width
     return float(matrices * vocabulary * width + layers * layer + width)
-
-
-def bytes_per_token(language: str, base: BaseCheckpoint | None) -> tuple[float, str]:
-    """Bytes of text behind one token of a language, and where the number is from."""
-    rows = {row["language"]: row for row in _table("languages.csv")}
-    tag = language.split("-")[0].split("_")[0].lower()
-    if tag not in rows:
-        raise UserError(
-            f"how many bytes a token of `{language}` has is not known here",
-            where="--language",
-            hint=f"{nearest(language, rows)}; or give it with `--bytes-per-token`",
-        )
-    family, own = base.tokenizer if base else "own", float(rows[tag]["own"])
-    if measured := rows[tag].get(family):
-        whose = "a vocabulary of its own" if family == "own" else f"the tokenizer of {family}"
-        return float(measured), f"{whose}, measured"
-    share = _SHARE.get(family, _SHARE[""])
-    return share * own, f"assumed: {share:.0%} of the {own:g} of a vocabulary of its own"
 
 
 def sample_tokens(text: Path, base: BaseCheckpoint | None) -> tuple[float, float]:

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import Caution, UserError
+from tongues.estimate import Estimate
 from tongues.hardware import USUAL_MFU, Cluster, find_gpu, read_prices
+from tongues.languages.catalogue import find_language
+from tongues.languages.fertility import bytes_per_token
 from tongues.plan.amounts import read_bytes, read_count, read_number, read_share, read_shares
-from tongues.plan.bases import BaseCheckpoint, bytes_per_token, read_base, sample_tokens
+from tongues.plan.bases import BaseCheckpoint, read_base, sample_tokens
 from tongues.quantities import show_bytes, show_count
 
 __all__ = ["USUAL_RATIO", "Question", "ask"]
@@ -70,7 +73,7 @@ class Question:
         """Tokens of different text there are, by the base's tokenizer or a new one."""
         if self.text is None:
             return self.available
-        return self.text / (self.bytes_per_token or bytes_per_token(self.language, base)[0])
+        return self.text / (self.bytes_per_token or _per_token(self.language, base).value)
 
     def to_json(self) -> dict[str, Any]:
         """The question as plain numbers; hours and costs where the compute is known."""
@@ -186,6 +189,16 @@ def ask(
     return question
 
 
+def _per_token(language: str, base: BaseCheckpoint | None) -> Estimate:
+    """Bytes of text behind one token of the base's tokenizer, or of one of the language alone."""
+    where = "--language"
+    token = bytes_per_token(find_language(language, where), base.tokenizer if base else "own")
+    if math.isnan(token.value):
+        what = f"how many bytes a token of `{language}` has is not known here"
+        raise UserError(what, where=where, hint="give it with `--bytes-per-token`")
+    return token
+
+
 def _text(
     available: str | None,
     language: str | None,
@@ -210,7 +223,8 @@ def _text(
         if not language:
             hint = "add `--language sw` or `--bytes-per-token 3.5`"
             raise UserError("bytes become tokens by a language", where=flag, hint=hint)
-        each, whose = bytes_per_token(language, base)
+        token = _per_token(language, base)
+        each, whose = token.value, token.method
     else:
         each = per_token
     what = f"{show_bytes(amount)} are {show_count(amount / each)} tokens of {each:.3g} bytes "

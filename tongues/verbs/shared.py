@@ -6,10 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import TypeAdapter, ValidationError
-
 from tongues.errors import UserError
-from tongues.quantities import Bytes
 from tongues.terminal import Show, progress_line, say
 
 if TYPE_CHECKING:
@@ -61,12 +58,16 @@ def where_of(recipe: "RecipeSource") -> str:
     return str(recipe) if isinstance(recipe, Path | str) else "recipe"
 
 
-def memory_bytes(memory: int | str | None) -> int | None:
+def memory_bytes(memory: int | str | None, where: str = "--max-memory") -> int | None:
     """Bytes of what is given as such, or as `2GB`."""
     if memory is None or isinstance(memory, int):
         return memory
+    from pydantic import TypeAdapter, ValidationError  # 0.1 s
+
+    from tongues.quantities import Bytes
+
     try:
         return TypeAdapter(Bytes).validate_python(memory)
     except ValidationError as error:
         what = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise UserError(what, where="--max-memory") from None
+        raise UserError(what, where=where) from None

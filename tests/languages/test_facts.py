@@ -1,0 +1,117 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tongues
+from tests.command import run_command
+from tongues.errors import UserError
+from tongues.languages import find_language
+from tongues.languages import grammar as grammar_module
+from tongues.languages.facts import language_facts
+
+
+def test_a_language_is_shown_with_what_is_not_known(tmp_path: Path) -> None:
+    shown = run_command(["languages", "Ankave"], tmp_path)
+    assert shown.returncode == 0
+    assert "Angan › Nuclear Angan" in shown.stdout
+    assert "7.41 MB" in shown.stdout
+    assert "speakers: CLDR does not count them" in shown.stdout
+    known = run_command(["languages", "sw"], tmp_path).stdout
+    assert "Kiswahili" in known
+    assert "speakers: CLDR" not in known
+
+
+def test_json_has_every_fact(tmp_path: Path) -> None:
+    plain = json.loads(run_command(["languages", "uk", "--json"], tmp_path).stdout)
+    assert plain["code"] == "ukr"
+    assert plain["bytes_per_token"]["own"]["value"] == 8.13
+    first = plain["donors"][0]
+    assert (first["language"], first["measured"], first["score"]["value"]) == ("ru", True, 0.3)
+    assert plain["texts"][0]["source"] == "FineWeb-2"
+
+
+def test_a_list_is_filtered(tmp_path: Path) -> None:
+    bantu = tongues.languages(family="bantu", min_text="100MB")
+    assert "sw" in [of.tag for of in bantu]
+    assert all("Narrow Bantu" in of.family and of.text_bytes >= 1e8 for of in bantu)
+    assert [of.text_bytes for of in bantu] == sorted((of.text_bytes for of in bantu), reverse=True)
+    assert {of.script for of in tongues.languages(script="Arab")} == {"Arab"}
+    assert all("xcopa" in of.tasks for of in tongues.languages(task="xcopa", country="tz"))
+    listed = run_command(["languages", "--family", "bantu", "--limit", "3"], tmp_path)
+    assert len(listed.stdout.splitlines()) == 4
+    assert "more" in listed.stderr
+    every = json.loads(run_command(["languages", "--task", "xcopa", "--json"], tmp_path).stdout)
+    assert {of["tag"] for of in every["languages"]} >= {"et", "ht", "sw", "zh"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["Swahilli"], "did you mean `Swahili`?"),
+        (["--family", "banto"], "--family"),
+        (["--min-text", "much"], "--min-text"),
+        (["sw", "--family", "bantu"], "conditions are for a list"),
+        (["-o", "page"], "a page is of one language"),
+    ],
+)
+def test_wrong_words_are_named(words: list[str], said: str, tmp_path: Path) -> None:
+    refused = run_command(["languages", *words], tmp_path)
+    assert refused.returncode == 2
+    assert said in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_page_is_written(tmp_path: Path) -> None:
+    written = run_command(["languages", "sw", "-o", "page"], tmp_path)
+    assert written.returncode == 0, written.stderr
+    text = (tmp_path / "page/index.html").read_text(encoding="utf-8")
+    assert "<h1>Swahili (sw)</h1>" in text
+    assert json.loads((tmp_path / "page/report.json").read_text())["code"] == "swh"
+
+
+def test_grammar_names_what_is_predicted() -> None:
+    facts = language_facts(find_language("tr"))
+    if facts.grammar is None:
+        pytest.skip("lang2vec is not installed")
+    by_name = {trait.name: trait for trait in facts.traits}
+    assert by_name["order of words"].value == "subject object verb"
+    assert by_name["order of words"].source == "known"
+    unknown = language_facts(find_language("aak"))
+    assert {trait.source for trait in unknown.traits} == {"predicted"}
+    # a code that lang2vec does not have: the mean of its relatives
+    swiss = find_language("tt-Latn")
+    assert grammar_module.grammar_of(swiss) is not None
+
+
+def test_without_lang2vec_grammar_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grammar_module, "lang2vec_folder", lambda: None)
+    grammar_module.grammar_of.cache_clear()
+    try:
+        facts = language_facts(find_language("fo"))
+        assert facts.grammar is None
+        assert any("typology" in sentence for sentence in facts.unknown)
+        assert facts.donors[0].language.tag == "is"
+    finally:
+        grammar_module.grammar_of.cache_clear()
+
+
+def test_conditions_without_languages_are_refused() -> None:
+    with pytest.raises(UserError, match="no language has `Xxxx`"):
+        tongues.languages(script="Xxxx")
+
+
+def test_the_command_answers_at_once(tmp_path: Path) -> None:
+    before = os.times()
+    subprocess.run(
+        [sys.executable, "-m", "tongues", "languages", "sw"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    after = os.times()
+    used = after.children_user + after.children_system
+    assert used - before.children_user - before.children_system < 0.8  # 0.3 where nothing else runs

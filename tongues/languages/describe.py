@@ -1,0 +1,123 @@
+"""What is known of languages as blocks: the same rows on a page, in a terminal, and in the docs."""
+
+from collections.abc import Mapping, Sequence
+
+from tongues.languages.donors import Donor
+from tongues.languages.facts import LanguageFacts
+from tongues.languages.language import Language
+from tongues.magnitudes import show_bytes, show_count
+from tongues.pages import blocks as b
+from tongues.pages.numbers import estimate_cell, fixed, percent
+
+__all__ = ["facts_blocks", "facts_page", "language_rows"]
+
+_TOKENIZERS = {"own": "its own, 50,000 tokens", "llama2": "Llama 2", "llama3": "Llama 3"}
+_TOKENIZERS |= {"gemma": "Gemma", "qwen": "Qwen"}
+
+
+def facts_blocks(facts: LanguageFacts) -> list[b.Block]:
+    """What is known of one language, and what is not."""
+    of = facts.language
+    premium = facts.byte_premium
+    measured = premium.method if premium.low is None else f"forecast {premium.method}"
+    terms = {
+        "names": ", ".join((of.name, *of.names)),
+        "codes": ", ".join((of.tag, f"{of.code}_{of.script}", *of.other_codes)),
+        "family": " › ".join(of.family),
+        "script": ", ".join((of.script, *(f"{x.script} (`{x.tag}`)" for x in facts.scripts))),
+        "place": ", ".join(filter(None, (of.macroarea, " ".join(of.countries)))),
+        "speakers": show_count(of.speakers) if of.speakers else "",
+        "byte premium": "" if premium.reason else f"{premium.value:.2f} ({measured})",
+        "identified by": ", ".join(of.identified_by),
+        "tasks": ", ".join(of.tasks),
+    }
+    return [
+        b.Terms({name: value for name, value in terms.items() if value}),
+        *_section("text", "Text", _text_rows(of)),
+        *_section("tokens", "Bytes per token", _token_rows(facts)),
+        *_section("grammar", f"Grammar{_known(facts)}", _trait_rows(facts)),
+        *_section("donors", "Donors: languages to start from", _donor_rows(facts.donors)),
+        *([b.Topics({"Not known": [b.Items(facts.unknown)]})] if facts.unknown else []),
+    ]
+
+
+def facts_page(facts: LanguageFacts) -> b.Page:
+    """The page of one language."""
+    title = f"{facts.language.name} ({facts.language.tag})"
+    return b.Page(title, facts_blocks(facts), numbers=facts.to_json())
+
+
+def language_rows(languages: Sequence[Language]) -> list[Mapping[str, b.Entry]]:
+    """A row for each of several languages."""
+    return [
+        {
+            "tag": of.tag,
+            "language": of.name,
+            "family": of.family[0] if of.family else "",
+            "script": of.script,
+            "text": b.Cell(show_bytes(of.text_bytes), of.text_bytes) if of.texts else "",
+            "Bible": percent(of.bible) if of.bible is not None else "",
+            "speakers": b.Cell(show_count(of.speakers), of.speakers) if of.speakers else "",
+            "byte premium": f"{of.byte_premium:.2f}" if of.byte_premium else "",
+            "tasks": str(len(of.tasks)),
+        }
+        for of in languages
+    ]
+
+
+def _section(place: str, title: str, rows: Sequence[Mapping[str, b.Entry]]) -> list[b.Block]:
+    return [b.Section(place, title, [b.Table.of(rows)])] if rows else []
+
+
+def _known(facts: LanguageFacts) -> str:
+    if facts.grammar is None:
+        return ""
+    known = facts.grammar.known
+    return f": {known.sum()} of {known.size} features of lang2vec are known"
+
+
+def _text_rows(of: Language) -> list[Mapping[str, b.Entry]]:
+    return [
+        {
+            "source": text.source,
+            "bytes": show_bytes(text.bytes),
+            "words": show_count(text.words) if text.words else "",
+            "documents": show_count(text.documents) if text.documents else "",
+            "Bible": percent(text.bible) if text.bible is not None else "",
+            "Wikipedia": percent(text.wikipedia) if text.wikipedia is not None else "",
+        }
+        for text in of.texts
+    ]
+
+
+def _token_rows(facts: LanguageFacts) -> list[Mapping[str, b.Entry]]:
+    return [
+        {
+            "vocabulary": _TOKENIZERS[name],
+            "bytes per token": estimate_cell(token, fixed(2), after=True),
+            "source": token.method if token.low is not None else "measured",
+        }
+        for name, token in facts.bytes_per_token.items()
+        if not token.reason
+    ]
+
+
+def _trait_rows(facts: LanguageFacts) -> list[Mapping[str, b.Entry]]:
+    return [{"trait": of.name, "value": of.value, "source": of.source} for of in facts.traits]
+
+
+def _donor_rows(donors: Sequence[Donor]) -> list[Mapping[str, b.Entry]]:
+    return [
+        {
+            "donor": donor.language.tag,
+            "language": donor.language.name,
+            "transfer": estimate_cell(donor.score, fixed(2), plus=True, after=True),
+            "source": "measured (ATLAS)" if donor.measured else "forecast",
+            "script": donor.language.script,
+            "kinship": f"{donor.kinship:.2f}",
+            "shared n-grams": "" if donor.overlap is None else f"{donor.overlap:.2f}",
+            "grammar apart": "" if donor.grammar is None else f"{donor.grammar:.2f}",
+            "text": show_bytes(donor.language.text_bytes),
+        }
+        for donor in donors
+    ]

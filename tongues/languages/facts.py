@@ -1,0 +1,138 @@
+"""All that is known of one language before anything is trained, and which languages there are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tongues.errors import UserError, nearest
+from tongues.estimate import Estimate
+from tongues.languages.catalogue import languages
+from tongues.languages.donors import Donor, rank_donors
+from tongues.languages.fertility import TOKENIZERS, byte_premium, bytes_per_token
+from tongues.languages.grammar import Grammar, Trait, grammar_of, traits
+from tongues.languages.language import Language
+
+__all__ = ["LanguageFacts", "language_facts", "select_languages"]
+
+_DONORS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageFacts:
+    """What is known of a language.
+
+    scripts: the same language in others, where it is written in several. byte_premium and
+    bytes_per_token (by tokenizer) are forecasts where they have an interval. traits: of its
+    grammar; none where lang2vec is not installed or has no relative of it. grammar_known: features
+    known, of `grammar_features`.
+    """
+
+    language: Language
+    scripts: tuple[Language, ...]
+    byte_premium: Estimate
+    bytes_per_token: Mapping[str, Estimate]
+    traits: tuple[Trait, ...]
+    grammar: Grammar | None
+    donors: tuple[Donor, ...]
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What no source here has, in a sentence each."""
+        of = self.language
+        missing = {
+            "family: Glottolog has it in none": not of.family,
+            "script: no source here has it": not of.script,
+            "speakers: CLDR does not count them": of.speakers is None,
+            "byte premium: not measured": self.byte_premium.low is not None,
+            "text: FineWeb-2 has none": not of.texts,
+            "share of the Bible in the text: FineWeb-2 does not give it": bool(of.texts)
+            and of.bible is None,
+            "identification: no model here is known to have it": not of.identified_by,
+            "tasks: lm-eval has none": not of.tasks,
+            "grammar: lang2vec has neither it nor a relative, or is not installed "
+            "(`pip install 'tongues[typology]'`)": self.grammar is None,
+        }
+        return tuple(sentence for sentence, absent in missing.items() if absent)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        donors = [
+            asdict(donor) | {"language": donor.language.tag, "score": donor.score.to_json()}
+            for donor in self.donors
+        ]
+        known = self.grammar and int(self.grammar.known.sum())
+        tokens = {name: of.to_json() for name, of in self.bytes_per_token.items()}
+        return self.language.to_json() | {
+            "scripts": [other.tag for other in self.scripts],
+            "byte_premium": self.byte_premium.to_json(),
+            "bytes_per_token": tokens,
+            "grammar": {"known": known, "traits": [asdict(trait) for trait in self.traits]},
+            "donors": donors,
+            "unknown": list(self.unknown),
+        }
+
+
+def language_facts(language: Language, donors: int = _DONORS) -> LanguageFacts:
+    """All that is known of a language, with its best donors."""
+    grammar = grammar_of(language)
+    scripts = (other for other in languages(language.code) if other.script != language.script)
+    return LanguageFacts(
+        language,
+        tuple(scripts),
+        byte_premium(language),
+        {name: bytes_per_token(language, name) for name in TOKENIZERS},
+        traits(grammar) if grammar else (),
+        grammar,
+        rank_donors(language, count=donors),
+    )
+
+
+def select_languages(
+    *,
+    family: str = "",
+    script: str = "",
+    country: str = "",
+    task: str = "",
+    min_text: float = 0,
+) -> tuple[Language, ...]:
+    """Languages that fit all of it, the most text first.
+
+    family: a group of any depth, or a word of its name, such as `bantu`. script: ISO 15924.
+    country: ISO 3166. task: a benchmark. min_text: bytes.
+    """
+    every = languages()
+    fits = [
+        _having("--family", family, every, lambda of: of.family, words=True),
+        _having("--script", script, every, lambda of: [of.script]),
+        _having("--country", country, every, lambda of: of.countries),
+        _having("--task", task, every, lambda of: of.tasks),
+    ]
+    chosen = [
+        of
+        for of in every
+        if of.text_bytes >= min_text and all(of.tag in tags for tags in fits if tags is not None)
+    ]
+    return tuple(sorted(chosen, key=lambda of: (-of.text_bytes, of.tag)))
+
+
+def _having(
+    where: str,
+    wanted: str,
+    every: Sequence[Language],
+    values: Any,
+    *,
+    words: bool = False,
+) -> set[str] | None:
+    """Tags of the languages that have a value, None where none is wanted."""
+    if not wanted:
+        return None
+    key = wanted.casefold()
+
+    def fits(value: str) -> bool:
+        return value.casefold() == key or (words and key in value.casefold().split())
+
+    tags = {of.tag for of in every if any(map(fits, values(of)))}
+    if not tags:
+        names = sorted({value for of in every for value in values(of) if value})
+        raise UserError(f"no language has `{wanted}`", where=where, hint=nearest(wanted, names))
+    return tags
