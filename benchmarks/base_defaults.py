@@ -208,7 +208,7 @@ def measure() -> None:
         )
         row = {"peak rate": rate, "rate x steps": f"{float(rate) * 40:.3g}"}
         for line in read_lines(folder / f"runs/s{rate}/evals.jsonl"):
-            row[f"{line['language']}, step {line['step']}"] = f"{line['loss']:.3f}"
+            row[f"{line['lang']}, step {line['step']}"] = f"{line['loss']:.3f}"
         table.append(row)
     print("\nSmolLM2-135M, 40 steps of 512 tokens, 20% English: held-out nats per token")
     print(text_table(table))

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+import tongues
 from tests.conftest import MakeRecipe
 from tests.hub import COMMIT, FakeHub, serving
 from tests.models.published import publish
 from tongues import hub as client
 from tongues.check import check_recipe
 from tongues.errors import UserError
+from tongues.experts.ensemble.model import open_model
 from tongues.files import file_hash, read_json
 from tongues.hub import commit_of, fetch, hub_model, is_hub_id, local
 from tongues.models import of_folder
@@ -164,11 +166,38 @@ def test_offline_a_cached_model_is_taken_and_another_one_says_which_files_to_bri
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert fetch(NAME) == place
     assert hub_model(NAME) is None
-    with pytest.raises(UserError, match="nor whole in the hub's cache") as caught:
+    with pytest.raises(
+        UserError, match="not all in the hub's cache, and the hub may not"
+    ) as caught:
         fetch("org/other@v1")
     assert "hf download org/other --revision v1 --local-dir bases/other" in caught.value.hint
     assert "'model-*.safetensors'" in caught.value.hint
     assert caught.value.code == "offline"
+
+
+def test_a_model_of_the_hub_is_used_by_its_id_as_a_folder_is(
+    served: FakeHub, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = served.models[NAME]
+    options = {"prompts": ["ba"], "max_tokens": 8, "temperature": 0.0}
+    here = tongues.generate(str(folder), workspace=workspace, **options)
+    there = tongues.generate(f"{NAME}@v1", workspace=workspace, **options)
+    assert there.texts[0].text == here.texts[0].text
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts/qaa.txt").write_text("ba ba ba\n")
+    models = [str(folder), NAME]
+    scored = tongues.evaluate(
+        models, workspace, text=str(tmp_path / "texts"), page=False, quiet=True
+    )
+    (scores,) = scored.texts.values()
+    assert scores.losses[str(folder)]["qaa"] == scores.losses[NAME]["qaa"]
+    with pytest.raises(UserError, match="`org/none` is not here, and the hub has no such model"):
+        open_model("org/none", workspace)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert open_model(f"{NAME}@v1", workspace).kind == "folder"
+    (workspace / "runs/org").mkdir(parents=True)
+    with pytest.raises(UserError, match="no ensemble, run or model folder"):
+        open_model("org/other", workspace)
 
 
 def test_a_recipe_with_a_base_of_the_hub_is_checked_prepared_and_trained(

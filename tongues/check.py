@@ -162,7 +162,8 @@ def check_recipe(
         what = f"{held_out} held-out tokens do not fill a context of {context}"
         hint = "raise `tokens.held_out` or lower `train.context`"
         raise UserError(what, where="tokens.held_out", hint=hint)
-    vocabulary = _vocabulary(recipe)
+    vocabulary = _vocabulary(recipe, workspace)
+    replaced = recipe.tokens.trim or recipe.tokens.replace
     bases = {plan.name: _base(plan, plans, workspace, training=training) for plan in plans}
     named = {plan.base or "" for plan in plans if (at := bases[plan.name]) and commit_of(at)}
     hub = tuple(filter(None, (hub_model(name) for name in sorted(named) if is_hub_id(name))))
@@ -172,7 +173,8 @@ def check_recipe(
     machine = machine or this_machine()
     each = replace(machine, processes=1) if many else machine
     pairs = tuple(
-        (plan, derive(plan, vocabulary, bases[plan.name], machine=each)) for plan in plans
+        (plan, derive(plan, vocabulary, bases[plan.name], machine=each, replaced=replaced))
+        for plan in plans
     )
     for plan, derived in pairs:
         _check_amounts(plan, derived, sizes)
@@ -189,7 +191,8 @@ def check_recipe(
     return checked
 
 
-def _vocabulary(recipe: Recipe) -> int:
+def _vocabulary(recipe: Recipe, workspace: Path) -> int:
+    """Tokens of the recipe's tokenizer; of a trimmed one those of the base until it is prepared."""
     settings = recipe.tokens
     if settings.base is None:
         return settings.vocab_size
@@ -198,7 +201,9 @@ def _vocabulary(recipe: Recipe) -> int:
     from tongues.tokens.frame import read_frame
     from tongues.tokens.tokenizer import find_tokenizer
 
-    place = find_tokenizer(settings.base)
+    place, prepared = find_tokenizer(settings.base), workspace / "tokens" / recipe.name
+    if settings.trim and (prepared / "tokenizer.json").is_file():
+        return vocabulary_size(load_tokenizer(prepared / "tokenizer.json"))
     tokenizer = load_tokenizer(place)
     read_frame(tokenizer, place, settings.document_start)  # it must have one
     if settings.extend:

@@ -15,7 +15,7 @@ from typing import Any
 from tongues.errors import UserError
 from tongues.quantities import show_bytes, show_count
 
-__all__ = ["HubModel", "commit_of", "fetch", "hub_model", "is_hub_id", "is_remote"]
+__all__ = ["HubModel", "commit_of", "fetch", "hub_folder", "hub_model", "is_hub_id", "is_remote"]
 __all__ += ["local", "remote_shapes"]
 
 _ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)(?:@([\w./-]+))?$")
@@ -53,6 +53,18 @@ class HubModel:
 def is_hub_id(name: str) -> bool:
     """Whether a name may be that of a model on the hub; nothing is asked."""
     return bool(_ID.match(name)) and not Path(name).exists()
+
+
+def hub_folder(name: str, *stores: Path, weights: bool = True, where: str = "") -> Path | None:
+    """The snapshot of the model of the hub that a name means, fetched; None if it means none.
+
+    stores: of runs and ensembles; where one of them, or this folder, has a folder of that
+    organisation, the name means something in there. where: named in errors.
+    """
+    places = (Path(), *stores)
+    if not is_hub_id(name) or any((place / name).parent.is_dir() for place in places):
+        return None
+    return fetch(name, weights=weights, where=where)
 
 
 def fetch(name: str, *, weights: bool = True, where: str = "train.base") -> Path:
@@ -178,14 +190,18 @@ def _explained(name: str, where: str) -> Iterator[None]:
         hint = f"{page}/commits/main lists them"
         raise UserError(f"`{model}` has no revision `{revision}`", where=where, hint=hint) from None
     except errors.RepositoryNotFoundError:
-        what = f"`{name}` is neither a run nor a folder, and the hub has no such model"
+        what = f"`{name}` is not here, and the hub has no such model"
         hint = f"check the name, or log in by `hf auth login` if it is private; {page}"
         raise UserError(what, where=where, hint=hint) from None
     except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # a full disk, a folder that cannot be written
-        reason = "it is switched off" if constants.is_offline_mode() else "no answer"
-        what = f"`{name}` is neither a run nor a folder, nor whole in the hub's cache ({reason})"
+        reason = "does not answer"
+        if constants.is_offline_mode():
+            reason = "may not be asked (HF_HUB_OFFLINE)"
+        what = (
+            f"`{name}` is not here, its files are not all in the hub's cache, and the hub {reason}"
+        )
         at = f" --revision {revision}" if revision else ""
         included = " ".join(f"'{pattern}'" for pattern in ("*.json", "chat_template.*", *_WEIGHTS))
         hint = f"where there is a network: `hf download {model}{at} --local-dir {folder} --include "

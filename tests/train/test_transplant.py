@@ -11,6 +11,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from tests.conftest import RECIPE, MakeRecipe
+from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.models.huggingface import load_model
 from tongues.recipe import load_recipe
@@ -73,6 +74,9 @@ def test_a_trimmed_base_keeps_its_embeddings_and_its_loss(workspace: Path, base:
     end = open_tokens(workspace / "tokens/child").frame.end
     assert model.config.eos_token_id == end
     assert read_run(directory).params["total"] == model.num_parameters()
+    named = (f"train.base={{model: {base}, languages: [qab]}}",)
+    ((_, derived),) = check_recipe(load_recipe(workspace / "child.yaml", named), workspace).runs
+    assert derived.parameters["total"] == model.num_parameters()
 
 
 def test_another_tokenizer_composes_what_the_base_does_not_have(

@@ -85,8 +85,8 @@ def of_shape(shape: Shape, vocabulary: int, tied_embeddings: bool = False) -> An
     )
 
 
-def of_folder(folder: Path, vocabulary: int = 0) -> Anatomy:
-    """The decoder of a Hugging Face folder, with at least `vocabulary` tokens.
+def of_folder(folder: Path, vocabulary: int = 0, *, exact: bool = False) -> Anatomy:
+    """The decoder of a Hugging Face folder, with at least `vocabulary` tokens; exact: with those.
 
     Of a model that reads more than text, its text part. Brings torch and builds the model without
     memory for its weights, which are not read either; a UserError where it could not be trained or
@@ -97,7 +97,8 @@ def of_folder(folder: Path, vocabulary: int = 0) -> Anatomy:
     from tongues.models.huggingface import open_layout
 
     model = open_layout(folder).model
-    if len(embedding_matrices(model)[0]) < vocabulary and _new_tokens(folder, vocabulary):
+    rows = len(embedding_matrices(model)[0])
+    if exact or (rows < vocabulary and _new_tokens(folder, vocabulary)):
         model.resize_token_embeddings(padded_rows(vocabulary), mean_resizing=False)
     config: Any = model.config
     config.allow_global_per_layer_attribute_access = True  # where widths differ by layer: the usual

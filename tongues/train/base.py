@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tongues.errors import UserError, nearest
 from tongues.files import file_hash, fingerprint
-from tongues.hub import fetch, is_hub_id
+from tongues.hub import hub_folder
 from tongues.recipe import BaseChoice, Train
 from tongues.recipe.base import NAME
 from tongues.roles import Roles, list_languages
@@ -30,8 +30,8 @@ def find_base(base: str | None, workspace: Path, *, weights: bool = True) -> Pat
         return store / base
     if (Path(base) / "config.json").is_file():
         return Path(base)
-    if is_hub_id(base) and not (store / base).parent.is_dir():
-        return fetch(base, weights=weights)
+    if folder := hub_folder(base, store, weights=weights, where="train.base"):
+        return folder
     what = f"`{base}` is neither a run in {store} nor a Hugging Face folder"
     raise UserError(what, where="train.base", hint=_how_to_get(base, store))
 

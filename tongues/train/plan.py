@@ -138,16 +138,18 @@ def derive(
     *,
     tokens_per_second: float | None = None,
     machine: Machine | None = None,
+    replaced: bool = False,
 ) -> Derived:
     """Parameters, steps, tokens, operations, memory and disk of a run.
 
     vocabulary: tokens of its tokenizer. base: the directory of the run or Hugging Face folder
     it starts from, once that exists; with a given shape it need not.
     tokens_per_second: as measured; where the budget is a time it is guessed without.
-    machine: what computes it, and so what memory it takes; None: this one.
+    machine: what computes it, and so what memory it takes; None: this one. replaced: whether that
+    tokenizer takes the place of the base's.
     """
     settings = plan.settings
-    anatomy = _anatomy(plan, vocabulary, base)
+    anatomy = _anatomy(plan, vocabulary, base, replaced=replaced)
     if settings.trains_part:
         if plan.base is None:
             what = "a run from random weights trains all of them"
@@ -204,13 +206,13 @@ def _lacks_rows(folder: Path, vocabulary: int) -> bool:
     return read_config(folder).get("vocab_size", vocabulary) < vocabulary
 
 
-def _anatomy(plan: RunPlan, vocabulary: int, base: Path | None) -> Anatomy:
+def _anatomy(plan: RunPlan, vocabulary: int, base: Path | None, *, replaced: bool) -> Anatomy:
     if base is None:
         if plan.shape is None:
             hint = f"train `{plan.base}` first, or say its shape by `model.shape`"
             raise UserError(f"`{plan.base}` is not there yet", where="train.base", hint=hint)
         return of_shape(plan.shape, vocabulary, plan.tied_embeddings)
-    theirs = of_folder(model_folder(base), vocabulary)
+    theirs = of_folder(model_folder(base), vocabulary, exact=replaced)
     if plan.shape:
         named = of_shape(plan.shape, theirs.vocabulary, theirs.tied_embeddings)
         if (theirs.family, theirs.parameters) != (named.family, named.parameters):

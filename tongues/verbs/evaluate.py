@@ -65,7 +65,7 @@ def evaluate(
     The base of a run or ensemble is scored too, for what was forgotten. Writes
     `evaluations/NAME`. Safe to interrupt; call it again to resume.
 
-    models: runs, ensembles (`NAME@tfidf:2` by a routing) or Hugging Face folders.
+    models: runs, ensembles (`NAME@tfidf:2` by a routing), folders, hub ids (`org/name@revision`).
     text: prepared tokens or files to take the loss on.
     tasks: such as `xcopa`; `xcopa:sw,tr` for some languages of a task.
     data: folders with the items of the tasks, or `hub`.

@@ -36,7 +36,7 @@ def generate(
     seed: int = 0,
     max_memory: int | str | None = None,
 ) -> "Generation":
-    """Continue each prompt with a model: an ensemble, a run, or a Hugging Face folder.
+    """Continue each prompt with a model: an ensemble, a run, a Hugging Face folder or a hub id.
 
     prompts: texts; without one, a text is generated from its beginning.
     routing: of an ensemble, such as `tfidf:1` (the default) or `text`.
@@ -87,7 +87,8 @@ def serve(
 ) -> None:
     """Serve models by OpenAI's API, and on a page to try them; returns when it is stopped.
 
-    models: ensembles, runs, or Hugging Face folders; `NAME@tfidf:2` sets an ensemble's routing.
+    models: ensembles, runs, Hugging Face folders or hub ids (`org/name@revision`); `NAME@tfidf:2`
+        sets an ensemble's routing.
     host, port: where to listen; port 0 takes any that is free.
     key_file: holds the API key of requests; or it is in TONGUES_API_KEY.
     allow_host: names of this server that requests may use.
@@ -230,7 +231,7 @@ def _run_or_ensemble(model: str, workspace: Path) -> tuple[Literal["run", "ensem
 
     places = (workspace / "runs" / model, Path(model))
     begun = [x for x in places if (x / "run.json").is_file() and not (x / "model").is_dir()]
-    kind, place = ("run", begun[0]) if begun else find_model(model, workspace)
+    kind, place = ("run", begun[0]) if begun else find_model(model, workspace, hub=False)
     if kind == "folder":
         hint = "name a run or an ensemble; `tongues ls` shows them"
         raise UserError("is a Hugging Face folder already", where=model, hint=hint)

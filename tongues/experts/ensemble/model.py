@@ -15,6 +15,7 @@ from tongues.experts.ensemble.lineage import ENSEMBLE, Expert, Lineage, read_lin
 from tongues.experts.ensemble.request import Request
 from tongues.experts.ensemble.routing import Routing, default_routing, parse_routing
 from tongues.files import fingerprint, path_text
+from tongues.hub import hub_folder, is_hub_id, local
 from tongues.runs import read_run
 from tongues.tokens import load_tokenizer
 from tongues.tokens.frame import read_settings
@@ -138,7 +139,7 @@ def open_model(
     device: str = "cpu",
     dtype: str = "float32",
 ) -> Model:
-    """Open what a user names: `NAME`, `NAME@tfidf:2` for an ensemble by a routing, or a folder.
+    """Open what a user names: a run, ensemble (`NAME@tfidf:2` by a routing), folder or hub id.
 
     max_memory: bytes of weights to hold at most; None: any. device: such as `cuda`. dtype: of the
     weights, such as `bfloat16`.
@@ -194,11 +195,23 @@ def open_models(
     return models
 
 
-def find_model(name: str, workspace: Path) -> tuple[Kind, Path]:
-    """An ensemble by name or path, a run by name or path, or a folder: its kind and place.
+def find_model(name: str, workspace: Path, *, hub: bool = True) -> tuple[Kind, Path]:
+    """An ensemble or run by name or path, a folder, or a model of the hub: its kind and place.
 
-    A run's place is its directory.
+    A run's place is its directory. hub: whether a model may be fetched from there.
     """
+    if found := _find_here(name, workspace):
+        return found
+    store, runs = workspace / "ensembles", workspace / "runs"
+    begun = (runs / name / "run.json").is_file()
+    routed = _find_here(name.partition("@")[0], workspace)  # what is behind the `@` is a routing
+    folder = None if begun or routed or not hub else hub_folder(name, store, runs)
+    if folder:
+        return "folder", folder
+    raise _unknown(name, store, runs)
+
+
+def _find_here(name: str, workspace: Path) -> tuple[Kind, Path] | None:
     store, runs = workspace / "ensembles", workspace / "runs"
     for folder in (store / name, Path(name)):
         if (folder / ENSEMBLE).is_file():
@@ -207,9 +220,13 @@ def find_model(name: str, workspace: Path) -> tuple[Kind, Path]:
         if (model_folder(folder) / "config.json").is_file():
             directory = folder.resolve().parent if folder.name == "model" else folder
             return ("run", directory) if (directory / "run.json").is_file() else ("folder", folder)
+    return None
+
+
+def _unknown(name: str, store: Path, runs: Path) -> UserError:
     if (runs / name / "run.json").is_file():
         hint = "`tongues ls` shows its state; train it to its end first"
-        raise UserError(f"run `{name}` has no model yet", where=str(runs / name), hint=hint)
+        return UserError(f"run `{name}` has no model yet", where=str(runs / name), hint=hint)
     names = [str(file.parent.relative_to(store)) for file in store.rglob(ENSEMBLE)]
     names += [str(file.parent.relative_to(runs)) for file in runs.rglob("run.json")]
     what = f"there is no ensemble, run or model folder `{name}`"
@@ -218,7 +235,7 @@ def find_model(name: str, workspace: Path) -> tuple[Kind, Path]:
         if names
         else "`--workspace` names another folder of runs and ensembles"
     )
-    raise UserError(what, where=str(workspace.resolve()), hint=hint)
+    return UserError(what, where=str(runs.parent.resolve()), hint=hint)
 
 
 def place_of(name: str, workspace: Path) -> tuple[Path, str | None]:
@@ -231,10 +248,9 @@ def stored_base(name: str, workspace: Path) -> str | None:
     """The run or folder that a model started from, if it is there; none is opened."""
     kind, folder, _, _ = _resolve(name, workspace)
     base = _base(kind, folder)
-    try:
-        return base if base and find_model(base, workspace) else None
-    except UserError:
-        return None
+    if base is None or _find_here(base, workspace):
+        return base
+    return base if is_hub_id(base) and local(base) else None
 
 
 def lineage_of(name: str, workspace: Path) -> Lineage:
