@@ -7,7 +7,8 @@ from tests.evaluate.hub import hub_model
 from tests.models.families import save_tiny, tiny
 from tests.records import make_run
 from tongues.errors import UserError
-from tongues.experts.ensemble.model import Model, lineage_of, open_model
+from tongues.experts.ensemble.model import Model, open_model
+from tongues.experts.ensemble.places import lineage_of
 from tongues.files import write_json
 from tongues.runs import Base, write_run
 

@@ -13,8 +13,9 @@ from transformers import AutoModelForCausalLM
 from tests.experts.ensemble.making import TEXT, score
 from tests.models.families import tiny
 from tongues.errors import UserError
+from tongues.evaluate.documents import read_texts
 from tongues.evaluate.losses import Policy, bits_per_segment, spelling_cautions
-from tongues.evaluate.texts import read_texts, routed_losses, token_nats
+from tongues.evaluate.texts import routed_losses, token_nats
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.text import Document
 from tongues.tokens import load_tokenizer, open_tokens

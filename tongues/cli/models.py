@@ -61,14 +61,15 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     interrupt; run it again to resume.
     """
     import tongues
-    from tongues.pages import as_text
-    from tongues.report.evaluation import score_blocks
     from tongues.terminal import print_json, say
 
     made = tongues.evaluate(models, page=not as_json, **keywords)
     if as_json:
         print_json(made.to_json())
         return
+    from tongues.pages import as_text
+    from tongues.report.evaluation import score_blocks
+
     click.echo(as_text(score_blocks(made, compare=compare)) + "\n")
     for line in made.left_out:
         say(line)

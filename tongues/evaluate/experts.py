@@ -13,13 +13,13 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.evaluate.comparing import text_scores
+from tongues.evaluate.documents import held_out_documents
 from tongues.evaluate.evaluation import NATS_PER_TOKEN, Evaluation, ExpertCell, ExpertScores
 from tongues.evaluate.losses import DocumentLosses, Policy, mean_losses
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Results, Unit, evaluate
-from tongues.evaluate.texts import held_out_documents
 from tongues.experts.ensemble.lineage import Lineage, expert_folder, read_lineage
-from tongues.experts.ensemble.model import find_model
+from tongues.experts.ensemble.places import find_model
 from tongues.experts.ensemble.router import load_router
 from tongues.experts.ensemble.routing import ROUTINGS, Routing, parse_routing
 from tongues.experts.heldout import base_shares, same_tokenizer, unseen_documents

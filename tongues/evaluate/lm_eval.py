@@ -24,7 +24,8 @@ from tongues.evaluate.losses import Policy
 from tongues.evaluate.rows import Row, TokenLosses, score_rows, too_long
 from tongues.evaluate.texts import token_nats
 from tongues.experts.ensemble.generate import generate
-from tongues.experts.ensemble.model import Model, open_model, place_of
+from tongues.experts.ensemble.model import Model, open_model
+from tongues.experts.ensemble.places import place_of
 from tongues.experts.ensemble.request import Sampling
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.quantities import Bytes

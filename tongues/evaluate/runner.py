@@ -15,7 +15,8 @@ from tongues.evaluate.losses import DocumentLosses, Policy, resolved
 from tongues.evaluate.tasks import FewShotTask, ItemFault, Normalisation, OnError
 from tongues.evaluate.tasks.score import Answers, score_task
 from tongues.evaluate.texts import routed_losses
-from tongues.experts.ensemble.model import Model, find_model, open_models, place_of, stored_base
+from tongues.experts.ensemble.model import Model, open_models
+from tongues.experts.ensemble.places import find_model, place_of, stored_base
 from tongues.files import file_name, fingerprint, read_json, remove_directory, write_json
 from tongues.jsonable import from_plain, to_plain
 from tongues.launch import Launcher, run_ranks
@@ -24,7 +25,7 @@ from tongues.runs import read_run
 from tongues.text import Document
 
 __all__ = ["EvalSpec", "Results", "Unit", "evaluate", "read_unit", "score_in_ranks", "score_share"]
-__all__ += ["with_bases", "write_unit"]
+__all__ += ["write_unit"]
 
 _MEMORY = 3 * 2**30  # bytes of a rank besides the models' weights
 
@@ -304,19 +305,3 @@ def score_share(
             evaluate(names, part, workspace, folder, memory=memory)
         except UserError as error:  # the process that collects the results raises what matters
             tell(str(error))
-
-
-def with_bases(models: Sequence[str], workspace: Path) -> list[str]:
-    """The models, each once, and after them the base models that exist."""
-    named: dict[tuple[Path, str | None], str] = {}
-    for name in models:
-        place = place_of(name, workspace)
-        if place in named:
-            also = "" if named[place] == name else f", as `{named[place]}` too"
-            raise UserError(f"`{name}` is named twice{also}", hint="name each model once")
-        named[place] = name
-    for name in models:
-        base = stored_base(name, workspace)
-        if base is not None:
-            named.setdefault(place_of(base, workspace), base)
-    return list(named.values())

@@ -7,8 +7,9 @@ from pathlib import Path
 import torch
 
 from tongues.estimate import Estimate
+from tongues.evaluate.documents import held_out_documents
 from tongues.evaluate.losses import DocumentLosses
-from tongues.evaluate.texts import held_out_documents, routed_losses
+from tongues.evaluate.texts import routed_losses
 from tongues.experts.ensemble.model import open_model
 from tongues.experts.heldout import unseen_documents
 from tongues.pages import fixed, minus, number, signed

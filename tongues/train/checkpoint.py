@@ -117,10 +117,11 @@ class Checkpoints:
         start = time.monotonic()
         self.wait()
         state = _state(self._scorer, self._optimizer)
-        copied = {name: tensor.to("cpu") for name, tensor in state.items()}
+        counts = {name: tensor.clone() for name, tensor in state.items() if tensor.numel() == 1}
+        copied = {name: tensor.to("cpu") for name, tensor in (state | counts).items()}
         name = f"{'milestone' if milestone else 'step'}-{position.step:08d}"
         self._staged.clear()
-        if any(tensor.device.type != "cpu" for tensor in state.values()):
+        if all(name in counts or copied[name] is not state[name] for name in state):
             self._staged.set()
         self._waited = time.monotonic() - start
         self._written = self._thread.submit(self._write, name, copied, position)

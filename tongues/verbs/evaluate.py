@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Literal
 
 from tongues.errors import UserError, nearest
-from tongues.evaluate import runner
+from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.losses import Policy
-from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.tasks import (
     TASKS,
     FewShotTask,
@@ -19,11 +18,9 @@ from tongues.evaluate.tasks import (
     merge_tasks,
     read_fewshot_tasks,
 )
-from tongues.evaluate.texts import read_texts
-from tongues.experts.ensemble.model import lineage_of
+from tongues.experts.ensemble.places import lineage_of, with_bases
 from tongues.launch import check_ranks, open_launcher
 from tongues.recipe.base import readable_name
-from tongues.report.evaluation import write_cards, write_evaluation_report
 from tongues.text import Document
 from tongues.text.reading import Fault
 from tongues.verbs.shared import Voice, listed, memory_bytes
@@ -94,7 +91,7 @@ def evaluate(
         hint = "name `--text tokens/NAME` for losses, or `--tasks xcopa --data FOLDER`"
         raise UserError("nothing to evaluate on", hint=hint)
     named, places = listed(models), options["--data"]
-    everyone = runner.with_bases(named, workspace)
+    everyone = with_bases(named, workspace)
     if fewshot_seeds is not None and not num_fewshot:
         what = "there are no examples to draw"
         raise UserError(what, where="--fewshot-seeds", hint="add `--num-fewshot 8`")
@@ -130,6 +127,10 @@ def evaluate(
                 on_error=on_error,
             ),
         )
+    from tongues.evaluate import runner  # with torch: what is refused above needs no model
+    from tongues.evaluate.outcome import build_evaluation
+    from tongues.report.evaluation import write_cards, write_evaluation_report
+
     spec = runner.EvalSpec(texts, by_task, Policy(window, stride), normalisation, on_error, faults)
     folder, held = workspace / "evaluations" / name, memory_bytes(max_memory)
     if ranks:

@@ -39,13 +39,13 @@ def partition(
 
     The text must be prepared. Each partition gets a page in `reports/`.
     """
-    from tongues.report.experts import write_partition_page
-
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     if loaded.experts is None or not loaded.experts.partitions:
         raise UserError("there are no `experts.partitions`", where=where_of(recipe))
     named = loaded.experts.partitions
     loaded = check_prepared(loaded, workspace).completed.recipe
+    from tongues.report.experts import write_partition_page
+
     amounts = text_amounts(loaded, {}, workspace)
     partitions: dict[str, PartitionedText] = {}
     for settings in named:
@@ -106,8 +106,6 @@ def train(
 
     The text must be prepared. Safe to interrupt; call it again. Options as of `tongues.study`.
     """
-    from tongues.experts.train import train_experts
-
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     workers = check_experts(recipe, loaded).workers
     checked = check_prepared(loaded, workspace, launcher)
@@ -116,6 +114,8 @@ def train(
     )
     rounds = plan_rounds(loaded, workspace, {}, make=True)
     pairs = expert_runs(rounds, workspace)
+    from tongues.experts.train import train_experts  # with torch
+
     voice = Voice(quiet)
     _say_cautions(rounds, loaded.name, workspace, voice)
     cost = measure_cost(pairs, workspace, checked.at_once)
@@ -148,13 +148,14 @@ def measure(
     eval_tokens: held-out tokens of each language. max_memory: for expert weights, in bytes or
         as `2GB`.
     """
-    from tongues.evaluate.experts import evaluate_experts
-    from tongues.report.evaluation import write_cards
-    from tongues.report.experts import write_experts_report
-
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     add_to = check_experts(recipe, loaded).add_to
     check_tokens(loaded, workspace)
+    held = memory_bytes(max_memory)
+    from tongues.evaluate.experts import evaluate_experts  # with torch
+    from tongues.report.evaluation import write_cards
+    from tongues.report.experts import write_experts_report
+
     name, voice = f"{loaded.name}-experts", Voice(quiet)
     store, place = workspace / "ensembles", workspace / "evaluations" / name
     rounds = plan_rounds(loaded, workspace, {}, make=True)
@@ -172,7 +173,7 @@ def measure(
             place,
             scored=eval_tokens,
             context=complete_recipe(loaded, workspace).recipe.train.context,
-            memory=memory_bytes(max_memory),
+            memory=held,
             watch=progress,
         )
     evaluation.write(place)

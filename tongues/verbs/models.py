@@ -49,12 +49,17 @@ def generate(
     presence_penalty, frequency_penalty: on tokens already generated, once and for each time.
     max_memory: for expert weights, in bytes or as `2GB`.
     """
-    from tongues.experts.ensemble.generate import continue_texts
-    from tongues.experts.ensemble.model import open_model
+    from tongues.experts.ensemble.places import place_of
     from tongues.experts.ensemble.request import Sampling
     from tongues.experts.ensemble.routing import parse_routing
 
-    opened = open_model(model, Path(workspace), max_memory=memory_bytes(max_memory))
+    held = memory_bytes(max_memory)
+    sampling = Sampling(temperature, top_k, top_p, seed, presence_penalty, frequency_penalty)
+    place_of(model, Path(workspace))  # what is not there needs no torch
+    from tongues.experts.ensemble.generate import continue_texts
+    from tongues.experts.ensemble.model import open_model
+
+    opened = open_model(model, Path(workspace), max_memory=held)
     way = opened.routing
     if routing or (language and opened.ensemble.k > 1):
         way = parse_routing(routing or "language")
@@ -64,7 +69,7 @@ def generate(
         way,
         max_tokens=max_tokens,
         language=language,
-        sampling=Sampling(temperature, top_k, top_p, seed, presence_penalty, frequency_penalty),
+        sampling=sampling,
         stop=stop,
     )
 
@@ -97,18 +102,22 @@ def serve(
     max_tokens: of a completion. timeout: of a request, in seconds.
     ready: called with the address once requests are answered; None says it on standard error.
     """
+    from tongues.experts.ensemble.places import place_of
+
+    names, say = listed(models), Voice(quiet).say
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UserError(f"`{twice[0]}` is named twice", hint="once is enough")
+    key = _key(None if key_file is None else Path(key_file))
+    held = memory_bytes(max_memory)
+    for name in names:
+        place_of(name, Path(workspace))  # what is not there needs no torch
     from tongues.experts.ensemble.model import open_model
     from tongues.serve.app import App
     from tongues.serve.engine import Engine
     from tongues.serve.refusal import Limits
     from tongues.serve.server import address, listen, run
 
-    names, say = listed(models), Voice(quiet).say
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise UserError(f"`{twice[0]}` is named twice", hint="once is enough")
-    key = _key(None if key_file is None else Path(key_file))
     listening = listen(host, port, keyed=key is not None)
-    held = memory_bytes(max_memory)
     share = held and held // len(names)
     opened = {name: open_model(name, Path(workspace), max_memory=share) for name in names}
     limits = Limits(tokens=max_tokens, running=max_batch, queued=max_queue, seconds=timeout)
@@ -174,20 +183,20 @@ def export(
     llama_cpp: the folder of llama.cpp's source; None: LLAMA_CPP of the environment.
     law: a file of `tongues fit -o`, whose laws the card shows.
     """
-    from tongues.laws.describe import laws_section
-    from tongues.laws.presets import read_laws_file
-    from tongues.report.evaluation import newest_scores
-
     workspace, folder = Path(workspace), Path(out)
-    section = laws_section(read_laws_file(Path(law))) if law else ""
     kind, place = _run_or_ensemble(model, workspace)
-    evaluated = partial(newest_scores, workspace=workspace)
     for option, value in {"--weights": weights, "--last": last}.items():
         if value is not None and not average:
             raise UserError("is of a mean", where=option, hint="add `--average`")
     for option, value in {"--of": of, "--chat-weight": chat_weight}.items():
         if value is not None and add_chat is None:
             raise UserError("is of a chat model", where=option, hint="add `--add-chat`")
+    from tongues.laws.describe import laws_section
+    from tongues.laws.presets import read_laws_file
+    from tongues.report.evaluation import newest_scores
+
+    section = laws_section(read_laws_file(Path(law))) if law else ""
+    evaluated = partial(newest_scores, workspace=workspace)
     if kind == "run":
         from tongues.export.run import Changes, export_run
 
@@ -226,7 +235,7 @@ def export(
 
 
 def _run_or_ensemble(model: str, workspace: Path) -> tuple[Literal["run", "ensemble"], Path]:
-    from tongues.experts.ensemble.model import find_model
+    from tongues.experts.ensemble.places import find_model
     from tongues.runs import read_run
 
     places = (workspace / "runs" / model, Path(model))

@@ -27,9 +27,11 @@ def report(
     out: the folder of the page; None: in `reports/`. text: what to try tokenizers on, a recipe or a
     corpus. Each figure is also written as SVG, PNG and data.
     """
+    places = paths(places)
+    if missing := [place for place in places if not place.exists()]:
+        raise UserError("is not a directory of runs", where=str(missing[0]))
     from tongues.report.places import default_folder, kind_of
 
-    places = paths(places)
     kind, say = kind_of(places), Voice(quiet).say
     folder = Path(out) if out is not None else default_folder(places, kind)
     if text is not None and kind != "tokenizer":

@@ -76,9 +76,9 @@ def train(
         if getattr(loaded, section):
             hint = f"use `tongues {what}`"
             raise UserError(f"has a `{section}` section", where=where_of(recipe), hint=hint)
-    from tongues.train.run import train as train_run
-
     checked, voice = check_prepared(loaded, workspace), Voice(quiet)
+    from tongues.train.run import train as train_run  # with torch
+
     if checked.completed.defaults:
         values = (f"`{one.key}: {one.value}`" for one in checked.completed.defaults)
         voice.say(f"by the rules for the base: {', '.join(values)}")

@@ -4,37 +4,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
 
-from tongues.errors import UserError, nearest
+from tongues.errors import UserError
 from tongues.experts.ensemble.ensemble import Ensemble, open_alone, open_ensemble
-from tongues.experts.ensemble.lineage import ENSEMBLE, Expert, Lineage, read_lineage
+from tongues.experts.ensemble.places import Kind, base_of, resolve_model
 from tongues.experts.ensemble.request import Request
 from tongues.experts.ensemble.routing import Routing, default_routing, parse_routing
-from tongues.files import fingerprint, path_text
-from tongues.hub import hub_folder, is_hub_id, local
-from tongues.runs import read_run
+from tongues.files import fingerprint
 from tongues.tokens import load_tokenizer
 from tongues.tokens.frame import read_settings
 from tongues.tokens.spelling import token_spellings
 from tongues.train.base import model_folder
 
-__all__ = [
-    "Kind",
-    "Model",
-    "Prompt",
-    "find_model",
-    "lineage_of",
-    "open_model",
-    "open_models",
-    "place_of",
-    "stored_base",
-]
-
-Kind = Literal["run", "folder", "ensemble"]
+__all__ = ["Model", "Prompt", "open_model", "open_models"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +149,7 @@ def open_models(
     ensembles: dict[Path, Ensemble] = {}
     models = []
     for name in names:
-        kind, folder, plain, way = _resolve(name, workspace)
+        kind, folder, plain, way = resolve_model(name, workspace)
         if folder not in ensembles and kind == "ensemble":
             ensembles[folder] = open_ensemble(
                 folder, workspace, memory=max_memory, device=device, dtype=dtype
@@ -188,101 +174,11 @@ def open_models(
                     {ensemble.frame.end, *(end for end in ends if isinstance(end, int))}
                 ),
                 tokenizer=tokenizer,
-                base=_base(kind, folder),
+                base=base_of(kind, folder),
                 fingerprint=_fingerprint(ensemble, routing, first, prompted),
             )
         )
     return models
-
-
-def find_model(name: str, workspace: Path, *, hub: bool = True) -> tuple[Kind, Path]:
-    """An ensemble or run by name or path, a folder, or a model of the hub: its kind and place.
-
-    A run's place is its directory. hub: whether a model may be fetched from there.
-    """
-    if found := _find_here(name, workspace):
-        return found
-    store, runs = workspace / "ensembles", workspace / "runs"
-    begun = (runs / name / "run.json").is_file()
-    routed = _find_here(name.partition("@")[0], workspace)  # what is behind the `@` is a routing
-    folder = None if begun or routed or not hub else hub_folder(name, store, runs)
-    if folder:
-        return "folder", folder
-    raise _unknown(name, store, runs)
-
-
-def _find_here(name: str, workspace: Path) -> tuple[Kind, Path] | None:
-    store, runs = workspace / "ensembles", workspace / "runs"
-    for folder in (store / name, Path(name)):
-        if (folder / ENSEMBLE).is_file():
-            return "ensemble", folder
-    for folder in (runs / name, Path(name)):
-        if (model_folder(folder) / "config.json").is_file():
-            directory = folder.resolve().parent if folder.name == "model" else folder
-            return ("run", directory) if (directory / "run.json").is_file() else ("folder", folder)
-    return None
-
-
-def _unknown(name: str, store: Path, runs: Path) -> UserError:
-    if (runs / name / "run.json").is_file():
-        hint = "`tongues ls` shows its state; train it to its end first"
-        return UserError(f"run `{name}` has no model yet", where=str(runs / name), hint=hint)
-    names = [str(file.parent.relative_to(store)) for file in store.rglob(ENSEMBLE)]
-    names += [str(file.parent.relative_to(runs)) for file in runs.rglob("run.json")]
-    what = f"there is no ensemble, run or model folder `{name}`"
-    hint = (
-        nearest(name, names)
-        if names
-        else "`--workspace` names another folder of runs and ensembles"
-    )
-    return UserError(what, where=str(runs.parent.resolve()), hint=hint)
-
-
-def place_of(name: str, workspace: Path) -> tuple[Path, str | None]:
-    """Where a model is, and the routing behind its name; none is opened."""
-    _, folder, _, way = _resolve(name, workspace)
-    return folder.resolve(), way
-
-
-def stored_base(name: str, workspace: Path) -> str | None:
-    """The run or folder that a model started from, if it is there; none is opened."""
-    kind, folder, _, _ = _resolve(name, workspace)
-    base = _base(kind, folder)
-    if base is None or _find_here(base, workspace):
-        return base
-    return base if is_hub_id(base) and local(base) else None
-
-
-def lineage_of(name: str, workspace: Path) -> Lineage:
-    """The runs that a model came of, whose text it knows; none is opened."""
-    kind, folder, plain, _ = _resolve(name, workspace)
-    if kind == "ensemble":
-        return read_lineage(folder)
-    runs: list[Expert] = []
-    while kind == "run":
-        record = read_run(folder)
-        run, base = record.run, record.base_model
-        runs.append(Expert(run, path_text(folder), {}, record.shares, base, run, 0))
-        folder = workspace / "runs" / (base or "")
-        kind = "run" if base and (folder / "run.json").is_file() else "folder"
-    return Lineage(tuple(runs), {}, plain, "", None, {})
-
-
-def _base(kind: Kind, folder: Path) -> str | None:
-    if kind == "run":
-        return read_run(folder).base_model
-    return read_lineage(folder).base if kind == "ensemble" else None
-
-
-def _resolve(given: str, workspace: Path) -> tuple[Kind, Path, str, str | None]:
-    """A model's kind, place and name, and the routing behind the last `@`, if one is named."""
-    name, at, way = given.rpartition("@")
-    try:
-        return *find_model(given, workspace), given, None
-    except UserError:
-        if not at:
-            raise
-    return *find_model(name, workspace), name, way  # the `@` is no part of the name
 
 
 def _routing(given: str, ensemble: Ensemble, way: str | None) -> Routing:

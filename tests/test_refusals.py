@@ -1,0 +1,71 @@
+"""What needs no model to be refused is refused at once: nothing slow is imported for it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+RECIPE = """
+name: small
+text: {synthetic: {seed: 1, size: 300 kB, languages: {qaa: {}}}}
+tokens: {vocab_size: 400, held_out: 2000 tokens}
+model: {shape: 0.1M}
+train: {mixture: {qaa: 100%}, budget: 20k tokens}
+"""
+REFUSED = {  # command lines, and words of the error
+    "nonsense": "is not a verb",
+    "demo --nonsense": "has no option",
+    "check none.yaml": "no such recipe",
+    "check wrong.yaml": "unknown key",
+    "prepare wrong.yaml": "unknown key",
+    "train wrong.yaml": "unknown key",
+    "train recipe.yaml": "no prepared tokens",
+    "study recipe.yaml": "no `study` section",
+    "experts train recipe.yaml": "no `experts` section",
+    "experts measure wrong.yaml": "unknown key",
+    "experts partition wrong.yaml": "unknown key",
+    "experts show nothing": "no ensemble",
+    "evaluate nothing": "nothing to evaluate on",
+    "evaluate nothing --text nowhere": "no ensemble, run or model folder",
+    "evaluate folder --text nowhere": "no prepared tokens, no file and no folder",
+    "evaluate folder --tasks nothing": "is not a task",
+    "evaluate folder --tasks xcopa": "a task needs its items",
+    "generate nothing words": "no ensemble, run or model folder",
+    "generate folder words --max-memory much": "--max-memory",
+    "serve nothing": "no ensemble, run or model folder",
+    "serve folder folder": "named twice",
+    "export nothing -o out": "no ensemble, run or model folder",
+    "export folder -o out": "is a Hugging Face folder already",
+    "fit nothing": "no such file",
+    "ls nothing": "is not a directory of runs",
+    "report nothing": "is not a directory of runs",
+    "plan --flops wrong": "is not a count",
+}
+CODE = """
+import contextlib, io, json, sys
+from tongues.cli import main
+slow = {"torch", "transformers", "scipy", "altair", "pyarrow", "sklearn"}
+answers = {}
+for line in json.loads(sys.argv[1]):
+    sys.argv = ["tongues", *line.split()]
+    with contextlib.redirect_stderr(io.StringIO()) as error:
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code
+    answers[line] = code, error.getvalue(), sorted(slow & set(sys.modules))
+print(json.dumps(answers))
+"""
+
+
+def test_a_refusal_imports_nothing_slow(tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    (tmp_path / "wrong.yaml").write_text(RECIPE.replace("budget", "budgett"))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "config.json").write_text('{"model_type": "llama"}')
+    words = [sys.executable, "-c", CODE, json.dumps(list(REFUSED))]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=True, text=True)
+    for line, (code, error, slow) in json.loads(done.stdout).items():
+        assert REFUSED[line] in error, line
+        assert code, line
+        assert not slow, f"{line} imports {slow}"

@@ -1,0 +1,127 @@
+"""Documents of each language to take losses on: held out, or in files. No torch is imported."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from langcodes import tag_is_valid
+
+from tongues.errors import UserError, nearest
+from tongues.experts.ensemble.lineage import Lineage
+from tongues.experts.heldout import scored_documents, unseen_documents
+from tongues.files import path_text
+from tongues.recipe import Files
+from tongues.text import Document
+from tongues.text.reading import Fault, find_files, read_file
+from tongues.tokens import Tokens, load_tokenizer, open_tokens
+
+__all__ = ["held_out_documents", "read_texts"]
+
+_ALL = 2**62  # tokens
+
+
+def read_texts(
+    source: str,
+    workspace: Path,
+    *,
+    languages: Sequence[str] | None = None,
+    limit: int | None = None,
+    lineages: Iterable[Lineage] = (),
+    fault: Callable[[Fault], None] = lambda fault: None,
+) -> dict[str, list[Document]]:
+    """The documents of each language that a user names.
+
+    source: the name of prepared tokens, of whose held-out documents it is the half that nothing was
+    tuned on; or a file or folder of `<tag>.jsonl`, `<tag>.txt` or `<tag>.parquet`, packed or not.
+    A row has `text` and may have `id` and `group`, which translations of one text share; in `.txt`
+    blank lines separate documents. limit: documents of a language. lineages: ensembles whose
+    training text is left out. fault: receives what is not a document.
+    """
+    if (workspace / "tokens" / source / "tokens.json").is_file():
+        tokens = open_tokens(workspace / "tokens" / source)
+        selected = _check_languages(source, tokens.languages, languages)
+        unseen = unseen_documents(tokens, lineages, workspace)
+        for lang in selected:
+            if not unseen[lang].any():
+                what = f"`{lang}`: experts were trained on all text that is held out now"
+                hint = "leave the language out, or name files"
+                raise UserError(what, where=str(tokens.path), hint=hint)
+        return held_out_documents(tokens, unseen, selected, limit=limit)
+    if not Path(source).exists():
+        names = [file.parent.name for file in (workspace / "tokens").glob("*/tokens.json")]
+        what = f"there are no prepared tokens, no file and no folder `{source}`"
+        raise UserError(what, where=str(workspace), hint=nearest(source, names))
+    files: dict[str, list[Path]] = {}
+    for path in find_files([source], where=source):
+        lang = path.name.partition(".")[0]
+        if tag_is_valid(lang):  # in a folder, others are passed over
+            files.setdefault(lang, []).append(path)
+    if not files:
+        hint = "name files for their languages, such as `de.jsonl`"
+        raise UserError("no file is named for a language", where=source, hint=hint)
+    texts: dict[str, list[Document]] = {}
+    for lang in _check_languages(source, tuple(files), languages):
+        faults: list[Fault] = []
+        texts[lang] = _read_files(files[lang], lang, limit, faults)
+        if not texts[lang]:
+            first = f"{faults[0].reason}: {faults[0].sample}" if faults else "it is empty"
+            raise UserError(f"holds no document of `{lang}`", where=source, hint=first)
+        for each in faults:
+            fault(each)
+    return texts
+
+
+def _check_languages(
+    source: str, there: Sequence[str], languages: Sequence[str] | None
+) -> Sequence[str]:
+    for lang in languages or ():
+        if lang not in there:
+            hint = nearest(lang, there)
+            raise UserError(f"there is no text of `{lang}`", where=source, hint=hint)
+    return languages or there
+
+
+def _read_files(
+    paths: Sequence[Path], lang: str, limit: int | None, faults: list[Fault]
+) -> list[Document]:
+    documents: list[Document] = []
+    settings = Files(paths=[str(path) for path in paths], documents="paragraphs")
+    for path in paths:
+        for item, _ in read_file(path, lang, settings):
+            if limit is not None and len(documents) >= limit:
+                return documents
+            if isinstance(item, Fault):
+                faults.append(item)
+            else:  # the groups of plain text are stretches of the file
+                plain = ".txt" in path.suffixes
+                documents.append(replace(item, group=item.id) if plain else item)
+    return documents
+
+
+def held_out_documents(
+    prepared: Tokens,
+    unseen: Mapping[str, np.ndarray],
+    languages: Sequence[str] | None = None,
+    *,
+    tokens: int = _ALL,
+    limit: int | None = None,
+) -> dict[str, list[Document]]:
+    """The first half of what a preparation held out, as text.
+
+    unseen: which documents (bool) of a language count; where none does, all do. tokens: of a
+    language, in whole documents, at least ten. limit: documents of a language.
+    """
+    tokenizer, place = load_tokenizer(prepared.tokenizer_path), path_text(prepared.path)
+    documents = {}
+    for lang in languages or prepared.languages:
+        shard, groups = prepared.shard(lang, "valid"), prepared.groups[lang]
+        numbers = scored_documents(shard.bounds, tokens, unseen[lang])[:limit].tolist()
+        ids = [shard.tokens[shard.bounds[n] : shard.bounds[n + 1] - 1].tolist() for n in numbers]
+        texts = tokenizer.decode_batch(ids, skip_special_tokens=False)
+        documents[lang] = [
+            Document(f"{prepared.path.name}/{lang}/{number}", lang, text, groups[number], place)
+            for number, text in zip(numbers, texts, strict=True)
+            if text
+        ]
+    return documents
