@@ -265,7 +265,9 @@ def export(place: Path, dtype: str, *options: str) -> Path:
     if not folder.is_dir():
         words = ["export", str(place / "runs/full"), "-o", str(folder), "--dtype", dtype, *options]
         command = [sys.executable, "-m", "tongues", *words, "--workspace", str(place)]
-        done = subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
         folder.with_name(f"{folder.name}.txt").write_text(done.stderr)
     return folder
 

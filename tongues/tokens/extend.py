@@ -2,10 +2,11 @@
 
 It continues the tokenizer's own byte-pair encoding on text of the new languages. All old merges
 come first, so a text changes only if a new merge finds its pair adjacent after them. A pair that is
-ever adjacent in the preserved text is therefore never merged, and that text keeps every id. A word
-that does not occur in the preserved text can also become one token, past all merges, where that
-saves more. Only words with letters count, and of a language in a script that the preserved text
-does not have, only words in that script: its digits, signs and foreign words stay as they are.
+ever adjacent in the preserved text is therefore never merged, and that text keeps every id. Where
+the base takes words past all merges, as Llama 3 does, a word that does not occur in the preserved
+text can also become one token, if that saves more. Only words with letters count, and of a language
+in a script that the preserved text does not have, only words in that script: its digits, signs and
+foreign words stay as they are.
 """
 
 import json
@@ -136,13 +137,9 @@ class _Extension:
             raise UserError(what, where="tokens.extend", hint=hint)
         self.ids: dict[str, int] = model["vocab"]
         special = base.get_added_tokens_decoder()
-        # Whether a word of the vocabulary is one token without merges. It may be, with no change to
-        # the base, where the merges lead to every token. Words need a pre-tokenizer.
+        # Whether a word of the vocabulary is one token without merges: as the base has it, for
+        # llama.cpp knows it by the name of the base's pre-tokenizer and cannot be told otherwise.
         self.whole_words = bool(model["ignore_merges"])
-        if not self.whole_words and is_bytewise(base) and base.pre_tokenizer is not None:
-            others = self.ids.keys() - {token.content for token in special.values()}
-            self.whole_words = all(len(base.model.tokenize(token)) == 1 for token in others)
-        model["ignore_merges"] = self.whole_words
         self.added: list[str] = []
         self.parts: list[list[int]] = []
         self._merges: list[list[str]] = model["merges"]
