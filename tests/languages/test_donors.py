@@ -5,9 +5,16 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
+from tongues.errors import UserError
 from tongues.languages import donors as module
 from tongues.languages import find_language
-from tongues.languages.donors import fit_transfer, measured_transfer, rank_donors
+from tongues.languages.donors import (
+    best_donor,
+    confusable_languages,
+    fit_transfer,
+    measured_transfer,
+    rank_donors,
+)
 
 
 def tags(target: str, candidates: tuple[str, ...]) -> list[str]:
@@ -31,6 +38,21 @@ def test_relatives_come_first_where_nothing_was_measured() -> None:
     assert tags("fo", ("es", "is", "th", "ja"))[0] == "is"
     assert tags("mfe", ("fr", "ru", "ja", "hi"))[0] == "fr"
     assert rank_donors(find_language("sw"), [find_language("swa")]) == ()
+
+
+def test_the_best_donor_keeps_the_name_it_was_given() -> None:
+    assert best_donor("xho", ["en", "zul_Latn", "fr"]) == "zul_Latn"
+    with pytest.raises(UserError, match="no other language"):
+        best_donor("sw", ["swh"], "experts.add.sw")
+    with pytest.raises(UserError, match=r"experts\.add"):
+        best_donor("qaa", ["en"], "experts.add.qaa")
+
+
+def test_languages_that_identification_may_mix_up() -> None:
+    assert "bs" in [of.tag for of in confusable_languages(find_language("hr"))]
+    assert "xh" in [of.tag for of in confusable_languages(find_language("zu"))]
+    assert confusable_languages(find_language("fi")) == ()
+    assert confusable_languages(find_language("Ankave")) == ()
 
 
 def test_every_donor_has_text_and_the_target_is_none_of_them() -> None:
@@ -71,7 +93,7 @@ def test_the_scores_are_those_of_the_table() -> None:
     scores = measured_transfer()
     assert len(scores) == 290
     assert scores["es", "pt"] == 0.5
-    assert scores["nb", "sv"] == float(next(row for row in rows if row["target"] == "no")["sv"])
+    assert scores["nb", "sv"] == float(next(row for row in rows if row["target"] == "nb")["sv"])
 
 
 def ranks(values: np.ndarray) -> np.ndarray:

@@ -105,13 +105,17 @@ def test_conditions_without_languages_are_refused() -> None:
 
 
 def test_the_command_answers_at_once(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.argv[1:] = ['languages', 'sw']; from tongues.cli import main; main(); "
+        "slow = {'torch', 'transformers', 'altair', 'pyarrow', 'pandas', 'scipy', 'langcodes'}; "
+        "sys.exit(str(slow & set(sys.modules)) if slow & set(sys.modules) else 0)"
+    )
     before = os.times()
-    subprocess.run(
-        [sys.executable, "-m", "tongues", "languages", "sw"],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=False, capture_output=True
     )
     after = os.times()
+    assert done.returncode == 0, done.stderr
     used = after.children_user + after.children_system
-    assert used - before.children_user - before.children_system < 0.8  # 0.3 where nothing else runs
+    # 0.35 s of a processor that does nothing else; machines that test share theirs
+    assert used - before.children_user - before.children_system < 1.2

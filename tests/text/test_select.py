@@ -119,6 +119,16 @@ def test_the_first_reason_counts_and_percentiles_are_of_what_is_left(tmp_path: P
     assert selection.thresholds["ru"]["characters"] == corpus.numbers("characters")[1:].min()
 
 
+def test_the_script_is_the_languages_own_though_most_documents_are_in_another(
+    tmp_path: Path,
+) -> None:
+    rows = [text(1), text(2), text(3), text(4, 80, SCRIPTS["ru"])]
+    _, selection = selected(one_file(tmp_path, rows, "ru", script=0.5), tmp_path)
+    assert why(selection) == ["other script"] * 3 + ["kept"]
+    _, selection = selected(one_file(tmp_path, rows, "qaa", script=0.5), tmp_path / "private")
+    assert why(selection) == ["kept"] * 3 + ["other script"]
+
+
 def test_a_language_that_cannot_be_told_is_not_judged_by_it(tmp_path: Path) -> None:
     rows = [ENGLISH * 4, text(1)]
     corpus, selection = selected(one_file(tmp_path, rows, "nds", language=0.5), tmp_path)

@@ -26,6 +26,7 @@ from tongues.experts.partition.methods import (
 )
 from tongues.experts.partition.partition import Partition
 from tongues.files import file_hash
+from tongues.languages.donors import best_donor
 from tongues.recipe import BaseChoice, Experts, Recipe
 from tongues.roles import Roles
 from tongues.tokens import open_tokens
@@ -327,15 +328,19 @@ def _donors(recipe: Recipe, ensemble: Lineage, workspace: Path, *, make: bool) -
         if not known:
             what = "no language of the ensemble has text here to be a donor"
             raise UserError(what, where=where, hint="give the donors' text by `text` too")
-        if way == "typology":
-            donors |= nearest_donors(language_distances(recipe)[0], known, [lang])
+        if way == "transfer":
+            made = recipe.text.synthetic
+            if made and set(texts) <= made.languages.keys():
+                donors |= nearest_donors(language_distances(recipe)[0], known, [lang])
+            else:
+                donors[lang] = best_donor(lang, known, where)
         elif way == "loss":
             donors[lang] = _donor_by_loss(recipe, lang, known, workspace) if make else known[0]
         elif way in known:
             donors[lang] = way
         else:
             what = f"`{way}` is not a language of the ensemble with text here"
-            hint = f"name one of {', '.join(known)}, or `typology`, or `loss`"
+            hint = f"name one of {', '.join(known)}, or `transfer`, or `loss`"
             raise UserError(what, where=where, hint=nearest(way, known) or hint)
     return donors
 

@@ -4,12 +4,12 @@
 """
 
 from tongues.languages import language, ngrams, prior
-from tongues.languages.catalogue import find_language, languages
+from tongues.languages.catalogue import expected_scripts, find_language, languages
 from tongues.languages.language import *  # noqa: F403
 from tongues.languages.ngrams import *  # noqa: F403
 from tongues.languages.prior import *  # noqa: F403
 
-__all__ = ["find_language", "languages"]
+__all__ = ["expected_scripts", "find_language", "languages"]
 __all__ += language.__all__
 __all__ += ngrams.__all__
 __all__ += prior.__all__

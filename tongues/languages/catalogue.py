@@ -11,7 +11,7 @@ from importlib.resources import files
 from tongues.errors import UserError, nearest
 from tongues.languages.language import AvailableText, Language
 
-__all__ = ["find_language", "languages", "unpack"]
+__all__ = ["expected_scripts", "find_language", "languages", "unpack"]
 
 _COLUMNS = ("tag", "code", "other_codes", "script", "name", "names", "family", "macroarea")
 _COLUMNS += ("latitude", "longitude", "countries", "speakers", "byte_premium", "texts")
@@ -42,8 +42,7 @@ def find_language(text: str, where: str = "") -> Language:
     Of a language of several scripts, the usual one is taken where the text names none. where: what
     the error names, such as `--language`.
     """
-    key = _key(text)
-    place = _codes().get(key) or _names().get(key) or _by_standard(text)
+    place = _find(text)
     if place is None:
         rows, wanted = _rows().values(), text.strip()
         names = [name for row in rows for name in (row[_NAME], *_many(row[_NAME + 1], "|"))]
@@ -54,10 +53,32 @@ def find_language(text: str, where: str = "") -> Language:
     return _language(place)
 
 
+def expected_scripts(text: str) -> frozenset[str]:
+    """Scripts (ISO 15924) that text in a language may be in; none where it is not known.
+
+    The script that a tag names, else all in which a corpus has text of the language.
+    """
+    place = _find(text)
+    if place is None:
+        return frozenset()
+    language = _language(place)
+    every = [other for other in languages(language.code) if other.texts]
+    named = _key(text).endswith(f"-{language.script.casefold()}")
+    return frozenset({language.script, *(() if named else (other.script for other in every))})
+
+
 def unpack(name: str) -> list[list[str]]:
     """Cells of a packed table of this package by rows, the head first."""
     packed = (files("tongues.languages") / name).read_bytes()
     return [line.split("\t") for line in gzip.decompress(packed).decode().split("\n")]
+
+
+def _find(text: str) -> str | None:
+    """The tag of the row that a tag, code or name means."""
+    if text in _rows():
+        return text  # without the index, which takes a moment
+    key = _key(text)
+    return _codes().get(key) or _names().get(key) or _by_standard(text)
 
 
 def _by_standard(text: str) -> str | None:

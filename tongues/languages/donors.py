@@ -14,13 +14,14 @@ from importlib.resources import files
 
 import numpy as np
 
+from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.languages.catalogue import find_language, languages, unpack
 from tongues.languages.grammar import grammar_of
 from tongues.languages.language import Language
 
-__all__ = ["SPREAD", "Donor", "TransferModel", "fit_transfer", "measured_transfer"]
-__all__ += ["pair_features", "rank_donors"]
+__all__ = ["SPREAD", "Donor", "TransferModel", "best_donor", "confusable_languages"]
+__all__ += ["fit_transfer", "measured_transfer", "pair_features", "rank_donors"]
 
 # Penalties of a weight and of a donor's effect, in rows: from 1 to 10 the ranking is as good.
 _WEIGHT, _EFFECT = 3.0, 3.0
@@ -29,7 +30,8 @@ _WEIGHT, _EFFECT = 3.0, 3.0
 SPREAD = {True: 0.110, False: 0.128}
 _ROUNDING = 0.05  # of a score that was read off a figure
 _PLENTY = 1e8  # bytes of text from which a language is offered as a donor
-_Z = 1.96
+_ALIKE = 0.85  # n-grams shared: Danish and Norwegian 0.88, Czech and Slovak 0.80
+_Z = 2.26  # of Student's t: ten targets
 
 Scores = Mapping[tuple[str, str], float]
 
@@ -99,6 +101,29 @@ def rank_donors(
         donors.append(Donor(donor, score, measured is not None, *shared, *pair))
     donors.sort(key=lambda donor: (-donor.score.value, -(donor.overlap or 0.0), donor.language.tag))
     return tuple(donors[:count])
+
+
+def best_donor(target: str, candidates: Sequence[str], where: str = "") -> str:
+    """The candidate with the highest transfer score; tags or names, as `find_language` has them.
+
+    A UserError about `where` for a language that the catalogue does not have, or no candidate.
+    """
+    by_tag = {find_language(name, where).tag: name for name in candidates}
+    ranked = rank_donors(find_language(target, where), [find_language(tag) for tag in by_tag])
+    if not ranked:
+        what = f"there is no other language that could be a donor of `{target}`"
+        raise UserError(what, where=where, hint="name its donor, or choose by `loss`")
+    return by_tag[ranked[0].language.tag]
+
+
+def confusable_languages(language: Language) -> tuple[Language, ...]:
+    """Relatives that share at least 85 % of the n-grams of bytes: identification may mix them up.
+
+    Only of languages that py3langid knows, the most alike first.
+    """
+    pairs = [(_overlap(language, find_language(tag)) or 0.0, tag) for tag in _overlaps()[0]]
+    near = [find_language(tag) for share, tag in sorted(pairs, reverse=True) if share >= _ALIKE]
+    return tuple(other for other in near if language.kinship(other) > 0)
 
 
 @cache

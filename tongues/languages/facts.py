@@ -7,33 +7,37 @@ from typing import Any
 from tongues.errors import UserError, nearest
 from tongues.estimate import Estimate
 from tongues.languages.catalogue import languages
-from tongues.languages.donors import Donor, rank_donors
+from tongues.languages.donors import Donor, confusable_languages, rank_donors
 from tongues.languages.fertility import TOKENIZERS, byte_premium, bytes_per_token
 from tongues.languages.grammar import Grammar, Trait, grammar_of, traits
 from tongues.languages.language import Language
+from tongues.languages.prior import LossForecast, forecast_language
 
 __all__ = ["LanguageFacts", "language_facts", "select_languages"]
 
 _DONORS = 8
+_AMOUNTS = (1e7, 1e8, 1e9)  # bytes of text of a forecast; the largest of the published runs is 1 GB
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageFacts:
     """What is known of a language.
 
-    scripts: the same language in others, where it is written in several. byte_premium and
-    bytes_per_token (by tokenizer) are forecasts where they have an interval. traits: of its
-    grammar; none where lang2vec is not installed or has no relative of it. grammar_known: features
-    known, of `grammar_features`.
+    scripts: the same language in others, where it is written in several. confusable: languages that
+    identification may take for it. byte_premium and bytes_per_token (by tokenizer): forecasts where
+    they have an interval. grammar: None where lang2vec is not installed or has no relative of it.
+    forecasts: of the loss, by bytes of different text.
     """
 
     language: Language
     scripts: tuple[Language, ...]
+    confusable: tuple[Language, ...]
     byte_premium: Estimate
     bytes_per_token: Mapping[str, Estimate]
     traits: tuple[Trait, ...]
     grammar: Grammar | None
     donors: tuple[Donor, ...]
+    forecasts: Mapping[float, LossForecast]
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -64,10 +68,14 @@ class LanguageFacts:
         tokens = {name: of.to_json() for name, of in self.bytes_per_token.items()}
         return self.language.to_json() | {
             "scripts": [other.tag for other in self.scripts],
+            "confusable": [other.tag for other in self.confusable],
             "byte_premium": self.byte_premium.to_json(),
             "bytes_per_token": tokens,
             "grammar": {"known": known, "traits": [asdict(trait) for trait in self.traits]},
             "donors": donors,
+            "forecasts": [
+                {"text_bytes": amount} | of.to_json() for amount, of in self.forecasts.items()
+            ],
             "unknown": list(self.unknown),
         }
 
@@ -79,11 +87,13 @@ def language_facts(language: Language, donors: int = _DONORS) -> LanguageFacts:
     return LanguageFacts(
         language,
         tuple(scripts),
+        confusable_languages(language),
         byte_premium(language),
         {name: bytes_per_token(language, name) for name in TOKENIZERS},
         traits(grammar) if grammar else (),
         grammar,
         rank_donors(language, count=donors),
+        {amount: forecast_language(language, amount) for amount in _AMOUNTS},
     )
 
 

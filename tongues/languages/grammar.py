@@ -13,10 +13,18 @@ import numpy as np
 from tongues.languages.catalogue import languages
 from tongues.languages.language import Language
 
-__all__ = ["Grammar", "SyntaxTable", "Trait", "grammar_of", "lang2vec_folder", "syntax_table"]
+__all__ = [
+    "SYNTAX",
+    "Grammar",
+    "SyntaxTable",
+    "Trait",
+    "grammar_of",
+    "lang2vec_folder",
+    "syntax_table",
+]
 __all__ += ["traits"]
 
-_SYNTAX = "S_"  # begins the names of the features that the published clusters of X-ELM come from
+SYNTAX = "S_"  # begins the names of the features that the published clusters of X-ELM come from
 # What people ask about a grammar: the name, and the words for features of which the highest holds.
 _TRAITS = (
     (
@@ -96,8 +104,8 @@ def lang2vec_folder() -> Path | None:
 def syntax_table(folder: Path) -> SyntaxTable:
     """The features in a folder of lang2vec's data."""
     with np.load(folder / "feature_averages.npz") as data:
-        chosen = np.char.startswith(data["feats"], _SYNTAX)
-        names = tuple(name.removeprefix(_SYNTAX) for name in data["feats"][chosen].tolist())
+        chosen = np.char.startswith(data["feats"], SYNTAX)
+        names = tuple(name.removeprefix(SYNTAX) for name in data["feats"][chosen].tolist())
         known = data["data"][:, chosen, 0]
         rows = {code: row for row, code in enumerate(data["langs"].tolist())}
     with np.load(folder / "feature_predictions.npz") as data:

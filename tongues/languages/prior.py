@@ -23,7 +23,7 @@ from tongues.languages.catalogue import find_language
 from tongues.languages.language import Language
 from tongues.languages.ngrams import NGrams, measure_ngrams
 from tongues.laws import preset
-from tongues.quantities import show_bytes
+from tongues.magnitudes import show_bytes
 
 __all__ = [
     "LossForecast",

@@ -12,8 +12,8 @@ from tongues.errors import Caution, UserError
 from tongues.frames import html_table
 from tongues.laws.allocation import allocate
 from tongues.laws.forms import VARIABLES
+from tongues.magnitudes import show_count
 from tongues.pages import Table, as_markdown
-from tongues.quantities import show_count
 
 if TYPE_CHECKING:
     from tongues.laws.law import Law

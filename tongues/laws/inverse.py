@@ -17,7 +17,7 @@ from tongues.laws.forms import FORMS, Inverse, Values
 from tongues.laws.law import Law
 from tongues.laws.rows import positive
 from tongues.laws.uncertainty import bootstrap_intervals, percentiles, upright
-from tongues.quantities import show_count
+from tongues.magnitudes import show_count
 
 __all__ = [
     "Implied",

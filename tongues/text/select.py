@@ -10,6 +10,7 @@ import numpy as np
 from tongues import recipe
 from tongues.errors import UserError
 from tongues.files import fingerprint, read_json, whole_file, write_json
+from tongues.languages import expected_scripts
 from tongues.quantities import percentile, show_bytes
 from tongues.ranks import Say
 from tongues.text.corpus import Corpus, Selection
@@ -168,13 +169,15 @@ def _judge(
     """
     values = corpus.numbers(signal.name).astype(np.float64)
     if signal.name == "script_share":
-        scripts, _ = corpus.words("script")
-        for code in range(
-            len(corpus.languages)
-        ):  # documents in another script than most of the language
+        scripts, names = corpus.words("script")
+        for code, lang in enumerate(corpus.languages):  # documents in another script than its own
             here = (corpus.lang == code) & among
-            main = np.bincount(scripts[here]).argmax() if here.any() else -1
-            values[here & (scripts != main)] = 0.0
+            if not here.any():
+                continue
+            counts = np.bincount(scripts[here], minlength=len(names))
+            expected = [of in expected_scripts(lang) for of in names]
+            main = np.where(expected, counts, 0) if counts[expected].any() else counts
+            values[here & (scripts != main.argmax())] = 0.0
     beyond = np.zeros(corpus.count, dtype=bool)
     compare = {"at least": np.less, "at most": np.greater, "below": np.greater_equal}[rule.keeps]
     for code, lang in enumerate(corpus.languages):

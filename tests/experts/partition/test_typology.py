@@ -4,9 +4,9 @@ from importlib.util import find_spec
 import pytest
 
 from tongues.errors import UserError
-from tongues.experts.partition import typology
 from tongues.experts.partition.distances import nearest_donors
 from tongues.experts.partition.typology import by_typology, typology_distances
+from tongues.languages import grammar
 
 needs_data = pytest.mark.skipif(find_spec("lang2vec") is None, reason="lang2vec is not installed")
 
@@ -83,7 +83,7 @@ def test_without_the_data_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
     def missing(name: str) -> None:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(typology, "distribution", missing)
+    monkeypatch.setattr(grammar, "distribution", missing)
     with pytest.raises(UserError) as refused:
         typology_distances(["en", "de"])
     assert "tongues[typology]" in refused.value.hint

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, distribution, version
+from importlib.metadata import version
 from pathlib import Path
 
 import langcodes
@@ -14,10 +13,10 @@ from tongues.experts.partition.distances import cosine_distances
 from tongues.experts.partition.partition import Distances, Partition
 from tongues.experts.partition.tree import by_tree
 from tongues.files import read_json
+from tongues.languages.grammar import SYNTAX, lang2vec_folder, syntax_table
 
 __all__ = ["by_typology", "typology_distances"]
 
-_SYNTAX = "S_"  # begins the names of the features that the published clusters of X-ELM come from
 _PRIVATE = "q[a-t][a-z]"  # codes that no standard gives to a language
 
 
@@ -34,11 +33,12 @@ def typology_distances(languages: Sequence[str]) -> tuple[Distances, tuple[str, 
     one of which few or no features are known stays, and a note says so.
     They are 1 - cosine of the averaged syntax features, under macro-language codes.
     """
-    codes, features = _features(_data())
-    rows = [_row(lang, codes, features) for lang in languages]
+    table = syntax_table(_folder())
+    features = table.known
+    rows = [_row(lang, table.rows, features) for lang in languages]
     distances, notes = cosine_distances(languages, features[rows])
     known = (~np.isnan(features[rows])).sum(axis=1)
-    data = f"lang2vec {version('lang2vec')}, its features `{_SYNTAX}…`"
+    data = f"lang2vec {version('lang2vec')}, its features `{SYNTAX}…`"
     about = f"by {data}: {known.min()} to {known.max()} of {features.shape[1]} known of a language"
     return distances, (about, *notes)
 
@@ -54,7 +54,7 @@ def _row(lang: str, codes: dict[str, int], features: np.ndarray) -> int:
     if rows:
         return next((row for row in rows if not np.isnan(features[row]).all()), rows[0])
     # the nearest tag of two letters for a short one, or code of the data for a longer one
-    near = nearest(lang, read_json(_data() / "letter_codes.json"))
+    near = nearest(lang, read_json(_folder() / "letter_codes.json"))
     if len(lang) > 2 and not near.startswith("did you mean"):
         near = nearest(lang, codes)
     if re.fullmatch(_PRIVATE, lang) or not near.startswith("did you mean"):
@@ -62,22 +62,9 @@ def _row(lang: str, codes: dict[str, int], features: np.ndarray) -> int:
     raise UserError(f"lang2vec has no language `{lang}`", where="typology", hint=near)
 
 
-@lru_cache(maxsize=1)
-def _features(place: Path) -> tuple[dict[str, int], np.ndarray]:
-    with np.load(place / "feature_averages.npz") as data:
-        chosen = np.char.startswith(data["feats"], _SYNTAX)
-        values = data["data"][:, chosen, 0]
-        codes = {code: row for row, code in enumerate(data["langs"].tolist())}
-    return codes, np.where(values < 0, np.nan, values)
-
-
-def _data() -> Path:
-    """The folder of lang2vec's data; the package cannot be imported with a new setuptools."""
-    try:
-        folder = Path(str(distribution("lang2vec").locate_file("lang2vec/data")))
-    except PackageNotFoundError:
-        folder = None
-    if folder is None or not folder.is_dir():
+def _folder() -> Path:
+    folder = lang2vec_folder()
+    if folder is None:
         hint = "`pip install 'tongues[typology]'`, or give a file of distances"
         raise UserError("the data on languages is not installed", where="typology", hint=hint)
     return folder

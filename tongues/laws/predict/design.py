@@ -8,7 +8,7 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.laws.allocation import allocate
 from tongues.laws.law import Law
-from tongues.quantities import show_count
+from tongues.magnitudes import show_count
 
 __all__ = ["NextRun", "next_runs"]
 
