@@ -95,6 +95,7 @@ def train(
 @options.recipe
 @click.option("--eval-tokens", type=options.COUNT, default=20_000, help="Tokens of each language.")
 @options.memory
+@options.placement
 @options.quiet
 @options.as_json
 def measure(recipe: Path, as_json: bool, **keywords: Any) -> None:

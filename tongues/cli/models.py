@@ -16,7 +16,6 @@ _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "brigh
 _NORMALISATIONS = click.Choice(["token", "character", "byte", "sum"])
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _CHAT = "Add what instruction tuning changed in the base: INSTRUCT − BASE."
-_DTYPES = click.Choice(["bf16", "fp16", "fp32"])
 _SKIP = click.Choice(["skip", "stop"])
 _TEXT = "Prepared tokens or files to take the loss on. Repeatable."
 _TASKS = "Tasks, such as xcopa, or xcopa:sw,tr for some of its languages. Repeatable."
@@ -45,6 +44,7 @@ _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 )
 @click.option("--seed", type=int, default=0, help="Random seed for items and few-shot draws.")
 @options.memory
+@options.placement
 @options.ranks
 @options.launch
 @click.option(
@@ -110,6 +110,7 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
 @click.option("--seed", type=int, default=0, help="Random seed of the sampling.")
 @click.option("--experts", is_flag=True, help="Colour every token by its most active expert.")
 @options.memory
+@options.placement
 @options.as_json
 def generate(
     model: str, prompts: tuple[str, ...], experts: bool, as_json: bool, **keywords: Any
@@ -152,6 +153,7 @@ def generate(
     help="Host name that requests may use. Repeatable.",
 )
 @options.memory
+@options.placement
 @click.option(
     "--max-batch", type=options.COUNT, default=16, help="Completions generated at a time."
 )
@@ -185,7 +187,7 @@ def serve(models: tuple[str, ...], **keywords: Any) -> None:
 @click.option("--average", is_flag=True, help="One model: the mean of milestones or experts.")
 @click.option("--last", type=options.COUNT, help="Number of last milestones in that mean (all).")
 @click.option("--weights", metavar="A,B,…", help="Weights of the experts in that mean (equal).")
-@click.option("--dtype", type=_DTYPES, help="Dtype of the stored weights (the base's).")
+@click.option("--dtype", type=options.DTYPES, help="Dtype of the stored weights (the base's).")
 @click.option("--add-chat", type=options.FOLDER, metavar="INSTRUCT", help=_CHAT)
 @click.option(
     "--of", type=options.FOLDER, metavar="BASE", help="Base that INSTRUCT was tuned from."

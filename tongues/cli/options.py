@@ -13,7 +13,7 @@ from tongues.errors import UserError, nearest
 if TYPE_CHECKING:
     from tongues.recipe import Recipe
 
-__all__ = ["COUNT", "FOLDER", "PATH", "SECTIONS", "Verbs", "one_thread", "training_verb"]
+__all__ = ["COUNT", "DTYPES", "FOLDER", "PATH", "SECTIONS", "Verbs", "one_thread", "training_verb"]
 __all__ += [
     "as_json",
     "figures",
@@ -21,6 +21,7 @@ __all__ += [
     "memory",
     "overrides",
     "overwrite",
+    "placement",
     "processes",
     "quiet",
     "ranks",
@@ -30,6 +31,7 @@ __all__ += ["recipe", "workspace"]
 Command = TypeVar("Command", bound=Callable[..., object])
 
 COUNT = click.IntRange(min=1)
+DTYPES = click.Choice(["bf16", "fp16", "fp32"])
 PATH = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
@@ -91,6 +93,10 @@ memory = click.option(
     "--max-memory",
     metavar="SIZE",
     help="Cap on expert weights in memory; the least recently used are unloaded.",
+)
+placement = _together(
+    click.option("--device", metavar="NAME", help="cpu, cuda or cuda:1; default: GPUs if any."),
+    click.option("--dtype", type=DTYPES, help="Of the weights; default: bf16 on GPUs, else fp32."),
 )
 quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, notes or hints.")
 figures = click.option(

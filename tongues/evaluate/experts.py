@@ -62,6 +62,8 @@ def evaluate_experts(
     scored: int,
     context: int,
     memory: int | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
     watch: Callable[..., None] = lambda share, *words: None,
 ) -> Evaluation:
     """Score held-out text with all ensembles of one recipe by all routings; kept in `folder`.
@@ -98,7 +100,8 @@ def evaluate_experts(
                 members.setdefault(name, []).append(member)
     models = list(dict.fromkeys(chain(*members.values())))
     spec = EvalSpec({text: documents}, policy=Policy(context), unknown=unknown)
-    results = evaluate(models, spec, workspace, folder, memory=memory, watch=watch)
+    placed = {"device": device, "dtype": dtype}
+    results = evaluate(models, spec, workspace, folder, memory=memory, **placed, watch=watch)
     if results.spec.faults:
         fault = results.spec.faults[0]
         hint = f"{fault.sample}; train it again"

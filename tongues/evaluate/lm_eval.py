@@ -50,7 +50,8 @@ class LmEvalModel(TemplateLM):
     name: as `tongues evaluate` takes it. An ensemble without a routing in its name is routed by the
     task's language where an expert was trained on it, else by the text. memory: cap on expert
     weights in memory, such as `2GB`. long: `stop` at a request longer than the context, or `cut`
-    its beginning, as lm-eval does. The rest comes from lm-eval's command line and is ignored.
+    its beginning, as lm-eval does. device, dtype: `cuda` and `bf16`, as of `tongues evaluate`. The
+    rest comes from lm-eval's command line and is ignored.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class LmEvalModel(TemplateLM):
         batch_size: int | str | None = None,
         max_batch_size: int | None = None,
         device: str | None = None,
+        dtype: str | None = None,
     ) -> None:
         super().__init__()
         if long not in ("stop", "cut"):
@@ -72,7 +74,9 @@ class LmEvalModel(TemplateLM):
         except ValidationError as error:
             reason = error.errors()[0]["msg"].removeprefix("Value error, ")
             raise UserError(reason, where="memory") from None
-        self.loaded = open_model(name, Path(workspace), max_memory=limit)
+        self.loaded = open_model(
+            name, Path(workspace), max_memory=limit, device=device, dtype=dtype
+        )
         self.long = long
         _, routing = place_of(name, Path(workspace))
         self._free = self.loaded.ensemble.k > 1 and routing is None

@@ -96,6 +96,8 @@ class EvalSpec:
     def fingerprint(self, model: Model, unit: Unit) -> str:
         """Of all that a unit's numbers depend on."""
         parts = [model.fingerprint, unit.language]
+        if model.ensemble.models.placement.dtype.itemsize < 4:
+            parts.append(str(model.ensemble.models.placement.dtype))
         if unit.num_fewshot is not None:
             fewshot = self.tasks[unit.name][unit.language]
             return fingerprint([*parts, fewshot.fingerprint(unit.draw), self.on_error])
@@ -121,17 +123,20 @@ def evaluate(
     folder: Path,
     *,
     memory: int | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
     watch: Callable[..., None] = lambda share, *words: None,
 ) -> Results:
     """Score every model on everything, and keep each result in `folder` as soon as it is there.
 
-    memory: cap on bytes of weights in memory, of an ensemble. watch: receives the share done, and
+    memory: cap on bytes of weights in memory, of an ensemble. device, dtype: see
+    `choose_placement`. watch: receives the share done, and
     what is under way in words. Routings of one ensemble that follow each other share one pass of
     its experts. A model that cannot be opened, or whose context is shorter than a window, is a
     UserError before anything is scored. One that produces NaN is left out, and is one of the
     faults; where no other is left, it is a UserError.
     """
-    opened = open_models(models, workspace, max_memory=memory)
+    opened = open_models(models, workspace, max_memory=memory, device=device, dtype=dtype)
     for model in opened if spec.texts else ():
         resolved(spec.policy, model.ensemble.context, f"`{model.name}`")
     evaluated = [_describe(model, opened, workspace) for model in opened]
@@ -250,11 +255,14 @@ def score_in_ranks(
     ranks: int,
     launcher: Launcher,
     memory: int | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
     tell: Say = lambda line: None,
 ) -> None:
     """Score all units in several processes, and keep each result in `folder` for `evaluate`.
 
-    Safe to interrupt; call it again to resume. memory: as of `evaluate`, of each rank.
+    Safe to interrupt; call it again to resume. memory, device and dtype as of `evaluate`, of a
+    rank.
     """
     threads = launcher.threads(ranks)
     weights = {place_of(name, workspace)[0] for name in models}
@@ -262,7 +270,7 @@ def score_in_ranks(
     units = [str(unit.path(folder)) for name in models for unit in spec.units(name)]
     run_ranks(
         score_share,
-        (list(models), spec, workspace, folder, memory, threads),
+        (list(models), spec, workspace, folder, memory, threads, device, dtype),
         ranks,
         tell,
         launcher=launcher,
@@ -285,6 +293,8 @@ def score_share(
     folder: Path,
     memory: int | None,
     threads: int,
+    device: str | None = None,
+    dtype: str | None = None,
 ) -> None:
     """Score a rank's share and keep it: a text or task in a language by one ensemble's routings."""
     import torch
@@ -302,6 +312,6 @@ def score_share(
     ]
     for names, part in rank.share([(names, part) for names in groups for part in parts]):
         try:
-            evaluate(names, part, workspace, folder, memory=memory)
+            evaluate(names, part, workspace, folder, memory=memory, device=device, dtype=dtype)
         except UserError as error:  # the process that collects the results raises what matters
             tell(str(error))

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from math import log
 from pathlib import Path
 
-import torch
-
 from tongues.estimate import Estimate
 from tongues.evaluate.documents import held_out_documents
 from tongues.evaluate.losses import DocumentLosses
@@ -34,8 +32,7 @@ def held_out_text(
 
 def held_out_losses(folder: Path, texts: Mapping[str, Sequence[Document]]) -> Losses:
     """The losses of a Hugging Face folder on documents, as `tongues evaluate` takes them."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = open_model(str(folder), folder, device=device)
+    model = open_model(str(folder), folder, dtype="fp32")
     return {lang: routed_losses([model], documents)[0] for lang, documents in texts.items()}
 
 

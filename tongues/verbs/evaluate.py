@@ -49,6 +49,8 @@ def evaluate(
     on_error: OnError = "skip",
     seed: int = 0,
     max_memory: int | str | None = None,
+    device: str | None = None,
+    dtype: Literal["bf16", "fp16", "fp32"] | None = None,
     name: str = "evaluation",
     page: bool = True,
     ranks: int | None = None,
@@ -74,6 +76,8 @@ def evaluate(
     window, stride: tokens of text in a window, and tokens scored in it.
     on_error: whether items that cannot be scored are skipped, or stop the evaluation.
     max_memory: for expert weights, in bytes or as `2GB`.
+    device, dtype: where and in what type models compute, such as `cuda:1` and `bf16`; None: every
+        GPU, or the processor; bf16 on GPUs that have it, else fp32.
     page: whether to write the page `reports/NAME-evaluation`.
     ranks: processes that share the work; None: this one alone.
     launcher: what starts them, such as `local`, `ray` or `slurm`. partition, time: of a cluster.
@@ -143,10 +147,14 @@ def evaluate(
             ranks=ranks,
             launcher=starts,
             memory=held,
+            device=device,
+            dtype=dtype,
             tell=voice.say,
         )
     with voice.progress(name) as show:
-        results = runner.evaluate(everyone, spec, workspace, folder, memory=held, watch=show)
+        results = runner.evaluate(
+            everyone, spec, workspace, folder, memory=held, device=device, dtype=dtype, watch=show
+        )
     evaluation = build_evaluation(results, named)
     evaluation.write(folder)
     write_cards(evaluation, folder / "cards")

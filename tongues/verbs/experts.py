@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tongues.errors import UserError
 from tongues.experts import Round, expert_runs, plan_rounds
@@ -140,13 +141,15 @@ def measure(
     *,
     eval_tokens: int = 20_000,
     max_memory: int | str | None = None,
+    device: str | None = None,
+    dtype: Literal["bf16", "fp16", "fp32"] | None = None,
     quiet: bool = False,
 ) -> Path:
     """Evaluate all ensembles of a recipe by every routing on held-out text; returns the page.
 
     The evaluation is kept in `evaluations/NAME-experts`. Safe to interrupt; run it again to resume.
     eval_tokens: held-out tokens of each language. max_memory: for expert weights, in bytes or
-        as `2GB`.
+        as `2GB`. device, dtype: as of `tongues.evaluate`.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     add_to = check_experts(recipe, loaded).add_to
@@ -174,6 +177,8 @@ def measure(
             scored=eval_tokens,
             context=complete_recipe(loaded, workspace).recipe.train.context,
             memory=held,
+            device=device,
+            dtype=dtype,
             watch=progress,
         )
     evaluation.write(place)

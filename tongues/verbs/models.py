@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KEY", "export", "generate", "serve"]
 
+Dtype = Literal["bf16", "fp16", "fp32"]
 KEY = "TONGUES_API_KEY"  # in the environment: the API key of a server
 
 
@@ -35,6 +36,8 @@ def generate(
     frequency_penalty: float = 0.0,
     seed: int = 0,
     max_memory: int | str | None = None,
+    device: str | None = None,
+    dtype: Dtype | None = None,
 ) -> "Generation":
     """Continue each prompt with a model: an ensemble, a run, a Hugging Face folder or a hub id.
 
@@ -48,6 +51,8 @@ def generate(
         probable tokens, or from the smallest set with this probability.
     presence_penalty, frequency_penalty: on tokens already generated, once and for each time.
     max_memory: for expert weights, in bytes or as `2GB`.
+    device, dtype: where and in what type models compute, such as `cuda:1` and `bf16`; None: every
+        GPU, or the processor; bf16 on GPUs that have it, else fp32.
     """
     from tongues.experts.ensemble.places import place_of
     from tongues.experts.ensemble.request import Sampling
@@ -59,7 +64,8 @@ def generate(
     from tongues.experts.ensemble.generate import continue_texts
     from tongues.experts.ensemble.model import open_model
 
-    opened = open_model(model, Path(workspace), max_memory=held)
+    placed = {"device": device, "dtype": dtype}
+    opened = open_model(model, Path(workspace), max_memory=held, **placed)
     way = opened.routing
     if routing or (language and opened.ensemble.k > 1):
         way = parse_routing(routing or "language")
@@ -83,6 +89,8 @@ def serve(
     key_file: Path | str | None = None,
     allow_host: Sequence[str] = (),
     max_memory: int | str | None = None,
+    device: str | None = None,
+    dtype: Dtype | None = None,
     max_batch: int = 16,
     max_queue: int = 64,
     max_tokens: int = 1024,
@@ -98,6 +106,7 @@ def serve(
     key_file: holds the API key of requests; or it is in TONGUES_API_KEY.
     allow_host: names of this server that requests may use.
     max_memory: for expert weights, in bytes or as `2GB`.
+    device, dtype: as of `generate`.
     max_batch: completions at a time. max_queue: completions that wait; more are refused.
     max_tokens: of a completion. timeout: of a request, in seconds.
     ready: called with the address once requests are answered; None says it on standard error.
@@ -119,7 +128,8 @@ def serve(
 
     listening = listen(host, port, keyed=key is not None)
     share = held and held // len(names)
-    opened = {name: open_model(name, Path(workspace), max_memory=share) for name in names}
+    placed = {"max_memory": share, "device": device, "dtype": dtype}
+    opened = {name: open_model(name, Path(workspace), **placed) for name in names}
     limits = Limits(tokens=max_tokens, running=max_batch, queued=max_queue, seconds=timeout)
     engine = Engine(opened, running=max_batch, queued=max_queue)
     hosts = frozenset(name.lower() for name in (*allow_host, host, socket.gethostname()))
@@ -159,7 +169,7 @@ def export(
     average: bool = False,
     last: int | None = None,
     weights: Sequence[float] | None = None,
-    dtype: Literal["bf16", "fp16", "fp32"] | None = None,
+    dtype: Dtype | None = None,
     add_chat: Path | str | None = None,
     of: Path | str | None = None,
     chat_weight: float | None = None,

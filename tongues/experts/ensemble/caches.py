@@ -125,8 +125,9 @@ class Caches:
         ).logits
         memory.filled[slots] = stops
         if len(texts) == 1:
-            return logits[0].float()
-        return logits[torch.arange(len(texts)), torch.from_numpy(last_of)].float()
+            return logits[0].float().to(self.models.home)
+        behind = logits[torch.arange(len(texts)), torch.from_numpy(last_of)]
+        return behind.float().to(self.models.home)
 
 
 class _Memory(Cache):

@@ -30,6 +30,7 @@ from tongues.experts.ensemble.routing import Routing, RoutingContext
 from tongues.files import file_hash
 from tongues.models.folders import stored_shapes, weight_files
 from tongues.models.huggingface import configure, load_model
+from tongues.models.placement import Placement
 from tongues.models.scorer import batch_scorer
 from tongues.tokens import load_tokenizer
 from tongues.tokens.frame import TextFrame, read_frame
@@ -65,14 +66,19 @@ class ExpertModels:
         folders: Sequence[Path],
         *,
         memory: int | None = None,
-        device: str = "cpu",
-        dtype: str = "float32",
+        placement: Placement | None = None,
     ) -> None:
-        self.folders, self.memory, self.device = tuple(folders), memory, torch.device(device)
-        self.dtype: torch.dtype = getattr(torch, dtype)
+        self.folders, self.memory = tuple(folders), memory
+        self.placement = placement or Placement()
         self._models: OrderedDict[int, PreTrainedModel] = OrderedDict()
         numbers = [sum(map(prod, stored_shapes(folder).values())) for folder in folders]
-        self.bytes = tuple(self.dtype.itemsize * count for count in numbers)  # of each, when open
+        width = self.placement.dtype.itemsize
+        self.bytes = tuple(width * count for count in numbers)  # of each, when open
+
+    @property
+    def home(self) -> torch.device:
+        """The device on which what they predict is mixed."""
+        return self.placement.devices[0]
 
     def __len__(self) -> int:
         """How many experts there are, opened or not."""
@@ -85,7 +91,8 @@ class ExpertModels:
             while self._models and sum(self.bytes[n] for n in (*self._models, number)) > most:
                 self._models.popitem(last=False)
             model = map_model(self.folders[number])
-            nn.Module.to(model, self.device, self.dtype)
+            devices = self.placement.devices
+            nn.Module.to(model, devices[number % len(devices)], self.placement.dtype)
             self._models[number] = model
         self._models.move_to_end(number)
         return self._models[number]
@@ -186,14 +193,13 @@ def open_ensemble(
     *,
     verified: bool = True,
     memory: int | None = None,
-    device: str = "cpu",
-    dtype: str = "float32",
+    placement: Placement | None = None,
 ) -> Ensemble:
     """Open what `ensemble.json` in `folder` names; a UserError when it is not what it was.
 
     workspace: the folder that experts are named from; the one three above `folder` if left out.
     verified: compare every file with its SHA-256, which reads each once. memory: bytes of weights
-    to hold at most; None: any. device: such as `cuda`. dtype: of the weights, such as `bfloat16`.
+    to hold at most; None: any. placement: of the experts; None: this processor, in float32.
     """
     lineage = read_lineage(folder)
     workspace = workspace or folder.resolve().parents[2]
@@ -203,7 +209,7 @@ def open_ensemble(
         what = f"the router knows {router.k} experts and there are {len(lineage.experts)}"
         hint = "run `tongues experts train` again, which fits it again"
         raise UserError(what, where=str(folder), hint=hint)
-    return assembled(lineage, router, workspace, memory=memory, device=device, dtype=dtype)
+    return assembled(lineage, router, workspace, memory=memory, placement=placement)
 
 
 def assembled(
@@ -212,8 +218,7 @@ def assembled(
     workspace: Path,
     *,
     memory: int | None = None,
-    device: str = "cpu",
-    dtype: str = "float32",
+    placement: Placement | None = None,
 ) -> Ensemble:
     """Experts and a router as one, without looking whether they are what they were."""
     places = [expert_folder(expert, workspace) for expert in lineage.experts]
@@ -221,7 +226,7 @@ def assembled(
     lengths = [getattr(configure(place), "max_position_embeddings", None) for place in places]
     return Ensemble(
         lineage=lineage,
-        models=ExpertModels(places, memory=memory, device=device, dtype=dtype),
+        models=ExpertModels(places, memory=memory, placement=placement),
         router=router,
         tokenizer=places[0],
         frame=read_frame(tokenizer, places[0]),
@@ -230,11 +235,11 @@ def assembled(
     )
 
 
-def open_alone(folder: Path, name: str, *, device: str = "cpu", dtype: str = "float32") -> Ensemble:
+def open_alone(folder: Path, name: str, placement: Placement | None = None) -> Ensemble:
     """A Hugging Face folder as an ensemble of one, used in the same way."""
     expert = describe_expert(name, folder, folder, languages={}, parent=None, run=None, tokens=0)
     lineage = Lineage((expert,), {}, name, file_hash(folder / "tokenizer.json"), None, {})
-    return assembled(lineage, None, folder, device=device, dtype=dtype)
+    return assembled(lineage, None, folder, placement=placement)
 
 
 def mixed(weights: np.ndarray, log_probs: np.ndarray) -> np.ndarray:

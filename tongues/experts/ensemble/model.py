@@ -15,6 +15,7 @@ from tongues.experts.ensemble.places import Kind, base_of, resolve_model
 from tongues.experts.ensemble.request import Request
 from tongues.experts.ensemble.routing import Routing, default_routing, parse_routing
 from tongues.files import fingerprint
+from tongues.models.placement import choose_placement
 from tongues.tokens import load_tokenizer
 from tongues.tokens.frame import read_settings
 from tongues.tokens.spelling import token_spellings
@@ -122,13 +123,12 @@ def open_model(
     workspace: Path,
     *,
     max_memory: int | None = None,
-    device: str = "cpu",
-    dtype: str = "float32",
+    device: str | None = None,
+    dtype: str | None = None,
 ) -> Model:
     """Open what a user names: a run, ensemble (`NAME@tfidf:2` by a routing), folder or hub id.
 
-    max_memory: bytes of weights to hold at most; None: any. device: such as `cuda`. dtype: of the
-    weights, such as `bfloat16`.
+    max_memory: bytes of weights to hold at most; None: any. device, dtype: see `choose_placement`.
 
     Before every text and every prompt comes what the model's tokenizer puts there. Where that is
     nothing, the end of documents comes before texts, so that every token is scored, and nothing
@@ -142,20 +142,21 @@ def open_models(
     workspace: Path,
     *,
     max_memory: int | None = None,
-    device: str = "cpu",
-    dtype: str = "float32",
+    device: str | None = None,
+    dtype: str | None = None,
 ) -> list[Model]:
     """As `open_model` does; an ensemble that is named with several routings is opened once."""
+    placement = choose_placement(device, dtype)
     ensembles: dict[Path, Ensemble] = {}
     models = []
     for name in names:
         kind, folder, plain, way = resolve_model(name, workspace)
         if folder not in ensembles and kind == "ensemble":
             ensembles[folder] = open_ensemble(
-                folder, workspace, memory=max_memory, device=device, dtype=dtype
+                folder, workspace, memory=max_memory, placement=placement
             )
         elif folder not in ensembles:
-            ensembles[folder] = open_alone(model_folder(folder), plain, device=device, dtype=dtype)
+            ensembles[folder] = open_alone(model_folder(folder), plain, placement)
         ensemble = ensembles[folder]
         routing = _routing(name, ensemble, way)
         tokenizer = load_tokenizer(ensemble.tokenizer)
