@@ -110,8 +110,9 @@ def test_results_in_another_type_are_scored_again(place: Path) -> None:
     documents = [Document("1", "qaa", "a b", "1", "file")]
     spec = EvalSpec({"text": {"qaa": documents}})
     exact, again, narrow = (
-        open_model("e0", place, device="cpu", dtype=dtype) for dtype in ("fp32", None, "bf16")
+        open_model(str(place / "runs/e0/model"), place, device="cpu", dtype=dtype)
+        for dtype in ("fp32", None, "bf16")
     )
-    (unit,) = spec.units("e0")
+    (unit,) = spec.units(exact.name)
     assert spec.fingerprint(exact, unit) == spec.fingerprint(again, unit)
     assert spec.fingerprint(exact, unit) != spec.fingerprint(narrow, unit)
