@@ -8,7 +8,14 @@ from functools import partial
 __all__ = ["Caution", "Stopped", "UserError", "nearest"]
 
 # Codes of errors of work that was asked for correctly, and failed.
-_FAILURES = ("cluster_failed", "out_of_memory", "process_failed", "runs_failed", "spike")
+_FAILURES = (
+    "cluster_failed",
+    "languages_missing",
+    "out_of_memory",
+    "process_failed",
+    "runs_failed",
+    "spike",
+)
 _SHOWN = 12  # words that a suggestion names
 _LEAST = 3  # letters from which the beginning of a word means it
 _SLIP = 0.9  # of likeness, from which a word is meant, whatever else begins like it

@@ -16,7 +16,7 @@ from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
 
 USUAL = recipe.Text.model_validate({"hub": {"de": {"dataset": "x"}}}).clean.model_dump(mode="json")
-OFF = dict.fromkeys(USUAL, "off")
+OFF = {key: "off" for key in USUAL if key != "languages"}
 WORDS = 3000
 
 

@@ -98,10 +98,17 @@ class Clean(RecipeSection):
     `p99` is taken among the language's own documents.
     """
 
+    languages: dict[str, dict[str, float | str]] = Field(default={})
+    """Tag to thresholds that differ for that language."""
+
     @property
     def levels(self) -> dict[str, float | str]:
         """Every threshold by its key: a number, a percentile or `off`."""
-        return {key: getattr(self, key) for key in type(self).model_fields}
+        return {key: getattr(self, key) for key in type(self).model_fields if key != "languages"}
+
+    def levels_of(self, lang: str) -> dict[str, float | str]:
+        """The thresholds of a language."""
+        return {**self.levels, **self.languages.get(lang, {})}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The classes of thresholds are made as they are needed: other processes make theirs."""
@@ -114,9 +121,29 @@ def _read_clean(value: Any) -> Clean:
     if not isinstance(value, Mapping):
         raise ValueError("write thresholds by their signal, such as `{digits: 0.2}`")
     built_in = {signal.key for signal in registry("signal").built_in}
-    kind = _clean_of(frozenset(map(str, value)) - built_in)
+    by_language = value.get("languages", {})
+    if not isinstance(by_language, Mapping) or not all(
+        isinstance(each, Mapping) for each in by_language.values()
+    ):
+        raise ValueError("`languages` is a map from tags to thresholds, `{ga: {language: off}}`")
+    every = {str(key) for each in (value, *by_language.values()) for key in each} - {"languages"}
+    kind = _clean_of(frozenset(every) - built_in)
     usual = {key: field.default for key, field in kind.model_fields.items()}
-    return kind.model_validate({k: usual.get(k) if v == "on" else v for k, v in value.items()})
+
+    def checked(levels: Mapping[str, Any]) -> Clean:
+        levels = {k: usual.get(k) if v == "on" else v for k, v in levels.items()}
+        return kind.model_validate(levels)
+
+    rules = {signal.key: signal.rule for signal in registry("signal").built_in if signal.rule}
+    same = {key for key, rule in rules.items() if rule.keeps == "one of each"}
+    own: dict[str, dict[str, float | str]] = {}
+    for lang, levels in by_language.items():
+        if wrong := same & set(levels):
+            raise ValueError(f"`{min(wrong)}` is the same for all languages")
+        clean = checked(levels)
+        own[lang] = {key: getattr(clean, key) for key in levels}
+    rest = {key: level for key, level in value.items() if key != "languages"}
+    return checked(rest).model_copy(update={"languages": own})
 
 
 @cache

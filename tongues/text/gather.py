@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["gather"]
 
-_LAYOUT = 1  # raised when the same text gives other bytes than before
+_LAYOUT = 2  # raised when the same text gives other bytes than before
 _PART_BYTES = 32_000_000  # of text: read again after a kill, at most, and held in memory
 _PART_DOCUMENTS = 20_000
 _TOKEN_BYTES = 16  # above the bytes per token of any language
@@ -63,15 +63,20 @@ def gather(
             held_out = tokens.held_out_of(limit.number) if tokens else 0
             most = (limit.number + 2 * held_out) * _TOKEN_BYTES
         made_from = {"layout": _LAYOUT, "most": most, **source.made_from(), **tools}
-        _gather_source(source, made_from, measure, tell, corpus)
+        _gather_source(source, made_from, measure, tell, corpus, identifier.knows(source.lang))
 
 
 def _gather_source(
-    source: TextSource, made_from: dict[str, Any], measure: Measure, tell: Say, corpus: Path
+    source: TextSource,
+    made_from: dict[str, Any],
+    measure: Measure,
+    tell: Say,
+    corpus: Path,
+    known: bool,
 ) -> None:
     folder = source.folder(corpus)
     faults = folder / "faults.jsonl"
-    record = _resume(folder, made_from, source.title)
+    record = _resume(folder, made_from, source.title, known)
     if record["complete"]:
         return
     most_bytes, most = made_from["most"], source.at_most
@@ -114,13 +119,13 @@ def _gather_source(
     save(None)
 
 
-def _resume(folder: Path, made_from: dict[str, Any], title: str) -> dict[str, Any]:
+def _resume(folder: Path, made_from: dict[str, Any], title: str, known: bool) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     path, faults = folder / "source.json", folder / "faults.jsonl"
     record = read_json(path) if path.exists() else {}
     if record.get("made_from") != fingerprint(made_from):
         record = {"made_from": fingerprint(made_from), "content": made_from["content"]}
-        record |= {"title": title, "complete": False, "parts": [], "state": None}
+        record |= {"title": title, "known": known, "complete": False, "parts": [], "state": None}
         record |= {"documents": 0, "bytes": 0, "capped": False, "faults": {}, "fault_bytes": 0}
         for left in (*folder.glob("*.parquet"), faults):
             left.unlink(missing_ok=True)

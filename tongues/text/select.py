@@ -3,7 +3,7 @@
 It reads the stored signals, not the text: a new threshold needs only this stage again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,13 +15,13 @@ from tongues.quantities import percentile, show_bytes
 from tongues.ranks import Say
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.duplicates import clusters
-from tongues.text.signals import LIMIT, NEAR, Rule, Signal, in_order, reasons, signals_in
+from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in
 from tongues.text.sources import TextSource
 from tongues.text.summary import read_summary, show_dropped, summarise
 
-__all__ = ["check_selection", "read_selection", "select", "write_selection"]
+__all__ = ["nothing_kept", "read_selection", "select", "write_selection"]
 
-_LAYOUT = 1  # raised when the same signals and thresholds give another selection than before
+_LAYOUT = 2  # raised when the same signals and thresholds give another selection than before
 _TOGETHER = 0.5  # similarity from which the split keeps two documents together
 
 
@@ -71,8 +71,9 @@ def read_selection(corpus: Corpus) -> Selection:
     return Selection(tuple(summary["reasons"]), reason, cluster, component, thresholds)
 
 
-def check_selection(corpus: Corpus) -> None:
-    """A UserError where no document of a language is kept, with the reason."""
+def nothing_kept(corpus: Corpus) -> dict[str, UserError]:
+    """Of each language without a document that is kept, the reason and the next step."""
+    errors: dict[str, UserError] = {}
     for lang, about in read_summary(corpus.path)["languages"].items():
         if about["kept"]["documents"]:
             continue
@@ -80,14 +81,19 @@ def check_selection(corpus: Corpus) -> None:
         samples = [sample for source in about["sources"] for sample in source["fault_samples"]]
         if about["read"]["documents"]:
             what = "all of its documents are dropped"
-            hint = "see `tongues report` on the corpus, and `text.clean`"
+            most = max(about["dropped"].items(), key=lambda each: each[1]["documents"])[0]
+            what += f" ({show_dropped(about['dropped'])})"
+            hint = f"see `tongues report {corpus.path}`"
+            if key := next((s.key for s, r in in_order(SIGNALS.built_in) if r.reason == most), ""):
+                hint += f"; `text.clean: {{languages: {{{lang}: {{{key}: off}}}}}}` keeps them"
         elif samples:
             source, place, reason = (samples[0][name] for name in ("source", "place", "reason"))
             what = f"no document could be read; the first place is {source}, {place}: {reason}"
             hint = f"{reason}: {samples[0]['sample']:.120}"
             if reason == "no text":
                 hint += "; name the column of the text: `columns: {text: ...}`"
-        raise UserError(what, where=f"text of {lang}", hint=hint)
+        errors[lang] = UserError(what, where=f"text of {lang}", hint=hint)
+    return errors
 
 
 def select(settings: recipe.Text, corpus: Corpus, sources: Sequence[TextSource]) -> Selection:
@@ -96,6 +102,7 @@ def select(settings: recipe.Text, corpus: Corpus, sources: Sequence[TextSource])
     Synthetic text is clean: none of it is dropped, but the split keeps similar documents together.
     """
     levels = settings.clean.levels
+    levels_of = {lang: settings.clean.levels_of(lang) for lang in corpus.languages}
     signals = signals_in(tuple(levels))
     names = reasons(signals)
     reason = np.zeros(corpus.count, dtype=np.uint8)
@@ -104,8 +111,8 @@ def select(settings: recipe.Text, corpus: Corpus, sources: Sequence[TextSource])
     reason[_beyond_limits(corpus, sources)] = names.index(LIMIT)
     thresholds: dict[str, dict[str, float]] = {lang: {} for lang in corpus.languages}
     for signal, rule in in_order(signals):
-        level = levels.get(signal.key, "off")
-        if rule.keeps != "one of each" and level != "off":
+        level = {lang: each.get(signal.key, "off") for lang, each in levels_of.items()}
+        if rule.keeps != "one of each" and set(level.values()) != {"off"}:
             beyond = _judge(signal, rule, level, corpus, judged & (reason == 0), thresholds)
             reason[beyond] = names.index(rule.reason)
     near = levels[NEAR.key]
@@ -158,7 +165,7 @@ def _beyond_limits(corpus: Corpus, sources: Sequence[TextSource]) -> np.ndarray:
 def _judge(
     signal: Signal,
     rule: Rule,
-    level: float | str,
+    level: Mapping[str, float | str],
     corpus: Corpus,
     among: np.ndarray,
     thresholds: dict[str, dict[str, float]],
@@ -182,9 +189,9 @@ def _judge(
     compare = {"at least": np.less, "at most": np.greater, "below": np.greater_equal}[rule.keeps]
     for code, lang in enumerate(corpus.languages):
         here = (corpus.lang == code) & among & ~np.isnan(values)
-        if not here.any():
+        value = level[lang]
+        if not here.any() or value == "off":
             continue
-        value = level
         if isinstance(value, str):
             method = "lower" if rule.keeps == "at least" else "higher"
             value = np.percentile(values[here], percentile(value), method=method)

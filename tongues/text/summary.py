@@ -8,8 +8,9 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.files import read_json, read_lines
+from tongues.quantities import show_bytes
 from tongues.text.corpus import Corpus, Selection
-from tongues.text.signals import Signal, same_language
+from tongues.text.signals import Signal, counts_as, large_others
 
 __all__ = ["CorpusSummary", "LanguageSummary", "TextSize", "faults_by_reason", "read_summary"]
 __all__ += ["show_dropped", "summarise"]
@@ -46,6 +47,7 @@ class LanguageSummary(TypedDict):
     labels: dict[str, int]  # documents by identified language
     scripts: dict[str, int]  # documents by the script of most of their letters
     identified: dict[str, float]  # share of the kept bytes, by identified language
+    known: bool  # whether the identifier knows the language; else only large others are foreign
     foreign: float | None  # share of the kept bytes in other languages; None: unknown
     foreign_shares: dict[str, float] | None  # of each other language, but for the rarest
     clusters: dict[str, Any]  # clusters, documents, largest
@@ -91,8 +93,11 @@ def faults_by_reason(about: LanguageSummary) -> dict[str, int]:
 
 
 def show_dropped(dropped: Mapping[str, TextSize]) -> str:
-    """The number of dropped documents by reason, as a sentence."""
-    return ", ".join(f"{why} {amount['documents']:,}" for why, amount in dropped.items())
+    """The documents and bytes dropped by reason, as a sentence."""
+    return "; ".join(
+        f"{why} {amount['documents']:,}, {show_bytes(amount['bytes'])}"
+        for why, amount in dropped.items()
+    )
 
 
 def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -> dict[str, Any]:
@@ -102,7 +107,7 @@ def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -
     labels, label_names = corpus.words("label")
     scripts, script_names = corpus.words("script")
     drawn = [(each, corpus.numbers(each.name)) for each in signals if each.axis]
-    unknown = np.isnan(corpus.numbers("language_share"))
+    known = {each["lang"]: bool(each["known"]) for each in corpus.sources}
     shares = _shares(corpus, selection, sizes)
     samples = _samples(corpus, selection)
 
@@ -122,7 +127,7 @@ def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -
         others = {
             label: share
             for label, share in shares[lang].items()
-            if label not in _NO_LANGUAGE and not same_language(lang, label)
+            if label not in _NO_LANGUAGE and not counts_as(lang, label, known[lang])
         }
         sources = [
             {key: each[key] for key in _OF_SOURCE}
@@ -138,7 +143,7 @@ def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -
         cluster_sizes = np.unique(near, return_counts=True)[1]
         cluster_sizes = np.sort(cluster_sizes[cluster_sizes > 1])[::-1]
         in_clusters = {"clusters": len(cluster_sizes), "documents": int(cluster_sizes.sum())}
-        known = not unknown[here].all()  # whether the identifier knows the language itself
+        judged = bool(here.any() and (known[lang] or large_others(lang)))
         named = {label: share for label, share in others.items() if share >= _INSIDE}
         languages[lang] = LanguageSummary(
             sources=sources,
@@ -149,8 +154,9 @@ def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -
             labels=_counts(labels[here], label_names),
             scripts=_counts(scripts[here], script_names),
             identified=shares[lang],
-            foreign=round(sum(others.values()), 6) if known else None,
-            foreign_shares=named if known else None,
+            known=known[lang],
+            foreign=round(sum(others.values()), 6) if judged else None,
+            foreign_shares=named if judged else None,
             clusters=in_clusters | {"largest": cluster_sizes[:_LARGEST].tolist()},
             signals={
                 each.name: _histogram(values[kept], values[here & ~kept], each)
@@ -238,7 +244,15 @@ def _cautions(languages: Mapping[str, LanguageSummary]) -> Iterator[tuple[str, s
         if foreign and foreign["documents"] > _MISTAGGED * read:
             label, count = next(iter(about["labels"].items()))
             what = f"{lang}: {count} of {read} documents were identified as {label}; "
-            yield "other_language", f"{what}is the tag right?"
+            what += "is the tag right? If it is, "
+            what += f"`text.clean: {{languages: {{{lang}: {{language: off}}}}}}` keeps them"
+            yield "other_language", what
+        made = all(source["name"] == "synthetic" for source in about["sources"])
+        if read and not about["known"] and not made:
+            searched = ", ".join(sorted(large_others(lang)))
+            what = f"{lang}: the language identifier does not know it; "
+            what += f"only documents in {searched} are dropped" if searched else "none is dropped"
+            yield "unknown_language", f"{what}; name a model in `text.identifier` that does"
         for source in about["sources"]:
             if not source["documents"]:
                 yield "empty_source", f"{lang}: `{source['title']}` holds no document"

@@ -29,7 +29,7 @@ from tongues.recipe import HeldOutLike, Recipe
 from tongues.text import TextSource, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
-from tongues.text.select import check_selection, read_selection, write_selection
+from tongues.text.select import nothing_kept, read_selection, write_selection
 from tongues.text.sources import find_benchmarks
 from tongues.text.summary import read_summary
 from tongues.tokens.fitting import make_tokenizer
@@ -40,7 +40,7 @@ from tongues.tokens.split import (
     draw_held_out,
     split_documents,
 )
-from tongues.tokens.store import Manifest, SplitSummary, read_manifest
+from tongues.tokens.store import Manifest, MissingLanguage, SplitSummary, read_manifest
 from tongues.tokens.tokenizer import (
     find_tokenizer,
     load_tokenizer,
@@ -91,7 +91,7 @@ def prepare_tokens(
             if (corpus / "work").exists():
                 with only_one(corpus):
                     remove_directory(corpus / "work")  # left by a kill at the very end
-            return path
+            return _complete(path)
         reason = f"made from other text or settings: {_difference(before, inputs)}"
         hint = "replace it with `--overwrite`, or give the recipe another name"
         raise UserError(reason, where=str(path), hint=hint)
@@ -112,6 +112,18 @@ def prepare_tokens(
                 fingerprint=fingerprint([_settings(recipe), ranks]),
             )
         remove_directory(corpus / "ranks")
+    return _complete(path)
+
+
+def _complete(path: Path) -> Path:
+    """The folder of tokens; a UserError where languages of the recipe are not in it."""
+    manifest = read_manifest(path)
+    if missing := manifest["missing"]:
+        there = ", ".join(manifest["languages"])
+        reasons = "; ".join(f"{lang}: {why['reason']}" for lang, why in missing.items())
+        steps = "\n  ".join(f"{lang}: {why['next_step']}" for lang, why in missing.items())
+        what = f"written for {there}, but not for {', '.join(missing)}: {reasons}"
+        raise UserError(what, where=str(path), hint=steps, code="languages_missing")
     return path
 
 
@@ -144,13 +156,20 @@ def run_stage(
         else:
             lengths = lengths_of(corpus, selection)
             held_out = draw_held_out(recipe.tokens, corpus, selection, lengths)
-            dtype = shard_dtype(vocabulary["size"])
+            dtype, empty = shard_dtype(vocabulary["size"]), nothing_kept(corpus)
             for lang in rank.share(corpus.languages):
                 if counts_path(folder, lang).exists():
                     continue
-                documents = split_documents(
-                    recipe.tokens, lang, corpus, sources, selection, lengths, held_out
-                )
+                try:
+                    if lang in empty:
+                        raise empty[lang]
+                    documents = split_documents(
+                        recipe.tokens, lang, corpus, sources, selection, lengths, held_out
+                    )
+                except UserError as error:  # the other languages are finished
+                    missing = MissingLanguage(reason=error.what, next_step=error.hint)
+                    write_json(counts_path(folder, lang), {"missing": missing})
+                    continue
                 write_language(lang, corpus, lengths, selection, documents, dtype)
 
 
@@ -194,7 +213,8 @@ def _select(recipe: Recipe, corpus: Corpus, sources: Sequence[TextSource], tell:
         if (folder / "source.json").exists() and folder not in named:
             remove_directory(folder)
     write_selection(recipe.text, corpus, sources, tell)
-    check_selection(corpus)
+    if len(empty := nothing_kept(corpus)) == len(corpus.languages):
+        raise next(iter(empty.values()))
     work = corpus.path / "work"
     inputs = _inputs(recipe, [(each["lang"], each["content"]) for each in corpus.sources])
     before, there = work / "inputs.json", (work / "vocabulary.json").exists()
@@ -215,7 +235,12 @@ def _finish(recipe: Recipe, folder: Path, path: Path, tell: Say) -> None:
     place, vocabulary = work / "tokens", read_json(work / "vocabulary.json")
     inputs = read_json(work / "inputs.json")
     summary = read_summary(folder)["languages"]
-    written = {lang: read_json(counts_path(folder, lang)) for lang in recipe.text.languages}
+    every = {lang: read_json(counts_path(folder, lang)) for lang in recipe.text.languages}
+    missing = {lang: part["missing"] for lang, part in every.items() if "missing" in part}
+    written = {lang: part for lang, part in every.items() if lang not in missing}
+    if not written:
+        lang, why = next(iter(missing.items()))
+        raise UserError(why["reason"], where=f"text of {lang}", hint=why["next_step"])
     manifest = Manifest(
         fingerprint=fingerprint(inputs),
         inputs=inputs,
@@ -225,6 +250,7 @@ def _finish(recipe: Recipe, folder: Path, path: Path, tell: Say) -> None:
         languages={lang: part["counts"] for lang, part in written.items()},
         held_out={lang: part["held_out"] for lang, part in written.items()},
         groups={lang: part["groups"] for lang, part in written.items()},
+        missing=missing,
         splits={lang: part["split"] for lang, part in written.items()},
         foreign={lang: summary[lang]["foreign_shares"] for lang in written},
     )

@@ -14,7 +14,16 @@ from tongues.tokens.shards import Shard, open_shard
 from tongues.tokens.spelling import token_bytes
 from tongues.tokens.tokenizer import load_tokenizer
 
-__all__ = ["Counts", "Manifest", "Split", "SplitSummary", "Tokens", "open_cluster", "open_tokens"]
+__all__ = [
+    "Counts",
+    "Manifest",
+    "MissingLanguage",
+    "Split",
+    "SplitSummary",
+    "Tokens",
+    "open_cluster",
+    "open_tokens",
+]
 __all__ += ["read_manifest"]
 
 Split = Literal["train", "valid"]
@@ -38,6 +47,13 @@ class SplitSummary(TypedDict):
     lengths: dict[str, list[int]]  # quartiles of the bytes of a document, by split
 
 
+class MissingLanguage(TypedDict):
+    """Why a language of the recipe has no tokens."""
+
+    reason: str
+    next_step: str
+
+
 class Manifest(TypedDict):
     """`tokens.json`."""
 
@@ -50,6 +66,7 @@ class Manifest(TypedDict):
     held_out: dict[str, list[str]]  # hashes, in hex, of the groups held out of each
     groups: dict[str, list[str]]  # the component of each held-out document
     splits: dict[str, SplitSummary]
+    missing: dict[str, MissingLanguage]
     foreign: dict[str, dict[str, float] | None]  # shares of other languages found in each, if known
     commit: NotRequired[str]  # of a tokenizer of the hub
 

@@ -109,3 +109,20 @@ def test_signatures_never_change() -> None:
     assert SHINGLE == 3
     assert near.signature[0, :4].tolist() == [42604, 39921, 16798, 47036]
     assert near.bands[0, :2].tolist() == [2267386792, 949487289]
+
+
+def test_repetition_does_not_grow_with_length() -> None:
+    """A text of any length repeats what a thousand words of it repeat."""
+    rng = np.random.default_rng(5)
+    # words as frequent as in real text (Zipf's law): a book repeats more phrases than a page
+    weights = 1 / np.arange(1, 400)
+    book = [f"w{n}" for n in rng.choice(399, 60_000, p=weights / weights.sum())]
+    texts = [" ".join(book[:count]) for count in (1000, 10_000, 60_000)]
+    page, chapter, whole = near_signals(units(texts)).repetition.tolist()
+    assert page > 0.02
+    assert chapter == pytest.approx(page, rel=0.15)
+    assert whole == pytest.approx(page, rel=0.15)
+    shingles = {tuple(book[i : i + 3]) for i in range(len(book) - 2)}
+    assert 1 - len(shingles) / len(book) > 3 * page  # of the book as a whole
+    again = near_signals(units([" ".join(book[:30] * 100)])).repetition[0]
+    assert again > 0.9

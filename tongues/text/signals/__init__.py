@@ -2,7 +2,8 @@
 
 from tongues.text.signals.benchmarks import Benchmarks, load_benchmarks
 from tongues.text.signals.builtin import NEAR
-from tongues.text.signals.language import Identifier, load_identifier, same_language
+from tongues.text.signals.close import counts_as, large_others, same_language
+from tongues.text.signals.language import Identifier, load_identifier
 from tongues.text.signals.near import BANDS, SIGNATURE
 from tongues.text.signals.signal import (
     KEPT,
@@ -20,3 +21,4 @@ from tongues.text.signals.signal import (
 __all__ = ["BANDS", "KEPT", "LIMIT", "NEAR", "SIGNALS", "SIGNATURE", "Batch", "Benchmarks"]
 __all__ += ["Identifier", "Rule", "Signal", "SignalAxis", "in_order", "load_benchmarks"]
 __all__ += ["load_identifier", "reasons", "same_language", "signals_in"]
+__all__ += ["counts_as", "large_others"]

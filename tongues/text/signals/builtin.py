@@ -7,7 +7,7 @@ from pydantic import Field
 
 from tongues.quantities import Share
 from tongues.text.document import hash64
-from tongues.text.signals.language import same_language
+from tongues.text.signals.close import counts_as, large_others
 from tongues.text.signals.near import BANDS, SIGNATURE
 from tongues.text.signals.signal import SIGNALS, Batch, Rule, Signal, SignalAxis
 
@@ -32,11 +32,13 @@ class _Near(Signal):
 
 
 def _own_language(batch: Batch) -> list[float]:
-    if not batch.identifier.knows(batch.lang):
+    """What is in the language; of one that the identifier does not know, what may be in it."""
+    lang, known = batch.lang, batch.identifier.knows(batch.lang)
+    if not known and not large_others(lang):
         return [np.nan] * len(batch.texts)
     return [
-        sum(share for label, share in found.shares.items() if same_language(batch.lang, label))
-        for found in batch.languages
+        sum(share for label, share in each.shares.items() if counts_as(lang, label, known))
+        for each in batch.languages
     ]
 
 
@@ -50,15 +52,16 @@ def _measured(
     return Signal(name, summary, lambda batch: batch.characters[name], dtype, rule, axis)
 
 
-def _far_out(reason: str, sentence: str, order: int, group: str) -> Rule:
-    return Rule(reason, sentence, default="p99.5", order=order, group=group)
+def _above(threshold: float, reason: str, sentence: str, order: int, group: str) -> Rule:
+    """Thresholds are fitted to clean text of many languages by `benchmarks/cleaning.py`."""
+    return Rule(reason, sentence, default=threshold, order=order, group=group)
 
 
-_SHORT = Rule("short", "fewer than {} characters", "at least", "p0.5", order=3)
+_SHORT = Rule("short", "fewer than {} characters", "at least", 20.0, order=3)
 _LINES = "more than {} of it is lines that occurred before in it"
 _NEAR = "alike by {} and more to others, of which the longest is kept"
 _MAIN = "less than {} of its letters are in the language's main script"
-_OWN = "less than {} of it is in this language"
+_OWN = "less than {} of it is in this language, as far as it can be identified"
 _INT = Annotated[int, Field(ge=1)]
 NEAR = _Near(
     "signature",
@@ -91,20 +94,20 @@ for _signal in (
     _measured(
         "repeated_lines",
         "share of the characters in lines that occurred before",
-        rule=_far_out("repeated lines", _LINES, 5, _REPEATS),
+        rule=_above(0.5, "repeated lines", _LINES, 5, _REPEATS),
         axis=SignalAxis("In lines that occurred before (%)"),
     ),
     _measured("letters", "share of letters and marks"),
     _measured(
         "digits",
         "share of digits",
-        rule=_far_out("digits", "more than {} of it is digits", 7, _SIGNS),
+        rule=_above(0.2, "digits", "more than {} of it is digits", 7, _SIGNS),
         axis=SignalAxis("Digits (%)"),
     ),
     _measured(
         "symbols",
         "share of symbols and punctuation",
-        rule=_far_out("symbols", "more than {} of it is symbols and punctuation", 6, _SIGNS),
+        rule=_above(0.3, "symbols", "more than {} of it is symbols and punctuation", 6, _SIGNS),
         axis=SignalAxis("Symbols and punctuation (%)"),
     ),
     _measured(
@@ -116,7 +119,7 @@ for _signal in (
     ),
     Signal(
         "language_share",
-        "share of the bytes identified as the document's own language",
+        "share of the bytes identified as the document's own language, or not as a large other one",
         _own_language,
         rule=Rule(
             "other language", _OWN, "at least", 0.5, Share, "language", order=1, group=_LANGUAGE
@@ -130,9 +133,11 @@ for _signal in (
     ),
     Signal(
         "repetition",
-        "share of three words in a row that occurred before in the document",
+        "share of three words in a row that occurred before in about a thousand words",
         lambda batch: batch.near.repetition,
-        rule=_far_out("repetitive", "more than {} of it occurred before in it", 4, _REPEATS),
+        rule=_above(
+            0.6, "repetitive", "more than {} of it occurred shortly before in it", 4, _REPEATS
+        ),
         axis=SignalAxis("Repeated in the document (%)"),
     ),
     Signal(

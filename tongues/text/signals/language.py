@@ -2,27 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from langcodes import Language, standardize_tag
-from langcodes.data_dicts import MACROLANGUAGES
+from langcodes import standardize_tag
 
 from tongues.errors import UserError
 from tongues.files import file_hash
+from tongues.text.signals.close import UNKNOWN, same_language
 
-__all__ = [
-    "UNKNOWN",
-    "Identification",
-    "Identifier",
-    "load_identifier",
-    "same_language",
-    "segments",
-]
-
-UNKNOWN = "und"  # a text with too few letters
+__all__ = ["Identification", "Identifier", "load_identifier", "segments"]
 
 _LEAST, _MOST, _NEAR = 150, 300, 50  # bytes of a segment; how far back a space is looked for
 _BATCH = 1024  # segments scored together: they hide the cost of the loop, and fit the cache
@@ -94,16 +85,6 @@ class Identifier:
         return identified
 
 
-def same_language(tag: str, label: str) -> bool:
-    """Whether text labelled `label` counts as text in `tag`.
-
-    Scripts and regions are ignored, and languages of one ISO 639-3 macrolanguage are the same
-    (`no` nb nn; `zh` yue; `ms` id; hr bs sr): identifiers confuse these on short text, and good
-    text of a small language must not be dropped as text of a large, similar one.
-    """
-    return _family(tag) == _family(label)
-
-
 def load_identifier(model: Path | None) -> Identifier:
     """The identifier of a fastText model file, such as GlotLID's; without a file, py3langid's."""
     return _py3langid() if model is None else _fasttext(model)
@@ -132,12 +113,6 @@ def segments(text: str) -> Iterator[bytes]:
             before = after
         yield data[before:end]
         start = end
-
-
-@lru_cache(maxsize=4096)
-def _family(tag: str) -> str:
-    language = Language.get(standardize_tag(tag, macro=True)).language or UNKNOWN
-    return MACROLANGUAGES.get(language, language)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,17 +21,22 @@ SHINGLE = 3  # units
 _BLOCK = 2048  # texts signed at a time, so that their parts stay in the cache
 _EMPTY = np.uint32(2**32 - 1)  # a shingle that draws it counts as none, in every document
 _LOOK = 4  # turns between looks at which texts are done, but for the first
-_HASH_BITS = np.uint64(40)  # of a shingle; the rest of 64 numbers the texts of a batch
+_WINDOW = 1000  # shingles, about: two to four pages
+_HASH_BITS = np.uint64(40)  # of a shingle; the rest of 64 numbers the windows of a batch
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Of each text, its signature, and how much it repeats itself."""
+    """Of each text, its signature, and how much it repeats itself.
+
+    repetition: the share of the shingles that occurred before in a window of about a thousand, so
+    that it does not grow with the length of a text.
+    """
 
     signature: np.ndarray  # uint16, SIGNATURE columns
     bands: np.ndarray  # uint32, BANDS columns
-    repetition: np.ndarray  # float32: share of the shingles that occurred before in the text
+    repetition: np.ndarray  # float32
 
 
 def near_signals(units: Units) -> Near:
@@ -47,8 +52,7 @@ def near_signals(units: Units) -> Near:
             whole[units.counts == length] = whole_texts(units, length)
         shingles = np.insert(shingles, begins[short], whole[short])
         begins = begins + np.searchsorted(short, np.arange(len(begins)))
-    owners = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
-    shingles, owners, repetition = _distinct(shingles, owners, np.diff(begins))
+    shingles, owners, repetition = _distinct(shingles, np.diff(begins))
     signature = np.empty((len(begins) - 1, SIGNATURE), dtype=np.uint16)
     for first in range(0, len(signature), _BLOCK):
         rows = signature[first : first + _BLOCK]
@@ -58,14 +62,20 @@ def near_signals(units: Units) -> Near:
 
 
 def _distinct(
-    shingles: np.ndarray, owners: np.ndarray, counts: np.ndarray
+    shingles: np.ndarray, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    keyed = (owners.astype(np.uint64) << _HASH_BITS) | (shingles >> (np.uint64(64) - _HASH_BITS))
+    """The shingles without those that occurred before in a window, their texts, and repetition."""
+    windows = np.maximum(np.rint(counts / _WINDOW).astype(np.int64), 1)
+    of_window = np.repeat(np.arange(len(counts)), windows)
+    places = np.arange(len(shingles)) - np.repeat(np.cumsum(counts) - counts, counts)
+    window = places * np.repeat(windows, counts) // np.maximum(np.repeat(counts, counts), 1)
+    window += np.repeat(np.cumsum(windows) - windows, counts)
+    keyed = (window.astype(np.uint64) << _HASH_BITS) | (shingles >> (np.uint64(64) - _HASH_BITS))
     keyed.sort()
     new = np.ones(len(keyed), dtype=bool)
     new[1:] = keyed[1:] != keyed[:-1]
     kept = keyed[new]
-    owners = (kept >> _HASH_BITS).astype(np.int64)
+    owners = of_window[(kept >> _HASH_BITS).astype(np.int64)]
     left = np.bincount(owners, minlength=len(counts))
     repetition = (counts - left) / np.maximum(counts, 1)
     return kept & ((np.uint64(1) << _HASH_BITS) - np.uint64(1)), owners, repetition.astype("<f4")
