@@ -22,6 +22,8 @@ HEBREW = (
     "הילדים הלכו בבוקר אל בית הספר ולמדו לקרוא ולכתוב, כיתה {}",
 )
 ENGLISH = "The children went to school in the morning and learned to read and to write, class {}."
+ENGLISH_TEXTS = [ENGLISH.format(number) for number in range(5)]
+SHORT_TEXTS = ["קצר", "קצר מאד"]
 
 RECIPE = """
 name: small
@@ -39,8 +41,7 @@ def write_text(folder: Path) -> None:
     """Sixty Hebrew documents, five English ones, two short, a copy, and faults."""
     folder.mkdir()
     texts = [sentence.format(number) for number in range(15) for sentence in HEBREW]
-    texts += [ENGLISH.format(number) for number in range(5)]
-    texts += ["קצר", "קצר מאד", texts[0]]
+    texts += [*ENGLISH_TEXTS, *SHORT_TEXTS, texts[0]]
     texts.append(f"{EVIL} {HEBREW[2].format('עשרים')} {HEBREW[3].format('אחת')}")
     lines = [json.dumps({"text": text}, ensure_ascii=False).encode() for text in texts]
     lines += [b'{"text": "\xff\xfe"}', f"no JSON {EVIL}".encode(), b'{"text": " "}']
@@ -74,7 +75,8 @@ def test_the_page_says_what_came_in_and_what_went(report: Path):
     said = Page(report.read_text()).said
     assert said.startswith("Corpus small")
     assert "61 of 69 documents" in said
-    assert "dropped: other language 5, short 2" in said
+    sizes = [sum(len(text.encode()) for text in part) for part in (ENGLISH_TEXTS, SHORT_TEXTS)]
+    assert f"dropped: other language 5, {sizes[0]} B; short 2, {sizes[1]} B" in said
     assert "4 places could not be read" in said
     assert "fewer than 30 characters" in said
     assert "less than 50 % of it is in this language" in said
@@ -202,4 +204,4 @@ def test_the_page_counts_as_prepare_does(corpus: Path, report: Path):
     amount = TextSize(documents=1, bytes=1, characters=1)
     reasons = ("other language", "short", "benchmark", "copy", "near copy")
     summary["languages"]["he"]["dropped"] = dict.fromkeys(reasons, amount)
-    assert ", ".join(f"{why} 1" for why in reasons) in about_languages(summary, {})["he"]
+    assert "; ".join(f"{why} 1, 1 B" for why in reasons) in about_languages(summary, {})["he"]

@@ -115,13 +115,13 @@ def test_repetition_does_not_grow_with_length() -> None:
     """A text of any length repeats what a thousand words of it repeat."""
     rng = np.random.default_rng(5)
     # words as frequent as in real text (Zipf's law): a book repeats more phrases than a page
-    weights = 1 / np.arange(1, 400)
-    book = [f"w{n}" for n in rng.choice(399, 60_000, p=weights / weights.sum())]
+    weights = 1 / np.arange(1, 100)
+    book = [f"w{n}" for n in rng.choice(99, 60_000, p=weights / weights.sum())]
     texts = [" ".join(book[:count]) for count in (1000, 10_000, 60_000)]
     page, chapter, whole = near_signals(units(texts)).repetition.tolist()
-    assert page > 0.02
-    assert chapter == pytest.approx(page, rel=0.15)
-    assert whole == pytest.approx(page, rel=0.15)
+    assert page > 0.05
+    assert chapter == pytest.approx(page, rel=0.25)
+    assert whole == pytest.approx(page, rel=0.25)
     shingles = {tuple(book[i : i + 3]) for i in range(len(book) - 2)}
     assert 1 - len(shingles) / len(book) > 3 * page  # of the book as a whole
     again = near_signals(units([" ".join(book[:30] * 100)])).repetition[0]

@@ -101,13 +101,13 @@ for _signal in (
     _measured(
         "digits",
         "share of digits",
-        rule=_above(0.2, "digits", "more than {} of it is digits", 7, _SIGNS),
+        rule=_above(0.18, "digits", "more than {} of it is digits", 7, _SIGNS),
         axis=SignalAxis("Digits (%)"),
     ),
     _measured(
         "symbols",
         "share of symbols and punctuation",
-        rule=_above(0.3, "symbols", "more than {} of it is symbols and punctuation", 6, _SIGNS),
+        rule=_above(0.22, "symbols", "more than {} of it is symbols and punctuation", 6, _SIGNS),
         axis=SignalAxis("Symbols and punctuation (%)"),
     ),
     _measured(
