@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -90,15 +91,31 @@ def test_gpus_divide_weights_and_moments_and_gather_what_they_compute_with() -> 
         )
         for n in (1, 2, 8)
     )
-    # Of several micro-batches each process keeps the whole gradient: only the rest is divided.
-    assert two - eight == pytest.approx(12 * total * (1 / 2 - 1 / 8), rel=1e-6)
-    gathered = 8 * anatomy.parameters["embedding"]
+    # Weights, moments and gradients in equal shares, also of several micro-batches.
+    assert two - eight == pytest.approx(16 * total * (1 / 2 - 1 / 8), rel=1e-6)
+    gathered = 8 * anatomy.parameters["embedding"] / 2
     gathered += 10 * anatomy.parameters["non_embedding"] / anatomy.layers
-    assert one - eight == pytest.approx(12 * total * 7 / 8 - gathered, rel=1e-6)
+    narrow = 1.05 * 2 * anatomy.products  # one process has all weights in bfloat16 too
+    assert one - eight == pytest.approx(16 * total * 7 / 8 - gathered + narrow, rel=1e-6)
     assert 16 * total < one < 16 * total + 12e9
-    # The whole share at once keeps only its part of the gradient.
     few = run_bytes(anatomy, settings, 8 * 2048, 1e20, gpus("a100", 8))
-    assert eight - few == pytest.approx(4 * total * 7 / 8, rel=1e-6)
+    assert eight == few
+
+
+def test_copies_hold_larger_shares_and_offloaded_ones_none() -> None:
+    anatomy = of_shape(find_shape("3647M"), 36_152, tied_embeddings=True)
+    changes = {"budget": "1e18 FLOPs", "context": "2048 tokens", "micro_batch": "2048 tokens"}
+    settings, total = Train.model_validate(changes), anatomy.parameters["total"]
+
+    def needed(**changes: Any) -> int:
+        altered = settings.model_copy(update=changes)
+        return run_bytes(anatomy, altered, 512 * 2048, 1e20, gpus("h100", 16))
+
+    assert needed(shards=16) == needed()
+    assert needed(shards=4) - needed() == pytest.approx(16 * total * (1 / 4 - 1 / 16), rel=1e-6)
+    assert needed() - needed(offload=True) == pytest.approx(16 * total / 16, rel=1e-6)
+    narrow = needed() - needed(optimizer_states="bfloat16")
+    assert narrow == pytest.approx(4 * total / 16, rel=1e-6)
 
 
 def test_the_micro_batch_that_fits_a_gpu_fits_and_twice_as_much_does_not() -> None:

@@ -16,7 +16,8 @@ from tongues.roles import Roles
 from tongues.runs import Parameters, read_run
 from tongues.train.base import model_folder, roles_of
 from tongues.train.defaults import complete_recipe
-from tongues.train.rules import batch_by_size, moments_bytes, rate_at_size, run_bytes
+from tongues.train.gpu_memory import moments_bytes
+from tongues.train.rules import batch_by_size, rate_at_size, run_bytes
 
 __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe", "token_shares"]
 

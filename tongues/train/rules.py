@@ -14,6 +14,7 @@ from tongues.errors import UserError
 from tongues.hardware import Machine
 from tongues.models import SHAPES, Anatomy, Shape, find_shape, of_shape
 from tongues.recipe import Train
+from tongues.train.gpu_memory import WEIGHT, moments_bytes, share_bytes, trained_parameters
 
 if TYPE_CHECKING:
     from tongues.train.plan import Derived
@@ -28,7 +29,6 @@ __all__ = [
 ]
 __all__ += ["enough_memory", "layer_bytes", "least_bytes", "micro_batch_that_fits"]
 __all__ += [
-    "moments_bytes",
     "nearest_shape",
     "rate_at_size",
     "run_bytes",
@@ -57,15 +57,11 @@ _PAYS = {"cpu": 5e13, "cuda": 1e16}
 # Bytes of a process before its model. On a processor with PyTorch and transformers, measured
 # (benchmarks/memory.txt); on a GPU what CUDA, its libraries and NCCL take, by their documentation.
 _EMPTY = {"cpu": 360_000_000, "cuda": 1_000_000_000}
-# Bytes a parameter in float32: a weight, which each GPU holds whole for a moment at the start;
-# AdamW's two moments; a gradient.
-_WEIGHT, _MOMENTS, _GRADIENT = 4, 8, 4
+_GRADIENT = 4  # bytes of a parameter's
 _OUTPUT = 12  # of the output matrix, in its loss: its gradient, a part of it, itself in bfloat16
 _LOGITS = 16  # of each logit in the trial of the fastest ways, whose logits are whole
 _COMPARED = 2700  # contexts of a run from which methods are compared (initialize.py)
 _TRIED = 257  # tokens of the trial's two samples (engine/fitting.py)
-_GATHERED = 10  # a parameter of a layer that processes share: twice in bfloat16, its gradient
-_GATHERED_ENDS = 8  # of embeddings and output matrix: whole in float32, and their gradient
 _ROWS = 128  # queries whose scores are computed, and kept, together (engine/attention.py)
 _AGAIN = 2  # layers' worth that computing one anew takes: what it keeps, and its backward pass
 _SPARE = 0.9  # of a machine's memory that a micro-batch may fill: allocators leave gaps
@@ -171,11 +167,13 @@ def layer_bytes(
     compiled: bool = False,
     recompute: bool = False,
     scores: bool = True,
+    shared: bool = False,
 ) -> int:
     """Bytes that a forward and backward pass over `tokens` at a time needs on top of the state.
 
     recompute: layers keep their input alone. scores: attention keeps its matrix, as it does on a
-    CPU; fused attention on a GPU does not.
+    CPU; fused attention on a GPU does not. shared: weights are gathered in bfloat16, a layer at a time;
+    a process with all of them has them once more.
     """
     kept = _KEPT[bfloat16, compiled]
     width = anatomy.heads * anatomy.head_width
@@ -187,7 +185,7 @@ def layer_bytes(
     layers = anatomy.layers * (rest + attention)
     if recompute:
         layers = anatomy.layers * 4 * anatomy.hidden + _AGAIN * (rest + attention)
-    narrow = 2 * anatomy.products if bfloat16 else 0  # the weights once more
+    narrow = 2 * anatomy.products if bfloat16 and not shared else 0
     ends = 16 * anatomy.hidden  # embeddings, last norm, and their gradients
     return round(kept.scattered * (tokens * (layers + ends) + narrow)) + kept.besides
 
@@ -224,54 +222,31 @@ def run_bytes(
         compiled={"auto": pays}.get(settings.compile, settings.compile == "on"),
         recompute=settings.recompute,
         scores=machine.device == "cpu",
+        shared=machine.device == "cuda" and machine.processes > 1,
     )
     if machine.device == "cuda":
         moments = moments_bytes(settings)
-        state = _state_on_gpu(anatomy, machine.processes, several, moments)
-        return _EMPTY["cuda"] + max(state + step, _WEIGHT * anatomy.parameters["total"])
-    gradients, table = _GRADIENT * _trained(anatomy), anatomy.vocabulary * anatomy.hidden
-    step += _OUTPUT * table + _WEIGHT * anatomy.merged
+        shards, offload = settings.shards, settings.offload
+        state = share_bytes(anatomy, machine.processes, moments, shards=shards, offload=offload)
+        whole = WEIGHT * anatomy.parameters["total"] if anatomy.updates else 0  # at the start
+        return _EMPTY["cuda"] + max(state + step, whole)
+    gradients, table = _GRADIENT * trained_parameters(anatomy), anatomy.vocabulary * anatomy.hidden
+    step += _OUTPUT * table + WEIGHT * anatomy.merged
     if several or settings.recompute:
         step += gradients
     tried = 2 * min(_TRIED, settings.context)
     trial = layer_bytes(anatomy, tried, settings.context, bfloat16=False)
-    trial += gradients + _WEIGHT * anatomy.merged + _LOGITS * tried * anatomy.vocabulary
-    weights = _WEIGHT * (anatomy.parameters["total"] + anatomy.updates)
+    trial += gradients + WEIGHT * anatomy.merged + _LOGITS * tried * anatomy.vocabulary
+    weights = WEIGHT * (anatomy.parameters["total"] + anatomy.updates)
     if new_tokens:
-        weights += _WEIGHT * anatomy.parameters["embedding"]
+        weights += WEIGHT * anatomy.parameters["embedding"]
     tokens = flops / anatomy.flops_per_token(settings.context)
     if new_tokens and compared and tokens >= _COMPARED * settings.context:
-        weights += _WEIGHT * _trained(anatomy)
-    training = moments_bytes(settings) * _trained(anatomy) + max(
+        weights += WEIGHT * trained_parameters(anatomy)
+    training = moments_bytes(settings) * trained_parameters(anatomy) + max(
         step, gradients + _GRADIENT * table
     )
     return _EMPTY["cpu"] + weights + max(training, trial)
-
-
-def moments_bytes(settings: Train) -> int:
-    """Of AdamW's two moments of a parameter."""
-    return _MOMENTS // (2 if settings.optimizer_states == "bfloat16" else 1)
-
-
-def _trained(anatomy: Anatomy) -> int:
-    return anatomy.parameters["total"] if anatomy.trained is None else anatomy.trained
-
-
-def _state_on_gpu(anatomy: Anatomy, processes: int, several: bool, moments: int = _MOMENTS) -> int:
-    """Bytes of weights, moments and gradients on each GPU, as FSDP2 divides them; not measured.
-
-    All in equal shares, but for gradients where several micro-batches add up to one: each process
-    keeps them whole until the last. While a layer is computed its weights are gathered, and those
-    of the next; embeddings and output matrix stay whole throughout a step.
-    """
-    trained = _trained(anatomy)
-    state = _WEIGHT * (anatomy.parameters["total"] + anatomy.updates) + moments * trained
-    gradients = _GRADIENT * trained / (1 if several else processes)
-    gathered = 0.0
-    if processes > 1:
-        gathered = _GATHERED * anatomy.parameters["non_embedding"] / anatomy.layers
-        gathered += _GATHERED_ENDS * anatomy.parameters["embedding"]
-    return round(state / processes + gradients + gathered)
 
 
 def least_bytes(params: float, gpus: int) -> float:
@@ -282,8 +257,10 @@ def least_bytes(params: float, gpus: int) -> float:
     """
     shape, count = nearest_shape(params, VOCABULARY)
     anatomy, context = of_shape(shape, VOCABULARY), _CONTEXTS[0][1]
-    step = layer_bytes(anatomy, context, context, bfloat16=True, compiled=True, scores=False)
-    state = _state_on_gpu(anatomy, gpus, several=gpus > 1) * params / count
+    step = layer_bytes(
+        anatomy, context, context, bfloat16=True, compiled=True, scores=False, shared=gpus > 1
+    )
+    state = share_bytes(anatomy, gpus) * params / count
     return _EMPTY["cuda"] + state + step * max(1.0, params / count) ** (2 / 3)
 
 

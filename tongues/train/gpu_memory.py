@@ -1,0 +1,55 @@
+"""Bytes of a training run on each of several GPUs that share its weights; computed, not measured.
+
+Activations are in `rules.layer_bytes`. The shares themselves are measured on the CPU, with gloo
+instead of NCCL (benchmarks/sharded_memory.txt).
+"""
+
+from tongues.models import Anatomy
+from tongues.recipe import Train
+
+__all__ = ["MOMENTS", "WEIGHT", "moments_bytes", "share_bytes", "trained_parameters"]
+
+# Bytes of a parameter in float32: a weight, AdamW's two moments, a gradient.
+WEIGHT, MOMENTS, _GRADIENT = 4, 8, 4
+# Of a parameter of a layer that is being computed: its weights and those of the next one in
+# bfloat16, its gradient, and that in float32 as it is sent.
+_LAYER = 10
+# Of the output matrix, in its loss: itself and its gradient in bfloat16, that in float32.
+_OUTPUT = 8
+# Of one matrix for both ends, which stays gathered through the step: itself, its gradient, and that
+# as it is sent, in float32.
+_TIED = 12
+
+
+def share_bytes(
+    anatomy: Anatomy,
+    processes: int,
+    moments: int = MOMENTS,
+    *,
+    shards: int | None = None,
+    offload: bool = False,
+) -> int:
+    """Weights, moments and gradients of each process, and what it gathers of them while computing.
+
+    moments: bytes of a parameter's. shards: how many processes share one copy; None: all. offload:
+    shares are in the host's memory, and here is only what is gathered.
+    """
+    divided = min(shards or processes, processes)
+    weights = WEIGHT * (anatomy.parameters["total"] + anatomy.updates)
+    share = (weights + (moments + _GRADIENT) * trained_parameters(anatomy)) / divided
+    if processes == 1 and not offload:
+        return round(share)
+    gathered = _LAYER * anatomy.parameters["non_embedding"] / anatomy.layers
+    matrix = anatomy.parameters["embedding"] / (1 if anatomy.tied_embeddings else 2)
+    gathered += (_TIED if anatomy.tied_embeddings else _OUTPUT) * matrix
+    return round(gathered + (0 if offload else share))
+
+
+def moments_bytes(settings: Train) -> int:
+    """Of AdamW's two moments of a parameter."""
+    return MOMENTS // (2 if settings.optimizer_states == "bfloat16" else 1)
+
+
+def trained_parameters(anatomy: Anatomy) -> int:
+    """Parameters that have a gradient, low-rank updates included."""
+    return anatomy.parameters["total"] if anatomy.trained is None else anatomy.trained
