@@ -27,8 +27,8 @@ name: shares
 text: {synthetic: {seed: 1, size: 2 MB, languages: {qaa: {}}}}
 tokens: {vocab_size: 4096, held_out: 8000 tokens}
 model: {shape: SHAPE}
-train: {mixture: {qaa: 100%}, budget: 20k tokens, batch: 4096 tokens, context: 256 tokens,
-        micro_batch: 256 tokens, precision: float32, compile: "off", threads: 1}
+train: {mixture: {qaa: 100%}, budget: 20k tokens, batch: 1024 tokens, context: 128 tokens,
+        micro_batch: 128 tokens, precision: float32, compile: "off", threads: 1}
 """
 STEPS = 2
 PHASES = ("start", "training", "checkpoint", "resume", "export")
@@ -154,20 +154,21 @@ def main() -> None:
     subprocess.run(command, check=True, capture_output=True)
     print(f"{date.today()}; MB of the process that takes most; in brackets, by what it should be\n")
     print(f"{'processes':12}{'should be':>10}" + "".join(f"{name:>16}" for name in PHASES))
-    by_one: list[float] = []
+    by_one, states = list[float](), 0
     for processes, shards in LAYOUTS:
         rows = run(recipe, place, processes, shards, 0)
         assert not isinstance(rows, str), rows
         by_one = by_one or rows[0]["losses"]
         total, layer, kept = (rows[0][key] for key in ("total", "layer", "activations"))
-        should = 16 * total / (shards or processes) + (12 * layer if processes > 1 else 0) + kept
+        states = 16 * total
+        should = states / (shards or processes) + (12 * layer if processes > 1 else 0) + kept
         peaks = [max(row["peaks"][n] for row in rows) for n in range(len(PHASES))]
         cells = "".join(f"{peak / 1e6:9,.0f} ({peak / should:.2f})" for peak in peaks)
         off = max(abs(a - b) for a, b in zip(by_one, rows[0]["losses"], strict=True))
         name = f"{processes // shards} x {shards}" if shards else str(processes)
         print(f"{name:12}{should / 1e6:10,.0f}{cells}   losses within {off:.0e}", flush=True)
-    limit = int(LIMIT * 16 * total)
-    print(f"\nAt most {limit / 1e6:,.0f} MB more a process, for states of {16 * total / 1e6:,.0f}:")
+    limit = int(LIMIT * states)
+    print(f"\nAt most {limit / 1e6:,.0f} MB more a process, for states of {states / 1e6:,.0f}:")
     for processes in (1, 4):
         rows = run(recipe, place, processes, None, limit)
         ending = rows if isinstance(rows, str) else "trains, checkpoints and exports"

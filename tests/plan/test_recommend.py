@@ -7,6 +7,7 @@ import pytest
 
 from tests.plan.test_plan import CPT, RANGE, SCRATCH, codes, fitted, laws, printed
 from tongues.errors import Caution, UserError
+from tongues.hardware import Cluster, Gpu
 from tongues.laws import Law, fit
 from tongues.plan import (
     Known,
@@ -137,10 +138,11 @@ def test_what_cannot_be_run_is_refused_with_the_reason(code: str, asked: dict[st
 
 
 def test_the_largest_that_fits_takes_the_place_of_one_that_does_not() -> None:
-    question = ask(flops="1e22", gpu="rtx4090", gpus="500")
+    small = Gpu("small", peak=1e15, memory=8e9, price=1.0, watts=300)
+    question = replace(ask(flops="1e22", gpu="h100"), cluster=Cluster(small, 500, 0.4, 1.0))
     plan = make_plan(printed("hoffmann2022-full"), question)
     option = plan.options[0]
-    assert option.memory_per_gpu and option.memory_per_gpu <= 24e9
+    assert option.memory_per_gpu and 5e9 < option.memory_per_gpu <= 8e9
     free = make_plan(printed("hoffmann2022-full"), ask(flops="1e22")).options[0]
     assert (free.params or 0) > 2 * (option.params or 0) and free.loss < option.loss
 

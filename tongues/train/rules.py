@@ -172,8 +172,8 @@ def layer_bytes(
     """Bytes that a forward and backward pass over `tokens` at a time needs on top of the state.
 
     recompute: layers keep their input alone. scores: attention keeps its matrix, as it does on a
-    CPU; fused attention on a GPU does not. shared: weights are gathered in bfloat16, a layer at a time;
-    a process with all of them has them once more.
+    CPU; fused attention on a GPU does not. shared: weights are gathered in bfloat16, a layer at a
+    time; a process with all of them has them once more.
     """
     kept = _KEPT[bfloat16, compiled]
     width = anatomy.heads * anatomy.head_width
@@ -252,16 +252,17 @@ def run_bytes(
 def least_bytes(params: float, gpus: int) -> float:
     """Bytes on each of the GPUs for a model of any size, one sample of 2,048 tokens at a time.
 
-    Those of the nearest shape, in which weights count in proportion, and activations beyond the
-    largest shape grow with N^(2/3).
+    Layers are computed again in the backward pass. Weights and the rest are those of the nearest
+    shape, in proportion; beyond the largest shape activations, and what is gathered of a layer,
+    grow with N^(2/3).
     """
     shape, count = nearest_shape(params, VOCABULARY)
     anatomy, context = of_shape(shape, VOCABULARY), _CONTEXTS[0][1]
-    step = layer_bytes(
-        anatomy, context, context, bfloat16=True, compiled=True, scores=False, shared=gpus > 1
-    )
-    state = share_bytes(anatomy, gpus) * params / count
-    return _EMPTY["cuda"] + state + step * max(1.0, params / count) ** (2 / 3)
+    ways = {"bfloat16": True, "recompute": True, "scores": False, "shared": gpus > 1}
+    step = layer_bytes(anatomy, context, context, **ways)
+    gathered = share_bytes(anatomy, gpus, offload=True) if gpus > 1 else 0
+    share = (share_bytes(anatomy, gpus) - gathered) * params / count
+    return _EMPTY["cuda"] + share + (step + gathered) * max(1.0, params / count) ** (2 / 3)
 
 
 def micro_batch_that_fits(

@@ -90,7 +90,8 @@ def assemble(
     """
     plan, tokens, settings = task.plan, task.tokens, task.plan.settings
     precision = engine["precision"] if engine else settings.precision
-    processor = set_up(precision, task.threads, task.processes.local_rank)
+    shared = task.processes.count > 1
+    processor = set_up(precision, task.threads, task.processes.local_rank, shared=shared)
     compiled = settings.compile == "on"
     if settings.compile == "auto":
         share = derived.flops / task.processes.count

@@ -27,17 +27,19 @@ class Processor:
     threads: int  # at most
 
 
-def set_up(precision: str, threads: int, place: int = 0) -> Processor:
-    """Choose device, precision and threads, and keep big blocks in glibc's heap.
+def set_up(precision: str, threads: int, place: int = 0, *, shared: bool = False) -> Processor:
+    """Choose device, precision and threads, and where glibc has big blocks.
 
-    glibc maps and unmaps memory for every large tensor, and the page faults cost a small model up
-    to two fifths of its speed; with high thresholds the blocks are used again. place: which of this
+    It maps and unmaps memory for every large tensor, and the page faults cost a small model up to
+    two fifths of its speed; with high thresholds the blocks stay in its heap and are used again.
+    Where processes share a model, memory counts more: layers come and go, and a heap with
+    gaps between them takes two to three times what is in it (`shared`). place: which of this
     machine's GPUs, where there are any.
     """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
-        libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30)
-        libc.mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)
+        libc.mallopt(_M_MMAP_THRESHOLD, 1 << 20 if shared else 1 << 30)
+        libc.mallopt(_M_TRIM_THRESHOLD, 1 << 20 if shared else (1 << 31) - 1)
     torch.set_num_threads(threads)
     device = torch.device("cpu")
     if torch.cuda.is_available():
