@@ -77,6 +77,14 @@ def test_targets_left_out_are_ranked() -> None:
     assert np.mean(rhos) > 0.75
 
 
+def test_the_level_of_a_target_does_not_bend_the_weights() -> None:
+    scores = measured_transfer()
+    higher = {pair: score + 5 * (pair[0] == "uk") for pair, score in scores.items()}
+    usual, bent = fit_transfer(scores), fit_transfer(higher)
+    assert bent.weights == pytest.approx(usual.weights)
+    assert bent.effects == pytest.approx(usual.effects)
+
+
 def test_without_lang2vec_the_ranking_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_grammar", lambda a, b: None)
     scores = measured_transfer()

@@ -37,6 +37,8 @@ def test_a_premium_comes_from_relatives_in_the_same_script() -> None:
     assert premium.high is not None
     assert premium.low < (galician.byte_premium or 0) < premium.high  # 1.06
     assert byte_premium(galician).low is None
+    zulu = find_language("zu")  # 1.16, where languages in Latin script have 1.4
+    assert byte_premium(replace(zulu, code="qaa", byte_premium=None)).value < 1.25
     alone = byte_premium(replace(hidden, script="Qaaa"))
     assert math.isnan(alone.value)
     assert alone.reason
