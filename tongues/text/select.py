@@ -182,7 +182,8 @@ def _judge(
             if not here.any():
                 continue
             counts = np.bincount(scripts[here], minlength=len(names))
-            expected = [of in expected_scripts(lang) for of in names]
+            own = expected_scripts(lang)
+            expected = [of in own for of in names]
             main = np.where(expected, counts, 0) if counts[expected].any() else counts
             values[here & (scripts != main.argmax())] = 0.0
     beyond = np.zeros(corpus.count, dtype=bool)
