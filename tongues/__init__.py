@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tongues.verbs.models import export, generate, serve
     from tongues.verbs.pages import ls, report
     from tongues.verbs.plans import plan
-    from tongues.verbs.recipes import check, prepare, train
+    from tongues.verbs.recipes import check, new, prepare, train
     from tongues.verbs.studies import dry_run, study
 
 __all__ = ["Recipe", "UserError", "__version__", "check", "dry_run", "evaluate", "experts"]
-__all__ += ["export", "fit", "generate", "languages", "load_recipe", "ls", "plan", "prepare"]
+__all__ += ["export", "fit", "generate", "languages", "load_recipe", "ls", "new", "plan", "prepare"]
 __all__ += ["report", "serve", "study", "train"]
 
 __version__ = "0.1.0"
@@ -40,7 +40,7 @@ _HOMES = {
     "evaluate": "tongues.verbs.evaluate",
     **dict.fromkeys(("export", "generate", "serve"), "tongues.verbs.models"),
     **dict.fromkeys(("ls", "report"), "tongues.verbs.pages"),
-    **dict.fromkeys(("check", "prepare", "train"), "tongues.verbs.recipes"),
+    **dict.fromkeys(("check", "new", "prepare", "train"), "tongues.verbs.recipes"),
     **dict.fromkeys(("dry_run", "study"), "tongues.verbs.studies"),
     "experts": "tongues.verbs.experts",  # a group: the module itself
 }

@@ -6,6 +6,7 @@ from tongues.plan.options import Option
 from tongues.plan.plan import Plan, make_plan
 from tongues.plan.published import Project, published_projects
 from tongues.plan.question import Question, ask
+from tongues.plan.ready import ReadyBase, ready_bases, ready_recipe
 from tongues.plan.recommend import FlatRange, Recommendation
 from tongues.plan.written import write_recipe
 
@@ -18,11 +19,14 @@ __all__ = [
     "PlanLaws",
     "Project",
     "Question",
+    "ReadyBase",
     "Recommendation",
     "ask",
     "gather_laws",
     "make_plan",
     "published_projects",
     "read_laws",
+    "ready_bases",
+    "ready_recipe",
     "write_recipe",
 ]
