@@ -76,6 +76,8 @@ def make(workspace: Path, shape: str) -> list[str]:
         centres=centres / np.linalg.norm(centres, axis=1, keepdims=True) * 0.1,
         owners=np.arange(K),
         prior=np.full(K, 1 / K),
+        logs=np.log(chance.dirichlet(np.full(VOCABULARY, 0.1), K).T + 1e-9).astype(np.float32),
+        common=np.full(VOCABULARY, 1 / VOCABULARY),
     )
     folder = workspace / "ensembles/serve/eight"
     folder.mkdir(parents=True)

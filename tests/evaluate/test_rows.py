@@ -28,7 +28,17 @@ from tongues.models import scorer
 VOCABULARY = 300
 SIZES = st.lists(st.integers(1, 400), min_size=1, max_size=60)
 FAMILIES = ["llama", "qwen2", "gemma2", "gemma3", "gpt-neox", "xglm", "gpt2"]
-WAYS = ["tfidf", "tfidf:1", "tfidf:2", "language", "text", "posterior", "uniform"]
+WAYS = [
+    "filter",
+    "filter:1",
+    "tfidf",
+    "tfidf:1",
+    "tfidf:2",
+    "language",
+    "text",
+    "posterior",
+    "uniform",
+]
 
 
 def plain(model: PreTrainedModel, row: Row) -> RowScores:

@@ -12,7 +12,9 @@ def old_router() -> Router:
     chance = np.random.default_rng(0)
     vectors = chance.normal(size=(12, 3)).astype(np.float32)
     vectors[8:] = 0  # a script that no text had
-    return Router(vectors, chance.normal(size=(2, 3)), np.arange(2), np.array([0.6, 0.4]))
+    logs, common = np.log(chance.dirichlet(np.ones(12), 2).T), np.full(12, 1 / 12)
+    centres = chance.normal(size=(2, 3))
+    return Router(vectors, centres, np.arange(2), np.array([0.6, 0.4]), logs, common)
 
 
 def test_what_was_known_keeps_its_weights() -> None:
@@ -27,5 +29,6 @@ def test_text_in_a_new_script_finds_its_expert() -> None:
     new = with_new_tokens(old, [texts])
     fitted = fit_router(np.ones(12), new.vectors, [[texts]])
     centres = np.concatenate([new.centres, fitted.centres])
-    added = replace(new, centres=centres, owners=np.arange(3), prior=np.full(3, 1 / 3))
+    logs = np.pad(new.logs, ((0, 0), (0, 1)))
+    added = replace(new, centres=centres, owners=np.arange(3), prior=np.full(3, 1 / 3), logs=logs)
     assert (added.document_weights(np.array([10, 8, 9]))[1:].argmax(axis=1) == 2).all()

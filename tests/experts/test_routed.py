@@ -35,7 +35,7 @@ def test_a_text_through_several_experts_and_one_of_each_language(tmp_path: Path)
     ]
     first = found[1].spans
     assert first[0].weights == dict(zip("01", router.prior.round(3), strict=True))
-    weights = router.document_weights(ids[:40])
+    weights = router.filter.beliefs(ids[:40]) @ router.owned
     for (count, text), piece in zip(spelt(tokenizer, ids[:40].tolist()), first, strict=True):
         assert piece.text == text
         told = [(str(n), round(w, 3)) for n, w in enumerate(weights[count - 1]) if w >= 0.01]

@@ -1,5 +1,6 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,17 +103,16 @@ def test_a_cancelled_text_ends_at_once_waiting_or_written(
     assert sum(isinstance(news, End) for each in asked for news in each.news) == len(asked)
 
 
-def test_the_language_found_is_that_of_the_nearest_centre(served: Mapping[str, Model]) -> None:
+def test_the_language_found_is_the_most_probable_one(served: Mapping[str, Model]) -> None:
     router = served[MODEL].ensemble.router
     assert router is not None
-    text = served[MODEL].encode("the ban of a mal")
-    named = type(router)(
-        router.vectors, router.centres, router.owners, router.prior, languages=("qaa", "qab", "")
-    )
-    nearest = int(router.distances(router.sum(text)).argmin())
-    assert named.language(router.sum(text)) == (named.languages[nearest] or None)
-    assert named.language(np.zeros(router.vectors.shape[1])) is None
-    assert router.language(router.sum(text)) is None
+    named = replace(router, languages=("qaa", "qab", ""))
+    for state, name in enumerate(("qaa", "qab", None)):
+        belief = np.full(3, 0.1)
+        belief[state] = 0.8
+        assert named.language(belief) == name
+        assert replace(router, languages=()).language(belief) is None
+    assert named.language(np.array([0.4, 0.3, 0.3])) is None
 
 
 def test_what_fails_is_told_to_its_own_asker_alone(

@@ -77,7 +77,8 @@ def spelt(tokenizer: Tokenizer, tokens: Sequence[int]) -> Iterator[tuple[int, st
 def _weighed(
     router: Router, tokenizer: Tokenizer, parts: Sequence[np.ndarray]
 ) -> Iterator[RoutedSpan]:
-    weights, start = router.document_weights(np.concatenate(parts)), 0
+    beliefs = router.filter.beliefs(np.concatenate(parts))
+    weights, start = beliefs @ router.owned, 0
     for part in parts:
         gap = " " if start else ""  # texts do not run into each other
         for count, text in spelt(tokenizer, part.tolist()):

@@ -9,6 +9,7 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.experts.ensemble.ensemble import assembled, expert_log_probs
+from tongues.experts.ensemble.filter import count_tokens, token_logs
 from tongues.experts.ensemble.lineage import (
     ENSEMBLE,
     ROUTER,
@@ -24,7 +25,7 @@ from tongues.experts.ensemble.lineage import (
 from tongues.experts.ensemble.router import (
     Router,
     fit_router,
-    fit_temperature,
+    fit_to_text,
     load_router,
     save_router,
 )
@@ -147,7 +148,7 @@ def merge(
         ),
     )
     if len(experts) > 1:
-        tell(f"{made.name}: fitting the router's temperature on held-out text")
+        tell(f"{made.name}: fitting the router on held-out text")
         unseen = unseen_documents(tokens, [lineage], workspace)
         documents: list[np.ndarray] = []
         for lang in tokens.languages:
@@ -155,7 +156,7 @@ def merge(
             numbers = tuning_documents(shard.bounds, _HELD_OUT, unseen[lang])
             documents += documents_of(shard.tokens, shard.bounds, numbers)
         ensemble = assembled(lineage, router, workspace)
-        router = fit_temperature(router, documents, expert_log_probs(ensemble, documents))
+        router = fit_to_text(router, documents, expert_log_probs(ensemble, documents))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ENSEMBLE).unlink(missing_ok=True)
     save_router(router, folder / ROUTER)
@@ -198,6 +199,7 @@ def _kept_router(folder: Path, before: Lineage, kept: Sequence[Expert]) -> Route
         router,
         centres=router.centres[of_kept],
         owners=np.searchsorted(places, router.owners[of_kept]),
+        logs=router.logs[:, of_kept],
         prior=prior / prior.sum(),
         languages=tuple(np.array(router.languages)[of_kept].tolist()) if router.languages else (),
     )
@@ -233,6 +235,7 @@ def _fit(
         return fit_router(weights, directions, samples, sizes, names)
     old = with_new_tokens(old, list(chain(*samples)))
     fitted = fit_router(np.ones(len(old.vectors)), old.vectors, samples)
+    logs = token_logs(count_tokens([*chain(*samples)], len(old.vectors)), old.common)
     share = 1.0 / (old.k + fitted.k)
     prior = np.concatenate([old.prior * (1 - share * fitted.k), np.full(fitted.k, share)])
     return replace(
@@ -240,6 +243,7 @@ def _fit(
         centres=np.concatenate([old.centres, fitted.centres]),
         owners=np.concatenate([old.owners, old.k + fitted.owners]),
         prior=prior,
+        logs=np.concatenate([old.logs, logs], axis=1),
         languages=(*old.languages, *names) if old.languages else (),
     )
 

@@ -60,6 +60,8 @@ def make_router(k: int, *, temperature: float = 0.1, owners: Sequence[int] | Non
         centres=centres / np.linalg.norm(centres, axis=1, keepdims=True),
         owners=owned,
         prior=np.arange(1, k + 1) / (k * (k + 1) / 2),
+        logs=np.log(chance.dirichlet(np.full(VOCABULARY, 0.1), len(owned)).T + 1e-6),
+        common=np.full(VOCABULARY, 1 / VOCABULARY),
         temperature=temperature,
     )
 

@@ -61,7 +61,7 @@ def test_an_exported_ensemble_works_wherever_it_lies(
     assert about["library_name"] == "tongues" and about["language"] == ["qaa", "qab", "qac"]
     assert about["license"] == "unknown"
     assert "| [e1](e1) | qab | 1k | seed |" in card
-    assert "The router knows 3 centres" in card and card.endswith("\n## Laws\n")
+    assert "The router follows 3 languages" in card and card.endswith("\n## Laws\n")
     own = (moved / "e1" / "README.md").read_text()
     assert head(own)["language"] == ["qab"]
     assert "An expert of `small/small`, trained from `seed` on 1k tokens (qab)." in own

@@ -17,7 +17,7 @@ from tongues.tokens import load_tokenizer
 from tongues.tokens.tokenizer import vocabulary_size
 
 GREEDY = Sampling(temperature=0)
-WAYS = ("tfidf", "tfidf:1", "tfidf:2", "text", "posterior", "uniform")
+WAYS = ("filter", "filter:1", "tfidf", "tfidf:1", "tfidf:2", "text", "posterior", "uniform")
 
 
 def prompts() -> list[np.ndarray]:
@@ -59,7 +59,7 @@ def test_a_batch_equals_one_by_one(ensemble: Ensemble, way: str, sampling: Sampl
         np.testing.assert_allclose(found.weights.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "tfidf:2", "posterior"])
+@pytest.mark.parametrize("way", ["filter:1", "tfidf", "tfidf:1", "tfidf:2", "posterior"])
 def test_what_is_written_has_the_probabilities_that_scoring_finds(
     ensemble: Ensemble, way: str
 ) -> None:

@@ -12,7 +12,7 @@ from tongues.experts.ensemble.router import (
     Router,
     distance_weights,
     fit_router,
-    fit_temperature,
+    fit_to_text,
     load_router,
     save_router,
 )
@@ -111,7 +111,7 @@ def test_the_temperature_fits_what_made_the_text(owners: list[int]) -> None:
             weights = told.document_weights(text)
             drawn = (weights.cumsum(axis=1) < chance.random((len(text), 1))).sum(axis=1)
             log_probs.append(np.log(np.where(np.arange(3) == drawn[:, None], 0.9, 1e-3)))
-        fitted = fit_temperature(router, documents, log_probs)
+        fitted = fit_to_text(router, documents, log_probs)
         assert fitted.temperature == pytest.approx(truth, rel=0.3)
 
 
@@ -133,6 +133,7 @@ def test_a_router_comes_back_from_its_file(tmp_path: Path) -> None:
     assert found.temperature == router.temperature
     text = texts(1, 50)[0]
     np.testing.assert_array_equal(found.document_weights(text), router.document_weights(text))
+    np.testing.assert_array_equal(found.filter.beliefs(text), router.filter.beliefs(text))
 
 
 def test_a_router_that_is_none_is_refused(tmp_path: Path) -> None:
@@ -152,5 +153,5 @@ def test_a_router_that_does_not_say_whose_its_centres_are_is_refused(tmp_path: P
     assert "fits it again" in str(refused.value.hint)
     other = kept | {"owners": router.owners, "temperature": np.array(0.1), "power": np.array(4)}
     save_file(other, file)
-    with pytest.raises(UserError, match="another power"):
+    with pytest.raises(UserError, match="logs"):
         load_router(file)

@@ -21,7 +21,7 @@ def test_routings_are_read_and_said() -> None:
     assert parse_routing("tfidf:2").m == 2
     assert parse_routing("tfidf:2") != parse_routing("tfidf")
     assert parse_routing("uniform") != parse_routing("text")
-    for said in ("tfidf:2", "language", "text", "posterior", "uniform"):
+    for said in ("filter:1", "tfidf:2", "language", "text", "posterior", "uniform"):
         assert str(parse_routing(said)) == said
 
 
@@ -49,7 +49,7 @@ def test_the_largest_weights_are_kept() -> None:
 
 def test_weights_of_a_document_add_up_to_one_and_say_what_they_mean() -> None:
     router, text = make_router(3), texts(1, 200)[0]
-    for said in ("language", "text", "tfidf", "tfidf:2", "uniform"):
+    for said in ("filter", "filter:1", "language", "text", "tfidf", "tfidf:2", "uniform"):
         found = weighed(parse_routing(said), text, router)
         assert found.shape == (len(text), 3)
         np.testing.assert_allclose(found.sum(axis=1), 1)
@@ -83,7 +83,7 @@ def test_the_posterior_is_bayes_rule() -> None:
         guided.push(0, log_probs[place])
 
 
-@pytest.mark.parametrize("said", ["tfidf:2", "posterior", "uniform"])
+@pytest.mark.parametrize("said", ["filter", "tfidf:2", "posterior", "uniform"])
 def test_weights_that_are_computed_again_are_those_of_the_quicker_guide(said: str) -> None:
     routing, text = parse_routing(said), texts(1, 30)[0]
     chance = np.random.default_rng(0)

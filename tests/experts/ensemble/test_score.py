@@ -42,7 +42,9 @@ def test_every_expert_is_scored_as_it_scores_itself(
             np.testing.assert_allclose(parts[:, number], expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "tfidf:2", "text", "uniform"])
+@pytest.mark.parametrize(
+    "way", ["filter", "filter:1", "tfidf", "tfidf:1", "tfidf:2", "text", "uniform"]
+)
 def test_the_mixture_is_of_probabilities(ensemble: Ensemble, way: str) -> None:
     likely = expert_log_probs(ensemble, documents())
     for scored, own in zip(score(ensemble, documents(), parse_routing(way)), likely, strict=True):

@@ -46,9 +46,9 @@ tongues experts show .              # whether every byte is as it was made
 
 The folder of one expert, such as `{folder}`, is a model of transformers as any other.
 """
-_ROUTER = """The router knows {centres} centres of text; the weight of one goes with
-exp(−distance² / {temperature:.3g}) of the text so far from it, and that of an expert is its
-centres' sum. By default the heaviest expert alone writes (`--routing tfidf:1`). Where the language
+_ROUTER = """The router follows {centres} languages or topics of a text from token to token (a
+hidden Markov model; a change has probability {switch:.2g}), so it may switch within a text. By
+default the expert of the most probable one alone writes (`--routing filter:1`). Where the language
 is given:"""
 _AVERAGE = """{head}
 # {name}, averaged
@@ -110,7 +110,7 @@ def write_ensemble_card(
     if not alone:
         how = "There is no router: the language must be given."
         if router:
-            how = _ROUTER.format(centres=len(router.centres), temperature=router.temperature)
+            how = _ROUTER.format(centres=len(router.centres), switch=router.switch)
         folder_of = dict(zip(lineage.names, folders, strict=True))
         best = sorted(lineage.languages.items())
         table = _table({"language": lang, "expert": folder_of[expert]} for lang, expert in best)

@@ -1,4 +1,4 @@
-"""The router: experts' weights by the distance of a text's TF-IDF embedding from their centres.
+"""The router: experts' weights by the languages of a text so far, or by its TF-IDF embedding.
 
 The embedding of a text is its tokens' vectors, weighted by idf, summed up and brought to length 1;
 so a running sum is all that has to be kept, and a token more costs the same at any length.
@@ -13,19 +13,27 @@ from pathlib import Path
 import numpy as np
 
 from tongues.errors import UserError
+from tongues.experts.ensemble.filter import (
+    LanguageFilter,
+    count_tokens,
+    fit_filter,
+    token_logs,
+)
 from tongues.files import whole_file
 
 __all__ = [
     "Router",
     "distance_weights",
     "fit_router",
-    "fit_temperature",
+    "fit_to_text",
     "load_router",
     "save_router",
 ]
 
 _ROWS = 4096  # tokens of a document at a time
-_TENSORS = ("vectors", "centres", "owners", "prior")
+_TENSORS = ("vectors", "centres", "owners", "prior", "logs", "common")
+_NUMBERS = ("temperature", "power", "switch")
+_SURE = 0.5  # belief from which a text's language is named
 _COARSE = np.linspace(np.log(1e-4), np.log(1e2), 41)  # temperatures tried first
 _GOLDEN = (5**0.5 - 1) / 2
 _FINE = 1e-3  # of log T
@@ -44,17 +52,25 @@ class Router:
     centres: np.ndarray  # [c, d], mean embeddings of documents
     owners: np.ndarray  # [c], the expert of each centre
     prior: np.ndarray  # [k], adds up to 1
+    logs: np.ndarray  # [V, c], of every token in what each centre stands for: the filter's
+    common: np.ndarray  # [V], its probability in all of that
     temperature: float = 0.1
+    power: float = 0.5
+    switch: float = 0.01
     languages: tuple[str, ...] = ()  # that each centre stands for; none: topics, older files
     _doubled: np.ndarray = field(init=False, repr=False)  # [d, c]
     _reach: np.ndarray = field(init=False, repr=False)  # [c]
-    _owned: np.ndarray = field(init=False, repr=False)  # [c, k], 1 where it is the expert's
+    owned: np.ndarray = field(init=False, repr=False)  # [c, k], 1 where it is the expert's
+    filter: LanguageFilter = field(init=False, repr=False)  # its states are the centres
 
     def __post_init__(self) -> None:
         centres = self.centres.astype(np.float64)
         object.__setattr__(self, "_doubled", np.ascontiguousarray(2.0 * centres.T))
         object.__setattr__(self, "_reach", 1.0 + np.vecdot(centres, centres))
-        object.__setattr__(self, "_owned", np.eye(self.k)[self.owners])
+        object.__setattr__(self, "owned", np.eye(self.k)[self.owners])
+        prior = (self.prior / np.maximum(self.owned.sum(0), 1))[self.owners]
+        states = LanguageFilter(self.logs, self.common, prior, self.power, self.switch)
+        object.__setattr__(self, "filter", states)
 
     @property
     def k(self) -> int:
@@ -73,11 +89,11 @@ class Router:
         """The experts' weights [..., k] for the next token of texts, by their sums [..., d]."""
         return self._weigh(self.distances(sums))
 
-    def language(self, sums: np.ndarray) -> str | None:
-        """The language whose centre is nearest to a text, by its sum [d]; None if unknown."""
-        if not self.languages or not sums.any():
+    def language(self, belief: np.ndarray) -> str | None:
+        """The language that a text is in by now, by the filter's belief [c]; None if unknown."""
+        if not self.languages or belief.max() < _SURE:
             return None
-        return self.languages[int(self.distances(sums).argmin())] or None
+        return self.languages[int(belief.argmax())] or None
 
     def distances(self, sums: np.ndarray) -> np.ndarray:
         """Squared distances [..., c] from the centres; NaN where a text says nothing."""
@@ -86,7 +102,7 @@ class Router:
             return self._reach - (sums @ self._doubled) / lengths
 
     def _weigh(self, distances: np.ndarray) -> np.ndarray:
-        weights = distance_weights(distances, self.temperature) @ self._owned
+        weights = distance_weights(distances, self.temperature) @ self.owned
         if not np.minimum.reduce(weights, axis=None, initial=1.0) >= 0:
             weights[np.isnan(weights[..., 0])] = self.prior
         return weights
@@ -131,10 +147,13 @@ def fit_router(
     nothing, such as their shares of all text; equal if left out.
     """
     vectors = (idf[:, None] * projection).astype(np.float32)
+    counts = count_tokens([*chain(*documents)], len(vectors))
+    common = (counts.sum(1) + 1) / (counts.sum() + len(counts))
+    logs = token_logs(counts, common)
     first = np.ones(len(documents)) if prior is None else np.asarray(prior, dtype=np.float64)
     owners = np.repeat(np.arange(len(documents)), [len(samples) for samples in documents])
     none = np.zeros((len(owners), vectors.shape[1]))
-    router, centres = Router(vectors, none, owners, first / first.sum()), []
+    router, centres = Router(vectors, none, owners, first / first.sum(), logs, common), []
     for sample in chain(*documents):
         sums = np.array([router.sum(tokens) for tokens in sample])
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
@@ -142,13 +161,15 @@ def fit_router(
     return replace(router, centres=np.array(centres), languages=tuple(languages))
 
 
-def fit_temperature(
+def fit_to_text(
     router: Router, documents: Sequence[np.ndarray], log_probs: Sequence[np.ndarray]
 ) -> Router:
-    """The router at the temperature by which held-out documents are most probable.
+    """The router with the settings by which held-out documents are most probable.
 
     log_probs: of each document, the log-probability [T, k] of its tokens by every expert.
     """
+    states = fit_filter(router.filter, router.owned, documents, log_probs)
+    router = replace(router, power=states.power, switch=states.switch)
     distances = np.concatenate([router.document_distances(tokens) for tokens in documents])
     known = ~np.isnan(distances[:, 0])
     distances, likely = distances[known], np.concatenate(list(log_probs))[known]
@@ -180,7 +201,7 @@ def save_router(router: Router, path: Path) -> None:
     from safetensors.numpy import save_file
 
     tensors = {name: np.ascontiguousarray(getattr(router, name)) for name in _TENSORS}
-    tensors |= {"temperature": np.array(router.temperature), "power": np.array(2)}
+    tensors |= {name: np.array(getattr(router, name)) for name in _NUMBERS}
     about = {"languages": json.dumps(router.languages)} if router.languages else None
     with whole_file(path) as aside:
         save_file(tensors, aside, metadata=about)
@@ -196,10 +217,8 @@ def load_router(path: Path) -> Router:
     try:
         with safe_open(path, framework="numpy") as stored:
             tensors = {name: stored.get_tensor(name) for name in _TENSORS}
-            if stored.get_tensor("power") != 2:
-                raise ValueError("its weights are by another power of the distance than 2")
-            temperature = float(stored.get_tensor("temperature"))
+            numbers = {name: float(stored.get_tensor(name)) for name in _NUMBERS}
             languages = tuple(json.loads((stored.metadata() or {}).get("languages", "[]")))
-        return Router(**tensors, temperature=temperature, languages=languages)
+        return Router(**tensors, **numbers, languages=languages)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"is not a router ({error})", where=str(path), hint=hint) from None

@@ -132,7 +132,7 @@ ROUTINGS: Registry[Routing] = Registry("routing", "tongues.routings")
 
 
 def parse_routing(text: str) -> Routing:
-    """Read `tfidf`, `tfidf:2`, `language` and so on."""
+    """Read `filter:1`, `tfidf:2`, `language` and so on."""
     name, colon, number = text.partition(":")
     routing = ROUTINGS.find(name, "routing")
     if not colon:
@@ -148,7 +148,7 @@ def parse_routing(text: str) -> Routing:
 
 def default_routing(k: int, router: Router | None) -> Routing:
     """The routing of an ensemble where none is named."""
-    return parse_routing("uniform" if k == 1 else "tfidf:1" if router else "language")
+    return parse_routing("uniform" if k == 1 else "filter:1" if router else "language")
 
 
 def sparse(weights: np.ndarray, m: int | None) -> np.ndarray:
@@ -220,6 +220,38 @@ class _Uniform(_OneForAText):
         return np.full(about.k, 1 / about.k)
 
 
+class _Filter(Routing):
+    name = "filter"
+    summary = (
+        "all experts, weighted at every token by the languages that it may be in after the text so "
+        "far; of `filter:m` only the m heaviest run"
+    )
+    counted = needs_router = True
+
+    @property
+    def title(self) -> str:
+        few = {None: "all, by language so far", 1: "expert of the language so far"}
+        return few.get(self.m, f"{self.m} experts, by language so far")
+
+    def weights(
+        self, tokens: np.ndarray, about: RoutingContext, log_probs: np.ndarray | None = None
+    ) -> np.ndarray:
+        router = self.need(about.router)
+        return sparse(router.filter.beliefs(tokens) @ router.owned, self.m)
+
+    def guide(self, prompt: np.ndarray, about: RoutingContext) -> Guide:
+        router = self.need(about.router)
+        belief = [router.filter.read(prompt)]
+
+        def push(token: int, log_probs: np.ndarray | None) -> None:
+            belief[0] = router.filter.follow(belief[0], token)
+
+        return Guide(lambda: sparse(belief[0] @ router.owned, self.m), push)
+
+    def variants(self, k: int) -> Sequence[Routing]:
+        return [replace(self, m=1), self]
+
+
 class _Tfidf(Routing):
     name = "tfidf"
     summary = (
@@ -281,7 +313,7 @@ class _Posterior(Routing):
         return Guide(weights, push)
 
 
-for _routing in (_Language(), _Text(), _Tfidf(), _Posterior(), _Uniform()):
+for _routing in (_Filter(), _Language(), _Text(), _Tfidf(), _Posterior(), _Uniform()):
     ROUTINGS.add(_routing)
 
 

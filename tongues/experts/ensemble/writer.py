@@ -36,7 +36,7 @@ class RunningText:
     sequence: TokenSequence
     weights: np.ndarray | None  # [T, k], of the prompt's tokens where they are known and reported
     known: int  # tokens of the prompt that were reported, or learned from, or need not be
-    sums: np.ndarray | None  # the text so far, as the router sees it, where its language is wanted
+    belief: np.ndarray | None  # in each state of the filter, where its language is wanted
     written: list[int] = field(default_factory=list)
 
     @property
@@ -73,9 +73,9 @@ class Writer:
         about = ensemble.about(routing, request.language)
         digest = hashlib.sha256(prompt.data).hexdigest()
         first = ensemble.frame.first if request.first is None else request.first
-        sums = None
+        belief = None
         if request.find_language and router is not None:
-            sums = router.sum(prompt[:0] if scored else prompt)
+            belief = router.filter.read(prompt[:0] if scored else prompt)
         text = RunningText(
             request=request,
             stops=frozenset({ensemble.frame.end}) if request.stops is None else request.stops,
@@ -86,7 +86,7 @@ class Writer:
             sequence=TokenSequence([first, *prompt.tolist()]),
             weights=routing.weights(prompt, about) if scored and not routing.learns else None,
             known=0 if scored or routing.learns else len(prompt),
-            sums=sums,
+            belief=belief,
         )
         self.running.append(text)
         return text
@@ -230,11 +230,11 @@ class Writer:
         return tokens
 
     def _language(self, text: RunningText, token: int) -> str | None:
-        router, sums = self.ensemble.router, text.sums
-        if sums is None or router is None:
+        router = self.ensemble.router
+        if text.belief is None or router is None:
             return None
-        sums += router.vectors[token]
-        return router.language(sums)
+        text.belief = router.filter.follow(text.belief, token)
+        return router.language(text.belief)
 
 
 def broken(ensemble: Ensemble, weights: np.ndarray) -> UserError:

@@ -1,0 +1,91 @@
+"""The belief about a text's language: Bayes' rule, languages that change, and its two settings."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tongues.experts.ensemble.filter import (
+    LanguageFilter,
+    count_tokens,
+    fit_filter,
+    token_logs,
+)
+
+V, C = 12, 3
+
+
+def make_filter(power: float = 1.0, switch: float = 0.1, seed: int = 0) -> LanguageFilter:
+    chance = np.random.default_rng(seed)
+    logs = np.log(chance.dirichlet(np.ones(V), C).T)
+    return LanguageFilter(logs, np.full(V, 1 / V), np.array([0.5, 0.3, 0.2]), power, switch)
+
+
+@given(
+    tokens=st.lists(st.integers(0, V - 1), max_size=4),
+    power=st.sampled_from([0.3, 1.0]),
+    switch=st.sampled_from([0.01, 0.4]),
+)
+def test_the_belief_is_the_sum_over_all_paths(
+    tokens: list[int], power: float, switch: float
+) -> None:
+    model = make_filter(power, switch)
+    step = (1 - switch) * np.eye(C) + switch * model.prior  # from a state to a state
+    belief = np.zeros(C)
+    for path in product(range(C), repeat=len(tokens) + 1):
+        weight = model.prior[path[0]]
+        for place, token in enumerate(tokens):
+            weight *= np.exp(power * model.logs[token, path[place]])
+            weight *= step[path[place], path[place + 1]]
+        belief[path[-1]] += weight
+    np.testing.assert_allclose(model.read(np.array(tokens, int)), belief / belief.sum())
+    beliefs = model.beliefs(np.array(tokens, int))
+    now = model.prior
+    for row, token in zip(beliefs, tokens, strict=True):
+        np.testing.assert_allclose(row, now)
+        now = model.follow(now, token)
+    np.testing.assert_allclose(now, model.read(np.array(tokens, int)))
+
+
+def languages(count: int = 200) -> list[np.ndarray]:
+    """A document of each of three languages, whose tokens overlap in part."""
+    chance = np.random.default_rng(1)
+    odds = np.full((C, V), 0.2 / V) + np.repeat(np.eye(C), V // C, axis=1) * 0.8 / (V // C)
+    return [chance.choice(V, count, p=row / row.sum()) for row in odds]
+
+
+def test_a_text_that_changes_its_language_is_followed() -> None:
+    documents = languages()
+    counts = count_tokens([[document] for document in documents], V)
+    common = (counts.sum(1) + 1) / (counts.sum() + V)
+    model = LanguageFilter(token_logs(counts, common), common, np.full(C, 1 / C))
+    mixed = np.concatenate([document[:50] for document in documents])
+    right = np.repeat(np.arange(C), 50)
+    follows = model.beliefs(mixed).argmax(1) == right
+    assert follows.mean() > 0.85
+    assert follows[[49, 99, 149]].all()
+
+
+def test_a_token_that_no_language_has_favours_none() -> None:
+    few, many = [np.array([0, 1])], [np.tile([0, 2], 500)]
+    counts = count_tokens([few, many], V)
+    common = (counts.sum(1) + 1) / (counts.sum() + V)
+    logs = token_logs(counts, common)
+    assert logs[5, 0] == pytest.approx(logs[5, 1])
+    np.testing.assert_allclose(np.exp(logs).sum(0), 1, atol=1e-2)
+
+
+def test_settings_are_those_by_which_the_experts_find_the_text_likely() -> None:
+    """Texts that switch ask for a filter that does; one expert is right in each language."""
+    documents = languages()
+    counts = count_tokens([[document] for document in documents], V)
+    common = (counts.sum(1) + 1) / (counts.sum() + V)
+    given = LanguageFilter(token_logs(counts, common), common, np.full(C, 1 / C), 0.5, 1e-9)
+    likely = [np.log(np.where(np.eye(C)[n], 0.9, 0.01)) * np.ones((200, 1)) for n in range(C)]
+    fitted = fit_filter(given, np.eye(C), documents, likely)
+    assert fitted.switch in (0.003, 0.01, 0.03)
+    assert fitted.power == 1.0  # tokens are independent here
+    same = fit_filter(given, np.eye(C), [], [])
+    assert (same.power, same.switch) == (given.power, given.switch)

@@ -1,0 +1,109 @@
+"""In which language the next token of a text is, by the tokens before it: a forward filter.
+
+A hidden Markov model whose states are the languages (or topics) that experts learned. A language
+gives each token a probability; from one token to the next the text changes its language with a
+small one. So a text that switches languages is followed, at the cost of one row of a table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+__all__ = ["LanguageFilter", "count_tokens", "fit_filter", "token_logs"]
+
+_COMMON = 0.05  # share of a language's probability that follows all text: no token is ruled out
+_POWERS = (0.3, 0.5, 0.7, 1.0)
+_SWITCHES = (0.001, 0.003, 0.01, 0.03)
+_LENGTH = 240  # tokens of a text that the two are fitted on
+_PARTS, _PART = 4, 60  # texts that a mixed one is put together from, and tokens of each
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LanguageFilter:
+    """The belief in each state: a distribution [c], updated by every token."""
+
+    logs: np.ndarray  # [V, c], log-probability of every token in each state
+    common: np.ndarray  # [V], probability of every token in the text that the table began with
+    prior: np.ndarray  # [c], before the first token, and after a switch
+    power: float = 0.5  # of the probabilities: tokens of a text depend on each other
+    switch: float = 0.01  # probability of another state at the next token
+
+    def follow(self, belief: np.ndarray, token: int) -> np.ndarray:
+        """The belief about the token after this one."""
+        return self._next(belief, np.exp(self.power * self.logs[token].astype(np.float64)))
+
+    def read(self, tokens: np.ndarray) -> np.ndarray:
+        """The belief after a text."""
+        return self.beliefs(np.append(tokens, 0))[-1]
+
+    def beliefs(self, tokens: np.ndarray) -> np.ndarray:
+        """The belief [T, c] about each token of a text, from those before it."""
+        found = np.empty((len(tokens), len(self.prior)))
+        belief = self.prior
+        for place, row in enumerate(self.logs[tokens]):
+            found[place] = belief
+            belief = self._next(belief, np.exp(self.power * row.astype(np.float64)))
+        return found
+
+    def _next(self, belief: np.ndarray, odds: np.ndarray) -> np.ndarray:
+        seen = belief * odds
+        seen *= (1 - self.switch) / seen.sum()
+        return seen + self.switch * self.prior
+
+
+def count_tokens(samples: Sequence[Sequence[np.ndarray]], vocabulary: int) -> np.ndarray:
+    """How often each token is in the documents of each state, [V, c]."""
+    counts = np.zeros((vocabulary, len(samples)))
+    for state, documents in enumerate(samples):
+        for tokens in documents:
+            counts[:, state] += np.bincount(tokens, minlength=vocabulary)
+    return counts
+
+
+def token_logs(counts: np.ndarray, common: np.ndarray) -> np.ndarray:
+    """Log-probabilities [V, c] by counts [V, c]; a token that no state has favours none."""
+    shares = counts / np.maximum(counts.sum(0), 1)
+    return np.log((1 - _COMMON) * shares + _COMMON * common[:, None]).astype(np.float32)
+
+
+def fit_filter(
+    given: LanguageFilter,
+    owned: np.ndarray,
+    documents: Sequence[np.ndarray],
+    log_probs: Sequence[np.ndarray],
+) -> LanguageFilter:
+    """The filter with the power and the switch by which texts are most probable, plain and mixed.
+
+    owned: [c, k], 1 where a state is an expert's. log_probs: of each document, the log-probability
+    [T, k] of its tokens by every expert. Mixed texts are parts of documents from all over the list.
+    """
+    texts = [(t[:_LENGTH], logs[:_LENGTH]) for t, logs in zip(documents, log_probs, strict=True)]
+    texts = [text for text in texts if len(text[0])]
+    if not texts:
+        return given
+    far = max(1, len(texts) // _PARTS)
+    mixed = []
+    for start in range(len(texts)):
+        parts = [texts[(start + far * part) % len(texts)] for part in range(_PARTS)]
+        mixed.append([np.concatenate([part[n][:_PART] for part in parts]) for n in (0, 1)])
+    every = [*texts, *mixed]
+    width = max(len(tokens) for tokens, _ in every)
+    tokens = np.zeros((len(every), width), dtype=np.int64)
+    likely = np.full((len(every), width, owned.shape[1]), np.nan)
+    for row, (ids, logs) in enumerate(every):
+        tokens[row, : len(ids)], likely[row, : len(ids)] = ids, logs
+    likely -= likely.max(2, keepdims=True)
+
+    def cost(trial: LanguageFilter) -> float:
+        belief, total = np.tile(trial.prior, (len(every), 1)), 0.0
+        for place in range(width):
+            reached = ((belief @ owned) * np.exp(likely[:, place])).sum(1)
+            total -= float(np.nansum(np.log(np.maximum(reached, 1e-300))))
+            seen = belief * np.exp(trial.power * trial.logs[tokens[:, place]].astype(np.float64))
+            belief = (1 - trial.switch) * seen / seen.sum(1, keepdims=True)
+            belief += trial.switch * trial.prior
+        return total
+
+    trials = (replace(given, power=p, switch=s) for p in _POWERS for s in _SWITCHES)
+    return min(trials, key=cost)
