@@ -81,7 +81,7 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
 @click.argument("prompts", nargs=-1, metavar="[PROMPT]...")
 @options.workspace
 @click.option(
-    "--routing", metavar="WAY", help="Routing of an ensemble: tfidf:1 (the default), text, …."
+    "--routing", metavar="WAY", help="Routing of an ensemble: filter:1 (default), text, …."
 )
 @click.option("--language", metavar="TAG", help="Language of the text, for `--routing language`.")
 @click.option("--max-tokens", type=options.COUNT, help="Tokens to generate, at most (64).")

@@ -110,7 +110,7 @@ class Body(Object):
     """The same seed generates the same text; random if left out."""
     user: Ignored | None = None
     routing: Annotated[str, Field(max_length=100)] | None = None
-    """Of an ensemble: which experts write, such as `tfidf:1` or `text`."""
+    """Of an ensemble: which experts write, such as `filter:1` or `text`."""
     language: Annotated[str, Field(max_length=100)] | None = None
     """Of the text, for the routing `language`."""
     weights: bool | None = None

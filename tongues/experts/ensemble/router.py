@@ -217,8 +217,9 @@ def load_router(path: Path) -> Router:
     try:
         with safe_open(path, framework="numpy") as stored:
             tensors = {name: stored.get_tensor(name) for name in _TENSORS}
-            numbers = {name: float(stored.get_tensor(name)) for name in _NUMBERS}
+            temperature, power, switch = (float(stored.get_tensor(name)) for name in _NUMBERS)
             languages = tuple(json.loads((stored.metadata() or {}).get("languages", "[]")))
-        return Router(**tensors, **numbers, languages=languages)
+        router = Router(**tensors, temperature=temperature, power=power, switch=switch)
+        return replace(router, languages=languages)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"is not a router ({error})", where=str(path), hint=hint) from None
