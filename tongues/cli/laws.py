@@ -127,7 +127,12 @@ def fit(
 @click.option(
     "--available-text", metavar="SIZE|PATH", help="Text available, as a size (3GB), file or folder."
 )
-@click.option("--language", metavar="LANG", help="Language of the available text, such as sw.")
+@click.option(
+    "--language", metavar="LANG", help="Language to learn, such as sw: its prior and text."
+)
+@click.option(
+    "--runs", metavar="FILE", help="CSV of own runs: bytes, loss (bits per byte), params."
+)
 @click.option("--bytes-per-token", metavar="NUMBER", help="Bytes per token of that text, if known.")
 @click.option("--replay", metavar="SHARES", help="Replay shares to compare, such as 0,5%,20%.")
 @click.option(

@@ -43,9 +43,10 @@ _BYTES_PER_TOKEN = 4.7  # of content, by Goldfish's own vocabularies
 _TEXT = 0.15  # of the log loss: another text, tokenizer and trainer than the table's
 _SEED = 0.003  # of one run
 # By benchmarks/prior.py: the n-grams of `measure_ngrams` against the table's, in log bits, and
-# how both fall with each decade of counted text from a megabyte on.
-_SAMPLE = {"unigram": (0.0, 0.0), "bigram": (0.0, 0.0)}
-_TRANSFER = 0.06
+# how both fall with each decade of counted text from a megabyte on; characters are not words.
+_SAMPLE = {"unigram": (0.08, -0.035), "bigram": (0.22, -0.075)}
+_TRANSFER, _BY_CHARACTER = 0.06, 0.25
+_UNSPACED = {"Hani", "Jpan", "Thai", "Laoo", "Khmr", "Mymr", "Tibt"}
 _BETWEEN = 0.01  # halfway between two sizes of the table
 _BEYOND = 0.03  # with each decade of text beyond the table
 _OF_SIZE = 0.3  # of what the published law says another size changes
@@ -97,7 +98,9 @@ class LossPrior:
     all entries. spread: (3, 6, 6), covariances among families, scripts and languages. fall: of the
     log deviation with each decade of text. reach: slope and level of the most text that models of
     a language were trained on, by the text there is (log10). levels: of each language in the table,
-    how far its runs are from what the rest predicts, and how many they are.
+    how far its runs are from what the rest predicts, and how many they are. factors: (2, 4), on the
+    deviation at a gigabyte, so that 95 % intervals held for languages left out: of known families
+    and of new ones, by nothing else known, n-grams, runs, and both.
     """
 
     families: tuple[str, ...]
@@ -108,6 +111,7 @@ class LossPrior:
     fall: float
     reach: tuple[float, float]
     levels: Mapping[str, tuple[float, int]]
+    factors: Array
 
     def normal(
         self,
@@ -147,6 +151,11 @@ class LossPrior:
         slope, level = self.reach
         return min(LARGEST, max(slope * amount + level, *used))
 
+    def factor(self, family: str, data: float, *, sample: bool, runs: bool) -> float:
+        """On the deviation; data: log10 of content bytes. It is 1 up to 100 MB."""
+        at_gigabyte = self.factors[int(family not in self.families), sample + 2 * runs]
+        return float(at_gigabyte ** np.clip(data - 8.0, 0.0, 1.0))
+
     def save(self, path: Path) -> None:
         """Write it as one file, which `read_prior` reads."""
         tags = list(self.levels)
@@ -159,6 +168,7 @@ class LossPrior:
             spread=self.spread,
             line=np.array([self.fall, *self.reach]),
             tags=np.array(tags),
+            factors=self.factors,
             levels=np.array([self.levels[tag] for tag in tags], dtype=np.float32),
         )
 
@@ -196,6 +206,7 @@ def read_prior(path: Path | None = None) -> LossPrior:
             fall,
             (reach[0], reach[1]),
             levels,
+            arrays["factors"],
         )
 
 
@@ -208,8 +219,24 @@ def known_language(text: str) -> Language:
         try:
             known = find_language(code)
         except UserError:
-            # of nothing but its tag: no name, family, place, speakers, text, labels or tasks
-            known = Language("", code, "", text, (), (), "", None, None, (), None, None, (), (), ())
+            known = Language(
+                tag=text,
+                code=code,
+                other_codes=(),
+                script=script,
+                name=text,
+                names=(),
+                family=(),
+                macroarea="",
+                latitude=None,
+                longitude=None,
+                countries=(),
+                speakers=None,
+                byte_premium=None,
+                texts=(),
+                identified_by=(),
+                tasks=(),
+            )
         return replace(known, tag=text, script=script.title(), byte_premium=None, texts=())
 
 
@@ -244,7 +271,7 @@ def forecast_language(
     )
     measured = [math.log(run.loss) for run in runs]
     if entropies:
-        points = [*_of_sample(entropies), *points]
+        points = [*_of_sample(entropies, one.script), *points]
         measured = [math.log(entropies.unigram), math.log(entropies.bigram), *measured]
     own = bool(runs) or bool(entropies and not entropies.reference)
     weights, shifts, variances = (np.array(of) for of in zip(*points, strict=True))
@@ -265,7 +292,10 @@ def forecast_language(
     if max(sizes) > LARGEST:
         what = f"no published run here has read more than 1 GB; {show_bytes(text_bytes)} is beyond"
         cautions.append(Caution("beyond_prior", what))
-    half = 1.96 * math.sqrt(variance)
+    known = {"sample": entropies is not None, "runs": bool(runs)}
+    factor = 1.0 if level else prior.factor(family, sizes[-1], **known)
+    deviation = factor * math.sqrt(variance)
+    half = 1.96 * deviation
     loss = Estimate(
         math.exp(value),
         math.exp(value - half),
@@ -275,7 +305,7 @@ def forecast_language(
         method="mixed model, predictive",
     )
     text = "own" if own else "flores"
-    return LossForecast(loss, math.sqrt(variance), text, tuple(rests_on), tuple(cautions))
+    return LossForecast(loss, deviation, text, tuple(rests_on), tuple(cautions))
 
 
 def _basis(prior: LossPrior, one: Language, family: str, level: tuple[float, int] | None) -> str:
@@ -304,13 +334,14 @@ def _condition(mean: Array, covariance: Array, measured: Array) -> tuple[float, 
     return float(mean[-1] + gain @ off), float(variance), surprise
 
 
-def _of_sample(entropies: NGrams) -> list[tuple[Array, float, float]]:
+def _of_sample(entropies: NGrams, script: str) -> list[tuple[Array, float, float]]:
     decades = math.log10(max(entropies.train_bytes, 1.0) / 1e6)
     points = []
     for i, name in enumerate(_SAMPLE):
         at_megabyte, slope = _SAMPLE[name]
         shift = 0.0 if entropies.reference else at_megabyte + slope * decades
-        points.append((np.eye(6)[i], shift, 0.0 if entropies.reference else _TRANSFER**2))
+        off = _BY_CHARACTER if script in _UNSPACED else _TRANSFER
+        points.append((np.eye(6)[i], shift, 0.0 if entropies.reference else off**2))
     return points
 
 

@@ -111,6 +111,7 @@ def fit_prior(table: LossTable, start: LossPrior | None = None, rounds: int = _R
         fall,
         _reach_of_amount(table),
         {},
+        np.ones((2, 4)),
     )
     return replace(prior, levels=_levels(prior, table))
 

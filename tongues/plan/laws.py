@@ -22,6 +22,7 @@ class Known:
     name: str
     law: Law
     strategy: str  # scratch or cpt; "" for both
+    level: float = 0.0  # deviation of its log loss as a whole, where a prior set it
 
     @property
     def role(self) -> str:

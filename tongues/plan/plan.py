@@ -12,6 +12,7 @@ from typing import Any
 from tongues.errors import Caution, UserError, nearest
 from tongues.frames import html_table, text_table, to_frame
 from tongues.pages import chart_of
+from tongues.plan.language import LanguageLevel
 from tongues.plan.laws import PlanLaws
 from tongues.plan.options import FLAT, SLACK, Layout, Option
 from tongues.plan.published import Project, published_projects
@@ -67,7 +68,8 @@ _HINTS = {
 class Plan:
     """What was asked, by which laws, the options, the one to take, and the caveats.
 
-    left_out: why other ways cannot be taken. largest: parameters that the GPUs can train.
+    left_out: why other ways cannot be taken. largest: parameters that the GPUs can train. level: of
+    its language, where no law is of it.
     """
 
     question: Question
@@ -77,6 +79,7 @@ class Plan:
     left_out: tuple[Caution, ...]
     warnings: tuple[Caution, ...]
     largest: float
+    level: LanguageLevel | None = None
 
     def __str__(self) -> str:
         """The options in a table, and the advice."""
@@ -114,6 +117,7 @@ class Plan:
         taken, option = self.recommendation, self.recommendation.option
         lines = [f"advice: {taken.why}"]
         lines += [f"how sure: {taken.sure}"] if taken.sure else []
+        lines += [self.level.sentence(option.loss)] if self.level else []
         if taken.flat_range:
             (least, most), (fewest, longest) = taken.flat_range.params, taken.flat_range.tokens
             lines.append(
@@ -166,11 +170,15 @@ class Plan:
             "recommendation": self.recommendation.to_json(),
             "left_out": [asdict(caution) for caution in self.left_out],
             "warnings": [asdict(caution) for caution in self.warnings],
+            "prior": self.level and self.level.forecast.to_json(),
         }
 
 
 def make_plan(
-    laws: PlanLaws, question: Question, projects: Sequence[Project] | None = None
+    laws: PlanLaws,
+    question: Question,
+    projects: Sequence[Project] | None = None,
+    level: LanguageLevel | None = None,
 ) -> Plan:
     """Every way of spending the budget that can be taken, and recommend one.
 
@@ -191,6 +199,7 @@ def make_plan(
     taken, every = recommend(layout, options, projects)
     cautions = (
         *question.warnings,
+        *(level.forecast.cautions if level else ()),
         *laws.cautions,
         *law_cautions(laws, question),
         *_about_options(every, projects),
@@ -204,6 +213,7 @@ def make_plan(
         tuple(left_out),
         tuple(dict.fromkeys(cautions)),
         layout.largest(),
+        level,
     )
 
 

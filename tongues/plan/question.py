@@ -206,6 +206,10 @@ def _text(
     bases: Sequence[BaseCheckpoint],
 ) -> tuple[float | None, float | None, tuple[Caution, ...]]:
     flag, per_token = "--available-text", given.get("bytes_per_token")
+    if available is None and language and "available_tokens" not in given:
+        corpus = find_language(language, "--language").texts[:1]
+        available = f"{corpus[0].bytes} B" if corpus else None
+        flag = f"--language {language}"
     if available is None:
         if per_token is not None:
             raise UserError("--bytes-per-token needs `--available-text`", hint="such as `3GB`")

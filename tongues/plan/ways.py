@@ -330,9 +330,10 @@ def predict(
     shape = np.broadcast_shapes(*(np.shape(value) for value in variables.values()))
     prediction = _predictor(known.law)(**variables)
     draws = prediction.draws if one_run else prediction.expected
-    if known.study:
-        noise = np.random.default_rng(zlib.crc32(known.name.encode())).normal(size=len(draws))
-        draws = draws * np.exp(_PRINTED * noise)[:, None]
+    shared = (known.level, known.law.target)  # by all laws of a language: it is their common level
+    for deviation, of in (shared, (_PRINTED if known.study else 0.0, known.name)):
+        noise = np.random.default_rng(zlib.crc32(of.encode())).normal(size=len(draws))
+        draws = draws * np.exp(deviation * noise)[:, None] if deviation else draws
     return draws.reshape(-1, *shape)
 
 

@@ -8,6 +8,7 @@ from tongues.errors import UserError
 from tongues.laws import Law
 from tongues.laws.ask import FitAnswer
 from tongues.plan import Plan, ask, make_plan, read_laws, write_recipe
+from tongues.plan.language import language_level, laws_of_language, read_own_runs
 from tongues.recipe import RecipeSource, load_recipe
 from tongues.verbs.shared import pairs
 
@@ -35,6 +36,7 @@ def plan(
     available_tokens: Number | None = None,
     available_text: Path | str | None = None,
     language: str | None = None,
+    runs: Path | str | None = None,
     bytes_per_token: Number | None = None,
     replay: str | Sequence[Number] | None = None,
     max_forgetting: Number | None = None,
@@ -50,7 +52,7 @@ def plan(
     One of `flops`, `hours`, `cost` and `target_loss`, or both `params` and `tokens`, is given.
 
     laws: what `fit` returned, laws, names of published ones, or files of laws; published ones
-        without any.
+        without any, at the level that the prior forecasts where there is a `language`.
     target: the language to learn, where there are laws of several.
     flops: compute to spend. hours: on all GPUs. cost: in US$. target_loss: in nats per token.
     gpu: what trains, such as `h100`. gpus: how many. mfu: the share of their peak speed that is
@@ -60,6 +62,8 @@ def plan(
     bases: checkpoints to continue from: hub ids, folders, or `llama=8B@15T`, or by name.
     available_tokens: different text there is. available_text: the same as `3GB` or a file or
         folder, with its language or its bytes per token.
+    language: whose text there is as much as the catalogue knows of, unless that is given. runs: a
+        CSV file of own runs in it: bytes, loss in bits per byte, params and epochs.
     replay: shares of source text to mix in.
     max_forgetting: the rise of the base's own loss that replay must not exceed, such as 0.01.
     source_loss, base_loss: the base's loss on its own language and on the target before training,
@@ -72,7 +76,16 @@ def plan(
         raise UserError(what, hint=hint)
     given = laws.laws if isinstance(laws, FitAnswer) else laws
     single = isinstance(given, Law | Path | str)
-    known = read_laws([given] if single else given, target)
+    text = None if available_text is None else str(available_text)
+    own = read_own_runs(Path(runs)) if runs else ()
+    if runs and (given or language is None):
+        hint = "add `--language sw`, or fit a law of them by `tongues fit`"
+        raise UserError("is for a language without a law", where="--runs", hint=hint)
+    level = language_level(language, text, own) if language and not given else None
+    if level and language:
+        known = laws_of_language(level, language)
+    else:
+        known = read_laws([given] if single else given, target)
     if target and like is None and not any(one.law.target for one in known.known):
         raise UserError(
             "none of these laws is of one language",
@@ -90,12 +103,12 @@ def plan(
         gpu=gpu,
         prices=None if prices is None else str(prices),
         bases=pairs(bases),
-        available_text=None if available_text is None else str(available_text),
+        available_text=text,
         language=language,
         replay=shares,
         **numbers,
     )
-    made = make_plan(known, question)
+    made = make_plan(known, question, level=level)
     if write is None:
         return made
     recipe = None if like is None else load_recipe(like)

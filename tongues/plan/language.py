@@ -1,0 +1,121 @@
+"""The laws of a plan in a language that nobody fitted any for: published ones, at its own level.
+
+A published law knows how loss falls with parameters and tokens. How high it is in a language, the
+prior of `tongues.languages` forecasts, from the catalogue alone or from a sample of text and the
+losses of own runs.
+"""
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tongues.errors import UserError
+from tongues.languages import LossForecast, OwnRun, find_language, forecast_language
+from tongues.languages.fertility import byte_premium, bytes_per_token
+from tongues.laws import preset
+from tongues.plan.amounts import read_bytes, read_count, read_number
+from tongues.plan.laws import Known, PlanLaws, published_law
+
+__all__ = ["LanguageLevel", "language_level", "laws_of_language", "read_own_runs"]
+
+_PAIR = ("zheng2024-scratch", "zheng2024-cpt")
+_REPEATS = "muennighoff2023"
+# Where the prior and the laws are brought together: the published models of most text, in bytes of
+# content, parameters and epochs, and the bytes of content of a token of an own vocabulary.
+_TEXT, _PARAMS, _EPOCHS, _PER_TOKEN = 1e9, 125e6, 10.0, 4.7
+_SAMPLE = 4_000_000  # characters of text that are enough for n-grams
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageLevel:
+    """What the prior forecasts of a language.
+
+    forecast: of 125M parameters on a gigabyte of content. nats: per token of a vocabulary of the
+    language's own, of one bit per byte.
+    """
+
+    language: str
+    forecast: LossForecast
+    nats: float
+
+    def sentence(self, loss: float) -> str:
+        """What it is, and a loss in nats per token in bits per byte, which any tokenizer has."""
+        own = self.forecast.loss
+        what = f"prior: 125M parameters on what a gigabyte of English has, in {self.language}, end "
+        what += f"at {own.value:.3g} bits per byte [{own.low:.3g}, {own.high:.3g}]: "
+        what += f"{'; '.join(self.forecast.rests_on)}. The loss of this advice is "
+        return what + f"{loss / self.nats:.3g} bits per byte."
+
+
+def language_level(
+    language: str, available: str | None = None, runs: Sequence[OwnRun] = ()
+) -> LanguageLevel:
+    """What is known of a language; available: text as of `--available-text`, a sample if a file."""
+    one = find_language(language, "--language")
+    per_token = bytes_per_token(one).value
+    if math.isnan(per_token):
+        what = f"how many bytes a token of `{language}` has is not known here"
+        raise UserError(what, where="--language", hint="plan without `--language`")
+    amount = read_bytes(available, "--available-text") if available else None
+    text = _head(amount) if isinstance(amount, Path) else ""
+    premium = byte_premium(one).value
+    forecast = forecast_language(
+        replace(one, byte_premium=premium),
+        _TEXT * premium,
+        _PARAMS,
+        sample=text if len(text.encode()) >= 100_000 else None,
+        runs=runs,
+    )
+    return LanguageLevel(one.name, forecast, math.log(2.0) * per_token)
+
+
+def laws_of_language(level: LanguageLevel, tag: str) -> PlanLaws:
+    """The published pair of laws, from scratch and continued, at the level of a language."""
+    decay = preset(_REPEATS).params["R_D"]
+    unique = _TEXT / _PER_TOKEN
+    worth = unique * (1.0 + decay * -math.expm1(-(_EPOCHS - 1.0) / decay))
+    scratch = preset(_PAIR[0])
+    factor = level.forecast.loss.value * level.nats / float(scratch.loss(_PARAMS, worth))
+    known: list[Known] = []
+    for name in _PAIR:
+        printed = published_law(name)
+        scaled = {term.coefficient: factor for term in printed.law.equation.terms}
+        params = {k: v * scaled.get(k, 1.0) for k, v in printed.law.params.items()}
+        law = replace(printed.law, params=params, target=tag)
+        known.append(replace(printed, law=law, level=level.forecast.deviation))
+    return PlanLaws(tuple(known))
+
+
+def read_own_runs(path: Path) -> list[OwnRun]:
+    """Runs of a CSV file: bytes, loss (bits per byte), and perhaps params and epochs."""
+    if not path.is_file():
+        raise UserError("there is no such file", where=f"--runs {path}")
+    runs: list[OwnRun] = []
+    with path.open(newline="", encoding="utf-8") as file:
+        for line, row in enumerate(csv.DictReader(file), start=2):
+            where = f"{path}, line {line}"
+            if not row.get("bytes") or not row.get("loss"):
+                hint = "the columns are bytes, loss (bits per byte), params and epochs"
+                raise UserError("`bytes` and `loss` are needed", where=where, hint=hint)
+            amount = read_bytes(row["bytes"], where) if row["bytes"][-1] in "Bb" else None
+            size = amount if isinstance(amount, float) else read_count(row["bytes"], where)
+            params = read_count(row["params"], where) if row.get("params") else None
+            epochs = read_number(row["epochs"], where) if row.get("epochs") else 1.0
+            runs.append(OwnRun(size, read_number(row["loss"], where), params, epochs))
+    if not runs:
+        raise UserError("has no runs", where=str(path))
+    return runs
+
+
+def _head(path: Path) -> str:
+    """The first characters of a file, or of the files of a folder."""
+    paths = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    text = ""
+    for one in paths:
+        with one.open(encoding="utf-8", errors="ignore") as file:
+            text += file.read(_SAMPLE - len(text))
+        if len(text) >= _SAMPLE:
+            break
+    return text
