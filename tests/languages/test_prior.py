@@ -1,6 +1,7 @@
 """Forecasts from the prior: against a normal conditioned by hand, and what each fact does."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,7 @@ def test_each_thing_known_narrows_the_interval() -> None:
     sample = forecast_language("sw", at, sample=grams)
     first, both = (forecast_language("sw", at, runs=run[:count]) for count in (1, 2))
     assert _half(unknown) > 1.2 * _half(alone)
-    assert _half(sample) < 0.6 * _half(alone)
+    assert _half(sample) < 0.75 * _half(alone)
     assert _half(alone) > _half(first) > 1.4 * _half(both)
     assert "2 runs" in both.rests_on[-1]
 
@@ -109,6 +110,23 @@ def test_a_tag_that_nobody_knows_has_what_its_parts_say() -> None:
     assert known_language("swh_Arab").text_bytes == 0
     assert known_language("qqq_Cham").family == ()
     assert forecast_language("qqq_Cham", 1e7).rests_on[0].endswith("nothing of it")
+
+
+def test_deviations_at_a_gigabyte_are_those_that_held_for_languages_left_out() -> None:
+    factors = np.array([[0.5, 0.6, 0.7, 0.8], [0.9, 1.0, 1.1, 1.2]])
+    prior, plain = (replace(read_prior(), factors=of) for of in (factors, np.ones_like(factors)))
+    runs, grams = [OwnRun(1e7, 1.9)], NGrams(2.2, 1.7, reference=True)
+    for language, row in (("sw", 0), ("qqq_Cham", 1)):
+        for column, (sample, own) in enumerate(
+            ((None, ()), (grams, ()), (None, runs), (grams, runs))
+        ):
+            wide, as_fitted = (
+                forecast_language(language, 3e9, sample=sample, runs=own, prior=of).deviation
+                for of in (prior, plain)
+            )
+            assert wide / as_fitted == pytest.approx(factors[row, column])
+    small = [forecast_language("sw", 5e7, prior=of).deviation for of in (prior, plain)]
+    assert small[0] == small[1]
 
 
 def test_a_prior_that_was_saved_is_the_same(tmp_path: Path) -> None:

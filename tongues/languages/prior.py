@@ -20,6 +20,7 @@ import numpy as np
 from tongues.errors import Caution, UserError
 from tongues.estimate import Estimate
 from tongues.languages.catalogue import find_language
+from tongues.languages.fertility import byte_premium
 from tongues.languages.language import Language
 from tongues.languages.ngrams import NGrams, measure_ngrams
 from tongues.laws import preset
@@ -50,7 +51,7 @@ _UNSPACED = {"Hani", "Jpan", "Thai", "Laoo", "Khmr", "Mymr", "Tibt"}
 _BETWEEN = 0.01  # halfway between two sizes of the table
 _BEYOND = 0.03  # with each decade of text beyond the table
 _OF_SIZE = 0.3  # of what the published law says another size changes
-_PREMIUM = 0.2  # of the log byte premium, where it is not known
+_PREMIUM = 0.4  # of the log byte premium, where no language of its script was measured
 _UNLIKELY = 2.326  # deviations: what the prior gives one chance in a hundred
 LARGEST = 9.0  # log10 of the most content bytes in the table
 
@@ -259,7 +260,7 @@ def forecast_language(
     one = known_language(language) if isinstance(language, str) else language
     prior = read_prior() if prior is None else prior
     entropies = measure_ngrams(sample) if isinstance(sample, str) else sample
-    premium, unsure = one.byte_premium or 1.0, 0.0 if one.byte_premium else _PREMIUM
+    premium, unsure = _premium(one)
     target = OwnRun(text_bytes, math.nan, parameters, epochs)
     points = [_place(run, premium) for run in (*runs, target)]
     sizes = [math.log10(run.text_bytes / premium) for run in (*runs, target)]
@@ -306,6 +307,15 @@ def forecast_language(
     )
     text = "own" if own else "flores"
     return LossForecast(loss, deviation, text, tuple(rests_on), tuple(cautions))
+
+
+def _premium(one: Language) -> tuple[float, float]:
+    """Bytes for the content of one byte of English, and the deviation of its logarithm."""
+    known = byte_premium(one)
+    if math.isnan(known.value):
+        return 1.0, _PREMIUM
+    unsure = math.log(known.high / known.low) / 3.92 if known.low and known.high else 0.0
+    return known.value, unsure
 
 
 def _basis(prior: LossPrior, one: Language, family: str, level: tuple[float, int] | None) -> str:

@@ -60,10 +60,9 @@ def language_level(
         raise UserError(what, where="--language", hint="plan without `--language`")
     amount = read_bytes(available, "--available-text") if available else None
     text = _head(amount) if isinstance(amount, Path) else ""
-    premium = byte_premium(one).value
     forecast = forecast_language(
-        replace(one, byte_premium=premium),
-        _TEXT * premium,
+        one,
+        _TEXT * byte_premium(one).value,
         _PARAMS,
         sample=text if len(text.encode()) >= 100_000 else None,
         runs=runs,
