@@ -67,6 +67,16 @@ def test_one_process_opens_what_two_wrote(two: Two) -> None:
     assert two[1][1]["from-none"]["weights"] == []
 
 
+def test_a_folder_is_read_in_shares_and_written_layer_by_layer_with_the_same_bytes(
+    two: Two,
+) -> None:
+    whole = [weight.numpy(force=True) for weight in make_scorer(tied=True).parameters()]
+    assert two[1][0]["loaded"] == [weight.tobytes().hex() for weight in whole]
+    assert two[1][1]["loaded"] == []
+    base, left = (two[0] / name / "model.safetensors" for name in ("base", "left"))
+    assert left.read_bytes() == base.read_bytes()
+
+
 def test_a_course_ends_with_the_same_bytes_each_time(alone: dict[str, Any], tmp_path: Path) -> None:
     halve(alone["folder"], tmp_path / "resumed")
     scorer = make_scorer()

@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,18 @@ from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from tongues.errors import UserError
+from tongues.models.huggingface import open_layout, save_model
+from tongues.models.sources import FolderWeights
 from tongues.tokens.frame import TextFrame
 from tongues.train.checkpoint import Checkpoints, Position
+from tongues.train.engine.loading import fill
 from tongues.train.engine.processes import Processes, join_processes
 from tongues.train.engine.processor import Processor, decoder_layers
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import (
     full_tensor,
     gather_layers,
+    local_rows,
     make_mesh,
     reshard,
     shard,
@@ -152,6 +157,26 @@ def _differences(
     return [*differences, abs(norm - expected) / expected]
 
 
+def _loaded(processes: Processes, folder: Path) -> list[str]:
+    """The bytes of a model that is read in shares and written layer by layer, in the first."""
+    base, left = folder / "base", folder / "left"
+    processes.once(lambda: make_scorer(tied=True).model.save_pretrained(base))
+    source = FolderWeights(base, open_layout(base), None)
+    assert all(weight.is_meta for weight in source.model.parameters())
+    frame, processor = TextFrame(0, 0), Processor(torch.device("cpu"), False, 1)
+    scorer = Scorer(source.model, processor, frame, chunked=True)
+    shard(scorer, make_mesh(processes, "cpu"), bfloat16=False)
+    fill(scorer, source.model, source, processor.device, processes, "here")
+    assert all(len(local_rows(w)[0]) < len(w) for w in scorer.parameters())
+    backward(scorer, 0, processes, parts=2)
+    groups = gather_layers(scorer, processes)
+    if processes.first:
+        left.mkdir()
+        save_model(source.model, left, base, groups)
+    deque(groups, maxlen=0)
+    return weights(scorer, processes)
+
+
 def _refuse() -> None:
     raise UserError("no room", where="here", hint="make some", code="full")
 
@@ -189,6 +214,7 @@ def main(folder: Path) -> None:
         backward(narrow_alone, 0, Processes(), parts=1),
     ]
     reshard(narrow)
+    found["loaded"] = _loaded(processes, folder)
     for start in ("from-none", "from-one", "from-several"):
         scorer = make_scorer()
         shard(scorer, make_mesh(processes, "cpu"), bfloat16=False)
