@@ -12,6 +12,7 @@ from typing import Any
 from tongues.errors import Caution, UserError, nearest
 from tongues.frames import html_table, text_table, to_frame
 from tongues.pages import chart_of
+from tongues.plan.donors import donor_sentences
 from tongues.plan.language import LanguageLevel
 from tongues.plan.laws import PlanLaws
 from tongues.plan.options import FLAT, SLACK, Layout, Option
@@ -130,6 +131,9 @@ class Plan:
             lines.append(f"replay: {taken.replay}")
         if taken.verdict:
             lines += [f"published: {one}" for one in taken.verdict.nearest[:_PROJECTS]]
+        if self.question.language:
+            bases = tuple({base.name: base for base in self.question.bases}.values())
+            lines += donor_sentences(self.question.language, bases)
         if not taken.decided or taken.by == "published":
             lines.append(_pilot(option, self.question))
         shown = [one for one in self.options if one is option or not one.way.replay]
