@@ -1,10 +1,11 @@
 """Training where other programs compute on the same cores, by the number of its threads.
 
-usage: python benchmarks/busy.py [ROUNDS] [STEPS]
+usage: python benchmarks/busy.py [ROUNDS] [STEPS] [OTHERS ...]
 
-As many other processes as there are cores compute all the time. "before" is what torch and GNU
-OpenMP do by themselves: a thread a core, which keeps its core for some milliseconds while it waits.
-Each training is a command of its own, and they take turns. At the end the same without others.
+Meanwhile that many other processes compute; by default as many as there are cores, then none.
+"before" is what torch and GNU OpenMP do by themselves: a thread a core, which keeps its core for
+some milliseconds while it waits.
+Each training is a command of its own, and they take turns. The load is that of the whole machine.
 """
 
 import os
@@ -92,7 +93,7 @@ def trained(
     return steps * BATCH / run.seconds, seconds, [run.engine["threads"], *changed][-1]
 
 
-def main(rounds: int, steps: int) -> None:
+def main(rounds: int, steps: int, counts: list[int]) -> None:
     """Train by each kind; the outcome is kept next to this script."""
     lines = [f"{date.today()}  {platform.processor() or platform.machine()}, {CORES} cores, "]
     lines[0] += f"{steps} steps of {BATCH} tokens, {rounds} rounds: medians"
@@ -100,7 +101,7 @@ def main(rounds: int, steps: int) -> None:
         workspace = Path(folder)
         (workspace / "busy.yaml").write_text(RECIPE)
         command(workspace, "prepare")
-        for count in (CORES, 0):
+        for count in counts:
             load = Path("/proc/loadavg").read_text().split()[0]
             lines += ["", f"{count} other processes of this benchmark (load before: {load})"]
             lines += [f"{'shape':8}{'threads':10}{'tokens/s':>10}{'command':>10}{'threads':>9}"]
@@ -129,4 +130,5 @@ def main(rounds: int, steps: int) -> None:
 
 if __name__ == "__main__":
     numbers = [int(argument) for argument in sys.argv[1:]]
-    main(*(numbers + [2, 40][len(numbers) :]))
+    rounds, steps, *counts = numbers + [2, 40][len(numbers) :]
+    main(rounds, steps, counts or [CORES, 0])
