@@ -4,7 +4,7 @@
 
 Reads the shared table of projects beside the project: all weights of a base, with the peak rate,
 and the batch or the steps, stated. Each study is left out in turn of the constant that is fitted.
-`--measure` also trains SmolLM2-135M for 40 steps on Swahili at the rate of short runs: some minutes.
+`--measure` also trains SmolLM2-135M for 40 steps on Swahili at the rate of short runs: minutes.
 """
 
 import argparse
