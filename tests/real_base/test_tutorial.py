@@ -1,0 +1,32 @@
+"""What the tutorial on a real base says that its commands print, they print."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.real_base import ROOT, TEXT
+from benchmarks.smollm2 import make_smollm2
+from tests.test_docs import DOCS, answered, commands
+
+SOURCES = {"sw": ("bible", "freecodecamp", "ms_beginners"), "en": ("bible", "mdn")}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not TEXT.is_dir(), reason="the shared texts are not here")
+def test_the_commands_of_the_tutorial_print_what_it_says(tmp_path: Path) -> None:
+    base = make_smollm2(ROOT / "build/smollm2")
+    places = {"models/smollm2": base, "benchmarks": ROOT / "benchmarks", "tasks": TEXT / "../eval"}
+    for lang, sources in SOURCES.items():
+        for source in sources:
+            places[f"text/{lang}/{source}.jsonl.gz"] = TEXT / source / f"{lang}.jsonl.gz"
+    for name, place in places.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).symlink_to(place.resolve())
+    (tmp_path / "smollm2.yaml").write_text((DOCS / "examples/smollm2.yaml").read_text())
+    printed = 0
+    for command, expected, _ in commands("../tutorials/base"):
+        lines = iter(answered(command, tmp_path))
+        for line in expected:
+            assert line == "…" or line in lines, (command, line)
+            printed += 1
+    assert printed > 20
