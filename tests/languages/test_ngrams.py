@@ -47,3 +47,8 @@ def test_words_not_seen_are_spelled() -> None:
 def test_too_little_text_is_refused() -> None:
     with pytest.raises(UserError, match="too little"):
         measure_ngrams("kitabu " * 1000)
+
+
+def test_pairs_not_seen_fall_back_to_single_units() -> None:
+    grams = measure_ngrams(_text([chr(0x4E00 + i) for i in range(3000)], "", 100_000))
+    assert grams.bigram < 1.1 * grams.unigram

@@ -137,3 +137,10 @@ def test_a_prior_that_was_saved_is_the_same(tmp_path: Path) -> None:
     values = [forecast_language("sw", 3e8, prior=one).loss for one in (prior, again)]
     assert values[0].value == pytest.approx(values[1].value, rel=1e-6)
     assert values[0].low == pytest.approx(values[1].low, rel=1e-5)
+
+
+def test_a_new_family_and_script_add_their_spread() -> None:
+    prior = read_prior()
+    known, new = (prior.normal(*names, 10.0, 9.0)[1][5, 5] for names in (("", "Latn"), ("", "")))
+    assert new - known > 0.5 * prior.spread[1, 5, 5]
+    assert new > prior.spread[:, 5, 5].sum()
