@@ -108,7 +108,7 @@ def test_replay_without_a_law_of_forgetting_is_that_of_published_projects() -> N
     plan = make_plan(laws(cpt=fitted("cpt", CPT)), asked)
     taken = plan.recommendation
     assert taken.option.way.replay == 0.25
-    assert "median of" in taken.replay and "only runs at two shares" in taken.replay
+    assert "median of" in taken.replay and "the limit of 1% is NOT checked" in taken.replay
 
 
 def test_a_loss_that_is_not_known_is_assumed_or_missing() -> None:

@@ -22,7 +22,7 @@ def advice(project: Project) -> str:
     others = [one for one in published_projects() if study not in one.project]
     base = BASES.get(project.base, f"base={project.params:g}@2T")
     tokens = {"params": f"{project.params:g}", "tokens": f"{project.tokens:g}"}
-    question = ask(**tokens, bases=[base], language=LANGUAGES.get(project.project, "xx"))
+    question = ask(**tokens, bases=[base], language=LANGUAGES.get(project.project))
     try:
         taken = make_plan(read_laws(()), question, others).recommendation
     except UserError:

@@ -16,7 +16,7 @@ __all__ = ["experts"]
 
 @click.group(cls=options.Verbs)
 def experts() -> None:
-    """Train language experts, one per cluster of the text, and use them as one."""
+    """Train language experts, one per cluster of text; use them as one."""
 
 
 @experts.command()

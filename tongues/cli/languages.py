@@ -25,7 +25,7 @@ _OPTIONAL = ("byte premium", "Bible", "family", "speakers", "tasks", "script")  
 def languages(
     language: str | None, limit: int, out: Path | None, as_json: bool, **conditions: Any
 ) -> None:
-    """Show what is known of LANGUAGE, or list languages; nothing is downloaded."""
+    """Show what is known of LANGUAGE, or list languages, offline."""
     options.one_thread()
     import tongues
     from tongues.errors import UserError

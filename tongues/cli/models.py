@@ -164,7 +164,7 @@ def generate(
 )
 @options.quiet
 def serve(models: tuple[str, ...], **keywords: Any) -> None:
-    """Serve MODELs over an OpenAI-compatible API, with a page to try them.
+    """Serve MODELs over an OpenAI-compatible API, with a page to try.
 
     A MODEL is an ensemble (`NAME@tfidf:2` sets its routing), a run or a Hugging Face folder. The
     API is below /v1, the page at the address that is printed.

@@ -115,11 +115,13 @@ def verdict(projects: Sequence[Project], params: float, tokens: float) -> Verdic
     score = sum(_WORTH[one.target] for one in near)
     better = sum(one.target == "better" for one in near)
     counted = f"{better} of the {len(near)} nearest projects that continued a base ended better"
+    if not near:
+        counted = "no project of about this size is known"
     if tokens >= overtaken[0]:
         why = f"from {ends} tokens on, a model of this size from scratch was the better one (ATLAS)"
         return Verdict(False, near, overtaken, why)
     if len(near) < _FEWEST or score < _AGREE * len(near):
-        return Verdict(False, near, overtaken, f"only {counted}")
+        return Verdict(False, near, overtaken, counted if not near else f"only {counted}")
     why = f"{counted}, and training from scratch overtakes only after {ends} tokens (ATLAS)"
     return Verdict(True, near, overtaken, why)
 

@@ -1,6 +1,7 @@
 """Where a model is that a user names, and what it came of; none is opened, without torch."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,8 @@ __all__ += ["stored_base", "with_bases"]
 
 Kind = Literal["run", "folder", "ensemble"]
 
+_MISTYPED = 0.85  # similarity to a name of this workspace, from which the hub is not asked
+
 
 def find_model(name: str, workspace: Path, *, hub: bool = True) -> tuple[Kind, Path]:
     """An ensemble or run by name or path, a folder, or a model of the hub: its kind and place.
@@ -27,7 +30,9 @@ def find_model(name: str, workspace: Path, *, hub: bool = True) -> tuple[Kind, P
     store, runs = workspace / "ensembles", workspace / "runs"
     begun = (runs / name / "run.json").is_file()
     routed = _find_here(name.partition("@")[0], workspace)  # what is behind the `@` is a routing
-    folder = None if begun or routed or not hub else hub_folder(name, store, runs)
+    mistyped = get_close_matches(name, _names(store, runs), n=1, cutoff=_MISTYPED)
+    not_hub = begun or routed or mistyped or not hub
+    folder = None if not_hub else hub_folder(name, store, runs)
     if folder:
         return "folder", folder
     raise _unknown(name, store, runs)
@@ -49,8 +54,7 @@ def _unknown(name: str, store: Path, runs: Path) -> UserError:
     if (runs / name / "run.json").is_file():
         hint = "`tongues ls` shows its state; train it to its end first"
         return UserError(f"run `{name}` has no model yet", where=str(runs / name), hint=hint)
-    names = [str(file.parent.relative_to(store)) for file in store.rglob(ENSEMBLE)]
-    names += [str(file.parent.relative_to(runs)) for file in runs.rglob("run.json")]
+    names = _names(store, runs)
     what = f"there is no ensemble, run or model folder `{name}`"
     hint = (
         nearest(name, names)
@@ -58,6 +62,11 @@ def _unknown(name: str, store: Path, runs: Path) -> UserError:
         else "`--workspace` names another folder of runs and ensembles"
     )
     return UserError(what, where=str(runs.parent.resolve()), hint=hint)
+
+
+def _names(store: Path, runs: Path) -> list[str]:
+    names = [str(file.parent.relative_to(store)) for file in store.rglob(ENSEMBLE)]
+    return names + [str(file.parent.relative_to(runs)) for file in runs.rglob("run.json")]
 
 
 def place_of(name: str, workspace: Path) -> tuple[Path, str | None]:
