@@ -12,6 +12,6 @@ def test_two_languages_take_fewer_tokens_and_unseen_english_keeps_its_own(place:
     measured = extension(place)
     for language in ("Greek", "Hindi"):
         pair = measured[f"{language}, bytes per token"]
-        assert pair.value > 2 * pair.other
+        assert pair.value > 1.5 * pair.other
     changed = measured["new tokens in unseen English"]
     assert changed.value <= 1e-3 * changed.other
