@@ -1,5 +1,6 @@
 """The sections on text: where it comes from, what of it is kept, how it becomes tokens."""
 
+import codecs
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -61,13 +62,23 @@ class Files(RecipeSection):
     """The files of a language."""
 
     paths: list[str] = Field(min_length=1)
-    """Files, folders and globs of `.txt`, `.jsonl` (also `.gz`, `.zst`) and `.parquet`."""
+    """Files, folders and globs: text, Markdown, HTML, JSON, CSV, Parquet, packed or not."""
     columns: Columns = Columns()
     """Names of the columns."""
     documents: Literal["files", "paragraphs"] = "files"
     """What a document of a `.txt` is: the file, or each paragraph."""
+    encoding: str = ""
+    """Encoding of the files, such as `cp1251`; default: by the byte order mark, else UTF-8."""
     limit: Amount | None = None
     """The first documents or bytes (`2 GB`), or tokens in the order of hashes."""
+
+    @field_validator("encoding")
+    @classmethod
+    def _encoding_of_python(cls, value: str) -> str:
+        try:
+            return codecs.lookup(value).name if value else ""
+        except LookupError:
+            raise ValueError(f"`{value}` is no encoding; write one such as `cp1251`") from None
 
     @field_validator("paths", mode="before")
     @classmethod

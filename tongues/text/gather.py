@@ -13,6 +13,7 @@ from tongues.ranks import Say
 from tongues.text.corpus import part_path, table_of, write_part
 from tongues.text.document import Document, normalised
 from tongues.text.reading import Fault, State
+from tongues.text.reading.streams import guess_encoding
 from tongues.text.signals import SIGNALS, load_benchmarks, load_identifier, signals_in
 from tongues.text.sources import TextSource, find_benchmarks, read_source
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["gather"]
 
-_LAYOUT = 2  # raised when the same text gives other bytes than before
+_LAYOUT = 3  # raised when the same text gives other bytes than before
 _PART_BYTES = 32_000_000  # of text: read again after a kill, at most, and held in memory
 _PART_DOCUMENTS = 20_000
 _TOKEN_BYTES = 16  # above the bytes per token of any language
@@ -99,8 +100,13 @@ def _gather_source(
         if isinstance(item, Fault):  # counted, and its place recorded
             if sum(record["faults"].values()) < _FAULTS:
                 row = {"source": item.source, "place": item.place, "reason": item.reason}
-                append_line(faults, row | {"sample": item.sample})
-            record["faults"][item.reason] = record["faults"].get(item.reason, 0) + 1
+                row |= {"sample": item.sample, "bytes": item.size}
+                first = item.reason not in record["faults"]
+                if first and item.reason == "bad encoding" and Path(item.source).is_file():
+                    row["encoding"] = guess_encoding(Path(item.source))
+                append_line(faults, row)
+            for amounts, amount in ((record["faults"], 1), (record["lost"], item.size)):
+                amounts[item.reason] = amounts.get(item.reason, 0) + amount
             continue
         text = normalised(item.text)
         documents.append(replace(item, text=text))
@@ -126,7 +132,14 @@ def _resume(folder: Path, made_from: dict[str, Any], title: str, known: bool) ->
     if record.get("made_from") != fingerprint(made_from):
         record = {"made_from": fingerprint(made_from), "content": made_from["content"]}
         record |= {"title": title, "known": known, "complete": False, "parts": [], "state": None}
-        record |= {"documents": 0, "bytes": 0, "capped": False, "faults": {}, "fault_bytes": 0}
+        record |= {
+            "documents": 0,
+            "bytes": 0,
+            "capped": False,
+            "faults": {},
+            "lost": {},
+            "fault_bytes": 0,
+        }
         for left in (*folder.glob("*.parquet"), faults):
             left.unlink(missing_ok=True)
         write_json(path, record)

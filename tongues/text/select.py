@@ -16,7 +16,7 @@ from tongues.ranks import Say
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.duplicates import clusters
 from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in
-from tongues.text.sources import TextSource
+from tongues.text.sources import TextSource, files_passed_over
 from tongues.text.summary import read_summary, show_dropped, summarise
 
 __all__ = ["nothing_kept", "read_selection", "select", "write_selection"]
@@ -34,7 +34,9 @@ def write_selection(
 
     clean = settings.model_dump(mode="json")
     read_from = [each["made_from"] for each in corpus.sources]
-    made_from = fingerprint({"layout": _LAYOUT, "clean": clean, "sources": read_from})
+    aside = files_passed_over(settings)
+    parts = {"layout": _LAYOUT, "clean": clean, "sources": read_from, "passed_over": aside}
+    made_from = fingerprint(parts)
     path, selected = corpus.path / "corpus.json", corpus.path / "selected.parquet"
     there = path.exists() and selected.exists()
     if not there or read_json(path)["made_from"] != made_from:
@@ -42,10 +44,10 @@ def write_selection(
         selection = select(settings, corpus, sources)
         names = {"reason": selection.reason, "cluster": selection.cluster}
         table = pa.table(names | {"component": selection.component})
-        with whole_file(selected) as aside:
-            pq.write_table(table, aside, compression="zstd")
+        with whole_file(selected) as temporary:
+            pq.write_table(table, temporary, compression="zstd")
         signals = signals_in(tuple(settings.clean.levels))
-        summary = summarise(corpus, selection, signals)
+        summary = summarise(corpus, selection, signals, aside)
         write_json(path, {"made_from": made_from, "reasons": selection.reasons, **summary})
     summary = read_summary(corpus.path)
     for lang, about in summary["languages"].items():

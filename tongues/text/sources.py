@@ -12,7 +12,16 @@ from tongues import recipe
 from tongues.errors import UserError
 from tongues.files import file_hash, fingerprint, path_text
 from tongues.quantities import Amount
-from tongues.text.reading import Item, State, find_files, hub_source, read_file, read_hub
+from tongues.text.reading import (
+    Item,
+    State,
+    find_files,
+    hub_source,
+    passed_over,
+    read_file,
+    read_hub,
+)
+from tongues.text.reading.streams import PACKED, content_kind
 from tongues.text.synthetic import (
     Drift,
     SyntheticLanguage,
@@ -24,13 +33,14 @@ from tongues.text.synthetic import (
 )
 
 __all__ = ["TextSource", "check_text", "content_hash", "describe_synthetic"]
-__all__ += ["find_benchmarks", "find_sources", "read_source", "text_bytes"]
+__all__ += ["files_passed_over", "find_benchmarks", "find_sources", "read_source", "text_bytes"]
 
 _APART = 10**9  # documents between the first ones of two synthetic languages
 _CUT = 250  # files of a run, about
 _RUN = 1000  # small files read in one go
 _RUN_BYTES = 8_000_000  # of them together, about
 _NAME = 40  # characters of a file's name in the name of its source
+_SINGLE = ("txt", "md", "html", "htm")  # files that are one document each
 _PACKED = 4  # bytes of text in one of an archive, about
 
 
@@ -90,6 +100,12 @@ def find_sources(settings: recipe.Text) -> list[TextSource]:
     return sources
 
 
+def files_passed_over(settings: recipe.Text) -> dict[str, dict[str, dict[str, int]]]:
+    """Of each language, files and bytes of its folders that are not read, by kind."""
+    every = {x: passed_over(one.paths, f"text.files.{x}") for x, one in settings.files.items()}
+    return {lang: kinds for lang, kinds in every.items() if kinds}
+
+
 def content_hash(path: Path) -> str:
     """The hash of a file; of one that cannot be read, `unreadable`: its reader reports it."""
     try:
@@ -123,7 +139,7 @@ def text_bytes(sources: Sequence[TextSource]) -> dict[str, int]:
         if isinstance(source.settings, recipe.Synthetic):
             sizes[source.lang] += source.settings.size
         for path in source.paths:
-            packed = path.suffix in (".gz", ".zst", ".parquet")
+            packed = path.suffix.lower() in (*PACKED, ".parquet")
             sizes[source.lang] += path.stat().st_size * (_PACKED if packed else 1)
     return sizes
 
@@ -166,7 +182,7 @@ def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]
     run: list[Path] = []
     size = 0
     for path in paths:
-        single = settings.documents == "files" and ".txt" in path.suffixes[-2:]
+        single = settings.documents == "files" and content_kind(path.name) in _SINGLE
         # Cut by a hash too, so that adding a file changes only its own run.
         cut = int(fingerprint(str(path)), 16) % _CUT == 0
         if run and (not single or cut or len(run) == _RUN or size >= _RUN_BYTES):

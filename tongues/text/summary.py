@@ -20,7 +20,7 @@ _SAMPLES = 5  # of each language and reason
 _SAMPLE = 400  # characters
 _FAULTS = 20  # of each source, in the summary
 _FAULT_FILE = "faults.jsonl"
-_OF_SOURCE = ("name", "title", "documents", "bytes", "capped", "faults")
+_OF_SOURCE = ("name", "title", "documents", "bytes", "capped", "faults", "lost")
 _LARGEST = 10  # clusters of near copies in the summary
 _NO_LANGUAGE = ("und", "zxx")  # und: too few letters; zxx: code, tables and the like
 _INSIDE = 0.0005  # share from which another language is named
@@ -39,7 +39,8 @@ class TextSize(TypedDict):
 class LanguageSummary(TypedDict):
     """What was read, kept and dropped of a language's text."""
 
-    sources: list[dict[str, Any]]  # title, documents, bytes, capped, faults, fault_samples
+    sources: list[dict[str, Any]]  # title, documents, bytes, capped, faults, lost, fault_samples
+    passed_over: dict[str, dict[str, int]]  # files and bytes of its folders not read, by kind
     read: TextSize
     kept: TextSize
     dropped: dict[str, TextSize]  # by reason
@@ -100,7 +101,12 @@ def show_dropped(dropped: Mapping[str, TextSize]) -> str:
     )
 
 
-def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -> dict[str, Any]:
+def summarise(
+    corpus: Corpus,
+    selection: Selection,
+    signals: Sequence[Signal],
+    passed_over: Mapping[str, dict[str, dict[str, int]]],
+) -> dict[str, Any]:
     """The content of `corpus.json` but for its fingerprint and reasons."""
     sizes = corpus.numbers("bytes").astype(np.int64)
     characters = corpus.numbers("characters").astype(np.int64)
@@ -147,6 +153,7 @@ def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -
         named = {label: share for label, share in others.items() if share >= _INSIDE}
         languages[lang] = LanguageSummary(
             sources=sources,
+            passed_over=passed_over.get(lang, {}),
             read=amount(here),
             kept=amount(kept),
             dropped={why: size for why, size in amounts.items() if size["documents"]},
@@ -238,8 +245,21 @@ def _cautions(languages: Mapping[str, LanguageSummary]) -> Iterator[tuple[str, s
         if faults := faults_by_reason(about):
             places = sum(faults.values())
             reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(faults.items()))
-            what = f"{lang}: {places} place{'s' * (places > 1)} ({reasons}) could not be read; "
-            yield "unreadable_places", f"{what}see corpus/*/{lang}/*/faults.jsonl"
+            lost = sum(sum(source["lost"].values()) for source in about["sources"])
+            what = f"{lang}: {places} place{'s' * (places > 1)} ({reasons}; {show_bytes(lost)}) "
+            what += f"could not be read; see corpus/*/{lang}/*/faults.jsonl"
+            yield "unreadable_places", what
+        samples = [row for source in about["sources"] for row in source["fault_samples"]]
+        guesses = {row["source"]: row["encoding"] for row in samples if row.get("encoding")}
+        if guesses:
+            names = ", ".join(f"`{name}` {guess}" for name, guess in list(guesses.items())[:3])
+            what = f"{lang}: {len(guesses)} files seem to be in another encoding: {names}; "
+            yield "other_encoding", f"{what}name it in `text.files.{lang}.encoding`"
+        if kinds := about["passed_over"]:
+            sizes = [f"{x} {n['files']}, {show_bytes(n['bytes'])}" for x, n in kinds.items()]
+            files = sum(each["files"] for each in kinds.values())
+            what = f"{lang}: {files} file{'s' * (files > 1)} passed over ({'; '.join(sizes)})"
+            yield "passed_over", what
         read, foreign = about["read"]["documents"], about["dropped"].get("other language")
         if foreign and foreign["documents"] > _MISTAGGED * read:
             label, count = next(iter(about["labels"].items()))

@@ -27,7 +27,7 @@ def test_globs_are_sorted_relative_and_name_a_file_once() -> None:
 
 def test_a_directory_is_all_text_below_it_sorted() -> None:
     kinds = ["a.txt", "b.jsonl", "c.parquet", "d.txt.gz", "e.jsonl.gz", "f.txt.zst", "g.jsonl.zst"]
-    fill(*(f"x/{name}" for name in kinds), "x/z/0.txt", "x/notes.md", "x/.git/h.txt", "x/.i.txt")
+    fill(*(f"x/{name}" for name in kinds), "x/z/0.txt", "x/notes.pdf", "x/.git/h.txt", "x/.i.txt")
     Path("x/loop").symlink_to("..")
     Path("x/gone.txt").symlink_to("nowhere")
     assert [str(path) for path in find_files(["x"], "where")] == [
@@ -37,7 +37,7 @@ def test_a_directory_is_all_text_below_it_sorted() -> None:
 
 
 def test_a_glob_may_meet_directories() -> None:
-    fill("x/de/a.txt", "x/de-at/b.txt", "x/notes/c.md")
+    fill("x/de/a.txt", "x/de-at/b.txt", "x/notes/c.pdf")
     assert [path.name for path in find_files(["x/*"], "where")] == ["a.txt", "b.txt"]
 
 
@@ -47,13 +47,13 @@ def test_a_glob_may_meet_directories() -> None:
         ("german.text", ["there is no file `german.text`", "did you mean `german.txt`"]),
         ("germn*.txt", ["no file matches `germn*.txt`", "did you mean `german.txt`"]),
         ("nowhere/*.txt", ["no file matches", "there is no directory `nowhere`"]),
-        ("notes.md", ["is not a text file", ".jsonl.gz"]),
+        ("notes.pdf", ["is not a text file", ".jsonl"]),
         ("folder", ["`folder` holds no text file", ".parquet"]),
         ("folder*", ["no file is named"]),
     ],
 )
 def test_wrong_paths_are_explained(pattern: str, says: list[str]) -> None:
-    fill("german.txt", "notes.md", "folder/notes.md")
+    fill("german.txt", "notes.pdf", "folder/notes.pdf")
     with pytest.raises(UserError) as error:
         find_files([pattern], "text.files.de")
     assert all(part in str(error.value) for part in ["text.files.de", *says])

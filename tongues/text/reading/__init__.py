@@ -1,9 +1,9 @@
 """Documents from files and hub data sets, and a fault for each that cannot be read."""
 
 from tongues.text.reading.files import read_file
-from tongues.text.reading.find import find_files
+from tongues.text.reading.find import find_files, passed_over
 from tongues.text.reading.hub import hub_source, read_hub
 from tongues.text.reading.rows import LONGEST, REASONS, Fault, Item, Reason, State
 
 __all__ = ["LONGEST", "REASONS", "Fault", "Item", "Reason", "State", "find_files", "hub_source"]
-__all__ += ["read_file", "read_hub"]
+__all__ += ["passed_over", "read_file", "read_hub"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.files import path_text
-from tongues.recipe import Columns, Files
+from tongues.recipe import Files
 from tongues.text.document import Document
 from tongues.text.reading.parquet import read_parquet
 from tongues.text.reading.rows import (
@@ -22,7 +22,8 @@ from tongues.text.reading.rows import (
     read_row,
     read_text,
 )
-from tongues.text.reading.streams import Broken, Line, blocks, lines
+from tongues.text.reading.streams import Broken, Line, blocks, content_kind, lines
+from tongues.text.reading.tables import html_text, read_table
 
 __all__ = ["read_file", "read_records"]
 
@@ -44,25 +45,31 @@ def read_file(path: Path, lang: str, settings: Files, start: State | None = None
       `group`. Blank lines are skipped.
     - `.parquet`: a row is a document, with the same columns.
 
+    - `.json`, `.csv`, `.tsv`: an object of a list or a row is a document, with the same columns.
+    - `.md` as `.txt`; of `.html` the text without its markup.
+
     Documents longer than 10 MB are faults. Byte order marks and, in `.txt`, the line ends of
     Windows are removed; the text is otherwise unchanged.
     """
     state = start or {}
-    kind = path.name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[2]
+    kind = content_kind(path.name)
     if state.get("ended"):
         return
     if kind == "parquet":
         items = read_parquet(path, lang, settings.columns, state)
-    elif kind == "jsonl":
-        items = _read_lines(path, lang, settings.columns, state)
-    elif settings.documents == "paragraphs":
-        items = _read_paragraphs(path, lang, state)
+    elif kind in ("jsonl", "ndjson"):
+        items = _read_lines(path, lang, settings, state)
+    elif kind in ("json", "csv", "tsv"):
+        items = read_table(path, kind, lang, settings, state)
+    elif settings.documents == "paragraphs" and kind not in ("html", "htm"):
+        items = _read_paragraphs(path, lang, settings.encoding, state)
     else:
-        items = _read_whole(path, lang)
+        items = _read_whole(path, lang, settings.encoding)
     try:
         yield from items
     except Broken as error:
-        yield fault(path_text(path), error.place, error.reason, error.sample), _ENDED
+        lost = 0 if not path.is_file() else path.stat().st_size if not error.place else 0
+        yield fault(path_text(path), error.place, error.reason, error.sample, lost), _ENDED
 
 
 def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | Fault]]:
@@ -73,7 +80,7 @@ def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | Fault]]:
     """
     source, number = path_text(path), 0
     try:
-        for line in _lines(path, {}):
+        for line in _lines(path, "", {}):
             number = line.number
             if not line.blank:
                 yield number, _of_json(line, source)
@@ -81,9 +88,9 @@ def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | Fault]]:
         yield number, fault(source, error.place, error.reason, error.sample)
 
 
-def _read_lines(path: Path, lang: str, columns: Columns, state: State) -> Iterator[Item]:
-    source = path_text(path)
-    for line in _lines(path, state):
+def _read_lines(path: Path, lang: str, settings: Files, state: State) -> Iterator[Item]:
+    source, columns = path_text(path), settings.columns
+    for line in _lines(path, settings.encoding, state):
         if not line.blank:
             item, name = _of_json(line, source), f"{source}:{line.number}"
             if isinstance(item, dict):
@@ -109,13 +116,13 @@ def _of_json(line: Line, source: str) -> dict[str, Any] | Fault:
 
 def _decoded(line: Line, source: str) -> str | Fault:
     if line.too_long:
-        return fault(source, line.place, "too long", line.data)
+        return fault(source, line.place, "too long", line.data, line.after - line.place)
     return decode(line.data, source, line.place)
 
 
-def _read_paragraphs(path: Path, lang: str, state: State) -> Iterator[Item]:
+def _read_paragraphs(path: Path, lang: str, encoding: str, state: State) -> Iterator[Item]:
     source = path_text(path)
-    for blank, stretch in groupby(_lines(path, state), key=attrgetter("blank")):
+    for blank, stretch in groupby(_lines(path, encoding, state), key=attrgetter("blank")):
         if not blank:
             first = last = next(stretch)
             held = [first.data]
@@ -129,15 +136,17 @@ def _read_paragraphs(path: Path, lang: str, state: State) -> Iterator[Item]:
             yield item, {"place": last.after, "line": last.number + 1}
 
 
-def _read_whole(path: Path, lang: str) -> Iterator[Item]:
+def _read_whole(path: Path, lang: str, encoding: str) -> Iterator[Item]:
     held, size, source = [], 0, path_text(path)
-    for block in blocks(path):
-        held.append(block)
+    for block in blocks(path, encoding=encoding):
         size += len(block)
-        if size > LONGEST:
-            break
+        if size <= 2 * LONGEST:  # the size of a longer one is counted
+            held.append(block)
     whole = Line(0, 1, size, b"".join(held), ended=False)
-    yield _of_text(whole, source, lang, source, source), _ENDED
+    item = _of_text(whole, source, lang, source, source)
+    if isinstance(item, Document) and content_kind(path.name) in ("html", "htm"):
+        item = read_text(html_text(item.text), lang, source, 0, source, source)
+    yield item, _ENDED
 
 
 def _of_text(line: Line, source: str, lang: str, name: str, group: str) -> Document | Fault:
@@ -147,6 +156,6 @@ def _of_text(line: Line, source: str, lang: str, name: str, group: str) -> Docum
     return read_text(text.replace("\r\n", "\n"), lang, source, line.place, name, group)
 
 
-def _lines(path: Path, state: State) -> Iterator[Line]:
+def _lines(path: Path, encoding: str, state: State) -> Iterator[Line]:
     place = state.get("place", 0)
-    return lines(blocks(path, place), place, state.get("line", 1))
+    return lines(blocks(path, place, encoding), place, state.get("line", 1))

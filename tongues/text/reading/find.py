@@ -1,24 +1,41 @@
-"""The files that a recipe's paths, directories and globs name."""
+"""The files that a recipe's paths, directories and globs name, and those that are passed over."""
 
 import glob
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tongues.errors import UserError, nearest
+from tongues.text.reading.streams import PACKED, content_kind
 
-__all__ = ["KINDS", "find_files"]
+__all__ = ["KINDS", "find_files", "passed_over"]
 
-KINDS = (".txt", ".jsonl", ".parquet", ".txt.gz", ".jsonl.gz", ".txt.zst", ".jsonl.zst")
+KINDS = ("txt", "md", "html", "htm", "jsonl", "ndjson", "json", "csv", "tsv", "parquet")
+_READ = f"text is read from .{', .'.join(KINDS)}, also packed as {', '.join(PACKED)}"
 
 
 def find_files(patterns: Iterable[str], where: str) -> list[Path]:
     """The files that paths, directories and globs name, each once, in the order of `patterns`.
 
     A directory gives the text files in it and below, sorted by path, without names that begin with
-    a dot. where: the recipe key of the patterns, for errors.
+    a dot and without its README. where: the recipe key of the patterns, for errors.
     """
-    files: dict[Path, None] = {}
+    return [path for path, kind in _named(patterns, where) if not kind]
+
+
+def passed_over(patterns: Iterable[str], where: str) -> dict[str, dict[str, int]]:
+    """Files and bytes of what is in the directories and globs and is not read, by kind."""
+    kinds: dict[str, dict[str, int]] = {}
+    for path, kind in _named(patterns, where):
+        if kind:
+            row = kinds.setdefault(kind, {"files": 0, "bytes": 0})
+            row["files"] += 1
+            row["bytes"] += path.stat().st_size if path.is_file() else 0
+    return dict(sorted(kinds.items(), key=lambda each: -each[1]["bytes"]))
+
+
+def _named(patterns: Iterable[str], where: str) -> list[tuple[Path, str]]:
+    """Each file once, and the kind of one that is passed over."""
+    every: dict[Path, str] = {}
     for pattern in patterns:
         is_path = Path(pattern).exists() or not glob.has_magic(pattern)
         paths = [pattern] if is_path else sorted(glob.glob(pattern, recursive=True))
@@ -28,34 +45,47 @@ def find_files(patterns: Iterable[str], where: str) -> list[Path]:
         for path in map(Path, paths):
             if not path.exists():
                 raise UserError(f"there is no file `{path}`", where=where, hint=_nearest_file(path))
-            below = list(_text_files(path, where)) if path.is_dir() else [path]
-            hint = f"text is read from {', '.join(KINDS)}"
-            if not path.is_dir() and not path.name.endswith(KINDS):
-                raise UserError(f"`{path}` is not a text file", where=where, hint=hint)
+            below = dict(_below(path, where)) if path.is_dir() else {path: _kind(path)}
+            if is_path and not path.is_dir() and below[path]:
+                raise UserError(f"`{path}` is not a text file", where=where, hint=_READ)
             # A glob may match directories without text; a named directory must have some.
-            if is_path and not below:
-                raise UserError(f"`{path}` holds no text file", where=where, hint=hint)
-            files |= dict.fromkeys(below)
-    if not files:
-        hint = "list paths, directories or globs of .txt, .jsonl or .parquet files"
+            if is_path and all(below.values()):
+                raise UserError(f"`{path}` holds no text file", where=where, hint=_READ)
+            every |= {path: kind for path, kind in below.items() if path not in every}
+    if all(every.values()):
+        hint = f"list paths, directories or globs; {_READ}"
         raise UserError("no file is named", where=where, hint=hint)
-    return list(files)
+    return list(every.items())
 
 
-def _text_files(directory: Path, where: str) -> Iterator[Path]:
+def _kind(path: Path) -> str:
+    """What keeps a file from being read; empty for a text file."""
+    if not path.exists():
+        return "dead link"
+    if not path.is_file():
+        return "device or pipe"
+    if content_kind(path.name) in KINDS:
+        return ""
+    return path.suffix.lower() or "no ending"
+
+
+def _below(directory: Path, where: str) -> Iterator[tuple[Path, str]]:
     try:
         entries = sorted(directory.iterdir())
     except OSError as error:
         what = f"`{directory}` cannot be read ({error.strerror})"
         raise UserError(what, where=where, hint="check that you may read it") from None
     for entry in entries:
-        if entry.name.startswith(".") or not os.access(entry, os.F_OK):
-            continue
-        if entry.is_dir():
-            if not entry.is_symlink():
-                yield from _text_files(entry, where)
-        elif entry.name.endswith(KINDS):
-            yield entry
+        if entry.is_dir() and not entry.name.startswith("."):
+            if entry.is_symlink():
+                yield entry, "linked folder"
+            else:
+                yield from _below(entry, where)
+        elif entry.name.startswith("."):
+            yield entry, "hidden"
+        else:
+            readme = entry.name.lower().startswith("readme")
+            yield entry, "README" if readme else _kind(entry)
 
 
 def _nearest_file(path: Path) -> str:
@@ -64,5 +94,5 @@ def _nearest_file(path: Path) -> str:
         folder = folder.parent
     if not folder.is_dir():
         return f"there is no directory `{folder}` in `{Path.cwd()}`"
-    beside = [file.name for file in folder.iterdir() if file.name.endswith(KINDS)]
-    return nearest(path.name, beside) if beside else f"`{folder}` holds no text file"
+    others = [file.name for file in folder.iterdir() if not _kind(file)]
+    return nearest(path.name, others) if others else f"`{folder}` holds no text file"

@@ -41,23 +41,28 @@ class Fault:
 
     source: the file, or the data set with its subset and split.
     place: where it begins: in bytes of the (unpacked) file, or in rows of Parquet and data sets.
-    sample: up to 200 printable characters of it, or of the error.
+    sample: up to 200 printable characters of it, or of the error. size: bytes of it, where known.
     """
 
     source: str
     place: int
     reason: Reason
     sample: str
+    size: int = 0
 
 
 Item: TypeAlias = tuple[Document | Fault, State]
 
 
-def fault(source: str, place: int, reason: Reason, data: bytes | str) -> Fault:
-    """A fault with a sample from the beginning of `data`."""
+def fault(
+    source: str, place: int, reason: Reason, data: bytes | str, size: int | None = None
+) -> Fault:
+    """A fault with a sample from the beginning of `data`; size: if it is not that of `data`."""
+    if size is None:
+        size = len(data.encode(errors="replace")) if isinstance(data, str) else len(data)
     text = data[: 4 * _SAMPLE].decode(errors="replace") if isinstance(data, bytes) else data
     shown = (c if c.isprintable() else " " if c.isspace() else "\ufffd" for c in text[:_SAMPLE])
-    return Fault(source, place, reason, "".join(shown))
+    return Fault(source, place, reason, "".join(shown), size)
 
 
 def decode(data: bytes, source: str, place: int) -> str | Fault:
@@ -66,7 +71,8 @@ def decode(data: bytes, source: str, place: int) -> str | Fault:
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         begin = max(error.start - 40, 0)
-        return fault(source, place + error.start, "bad encoding", data[begin : begin + 1000])
+        sample = data[begin : begin + 1000]
+        return fault(source, place + error.start, "bad encoding", sample, len(data))
 
 
 def read_text(

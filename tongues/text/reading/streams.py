@@ -1,8 +1,12 @@
 """The bytes of plain and packed files, from any place on, and their lines."""
 
+import bz2
+import codecs
+import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -10,7 +14,7 @@ import zstandard
 
 from tongues.text.reading.rows import LONGEST, Reason
 
-__all__ = ["Broken", "Line", "blocks", "lines"]
+__all__ = ["PACKED", "Broken", "Line", "blocks", "content_kind", "guess_encoding", "lines"]
 
 _BLOCK = 2**20  # bytes
 _WINDOW = 2**31  # bytes, as far back as a zstd frame may refer
@@ -29,7 +33,15 @@ class _Unpacker(Protocol):
 _ARCHIVES: dict[str, tuple[Callable[[], _Unpacker], int]] = {
     ".gz": (lambda: zlib.decompressobj(wbits=31), 2**13),
     ".zst": (lambda: zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj(), 2**8),
+    ".bz2": (bz2.BZ2Decompressor, 2**8),
+    ".xz": (lzma.LZMADecompressor, 2**10),
 }
+PACKED = tuple(_ARCHIVES)
+# Byte order marks of encodings other than UTF-8, the longer ones first.
+_MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
+_MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_GUESSED = 50_000  # bytes from which an encoding is guessed
+_WRONG = 0.002  # invalid bytes in UTF-8, from which a file is in another encoding
 
 
 class Broken(Exception):
@@ -66,15 +78,62 @@ class Line:
         return not (self.too_long or self.data.strip())
 
 
-def blocks(path: Path, start: int = 0) -> Iterator[bytes]:
-    """The unpacked bytes of a file from `start` on; may raise Broken at any of them."""
-    packed = path.suffix in _ARCHIVES
+def content_kind(name: str) -> str:
+    """The ending of a file's name without that of an archive, in lower case: `jsonl`."""
+    name = name.lower()
+    for ending in PACKED:
+        name = name.removesuffix(ending)
+    return name.rpartition(".")[2]
+
+
+def blocks(path: Path, start: int = 0, encoding: str = "") -> Iterator[bytes]:
+    """The unpacked text of a file from byte `start` of its UTF-8 on; may raise Broken anywhere.
+
+    encoding: of the file; without one, its byte order mark tells, and else it is UTF-8.
+    """
+    encoding = encoding or _marked(path)
+    if not encoding:
+        yield from _bytes(path, start)
+        return
+    decoder, place = codecs.getincrementaldecoder(encoding)("surrogateescape"), 0
+    for block in chain(_bytes(path), [b""]):
+        try:
+            data = decoder.decode(block, final=not block).encode(errors="surrogateescape")
+        except UnicodeError as error:
+            raise Broken("bad encoding", place, f"not {encoding}: {error}") from None
+        begin, place = place, place + len(data)
+        if place > start:
+            yield data[max(start - begin, 0) :]
+
+
+def guess_encoding(path: Path) -> str:
+    """The encoding of a file that is not UTF-8, where a package that guesses it is installed."""
+    try:
+        import charset_normalizer
+
+        data = next(_bytes(path), b"")[:_GUESSED]
+    except (ImportError, Broken):
+        return ""
+    if data.decode(errors="replace").count("\ufffd") < _WRONG * len(data):
+        return ""
+    best = charset_normalizer.from_bytes(data).best()
+    return best.encoding if best else ""
+
+
+def _marked(path: Path) -> str:
+    head = next(_bytes(path), b"")[:4]
+    return next((name for mark, name in _MARKS.items() if head.startswith(mark)), "")
+
+
+def _bytes(path: Path, start: int = 0) -> Iterator[bytes]:
+    ending = path.suffix.lower()
+    packed = ending in _ARCHIVES
     place = 0 if packed else start
     try:
         with path.open("rb") as file:
             file.seek(place)
             for block in (
-                _unpack(file, *_ARCHIVES[path.suffix])
+                _unpack(file, *_ARCHIVES[ending])
                 if packed
                 else iter(lambda: file.read(_BLOCK), b"")
             ):
@@ -83,10 +142,11 @@ def blocks(path: Path, start: int = 0) -> Iterator[bytes]:
                     yield block[max(start - begin, 0) :]
     except EOFError:
         raise Broken("archive cut off", place) from None
-    except (zlib.error, zstandard.ZstdError) as error:
+    except (zlib.error, zstandard.ZstdError, lzma.LZMAError) as error:
         raise Broken("archive damaged", place, str(error)) from None
-    except OSError as error:
-        raise Broken("unreadable", place, error.strerror or "") from None
+    except OSError as error:  # of bz2 without a number: the data are damaged
+        reason: Reason = "unreadable" if error.errno else "archive damaged"
+        raise Broken(reason, place, error.strerror or str(error)) from None
 
 
 def lines(parts: Iterator[bytes], place: int = 0, number: int = 1) -> Iterator[Line]:

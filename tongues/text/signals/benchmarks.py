@@ -11,7 +11,7 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.files import path_text
 from tongues.text.document import normalised
-from tongues.text.reading.streams import Broken, blocks, lines
+from tongues.text.reading.streams import Broken, blocks, content_kind, lines
 from tongues.text.signals.units import Units, runs_of_units, units, whole_texts
 
 __all__ = ["LENGTH", "SHORTEST", "Benchmarks", "load_benchmarks"]
@@ -71,7 +71,7 @@ def load_benchmarks(paths: Sequence[Path]) -> Benchmarks:
 
 def _items(path: Path) -> Iterator[list[str]]:
     where = path_text(path)
-    kind = path.name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[2]
+    kind = content_kind(path.name)
     if kind not in ("jsonl", "txt"):
         raise UserError("is not a file of benchmarks", where=where, hint=_HINT)
     try:

@@ -1,0 +1,149 @@
+"""Files of other kinds, archives and encodings; and what is passed over, with its bytes."""
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.text.corpora import OFF
+from tongues import recipe
+from tongues.errors import UserError
+from tongues.quantities import show_bytes
+from tongues.recipe import Files
+from tongues.text import Document, find_sources
+from tongues.text.corpus import open_corpus
+from tongues.text.gather import gather
+from tongues.text.reading import Fault, find_files, passed_over, read_file
+from tongues.text.select import write_selection
+from tongues.text.summary import read_summary
+
+UKRAINIAN = "Ріка була широка й повільна, а старий, що жив на її березі, знав кожен човен."
+
+
+def read(path: Path, **settings: Any) -> list[Document | Fault]:
+    """All items, the same from whichever state reading resumes."""
+    files = Files.model_validate({"paths": [str(path)], **settings})
+    every = list(read_file(path, "uk", files))
+    for number, (_, state) in enumerate(every):
+        rest = [item for item, _ in read_file(path, "uk", files, state)]
+        assert rest == [item for item, _ in every[number + 1 :]]
+    return [item for item, _ in every]
+
+
+def texts(path: Path, **settings: Any) -> list[str]:
+    items = read(path, **settings)
+    assert all(isinstance(item, Document) for item in items), items
+    return [item.text for item in items if isinstance(item, Document)]
+
+
+@pytest.mark.parametrize(
+    ("ending", "pack"),
+    [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress), ("BZ2", bz2.compress)],
+)
+def test_archives_are_unpacked(tmp_path: Path, ending: str, pack: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / f"a.JSONL.{ending}"
+    rows = [json.dumps({"text": f"{UKRAINIAN} {n}"}).encode() for n in range(300)]
+    half = pack(b"\n".join(rows[:100]) + b"\n"), pack(b"\n".join(rows[100:]))
+    path.write_bytes(b"".join(half))  # two members
+    assert len(texts(path)) == 300
+    path.write_bytes(half[0] + half[1][: len(half[1]) // 2])
+    last = read(path)[-1]
+    assert isinstance(last, Fault) and last.reason in ("archive cut off", "cut off")
+    path.write_bytes(b"nothing of the kind")
+    (only,) = read(path)
+    assert isinstance(only, Fault) and only.reason == "archive damaged" and only.size == 19
+
+
+def test_tables_of_the_standard_library(tmp_path: Path) -> None:
+    rows = [{"text": "eins, zwei\nund drei", "id": "a"}, {"text": 'ein "Wort"', "id": "b"}]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    (tmp_path / "b.json").write_text(json.dumps({"info": 1, "data": rows}))
+    quoted = 'id,text\na,"eins, zwei\nund drei"\nb,"ein ""Wort"""\n'
+    (tmp_path / "c.csv").write_text(quoted)
+    (tmp_path / "d.CSV").write_text('\ufeffid;text\r\na;"eins, zwei\nund drei"\r\nb;ein "Wort"\r\n')
+    (tmp_path / "e.tsv").write_text('id\ttext\na\t"eins, zwei\nund drei"\nb\tein "Wort"\n')
+    for path in sorted(tmp_path.iterdir()):
+        assert texts(path) == [row["text"] for row in rows], path
+        assert [item.id for item in read(path) if isinstance(item, Document)] == ["a", "b"]
+    (tmp_path / "f.csv").write_text("a,b\n1,2\n")
+    (fault,) = read(tmp_path / "f.csv")
+    assert isinstance(fault, Fault) and fault.reason == "no text" and "a, b" in fault.sample
+
+
+def test_of_a_page_the_text_is_read(tmp_path: Path) -> None:
+    page = """<html><head><title>x</title><style>p {}</style></head><body><nav>Menu</nav>
+    <h1>Der Fluss</h1><p>Er war <b>breit</b> &amp; langsam.</p><script>alert(1)</script>
+    <ul><li>Boot<li>Netz</ul></body></html>"""
+    (tmp_path / "a.html").write_text(page)
+    (text,) = texts(tmp_path / "a.html")
+    assert [line for line in text.split("\n") if line] == [
+        "Der Fluss", "Er war breit & langsam.", "Boot", "Netz",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.csv"])
+def test_byte_order_marks_are_honoured(tmp_path: Path, encoding: str, name: str) -> None:
+    rows = [f"{UKRAINIAN} {n}" for n in range(3)]
+    content = {"txt": rows[0], "csv": "text\n" + "".join(f'"{row}"\n' for row in rows)}
+    content["jsonl"] = "\n".join(json.dumps({"text": row}, ensure_ascii=False) for row in rows)
+    (tmp_path / name).write_text(content[name[2:]], encoding=encoding)
+    assert texts(tmp_path / name) == rows[: 1 if name == "a.txt" else 3]
+
+
+def test_an_encoding_can_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(UKRAINIAN * 20, encoding="cp1251")
+    assert texts(path, encoding="cp1251") == [UKRAINIAN * 20]
+    (fault,) = read(path)
+    assert isinstance(fault, Fault) and fault.reason == "bad encoding"
+    assert fault.size == path.stat().st_size
+    with pytest.raises(ValueError, match="is no encoding"):
+        Files.model_validate({"paths": ["x"], "encoding": "klingon"})
+
+
+def test_what_is_passed_over_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before: 13 documents read, exit status 0, and none of ten files named."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x/sub").mkdir(parents=True)
+    for name in ("a.TXT", "README.md", "b.pdf", "c.PDF", "sub/d.doc", ".e", "notes.md"):
+        (tmp_path / "x" / name).write_text("four")
+    (tmp_path / "x/loop").symlink_to("..")
+    (tmp_path / "x/gone.txt").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "x/pipe.txt")
+    assert [path.name for path in find_files(["x"], "text.files.de")] == ["a.TXT", "notes.md"]
+    kinds = passed_over(["x"], "text.files.de")
+    assert kinds[".pdf"] == {"files": 2, "bytes": 8} and kinds[".doc"]["files"] == 1
+    others = {"README", "hidden", "linked folder", "dead link", "device or pipe"}
+    assert set(kinds) == {".pdf", ".doc", *others}
+    with pytest.raises(UserError, match="is not a text file"):
+        find_files(["x/pipe.txt"], "text.files.de")
+
+
+def test_losses_and_guesses_are_in_the_summary(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/a.txt").write_text(UKRAINIAN * 40, encoding="cp1251")
+    (tmp_path / "x/b.txt").write_text(UKRAINIAN)
+    (tmp_path / "x/c.pdf").write_text("12345")
+    settings = recipe.Text.model_validate({"files": {"uk": str(tmp_path / "x")}, "clean": OFF})
+    sources, lines = find_sources(settings), list[str]()
+    gather(sources, lines.append, settings, tmp_path / "corpus")
+    corpus = open_corpus(tmp_path / "corpus", sources)
+    write_selection(settings, corpus, sources, lines.append)
+    about = read_summary(corpus.path)["languages"]["uk"]
+    size = (tmp_path / "x/a.txt").stat().st_size
+    assert sum(source["lost"].get("bad encoding", 0) for source in about["sources"]) == size
+    assert about["passed_over"] == {".pdf": {"files": 1, "bytes": 5}}
+    printed = "\n".join(lines)
+    assert "1 file passed over (.pdf 1, 5 B) (passed_over)" in printed
+    assert f"(bad encoding 1; {show_bytes(size)}) could not be read" in printed
+    pytest.importorskip("charset_normalizer")
+    (fault,) = (row for source in about["sources"] for row in source["fault_samples"])
+    assert fault["encoding"] == "cp1251"
+    assert "a.txt` cp1251" in printed and "`text.files.uk.encoding`" in printed
