@@ -105,7 +105,7 @@ def test_the_outcome_is_told_each_time(tmp_path: Path, file: str) -> None:
     assert told[0].startswith("de: 180 documents read, ")
     assert f"; {kept} kept (short " in told[0]
     assert "near copy " in told[0]
-    assert told[1].startswith("caution: de: 1 place (cut off 1) could not be read; ")
+    assert told[1].startswith("caution: de: 1 place (cut off 1; ")
     assert told[1].endswith(" (unreadable_places)")
     assert select_again(settings, tmp_path / "corpus")[2] == told
     _, _, told = select_again(text_of({"de": file}), tmp_path / "other")

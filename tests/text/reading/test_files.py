@@ -147,7 +147,6 @@ def test_a_broken_line_is_a_fault_and_costs_no_other(
         (b"", "empty"),
         (b"\xef\xbb\xbf \n", "empty"),
         ("fünf".encode("latin1"), "bad encoding"),
-        ("\ufefffünf".encode("utf-16"), "bad encoding"),
         (b"eins\0zwei", "NUL bytes"),
         (b"x" * (LONGEST + 1), "too long"),
     ],
