@@ -23,7 +23,7 @@ from tongues.text.reading.rows import (
     read_text,
 )
 from tongues.text.reading.streams import Broken, Line, blocks, content_kind, lines
-from tongues.text.reading.tables import html_text, read_table
+from tongues.text.reading.tables import html_text, read_table_file
 
 __all__ = ["read_file", "read_records"]
 
@@ -60,7 +60,7 @@ def read_file(path: Path, lang: str, settings: Files, start: State | None = None
     elif kind in ("jsonl", "ndjson"):
         items = _read_lines(path, lang, settings, state)
     elif kind in ("json", "csv", "tsv"):
-        items = read_table(path, kind, lang, settings, state)
+        items = read_table_file(path, kind, lang, settings, state)
     elif settings.documents == "paragraphs" and kind not in ("html", "htm"):
         items = _read_paragraphs(path, lang, settings.encoding, state)
     else:

@@ -13,14 +13,16 @@ from tongues.recipe import Files
 from tongues.text.reading.rows import LONGEST, Item, State, read_row
 from tongues.text.reading.streams import Broken, blocks, lines
 
-__all__ = ["html_text", "read_table"]
+__all__ = ["html_text", "read_table_file"]
 
 _WHOLE = 100_000_000  # bytes of a JSON file, which is held in memory
 _HIDDEN = ("script", "style", "head", "noscript", "template", "svg", "nav", "form")
 _INLINE = "a abbr b bdi bdo cite code em font i kbd mark q s samp small span strong sub sup u var"
 
 
-def read_table(path: Path, kind: str, lang: str, settings: Files, state: State) -> Iterator[Item]:
+def read_table_file(
+    path: Path, kind: str, lang: str, settings: Files, state: State
+) -> Iterator[Item]:
     """Stream the rows of a file from row `state["row"]` on as documents; may raise Broken."""
     source, start = path_text(path), state.get("row", 0)
     rows = _json_rows(path, settings) if kind == "json" else _csv_rows(path, kind, settings)
