@@ -50,7 +50,7 @@ def test_other_text_in_a_benchmark_is_noticed(tmp_path: Path) -> None:
         prepare_tokens(recipe_of(settings), tmp_path, quiet)
     told: list[str] = []
     prepare_tokens(recipe_of(settings), tmp_path, told.append, overwrite=True)
-    assert any("39 kept (benchmark 1)" in line for line in told)
+    assert any("39 kept (benchmark 1" in line for line in told)
 
 
 def test_fewer_tokens_are_the_beginning_of_more(tmp_path: Path) -> None:
