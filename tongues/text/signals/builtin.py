@@ -53,7 +53,7 @@ def _measured(
 
 
 def _above(threshold: float, reason: str, sentence: str, order: int, group: str) -> Rule:
-    """Thresholds are fitted to clean text of many languages by `benchmarks/cleaning.py`."""
+    """Thresholds that lose little clean text of many languages by `benchmarks/cleaning.py`."""
     return Rule(reason, sentence, default=threshold, order=order, group=group)
 
 
