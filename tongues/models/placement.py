@@ -36,8 +36,8 @@ def choose_placement(device: str | None = None, dtype: str | None = None) -> Pla
         kind, _, number = name.partition(":")
         what = f"`{name}` is not a device that models are used on"
         if kind == "cuda" and (number.isdecimal() or name == "cuda"):
-            there = f"are {count} GPUs" if count else "is no GPU"
-            what = f"`{name}`: there {there} here that torch can use"
+            seen = f"{count} GPUs" if count else "no GPU"
+            what = f"`{name}`: torch sees {seen} here"
         hint = " or ".join(f"`{known}`" for known, devices in kinds.items() if devices)
         raise UserError(what, where="--device", hint=hint)
     if dtype is not None and dtype not in _DTYPES:

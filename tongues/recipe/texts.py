@@ -78,7 +78,7 @@ class Files(RecipeSection):
         try:
             return codecs.lookup(value).name if value else ""
         except LookupError:
-            raise ValueError(f"`{value}` is no encoding; write one such as `cp1251`") from None
+            raise ValueError(f"`{value}` is not an encoding; write one such as `cp1251`") from None
 
     @field_validator("paths", mode="before")
     @classmethod

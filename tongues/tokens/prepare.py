@@ -284,7 +284,7 @@ def _few_groups(lang: str, split: SplitSummary) -> str:
     count = split["groups"]
     groups = "group of documents is" if count == 1 else "independent groups of documents are"
     return (
-        f"{lang}: {count} {groups} held out, too few to tell models apart; "
+        f"{lang}: {count} {groups} held out, too few to compare models; "
         "raise `tokens.held_out`, or give text in more groups"
     )
 

@@ -89,7 +89,7 @@ def content_kind(name: str) -> str:
 def blocks(path: Path, start: int = 0, encoding: str = "") -> Iterator[bytes]:
     """The unpacked text of a file from byte `start` of its UTF-8 on; may raise Broken anywhere.
 
-    encoding: of the file; without one, its byte order mark tells, and else it is UTF-8.
+    encoding: of the file; by default that of its byte order mark, or UTF-8.
     """
     encoding = encoding or _marked(path)
     if not encoding:
