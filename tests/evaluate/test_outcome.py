@@ -16,8 +16,9 @@ from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.outcome import build_evaluation
-from tongues.evaluate.runner import EvalSpec, Unit, evaluate, with_bases
+from tongues.evaluate.runner import EvalSpec, Unit, evaluate
 from tongues.evaluate.tasks import ItemFault, is_task, merge_tasks, read_fewshot_tasks
+from tongues.experts.ensemble.places import with_bases
 from tongues.runs import Base, write_run
 
 MODELS = ("models/e0", "small/small@tfidf:2")

@@ -54,7 +54,7 @@ def test_every_gpu_is_used_where_there_are_some() -> None:
     assert names(choose_placement("cuda:1", "fp32")) == ["cuda:1"]
     assert choose_placement("cuda:1", "fp32").dtype == torch.float32
     assert choose_placement("cpu") == Placement()
-    with pytest.raises(UserError, match="there are 2 GPUs") as caught:
+    with pytest.raises(UserError, match="torch sees 2 GPUs") as caught:
         choose_placement("cuda:2")
     assert "`cuda:1`" in caught.value.hint
 

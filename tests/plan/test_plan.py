@@ -152,7 +152,7 @@ def test_a_smaller_model_is_taken_where_the_larger_gains_next_to_nothing() -> No
     assert losses[1] < losses[0] < 1.005 * losses[1] < losses[2]
     taken = plan.recommendation
     assert taken.option is plan.options[0]
-    assert "takes a larger model" in taken.why
+    assert "with a larger model" in taken.why
     assert [option.name for option in taken.as_good] == ["cpt from best"]
     assert "than `cpt from tiny`" in taken.sure
     reached = make_plan(
@@ -224,9 +224,16 @@ def test_json_and_text_have_all_that_is_promised() -> None:
     known = laws(scratch=fitted("chinchilla", SCRATCH), cpt=fitted("cpt", CPT))
     plan = make_plan(known, ask(cost="500", gpu="h100", gpus="8", available_tokens="400B"))
     data = json.loads(json.dumps(plan.to_json(), allow_nan=False))
-    assert {"law", "laws", "budget", "options", "recommendation", "left_out", "warnings"} == set(
-        data
-    )
+    assert {
+        "law",
+        "laws",
+        "budget",
+        "options",
+        "recommendation",
+        "left_out",
+        "warnings",
+        "prior",
+    } == set(data)
     assert data["law"]["params"] == SCRATCH and data["law"]["allocation"]["a"] > 0
     assert "draws" not in data["law"]
     assert data["budget"]["hours"] == pytest.approx(25)

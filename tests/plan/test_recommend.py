@@ -105,7 +105,7 @@ def test_where_text_is_short_the_advice_stops_early() -> None:
     assert taken.option.early and taken.option.name.endswith("stopped early")
     assert taken.option.loss == pytest.approx(full.loss * 1.005, rel=1e-6)
     assert taken.option.flops < 0.8 * full.flops and taken.best is full
-    assert f"costs {full.flops / taken.option.flops:.2g} times as much" in taken.why
+    assert f"at {full.flops / taken.option.flops:.2g} times the cost" in taken.why
     assert any("unspent" in line for line in plan.sentences())
 
 
@@ -138,11 +138,11 @@ def test_what_cannot_be_run_is_refused_with_the_reason(code: str, asked: dict[st
 
 
 def test_the_largest_that_fits_takes_the_place_of_one_that_does_not() -> None:
-    small = Gpu("small", peak=1e15, memory=8e9, price=1.0, watts=300)
+    small = Gpu("small", peak=1e15, memory=4e9, price=1.0, watts=300)
     question = replace(ask(flops="1e22", gpu="h100"), cluster=Cluster(small, 500, 0.4, 1.0))
     plan = make_plan(printed("hoffmann2022-full"), question)
     option = plan.options[0]
-    assert option.memory_per_gpu and 5e9 < option.memory_per_gpu <= 8e9
+    assert option.memory_per_gpu and 2e9 < option.memory_per_gpu <= 4e9
     free = make_plan(printed("hoffmann2022-full"), ask(flops="1e22")).options[0]
     assert (free.params or 0) > 2 * (option.params or 0) and free.loss < option.loss
 

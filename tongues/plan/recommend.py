@@ -327,8 +327,10 @@ def _about_replay(
         what = (
             f"{limit}no law here measures forgetting. {share:.0%} is the median of {len(replayed)} "
         )
-        what += f"published projects that replayed; English scores changed by {english[0]:+.0f} to "
-        what += f"{english[-1]:+.0f} points (median {english[len(english) // 2]:+.0f})"
+        what += "published projects that replayed"
+        if english:
+            what += f"; English scores changed by {english[0]:+.0f} to {english[-1]:+.0f} points "
+            what += f"(median {english[len(english) // 2]:+.0f})"
         if tolerance is not None:
             what += ". To check it, train small runs at two shares and fit `--law forgetting`"
         return f"{what}."

@@ -120,8 +120,8 @@ def test_the_answer_goes_by_role(evaluation: Evaluation) -> None:
     assert topics["Choice"] == [
         "On `study` no model is best in every language: `qab-cpt-s1` or `qab-cpt-r20-s1` on target "
         "languages, `qaa-source-s1` on base languages.",
-        "In `xnli` take `qab-cpt-r20-s1`: no other is significantly better on any target or base "
-        "language.",
+        "In `xnli` take `qab-cpt-r20-s1`: no other model is significantly better on any target or "
+        "base language.",
     ]
     many = re.match(r"\*\*(\d+) of (\d+) differences are significant\*\*", topics["Certainty"][0])
     compared = [

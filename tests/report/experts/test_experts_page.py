@@ -92,9 +92,7 @@ def test_numbers_of_the_tables() -> None:
 def test_what_was_forgotten() -> None:
     plain = compared(-0.05)
     _, row = rows_of(plain, "Forgetting")
-    rises = {"qac": 0.75, "qad": 1.25, "qaa": 0.25, "qab": 0.5}
-    by_perplexity = [math.exp(SEED[lang]) * (math.exp(rise) - 1) for lang, rise in rises.items()]
-    assert row == ["typology-2", "4 of 8", "50.0 %", f"{sum(by_perplexity) / 4:.1f}", "0.688"]
+    assert row == ["typology-2", "4 of 8", "50.0 %", "0.688"]
     heat = expert_figures(seen(plain))["forgetting"]
     assert [(row["expert"], row["learned"]) for row in heat.rows if row["lang"] == "qac"] == [
         ("0: qaa, qab", False),
@@ -112,8 +110,8 @@ def test_what_was_forgotten() -> None:
 )
 def test_the_choice_goes_by_significance(less: float, choice: str, change: str) -> None:
     topics = expert_answer(seen(compared(less)))
-    assert "`typology-2, text` has the lowest mean loss" in topics["Choice"][0]
-    assert topics["Choice"][1].startswith(choice)
+    assert "`typology-2, text` has the lowest mean loss" in topics["Choice"][1]
+    assert topics["Choice"][0].startswith(choice)
     versus_dense, versus_base = topics["Languages"]
     assert change in versus_dense and "`qaa`, `qab`, `qac` and `qad`" in versus_dense
     assert "versus the base model: mean −" in versus_base
@@ -173,7 +171,7 @@ def test_intervals_of_too_few_texts_are_not_shown() -> None:
     for of in plain["text"].values():
         of["documents"] = 5
     topics = expert_answer(seen(plain))
-    assert topics["Choice"][1].endswith("−0.050 nats per token: 6 documents are needed.")
+    assert topics["Choice"][0].endswith("−0.050 nats per token: 6 documents are needed.")
     assert "Fewer than 6 held-out texts of `qaa`, `qab`, `qac` and `qad`" in topics["Caveats"][1]
     assert rows_of(plain, "Partitions and routings")[3][6] == "−0.050 too few"
 

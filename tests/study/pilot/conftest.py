@@ -62,6 +62,8 @@ def workspace(tmp_path: Path) -> Path:
         "tokenizer_sha256": "",
         "languages": {lang: {"train": counts, "valid": counts} for lang in ("qaa", "qab")},
         "held_out": {},
+        "splits": {},
+        "missing": {},
         "groups": {},
         "foreign": {},
     }

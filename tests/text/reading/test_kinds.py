@@ -104,7 +104,7 @@ def test_an_encoding_can_be_named(tmp_path: Path) -> None:
     (fault,) = read(path)
     assert isinstance(fault, Fault) and fault.reason == "bad encoding"
     assert fault.size == path.stat().st_size
-    with pytest.raises(ValueError, match="is no encoding"):
+    with pytest.raises(ValueError, match="is not an encoding"):
         Files.model_validate({"paths": ["x"], "encoding": "klingon"})
 
 

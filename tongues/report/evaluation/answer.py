@@ -25,9 +25,7 @@ _SURE = (
     "Brackets are 95 % confidence intervals over documents, items and draws of demonstrations; "
     "they do not include the variance between random seeds of training."
 )
-_BOLD = (
-    "Bold: not significantly worse than the best model, and significantly better than some model."
-)
+_BOLD = "Bold: the best, and those not significantly worse than it."
 _TRANSLATED = "The languages are translations of each other: their number adds nothing to the mean."
 
 
