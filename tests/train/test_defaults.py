@@ -114,6 +114,9 @@ def test_the_context_goes_into_the_recipes_batch_and_held_out_text(
     assert (train.context, train.micro_batch) == (128, 128)
     short = load_recipe(recipe_of(base), {"tokens.held_out": "200 tokens"})
     assert complete_recipe(short, tmp_path).recipe.train.context == 128
+    full = complete_recipe(recipe_of(base), tmp_path).recipe.train.context
+    shared = load_recipe(recipe_of(base), {"tokens.held_out": "2%"})  # of text of unknown length
+    assert complete_recipe(shared, tmp_path).recipe.train.context == full > 128
     with pytest.raises(UserError, match="not a whole number of contexts"):
         recipe_of(base, batch="1000 tokens", context="128 tokens")
 

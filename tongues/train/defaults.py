@@ -188,9 +188,9 @@ def _fitting(context: int, recipe: Recipe) -> int:
         getattr(train, key) for key in ("batch", "micro_batch") if key in train.model_fields_set
     ]
     sizes = [size for size in sizes if isinstance(size, int)]
-    while context > 1 and (
-        context >= recipe.tokens.held_out or any(size % context for size in sizes)
-    ):
+    held_out = recipe.tokens.held_out  # a share of the text is of unknown length
+    most = held_out - 1 if isinstance(held_out, int) else context
+    while context > 1 and (context > most or any(size % context for size in sizes)):
         context //= 2
     return context
 
