@@ -80,7 +80,7 @@ def projects() -> list[dict]:
                     "params": amount(row["base_params"]),
                     "tokens": tokens,
                     "batch": batch,
-                    "rate": float(re.match(r"[\d.e-]+", row["peak_lr"])[0]),  # type: ignore
+                    "rate": float(re.findall(r"^[\d.e-]+", row["peak_lr"])[0]),
                     "lora": lora,
                     "schedule": row["schedule"],
                     "instruct": "instruct" in row["base_model"].lower(),

@@ -41,20 +41,20 @@ class Language:
 
     tag: str
     code: str
-    other_codes: tuple[str, ...]
     script: str
     name: str
-    names: tuple[str, ...]
-    family: tuple[str, ...]
-    macroarea: str
-    latitude: float | None
-    longitude: float | None
-    countries: tuple[str, ...]
-    speakers: int | None
-    byte_premium: float | None
-    texts: tuple[AvailableText, ...]
-    identified_by: tuple[str, ...]
-    tasks: tuple[str, ...]
+    other_codes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    family: tuple[str, ...] = ()
+    macroarea: str = ""
+    latitude: float | None = None
+    longitude: float | None = None
+    countries: tuple[str, ...] = ()
+    speakers: int | None = None
+    byte_premium: float | None = None
+    texts: tuple[AvailableText, ...] = ()
+    identified_by: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
 
     @property
     def text_bytes(self) -> int:
@@ -76,15 +76,6 @@ class Language:
                 break
             shared += 1
         return shared / math.sqrt((len(self.family) + 1) * (len(other.family) + 1))
-
-    def kilometres(self, other: "Language") -> float:
-        """On the globe, between the points of the two; NaN where one is not known."""
-        ends = (self.latitude, self.longitude, other.latitude, other.longitude)
-        if any(end is None for end in ends):
-            return math.nan
-        a, b, c, d = (math.radians(end or 0.0) for end in ends)
-        half = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
-        return 12_742 * math.asin(min(1.0, math.sqrt(half)))
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""

@@ -1,6 +1,6 @@
 """What a model of a language will reach, before any is trained: a prior for losses.
 
-A mixed model of the published losses of many languages (`benchmarks/build_prior.py`): by how much
+A mixed model of the published losses of many languages (`benchmarks/prior.py`): by how much
 text a language has, its family and its script. Whatever else is known, n-grams of a sample of text
 or the losses of own runs, conditions it: all is normal in log bits per byte, so that one linear
 solve does. Between and beyond the sizes of the published runs a published law of size and data
@@ -38,9 +38,10 @@ __all__ = [
 Array = np.ndarray
 # Content bytes and parameters of the published models (Goldfish, arXiv 2408.10441), ten epochs.
 _NODES = ((5e6, 39e6), (1e7, 39e6), (1e8, 125e6), (1e9, 125e6))
-_EPOCHS = 10.0
+EPOCHS = 10.0
+MOST_BYTES, MOST_PARAMETERS = _NODES[-1]
 _SIZE_LAW = "muennighoff2023"  # of parameters, tokens and different tokens
-_BYTES_PER_TOKEN = 4.7  # of content, by Goldfish's own vocabularies
+BYTES_PER_TOKEN = 4.7  # of content, by Goldfish's own vocabularies
 _TEXT = 0.15  # of the log loss: another text, tokenizer and trainer than the table's
 _SEED = 0.003  # of one run
 # By benchmarks/prior.py: the n-grams of `measure_ngrams` against the table's, in log bits, and
@@ -63,7 +64,7 @@ class OwnRun:
     text_bytes: float
     loss: float
     parameters: float | None = None
-    epochs: float = _EPOCHS
+    epochs: float = EPOCHS
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,24 +221,7 @@ def known_language(text: str) -> Language:
         try:
             known = find_language(code)
         except UserError:
-            known = Language(
-                tag=text,
-                code=code,
-                other_codes=(),
-                script=script,
-                name=text,
-                names=(),
-                family=(),
-                macroarea="",
-                latitude=None,
-                longitude=None,
-                countries=(),
-                speakers=None,
-                byte_premium=None,
-                texts=(),
-                identified_by=(),
-                tasks=(),
-            )
+            known = Language(text, code, script, name=text)
         return replace(known, tag=text, script=script.title(), byte_premium=None, texts=())
 
 
@@ -246,7 +230,7 @@ def forecast_language(
     text_bytes: float,
     parameters: float | None = None,
     *,
-    epochs: float = _EPOCHS,
+    epochs: float = EPOCHS,
     sample: NGrams | str | None = None,
     runs: Sequence[OwnRun] = (),
     prior: LossPrior | None = None,
@@ -365,8 +349,8 @@ def _place(run: OwnRun, premium: float) -> tuple[Array, float, float]:
     t = (inside - nodes[i, 0]) / (nodes[i + 1, 0] - nodes[i, 0])
     weights[2 + i], weights[3 + i] = 1.0 - t, t
     usual = float(10 ** (weights[2:] @ nodes[:, 1]))
-    here = _log_law(usual, 10**data, _EPOCHS)
-    shift = here - float(weights[2:] @ [_log_law(N, D, _EPOCHS) for D, N in _NODES])
+    here = _log_law(usual, 10**data, EPOCHS)
+    shift = here - float(weights[2:] @ [_log_law(N, D, EPOCHS) for D, N in _NODES])
     other = _log_law(run.parameters or usual, 10**data, run.epochs) - here
     wide = 4.0 * t * (1.0 - t) * _BETWEEN * (nodes[i + 1, 0] - nodes[i, 0])
     parts = (_SEED, wide, _BEYOND * (data - inside), _OF_SIZE * other)
@@ -375,5 +359,5 @@ def _place(run: OwnRun, premium: float) -> tuple[Array, float, float]:
 
 @cache
 def _log_law(parameters: float, content_bytes: float, epochs: float) -> float:
-    U = content_bytes / _BYTES_PER_TOKEN
+    U = content_bytes / BYTES_PER_TOKEN
     return float(np.log(preset(_SIZE_LAW).loss(parameters, U * epochs, U=U)))

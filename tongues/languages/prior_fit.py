@@ -73,7 +73,7 @@ def fit_prior(table: LossTable, start: LossPrior | None = None, rounds: int = _R
         return P, -0.5 * (np.linalg.slogdet(V)[1] + y @ P @ y)
 
     def at(fall: float) -> Array:
-        return np.array([width(a, fall) for a in table.amount])[language]
+        return _widths(table, fall)[language]
 
     fall = 0.2 if start is None else start.fall
     for step in range(rounds):
@@ -92,7 +92,7 @@ def fit_prior(table: LossTable, start: LossPrior | None = None, rounds: int = _R
         )
     scale = at(fall)
     P, _ = precision(spread, scale)
-    rows = np.hstack([X, *(width_of(table, fall) * g for g in groups[:2])])
+    rows = np.hstack([X, *(_widths(table, fall)[:, None] * g for g in groups[:2])])
     blocks = [_FIXED * np.eye(len(_STEPS))] * X.shape[1]
     blocks += [spread[0]] * len(families) + [spread[1]] * len(scripts)
     before = np.zeros((len(blocks), len(_STEPS)) * 2)
@@ -116,8 +116,8 @@ def fit_prior(table: LossTable, start: LossPrior | None = None, rounds: int = _R
     return replace(prior, levels=_levels(prior, table))
 
 
-def width_of(table: LossTable, fall: float) -> Array:
-    return np.array([width(a, fall) for a in table.amount])[:, None]
+def _widths(table: LossTable, fall: float) -> Array:
+    return np.array([width(a, fall) for a in table.amount])
 
 
 def _members(of: tuple[str, ...], names: tuple[str, ...]) -> Array:

@@ -8,11 +8,11 @@ from types import TracebackType
 import torch
 from torch import Tensor
 
-__all__ = ["DTYPES", "TensorFile"]
+__all__ = ["TensorFile"]
 
-DTYPES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
-DTYPES |= {torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8"}
-DTYPES |= {torch.uint8: "U8", torch.bool: "BOOL"}
+_DTYPES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
+_DTYPES |= {torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8"}
+_DTYPES |= {torch.uint8: "U8", torch.bool: "BOOL"}
 
 
 class TensorFile:
@@ -34,7 +34,7 @@ class TensorFile:
             dtype, shape = shapes[name]
             start, end = end, end + shape.numel() * dtype.itemsize
             place = {"shape": list(shape), "data_offsets": [start, end]}
-            header[name] = {"dtype": DTYPES[dtype], **place}
+            header[name] = {"dtype": _DTYPES[dtype], **place}
             self._starts[name] = start
         written = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
         written += b" " * (-len(written) % 8)

@@ -11,20 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from tongues.errors import UserError
 from tongues.languages import LossForecast, OwnRun, find_language, forecast_language
 from tongues.languages.fertility import byte_premium, bytes_per_token
+from tongues.languages.prior import BYTES_PER_TOKEN, EPOCHS, MOST_BYTES, MOST_PARAMETERS
 from tongues.laws import preset
 from tongues.plan.amounts import read_bytes, read_count, read_number
 from tongues.plan.laws import Known, PlanLaws, published_law
+from tongues.plan.ways import effective_amount
 
 __all__ = ["LanguageLevel", "language_level", "laws_of_language", "read_own_runs"]
 
 _PAIR = ("zheng2024-scratch", "zheng2024-cpt")
 _REPEATS = "muennighoff2023"
-# Where the prior and the laws are brought together: the published models of most text, in bytes of
-# content, parameters and epochs, and the bytes of content of a token of an own vocabulary.
-_TEXT, _PARAMS, _EPOCHS, _PER_TOKEN = 1e9, 125e6, 10.0, 4.7
 _SAMPLE = 4_000_000  # characters of text that are enough for n-grams
 
 
@@ -62,8 +63,8 @@ def language_level(
     text = _head(amount) if isinstance(amount, Path) else ""
     forecast = forecast_language(
         one,
-        _TEXT * byte_premium(one).value,
-        _PARAMS,
+        MOST_BYTES * byte_premium(one).value,
+        MOST_PARAMETERS,
         sample=text if len(text.encode()) >= 100_000 else None,
         runs=runs,
     )
@@ -72,18 +73,18 @@ def language_level(
 
 def laws_of_language(level: LanguageLevel, tag: str) -> PlanLaws:
     """The published pair of laws, from scratch and continued, at the level of a language."""
-    decay = preset(_REPEATS).params["R_D"]
-    unique = _TEXT / _PER_TOKEN
-    worth = unique * (1.0 + decay * -math.expm1(-(_EPOCHS - 1.0) / decay))
-    scratch = preset(_PAIR[0])
-    factor = level.forecast.loss.value * level.nats / float(scratch.loss(_PARAMS, worth))
+    # The prior and the laws are brought together at the published models of most text.
+    unique = MOST_BYTES / BYTES_PER_TOKEN
+    tokens = effective_amount(np.array(unique * EPOCHS), unique, preset(_REPEATS).params["R_D"])
+    printed = float(preset(_PAIR[0]).loss(MOST_PARAMETERS, float(tokens)))
+    factor = level.forecast.loss.value * level.nats / printed
     known: list[Known] = []
     for name in _PAIR:
-        printed = published_law(name)
-        scaled = {term.coefficient: factor for term in printed.law.equation.terms}
-        params = {k: v * scaled.get(k, 1.0) for k, v in printed.law.params.items()}
-        law = replace(printed.law, params=params, target=tag)
-        known.append(replace(printed, law=law, level=level.forecast.deviation))
+        known_law = published_law(name)
+        scaled = {term.coefficient: factor for term in known_law.law.equation.terms}
+        params = {k: v * scaled.get(k, 1.0) for k, v in known_law.law.params.items()}
+        law = replace(known_law.law, params=params, target=tag)
+        known.append(replace(known_law, law=law, level=level.forecast.deviation))
     return PlanLaws(tuple(known))
 
 

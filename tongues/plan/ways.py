@@ -17,7 +17,15 @@ from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.laws import Known, of_compute
 from tongues.plan.question import USUAL_RATIO
 
-__all__ = ["Repeats", "ReplayAdvice", "Way", "filled_by", "first_reached", "minimise"]
+__all__ = [
+    "Repeats",
+    "ReplayAdvice",
+    "Way",
+    "effective_amount",
+    "filled_by",
+    "first_reached",
+    "minimise",
+]
 __all__ += ["predict", "reached_in_draws", "without_repeats"]
 
 _SMALLEST = 10.0  # parameters, and tokens, that a search considers
@@ -69,7 +77,9 @@ class Repeats:
         own = filled_by(law, self.unique)
         if math.isinf(own) and self.fallback:
             own = filled_by(self.fallback, self.unique)
-        return _worth(N, np.maximum(own, full), self.R_N), _worth(D, self.unique, self.R_D)
+        return effective_amount(N, np.maximum(own, full), self.R_N), effective_amount(
+            D, self.unique, self.R_D
+        )
 
 
 def without_repeats(law: Law) -> Law:
@@ -107,8 +117,8 @@ def filled_by(law: Law, tokens: float) -> float:
     return math.exp((low + high) / 2.0)
 
 
-def _worth(amount: np.ndarray, whole: np.ndarray | float, decay: float) -> np.ndarray:
-    """What an amount beyond `whole` is still worth; `whole` may be infinite."""
+def effective_amount(amount: np.ndarray, whole: np.ndarray | float, decay: float) -> np.ndarray:
+    """What an amount beyond `whole` is still worth, at most; `whole` may be infinite."""
     beyond = np.maximum(amount / whole - 1.0, 0.0)
     bounded = np.where(np.isinf(whole), 0.0, whole)
     return np.minimum(amount, whole) - bounded * decay * np.expm1(-beyond / decay)

@@ -13,7 +13,7 @@ import numpy as np
 __all__ = ["LanguageFilter", "count_tokens", "fit_filter", "token_logs"]
 
 _COMMON = 0.05  # share of a language's probability that follows all text: no token is ruled out
-_POWERS = (0.3, 0.5, 0.7, 1.0)
+_POWERS = (0.3, 0.5, 0.7, 1.0, 1.4, 2.0)
 _SWITCHES = (0.001, 0.003, 0.01, 0.03)
 _LENGTH = 240  # tokens of a text that the two are fitted on
 _PARTS, _PART = 4, 60  # texts that a mixed one is put together from, and tokens of each
@@ -24,7 +24,6 @@ class LanguageFilter:
     """The belief in each state: a distribution [c], updated by every token."""
 
     logs: np.ndarray  # [V, c], log-probability of every token in each state
-    common: np.ndarray  # [V], probability of every token in the text that the table began with
     prior: np.ndarray  # [c], before the first token, and after a switch
     power: float = 0.5  # of the probabilities: tokens of a text depend on each other
     switch: float = 0.01  # probability of another state at the next token

@@ -53,7 +53,7 @@ class Router:
     owners: np.ndarray  # [c], the expert of each centre
     prior: np.ndarray  # [k], adds up to 1
     logs: np.ndarray  # [V, c], of every token in what each centre stands for: the filter's
-    common: np.ndarray  # [V], its probability in all of that
+    common: np.ndarray  # [V], its probability in the text that the first languages had
     temperature: float = 0.1
     power: float = 0.5
     switch: float = 0.01
@@ -69,7 +69,7 @@ class Router:
         object.__setattr__(self, "_reach", 1.0 + np.vecdot(centres, centres))
         object.__setattr__(self, "owned", np.eye(self.k)[self.owners])
         prior = (self.prior / np.maximum(self.owned.sum(0), 1))[self.owners]
-        states = LanguageFilter(self.logs, self.common, prior, self.power, self.switch)
+        states = LanguageFilter(self.logs, prior, self.power, self.switch)
         object.__setattr__(self, "filter", states)
 
     @property

@@ -11,14 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.distributed.checkpoint.metadata import Metadata
 from torch.distributed.checkpoint.planner import SavePlan, SavePlanner, WriteItem
 from torch.distributed.checkpoint.storage import StorageWriter, WriteResult
 from torch.futures import Future
 
-from tongues.models.tensor_file import DTYPES
+from tongues.models.tensor_file import TensorFile
 
 __all__ = ["Share", "SharesWriter", "write_shares"]
 
@@ -87,23 +86,14 @@ def write_shares(path: Path, shares: Mapping[str, Share], staged: Callable[[], N
     `staged` is called when the system has them, before they are on the disk and summed up.
     """
     offsets: dict[str, Any] = {}
-    header: dict[str, Any] = {}
-    end = 0
-    for name, (item, tensor) in shares.items():
+    for name, (item, _) in shares.items():
         assert item.tensor_data
-        start, end = end, end + tensor.nbytes
-        shape = list(tensor.shape)
-        header[name] = {"dtype": DTYPES[tensor.dtype], "shape": shape, "data_offsets": [start, end]}
         offsets[name] = {"saved_offsets": list(item.tensor_data.chunk.offsets)}
-    header["__metadata__"] = {"DCP_SHARDING_INFO": json.dumps(offsets)}
-    written = json.dumps(header).encode()
-    written += b" " * (-len(written) % 8)  # tensors lie at whole words
-    with path.open("w+b") as file:
-        file.write(len(written).to_bytes(8, "little") + written)
-        for _, tensor in shares.values():
-            file.write(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
-        file.flush()
-        staged()
+    shapes = {name: (tensor.dtype, tensor.shape) for name, (_, tensor) in shares.items()}
+    with TensorFile(path, shapes, {"DCP_SHARDING_INFO": json.dumps(offsets)}) as written:
+        for name, (_, tensor) in shares.items():
+            written.write(name, tensor)
+    staged()
+    with path.open("rb") as file:
         os.fsync(file.fileno())
-        file.seek(0)
         return hashlib.file_digest(file, "sha256").hexdigest()
