@@ -68,6 +68,6 @@ class Roles:
 
 
 def list_languages(languages: Iterable[str]) -> str:
-    """Such as `tr`, `tr and he`, `tr, he and sw`."""
-    *first, last = languages
+    """Such as `tr`, `tr and he`, `tr, he and sw`; empty where there is none."""
+    *first, last = (*languages,) or ("",)
     return f"{', '.join(first)} and {last}" if first else last

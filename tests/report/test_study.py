@@ -145,3 +145,12 @@ def test_unfinished_runs_are_not_reported(make_study: Callable[..., Path], tmp_p
     with pytest.raises(UserError, match="no finished run"):
         write_report([place], tmp_path / "report")
     assert not (tmp_path / "report").exists()
+
+
+def test_one_run_from_scratch_has_a_page(make_study: Callable[..., Path], tmp_path: Path) -> None:
+    place = make_study(tmp_path / "runs", shapes=("0.1M",), seeds=(1,), targets=("near",))
+    (alone,) = [
+        directory for directory in find_runs([place]) if read_run(directory).strategy == "scratch"
+    ]  # no language of a base is known
+    words = Page(write_report([alone], tmp_path / "report").read_text()).said
+    assert "What came of it" in words and "1 run" in words
