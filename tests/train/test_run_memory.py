@@ -52,6 +52,7 @@ def test_settings_that_save_memory_do(make_recipe: MakeRecipe, change: str) -> N
         MemoryError(),
         RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"),
         RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"),
+        RuntimeError("could not create a primitive"),
     ],
 )
 def test_running_out_of_memory_is_told_with_what_would_fit(

@@ -65,7 +65,13 @@ _TRIED = 257  # tokens of the trial's two samples (engine/fitting.py)
 _ROWS = 128  # queries whose scores are computed, and kept, together (engine/attention.py)
 _AGAIN = 2  # layers' worth that computing one anew takes: what it keeps, and its backward pass
 _SPARE = 0.9  # of a machine's memory that a micro-batch may fill: allocators leave gaps
-_EXHAUSTED = ("can't allocate memory", "out of memory", "not enough memory")
+# The words of PyTorch; the last are oneDNN's, which names no reason when an allocation fails.
+_EXHAUSTED = (
+    "can't allocate memory",
+    "out of memory",
+    "not enough memory",
+    "could not create a primitive",
+)
 
 
 class _Kept(NamedTuple):
