@@ -117,6 +117,7 @@ class Checked:
         """All of it as plain values."""
         runs = [
             {"run": plan.name, "shape": derived.anatomy.name, **derived.as_json()}
+            | ({"mixture": plan.mixture} if plan.mixture else {})
             for plan, derived in self.all
         ]
         cautions = [{"code": one.code, "sentence": one.sentence} for one in self.cautions]

@@ -26,7 +26,9 @@ __all__ = [
     "PLANS",
     "Base",
     "Cells",
+    "DerivedMixture",
     "FrameLosses",
+    "LanguageShare",
     "Parameters",
     "Probe",
     "Run",
@@ -59,6 +61,22 @@ class Probe(TypedDict):
     steps: int
     batch: int  # tokens
     losses: dict[str, dict[str, float]]  # at its end, by initialization and language
+
+
+class LanguageShare(TypedDict):
+    """A language of a mixture whose shares follow from a rule."""
+
+    bytes: int  # of training text
+    content: int  # bytes of it over the language's byte premium
+    share: float  # of the mixture
+    epochs: float
+
+
+class DerivedMixture(TypedDict):
+    """Shares of a mixture by a rule."""
+
+    rule: dict[str, str | float]  # as in the recipe
+    languages: dict[str, LanguageShare]
 
 
 class VocabularyExtension(TypedDict):
@@ -126,6 +144,7 @@ class Run:
     versions: dict[str, str]
     seconds: float | None  # of training, over all its sittings; None until finished
     frame: FrameLosses | None = None  # of a base from elsewhere that has such a token
+    mixture: DerivedMixture | None = None  # None: the recipe names the shares
 
     @property
     def roles(self) -> Roles:

@@ -61,6 +61,7 @@ def check(
     from tongues.recipe import show_recipe
     from tongues.terminal import hint, print_json, print_table, say
     from tongues.tokens import check_tokens
+    from tongues.train.mixture import describe_mixture, mixture_rows
 
     loaded = tongues.load_recipe(recipe, overrides)
     checked = tongues.check(loaded, workspace=workspace, **keywords)
@@ -84,6 +85,10 @@ def check(
             click.echo(f"shape {name}: {note}")
     if any(plan.settings.budget.seconds is not None for plan, _ in checked.runs):
         click.echo("of a budget in time the tokens are a guess; the run measures its own speed")
+    for plan, _ in checked.runs:
+        if plan.mixture:
+            click.echo("\n" + "\n".join(describe_mixture(plan.mixture)))
+            print_table(mixture_rows(plan.mixture))
     for model in checked.hub:
         click.echo(f"\n{model.sentence}")
     click.echo(f"\nmemory, about: {checked.memory_sentence()}")

@@ -187,7 +187,7 @@ def _languages(
         text = Text(synthetic=Synthetic.model_validate({"size": size, "languages": languages}))
         *others, learned = languages
         return learned, others, text
-    text, study, mixture = like.text, like.study, like.train.mixture
+    text, study, mixture = like.text, like.study, like.train.shares
     targets = study.targets if study else list(mixture) or list(text.languages[:1])
     if target is None and len(targets) > 1:
         hint = f"choose one by `--target`: {', '.join(targets)}"

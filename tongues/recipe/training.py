@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    TypeAdapter,
+    field_validator,
+    model_validator,
+)
 
 from tongues.quantities import Budget, Seconds, Share, Tokens
 from tongues.recipe.base import Chosen, RecipeSection, readable_name
@@ -14,6 +21,7 @@ __all__ = [
     "BaseChoice",
     "Grid",
     "Initialization",
+    "MixtureRule",
     "ModelShape",
     "Pilot",
     "Schedule",
@@ -85,6 +93,44 @@ class BaseChoice(RecipeSection):
         return f"{self.model}@{self.revision}" if self.revision else self.model
 
 
+class MixtureRule(RecipeSection):
+    """Shares of the mixture by each language's text; `auto` means the defaults.
+
+    The mixture has the `targets`, or all languages with text that are not replayed.
+    """
+
+    by: Literal["text"] = "text"
+    """Bytes of content of the training text: bytes by the catalogue's byte premium."""
+    power: float = Field(default=0.0, ge=0, le=1, strict=False)
+    """Of the bytes of content: 0 gives equal amounts (UniMax), 0.3 is that of mT5, 1 all text."""
+    max_epochs: Annotated[float, Field(gt=0, strict=False)] | Literal["off"] = 15.0
+    """Most passes over one language's text; the others get the rest."""
+
+
+def _mixture(value: Any) -> Any:
+    if value == "auto" or isinstance(value, MixtureRule):
+        return MixtureRule() if value == "auto" else value
+    if isinstance(value, Mapping) and {"by", "power", "max_epochs"} & value.keys():
+        if "by" not in value:
+            raise ValueError("a rule names what it goes by: `{by: text, power: 0.3}`")
+        return MixtureRule.model_validate(value)
+    return _SHARES.validate_python(by_language(value))
+
+
+_SHARES = TypeAdapter(dict[str, Share])
+
+
+def by_language(value: Any) -> Any:
+    """A mapping, or a ValueError that says how amounts by language are written."""
+    if not isinstance(value, Mapping):
+        what = f"`{value}` names no languages with an amount of each"
+        raise ValueError(f"{what}; write them such as `{{sw: 60%, en: 40%}}`")
+    return value
+
+
+_Mixture = Annotated[dict[str, Share] | MixtureRule, BeforeValidator(_mixture)]
+
+
 class Train(RecipeSection):
     """One run, or what all runs of a study have in common."""
 
@@ -94,8 +140,8 @@ class Train(RecipeSection):
     """The model to continue from (CPT); the schedule warms up again."""
     targets: list[str] = Field(default=[])
     """Languages to learn; default: all of the mixture."""
-    mixture: dict[str, Share] = Field(default={})
-    """Tag to its share of the text to learn; adds up to 100%."""
+    mixture: _Mixture = Field(default={})
+    """Tag to its share of the text to learn, which add up to 100%; or a rule, or `auto`."""
     replay: dict[str, Share] = Field(default={})
     """Tag to its share of all tokens, of the base's languages; the mixture shares out the rest."""
     max_forgetting: dict[str, Share] = Field({})
@@ -170,13 +216,10 @@ class Train(RecipeSection):
     track: Literal["tensorboard"] | None = None
     """Copy the logs to TensorBoard during training."""
 
-    @field_validator("mixture", "replay", "max_forgetting", mode="before")
+    @field_validator("replay", "max_forgetting", mode="before")
     @classmethod
     def _by_language(cls, value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            what = f"`{value}` names no languages with an amount of each"
-            raise ValueError(f"{what}; write them such as `{{sw: 60%, en: 40%}}`")
-        return value
+        return by_language(value)
 
     @field_validator("base", mode="before")
     @classmethod
@@ -187,6 +230,11 @@ class Train(RecipeSection):
     def base_model(self) -> str | None:
         """The run, folder or model of the hub to continue from."""
         return self.base.name if self.base else None
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Of the mixture by language; none where a rule is still to be applied."""
+        return {} if isinstance(self.mixture, MixtureRule) else self.mixture
 
     @property
     def trains_part(self) -> bool:
@@ -240,8 +288,8 @@ class Train(RecipeSection):
                 f"`min_learning_rate` is a share of the peak, and {given:g} of it is next to zero; "
                 f"a rate of {given:g} is `{share * 100:.3g}%` of the peak of {peak:g}"
             )
-        if self.mixture and abs(sum(self.mixture.values()) - 1) > 1e-6:
-            raise ValueError(f"the mixture adds up to {sum(self.mixture.values()):.4g}, not 100%")
+        if self.shares and abs(sum(self.shares.values()) - 1) > 1e-6:
+            raise ValueError(f"the mixture adds up to {sum(self.shares.values()):.4g}, not 100%")
         return self
 
 
@@ -253,7 +301,7 @@ def _some_target(value: list[float]) -> list[float]:
 
 _Names = Annotated[list[str], Field(min_length=1)]
 _Strategies = Annotated[list[Literal["scratch", "cpt"]], Field(min_length=1)]
-_Shares = Annotated[list[Share], Field(min_length=1), AfterValidator(_some_target)]
+_Replays = Annotated[list[Share], Field(min_length=1), AfterValidator(_some_target)]
 _Budgets = Annotated[list[Budget], Field(min_length=1)]
 _Seeds = Annotated[list[int], Field(min_length=1)]
 _Rates = Annotated[list[_Rate], Field(min_length=3)]
@@ -268,7 +316,7 @@ class Grid(RecipeSection):
     """As of the study."""
     strategies: _Strategies | None = None
     """As of the study."""
-    replay: _Shares | None = None
+    replay: _Replays | None = None
     """As of the study."""
     budgets: _Budgets | None = None
     """As of the study."""
@@ -298,7 +346,7 @@ class Study(RecipeSection):
     """Shapes of all runs."""
     strategies: _Strategies = Field(default=["scratch", "cpt"])
     """From scratch, or continued from a source model."""
-    replay: _Shares = Field(default=[0.0])
+    replay: _Replays = Field(default=[0.0])
     """Shares of source text in continued runs."""
     budgets: _Budgets | None = None  # of a target's runs; by default `train.budget` alone
     """Of the targets' runs; default: `train.budget`."""

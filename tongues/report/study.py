@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tongues.estimate import Estimate
@@ -29,9 +30,10 @@ from tongues.report.findings import Findings, findings
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
 from tongues.roles import list_languages
-from tongues.runs import find_runs, read_run, run_rows
+from tongues.runs import DerivedMixture, find_runs, read_run, run_rows
 from tongues.states import RunState, states
 from tongues.study.forecasts import with_forecasts
+from tongues.train.mixture import describe_mixture, mixture_rows
 
 __all__ = ["claim_tables", "study_page", "write_report"]
 
@@ -48,6 +50,10 @@ _ABOUT_CLAIMS = (
     "tolerance named. Not corrected for multiple tests: of many claims without any effect, about "
     "one in forty would still appear to hold. All runs of a target share its text, about whose "
     "choice the intervals say nothing."
+)
+_ABOUT_MIXTURES = (
+    "Content is bytes of training text over the language's byte premium, so that languages whose "
+    "script takes more bytes are not given less. Shares are of the tokens to learn."
 )
 _METHOD: tuple[str, ...] = (
     "A pair is a CPT run and the run from scratch of the same target, shape, seed and number of "
@@ -99,7 +105,8 @@ def write_report(
     versions = {name: ", ".join(sorted(numbers)) for name, numbers in used.items()}
     drawn = figures(known)
     title, ahead = title or _title(known), with_forecasts(states(places), places)
-    page = study_page(known, claims(known), drawn, title, shared, versions, ahead)
+    mixtures = {record.run: record.mixture for record in records if record.mixture}
+    page = study_page(known, claims(known), drawn, title, shared, versions, ahead, mixtures)
     return write_page(page, out, progress)
 
 
@@ -121,8 +128,12 @@ def study_page(
     settings: Mapping[str, Any],
     versions: Mapping[str, str],
     states: Sequence[RunState] = (),
+    mixtures: Mapping[str, DerivedMixture] = MappingProxyType({}),
 ) -> b.Page:
-    """The page of a study; settings: what all runs had in common; states: with forecasts."""
+    """The page of a study; settings: what all runs had in common; states: with forecasts.
+
+    mixtures: of runs whose shares follow from a rule.
+    """
     rest: list[Section | Figure] = [*figures]
     if tested := claim_tables(claims, findings.targets):
         rest.append(Section("claims", "Which claims of others hold here", tested, "claims"))
@@ -130,6 +141,7 @@ def study_page(
         rest.append(laws)
     ahead = [state for state in states if state.forecast]
     rest += [_unfinished(ahead)] if ahead else []
+    rest += [_mixtures(mixtures)] if mixtures else []
     rest += [_method(findings, settings), _runs(findings)]
     links = " · ".join(
         f"[{block.title}](#{block.place if isinstance(block, Section) else block.name})"
@@ -148,6 +160,17 @@ def study_page(
         numbers=_numbers(findings, claims)
         | {"forecasts": {x.run: x.forecast.to_json() for x in ahead if x.forecast}},
     )
+
+
+def _mixtures(mixtures: Mapping[str, DerivedMixture]) -> Section:
+    """Which shares the runs have, and why."""
+    blocks: list[Block] = []
+    for run, mixture in mixtures.items():
+        name = [b.Heading(run)] if len(mixtures) > 1 else []
+        rule = Paragraph(" ".join(describe_mixture(mixture)), "quiet")
+        blocks += [*name, rule, Table.of(mixture_rows(mixture))]
+    blocks.append(Paragraph(_ABOUT_MIXTURES, "quiet"))
+    return Section("mixture", "The mixture", blocks)
 
 
 def _unfinished(states: Sequence[RunState]) -> Section:

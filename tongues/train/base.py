@@ -100,7 +100,7 @@ def roles_of(settings: Train, workspace: Path) -> Roles:
         for what, hint in problems:
             raise UserError(what, where=f"train.{where}", hint=hint)
     replay = {lang: share for lang, share in settings.replay.items() if share}
-    return Roles(tuple(settings.mixture), known, replay)
+    return Roles(tuple(settings.shares), known, replay)
 
 
 Problems = Iterator[tuple[str, str]]  # what is wrong, and what to do about it
@@ -113,7 +113,7 @@ def _replay_problems(settings: Train, known: tuple[str, ...]) -> Problems:
         yield "a run from random weights has nothing to replay", hint
     if replayed >= 1:
         yield f"{replayed * 100:.4g}% of replay leave nothing for the mixture", "give it less"
-    for lang in sorted(settings.replay.keys() & settings.mixture.keys()):
+    for lang in sorted(settings.replay.keys() & settings.shares.keys()):
         hint = "give it one share, in the one or the other"
         yield f"`{lang}` is in the mixture and replayed", hint
     for lang in settings.replay:
@@ -125,13 +125,13 @@ def _replay_problems(settings: Train, known: tuple[str, ...]) -> Problems:
 
 def _target_problems(settings: Train) -> Problems:
     for lang in settings.targets:
-        if lang not in settings.mixture:
+        if lang not in settings.shares:
             what = f"`{lang}` is a target and has no share of the mixture"
             yield what, "give it one in `train.mixture`"
 
 
 def _mixture_problems(settings: Train, known: tuple[str, ...]) -> Problems:
-    for lang in settings.mixture:
+    for lang in settings.shares:
         if settings.targets and lang not in settings.targets:
             hint = "add it to `train.targets`"
             hint += ", or move its share to `train.replay`" if settings.base else ""
@@ -141,7 +141,7 @@ def _mixture_problems(settings: Train, known: tuple[str, ...]) -> Problems:
                 f"`{lang}` is a language of the base and in the mixture",
                 f"to keep it, move its share to `train.replay: {{{lang}: 20%}}`; to learn it "
                 "further, name all that is learned: "
-                f"`train.targets: [{', '.join(settings.mixture)}]`",
+                f"`train.targets: [{', '.join(settings.shares)}]`",
             )
 
 
@@ -151,7 +151,7 @@ def _hold_problems(settings: Train) -> Problems:
         if not settings.base:
             hint = "name its base by `train.base`"
             yield "a run from random weights has nothing to hold", hint
-        elif lang in settings.mixture:
+        elif lang in settings.shares:
             what = f"`{lang}` is learned by this run, and only what is replayed can be held"
             hint = f"take it out of `train.mixture`, and start with `replay: {{{lang}: 5%}}`"
             yield what, hint

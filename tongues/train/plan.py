@@ -1,6 +1,7 @@
 """One run before it runs: what it trains on, and the numbers that follow from it."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,12 +12,14 @@ from tongues.hardware import Machine, this_machine
 from tongues.models import Anatomy, Shape, find_shape, of_folder, of_shape
 from tongues.models.folders import read_config
 from tongues.quantities import show_count
-from tongues.recipe import Initialization, Recipe, Train
+from tongues.recipe import Initialization, MixtureRule, Recipe, Train
 from tongues.roles import Roles
-from tongues.runs import Parameters, read_run
-from tongues.train.base import model_folder, roles_of
+from tongues.runs import DerivedMixture, Parameters, read_run
+from tongues.tokens import open_tokens
+from tongues.train.base import find_base, model_folder, roles_of
 from tongues.train.defaults import complete_recipe
 from tongues.train.gpu_memory import moments_bytes
+from tongues.train.mixture import derive_shares, mixture_languages, text_of
 from tongues.train.rules import batch_by_size, rate_at_size, run_bytes
 
 __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe", "token_shares"]
@@ -49,11 +52,12 @@ class RunPlan:
     new_embeddings: Literal["auto", Initialization]  # of tokens the base does not have
     settings: Train
     cluster: str | None = None  # expert: of a partition of the training text by documents
+    mixture: DerivedMixture | None = None  # None: the recipe names the shares
 
     @property
     def shares(self) -> dict[str, float]:
         """Share of all tokens by language: what is replayed, and the mixture in the rest."""
-        return token_shares(self.settings.mixture, self.settings.replay)
+        return token_shares(self.settings.shares, self.settings.replay)
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
@@ -229,15 +233,21 @@ def _anatomy(plan: RunPlan, vocabulary: int, base: Path | None, *, replaced: boo
 def run_of_recipe(recipe: Recipe, workspace: Path = Path()) -> RunPlan:
     """The one run of a recipe without a study; it is named by `train.run` or the recipe.
 
-    workspace: whose runs know what languages they were trained on.
+    workspace: whose runs know what languages they were trained on, and whose tokens say how much
+    text there is, for a mixture by rule.
     """
     settings = complete_recipe(recipe, workspace).recipe.train
     if recipe.model.shape is None and settings.base is None:
         raise UserError("`shape` is missing", where="model.shape", hint="such as `shape: 0.2M`")
+    rule = settings.mixture if isinstance(settings.mixture, MixtureRule) else None
+    if rule:
+        languages = mixture_languages(recipe, settings.replay)
+        equal = dict.fromkeys(languages, 1 / len(languages)) if languages else {}
+        settings = settings.model_copy(update={"mixture": equal})
     if not settings.mixture:
-        example = f"such as `mixture: {{{recipe.text.languages[0]}: 100%}}`"
+        example = f"such as `mixture: {{{recipe.text.languages[0]}: 100%}}`, or `mixture: auto`"
         raise UserError("`mixture` is missing", where="train.mixture", hint=example)
-    return RunPlan(
+    plan = RunPlan(
         name=settings.run or recipe.name,
         strategy="cpt" if settings.base else "scratch",
         roles=roles_of(settings, workspace),
@@ -248,3 +258,27 @@ def run_of_recipe(recipe: Recipe, workspace: Path = Path()) -> RunPlan:
         new_embeddings=recipe.model.new_embeddings,
         settings=settings,
     )
+    return _with_rule(plan, rule, recipe, workspace) if rule else plan
+
+
+def _with_rule(plan: RunPlan, rule: MixtureRule, recipe: Recipe, workspace: Path) -> RunPlan:
+    """The plan with the shares that a rule gives for its budget."""
+    settings, folder = plan.settings, workspace / "tokens" / plan.tokens
+    if settings.budget.seconds is not None and rule.max_epochs != "off":
+        what = "a budget in time has a number of tokens only in the run, and the limit needs it now"
+        hint = "give `train.budget` in tokens, or `max_epochs: off`"
+        raise UserError(what, where="train.mixture.max_epochs", hint=hint)
+    prepared = (folder / "tokens.json").is_file()
+    vocabulary = open_tokens(folder).vocabulary_size if prepared else recipe.tokens.vocab_size
+    at = None
+    with suppress(UserError):  # what is wrong with it is found where it is opened
+        at = find_base(plan.base, workspace, weights=False)
+    tokens = settings.budget.amount
+    if settings.budget.unit in ("tokens per parameter", "FLOPs"):
+        tokens = derive(plan, vocabulary, at).tokens
+    tokens *= 1 - sum(settings.replay.values())
+    shares = derive_shares(rule, [*settings.shares], text_of(recipe, workspace), tokens)
+    mixture = {lang: one["share"] for lang, one in shares.items() if one["share"]}
+    settings = settings.model_copy(update={"mixture": mixture})
+    made: DerivedMixture = {"rule": rule.model_dump(mode="json"), "languages": shares}
+    return replace(plan, settings=settings, roles=roles_of(settings, workspace), mixture=made)

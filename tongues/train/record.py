@@ -63,6 +63,7 @@ def make_record(
             "python": platform.python_version(),
         },
         seconds=None,
+        mixture=plan.mixture,
     )
 
 

@@ -98,7 +98,7 @@ def check(
         most = max(_MOST, sum(shares[lang] for lang in replayed))
         over = max(1.0, sum(replayed.values()) / most)
         replayed = {lang: share / over for lang, share in replayed.items()}
-        return token_shares(settings.mixture, replayed)
+        return token_shares(settings.shares, replayed)
 
     # One process decides: another machine may round otherwise.
     return HoldHistory(held.starts, checks), setup.processes.once(changed)

@@ -1,0 +1,127 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tongues
+from tests.conftest import MakeRecipe
+from tongues.errors import UserError
+from tongues.recipe import MixtureRule
+from tongues.runs import DerivedMixture, read_run
+from tongues.tokens import open_tokens
+from tongues.train import RunPlan, run_of_recipe
+from tongues.train.mixture import capped_shares, derive_shares, describe_mixture
+
+AUTO = "train.mixture=auto"
+# Training tokens and bytes; 4 bytes a token, premiums of 1, 1 and (of Hindi) 2.37.
+TEXTS = {"qaa": (250_000.0, 1e6), "qab": (25_000.0, 1e5), "hi": (592_500.0, 2.37e6)}
+
+
+def test_what_a_cap_leaves_goes_to_the_others() -> None:
+    equal, text = np.ones(3), np.array([1000.0, 10.0, 100.0])
+    assert capped_shares(equal, text, 330.0) * 330 == pytest.approx([220, 10, 100])
+    assert capped_shares(equal, text, 30.0) * 30 == pytest.approx([10, 10, 10])
+    # 5 of 10 to the smallest by weight, which is all it has; the rest in proportion, 2 to 1
+    assert capped_shares(np.array([2.0, 5.0, 1.0]), np.array([9.0, 2.0, 9.0]), 8.0) == (
+        pytest.approx([0.5, 0.25, 0.25])
+    )
+
+
+def test_a_budget_beyond_all_caps_is_in_proportion_to_them() -> None:
+    caps = np.array([30.0, 10.0])
+    assert capped_shares(np.ones(2), caps, 1000.0) == pytest.approx([0.75, 0.25])
+
+
+def test_equal_amounts_are_of_content_and_paid_in_tokens() -> None:
+    rule = MixtureRule(power=0.0, max_epochs="off")
+    made = derive_shares(rule, ["qaa", "hi"], TEXTS, 10_000)
+    assert made["hi"]["content"] == pytest.approx(1e6, rel=0.01)
+    # The same content takes 2.37 times the tokens in Hindi.
+    assert made["hi"]["share"] / made["qaa"]["share"] == pytest.approx(2.37, rel=0.01)
+    assert made["hi"]["epochs"] == pytest.approx(made["qaa"]["epochs"], rel=0.01)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.3, 1.0])
+def test_shares_follow_the_power_of_the_text(power: float) -> None:
+    made = derive_shares(MixtureRule(power=power, max_epochs="off"), ["qaa", "qab"], TEXTS, 1e4)
+    assert made["qaa"]["share"] / made["qab"]["share"] == pytest.approx(10**power, rel=1e-3)
+    assert sum(one["share"] for one in made.values()) == pytest.approx(1, abs=1e-9)
+
+
+def test_no_language_is_read_more_often_than_the_limit() -> None:
+    rule = MixtureRule(max_epochs=4.0)
+    made = derive_shares(rule, ["qaa", "qab"], TEXTS, 500_000)
+    assert made["qab"]["epochs"] == pytest.approx(4, rel=1e-3)
+    assert made["qaa"]["epochs"] == pytest.approx(400_000 / 250_000, rel=1e-3)
+    too_long = derive_shares(rule, ["qaa", "qab"], TEXTS, 2_000_000)
+    shown: DerivedMixture = {"rule": rule.model_dump(mode="json"), "languages": too_long}
+    assert "qaa and qab would be read more than 4 times" in describe_mixture(shown)[1]
+
+
+def test_a_rule_is_the_run_that_names_its_shares(make_recipe: MakeRecipe, workspace: Path) -> None:
+    ruled = run_of_recipe(make_recipe("train.mixture={by: text, power: 1}"), workspace)
+    counts = open_tokens(workspace / "tokens" / "small").counts
+    tokens = {lang: splits["train"]["tokens"] for lang, splits in counts.items()}
+    assert ruled.shares == pytest.approx(
+        {lang: count / sum(tokens.values()) for lang, count in tokens.items()}, abs=1e-4
+    )
+    named = make_recipe(f"train.mixture={ruled.shares}")
+    assert run_of_recipe(named, workspace).identity() == ruled.identity()
+    assert run_of_recipe(named, workspace).mixture is None
+    assert RunPlan.from_json(ruled.to_json()) == ruled
+
+
+def test_the_limit_counts_a_budget_by_the_size(make_recipe: MakeRecipe, workspace: Path) -> None:
+    rule = "train.mixture={by: text, max_epochs: 2}"
+    by_size = make_recipe(rule, "train.budget=2 tokens per parameter")
+    made = run_of_recipe(by_size, workspace).mixture
+    parameters = tongues.check(by_size, workspace=workspace).runs[0][1].parameters["total"]
+    in_tokens = make_recipe(rule, f"train.budget={2 * parameters} tokens")
+    same = run_of_recipe(in_tokens, workspace).mixture
+    assert made and same
+    assert made["languages"]["qab"]["share"] == same["languages"]["qab"]["share"]
+
+
+def test_targets_and_replay_decide_which_languages_it_has(
+    make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    (alone,) = run_of_recipe(make_recipe(AUTO, "train.targets=[qab]"), tmp_path).shares
+    assert alone == "qab"
+    base = "train.base={model: elsewhere, languages: [qaa]}"
+    plan = run_of_recipe(make_recipe(AUTO, base, "train.replay={qaa: 10%}"), tmp_path)
+    assert plan.shares == pytest.approx({"qab": 0.9, "qaa": 0.1})
+    with pytest.raises(UserError, match="language of the base and in the mixture"):
+        run_of_recipe(make_recipe(AUTO, base), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ((AUTO, "train.budget=1 hour"), "the limit needs it now"),
+        ((AUTO, "train.targets=[qac]"), "`qac` has no text"),
+        (("train.mixture={by: size}",), "did you mean|choose from|is not known"),
+        (("train.mixture={power: 0.3}",), "names what it goes by"),
+        (("train.mixture={by: text, power: 3}",), "less than or equal to 1"),
+        (("train.mixture={by: text, max_epoch: 3}",), "unknown key `max_epoch`"),
+    ],
+)
+def test_wrong_rules(
+    make_recipe: MakeRecipe, overrides: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=message):
+        run_of_recipe(make_recipe(*overrides), tmp_path)
+
+
+def test_the_shares_are_checked_recorded_and_on_the_page(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    recipe = make_recipe(AUTO, "train.budget=2k tokens", "train.num_evals=1")
+    shown = tongues.check(recipe, workspace=workspace).to_json()["runs"][0]["mixture"]
+    directory = tongues.train(recipe, workspace=workspace, quiet=True)
+    record = read_run(directory)
+    assert record.mixture == shown
+    assert record.shares == {lang: one["share"] for lang, one in shown["languages"].items()}
+    page = tongues.report(directory, out=workspace / "page", quiet=True)
+    html = Path(page).read_text(encoding="utf-8")
+    assert "equal amounts of content (UniMax), at most 15 epochs" in html
+    assert f"{record.shares['qab'] * 100:.2f}%" in html
