@@ -12,11 +12,13 @@ from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.files import read_json, write_json
 from tongues.pages import page_as_html
+from tongues.recipe import MixtureRule
 from tongues.report import Findings, write_report
 from tongues.report.claims import claims
 from tongues.report.study import study_page
-from tongues.runs import find_runs, read_run, run_rows, write_run
+from tongues.runs import DerivedMixture, find_runs, read_run, run_rows, write_run
 from tongues.states import state_of
+from tongues.train.mixture import derive_shares
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +137,19 @@ def test_unfinished_runs_are_forecast_apart(made_study: Path, long_findings: Fin
     assert (
         "not finished" not in Page(page_as_html(study_page(long_findings, [], [], "", {}, {}))).said
     )
+
+
+def test_shares_that_follow_from_a_rule_are_shown(long_findings: Findings) -> None:
+    texts = {"near": (1e5, 4e5), "far": (1e4, 4e4)}
+    rule = MixtureRule(max_epochs=4.0)
+    made: DerivedMixture = {
+        "rule": rule.model_dump(mode="json"),
+        "languages": derive_shares(rule, ["near", "far"], texts, 1e5),
+    }
+    page = study_page(long_findings, [], [], "Long", {}, {}, mixtures={"made/long": made})
+    words = Page(page_as_html(page)).said
+    assert "equal amounts of content (UniMax), at most 4 epochs of each language" in words
+    assert "60.00%" in words and "40.00%" in words and "4.00" in words
 
 
 def test_unfinished_runs_are_not_reported(make_study: Callable[..., Path], tmp_path: Path):

@@ -112,16 +112,9 @@ def test_wrong_rules(
         run_of_recipe(make_recipe(*overrides), tmp_path)
 
 
-def test_the_shares_are_checked_recorded_and_on_the_page(
-    make_recipe: MakeRecipe, workspace: Path
-) -> None:
-    recipe = make_recipe(AUTO, "train.budget=2k tokens", "train.num_evals=1")
+def test_the_shares_are_checked_and_recorded(make_recipe: MakeRecipe, workspace: Path) -> None:
+    recipe = make_recipe(AUTO, "train.budget=1k tokens", "train.num_evals=1")
     shown = tongues.check(recipe, workspace=workspace).to_json()["runs"][0]["mixture"]
-    directory = tongues.train(recipe, workspace=workspace, quiet=True)
-    record = read_run(directory)
+    record = read_run(tongues.train(recipe, workspace=workspace, quiet=True))
     assert record.mixture == shown
     assert record.shares == {lang: one["share"] for lang, one in shown["languages"].items()}
-    page = tongues.report(directory, out=workspace / "page", quiet=True)
-    html = Path(page).read_text(encoding="utf-8")
-    assert "equal amounts of content (UniMax), at most 15 epochs" in html
-    assert f"{record.shares['qab'] * 100:.2f}%" in html
