@@ -4,13 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: setup demo test test-slow check docs format clean
+.PHONY: setup demo test test-slow check docs wheel format clean
 
 setup: $(VENV)/.develop  ## a virtual environment in .venv with all that development needs
 
 $(VENV)/.runtime: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[standard]'
 	touch $@
 
 $(VENV)/.develop: $(VENV)/.runtime
@@ -35,9 +35,13 @@ check: $(VENV)/.develop docs  ## format, lint, types, import directions, public 
 docs: $(VENV)/.develop  ## the documentation site, in build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+wheel: $(VENV)/.runtime  ## what `pip install` takes, in dist
+	rm -rf build/lib build/bdist.* dist
+	$(BIN)/python -m pip wheel . --quiet --no-deps --wheel-dir dist
+
 format: $(VENV)/.develop
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:  ## what `make` and the demo made
-	rm -rf $(VENV) build demo .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) build dist demo .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -15,6 +15,7 @@ PACKAGE = ROOT / "tongues"
 # A room may import only from rooms to its left.
 ORDER = (
     "errors",
+    "extras",
     "registry",
     "estimate",
     "jsonable",

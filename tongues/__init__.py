@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tongues.errors import UserError
     from tongues.recipe import Recipe, load_recipe
     from tongues.verbs import experts
+    from tongues.verbs.doctor import doctor
     from tongues.verbs.evaluate import evaluate
     from tongues.verbs.languages import languages
     from tongues.verbs.laws import fit
@@ -22,8 +23,19 @@ if TYPE_CHECKING:
     from tongues.verbs.recipes import check, new, prepare, train
     from tongues.verbs.studies import dry_run, study
 
-__all__ = ["Recipe", "UserError", "__version__", "check", "dry_run", "evaluate", "experts"]
-__all__ += ["export", "fit", "generate", "languages", "load_recipe", "ls", "new", "plan", "prepare"]
+__all__ = ["Recipe", "UserError", "__version__", "check", "doctor", "dry_run", "evaluate"]
+__all__ += [
+    "experts",
+    "export",
+    "fit",
+    "generate",
+    "languages",
+    "load_recipe",
+    "ls",
+    "new",
+    "plan",
+    "prepare",
+]
 __all__ += ["report", "serve", "study", "train"]
 
 __version__ = "0.1.0"
@@ -34,6 +46,7 @@ _HOMES = {
     "UserError": "tongues.errors",
     "Recipe": "tongues.recipe",
     "load_recipe": "tongues.recipe",
+    "doctor": "tongues.verbs.doctor",
     "fit": "tongues.verbs.laws",
     "languages": "tongues.verbs.languages",
     "plan": "tongues.verbs.plans",

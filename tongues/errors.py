@@ -12,6 +12,7 @@ _FAILURES = (
     "cluster_failed",
     "languages_missing",
     "out_of_memory",
+    "problems_found",
     "process_failed",
     "runs_failed",
     "spike",

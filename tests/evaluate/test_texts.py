@@ -170,6 +170,16 @@ def test_languages_and_an_amount_can_be_asked_for(folder: Path, tmp_path: Path) 
         read_texts(str(folder), tmp_path, languages=["df"])
 
 
+def test_prepared_tokens_are_named_or_given_as_a_folder(
+    tokens: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    by_name = read_texts(tokens.name, workspace)
+    assert by_name.keys() == {"qaa", "qab"}
+    for folder in (f"tokens/{tokens.name}", f"{workspace}/tokens/{tokens.name}"):
+        assert read_texts(folder, workspace) == by_name
+
+
 def test_what_is_not_there_is_told(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no prepared tokens, no file and no folder `gone`"):
         read_texts("gone", tmp_path)

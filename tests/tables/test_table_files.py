@@ -224,7 +224,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
 ) -> None:
     (tmp_path / "runs.parquet").write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UserError, match="pip install pyarrow"):
+    with pytest.raises(UserError, match=r"pip install 'tongues\[text\]'"):
         read_table([tmp_path / "runs.parquet"])
 
 

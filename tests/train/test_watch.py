@@ -1,4 +1,4 @@
-import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ def log(directory: Path, steps: range, loss: float) -> None:
 def test_a_tracker_that_is_not_installed_is_named_before_training(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
     check_tracker(None)
     with pytest.raises(UserError, match=r"pip install 'tongues\[tensorboard\]'"):
         check_tracker("tensorboard")

@@ -9,6 +9,7 @@ from tongues import __version__
 from tongues.cli import options
 from tongues.cli.demo import demo
 from tongues.cli.experts import experts
+from tongues.cli.guide import doctor
 from tongues.cli.languages import languages
 from tongues.cli.laws import fit, plan
 from tongues.cli.models import evaluate, export, generate, serve
@@ -29,7 +30,7 @@ _ORDER: dict[str, tuple[click.Command, ...]] = {
     "Train": (train, study, experts),
     "Evaluate": (evaluate, fit),
     "Use": (generate, serve, export),
-    "Look": (ls, report, demo),
+    "Look": (ls, report, demo, doctor),
 }
 _RECIPE = "name, text, tokens, model, train"
 # An example of each verb, and the recipe keys that it reads.
@@ -53,6 +54,7 @@ _EXAMPLES = {
     "ls": ("tongues ls runs/small --json", ""),
     "report": ("tongues report runs/small -o page", ""),
     "demo": ("tongues demo --experts", ""),
+    "doctor": ("tongues doctor --json", ""),
 }
 
 

@@ -73,7 +73,9 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     click.echo(as_text(score_blocks(made, compare=compare)) + "\n")
     for line in made.left_out:
         say(line)
-    click.echo(keywords["workspace"] / "reports" / f"{keywords['name']}-evaluation" / "index.html")
+    page = keywords["workspace"] / "reports" / f"{keywords['name']}-evaluation" / "index.html"
+    if page.exists():
+        click.echo(page)
 
 
 @click.command()

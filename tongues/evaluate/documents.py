@@ -32,14 +32,17 @@ def read_texts(
 ) -> dict[str, list[Document]]:
     """The documents of each language that a user names.
 
-    source: the name of prepared tokens, of whose held-out documents it is the half that nothing was
-    tuned on; or a file or folder of `<tag>.jsonl`, `<tag>.txt` or `<tag>.parquet`, packed or not.
+    source: prepared tokens by name or folder, of whose held-out documents it is the half that
+    nothing was tuned on; or a file or folder of `<tag>.jsonl`, `<tag>.txt` or `<tag>.parquet`,
+    packed or not.
     A row has `text` and may have `id` and `group`, which translations of one text share; in `.txt`
     blank lines separate documents. limit: documents of a language. lineages: ensembles whose
     training text is left out. fault: receives what is not a document.
     """
-    if (workspace / "tokens" / source / "tokens.json").is_file():
-        tokens = open_tokens(workspace / "tokens" / source)
+    places = (workspace / "tokens" / source, workspace / source, Path(source))
+    prepared = next((place for place in places if (place / "tokens.json").is_file()), None)
+    if prepared:
+        tokens = open_tokens(prepared)
         selected = _check_languages(source, tokens.languages, languages)
         unseen = unseen_documents(tokens, lineages, workspace)
         for lang in selected:

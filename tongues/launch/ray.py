@@ -5,11 +5,11 @@ import math
 import os
 import time
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError
+from tongues.extras import require
 from tongues.launch.job import Job
 from tongues.launch.launcher import Launcher, Options
 from tongues.launch.local import Local
@@ -31,9 +31,7 @@ class Ray(Launcher):
 
     def __init__(self, options: Options | None = None) -> None:
         super().__init__(options)
-        if not find_spec("ray"):
-            hint = "install it with `pip install 'tongues[cluster]'`"
-            raise UserError("`ray` is not installed", where="--launcher ray", hint=hint)
+        require("ray", "--launcher ray")
         self._ray: Any = import_module("ray")
         if not self._ray.is_initialized():
             self._ray.init(log_to_driver=False, logging_level=logging.ERROR)

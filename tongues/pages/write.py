@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 from tongues.errors import UserError
+from tongues.extras import require
 from tongues.files import whole_directory, whole_file, write_json, write_text
 from tongues.pages.blocks import Figure, Page
 from tongues.pages.html import page_as_html
@@ -23,7 +24,8 @@ _LETTER = 5.7  # pixels, about
 
 
 def check_folder(out: Path) -> None:
-    """Refuse a filled folder that is not a report."""
+    """Refuse a filled folder that is not a report; and any, where figures cannot be drawn."""
+    require("vl_convert", "the page")
     if out.exists() and not (out / _MARK).is_file() and (out.is_file() or any(out.iterdir())):
         raise UserError("is not empty and no report", where=str(out), hint="name another folder")
 
@@ -52,6 +54,7 @@ def write_figures(
     Files of these names are replaced, each whole or not at all; others stay. `progress` gets
     a line for each step.
     """
+    require("vl_convert", "the figures")
     import vl_convert
 
     if folder.is_file():

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from tongues import runs
 from tongues.errors import UserError, nearest
+from tongues.extras import require
 
 __all__ = ["Cell", "RunTable", "cell_number", "read_table"]
 
@@ -192,11 +193,8 @@ def _cell(value: Any) -> Cell:
 
 
 def _parquet(path: Path, data: bytes) -> RunTable:
-    try:
-        arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
-    except ImportError:
-        hint = "`pip install pyarrow`, or write the table as CSV"
-        raise UserError("Parquet needs pyarrow", where=str(path), hint=hint) from None
+    require("pyarrow", str(path))
+    arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
     try:
         content = parquet.ParquetFile(io.BytesIO(data)).read()
         names = content.column_names

@@ -16,6 +16,7 @@ from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
 from tongues.errors import UserError
+from tongues.extras import require
 from tongues.files import whole_directory
 from tongues.models import Anatomy, Shape
 from tongues.models.anatomy import count_products, embedding_matrices
@@ -70,11 +71,9 @@ def select_parts(model: PreTrainedModel, settings: Train) -> "PeftModel | None":
 def _add_updates(
     model: PreTrainedModel, layers: list[nn.Module], settings: LowRank, seed: int
 ) -> "PeftModel":
-    try:
-        from peft import LoraConfig, get_peft_model
-    except ImportError:
-        hint = "pip install 'tongues[lora]'"
-        raise UserError("`peft` is not installed", where="train.trainable", hint=hint) from None
+    require("peft", "train.trainable")
+    from peft import LoraConfig, get_peft_model
+
     lora: Any = settings.lora  # peft divides by a rank, and so takes any number for alpha
     wanted = None if lora.targets == "all-linear" else tuple(lora.targets)
     names = {id(module): name for name, module in model.named_modules()}

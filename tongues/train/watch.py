@@ -4,14 +4,13 @@ The event files hold a copy of `metrics.jsonl`, `evals.jsonl` and `timing.jsonl`
 a run resumes or rolls back, so no step is in them twice.
 """
 
-import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import UserError
+from tongues.extras import require
 
 __all__ = ["check_tracker", "tracked"]
 
@@ -34,9 +33,8 @@ Write = Callable[[int, dict[str, float]], None]  # the numbers of a step
 
 def check_tracker(track: str | None) -> None:
     """Refuse a tracker that is not installed, with the line that installs it."""
-    if track is not None and importlib.util.find_spec(track) is None:
-        hint = f"pip install 'tongues[{track}]'"
-        raise UserError(f"`{track}` is not installed", where="train.track", hint=hint)
+    if track is not None:
+        require(track, "train.track")
 
 
 @contextmanager

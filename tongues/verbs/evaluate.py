@@ -19,6 +19,7 @@ from tongues.evaluate.tasks import (
     read_fewshot_tasks,
 )
 from tongues.experts.ensemble.places import lineage_of, with_bases
+from tongues.extras import EXTRAS
 from tongues.launch import check_ranks, open_launcher
 from tongues.recipe.base import readable_name
 from tongues.text import Document
@@ -158,7 +159,10 @@ def evaluate(
     evaluation = build_evaluation(results, named)
     evaluation.write(folder)
     write_cards(evaluation, folder / "cards")
-    if page:
+    figures = EXTRAS["vl_convert"]
+    if page and not figures.is_installed:
+        voice.say(f"no page: {figures.purpose} need `{figures.install}`")
+    elif page:
         write_evaluation_report(evaluation, workspace / "reports" / f"{name}-evaluation")
     return evaluation
 

@@ -12,6 +12,7 @@ from tongues.experts.heldout import held_out_cautions
 from tongues.experts.partition.methods import make_partition, text_amounts
 from tongues.experts.partition.partition import Partition
 from tongues.experts.plans import seed_cautions
+from tongues.extras import require
 from tongues.launch import open_launcher
 from tongues.recipe import Experts, Overrides, Recipe, RecipeSource, load_recipe
 from tongues.study import measure_cost
@@ -155,6 +156,7 @@ def measure(
     add_to = check_experts(recipe, loaded).add_to
     check_tokens(loaded, workspace)
     held = memory_bytes(max_memory)
+    require("vl_convert", "the page")
     from tongues.evaluate.experts import evaluate_experts  # with torch
     from tongues.report.evaluation import write_cards
     from tongues.report.experts import write_experts_report

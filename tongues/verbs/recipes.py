@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tongues.check import Checked, check_recipe
 from tongues.errors import UserError
+from tongues.extras import require
 from tongues.files import write_text
 from tongues.hardware import Machine, find_gpu
 from tongues.launch import LAUNCHERS, check_ranks, open_launcher
@@ -70,6 +71,7 @@ def prepare(
     `slurm`. partition, time: of a cluster.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
+    require("pyarrow", "prepare")
     check_recipe(loaded, workspace, training=False)
     check_ranks(launcher, ranks)
     starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)

@@ -10,6 +10,7 @@ from tongues.check import Checked
 from tongues.cores import core_count
 from tongues.errors import UserError
 from tongues.experts import expert_runs, plan_rounds
+from tongues.extras import require
 from tongues.launch import open_launcher
 from tongues.quantities import show_bytes, show_count, show_seconds
 from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
@@ -140,6 +141,7 @@ def study(
     )
     voice = Voice(quiet)
     if pilot:
+        require("vl_convert", "the page")
         from tongues.report.pilot import write_pilot
         from tongues.study.pilot import run_pilot
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tongues.errors import UserError, nearest
+from tongues.extras import require
 from tongues.recipe import Columns, Hub
 from tongues.text.reading.rows import Fault, Item, State, fault, read_row
 from tongues.text.reading.streams import Broken
@@ -69,11 +70,9 @@ def hub_rows(
 
 
 def _open(settings: Hub, where: str) -> "IterableDataset":
-    try:
-        import datasets
-    except ImportError:
-        what, hint = "needs the package `datasets`", "install it: `pip install 'tongues[hub]'`"
-        raise UserError(what, where=where, hint=hint) from None
+    require("datasets", where)
+    import datasets
+
     name, subset, split = settings.dataset, settings.subset, settings.split
     try:
         subsets = datasets.get_dataset_config_names(name)

@@ -10,6 +10,7 @@ import numpy as np
 from langcodes import standardize_tag
 
 from tongues.errors import UserError
+from tongues.extras import require
 from tongues.files import file_hash
 from tongues.text.signals.close import UNKNOWN, same_language
 
@@ -229,11 +230,9 @@ def _py3langid() -> Identifier:
 
 def _fasttext(path: Path) -> Identifier:
     where = "text.identifier"
-    try:
-        import fasttext_pybind
-    except ImportError:
-        hint = "run `pip install 'tongues[glotlid]'`"
-        raise UserError("fastText is not installed", where=where, hint=hint) from None
+    require("fasttext_pybind", where)
+    import fasttext_pybind
+
     name = f"fastText {path.name} {file_hash(path)[:16]}"
     # the compiled module itself: its Python wrapper fails with numpy 2 and prints a warning
     model = fasttext_pybind.fasttext()

@@ -1,0 +1,31 @@
+"""The verbs that say what to do: doctor looks at the machine."""
+
+from pathlib import Path
+
+import click
+
+from tongues.cli import options
+from tongues.errors import UserError
+
+__all__ = ["doctor"]
+
+
+@click.command()
+@options.workspace
+@options.as_json
+def doctor(workspace: Path, as_json: bool) -> None:
+    """Show versions, GPUs, threads, memory, disk and missing extras.
+
+    The exit code is 1 where something keeps `tongues` from working. It makes no network requests.
+    """
+    import tongues
+    from tongues.terminal import print_json, print_table
+
+    diagnosis = tongues.doctor(workspace)
+    if as_json:
+        print_json(diagnosis.to_json())
+    else:
+        print_table([finding.row() for finding in diagnosis.findings])
+    if diagnosis.problems:
+        names = ", ".join(finding.name for finding in diagnosis.problems)
+        raise UserError(f"`tongues` cannot work here yet: {names}", code="problems_found")
