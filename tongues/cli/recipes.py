@@ -113,11 +113,15 @@ def check(
 def prepare(recipe: Path, overrides: tuple[str, ...], as_json: bool, **keywords: Any) -> None:
     """Turn the text of RECIPE into token shards. Safe to interrupt; run it again to resume."""
     import tongues
+    from tongues.recipe import Recipe, load_text_recipe
     from tongues.terminal import hint, print_paths
 
-    loaded = tongues.load_recipe(recipe, overrides)
+    loaded = load_text_recipe(recipe, overrides)
     print_paths([tongues.prepare(loaded, **keywords)], as_json=as_json)
-    hint(f"tongues {options.training_verb(loaded)} {recipe}")
+    trained = isinstance(loaded, Recipe)
+    verb = options.training_verb(loaded) if trained else "report"
+    place = recipe if trained else keywords["workspace"] / "corpus" / loaded.corpus
+    hint(f"tongues {verb} {place}")
 
 
 @click.command()

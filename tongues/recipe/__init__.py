@@ -1,8 +1,14 @@
 """What a user writes: one YAML file, typed, strict, with `key=value` overrides."""
 
 from tongues.recipe.experts import Experts, PartitionSettings
-from tongues.recipe.loading import Overrides, RecipeSource, load_recipe, show_recipe
-from tongues.recipe.recipe import Recipe
+from tongues.recipe.loading import (
+    Overrides,
+    RecipeSource,
+    load_recipe,
+    load_text_recipe,
+    show_recipe,
+)
+from tongues.recipe.recipe import Recipe, TextRecipe
 from tongues.recipe.texts import (
     Ancestry,
     Clean,
@@ -56,4 +62,4 @@ __all__ += [
     "Synthetic",
 ]
 __all__ += ["Schedule", "Span", "Study", "Sweep", "Text", "TokenSettings", "Train", "load_recipe"]
-__all__ += ["show_recipe"]
+__all__ += ["TextRecipe", "load_text_recipe", "show_recipe"]

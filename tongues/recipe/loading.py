@@ -10,13 +10,14 @@ from pydantic import ValidationError
 
 from tongues.errors import UserError, nearest
 from tongues.recipe.base import UNKNOWN, RecipeSection
-from tongues.recipe.recipe import Recipe
+from tongues.recipe.recipe import Recipe, TextRecipe
 
-__all__ = ["Overrides", "RecipeSource", "load_recipe", "load_section", "show_recipe"]
+__all__ = ["Overrides", "RecipeSource", "load_recipe", "load_section"]
+__all__ += ["load_text_recipe", "show_recipe"]
 
 T = TypeVar("T", bound=RecipeSection)
 
-RecipeSource = Path | str | Mapping[str, Any] | Recipe  # a YAML file, its content, or a recipe
+RecipeSource = Path | str | Mapping[str, Any] | TextRecipe  # a YAML file, its content, or a recipe
 # `section.key=value` with the value in YAML, or values by `section.key`.
 Overrides = str | Sequence[str] | Mapping[str, Any]
 
@@ -29,17 +30,37 @@ def load_recipe(source: RecipeSource, overrides: Overrides = ()) -> Recipe:
 
     Any mistake is a UserError with the file, line and key, and the nearest valid word.
     """
-    if isinstance(source, Recipe):
-        if not overrides:
-            return source
-        source = source.model_dump(mode="json", exclude_none=True, exclude_unset=True)
-    return load_section(source, Recipe, "recipe", overrides)
+    if isinstance(source, Recipe) and not overrides:
+        return source
+    return load_section(_values(source), Recipe, "recipe", overrides)
+
+
+def load_text_recipe(source: RecipeSource, overrides: Overrides = ()) -> TextRecipe:
+    """As `load_recipe`, for what reads only the text: `train` may be missing."""
+    if isinstance(source, TextRecipe) and not overrides:
+        return source
+    values = _read_values(_values(source), "recipe", overrides)
+    kind = Recipe if values[0].keys() - TextRecipe.model_fields else TextRecipe
+    return _validated(kind, *values)
+
+
+def _values(source: RecipeSource) -> Path | str | Mapping[str, Any]:
+    if isinstance(source, TextRecipe):
+        return source.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    return source
 
 
 def load_section(
     source: Path | str | Mapping[str, Any], kind: type[T], name: str, overrides: Overrides = ()
 ) -> T:
     """A section of one kind, which is called `name` in errors; otherwise as a recipe."""
+    return _validated(kind, *_read_values(source, name, overrides))
+
+
+def _read_values(
+    source: Path | str | Mapping[str, Any], name: str, overrides: Overrides
+) -> tuple[dict[str, Any], Any, Path]:
+    """Plain values with the overrides, what they were read from, and its file."""
     raw, path = source, Path(name)
     if not isinstance(source, Mapping):
         path = Path(source)
@@ -59,13 +80,17 @@ def load_section(
             hint = "write `section.key=value`; a workspace is `--workspace`, in Python `workspace=`"
             raise UserError("is not an override", where=override, hint=hint)
         _set(plain, key, _parse(value, where=override), where=override)
+    return plain, raw, path
+
+
+def _validated(kind: type[T], plain: dict[str, Any], raw: Any, path: Path) -> T:
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
         raise _explain(error, raw, path) from None
 
 
-def show_recipe(recipe: Recipe) -> str:
+def show_recipe(recipe: TextRecipe) -> str:
     """The resolved recipe as YAML that `load_recipe` reads back to the same recipe."""
     from ruamel.yaml import YAML
 

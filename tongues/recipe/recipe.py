@@ -7,11 +7,11 @@ from tongues.recipe.experts import Experts
 from tongues.recipe.texts import Text, TokenSettings
 from tongues.recipe.training import ModelShape, Pilot, Study, Train
 
-__all__ = ["Recipe"]
+__all__ = ["Recipe", "TextRecipe"]
 
 
-class Recipe(RecipeSection):
-    """All of it. `name` becomes the folder of what is made."""
+class TextRecipe(RecipeSection):
+    """What `prepare` needs of a recipe."""
 
     name: str
     """Folder of the outputs: `tokens/NAME`, `runs/NAME`. Letters, digits, dot, dash, underscore."""
@@ -19,6 +19,29 @@ class Recipe(RecipeSection):
     """Where the text comes from."""
     tokens: TokenSettings = TokenSettings()
     """How it becomes tokens."""
+
+    @property
+    def corpus(self) -> str:
+        """The folder of its corpus in `corpus/`."""
+        return self.text.name or self.name
+
+    @field_validator("name")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        return readable_name(value)
+
+    @model_validator(mode="after")
+    def _extended_for_languages_there_are(self) -> "TextRecipe":
+        extend = self.tokens.extend
+        for lang in (*extend.languages, *extend.preserve) if extend else ():
+            if lang not in self.text.languages:
+                raise ValueError(f"`tokens.extend` names `{lang}`, which has no text")
+        return self
+
+
+class Recipe(TextRecipe):
+    """All of it. `name` becomes the folder of what is made."""
+
     model: ModelShape = ModelShape()
     """The model of a run."""
     train: Train
@@ -29,19 +52,6 @@ class Recipe(RecipeSection):
     """Small runs that decide about one large run."""
     experts: Experts | None = None
     """Language experts."""
-
-    @field_validator("name")
-    @classmethod
-    def _readable(cls, value: str) -> str:
-        return readable_name(value)
-
-    @model_validator(mode="after")
-    def _extended_for_languages_there_are(self) -> "Recipe":
-        extend = self.tokens.extend
-        for lang in (*extend.languages, *extend.preserve) if extend else ():
-            if lang not in self.text.languages:
-                raise ValueError(f"`tokens.extend` names `{lang}`, which has no text")
-        return self
 
     @model_validator(mode="after")
     def _one_kind_of_work(self) -> "Recipe":

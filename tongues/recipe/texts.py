@@ -18,7 +18,7 @@ from pydantic import (
 
 from tongues.errors import nearest
 from tongues.quantities import Amount, Bytes, Share, Tokens
-from tongues.recipe.base import RecipeSection, refuse
+from tongues.recipe.base import RecipeSection, readable_name, refuse
 from tongues.registry import registry
 
 __all__ = ["Ancestry", "Clean", "Columns", "Extend", "Files", "HeldOutLike", "Hub"]
@@ -177,6 +177,8 @@ def _clean_of(others: frozenset[str]) -> type[Clean]:
 class Text(RecipeSection):
     """Where the text of each language comes from, and what of it is kept."""
 
+    name: str | None = None
+    """Folder of the corpus, `corpus/NAME`, which recipes share; default: the recipe's name."""
     synthetic: Synthetic | None = None
     """Synthetic languages."""
     files: dict[str, Files] = Field(default={})
@@ -197,6 +199,11 @@ class Text(RecipeSection):
         """Every language that has text, in the order written."""
         made = self.synthetic.languages if self.synthetic else ()
         return tuple(dict.fromkeys((*made, *self.files, *self.hub)))
+
+    @field_validator("name")
+    @classmethod
+    def _readable(cls, value: str | None) -> str | None:
+        return value if value is None else readable_name(value)
 
     @model_validator(mode="after")
     def _some_text(self) -> "Text":

@@ -13,6 +13,7 @@ from tongues.report.held_out import held_out_blocks
 from tongues.report.tokenizer import (
     SAMPLE,
     TokenizerMeasures,
+    choice,
     documents_on,
     measure_tokenizers,
     spelling,
@@ -29,7 +30,7 @@ from tongues.text.summary import (
     read_summary,
     show_dropped,
 )
-from tongues.tokens.store import Manifest, read_manifest
+from tongues.tokens.store import Manifest, read_manifest, tokens_of
 
 __all__ = ["about_languages", "corpus_figures", "write_corpus_report"]
 
@@ -39,6 +40,7 @@ _COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares a
 _SEEN = 0.0005  # shares below it are not drawn
 _ROW = 30  # pixels of a language
 _FAULTS = 12  # of a language, shown
+_EXAMPLE = 90  # characters of a dropped document
 _ABOUT_COPIES = (
     "A cluster holds documents that are near copies of one another, in whatever language; of those "
     "in one language the longest is kept. What is alike or of one group is on one side of the "
@@ -51,24 +53,24 @@ def write_corpus_report(
 ) -> Path:
     """Write the page of the corpus at `place` to `out`; returns its `index.html`.
 
-    Where the tokens of the corpus are in `tokens/` next to `corpus/`, the page says how their
-    tokenizer does.
+    Where tokens of the corpus are in `tokens/` next to `corpus/`, the page compares their
+    tokenizers.
     """
     check_folder(out)
     progress("reading the corpus")
-    summary, measures = read_summary(place), list[TokenizerMeasures]()
-    manifest: Manifest | None = None
-    tokens = place.resolve().parents[1] / "tokens" / place.resolve().name
-    if (tokens / "tokens.json").is_file():
-        (measured,) = measure_tokenizers([tokens], documents_on(place, SAMPLE), progress)
-        manifest = read_manifest(tokens)
+    summary, made = read_summary(place), tokens_of(place)
+    manifests = [read_manifest(path) for path in made]
+    measures = measure_tokenizers(made, documents_on(place, SAMPLE), progress) if made else []
+    for number, (measured, manifest) in enumerate(zip(measures, manifests, strict=True)):
         counts = manifest["languages"]
-        found = {
+        languages = {
             lang: replace(each, prepared=counts[lang]["train"]["bytes_per_token"])
+            if lang in counts
+            else each
             for lang, each in measured.languages.items()
         }
-        measures = [replace(measured, languages=found)]
-    page = _page(title or f"Corpus {place.resolve().name}", summary, measures, manifest)
+        measures[number] = replace(measured, languages=languages)
+    page = _page(title or f"Corpus {place.resolve().name}", summary, measures, manifests)
     return write_page(page, out, progress)
 
 
@@ -98,7 +100,7 @@ def _page(
     title: str,
     summary: CorpusSummary,
     measures: Sequence[TokenizerMeasures],
-    manifest: Manifest | None,
+    manifests: Sequence[Manifest],
 ) -> b.Page:
     languages = summary["languages"]
     abouts = languages.values()
@@ -124,10 +126,12 @@ def _page(
     if worst := max(foreign, key=foreign.__getitem__, default=""):
         what = f"of `{worst}` is in other languages" + ", the highest" * (len(foreign) > 1)
         cards.insert(2, b.Card(percent(foreign[worst]), "of the bytes kept", what))
-    sentences = about_languages(summary, spelling(measures[0]) if measures else {})
+    if manifests:
+        cards.insert(1, _held_out_card(manifests[0]))
+    sentences = about_languages(summary, spelling(measures[0]) if len(measures) == 1 else {})
     topics = {f"[{lang}](#language-{lang})": [b.Paragraph(s)] for lang, s in sentences.items()}
     cautions = [f"{c['sentence']} ({c['code']})." for c in summary["cautions"]]
-    table, copied = _tables(languages)
+    (table, copied), reasons = _tables(languages), _reasons(languages, read)
     lead = (
         f"{len(languages)} language{'s' * (len(languages) != 1)}: {kept['documents']:,} of "
         f"{read['documents']:,} documents kept, {size}"
@@ -136,24 +140,71 @@ def _page(
         title,
         [
             b.Cards(cards),
+            *([b.Callout("What to fix", cautions)] if cautions else []),
+            *([b.Section("reasons", "What was dropped", [reasons])] if reasons.rows else []),
+            *_held_out(manifests),
             b.Topics(topics, "languages"),
-            *([b.Callout("Caveats", cautions)] if cautions else []),
             b.Section("languages", "Languages", [table]),
             *corpus_figures(summary),
             b.Section("duplicates", "Duplicates", [b.Paragraph(_ABOUT_COPIES, "quiet"), copied]),
-            *(
-                [b.Section("held-out", "Held-out text", held_out_blocks(manifest))]
-                if manifest
-                else []
-            ),
+            *([b.Paragraph(choice(measures), "lead")] if len(measures) > 1 else []),
             *(tokenizer_blocks(measures) if measures else []),
             *(b.Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
         ],
         lead=[b.Paragraph(lead, "lead")],
         numbers={**summary, "sentences": sentences}
         | {"tokenizers": [tokenizer_numbers(each) for each in measures]}
-        | {"held_out": manifest["splits"] if manifest else None},
+        | {"held_out": manifests[0]["splits"] if manifests else None},
     )
+
+
+def _held_out_card(manifest: Manifest) -> b.Card:
+    splits, counts = manifest["splits"].values(), manifest["languages"].values()
+    size = sum(each["valid"]["bytes"] for each in counts)
+    whole = size + sum(each["train"]["bytes"] for each in counts)
+    groups = [each["groups"] for each in splits]
+    most = f" to {max(groups)}" if len(groups) > 1 else ""
+    what = f"held out, in {min(groups)}{most} independent groups"
+    return b.Card(percent(share(size, whole)), show_bytes(size), what + " each" * (len(groups) > 1))
+
+
+def _held_out(manifests: Sequence[Manifest]) -> list[b.Block]:
+    """A section for each held-out text; tokenizers of one share of the hashes have the same."""
+    different: list[Manifest] = []
+    for manifest in manifests:
+        if all(manifest["groups"] != other["groups"] for other in different):
+            different.append(manifest)
+    return [
+        b.Section(f"held-out{'-' * bool(n)}{n or ''}", "Held-out text", held_out_blocks(manifest))
+        for n, manifest in enumerate(different)
+    ]
+
+
+def _reasons(languages: Mapping[str, LanguageSummary], read: Mapping[str, int]) -> b.Table:
+    """A row for each reason, the largest first, with the beginning of a document."""
+    totals: dict[str, dict[str, TextSize]] = {}
+    for lang, about in languages.items():
+        for why, size in about["dropped"].items():
+            totals.setdefault(why, {})[lang] = size
+    rows = list[Mapping[str, b.Entry]]()
+    for why, of in sorted(
+        totals.items(), key=lambda each: -sum(x["bytes"] for x in each[1].values())
+    ):
+        size, most = (
+            sum(each["bytes"] for each in of.values()),
+            max(of, key=lambda x: of[x]["bytes"]),
+        )
+        examples = languages[most]["samples"].get(why, [])
+        text = " ".join(examples[0]["text"].split())[:_EXAMPLE] if examples else ""
+        rows.append(
+            {"reason": why, "documents": sum(each["documents"] for each in of.values())}
+            | {"size": _size(size), "of the bytes": percent_cell(size, read["bytes"])}
+            | {
+                "most in": b.Cell(most, link=f"#language-{most}"),
+                "example": b.Cell(text, code=True),
+            }
+        )
+    return b.Table.of(rows)
 
 
 def _tables(languages: Mapping[str, LanguageSummary]) -> tuple[b.Table, b.Table]:

@@ -25,10 +25,11 @@ from tongues.tokens import fertility
 from tongues.tokens.fertility import ExtensionAdvice, Fertility
 from tongues.tokens.fitting import sample_documents
 from tongues.tokens.spelling import token_spellings
+from tongues.tokens.store import corpus_of
 from tongues.tokens.tokenizer import load_tokenizer
 
-__all__ = ["SAMPLE", "TokenizerMeasures", "documents_on", "measure_tokenizers", "spelling"]
-__all__ += ["tokenizer_blocks", "tokenizer_numbers", "write_tokenizer_report"]
+__all__ = ["SAMPLE", "TokenizerMeasures", "choice", "documents_on", "measure_tokenizers"]
+__all__ += ["spelling", "tokenizer_blocks", "tokenizer_numbers", "write_tokenizer_report"]
 
 SAMPLE = 1_000_000  # bytes of each language that tokenizers are tried on
 _TRIED = 500_000  # bytes of a language that extensions are tried on
@@ -82,15 +83,14 @@ def write_tokenizer_report(
     without any, only their vocabularies are shown.
     """
     check_folder(out)
-    first = places[0].resolve()
-    corpus = first.parents[1] / "corpus" / first.name
-    if on is None and (first / "tokens.json").is_file() and (corpus / "corpus.json").is_file():
-        on = corpus
+    if on is None and (places[0] / "tokens.json").is_file():
+        corpus = corpus_of(places[0])
+        on = corpus if (corpus / "corpus.json").is_file() else None
     if on:
         progress(f"reading text of {on}")
     measures = measure_tokenizers(places, documents_on(on, SAMPLE) if on else {}, progress)
     several, langs = len(measures) > 1, measures[0].languages
-    topics: dict[str, list[str]] = {"Choice": [_choice(measures)]} if several and langs else {}
+    topics: dict[str, list[str]] = {"Choice": [choice(measures)]} if several and langs else {}
     topics |= {lang: _ranking(measures, lang) if several else [] for lang in langs}
     for each in measures:
         name = f"`{each.name}`: " if several else ""
@@ -109,7 +109,7 @@ def write_tokenizer_report(
     return write_page(page, out, progress)
 
 
-def _choice(measures: Sequence[TokenizerMeasures]) -> str:
+def choice(measures: Sequence[TokenizerMeasures]) -> str:
     """The tokenizer of about the fewest tokens in every language, or that of each."""
     langs = measures[0].languages
     sizes = {x: {each.name: each.languages[x].bytes_per_token for each in measures} for x in langs}

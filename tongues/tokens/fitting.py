@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 from tongues.errors import UserError
 from tongues.quantities import show_bytes
 from tongues.ranks import Say
-from tongues.recipe import Extend, Recipe
+from tongues.recipe import Extend, TextRecipe
 from tongues.text.corpus import Corpus, Selection
 from tongues.tokens.extend import extend_tokenizer
 from tongues.tokens.fertility import changed_share, measure
@@ -30,7 +30,7 @@ _EVERY = 10  # documents, one of which is left out for a trial
 
 
 def make_tokenizer(
-    recipe: Recipe, corpus: Corpus, selection: Selection, place: Path, tell: Say
+    recipe: TextRecipe, corpus: Corpus, selection: Selection, place: Path, tell: Say
 ) -> Tokenizer:
     """Make the recipe's tokenizer from kept text and save it in `place`."""
     settings = recipe.tokens
@@ -115,7 +115,7 @@ def _unseen(corpus: Corpus, numbers: np.ndarray) -> tuple[np.ndarray, str]:
     return source == known[place], str(known[place])
 
 
-def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Say) -> Tokenizer:
+def _trained(recipe: TextRecipe, corpus: Corpus, selection: Selection, tell: Say) -> Tokenizer:
     settings = recipe.tokens
     size = corpus.numbers("bytes")[selection.kept]
     lang = corpus.lang[selection.kept]

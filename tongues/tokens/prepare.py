@@ -25,7 +25,7 @@ from tongues.hub import commit_of
 from tongues.launch import Launcher, run_ranks
 from tongues.quantities import show_count
 from tongues.ranks import Rank, Say
-from tongues.recipe import HeldOutLike, Recipe
+from tongues.recipe import HeldOutLike, TextRecipe
 from tongues.text import TextSource, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
@@ -64,7 +64,7 @@ STAGES = {"read": True, "select": False, "encode": True, "write": True, "finish"
 
 
 def prepare_tokens(
-    recipe: Recipe,
+    recipe: TextRecipe,
     workspace: Path,
     progress: Say,
     overwrite: bool = False,
@@ -73,13 +73,13 @@ def prepare_tokens(
 ) -> Path:
     """Prepare a recipe's tokens in `workspace/tokens/<recipe.name>` and return that folder.
 
-    Safe to interrupt: the next call resumes from `workspace/corpus/<recipe.name>`. Tokens of the
+    Safe to interrupt: the next call resumes from `workspace/corpus/<recipe.corpus>`. Tokens of the
     same text and settings are kept; of others, they are an error unless `overwrite`. progress: gets
     lines for the user. ranks: processes that share the work, by default one a core; launcher:
     starts them elsewhere.
     """
     sources = check_text(recipe.text)
-    path, corpus = workspace / "tokens" / recipe.name, workspace / "corpus" / recipe.name
+    path, corpus = workspace / "tokens" / recipe.name, workspace / "corpus" / recipe.corpus
     if path.exists() and not overwrite:
         contents = [
             (source.lang, [(path_text(path), content_hash(path)) for path in source.paths])
@@ -131,12 +131,12 @@ def run_stage(
     rank: Rank,
     tell: Say,
     stage: str,
-    recipe: Recipe,
+    recipe: TextRecipe,
     workspace: Path,
     sources: Sequence[TextSource],
 ) -> None:
     """Run a rank's share of a stage; completed work is skipped."""
-    folder = workspace / "corpus" / recipe.name
+    folder = workspace / "corpus" / recipe.corpus
     work = folder / "work"
     if stage == "read":
         gather(rank.share(sources), tell, recipe.text, folder, recipe.tokens)
@@ -173,7 +173,7 @@ def run_stage(
                 write_language(lang, corpus, lengths, selection, documents, dtype)
 
 
-def check_tokens(recipe: Recipe, workspace: Path) -> None:
+def check_tokens(recipe: TextRecipe, workspace: Path) -> None:
     """A UserError where the recipe's tokens are missing, or made with other settings."""
     path = workspace / "tokens" / recipe.name
     before = read_manifest(path)["inputs"]
@@ -184,12 +184,14 @@ def check_tokens(recipe: Recipe, workspace: Path) -> None:
         raise UserError(reason, where=str(path), hint=hint)
 
 
-def _settings(recipe: Recipe) -> dict[str, Any]:
-    return recipe.model_dump(mode="json", include={"text", "tokens"})
+def _settings(recipe: TextRecipe) -> dict[str, Any]:
+    settings = recipe.model_dump(mode="json", include={"text", "tokens"})
+    settings["text"].pop("name")  # a place, on which no token depends
+    return settings
 
 
 def _inputs(
-    recipe: Recipe, contents: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+    recipe: TextRecipe, contents: Sequence[tuple[str, Sequence[tuple[str, str]]]]
 ) -> dict[str, Any]:
     """Everything that the tokens depend on, in JSON; contents: by source, language and hashes."""
     files: dict[str, dict[str, str]] = {lang: {} for lang in recipe.text.languages}
@@ -207,11 +209,8 @@ def _inputs(
     return inputs | {"tools": {path_text(path): file_hash(path) for path in tools}}
 
 
-def _select(recipe: Recipe, corpus: Corpus, sources: Sequence[TextSource], tell: Say) -> None:
-    named = {source.folder(corpus.path) for source in sources}
-    for folder in corpus.path.glob("*/*/"):  # text that the recipe no longer names
-        if (folder / "source.json").exists() and folder not in named:
-            remove_directory(folder)
+def _select(recipe: TextRecipe, corpus: Corpus, sources: Sequence[TextSource], tell: Say) -> None:
+    _remove_replaced(corpus, sources)
     write_selection(recipe.text, corpus, sources, tell)
     if len(empty := nothing_kept(corpus)) == len(corpus.languages):
         raise next(iter(empty.values()))
@@ -230,7 +229,23 @@ def _select(recipe: Recipe, corpus: Corpus, sources: Sequence[TextSource], tell:
         write_json(aside / "inputs.json", inputs)
 
 
-def _finish(recipe: Recipe, folder: Path, path: Path, tell: Say) -> None:
+def _remove_replaced(corpus: Corpus, sources: Sequence[TextSource]) -> None:
+    """Remove what was read of small files together, where all of them are in other sources now.
+
+    Other text that the recipe no longer names stays: it is not read again when it comes back.
+    """
+    named = {source.folder(corpus.path) for source in sources}
+    paths = {lang: set[str]() for lang in corpus.languages}
+    for source in sources:
+        paths[source.lang] |= set(map(path_text, source.paths))
+    for lang, there in paths.items():
+        for file in (corpus.path / lang).glob("*/source.json"):
+            content = {path for path, _ in read_json(file)["content"]}
+            if file.parent not in named and content and content <= there:
+                remove_directory(file.parent)
+
+
+def _finish(recipe: TextRecipe, folder: Path, path: Path, tell: Say) -> None:
     work = folder / "work"
     place, vocabulary = work / "tokens", read_json(work / "vocabulary.json")
     inputs = read_json(work / "inputs.json")
@@ -257,6 +272,8 @@ def _finish(recipe: Recipe, folder: Path, path: Path, tell: Say) -> None:
     commit = commit_of(find_tokenizer(recipe.tokens.base)) if recipe.tokens.base else None
     if commit:
         manifest["commit"] = commit
+    if recipe.corpus != recipe.name:
+        manifest["corpus"] = recipe.corpus
     write_json(place / "tokens.json", manifest)
     for lang, splits in manifest["languages"].items():
         train, valid = splits["train"], splits["valid"]

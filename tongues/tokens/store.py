@@ -24,7 +24,7 @@ __all__ = [
     "open_cluster",
     "open_tokens",
 ]
-__all__ += ["read_manifest"]
+__all__ += ["corpus_of", "read_manifest", "tokens_of"]
 
 Split = Literal["train", "valid"]
 
@@ -69,6 +69,7 @@ class Manifest(TypedDict):
     missing: dict[str, MissingLanguage]
     foreign: dict[str, dict[str, float] | None]  # shares of other languages found in each, if known
     commit: NotRequired[str]  # of a tokenizer of the hub
+    corpus: NotRequired[str]  # its folder in `corpus/`, if that has another name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,6 +176,19 @@ def read_manifest(path: Path) -> Manifest:
     if not isinstance(manifest, dict) or not manifest.keys() >= Manifest.__required_keys__:
         raise _damaged(path, "`tokens.json` is incomplete")
     return Manifest(**manifest)
+
+
+def corpus_of(path: Path) -> Path:
+    """The folder of the corpus that tokens were made from; it may be gone."""
+    path = path.resolve()
+    return path.parents[1] / "corpus" / read_manifest(path).get("corpus", path.name)
+
+
+def tokens_of(corpus: Path) -> list[Path]:
+    """The folders of tokens that were made from a corpus, by name."""
+    place = corpus.resolve()
+    every = sorted(place.parents[1].glob("tokens/*/tokens.json"))
+    return [file.parent for file in every if corpus_of(file.parent) == place]
 
 
 def _damaged(path: Path, reason: str) -> UserError:

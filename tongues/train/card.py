@@ -13,7 +13,7 @@ from tongues.pages import CARD, Table, as_markdown
 from tongues.quantities import show_bytes, show_count
 from tongues.roles import list_languages
 from tongues.runs import Run, read_run
-from tongues.tokens.store import Counts, Manifest, read_manifest
+from tongues.tokens.store import Counts, Manifest, corpus_of, read_manifest
 from tongues.train.metadata import (
     Metadata,
     ScoredText,
@@ -126,7 +126,7 @@ def data_section(record: Run, workspace: Path, title: str = DATA) -> str:
     rows = [_row(record, lang, counts) for lang in record.shares]
     lines = [title, "", as_markdown([Table.of(rows)]), ""]
     if place and manifest:
-        corpus = _corpus(workspace / "corpus" / place.name / "corpus.json", manifest)
+        corpus = _corpus(corpus_of(place) / "corpus.json", manifest)
         texts = {lang: _text_of(lang, record, manifest, corpus) for lang in record.shares}
         lines += [f"- {lang}: {' '.join(sentences)}" for lang, sentences in texts.items()]
         settings, size = manifest["inputs"]["tokens"], f"{manifest['vocabulary_size']:,}"

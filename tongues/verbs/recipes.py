@@ -9,7 +9,13 @@ from tongues.files import write_text
 from tongues.hardware import Machine, find_gpu
 from tongues.launch import LAUNCHERS, check_ranks, open_launcher
 from tongues.plan import ready_recipe
-from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
+from tongues.recipe import (
+    Overrides,
+    Recipe,
+    RecipeSource,
+    load_recipe,
+    load_text_recipe,
+)
 from tongues.recipe.base import readable_name
 from tongues.tokens import check_tokens, prepare_tokens
 from tongues.verbs.shared import Voice, where_of
@@ -66,13 +72,15 @@ def prepare(
 ) -> Path:
     """Turn the text of a recipe into token shards; returns their folder, `tokens/NAME`.
 
-    Safe to interrupt; call it again to resume. overwrite: output of other settings.
+    A recipe of `name`, `text` and `tokens` is enough. Safe to interrupt; call it again to resume.
+    overwrite: output of other settings.
     ranks: processes that share the work. launcher: what starts them, such as `local`, `ray` or
     `slurm`. partition, time: of a cluster.
     """
-    workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
+    workspace, loaded = Path(workspace), load_text_recipe(recipe, overrides)
     require("pyarrow", "prepare")
-    check_recipe(loaded, workspace, training=False)
+    if isinstance(loaded, Recipe):
+        check_recipe(loaded, workspace, training=False)
     check_ranks(launcher, ranks)
     starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)
     tell = Voice(quiet).say

@@ -1,0 +1,139 @@
+"""A corpus of its own: shared by tokenizers, added to and taken from without reading again."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.text.corpora import contents, quiet, recipe_of, text, text_of, write_rows
+from tongues.errors import UserError
+from tongues.recipe import Recipe, TextRecipe, load_text_recipe
+from tongues.report.corpus import write_corpus_report
+from tongues.text import gather
+from tongues.tokens import prepare_tokens
+from tongues.tokens.store import corpus_of, tokens_of
+from tongues.verbs.recipes import prepare
+
+LANGUAGES = ("de", "sw")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, list[str]]:
+    for place, lang in enumerate(LANGUAGES):
+        for number in range(2):
+            rows = [text(1000 * place + 500 * number + i) for i in range(40)]
+            write_rows(tmp_path / f"{lang}{number}.jsonl", rows)
+    return {lang: [f"{tmp_path}/{lang}{number}.jsonl" for number in range(2)] for lang in LANGUAGES}
+
+
+def named(name: str, files: dict[str, list[str]], corpus: str | None, vocabulary: int) -> Recipe:
+    recipe = recipe_of(text_of(files, name=corpus), vocab_size=vocabulary)
+    return recipe.model_copy(update={"name": name})
+
+
+@pytest.mark.parametrize("corpus", ["web", None])
+def test_a_second_tokenizer_reads_nothing(
+    tmp_path: Path, files: dict[str, list[str]], corpus: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, large = (named(f"bpe{n}", files, corpus, n) for n in (400, 600))
+    alone = contents(prepare_tokens(large, tmp_path / "alone", quiet))
+    prepare_tokens(small, tmp_path / "both", quiet)
+    with monkeypatch.context() as patch:
+        patch.setattr(gather, "read_source", lambda *_: pytest.fail("it reads again"))
+        shared = contents(prepare_tokens(large, tmp_path / "both", quiet, ranks=1))
+    assert shared == alone
+    places = sorted(path.name for path in (tmp_path / "both/corpus").iterdir() if path.is_dir())
+    assert places == (["web"] if corpus else ["bpe400", "bpe600"])
+    parts = list((tmp_path / "both/corpus").rglob("00000.parquet"))
+    assert len({part.stat().st_ino for part in parts}) == 4  # on disk once
+    assert corpus_of(tmp_path / "both/tokens/bpe600") == tmp_path / "both/corpus" / places[-1]
+    assert len(tokens_of(tmp_path / "both/corpus" / places[0])) == (2 if corpus else 1)
+
+
+def test_a_damaged_copy_is_read_again(tmp_path: Path, files: dict[str, list[str]]) -> None:
+    """The record of another corpus, without its text, is no copy of it."""
+    first, second = (named(name, files, None, 400) for name in "ab")
+    prepare_tokens(first, tmp_path / "both", quiet)
+    for part in (tmp_path / "both/corpus/a/de").rglob("*.parquet"):
+        part.unlink()
+    prepare_tokens(second, tmp_path / "both", quiet)
+    prepare_tokens(second, tmp_path / "alone", quiet)
+    assert contents(tmp_path / "both/tokens/b") == contents(tmp_path / "alone/tokens/b")
+
+
+def test_what_is_added_or_taken_out_costs_only_itself(
+    tmp_path: Path, files: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources: list[str] = []
+    read = gather.read_source
+    monkeypatch.setattr(
+        gather,
+        "read_source",
+        lambda source, *rest: sources.append(source.title) or read(source, *rest),
+    )
+    steps = [{"de": files["de"][:1]}, {"de": files["de"]}, files, {"sw": files["sw"]}, files]
+    new = [files["de"][:1], files["de"][1:], files["sw"], [], []]
+    for number, (step, expected) in enumerate(zip(steps, new, strict=True)):
+        settings = recipe_of(text_of(step))
+        sources.clear()
+        prepare_tokens(settings, tmp_path / "kept", quiet, overwrite=True, ranks=1)
+        assert sources == expected
+        prepare_tokens(settings, tmp_path / f"{number}", quiet, ranks=1)
+        assert contents(tmp_path / "kept/tokens") == contents(tmp_path / f"{number}/tokens")
+        selected = "corpus/a/selected.parquet"
+        assert (tmp_path / "kept" / selected).read_bytes() == (
+            tmp_path / f"{number}" / selected
+        ).read_bytes()
+
+
+def test_small_files_that_are_read_with_others_now_are_removed(tmp_path: Path) -> None:
+    for number in range(60):
+        (tmp_path / f"{number:02}.txt").write_text(text(number))
+    for wanted in ([f"{tmp_path}/0*.txt"], [f"{tmp_path}/*.txt"]):
+        settings = recipe_of(text_of({"de": wanted}))
+        prepare_tokens(settings, tmp_path, quiet, overwrite=True)
+    prepare_tokens(settings, tmp_path / "alone", quiet)
+    assert contents(tmp_path / "corpus") == contents(tmp_path / "alone/corpus")
+
+
+def test_text_alone_is_prepared(tmp_path: Path, files: dict[str, list[str]]) -> None:
+    recipe = {"name": "a", "text": text_of(files).model_dump(mode="json")}
+    recipe["tokens"] = {"vocab_size": 400, "held_out": "500 tokens"}
+    loaded = load_text_recipe(recipe)
+    assert type(loaded) is TextRecipe
+    made = prepare(recipe, workspace=tmp_path / "text", quiet=True)
+    train = {"mixture": {"de": "100%"}, "budget": "1M tokens"}
+    training = {"train": train, "model": {"shape": "0.1M"}}
+    whole = prepare(recipe | training, workspace=tmp_path / "whole", quiet=True)
+    assert contents(made) == contents(whole)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"model": {"shape": "0.1M"}}, "`train` is missing"),
+        ({"text": {"files": {"de": "a.txt"}, "name": "a/b"}}, "a name is made of letters"),
+        ({"token": {}}, "unknown key `token`"),
+        (
+            {
+                "tokens": {
+                    "extend": {"new_tokens": 9, "languages": ["x"], "preserve": ["de"]},
+                    "base": "x",
+                }
+            },
+            "names `x`, which has no text",
+        ),
+    ],
+)
+def test_mistakes_in_text_alone_are_named(change: dict[str, object], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        load_text_recipe({"name": "a", "text": {"files": {"de": "a.txt"}}} | change)
+
+
+def test_one_page_compares_the_tokenizers_of_a_corpus(
+    tmp_path: Path, files: dict[str, list[str]]
+) -> None:
+    for number in (400, 600):
+        prepare_tokens(named(f"bpe{number}", files, "web", number), tmp_path, quiet)
+    page = write_corpus_report(tmp_path / "corpus/web", tmp_path / "report").read_text()
+    assert "bpe600</span>:</strong> on every language its tokens are the fewest" in page
+    assert page.count("<h2>Held-out text") == 1
