@@ -39,6 +39,7 @@ EXTRAS = {
         Extra("eval", "lm_eval", "tasks of lm-eval"),
         Extra("tensorboard", "tensorboard", "training curves in TensorBoard"),
         Extra("cluster", "ray", "jobs on a Ray cluster"),
+        Extra("private", "phonenumbers", "private data taken out of text"),
         Extra("glotlid", "fasttext_pybind", "language identification by GlotLID"),
     )
 }

@@ -8,7 +8,8 @@ from tests.report.pages import Page
 from tongues.errors import UserError
 from tongues.files import read_json, write_json
 from tongues.recipe import load_recipe
-from tongues.report.corpus import about_languages, corpus_figures, write_corpus_report
+from tongues.report.corpus import about_languages, write_corpus_report
+from tongues.report.corpus_figures import corpus_figures
 from tongues.report.places import default_folder, kind_of
 from tongues.text.summary import TextSize, read_summary
 from tongues.tokens import prepare_tokens

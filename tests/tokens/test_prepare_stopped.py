@@ -51,7 +51,7 @@ for number in range(int(sys.argv[4])):
     workspace = Path(sys.argv[2]) / f"killed{number}"
     if number:  # some files are added to what is there
         fewer = load_recipe(sys.argv[1], sys.argv[5])
-        prepare_tokens(fewer, workspace, lambda line: None, ranks=2)
+        prepare_tokens(fewer, workspace, lambda line: None, ranks=1)
     for _ in range(5):
         kills += not live(workspace, whole * chance.uniform(0.02, 0.6), bool(number))
     assert live(workspace, 300, bool(number))

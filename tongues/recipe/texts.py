@@ -111,11 +111,20 @@ class Clean(RecipeSection):
 
     languages: dict[str, dict[str, float | str]] = Field(default={})
     """Tag to thresholds that differ for that language."""
+    sample: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Folder with clean text (`wo.txt`, `wo/`): languages to learn for the language filter."""
+    passages: Literal["keep", "drop"] = Field(default="keep", exclude_if=lambda x: x == "keep")
+    """Whether paragraphs in other languages are cut out of documents."""
+    private: Literal["keep", "replace", "drop"] = Field(
+        default="keep", exclude_if=lambda value: value == "keep"
+    )
+    """E-mail addresses, phone, card, account and national numbers: `replace` by a word, `drop`."""
 
     @property
     def levels(self) -> dict[str, float | str]:
         """Every threshold by its key: a number, a percentile or `off`."""
-        return {key: getattr(self, key) for key in type(self).model_fields if key != "languages"}
+        keys = (key for key in type(self).model_fields if key not in Clean.model_fields)
+        return {key: getattr(self, key) for key in keys}
 
     def levels_of(self, lang: str) -> dict[str, float | str]:
         """The thresholds of a language."""
@@ -137,19 +146,20 @@ def _read_clean(value: Any) -> Clean:
         isinstance(each, Mapping) for each in by_language.values()
     ):
         raise ValueError("`languages` is a map from tags to thresholds, `{ga: {language: off}}`")
-    every = {str(key) for each in (value, *by_language.values()) for key in each} - {"languages"}
-    kind = _clean_of(frozenset(every) - built_in)
+    every = {str(key) for each in (value, *by_language.values()) for key in each}
+    kind = _clean_of(frozenset(every) - built_in - set(Clean.model_fields))
     usual = {key: field.default for key, field in kind.model_fields.items()}
 
     def checked(levels: Mapping[str, Any]) -> Clean:
-        levels = {k: usual.get(k) if v == "on" else v for k, v in levels.items()}
+        keys = usual.keys() - Clean.model_fields.keys()
+        levels = {k: usual[k] if v == "on" and k in keys else v for k, v in levels.items()}
         return kind.model_validate(levels)
 
     rules = {signal.key: signal.rule for signal in registry("signal").built_in if signal.rule}
     same = {key for key, rule in rules.items() if rule.keeps == "one of each"}
     own: dict[str, dict[str, float | str]] = {}
     for lang, levels in by_language.items():
-        if wrong := same & set(levels):
+        if wrong := (same | set(Clean.model_fields)) & set(levels):
             raise ValueError(f"`{min(wrong)}` is the same for all languages")
         clean = checked(levels)
         own[lang] = {key: getattr(clean, key) for key in levels}

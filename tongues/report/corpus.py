@@ -6,9 +6,8 @@ from pathlib import Path
 
 from tongues.pages import blocks as b
 from tongues.pages import check_folder, percent, percent_cell, share, write_page
-from tongues.pages.axes import Row, categories, colour, linear
-from tongues.pages.plots import bars, heat
 from tongues.quantities import show_bytes
+from tongues.report.corpus_figures import corpus_figures
 from tongues.report.held_out import held_out_blocks
 from tongues.report.tokenizer import (
     SAMPLE,
@@ -21,7 +20,7 @@ from tongues.report.tokenizer import (
     tokenizer_numbers,
 )
 from tongues.text.reading import REASONS
-from tongues.text.signals import LIMIT, SIGNALS, same_language
+from tongues.text.signals import LIMIT, SIGNALS
 from tongues.text.summary import (
     CorpusSummary,
     LanguageSummary,
@@ -29,16 +28,12 @@ from tongues.text.summary import (
     faults_by_reason,
     read_summary,
     show_dropped,
+    show_removed,
 )
 from tongues.tokens.store import Manifest, read_manifest, tokens_of
 
-__all__ = ["about_languages", "corpus_figures", "write_corpus_report"]
+__all__ = ["about_languages", "write_corpus_report"]
 
-# Groups of reasons to drop a document, a colour for each; those of other packages come after.
-_GROUPS = ("copy", "language or script", "repetitive", "symbols, digits", "short", "benchmark")
-_COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares are written
-_SEEN = 0.0005  # shares below it are not drawn
-_ROW = 30  # pixels of a language
 _FAULTS = 12  # of a language, shown
 _EXAMPLE = 90  # characters of a dropped document
 _ABOUT_COPIES = (
@@ -87,6 +82,7 @@ def about_languages(summary: CorpusSummary, clauses: Mapping[str, str]) -> dict[
             f"{part} kept: {kept['documents']:,} of {read['documents']:,} documents, "
             f"{show_bytes(kept['bytes'])}",
             f"dropped: {show_dropped(about['dropped'])}" if about["dropped"] else "",
+            f"taken out of documents: {show_removed(about['removed'])}" if about["removed"] else "",
             f"{faults:,} places could not be read" if faults else "",
             f"{percent(foreign)} of what is kept is in other languages" if foreign else "",
             clauses.get(lang, ""),
@@ -263,10 +259,17 @@ def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
             for name, size, rule in [*steps, ("kept", about["kept"], "")]
         ]
     )
+    if removed := about["removed"]:
+        lines.append(f"Taken out of documents as they were read: {show_removed(removed)}.")
     blocks: list[b.Block] = [b.Items(lines, "plain"), table, b.Heading("Samples")]
+    for kind, taken in removed.items():
+        quotes: list[b.Block] = [b.Quote(text, "") for text in taken["samples"]]
+        if quotes:
+            of = f"{len(quotes)} of {taken['places']:,}"
+            blocks.append(b.Details(f"taken out: {kind}", quotes, count=of))
     for why, samples in about["samples"].items():
         kept = why == "kept"
-        quotes: list[b.Block] = []
+        quotes = []
         for sample in samples:  # what was dropped as another language is not in this one
             quotes.append(b.Quote(sample["text"], "" if why == "other language" else lang))
             if like := sample.get("near_copy_of"):
@@ -294,143 +297,3 @@ def _rule(why: str, about: LanguageSummary) -> str:
         return "read after the most that the recipe wants was there" if why == LIMIT else why
     value = about["thresholds"].get(signal.key)
     return signal.rule.sentence.format("the least" if value is None else signal.show(value))
-
-
-def corpus_figures(summary: CorpusSummary) -> list[b.Figure]:
-    """Every figure that there is something to show in."""
-    languages = summary["languages"]
-    drawn = (_dropped(languages), _identified(languages), _signals(languages))
-    return [figure for figure in drawn if figure]
-
-
-def _dropped(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
-    groups = {x.rule.reason: x.rule.group or x.rule.reason for x in SIGNALS if x.rule}
-    groups |= {LIMIT: "limit"}
-    rows: list[Row] = [
-        {"language": lang, "reason": why, **size, "series": groups.get(why, why)}
-        | {f"of {u}": share(size[u], about["read"][u]) for u in ("documents", "bytes")}
-        for lang, about in languages.items()
-        for why, size in about["dropped"].items()
-    ]
-    if not rows:
-        return None
-    kinds = sorted({str(row["series"]) for row in rows})
-    order = list(dict.fromkeys([*_GROUPS, "limit", *kinds]))
-    drawn = [row | {"order": order.index(row["series"])} for row in rows]
-    tint = colour(order, kinds, "square", symbolSize=90).sort(order)
-    panels = [
-        bars(
-            f"Of the {unit}",
-            drawn,
-            linear(f"of {unit}", "share dropped", format="~%"),
-            categories("language", list(languages)),
-            tint,
-            height=_ROW * len(languages) + 20,
-            tooltip=("language", "reason", "documents:,", f"of {unit}:.1%"),
-            order="order",
-        )
-        for unit in ("documents", "bytes")
-    ]
-    caption = "A document goes for the first reason that applies. What is not drawn was kept."
-    return b.Figure("dropped", "What was dropped, and why", caption, tuple(panels), tuple(rows))
-
-
-def _identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
-    documents = {
-        lang: {x: share(n, sum(about["labels"].values())) for x, n in about["labels"].items()}
-        for lang, about in languages.items()
-    }
-    if not any(documents.values()):
-        return None
-    inside = {lang: about["identified"] for lang, about in languages.items()}
-    panels, rows = [], []
-    for name, shares in (("documents read", documents), ("bytes kept", inside)):
-        largest: dict[str, float] = {}
-        for parts in shares.values():
-            largest |= {x: max(largest.get(x, 0.0), part) for x, part in parts.items()}
-        own = [lang for lang in languages if lang in largest]
-        others = sorted((x for x in largest if x not in own), key=lambda x: (-largest[x], x))
-        columns = [*own, *(x for x in others if largest[x] >= _SEEN)][:_COLUMNS]
-        cells: list[Row] = [
-            {"language": lang, "found": label, "share": part, "text": percent(part)}
-            | {"kind": "own" if same_language(lang, label) else "other"}
-            for lang, parts in shares.items()
-            for label in columns
-            if (part := parts.get(label, 0.0)) >= _SEEN
-        ]
-        written = len(columns) <= _WRITTEN
-        across = {"labelAngle": 0 if written else -90, "orient": "top", "title": "identified as"}
-        panels.append(
-            heat(
-                f"Of the {name}{', %' * written}",
-                cells,
-                categories("found", columns, size=12, **across),
-                categories("language", list(languages)),
-                colour(["other", "own"], field="kind"),
-                "share",
-                {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.75]},
-                height=_ROW * len(languages) + 20,
-                tooltip=("language", "found", "text=share"),
-                written="datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')" * written,
-            )
-        )
-        rows += [{"share of": name} | row for row in cells]
-    caption = (
-        "A row is a language of the corpus, a column what was identified: left by documents, right "
-        f"by passages of the text kept. Rare labels and shares below {percent(2 * _SEEN)} are not "
-        "drawn."
-    )
-    return b.Figure("identified", "Languages identified", caption, tuple(panels), tuple(rows))
-
-
-def _signals(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
-    """A panel per signal: where the documents of each language are, and which bins lost some."""
-    panels, rows = [], []
-    known = {signal.name: signal for signal in SIGNALS}
-    for name in dict.fromkeys(name for about in languages.values() for name in about["signals"]):
-        signal = known.get(name)  # none where its package is no longer installed
-        cells: list[Row] = []
-        for lang, about in languages.items():
-            limit = about["thresholds"].get(signal.key) if signal else None
-            drawn = about["signals"].get(name, {"edges": [], "kept": [], "dropped": []})
-            scale = 100 if max(drawn["edges"], default=0) <= 1 else 1  # shares in percent
-            whole = sum(drawn["kept"]) + sum(drawn["dropped"])
-            counts = zip(drawn["edges"], drawn["kept"], drawn["dropped"], strict=False)
-            cells += [
-                {"signal": name, "language": lang, "from": low * scale, "kind": "documents"}
-                | {"kept": kept, "dropped": gone, "share": (kept + gone) / whole}
-                | {"bin": _text(low * scale), "mostly_dropped": gone > kept}
-                | {"threshold": "" if limit is None else _text(limit * scale)}
-                for low, kept, gone in counts
-                if kept + gone
-            ]
-        if not cells:
-            continue
-        columns = [_text(edge) for edge in sorted({cell["from"] for cell in cells})]
-        panels.append(
-            heat(
-                signal.axis.title if signal and signal.axis else name,
-                cells,
-                categories("bin", columns, size=11, title="from", labelAngle=0),
-                categories("language", list(languages)),
-                colour(["documents"], field="kind"),
-                "share",
-                {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.95]},
-                height=_ROW * len(languages) + 20,
-                tooltip=("language", "bin=from", "kept:,", "dropped:,", "threshold"),
-                outlined="mostly_dropped",
-            )
-        )
-        rows += cells
-    if not panels:
-        return None
-    caption = (
-        "A row is a language, a cell the documents read from that value on to the next, darker the "
-        "more. A frame: most of them were dropped, for whatever reason."
-    )
-    title = "What was measured of the documents"
-    return b.Figure("signals", title, caption, tuple(panels), tuple(rows))
-
-
-def _text(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"

@@ -12,24 +12,33 @@ from tongues.quantities import show_bytes
 from tongues.ranks import Say
 from tongues.text.corpus import part_path, table_of, write_part
 from tongues.text.document import Document, normalised
-from tongues.text.reading import Fault, State
+from tongues.text.reading import Fault, State, read_file
 from tongues.text.reading.streams import guess_encoding
-from tongues.text.signals import SIGNALS, load_benchmarks, load_identifier, signals_in
-from tongues.text.sources import TextSource, find_benchmarks, read_source
+from tongues.text.rewriting import Removed, add_removed, rewrite
+from tongues.text.signals import (
+    SIGNALS,
+    Identifier,
+    learn_language,
+    load_benchmarks,
+    load_identifier,
+    signals_in,
+)
+from tongues.text.sources import TextSource, find_benchmarks, find_samples, read_source
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["gather"]
 
-_LAYOUT = 3  # raised when the same text gives other bytes than before
+_LAYOUT = 4  # raised when the same text gives other bytes than before
 _PART_BYTES = 32_000_000  # of text: read again after a kill, at most, and held in memory
 _PART_DOCUMENTS = 20_000
 _TOKEN_BYTES = 16  # above the bytes per token of any language
 _FAULTS = 10_000  # of a source, written to faults.jsonl; more are only counted
 _TELL_EVERY = 10.0  # seconds
 
-Measure = Callable[[Sequence[Document]], "pa.Table"]  # documents to their table of signals
+# Documents to their table of signals, and what was taken out of them.
+Measure = Callable[[Sequence[Document]], tuple["pa.Table", dict[str, Removed]]]
 
 
 def gather(
@@ -52,10 +61,20 @@ def gather(
     others = [[each.name, each.version] for each in signals if each not in SIGNALS.built_in]
     tools |= {"signals": others} if others else {}
 
-    def measure(documents: Sequence[Document]) -> "pa.Table":
-        return table_of(documents, identifier, benchmarks, signals)
+    changes = {key: getattr(settings.clean, key) for key in ("passages", "private")}
+    changes = {key: value for key, value in changes.items() if value != "keep"}
+    tools |= {"changes": changes} if changes else {}
+    samples, learned = find_samples(settings), dict[str, Identifier]()
+
+    def measure(documents: Sequence[Document]) -> tuple["pa.Table", dict[str, Removed]]:
+        own = learned.get(documents[0].lang, identifier)
+        documents, removed = rewrite(documents, settings.clean, own) if changes else (documents, {})
+        return table_of(documents, own, benchmarks, signals), removed
 
     for source in sources:
+        if source.lang in samples and source.lang not in learned:
+            learned = {source.lang: _learned(source.lang, samples[source.lang])}  # one in memory
+        own = learned.get(source.lang, identifier)
         limit, most = source.at_most, None  # bytes to read
         if limit and limit.unit == "bytes":
             most = limit.number
@@ -64,7 +83,16 @@ def gather(
             held_out = tokens.held_out_of(limit.number) if tokens else 0
             most = (limit.number + 2 * held_out) * _TOKEN_BYTES
         made_from = {"layout": _LAYOUT, "most": most, **source.made_from(), **tools}
-        _gather_source(source, made_from, measure, tell, corpus, identifier.knows(source.lang))
+        made_from["identifier"] = own.name
+        _gather_source(source, made_from, measure, tell, corpus, own.knows(source.lang))
+
+
+def _learned(lang: str, paths: Sequence[Path]) -> Identifier:
+    files = recipe.Files(paths=[str(path) for path in paths])
+    items = (item for path in paths for item, _ in read_file(path, lang, files))
+    texts = [normalised(item.text) for item in items if isinstance(item, Document)]
+    name = f"{lang} from {fingerprint([file_hash(path) for path in paths])}"
+    return learn_language(lang, texts, name)
 
 
 def _gather_source(
@@ -87,7 +115,10 @@ def _gather_source(
 
     def save(state: State | None) -> None:
         if documents:
-            write_part(part_path(folder, len(record["parts"])), measure(documents))
+            table, removed = measure(documents)
+            write_part(part_path(folder, len(record["parts"])), table)
+            if removed:
+                add_removed(record.setdefault("removed", {}), removed)
             record["parts"].append(len(documents))
         record["documents"] += len(documents)
         record["bytes"] += size

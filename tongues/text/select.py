@@ -17,11 +17,11 @@ from tongues.text.corpus import Corpus, Selection
 from tongues.text.duplicates import clusters
 from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in
 from tongues.text.sources import TextSource, files_passed_over
-from tongues.text.summary import read_summary, show_dropped, summarise
+from tongues.text.summary import read_summary, show_dropped, show_removed, summarise
 
 __all__ = ["nothing_kept", "read_selection", "select", "write_selection"]
 
-_LAYOUT = 2  # raised when the same signals and thresholds give another selection than before
+_LAYOUT = 3  # raised when the same signals and thresholds give another selection than before
 _TOGETHER = 0.5  # similarity from which the split keeps two documents together
 
 
@@ -55,6 +55,8 @@ def write_selection(
         line = f"{lang}: {read['documents']} documents read, {show_bytes(read['bytes'])}"
         if kept != read:
             line += f"; {kept['documents']} kept ({show_dropped(about['dropped'])})"
+        if removed := about["removed"]:
+            line += f"; taken out of documents: {show_removed(removed)}"
         tell(line)
     for caution in summary["cautions"]:
         tell(f"caution: {caution['sentence']} ({caution['code']})")

@@ -10,6 +10,7 @@ from langcodes import tag_is_valid
 
 from tongues import recipe
 from tongues.errors import UserError
+from tongues.extras import require
 from tongues.files import file_hash, fingerprint, path_text
 from tongues.quantities import Amount
 from tongues.text.reading import (
@@ -33,7 +34,14 @@ from tongues.text.synthetic import (
 )
 
 __all__ = ["TextSource", "check_text", "content_hash", "describe_synthetic"]
-__all__ += ["files_passed_over", "find_benchmarks", "find_sources", "read_source", "text_bytes"]
+__all__ += [
+    "files_passed_over",
+    "find_benchmarks",
+    "find_samples",
+    "find_sources",
+    "read_source",
+    "text_bytes",
+]
 
 _APART = 10**9  # documents between the first ones of two synthetic languages
 _CUT = 250  # files of a run, about
@@ -119,6 +127,22 @@ def find_benchmarks(settings: recipe.Text) -> list[Path]:
     return find_files(settings.benchmarks, "text.benchmarks") if settings.benchmarks else []
 
 
+def find_samples(settings: recipe.Text) -> dict[str, list[Path]]:
+    """The files of `clean.sample` by language; empty without one."""
+    if settings.clean.sample is None:
+        return {}
+    folder, where = Path(settings.clean.sample), "text.clean.sample"
+    named = {
+        lang: [str(path) for path in sorted(folder.glob("*")) if path.name.split(".")[0] == lang]
+        for lang in settings.languages
+    }
+    if not any(named.values()):
+        hint = f"name a file or folder in it by its language, such as `{settings.languages[0]}.txt`"
+        what = f"`{folder}` holds no text of a language of the recipe"
+        raise UserError(what, where=where, hint=hint)
+    return {lang: find_files(paths, where) for lang, paths in named.items() if paths}
+
+
 def read_source(source: TextSource, start: State | None = None) -> Iterator[Item]:
     """Stream a source's documents and faults, each with the state after it.
 
@@ -157,6 +181,12 @@ def check_text(settings: recipe.Text) -> list[TextSource]:
                 raise UserError(f"`{lang}` is not a language tag", where=where, hint=hint)
     sources = find_sources(settings)
     find_benchmarks(settings)
+    if find_samples(settings) and settings.identifier:
+        what = "languages are learned from samples by the built-in identifier alone"
+        hint = "leave out `text.identifier` or `text.clean.sample`"
+        raise UserError(what, where="text.clean.sample", hint=hint)
+    if settings.clean.private != "keep":
+        require("phonenumbers", "text.clean.private")
     if settings.synthetic:
         try:
             _family(settings.synthetic)

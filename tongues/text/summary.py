@@ -10,10 +10,11 @@ from tongues.errors import UserError
 from tongues.files import read_json, read_lines
 from tongues.quantities import show_bytes
 from tongues.text.corpus import Corpus, Selection
+from tongues.text.rewriting import Removed, add_removed
 from tongues.text.signals import Signal, counts_as, large_others
 
 __all__ = ["CorpusSummary", "LanguageSummary", "TextSize", "faults_by_reason", "read_summary"]
-__all__ += ["show_dropped", "summarise"]
+__all__ += ["show_dropped", "show_removed", "summarise"]
 
 _BINS = 24
 _SAMPLES = 5  # of each language and reason
@@ -25,6 +26,7 @@ _LARGEST = 10  # clusters of near copies in the summary
 _NO_LANGUAGE = ("und", "zxx")  # und: too few letters; zxx: code, tables and the like
 _INSIDE = 0.0005  # share from which another language is named
 _MISTAGGED = 0.3  # share of documents in another language, from which the tag may be wrong
+_MARKUP, _MARKED_UP = 0.2, 0.01  # share of a document, share of documents: a caution is due
 _FOREIGN = 0.05  # share of other languages from which a caution is due
 
 
@@ -40,6 +42,8 @@ class LanguageSummary(TypedDict):
     """What was read, kept and dropped of a language's text."""
 
     sources: list[dict[str, Any]]  # title, documents, bytes, capped, faults, lost, fault_samples
+    removed: dict[str, Removed]  # what was taken out of documents, by kind
+    marked_up: int  # documents kept of which a fifth or more is tags
     passed_over: dict[str, dict[str, int]]  # files and bytes of its folders not read, by kind
     read: TextSize
     kept: TextSize
@@ -101,6 +105,13 @@ def show_dropped(dropped: Mapping[str, TextSize]) -> str:
     )
 
 
+def show_removed(removed: Mapping[str, Removed]) -> str:
+    """What was taken out of documents, as a sentence."""
+    return "; ".join(
+        f"{kind} {each['places']:,}, {show_bytes(each['bytes'])}" for kind, each in removed.items()
+    )
+
+
 def summarise(
     corpus: Corpus,
     selection: Selection,
@@ -110,6 +121,7 @@ def summarise(
     """The content of `corpus.json` but for its fingerprint and reasons."""
     sizes = corpus.numbers("bytes").astype(np.int64)
     characters = corpus.numbers("characters").astype(np.int64)
+    markup = corpus.numbers("markup")
     labels, label_names = corpus.words("label")
     scripts, script_names = corpus.words("script")
     drawn = [(each, corpus.numbers(each.name)) for each in signals if each.axis]
@@ -145,6 +157,10 @@ def summarise(
             for each in corpus.sources
             if each["lang"] == lang
         ]
+        removed: dict[str, Removed] = {}
+        for each in corpus.sources:
+            if each["lang"] == lang:
+                add_removed(removed, each.get("removed", {}))
         near = selection.cluster[here & (selection.cluster >= 0)]
         cluster_sizes = np.unique(near, return_counts=True)[1]
         cluster_sizes = np.sort(cluster_sizes[cluster_sizes > 1])[::-1]
@@ -153,6 +169,8 @@ def summarise(
         named = {label: share for label, share in others.items() if share >= _INSIDE}
         languages[lang] = LanguageSummary(
             sources=sources,
+            removed=removed,
+            marked_up=int((kept & (markup > _MARKUP)).sum()),
             passed_over=passed_over.get(lang, {}),
             read=amount(here),
             kept=amount(kept),
@@ -267,6 +285,9 @@ def _cautions(languages: Mapping[str, LanguageSummary]) -> Iterator[tuple[str, s
             what += "is the tag right? If it is, "
             what += f"`text.clean: {{languages: {{{lang}: {{language: off}}}}}}` keeps them"
             yield "other_language", what
+        if about["marked_up"] > _MARKED_UP * about["kept"]["documents"]:
+            what = f"{lang}: {about['marked_up']} of the documents kept are full of HTML or XML; "
+            yield "markup", f"{what}`text.clean: {{markup: {_MARKUP}}}` drops them"
         made = all(source["name"] == "synthetic" for source in about["sources"])
         if read and not about["known"] and not made:
             searched = ", ".join(sorted(large_others(lang)))

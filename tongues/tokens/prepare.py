@@ -30,7 +30,7 @@ from tongues.text import TextSource, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
 from tongues.text.select import nothing_kept, read_selection, write_selection
-from tongues.text.sources import find_benchmarks
+from tongues.text.sources import find_benchmarks, find_samples
 from tongues.text.summary import read_summary
 from tongues.tokens.fitting import make_tokenizer
 from tongues.tokens.frame import TextFrame, read_frame
@@ -85,7 +85,7 @@ def prepare_tokens(
             (source.lang, [(path_text(path), content_hash(path)) for path in source.paths])
             for source in sources
         ]
-        before, inputs = read_manifest(path)["inputs"], _inputs(recipe, contents)
+        before, inputs = _completed(read_manifest(path)["inputs"]), _inputs(recipe, contents)
         if before == inputs:
             progress(f"{path}: made from the same text and settings, nothing to do")
             if (corpus / "work").exists():
@@ -176,7 +176,7 @@ def run_stage(
 def check_tokens(recipe: TextRecipe, workspace: Path) -> None:
     """A UserError where the recipe's tokens are missing, or made with other settings."""
     path = workspace / "tokens" / recipe.name
-    before = read_manifest(path)["inputs"]
+    before = _completed(read_manifest(path)["inputs"])
     now = _settings(recipe)
     if any(before.get(section) != now[section] for section in now):
         reason = f"made from other settings: {_difference({k: before[k] for k in now}, now)}"
@@ -188,6 +188,15 @@ def _settings(recipe: TextRecipe) -> dict[str, Any]:
     settings = recipe.model_dump(mode="json", include={"text", "tokens"})
     settings["text"].pop("name")  # a place, on which no token depends
     return settings
+
+
+def _completed(inputs: dict[str, Any]) -> dict[str, Any]:
+    """The inputs with the defaults of recipe keys that were added since."""
+    sections = {"name": "before", "text": inputs["text"], "tokens": inputs["tokens"]}
+    try:
+        return inputs | _settings(TextRecipe.model_validate(sections))
+    except (ValueError, KeyError, UserError):  # of another version: they differ
+        return inputs
 
 
 def _inputs(
@@ -202,7 +211,8 @@ def _inputs(
     identifier = [Path(recipe.text.identifier)] if recipe.text.identifier else []
     like = recipe.tokens.held_out
     frozen = [Path(like.like) / "tokens.json"] if isinstance(like, HeldOutLike) else []
-    tools = [*find_benchmarks(recipe.text), *identifier, *frozen]
+    samples = [path for paths in find_samples(recipe.text).values() for path in paths]
+    tools = [*find_benchmarks(recipe.text), *identifier, *samples, *frozen]
     languages = list(recipe.text.languages)  # their order decides the text of synthetic ones
     inputs = {"layout": _LAYOUT, "languages": languages, **_settings(recipe)}
     inputs |= {"files": files, "tokenizer": tokenizer}

@@ -1,5 +1,6 @@
 """The signals of every corpus, in the order of their columns."""
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -7,7 +8,7 @@ from pydantic import Field
 
 from tongues.quantities import Share
 from tongues.text.document import hash64
-from tongues.text.signals.close import counts_as, large_others
+from tongues.text.signals.close import counts_as, large_others, taken_for
 from tongues.text.signals.near import BANDS, SIGNATURE
 from tongues.text.signals.signal import SIGNALS, Batch, Rule, Signal, SignalAxis
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NEAR"]
 
+_TAG = re.compile(r"</?[A-Za-z!][^<>]{0,300}>|&(?:[A-Za-z]{2,8}|#x?[0-9A-Fa-f]{1,6});")
+_SOME = 0.25  # share of a text; below it, passages in a close relative are foreign
 _REPEATS, _SIGNS, _LANGUAGE = "repetitive", "symbols, digits", "language or script"  # groups
 
 
@@ -32,14 +35,29 @@ class _Near(Signal):
 
 
 def _own_language(batch: Batch) -> list[float]:
-    """What is in the language; of one that the identifier does not know, what may be in it."""
+    """What is in the language; of one that the identifier does not know, what may be in it.
+
+    Where some of a text is in the language, so are its passages in one that it is taken for.
+    """
     lang, known = batch.lang, batch.identifier.knows(batch.lang)
     if not known and not large_others(lang):
         return [np.nan] * len(batch.texts)
-    return [
-        sum(share for label, share in each.shares.items() if counts_as(lang, label, known))
-        for each in batch.languages
-    ]
+    near, shares = taken_for(lang), list[float]()
+    for each in batch.languages:
+        own = sum(share for label, share in each.shares.items() if counts_as(lang, label, known))
+        close = sum(
+            share
+            for label, share in each.shares.items()
+            if label in near and not counts_as(lang, label, known)
+        )
+        shares.append(own + close * (own >= _SOME))
+    return shares
+
+
+def _in_tags(text: str) -> float:
+    if "<" not in text and "&" not in text:
+        return 0.0
+    return sum(end - start for start, end in (m.span() for m in _TAG.finditer(text))) / len(text)
 
 
 def _measured(
@@ -109,6 +127,13 @@ for _signal in (
         "share of symbols and punctuation",
         rule=_above(0.22, "symbols", "more than {} of it is symbols and punctuation", 6, _SIGNS),
         axis=SignalAxis("Symbols and punctuation (%)"),
+    ),
+    Signal(
+        "markup",
+        "share of the characters in tags and entities of HTML and XML",
+        lambda batch: [_in_tags(text) for text in batch.texts],
+        rule=Rule("markup", "more than {} of it is in tags and entities", order=7, group=_SIGNS),
+        axis=SignalAxis("In tags and entities (%)"),
     ),
     _measured(
         "script_share",

@@ -7,8 +7,9 @@ from langcodes.data_dicts import MACROLANGUAGES
 
 from tongues.errors import UserError
 from tongues.languages import find_language
+from tongues.languages.donors import confusable_languages
 
-__all__ = ["UNKNOWN", "counts_as", "large_others", "same_language"]
+__all__ = ["UNKNOWN", "counts_as", "large_others", "same_language", "taken_for"]
 
 UNKNOWN = "und"  # a text with too few letters
 
@@ -42,6 +43,15 @@ def large_others(tag: str) -> frozenset[str]:
     except UserError:
         return frozenset()
     return frozenset(x for x in _LARGE if language.kinship(find_language(x)) < _KIN)
+
+
+@cache
+def taken_for(tag: str) -> frozenset[str]:
+    """The close relatives that passages of a text in `tag` may be identified as."""
+    try:
+        return frozenset(each.tag for each in confusable_languages(find_language(tag)))
+    except UserError:
+        return frozenset()
 
 
 def counts_as(tag: str, label: str, known: bool) -> bool:

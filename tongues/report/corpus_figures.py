@@ -1,0 +1,158 @@
+"""The figures of a corpus: what was dropped, languages identified, what was measured."""
+
+from collections.abc import Mapping
+
+from tongues.pages import blocks as b
+from tongues.pages import percent, share
+from tongues.pages.axes import Row, categories, colour, linear
+from tongues.pages.plots import bars, heat
+from tongues.text.signals import LIMIT, SIGNALS, same_language
+from tongues.text.summary import CorpusSummary, LanguageSummary
+
+__all__ = ["corpus_figures"]
+
+# Groups of reasons to drop a document, a colour for each; those of other packages come after.
+_GROUPS = ("copy", "language or script", "repetitive", "symbols, digits", "short", "benchmark")
+_COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares are written
+_SEEN = 0.0005  # shares below it are not drawn
+_ROW = 30  # pixels of a language
+
+
+def corpus_figures(summary: CorpusSummary) -> list[b.Figure]:
+    """Every figure that there is something to show in."""
+    languages = summary["languages"]
+    drawn = (_dropped(languages), _identified(languages), _signals(languages))
+    return [figure for figure in drawn if figure]
+
+
+def _dropped(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
+    groups = {x.rule.reason: x.rule.group or x.rule.reason for x in SIGNALS if x.rule}
+    groups |= {LIMIT: "limit"}
+    rows: list[Row] = [
+        {"language": lang, "reason": why, **size, "series": groups.get(why, why)}
+        | {f"of {u}": share(size[u], about["read"][u]) for u in ("documents", "bytes")}
+        for lang, about in languages.items()
+        for why, size in about["dropped"].items()
+    ]
+    if not rows:
+        return None
+    kinds = sorted({str(row["series"]) for row in rows})
+    order = list(dict.fromkeys([*_GROUPS, "limit", *kinds]))
+    drawn = [row | {"order": order.index(row["series"])} for row in rows]
+    tint = colour(order, kinds, "square", symbolSize=90).sort(order)
+    panels = [
+        bars(
+            f"Of the {unit}",
+            drawn,
+            linear(f"of {unit}", "share dropped", format="~%"),
+            categories("language", list(languages)),
+            tint,
+            height=_ROW * len(languages) + 20,
+            tooltip=("language", "reason", "documents:,", f"of {unit}:.1%"),
+            order="order",
+        )
+        for unit in ("documents", "bytes")
+    ]
+    caption = "A document goes for the first reason that applies. What is not drawn was kept."
+    return b.Figure("dropped", "What was dropped, and why", caption, tuple(panels), tuple(rows))
+
+
+def _identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
+    documents = {
+        lang: {x: share(n, sum(about["labels"].values())) for x, n in about["labels"].items()}
+        for lang, about in languages.items()
+    }
+    if not any(documents.values()):
+        return None
+    inside = {lang: about["identified"] for lang, about in languages.items()}
+    panels, rows = [], []
+    for name, shares in (("documents read", documents), ("bytes kept", inside)):
+        largest: dict[str, float] = {}
+        for parts in shares.values():
+            largest |= {x: max(largest.get(x, 0.0), part) for x, part in parts.items()}
+        own = [lang for lang in languages if lang in largest]
+        others = sorted((x for x in largest if x not in own), key=lambda x: (-largest[x], x))
+        columns = [*own, *(x for x in others if largest[x] >= _SEEN)][:_COLUMNS]
+        cells: list[Row] = [
+            {"language": lang, "found": label, "share": part, "text": percent(part)}
+            | {"kind": "own" if same_language(lang, label) else "other"}
+            for lang, parts in shares.items()
+            for label in columns
+            if (part := parts.get(label, 0.0)) >= _SEEN
+        ]
+        written = len(columns) <= _WRITTEN
+        across = {"labelAngle": 0 if written else -90, "orient": "top", "title": "identified as"}
+        panels.append(
+            heat(
+                f"Of the {name}{', %' * written}",
+                cells,
+                categories("found", columns, size=12, **across),
+                categories("language", list(languages)),
+                colour(["other", "own"], field="kind"),
+                "share",
+                {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.75]},
+                height=_ROW * len(languages) + 20,
+                tooltip=("language", "found", "text=share"),
+                written="datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')" * written,
+            )
+        )
+        rows += [{"share of": name} | row for row in cells]
+    caption = (
+        "A row is a language of the corpus, a column what was identified: left by documents, right "
+        f"by passages of the text kept. Rare labels and shares below {percent(2 * _SEEN)} are not "
+        "drawn."
+    )
+    return b.Figure("identified", "Languages identified", caption, tuple(panels), tuple(rows))
+
+
+def _signals(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
+    """A panel per signal: where the documents of each language are, and which bins lost some."""
+    panels, rows = [], []
+    known = {signal.name: signal for signal in SIGNALS}
+    for name in dict.fromkeys(name for about in languages.values() for name in about["signals"]):
+        signal = known.get(name)  # none where its package is no longer installed
+        cells: list[Row] = []
+        for lang, about in languages.items():
+            limit = about["thresholds"].get(signal.key) if signal else None
+            drawn = about["signals"].get(name, {"edges": [], "kept": [], "dropped": []})
+            scale = 100 if max(drawn["edges"], default=0) <= 1 else 1  # shares in percent
+            whole = sum(drawn["kept"]) + sum(drawn["dropped"])
+            counts = zip(drawn["edges"], drawn["kept"], drawn["dropped"], strict=False)
+            cells += [
+                {"signal": name, "language": lang, "from": low * scale, "kind": "documents"}
+                | {"kept": kept, "dropped": gone, "share": (kept + gone) / whole}
+                | {"bin": _text(low * scale), "mostly_dropped": gone > kept}
+                | {"threshold": "" if limit is None else _text(limit * scale)}
+                for low, kept, gone in counts
+                if kept + gone
+            ]
+        if not cells:
+            continue
+        columns = [_text(edge) for edge in sorted({cell["from"] for cell in cells})]
+        panels.append(
+            heat(
+                signal.axis.title if signal and signal.axis else name,
+                cells,
+                categories("bin", columns, size=11, title="from", labelAngle=0),
+                categories("language", list(languages)),
+                colour(["documents"], field="kind"),
+                "share",
+                {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.95]},
+                height=_ROW * len(languages) + 20,
+                tooltip=("language", "bin=from", "kept:,", "dropped:,", "threshold"),
+                outlined="mostly_dropped",
+            )
+        )
+        rows += cells
+    if not panels:
+        return None
+    caption = (
+        "A row is a language, a cell the documents read from that value on to the next, darker the "
+        "more. A frame: most of them were dropped, for whatever reason."
+    )
+    title = "What was measured of the documents"
+    return b.Figure("signals", title, caption, tuple(panels), tuple(rows))
+
+
+def _text(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
