@@ -30,6 +30,7 @@ from tongues.text.summary import (
     show_dropped,
     show_removed,
 )
+from tongues.tokens.split import few_groups
 from tongues.tokens.store import Manifest, read_manifest, tokens_of
 
 __all__ = ["about_languages", "write_corpus_report"]
@@ -127,6 +128,9 @@ def _page(
     sentences = about_languages(summary, spelling(measures[0]) if len(measures) == 1 else {})
     topics = {f"[{lang}](#language-{lang})": [b.Paragraph(s)] for lang, s in sentences.items()}
     cautions = [f"{c['sentence']} ({c['code']})." for c in summary["cautions"]]
+    splits = manifests[0]["splits"] if manifests else {}
+    few = [each for lang, split in splits.items() for each in few_groups(lang, split)]
+    cautions += [f"{each} (few_groups)." for each in few]
     (table, copied), reasons = _tables(languages), _reasons(languages, read)
     lead = (
         f"{len(languages)} language{'s' * (len(languages) != 1)}: {kept['documents']:,} of "
@@ -150,7 +154,7 @@ def _page(
         lead=[b.Paragraph(lead, "lead")],
         numbers={**summary, "sentences": sentences}
         | {"tokenizers": [tokenizer_numbers(each) for each in measures]}
-        | {"held_out": manifests[0]["splits"] if manifests else None},
+        | {"held_out": splits or None},
     )
 
 
@@ -177,28 +181,33 @@ def _held_out(manifests: Sequence[Manifest]) -> list[b.Block]:
 
 
 def _reasons(languages: Mapping[str, LanguageSummary], read: Mapping[str, int]) -> b.Table:
-    """A row for each reason, the largest first, with the beginning of a document."""
-    totals: dict[str, dict[str, TextSize]] = {}
+    """A row for each reason, the largest first, with the beginning of a document, and the rest."""
+    lost: dict[str, dict[str, tuple[int, int, str]]] = {}  # documents or places, bytes, example
     for lang, about in languages.items():
         for why, size in about["dropped"].items():
-            totals.setdefault(why, {})[lang] = size
+            samples = [each["text"] for each in about["samples"].get(why, [])]
+            row = (size["documents"], size["bytes"], "".join(samples[:1]))
+            lost.setdefault(why, {})[lang] = row
+        for kind, taken in about["removed"].items():
+            row = (taken["places"], taken["bytes"], "".join(taken["samples"][:1]))
+            lost.setdefault(f"taken out: {kind}", {})[lang] = row
+    kept = {
+        lang: (about["kept"]["documents"], about["kept"]["bytes"], "")
+        for lang, about in languages.items()
+    }
+    order = sorted(lost, key=lambda why: -sum(size for _, size, _ in lost[why].values()))
     rows = list[Mapping[str, b.Entry]]()
-    for why, of in sorted(
-        totals.items(), key=lambda each: -sum(x["bytes"] for x in each[1].values())
-    ):
-        size, most = (
-            sum(each["bytes"] for each in of.values()),
-            max(of, key=lambda x: of[x]["bytes"]),
-        )
-        examples = languages[most]["samples"].get(why, [])
-        text = " ".join(examples[0]["text"].split())[:_EXAMPLE] if examples else ""
+    for why in [*order, "kept"] if order else []:
+        each = kept if why == "kept" else lost[why]
+        count, size = (sum(row[unit] for row in each.values()) for unit in (0, 1))
+        most = max(each, key=lambda lang: each[lang][1])
+        example = " ".join(each[most][2].split())[:_EXAMPLE]
         rows.append(
-            {"reason": why, "documents": sum(each["documents"] for each in of.values())}
+            {"reason": b.Cell(why, strong=why == "kept"), "documents or places": count}
             | {"size": _size(size), "of the bytes": percent_cell(size, read["bytes"])}
-            | {
-                "most in": b.Cell(most, link=f"#language-{most}"),
-                "example": b.Cell(text, code=True),
-            }
+            | {"mean size": _size(round(size / max(count, 1)))}
+            | {"most in": b.Cell(most, link=f"#language-{most}")}
+            | {"example": b.Cell(example, code=bool(example))}
         )
     return b.Table.of(rows)
 

@@ -46,4 +46,7 @@ def held_out_blocks(manifest: Manifest) -> list[b.Block]:
             | {"of the training text": percent_cell(sizes["train"], totals["train"])}
             for title, sizes in largest[:_SOURCES]
         ]
-    return [b.Paragraph(_ABOUT_HELD_OUT, "quiet"), b.Table.of(rows), b.Table.of(sources)]
+    table = b.Table.of(sources)
+    folded = b.Details("by source", [table], count=str(len(sources)))
+    below = table if len(sources) <= _SOURCES else folded
+    return [b.Paragraph(_ABOUT_HELD_OUT, "quiet"), b.Table.of(rows), below]

@@ -36,11 +36,11 @@ from tongues.tokens.fitting import make_tokenizer
 from tongues.tokens.frame import TextFrame, read_frame
 from tongues.tokens.shards import shard_dtype
 from tongues.tokens.split import (
-    FEWEST_GROUPS,
     draw_held_out,
+    few_groups,
     split_documents,
 )
-from tongues.tokens.store import Manifest, MissingLanguage, SplitSummary, read_manifest
+from tongues.tokens.store import Manifest, MissingLanguage, read_manifest
 from tongues.tokens.tokenizer import (
     find_tokenizer,
     load_tokenizer,
@@ -300,20 +300,11 @@ def _finish(recipe: TextRecipe, folder: Path, path: Path, tell: Say) -> None:
         if overlap := split["overlap"]["documents"]:
             line += f"; {overlap} left out, as their text is on both sides of the split"
         tell(line)
-        if split["groups"] < FEWEST_GROUPS:
-            tell(f"caution: {_few_groups(lang, split)} (few_groups)")
+        for caution in few_groups(lang, split):
+            tell(f"caution: {caution} (few_groups)")
     remove_directory(path)
     place.replace(path)
     remove_directory(work)
-
-
-def _few_groups(lang: str, split: SplitSummary) -> str:
-    count = split["groups"]
-    groups = "group of documents is" if count == 1 else "independent groups of documents are"
-    return (
-        f"{lang}: {count} {groups} held out, too few to compare models; "
-        "raise `tokens.held_out`, or give text in more groups"
-    )
 
 
 def _difference(before: Any, now: Any) -> str:

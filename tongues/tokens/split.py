@@ -13,10 +13,10 @@ from tongues.text.corpus import Corpus, Selection
 from tongues.text.overlap import overlapping
 from tongues.tokens.store import SplitSummary, read_manifest
 
-__all__ = ["FEWEST_GROUPS", "Documents", "draw_held_out", "split_documents"]
-__all__ += ["summarise_split"]
+__all__ = ["Documents", "draw_held_out", "split_documents"]
+__all__ += ["few_groups", "summarise_split"]
 
-FEWEST_GROUPS = 10  # independent; of fewer an interval says little
+_FEWEST_GROUPS = 10  # independent; of fewer an interval says little
 _STRATUM = 0.1  # share of a language's text from which a source or a length is represented
 _CLASS = 4  # a class of lengths is documents up to so many times longer
 
@@ -193,3 +193,13 @@ def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) 
         sources=sources,
         lengths=lengths,
     )
+
+
+def few_groups(lang: str, split: SplitSummary) -> list[str]:
+    """A caution where the held-out text of a language has too few groups."""
+    count = split["groups"]
+    if count >= _FEWEST_GROUPS:
+        return []
+    groups = "group of documents is" if count == 1 else "independent groups of documents are"
+    what = f"{lang}: {count} {groups} held out, too few to compare models; "
+    return [f"{what}raise `tokens.held_out`, or give text in more groups"]
