@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,6 +15,9 @@ from tongues.serve.app import App
 from tongues.serve.engine import Engine
 from tongues.serve.refusal import Limits
 from tongues.serve.server import address, listen, run
+from tongues.serve.text_process import TextProcess
+
+_RULES: dict[Path, TextProcess] = {}  # shared, since each is a process
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ def serving(
     """Serve these until the end of the block."""
     limits = limits or Limits()
     engine = Engine(models, running=limits.running, queued=limits.queued)
-    app = App(models, engine, limits, key=key, hosts=frozenset({"tongues.test"}))
+    app = App(models, engine, limits, key=key, hosts=frozenset({"tongues.test"}), rules=_RULES)
     listening = listen("127.0.0.1", 0, keyed=key is not None)
     url, ready = address(listening), threading.Event()
     engine.start()

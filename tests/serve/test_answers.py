@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -225,12 +226,16 @@ def test_a_text_that_has_begun_has_nothing_before_it(served: Mapping[str, Model]
         assert server.complete(**said, prompt="").choices[0].logprobs.token_logprobs[0] < 0
 
 
-def test_a_space_that_only_the_tokenizer_wrote_is_not_told(served: Mapping[str, Model]) -> None:
+def test_a_space_that_only_the_tokenizer_wrote_is_not_told(
+    served: Mapping[str, Model], tmp_path: Path
+) -> None:
     letters = [(letter, -9.0) for letter in "\u2581abehnt"]
     pieces = [("<unk>", 0.0), ("\u2581the", -1.0), ("\u2581ban", -1.0), *letters]
     tokenizer = Tokenizer(Unigram(pieces, unk_id=0))
     tokenizer.pre_tokenizer = Metaspace()
-    model = replace(served[MODEL], tokenizer=tokenizer)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    ensemble = replace(served[MODEL].ensemble, tokenizer=tmp_path)
+    model = replace(served[MODEL], tokenizer=tokenizer, ensemble=ensemble)
     said = {"model": MODEL, "echo": True, "max_tokens": 0}
     with serving({MODEL: model}) as server:
         for prompt in ("the ban", " the ban", "ban"):

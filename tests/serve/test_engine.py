@@ -150,3 +150,25 @@ def test_closing_ends_what_is_written(served: Mapping[str, Model]) -> None:
     assert {each.end.reason for each in asked} <= {"cancelled", "stop", "length"}
     with pytest.raises(Full):
         Asked(engine, served[MODEL], "the ban")
+
+
+def test_texts_wait_until_their_keys_and_values_fit(served: Mapping[str, Model]) -> None:
+    model = served[MODEL]
+    one = (1 + len(model.read("the ban").tokens) + 8) * model.cache_bytes
+    engine = Engine(served, memory=len(served) * (2 * one + one // 2))
+    counts: list[int] = []
+    done = threading.Semaphore(0)
+
+    def count(news: Sequence[Token | End]) -> None:
+        counts.append(engine.counts.running)
+        if isinstance(news[-1], End):
+            done.release()
+
+    for copy in range(5):
+        engine.submit(model.name, request(model, "the ban", 8, copy=copy), count)
+    with pytest.raises(UserError, match="the server keeps"):
+        Asked(engine, model, "the ban", max_tokens=60)
+    engine.start()
+    assert all(done.acquire(timeout=30) for _ in range(5))
+    engine.close()
+    assert max(counts) == 2

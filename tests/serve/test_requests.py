@@ -14,10 +14,11 @@ import pytest
 
 from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.model import Model
-from tongues.serve import completions
 from tongues.serve.refusal import Limits
+from tongues.serve.text_process import TextProcess
 
 GOOD = {"model": "small/small", "prompt": "the ban", "max_tokens": 2}
+NO_END = {"0": -100}
 CHAT = {"model": "small/small", "messages": [{"role": "user", "content": "a"}]}
 
 
@@ -39,8 +40,9 @@ def fault(answer: httpx.Response) -> dict[str, Any]:
         ({"prompt": [5000]}, "prompt", "invalid_value", "token ids up to 297"),
         ({"prompt": ["a"] * 17}, "prompt", "array_above_max_length", "allows 16"),
         ({"prompt": [[1.0]] * 100_000}, "prompt", "array_above_max_length", "100000 prompts"),
-        ({"prompt": [1] * 95}, "prompt", "context_length_exceeded", "is 96"),
-        ({"prompt": [1] * 96, "max_tokens": None}, "prompt", "context_length_exceeded", "no room"),
+        ({"prompt": [1] * 96}, "prompt", "context_length_exceeded", "no room"),
+        ({"prompt": [1] * 96, "max_tokens": None}, "prompt", "context_length_exceeded", "is 96"),
+        ({"prompt": [1] * 97, "max_tokens": 0}, "prompt", "context_length_exceeded", "no room"),
         ({"prompt": "ab " * 200}, "prompt", "context_length_exceeded", "context of 96 tokens"),
         ({"n": 9}, "n", "integer_above_max_value", "allows 8 at most"),
         ({"n": 0}, "n", "invalid_value", "greater than or equal to 1"),
@@ -87,7 +89,7 @@ def test_a_mistake_is_told_by_its_field(
         ({"response_format": {"type": "json_object"}}, "response_format.type", "cannot be"),
         ({"top_logprobs": 2}, "top_logprobs", "`logprobs` to be true"),
         ({"max_tokens": 2, "max_completion_tokens": 3}, "max_tokens", "older name"),
-        ({"max_tokens": 64}, "messages", "is 64"),
+        ({"messages": [{"role": "user", "content": "a ban " * 40}]}, "messages", "is 64"),
         ({"model": "small/small"}, "messages", "no chat template"),
     ],
 )
@@ -98,6 +100,35 @@ def test_so_it_is_in_conversations(
     assert answer.status_code == 400
     assert fault(answer)["param"] == param
     assert message in fault(answer)["message"]
+
+
+def test_what_the_context_leaves_is_written(server: Server) -> None:
+    answer = server.complete(
+        model="small/small", prompt=[1] * 90, max_tokens=600, logit_bias=NO_END
+    )
+    assert (answer.usage.completion_tokens, answer.choices[0].finish_reason) == (6, "length")
+
+
+def test_a_lenient_server_ignores_what_it_cannot_honour_and_names_it(
+    served: Mapping[str, Model], hub: str
+) -> None:
+    said = {"max_tokens": 2, "min_p": 0.1, "seed": 1}
+    unknown = {"messages": [{"role": "user", "content": "a", "id": 3}], "tools": [{"type": "x"}]}
+    with serving(served, Limits(lenient=True)) as server:
+        plain = server.http.post("/v1/completions", json=GOOD | {"seed": 1})
+        for stream in (False, True):
+            answer = server.http.post("/v1/completions", json=GOOD | said | {"stream": stream})
+            assert (answer.status_code, answer.headers["tongues-ignored"]) == (200, "min_p")
+            assert stream or answer.json()["choices"] == plain.json()["choices"]
+        assert "tongues-ignored" not in plain.headers
+        body = said | unknown | {"model": hub, "tools": [{}]}
+        answer = server.http.post("/v1/chat/completions", json=body)
+        assert answer.status_code == 200
+        assert answer.headers["tongues-ignored"] == "messages.id, min_p, tools"
+        for wrong in ({"temperature": 9}, {"prompt": 3}, {"n": "x"}):
+            answer = server.http.post("/v1/completions", json=GOOD | said | wrong)
+            assert answer.status_code == 400
+            assert fault(answer)["param"] == next(iter(wrong))
 
 
 @pytest.mark.parametrize(
@@ -262,13 +293,13 @@ def test_nothing_is_written_for_those_who_went_away(server: Server) -> None:
 def test_a_request_that_is_read_is_waited_for_as_long_as_it_may_take(
     served: Mapping[str, Model], hub: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain, go_on = completions.conversation_prompt, threading.Event()
+    plain, go_on = TextProcess.conversation, threading.Event()
 
-    def slow(model: Model, messages: Any) -> Any:
+    def slow(rules: TextProcess, messages: Any) -> Any:
         go_on.wait(10)
-        return plain(model, messages)
+        return plain(rules, messages)
 
-    monkeypatch.setattr(completions, "conversation_prompt", slow)
+    monkeypatch.setattr(TextProcess, "conversation", slow)
     said = CHAT | {"model": hub, "max_tokens": 1}
     with serving(served, Limits(seconds=0.3)) as server:
         late = server.http.post("/v1/chat/completions", json=said, timeout=5)

@@ -10,10 +10,16 @@ import pytest
 
 from tests.serve.serving import Server
 from tongues.errors import UserError
-from tongues.experts.ensemble.model import Model
-from tongues.serve.completions import conversation_prompt, has_template
+from tongues.experts.ensemble.model import Model, Prompt
+from tongues.serve.completions import conversation_prompt
+from tongues.serve.text_rules import FolderRules, Messages, has_template
 
 MODEL = "small/small"
+
+
+def prompt_of(model: Model, messages: Messages) -> Prompt:
+    ids = FolderRules(model.ensemble.tokenizer).conversation(messages)
+    return conversation_prompt(model, np.array(ids, dtype=np.int64))
 
 
 def test_a_conversation_is_written_as_the_template_says(
@@ -22,14 +28,14 @@ def test_a_conversation_is_written_as_the_template_says(
     model = served[hub]
     said = [{"role": "user", "content": "the ban"}, {"role": "assistant", "content": "of a mal"}]
     found = model.tokenizer.decode(
-        conversation_prompt(model, said).tokens.tolist(), skip_special_tokens=False
+        prompt_of(model, said).tokens.tolist(), skip_special_tokens=False
     )
     assert found == "user: the ban\nassistant: of a mal\nassistant: "
-    assert not conversation_prompt(model, said).begun
+    assert not prompt_of(model, said).begun
     assert has_template(model.ensemble.tokenizer)
     assert not has_template(served[MODEL].ensemble.tokenizer)
     with pytest.raises(UserError, match="no chat template"):
-        conversation_prompt(served[MODEL], said)
+        prompt_of(served[MODEL], said)
 
 
 def templated(model: Model, template: str) -> Model:
@@ -43,9 +49,7 @@ def templated(model: Model, template: str) -> Model:
 
 def written(model: Model, *contents: str) -> str:
     said = [{"role": "user", "content": content} for content in contents]
-    return model.tokenizer.decode(
-        conversation_prompt(model, said).tokens.tolist(), skip_special_tokens=False
-    )
+    return model.tokenizer.decode(prompt_of(model, said).tokens.tolist(), skip_special_tokens=False)
 
 
 def test_a_special_token_in_a_message_is_letters(served: Mapping[str, Model], hub: str) -> None:
@@ -53,9 +57,7 @@ def test_a_special_token_in_a_message_is_letters(served: Mapping[str, Model], hu
     turn = "{{% for each in messages %}}{}: {{{{ {} }}}}<|end|>{{% endfor %}}"
     for content, kept in (("each.content", spelt), ("each.content | trim", spelt.strip())):
         model = templated(served[hub], turn.format("<|end|>", content))
-        ids = conversation_prompt(
-            model, [{"role": "user", "content": text} for text in ("a", spelt)]
-        ).tokens
+        ids = prompt_of(model, [{"role": "user", "content": text} for text in ("a", spelt)]).tokens
         assert ids.tolist().count(end) == 4
         assert written(model, "a", spelt) == f"<|end|>: a<|end|><|end|>: {kept}<|end|>"
     for content in ("each.content | upper", "each.content * 2", "each.content.split('|')[0]"):
@@ -69,7 +71,7 @@ def test_a_conversation_that_begins_with_a_special_token_has_begun(
     served: Mapping[str, Model], hub: str
 ) -> None:
     model = templated(served[hub], "<|end|>{{ messages[0].content }}")
-    prompt = conversation_prompt(model, [{"role": "user", "content": "the"}])
+    prompt = prompt_of(model, [{"role": "user", "content": "the"}])
     assert prompt.begun
     assert prompt.tokens.tolist() == [model.first, *model.encode("the")]
     assert prompt.size == len(model.encode("the"))

@@ -16,6 +16,7 @@ _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "brigh
 _NORMALISATIONS = click.Choice(["token", "character", "byte", "sum"])
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _CHAT = "Add what instruction tuning changed in the base: INSTRUCT − BASE."
+_ENGINES = click.Choice(["own", "llama.cpp"])
 _SKIP = click.Choice(["skip", "stop"])
 _TEXT = "Prepared tokens or files to take the loss on. Repeatable."
 _TASKS = "Tasks, such as xcopa, or xcopa:sw,tr for some of its languages. Repeatable."
@@ -143,7 +144,7 @@ def generate(
 
 
 @click.command()
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.argument("models", nargs=-1, metavar="[MODEL]...")
 @options.workspace
 @click.option("--host", default="127.0.0.1", help="Where to listen.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=8000, help="0: any that is free.")
@@ -164,12 +165,16 @@ def generate(
 @click.option(
     "--timeout", type=_POSITIVE, default=120.0, help="Longest time of a request, in seconds."
 )
+@click.option("--engine", type=_ENGINES, help="What computes runs and folders (own).")
+@click.option("--max-cache", metavar="SIZE", help="Keys and values (a quarter of the memory).")
+@click.option("--example", is_flag=True, help="Serve a small ensemble that comes with tongues.")
+@click.option("--lenient", is_flag=True, help="Ignore unknown parameters; answers name them.")
 @options.quiet
 def serve(models: tuple[str, ...], **keywords: Any) -> None:
     """Serve MODELs over an OpenAI-compatible API, with a page to try.
 
-    A MODEL is an ensemble (`NAME@tfidf:2` sets its routing), a run or a Hugging Face folder. The
-    API is below /v1, the page at the address that is printed.
+    A MODEL is an ensemble (`NAME@tfidf:2` sets its routing), a run, a Hugging Face folder or a GGUF
+    file. The API is below /v1, the page at the address that is printed.
     """
     import tongues
     from tongues.terminal import say

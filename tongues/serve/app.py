@@ -27,6 +27,7 @@ from tongues.serve.metrics import Metrics
 from tongues.serve.openapi import describe, describe_model
 from tongues.serve.refusal import Limits, Refusal, busy
 from tongues.serve.streaming import AnswerForm, Deadline, Generating
+from tongues.serve.text_process import TextProcess
 
 __all__ = ["App"]
 
@@ -114,21 +115,30 @@ class App:
     hosts: frozenset[str] = frozenset()
     stopping: bool = False  # no text is begun any more
     metrics: Metrics = field(default_factory=Metrics)
+    rules: dict[Path, TextProcess] = field(default_factory=dict)  # by the tokenizers' folders
+    examples: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by model, language
 
     def __post_init__(self) -> None:
         created = int(time.time())
-        models = [describe_model(model, created) for model in self.models.values()]
+        shown = {
+            name: describe_model(model, created, self.examples.get(name))
+            for name, model in self.models.items()
+        }
+        listed = {"object": "list", "data": [*shown.values()]}
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="reader")
+        for model in self.models.values():
+            folder = model.ensemble.tokenizer.resolve()
+            self.rules.setdefault(folder, TextProcess(folder))
         described = describe(self.models, self.limits, keyed=self.key is not None)
 
         def one_model(one: _Exchange) -> Response:
             model = find_served(self.models, one.scope["path"].removeprefix(_MODELS))
-            return _json(describe_model(model, created))
+            return _json(shown[model.name])
 
         routes = [
             _Route("/v1/completions", post=lambda one: self._answer(one, CompletionBody, complete)),
             _Route("/v1/chat/completions", post=lambda one: self._answer(one, ChatBody, converse)),
-            _Route("/v1/models", get=lambda one: _json({"object": "list", "data": models})),
+            _Route("/v1/models", get=lambda one: _json(listed)),
             _Route("/openapi.json", get=lambda one: _json(described)),
             _Route("/metrics", get=self._measured),
             _Route("/health", get=lambda one: _json({"status": "ok"}), opened=True),
@@ -181,36 +191,41 @@ class App:
             raise Refusal(405, message, code="method_not_allowed", headers={"allow": allowed})
 
     async def _answer(
-        self, one: _Exchange, kind: type[B], read: Callable[[B, Model, Limits], AnswerForm]
+        self,
+        one: _Exchange,
+        kind: type[B],
+        read: Callable[[B, Model, TextProcess, Limits], AnswerForm],
     ) -> None:
         if self.stopping:
             headers = {"retry-after": "5", "connection": "close"}
             raise Refusal(503, "the server is stopping", code="server_stopping", headers=headers)
         deadline = Deadline(self.limits.seconds)
 
-        def form(content: bytes) -> AnswerForm:
-            body = parse(kind, content, self.limits)
+        loop = asyncio.get_running_loop()
+
+        async def write(content: bytes) -> None:
+            if len(content) > _LONG:
+                work = loop.run_in_executor(self._readers, parse, kind, content, self.limits)
+                body, ignored = await deadline.keep(work)
+            else:
+                body, ignored = parse(kind, content, self.limits)
+            headers = {"tongues-ignored": ", ".join(ignored)} if ignored else {}
             model, counts = find_served(self.models, body.model), self.engine.counts
             if counts.running + counts.queued >= self.limits.running + self.limits.queued:
                 raise busy(f"{counts.queued} texts are waiting already")  # not made into tokens
-            return read(body, model, self.limits)
-
-        async def write(content: bytes) -> None:
-            if kind is ChatBody or len(content) > _LONG:
-                loop = asyncio.get_running_loop()
-                work = loop.run_in_executor(self._readers, form, content)
-                answer = await deadline.keep(work)
-            else:
-                answer = form(content)
+            rules = self.rules[model.ensemble.tokenizer.resolve()]
+            work = loop.run_in_executor(rules.pool, read, body, model, rules, self.limits)
+            answer = await deadline.keep(work)
             generating = Generating(self.engine, answer.texts, deadline)
             try:
                 if not answer.body.stream:
-                    await one.answer(_json(await answer.all_at_once(generating)))
+                    await one.answer(_json(await answer.all_at_once(generating), headers))
                     return
                 async for event in answer.events(generating):
                     if one.status is None:
                         self.metrics.first.add(time.perf_counter() - one.began)
-                        await one.start(200, _STREAM)
+                        fields = [(key.encode(), value.encode()) for key, value in headers.items()]
+                        await one.start(200, _STREAM + fields)
                     await one.part(event)
                 await one.part(b"", more=False)
             finally:
@@ -257,9 +272,9 @@ def _page(content: bytes, kind: str, one: _Exchange) -> Response:
     return Response(content, headers=headers, media_type=kind)
 
 
-def _json(content: Mapping[str, Any] | bytes) -> Response:
+def _json(content: Mapping[str, Any] | bytes, headers: Mapping[str, str] | None = None) -> Response:
     whole = content if isinstance(content, bytes) else json.dumps(content)
-    return Response(whole, media_type="application/json")
+    return Response(whole, headers=headers, media_type="application/json")
 
 
 def _check_host(headers: Headers, allowed: Collection[str]) -> None:

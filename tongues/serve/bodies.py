@@ -1,6 +1,7 @@
 """What a request may say: OpenAI's fields as far as they can be honoured, and a few of our own.
 
-A field that would change the answer and is not honoured is refused, never passed over.
+A field that would change the answer and is not honoured is refused; a lenient server ignores it,
+and names it in the answer's header `tongues-ignored`.
 """
 
 import re
@@ -203,19 +204,26 @@ class ChatBody(Body):
     prompt_cache_key: Ignored | None = None
 
 
+_OF_MESSAGES = Message.model_fields.keys()
+
+
 def bounds(limits: Limits) -> dict[str, int]:
     """What this server allows of fields that are numbers, at most."""
     return {"n": limits.copies, "best_of": limits.copies}
 
 
-def parse(kind: type[T], content: bytes, limits: Limits) -> T:
-    """Read a body; raises a Refusal that names the first mistake."""
+def parse(kind: type[T], content: bytes, limits: Limits) -> tuple[T, list[str]]:
+    """Read a body; raises a Refusal that names the first mistake.
+
+    Also the fields that were ignored, where the limits are lenient.
+    """
     try:
         plain = from_json(content, allow_inf_nan=False)
     except ValueError as error:
         raise Refusal(400, f"the body is not JSON: {error}", code="invalid_json") from None
     if not isinstance(plain, dict):
         raise Refusal(400, "the body is not a JSON object", code="invalid_type")
+    plain, ignored = _honoured(plain, kind) if limits.lenient else (plain, [])
     prompts = plain.get("prompt")
     prompts = prompts if isinstance(prompts, list) else []
     if len(prompts) > limits.prompts and not isinstance(prompts[0], int | float):
@@ -230,7 +238,32 @@ def parse(kind: type[T], content: bytes, limits: Limits) -> T:
         if number is not None and number > most:
             message = f"`{name}` is {number}; this server allows {most} at most"
             raise Refusal(400, message, code="integer_above_max_value", param=name)
-    return body
+    return body, ignored
+
+
+def _honoured(plain: dict[str, Any], kind: type[Body]) -> tuple[dict[str, Any], list[str]]:
+    """A body without what is unknown here or cannot be honoured, and the names of that."""
+    try:
+        kind.model_validate(plain)
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_input=False)
+    else:
+        return plain, []
+    wrong = {one["loc"][0] for one in faults if one["loc"]}
+    unknown = plain.keys() - kind.model_fields.keys()
+    ignored = {str(name) for name in wrong & _REFUSED & plain.keys()} | unknown
+    kept = {name: value for name, value in plain.items() if name not in ignored}
+    if isinstance(kept.get("messages"), list):
+        messages = [one for one in kept["messages"] if isinstance(one, dict)]
+        ignored |= {f"messages.{name}" for one in messages for name in one.keys() - _OF_MESSAGES}
+        kept["messages"] = [
+            {key: value for key, value in one.items() if key in _OF_MESSAGES}
+            if isinstance(one, dict)
+            else one
+            for one in kept["messages"]
+        ]
+    printable = [re.sub(r"[^\w.-]", "?", name[:40], flags=re.ASCII) for name in sorted(ignored)]
+    return kept, printable[:20]
 
 
 def _explain(error: ValidationError, kind: type[Body]) -> Refusal:

@@ -1,11 +1,8 @@
 """Texts and conversations continued: from OpenAI's bodies to requests, and the answers' JSON."""
 
-import re
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +14,9 @@ from tongues.experts.ensemble.routing import parse_routing
 from tongues.serve.bodies import Body, ChatBody, CompletionBody
 from tongues.serve.refusal import Limits, Refusal, of_user
 from tongues.serve.streaming import AnswerForm, Completion
-from tongues.tokens.frame import read_settings
+from tongues.serve.text_process import TextProcess
 
-__all__ = ["complete", "conversation_prompt", "converse", "find_served", "has_template"]
+__all__ = ["complete", "conversation_prompt", "converse", "find_served"]
 
 _USUAL = 16  # tokens, as at OpenAI
 
@@ -36,7 +33,7 @@ def find_served(models: Mapping[str, Model], name: str) -> Model:
     return models[name]
 
 
-def complete(body: CompletionBody, model: Model, limits: Limits) -> AnswerForm:
+def complete(body: CompletionBody, model: Model, rules: TextProcess, limits: Limits) -> AnswerForm:
     """The answer to be generated for `/v1/completions`; a Refusal where it cannot be."""
     if body.best_of is not None and body.best_of != (body.n or 1):
         message = "`best_of` is as `n`: no texts are written only to be thrown away"
@@ -53,7 +50,10 @@ def complete(body: CompletionBody, model: Model, limits: Limits) -> AnswerForm:
         if model.context is not None and size > most:  # it cannot be read at all
             message = f"{size:,} bytes exceed `{model.name}`'s context of {model.context} tokens"
             raise Refusal(400, message, code="context_length_exceeded", param="prompt")
-        prompts.append(model.read(text))
+        try:
+            prompts.append(model.read(text, rules.encode))
+        except UserError as error:
+            raise of_user(error, "prompt") from None
     return _CompletionForm(
         body,
         _completions(
@@ -71,7 +71,7 @@ def complete(body: CompletionBody, model: Model, limits: Limits) -> AnswerForm:
     )
 
 
-def converse(body: ChatBody, model: Model, limits: Limits) -> AnswerForm:
+def converse(body: ChatBody, model: Model, rules: TextProcess, limits: Limits) -> AnswerForm:
     """The answer to be generated for `/v1/chat/completions`; a Refusal where it cannot be."""
     if body.top_logprobs and not body.logprobs:
         message = "`top_logprobs` needs `logprobs` to be true"
@@ -83,7 +83,7 @@ def converse(body: ChatBody, model: Model, limits: Limits) -> AnswerForm:
         text = content if isinstance(content, str) else "".join(part.text for part in content)
         messages.append({"role": role, "content": text})
     try:
-        prompt = conversation_prompt(model, messages)
+        prompt = conversation_prompt(model, rules.conversation(messages))
     except UserError as error:
         raise of_user(error, "messages") from None
     counts = {body.max_completion_tokens, body.max_tokens} - {None}
@@ -169,22 +169,18 @@ def _completions(
 ) -> list[Completion]:
     """The texts to generate: `n` for each prompt, prompt by prompt.
 
-    most: tokens behind a prompt; None: as many as there is room for, of the `usual`. param: the
+    most: tokens behind a prompt, cut to what the context leaves; None: the `usual`. param: the
     field that the prompts came in.
     """
     counts = []
     for prompt in prompts:
         _check_tokens(model, prompt.tokens, param)
         left = limits.tokens if model.context is None else model.context - prompt.size
-        count = min(left, usual) if most is None else most
-        count, message = min(count, limits.tokens), ""
-        if most is None and left < 1:
+        if left < (most != 0):
             message = f"{prompt.size} tokens leave no room to write"
-        elif count > left:
-            message = f"{prompt.size} tokens and {count} to write are {prompt.size + count}"
-        if message:
             message += f"; the context of `{model.name}` is {model.context}"
             raise Refusal(400, message, code="context_length_exceeded", param=param)
+        count = min(usual if most is None else most, limits.tokens, left)
         counts.append(count)
     copies = body.n or 1
     if copies * len(prompts) > limits.texts:
@@ -243,77 +239,6 @@ def _token_name(model: Model, token: int) -> str:
         return "bytes:" + "".join(f"\\x{byte:02x}" for byte in piece)
 
 
-def has_template(folder: Path) -> bool:
-    """Whether a Hugging Face folder says how a conversation is written."""
-    if any((folder / f"chat_template.{kind}").is_file() for kind in ("jinja", "json")):
-        return True
-    return bool(read_settings(folder / "tokenizer_config.json").get("chat_template"))
-
-
-@lru_cache(maxsize=64)
-def _reader(folder: Path) -> Any:
-    """Hugging Face's tokenizer, which writes conversations; its templates run in a sandbox."""
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-
-
-def conversation_prompt(model: Model, messages: Sequence[Mapping[str, str]]) -> Prompt:
-    """A conversation up to the answer, of messages with `role` and `content`.
-
-    What a message spells is letters always. A UserError where the model has no template, where that
-    refuses the messages, or where it changes a message that spells a special token.
-    """
-    folder = model.ensemble.tokenizer
-    if not has_template(folder):
-        what = f"`{model.name}` has no chat template"
-        raise UserError(what, where="messages", hint="ask it by `/v1/completions`")
-    reader = _reader(folder)
-    text = _write(reader, messages)
-    contents = [message["content"] for message in messages]
-    special = model.special.values()
-    spelt = next((name for name in special for content in contents if name in content), None)
-    if spelt is None:
-        ids = _read(reader, text)
-    else:
-        marks = [f"message{secrets.token_hex(16)}" for _ in messages]
-        marked = [{**one, "content": mark} for one, mark in zip(messages, marks, strict=True)]
-        parts = _parts(text, _write(reader, marked), contents, marks)
-        if parts is None:  # the template's own special tokens must stay the only ones
-            what = f"a message spells `{spelt}`, which means something to the model"
-            raise UserError(what, where="messages", hint="write it in another way")
-        ids = np.concatenate(
-            [model.encode(part) if n % 2 else _read(reader, part) for n, part in enumerate(parts)]
-        )
-    return Prompt(ids, begun=len(ids) > 0 and int(ids[0]) in model.special)
-
-
-def _write(reader: Any, messages: Sequence[Mapping[str, str]]) -> str:
-    try:
-        return reader.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    except Exception as error:  # templates raise what they like, and so does their language
-        what = f"the model's chat template refuses them ({error})"
-        raise UserError(what, where="messages") from None
-
-
-def _read(reader: Any, text: str) -> np.ndarray:
-    return np.array(reader(text, add_special_tokens=False)["input_ids"], dtype=np.int64)
-
-
-def _parts(
-    text: str, marked: str, contents: Sequence[str], marks: Sequence[str]
-) -> list[str] | None:
-    """What the template writes around the contents, and each content as it writes it, by turns.
-
-    None where it does more than strip them and put each in its place.
-    """
-    parts = re.split(f"({'|'.join(marks)})", marked)
-    if parts[1::2] != list(marks):
-        return None
-    place = len(parts[0])
-    for number, content in enumerate(contents):
-        behind = parts[2 * number + 2]
-        kept = content if text.startswith(content + behind, place) else content.strip()
-        parts[2 * number + 1] = kept
-        place += len(kept) + len(behind)
-    return parts if "".join(parts) == text else None
+def conversation_prompt(model: Model, tokens: np.ndarray) -> Prompt:
+    """A prompt of the tokens that a template wrote, which may begin with the text's first token."""
+    return Prompt(tokens, begun=len(tokens) > 0 and int(tokens[0]) in model.special)

@@ -13,6 +13,7 @@ from typing import Literal
 
 import torch
 
+from tongues.errors import UserError
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.request import Request, Token
 from tongues.experts.ensemble.writer import RunningText, Writer, broken, check_length
@@ -70,11 +71,21 @@ class Engine:
     """Models, and the texts that they generate.
 
     running: texts generated together, at most; queued: those that wait for a place, at most.
+    memory: bytes of keys and values, shared out equally among the models; a text waits until its
+    prompt and its longest answer fit. None: any.
     """
 
-    def __init__(self, models: Mapping[str, Model], *, running: int = 16, queued: int = 64) -> None:
+    def __init__(
+        self,
+        models: Mapping[str, Model],
+        *,
+        running: int = 16,
+        queued: int = 64,
+        memory: int | None = None,
+    ) -> None:
         self.models, self.counts = models, EngineCounts(written=dict.fromkeys(models, 0))
         self._most_running, self._most_queued = running, queued
+        self._memory = None if memory is None else memory // len(models)  # of one model
         self._writers: dict[str, Writer] = {}
         self._jobs: dict[TextJob, RunningText | None] = {}  # the oldest first; None: it waits
         self._waiting: deque[TextJob] = deque()
@@ -108,6 +119,10 @@ class Engine:
         ensemble, job = self.models[model].ensemble, TextJob(model, request, listener)
         check_length(ensemble, request)
         ensemble.check(request.routing, request.language)
+        if self._memory is not None and self._need(job) > self._memory:
+            need, most = (f"{size / 1e6:,.0f} MB" for size in (self._need(job), self._memory))
+            what = f"keys and values of this request take {need}, and the server keeps {most}"
+            raise UserError(what, where="max_tokens", hint="ask for a shorter text")
         with self._changed:
             if self._closing:
                 raise Full("the server is stopping")
@@ -145,16 +160,30 @@ class Engine:
                     self._step(name, writer)
             self.counts.held = sum(writer.bytes for writer in self._writers.values())
 
+    def _need(self, job: TextJob) -> int:
+        tokens = 1 + len(job.request.prompt) + job.request.max_tokens
+        return tokens * self.models[job.model].cache_bytes
+
+    def _fits(self, job: TextJob) -> bool:
+        if self._memory is None:
+            return True
+        others = (each for each in self._by_text.values() if each.model == job.model)
+        return sum(map(self._need, others)) + self._need(job) <= self._memory
+
     def _begin_next(self) -> bool:
         with self._changed:
             free = self._most_running - len(self._by_text)
-            job = self._waiting.popleft() if self._waiting and free > 0 else None
+            fits = self._waiting and free > 0 and self._fits(self._waiting[0])
+            job = self._waiting.popleft() if fits else None
             self.counts.queued = len(self._waiting)
         if job is None:
             return False
         try:
             if job.model not in self._writers:
-                self._writers[job.model] = Writer(self.models[job.model].ensemble, pace=_PACE)
+                model = self.models[job.model]
+                self._writers[job.model] = model.writer(
+                    self._most_running, self._memory, pace=_PACE
+                )
             text = self._jobs[job] = self._writers[job.model].add(job.request)
             self._by_text[text] = job
             self.counts.read += len(job.request.prompt)

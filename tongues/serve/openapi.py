@@ -1,7 +1,7 @@
 """The API in OpenAPI 3.1: of the models that check requests, and of those of answers."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -11,8 +11,8 @@ from tongues import __version__
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.routing import ROUTINGS
 from tongues.serve.bodies import ChatBody, CompletionBody, bounds
-from tongues.serve.completions import has_template
 from tongues.serve.refusal import Limits
+from tongues.serve.text_rules import has_template
 
 __all__ = ["ChatReply", "CompletionReply", "ModelsReply", "describe", "describe_model"]
 
@@ -72,6 +72,8 @@ class ModelAside(_Reply):
     """Tokens of prompt and answer together; null: any number."""
     chat: bool
     """Whether it takes conversations."""
+    examples: dict[str, str]
+    """Beginnings of texts to try, by language."""
 
 
 class ModelReply(_Reply):
@@ -216,7 +218,9 @@ class StatusReply(_Reply):
     status: Literal["ok", "ready"]
 
 
-def describe_model(model: Model, created: int) -> dict[str, Any]:
+def describe_model(
+    model: Model, created: int, examples: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """A model as `/v1/models` has it. created: when, in seconds since 1970."""
     ensemble, k = model.ensemble, model.ensemble.k
     own_first = sorted(ROUTINGS, key=lambda routing: routing.name != model.routing.name)
@@ -242,6 +246,7 @@ def describe_model(model: Model, created: int) -> dict[str, Any]:
         ],
         context=model.context,
         chat=has_template(ensemble.tokenizer),
+        examples=dict(examples or {}),
     )
     return ModelReply(id=model.name, created=created, tongues=aside).model_dump()
 

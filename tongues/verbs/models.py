@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tongues.errors import UserError
+from tongues.files import read_json
 from tongues.verbs.shared import Voice, listed, memory_bytes
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["KEY", "export", "generate", "serve"]
 
 Dtype = Literal["bf16", "fp16", "fp32"]
+Engine = Literal["own", "llama.cpp"]
+_EXAMPLE = Path(__file__).parents[1] / "serve/example"
 KEY = "TONGUES_API_KEY"  # in the environment: the API key of a server
 
 
@@ -81,7 +84,7 @@ def generate(
 
 
 def serve(
-    models: str | Sequence[str],
+    models: str | Sequence[str] = (),
     workspace: Path | str = ".",
     *,
     host: str = "127.0.0.1",
@@ -95,13 +98,17 @@ def serve(
     max_queue: int = 64,
     max_tokens: int = 1024,
     timeout: float = 120.0,
+    lenient: bool = False,
+    engine: Engine | None = None,
+    max_cache: int | str | None = None,
+    example: bool = False,
     ready: Callable[[str], None] | None = None,
     quiet: bool = False,
 ) -> None:
     """Serve models by OpenAI's API, and on a page to try them; returns when it is stopped.
 
-    models: ensembles, runs, Hugging Face folders or hub ids (`org/name@revision`); `NAME@tfidf:2`
-        sets an ensemble's routing.
+    models: ensembles, runs, Hugging Face folders, hub ids (`org/name@revision`) or GGUF files;
+        `NAME@tfidf:2` sets an ensemble's routing.
     host, port: where to listen; port 0 takes any that is free.
     key_file: holds the API key of requests; or it is in TONGUES_API_KEY.
     allow_host: names of this server that requests may use.
@@ -109,32 +116,53 @@ def serve(
     device, dtype: as of `generate`.
     max_batch: completions at a time. max_queue: completions that wait; more are refused.
     max_tokens: of a completion. timeout: of a request, in seconds.
+    lenient: ignore parameters that are unknown or cannot be honoured; answers name them.
+    engine: `llama.cpp` computes runs and folders by the GGUF that `tongues export --gguf` wrote
+        there; None: that is done with GGUF files only.
+    max_cache: for keys and values of texts, in bytes or as `2GB`; None: a quarter of the memory.
+    example: serve a small ensemble of synthetic languages that comes with the package.
     ready: called with the address once requests are answered; None says it on standard error.
     """
     from tongues.experts.ensemble.places import place_of
 
     names, say = listed(models), Voice(quiet).say
+    if example and names:
+        raise UserError("takes no MODEL: it is served alone", where="--example")
+    if example:
+        names, workspace = ["example"], _EXAMPLE
+    if not names:
+        hint = "name a MODEL, or try `tongues serve --example`"
+        raise UserError("there is nothing to serve", where="serve", hint=hint)
     if twice := [name for name in names if names.count(name) > 1]:
         raise UserError(f"`{twice[0]}` is named twice", hint="once is enough")
     key = _key(None if key_file is None else Path(key_file))
     held = memory_bytes(max_memory)
-    for name in names:
-        place_of(name, Path(workspace))  # what is not there needs no torch
-    from tongues.experts.ensemble.model import open_model
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    cache = memory_bytes(max_cache, "--max-cache") or machine // 4
+    for name in names:  # what is not there needs no torch
+        if Path(name).suffix != ".gguf":
+            place_of(name, Path(workspace))
+        elif not Path(name).is_file():
+            raise UserError("there is no such file", where=name)
+    from tongues.serve import engine as engines
     from tongues.serve.app import App
-    from tongues.serve.engine import Engine
+    from tongues.serve.opening import open_served
     from tongues.serve.refusal import Limits
     from tongues.serve.server import address, listen, run
 
     listening = listen(host, port, keyed=key is not None)
     share = held and held // len(names)
     placed = {"max_memory": share, "device": device, "dtype": dtype}
-    opened = {name: open_model(name, Path(workspace), **placed) for name in names}
-    limits = Limits(tokens=max_tokens, running=max_batch, queued=max_queue, seconds=timeout)
-    engine = Engine(opened, running=max_batch, queued=max_queue)
+    by_llama = engine == "llama.cpp"
+    opened, rules = open_served(names, Path(workspace), say=say, llama_cpp=by_llama, **placed)
+    limits = Limits(
+        tokens=max_tokens, running=max_batch, queued=max_queue, seconds=timeout, lenient=lenient
+    )
+    running = engines.Engine(opened, running=max_batch, queued=max_queue, memory=cache)
+    shown = {"example": read_json(_EXAMPLE / "examples.json")} if example else {}
     hosts = frozenset(name.lower() for name in (*allow_host, host, socket.gethostname()))
-    app = App(opened, engine, limits, key=key, hosts=hosts)
-    engine.start()
+    app = App(opened, running, limits, key=key, hosts=hosts, rules=rules, examples=shown)
+    running.start()
     try:
         run(
             app,
@@ -143,7 +171,9 @@ def serve(
             waiting=lambda answers: say(f"{answers} to be finished; Ctrl+C again ends at once"),
         )
     finally:
-        engine.close()
+        running.close()
+        for each in rules.values():
+            each.close()
 
 
 def _key(file: Path | None) -> str | None:

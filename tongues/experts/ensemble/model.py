@@ -1,6 +1,6 @@
 """Anything that scores or generates: a run, a Hugging Face folder or an ensemble, in one type."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,9 @@ from tongues.experts.ensemble.ensemble import Ensemble, open_alone, open_ensembl
 from tongues.experts.ensemble.places import Kind, base_of, resolve_model
 from tongues.experts.ensemble.request import Request
 from tongues.experts.ensemble.routing import Routing, default_routing, parse_routing
+from tongues.experts.ensemble.writer import Writer
 from tongues.files import fingerprint
+from tongues.models.huggingface import configure
 from tongues.models.placement import choose_placement
 from tongues.tokens import load_tokenizer
 from tongues.tokens.frame import read_settings
@@ -97,12 +99,26 @@ class Model:
         begun = len(tokens) > 0 and (not self.prompted or tokens[0] == self.first)
         return Prompt(tokens, begun=bool(begun))
 
-    def read(self, text: str) -> Prompt:
-        """A prompt of text."""
-        prompt = self.prompt(self.encode(text))
+    def read(self, text: str, encode: Callable[[str], np.ndarray] | None = None) -> Prompt:
+        """A prompt of text. encode: gives its token ids; None: `encode` of the model."""
+        prompt = self.prompt((encode or self.encode)(text))
         spaces = len(text) - len(text.lstrip(" ")) + 1
         start = b"".join(map(self.bytes_of, prompt.tokens[:spaces].tolist()))
         return replace(prompt, spaced=start.startswith(b" " * spaces))
+
+    @cached_property
+    def cache_bytes(self) -> int:
+        """Bytes of keys and values of a token, by all experts that the model's routing uses."""
+        config, models = configure(self.ensemble.tokenizer), self.ensemble.models
+        heads = config.num_attention_heads
+        width = getattr(config, "head_dim", None) or config.hidden_size // heads
+        kept = config.num_hidden_layers * (getattr(config, "num_key_value_heads", 0) or heads)
+        used = self.routing.m or self.ensemble.k
+        return 2 * kept * width * models.placement.dtype.itemsize * used
+
+    def writer(self, texts: int, memory: int | None, *, pace: int | None = None) -> Writer:
+        """What generates this number of texts at once, with keys and values of `memory` bytes."""
+        return Writer(self.ensemble, pace=pace)
 
     def request(
         self, prompt: Prompt, max_tokens: int, routing: Routing | None = None, **options: Any

@@ -7,6 +7,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from tongues.experts.ensemble.routing import Guide
 from tongues.models.scorer import log_probs
 from tongues.randomness import derive_seed
 
-__all__ = ["RunningText", "Writer", "broken", "check_length"]
+__all__ = ["Memory", "RunningText", "Writer", "broken", "check_length"]
 
 _CHUNK = 128  # tokens of a prompt that are reported, or learned from, in a step
 
@@ -45,23 +46,46 @@ class RunningText:
         return self.known == len(self.request.prompt)
 
 
+class Memory(Protocol):
+    """What experts remember of texts, as `Caches` does."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of keys and values that are held."""
+        ...
+
+    def behind(self, expert: int, text: TokenSequence) -> int:
+        """See `Caches`, as for the rest."""
+        ...
+
+    def logits(self, expert: int, texts: Sequence[TokenSequence]) -> Tensor: ...  # noqa: D102
+
+    def read(  # noqa: D102
+        self, expert: int, text: TokenSequence, stop: int, last: int = 1
+    ) -> Tensor: ...
+
+    def forget(self, text: TokenSequence) -> None: ...  # noqa: D102
+
+
 class Writer:
     """What writes texts with an ensemble, a token each at a step.
 
     pace: tokens of prompts that are read in a step, so that no text waits long for another's
-    beginning; None: any.
+    beginning; None: any. caches: what remembers texts and gives logits; None: transformers' models.
     """
 
-    def __init__(self, ensemble: Ensemble, *, pace: int | None = None) -> None:
+    def __init__(
+        self, ensemble: Ensemble, *, pace: int | None = None, caches: Memory | None = None
+    ) -> None:
         self.ensemble, self.pace = ensemble, pace
         self._chunk = _CHUNK if pace is None else min(_CHUNK, pace)
         self.running: list[RunningText] = []
-        self._caches = Caches(ensemble.models)
+        self.caches = caches or Caches(ensemble.models)
 
     @property
     def bytes(self) -> int:
         """Bytes of keys and values that are held of the texts."""
-        return self._caches.bytes
+        return self.caches.bytes
 
     def add(self, request: Request) -> RunningText:
         """Begin a text; a UserError where it cannot be."""
@@ -95,7 +119,7 @@ class Writer:
         """End a text; nothing happens where it ended already."""
         if text in self.running:
             self.running.remove(text)
-            self._caches.forget(text.sequence)
+            self.caches.forget(text.sequence)
 
     @torch.inference_mode()
     def step(self) -> list[tuple[RunningText, Token]]:
@@ -133,7 +157,7 @@ class Writer:
     def _behind(self, text: RunningText, weights: np.ndarray) -> int:
         """The most that any expert with a weight has to read before the next tokens are known."""
         experts = np.flatnonzero(weights).tolist()
-        behind = max(self._caches.behind(expert, text.sequence) for expert in experts)
+        behind = max(self.caches.behind(expert, text.sequence) for expert in experts)
         left = len(text.request.prompt) - text.known
         return behind - 1 - max(0, left - self._chunk) if left else behind
 
@@ -145,16 +169,16 @@ class Writer:
         length = len(text.sequence.tokens)
         known = length - 1 if text.writes else text.known
         for expert in self._ordered(weights):
-            read = length - self._caches.behind(expert, text.sequence)
+            read = length - self.caches.behind(expert, text.sequence)
             if read < known:
-                self._caches.read(expert, text.sequence, min(read + count, known))
+                self.caches.read(expert, text.sequence, min(read + count, known))
 
     def _write(self, texts: list[RunningText], weights: np.ndarray) -> list[Token]:
         parts: list[tuple[int, np.ndarray, Tensor]] = []  # an expert, its texts, and their logits
         for expert in self._ordered(weights.sum(axis=0)):
             places = np.flatnonzero(weights[:, expert])
             some = [texts[place].sequence for place in places]
-            parts.append((expert, places, self._caches.logits(expert, some)))
+            parts.append((expert, places, self.caches.logits(expert, some)))
         mixed = parts[0][2].softmax(1)
         if len(parts) > 1:
             mixed = mixed.new_zeros(len(texts), mixed.shape[1])
@@ -196,7 +220,7 @@ class Writer:
         given = torch.from_numpy(request.prompt[start:stop].astype(np.int64))
         reached, logs_of = np.zeros((width, self.ensemble.k)), dict[int, Tensor]()
         for expert in self._ordered(needed):
-            logits = self._caches.read(expert, text.sequence, stop, width)
+            logits = self.caches.read(expert, text.sequence, stop, width)
             likely, normalizer = log_probs(logits, given.to(logits.device))
             reached[:, expert] = likely.cpu().numpy()
             logs_of[expert] = logits - normalizer[:, None]

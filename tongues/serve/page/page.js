@@ -6,7 +6,9 @@ import { byKeys, byPointer, isInspecting, inspect, closeInspector } from "./insp
 import { samplingRequest, onSetting, pointAt, setSettings, settings } from "./sampling.js";
 import { models, Problem, useKey } from "./server.js";
 import { Panel } from "./panel.js";
-import { counted } from "./format.js";
+import { clearChat, send } from "./chat.js";
+import { counted, languageName } from "./format.js";
+import { element } from "./card.js";
 
 /** @param {string} id */
 const by = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -46,6 +48,8 @@ function show() {
   const writing = alone && running && first.fresh ? first.completion : null;
   const written = writing?.text ?? editor.text;
   editor.show(written, alone ? first.completion : null);
+  offerExamples();
+  by("chat").hidden = !first.served.chat;
   for (const panel of panels) {
     const text = panel.completion?.text ?? "";
     if (!alone) panel.marked.show(text, panel.completion);
@@ -74,6 +78,7 @@ async function run(generates) {
   if (running || !panels.length || !sampling) return;
   again = () => run(generates);
   const prompt = editor.text;
+  if (chatting()) return talk(prompt, sampling);
   const wanted = generates ? sampling : { ...sampling, max_tokens: 0 };
   const { signal } = (running = new AbortController());
   const began = performance.now();
@@ -92,6 +97,60 @@ async function run(generates) {
   if (failed) report(failed.reason);
   say(failed ? "" : summary(generates, stopped, performance.now() - began));
   saveState();
+}
+
+/** Whether the text is a message of a conversation. */
+function chatting() {
+  return document.body.classList.contains("chat");
+}
+
+/** Continue with text or conversations. @param {boolean} on */
+function setChat(on) {
+  if (on) setPanels(1);
+  document.body.classList.toggle("chat", on);
+  by("chat").setAttribute("aria-pressed", String(on));
+  by("talk").hidden = !on;
+  generateButton.textContent = on ? "Send" : "Generate";
+  clearChat();
+  editor.put("");
+  show();
+}
+
+/** Send a message. @param {string} message @param {object} sampling */
+async function talk(message, sampling) {
+  if (!message.trim()) return;
+  const { model, routing, language } = panels[0].chosen();
+  const options = { model, ...(routing && { routing }), ...(language && { language }), ...sampling };
+  const { signal } = (running = new AbortController());
+  report(null);
+  busy("Generating …");
+  try {
+    if (await send(message, options, signal)) editor.put("");
+  } catch (problem) {
+    report(problem);
+  }
+  running = null;
+  busy(null);
+  say("");
+  show();
+}
+
+/** Offer beginnings of texts in the languages of the model while there is no text. */
+function offerExamples() {
+  const examples = Object.entries(panels[0]?.served.examples ?? {});
+  by("examples").hidden = chatting() || running !== null || editor.text !== "" || !examples.length;
+  if (by("examples").hidden || by("examples").childElementCount) return;
+  const buttons = examples.map(([tag, text]) => {
+    const button = element("button", "", languageName(tag));
+    button.title = text;
+    button.addEventListener("click", () => {
+      editor.put(text);
+      show();
+      run(true);
+    });
+    return button;
+  });
+  by("examples").replaceChildren("Try a text in", ...buttons);
 }
 
 /** Make the generated text editable. @param {string} text */
@@ -117,6 +176,8 @@ function summary(generates, stopped, time) {
   const seconds = (time / 1000).toFixed(1);
   const ended = panels.length === 1 && panels[0].completion?.reason === "stop" ? ", finished" : "";
   const how = stopped ? "; stopped" : ended;
+  if (generates && ended && tokens.length && panels[0].completion?.text === panels[0].completion?.prompt)
+    return "The model ends the text here.";
   return `${counted(count, "token")} ${generates ? "generated" : "scored"} in ${seconds} s${how}`;
 }
 
@@ -124,7 +185,7 @@ function summary(generates, stopped, time) {
 function busy(doing) {
   editor.writing = doing !== null;
   document.body.classList.toggle("busy", doing !== null);
-  generateButton.textContent = doing ? "Stop" : "Generate";
+  generateButton.textContent = doing ? "Stop" : chatting() ? "Send" : "Generate";
   scoreButton.disabled = doing !== null;
   undoButton.disabled = doing !== null || !before.length;
   if (doing) say(doing);
@@ -150,7 +211,12 @@ function report(problem) {
 function setPanels(count) {
   panels = panels.slice(0, count);
   while (panels.length < count) {
-    const panel = new Panel(served, () => (show(), saveState()));
+    const panel = new Panel(served, () => {
+      by("examples").replaceChildren(); // of another model
+      if (chatting()) setChat(panels[0].served.chat);
+      show();
+      saveState();
+    });
     panel.keep.addEventListener("click", () => continueWith(panel));
     byPointer(panel.marked.element, () => panel.marked);
     byKeys(panel.marked);
@@ -220,6 +286,7 @@ by("compare").addEventListener("click", () => {
   show();
   saveState();
 });
+by("chat").addEventListener("click", () => !running && setChat(!chatting()));
 by("share").addEventListener("click", async () => {
   const fits = saveState();
   const copied = fits && (await copyLink());

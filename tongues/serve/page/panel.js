@@ -4,7 +4,7 @@ import { element } from "./card.js";
 import { ink } from "./marks.js";
 import { MarkedText } from "./marked.js";
 import { newCompletion, bitsPerByte, addChunk, tokensByExpert, spans } from "./completion.js";
-import { complete, Problem } from "./server.js";
+import { complete } from "./server.js";
 import { counted, languageName, modelName } from "./format.js";
 
 /** @typedef {import("./server.js").Model} Model */
@@ -103,22 +103,6 @@ export class Panel {
   }
 
   /**
-   * The number of tokens to request: at most `limit` and what fits the model's context. A token of text
-   * without known tokens counts as `bytes` bytes.
-   *
-   * @param {string} text
-   * @param {number} limit
-   * @param {number} bytes
-   */
-  room(text, limit, bytes) {
-    const parts = this.completion ? spans(this.completion, text) : [];
-    const known = parts.reduce((sum, part) => sum + part.tokens.length, 0);
-    const rest = new TextEncoder().encode(text.slice(parts.at(-1)?.end ?? 0)).length;
-    const left = (this.served.context ?? Infinity) - known - Math.ceil(rest / bytes);
-    return left >= 1 ? Math.min(limit, left) : limit;
-  }
-
-  /**
    * Continue a text; call `onChunk` after every chunk.
    *
    * @param {string} text
@@ -127,25 +111,6 @@ export class Panel {
    * @param {() => void} onChunk
    */
   async generate(text, sampling, signal, onChunk) {
-    const [optimistic, safe] = [2, 1].map((bytes) => this.room(text, sampling.max_tokens, bytes));
-    try {
-      await this.request(text, { ...sampling, max_tokens: optimistic }, signal, onChunk);
-    } catch (problem) {
-      const long = problem instanceof Problem && problem.code === "context_length_exceeded";
-      if (!long || safe >= optimistic) throw problem;
-      await this.request(text, { ...sampling, max_tokens: safe }, signal, onChunk);
-    }
-  }
-
-  /**
-   * Send one request for a continuation.
-   *
-   * @param {string} text
-   * @param {{max_tokens: number}} sampling
-   * @param {AbortSignal} signal
-   * @param {() => void} onChunk
-   */
-  async request(text, sampling, signal, onChunk) {
     const { model, routing, language } = this.chosen();
     const options = { ...(routing && { routing }), ...(language && { language }) };
     const completion = newCompletion(text);

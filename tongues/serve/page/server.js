@@ -8,6 +8,8 @@
  * @property {string} routing  the default
  * @property {number | null} context  in tokens
  * @property {{routing: string, title: string}[]} routings  that it can be asked by, the default first
+ * @property {boolean} chat  whether it takes conversations
+ * @property {Record<string, string>} examples  beginnings of texts, by language
  */
 
 /** An error of the server or the connection. */
@@ -43,6 +45,8 @@ export async function models() {
     routing: one.tongues.routing,
     context: one.tongues.context,
     routings: one.tongues.routings,
+    chat: one.tongues.chat,
+    examples: one.tongues.examples,
   }));
 }
 
@@ -51,10 +55,11 @@ export async function models() {
  *
  * @param {object} body  of the request, without `stream`
  * @param {AbortSignal} signal
+ * @param {string} kind  `completions` or `chat/completions`
  */
-export async function* complete(body, signal) {
+export async function* complete(body, signal, kind = "completions") {
   try {
-    const response = await request("v1/completions", {
+    const response = await request(`v1/${kind}`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ ...body, stream: true }),
@@ -95,7 +100,7 @@ async function request(path, options) {
     response = await fetch(path, { ...options, headers });
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw new Problem("The server does not response. Is it still running?");
+    throw new Problem("The server does not answer. Is it still running?");
   }
   if (!response.ok) throw await refusal(response);
   return response;

@@ -1,0 +1,115 @@
+"""Models opened to be served: each is tried once before it is offered."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tongues.errors import UserError
+from tongues.experts.ensemble.caches import TokenSequence
+from tongues.experts.ensemble.lineage import expert_folder, read_lineage
+from tongues.experts.ensemble.model import Model, open_model
+from tongues.experts.ensemble.places import resolve_model
+from tongues.models.folders import read_config, stored_shapes
+from tongues.serve.gguf import gguf_file, open_gguf
+from tongues.serve.text_process import TextProcess
+from tongues.train.base import model_folder
+
+__all__ = ["Rules", "open_served", "probe_step"]
+
+Rules = dict[Path, TextProcess]  # by the resolved folders of tokenizers
+
+_TOKENS = 16
+
+
+def open_served(
+    names: Sequence[str],
+    workspace: Path,
+    *,
+    say: Callable[[str], None],
+    llama_cpp: bool = False,
+    **options: Any,
+) -> tuple[dict[str, Model], Rules]:
+    """The models that can be served, by name; a UserError where none can.
+
+    say: hears of each that cannot. llama_cpp: whether it computes models of folders too, not only
+    of GGUF files. options: of `open_model`.
+    """
+    folders = {name: _rules_place(name, workspace, llama_cpp) for name in names}
+    rules = {folder: TextProcess(folder) for folder in folders.values()}
+    for each in rules.values():
+        each.start()  # they open while the models do
+    opened: dict[str, Model] = {}
+    faults: list[UserError] = []
+    for name in names:
+        try:
+            rules[folders[name]].probe()
+            file = folders[name]
+            if file.is_file():
+                model = open_gguf(name, file, device=options.get("device"))
+            else:
+                model = open_model(name, workspace, **options)
+            probe_step(model)
+        except UserError as error:
+            say(f"caution: `{name}` is not served: {error}")
+            faults.append(error)
+        else:
+            opened[name] = model
+    kept = {folders[name] for name in opened}
+    for folder in rules.keys() - kept:
+        rules[folder].close()
+    if not opened:
+        raise faults[0]
+    return opened, {folder: rules[folder] for folder in kept}
+
+
+def _rules_place(name: str, workspace: Path, llama_cpp: bool) -> Path:
+    """Where its rules for text are: the folder with its tokenizer, or a GGUF file."""
+    if Path(name).suffix == ".gguf":
+        return Path(name).resolve()
+    kind, folder, _, _ = resolve_model(name, workspace)
+    if kind != "ensemble":
+        folder = model_folder(folder)
+        return (gguf_file(folder) if llama_cpp else folder).resolve()
+    if llama_cpp:
+        what = (
+            "is an ensemble, whose experts are mixed at every token; llama.cpp computes one model"
+        )
+        hint = "leave out `--engine`, or export the run of one expert with `--gguf`"
+        raise UserError(what, where=name, hint=hint)
+    return expert_folder(read_lineage(folder).experts[0], workspace).resolve()
+
+
+@torch.inference_mode()
+def probe_step(model: Model) -> None:
+    """Let every expert predict once; a UserError where one cannot."""
+    ensemble = model.ensemble
+    count = min(_TOKENS, (ensemble.context or _TOKENS) - 1)
+    ids = np.linspace(0, ensemble.vocabulary - 1, count).astype(np.int64)
+    for number, place in enumerate(ensemble.models.folders):
+        where, hint = str(place), "take the model from another place"
+        layers = read_config(place).get("num_hidden_layers", 0) if place.is_dir() else 0
+        if isinstance(layers, int) and layers and layers > len(stored_shapes(place)):
+            what = f"config.json names {layers:,} layers, and there are weights of fewer"
+            raise UserError(what, where=where, hint=hint)
+        text = TokenSequence([model.first, *ids.tolist()])
+        lost: list[str] = []
+        try:
+            caches = model.writer(1, 4 * _TOKENS * model.cache_bytes).caches
+            logits = caches.logits(number, [text])
+            if place.is_dir():
+                weights = ensemble.models[number].named_parameters()
+                lost = [name for name, x in weights if not x.sum(dtype=torch.float32).isfinite()]
+        except UserError:
+            raise
+        except Exception as error:  # whatever a library raises on a folder that it does not expect
+            what = f"cannot predict: {str(error)[:300] or type(error).__name__}"
+            raise UserError(what, where=where, hint=hint) from None
+        if lost or not logits.isfinite().all():
+            what = f"`{lost[0]}` holds NaN or infinite values" if lost else "predicts NaN"
+            raise UserError(what, where=where, hint=hint)
+        if logits.shape[1] < ensemble.vocabulary:
+            what = f"predicts {logits.shape[1]:,} tokens; its tokenizer has {ensemble.vocabulary:,}"
+            raise UserError(what, where=where, hint=hint)
