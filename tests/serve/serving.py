@@ -50,12 +50,24 @@ class Server:
 
 @contextmanager
 def serving(
-    models: Mapping[str, Model], limits: Limits | None = None, *, key: str | None = None
+    models: Mapping[str, Model],
+    limits: Limits | None = None,
+    *,
+    key: str | None = None,
+    examples: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Iterator[Server]:
     """Serve these until the end of the block."""
     limits = limits or Limits()
     engine = Engine(models, running=limits.running, queued=limits.queued)
-    app = App(models, engine, limits, key=key, hosts=frozenset({"tongues.test"}), rules=_RULES)
+    app = App(
+        models,
+        engine,
+        limits,
+        key=key,
+        hosts=frozenset({"tongues.test"}),
+        rules=_RULES,
+        examples=examples or {},
+    )
     listening = listen("127.0.0.1", 0, keyed=key is not None)
     url, ready = address(listening), threading.Event()
     engine.start()

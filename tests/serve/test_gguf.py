@@ -56,8 +56,8 @@ def test_the_texts_and_log_probabilities_are_the_same(
 ) -> None:
     for own, other in zip(*(written(model, scored=scored) for model in pair), strict=True):
         assert [token.id for token in own] == [token.id for token in other]
-        values = [[token.log_prob for token in tokens] for tokens in (own, other)]
-        np.testing.assert_allclose(*values, atol=3e-3)  # keys and values are 16 bits there
+        values, others = ([token.log_prob for token in tokens] for tokens in (own, other))
+        np.testing.assert_allclose(values, others, atol=3e-3)  # keys and values are 16 bits there
         first = [[token.alternatives[0][0] for token in tokens] for tokens in (own, other)]
         assert first[0] == first[1]
 

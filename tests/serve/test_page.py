@@ -298,3 +298,41 @@ def test_a_phone_shows_all_of_it_and_a_tap_tells(tab: Tab, address: str, dark: b
     assert tab.evaluate("document.activeElement.tagName") == "BODY"  # no keyboard comes up
     box = tab.evaluate(f"(({{ left, right }}) => [left, right])({CARD}.getBoundingClientRect())")
     assert 0 <= box[0] < box[1] <= 390
+
+
+@browser
+def test_a_conversation_goes_back_and_forth(tab: Tab, address: str, hub: str) -> None:
+    visit(tab, address, model=hub, max_tokens="6", seed="3")
+    tab.evaluate("document.getElementById('chat').click()")
+    for number in (1, 2):
+        tab.evaluate("document.getElementById('text').focus()")
+        tab.write("the ban")
+        tab.press("control+Enter")
+        count = "document.querySelectorAll('#talk li').length"
+        tab.wait(f"{count} === {2 * number} && !document.body.classList.contains('busy')")
+    talk = tab.evaluate("[...document.querySelectorAll('#talk li')].map((one) => one.textContent)")
+    said = [{"role": "user", "content": "the ban"}]
+    options = {"model": hub, "max_tokens": 6, "seed": 3, "temperature": 0.8}
+    for place in (1, 3):
+        body = options | {"messages": said}
+        answer = httpx.post(f"{address}v1/chat/completions", json=body).json()
+        assert talk[place - 1 : place + 1] == [
+            "the ban",
+            answer["choices"][0]["message"]["content"],
+        ]
+        said += [{"role": "assistant", "content": talk[place]}, said[0]]
+    tab.evaluate("document.getElementById('chat').click()")
+    assert tab.evaluate("document.getElementById('talk').hidden")
+
+
+@browser
+def test_texts_to_try_are_offered_while_there_is_none(tab: Tab, served: dict[str, Model]) -> None:
+    with serving(served, examples={"small/small": {"qaa": "the ban", "sw": "of a mal"}}) as server:
+        visit(tab, server.url, model="small/small", max_tokens="4")
+        place = "document.getElementById('examples')"
+        assert tab.evaluate(f"{place}.textContent") == "Try a text inqaaSwahili"
+        tab.evaluate(f"{place}.querySelectorAll('button')[1].click()")
+        tab.wait(IDLE)
+        assert tab.evaluate(f"{TEXT}.value").startswith("of a mal")
+        assert len(tab.evaluate(f"{TEXT}.value")) > len("of a mal")
+        assert tab.evaluate(f"{place}.hidden")

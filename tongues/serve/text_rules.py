@@ -210,10 +210,10 @@ def _serve(folder: Path, seconds: float, texts: BinaryIO, replies: BinaryIO) -> 
         _limit(seconds)
         reply: dict[str, Any] = {"error": fault}
         try:
-            given = json.loads(line)
+            given: Any = json.loads(line)
             if rules is not None:
-                ids = (rules.encode if isinstance(given, str) else rules.conversation)(given)
-                reply = {"ids": ids}
+                text = isinstance(given, str)
+                reply = {"ids": rules.encode(given) if text else rules.conversation(given)}
         except BaseException as error:
             reply = {"error": _described(error, folder)}
         _limit(0)

@@ -15,10 +15,10 @@ export function clearChat() {
 }
 
 /**
- * Send a message and show the answer; false if nothing was answered, and the message is not kept.
+ * Send a message and show the answer; without one, the message is not kept.
  *
  * @param {string} content
- * @param {object} options  model, routing and sampling
+ * @param {object} options  model, routing and sampling; empty ones are left out
  * @param {AbortSignal} signal
  */
 export async function send(content, options, signal) {
@@ -26,7 +26,8 @@ export async function send(content, options, signal) {
   const answer = show("assistant", "");
   let text = "";
   try {
-    const body = { ...options, messages: [...messages, { role: "user", content }] };
+    const given = Object.entries(options).filter(([, value]) => value !== "");
+    const body = { ...Object.fromEntries(given), messages: [...messages, { role: "user", content }] };
     for await (const chunk of complete(body, signal, "chat/completions")) {
       text += chunk.choices[0]?.delta?.content ?? "";
       answer.textContent = text;
@@ -36,7 +37,6 @@ export async function send(content, options, signal) {
     if (text) messages.push({ role: "user", content }, { role: "assistant", content: text });
     else for (const item of [asked, answer]) item.remove();
   }
-  return text !== "";
 }
 
 /** @param {"user" | "assistant"} role @param {string} content */

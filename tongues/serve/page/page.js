@@ -7,8 +7,8 @@ import { samplingRequest, onSetting, pointAt, setSettings, settings } from "./sa
 import { models, Problem, useKey } from "./server.js";
 import { Panel } from "./panel.js";
 import { clearChat, send } from "./chat.js";
-import { counted, languageName } from "./format.js";
-import { element } from "./card.js";
+import { offerExamples } from "./examples.js";
+import { counted } from "./format.js";
 
 /** @param {string} id */
 const by = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -48,7 +48,8 @@ function show() {
   const writing = alone && running && first.fresh ? first.completion : null;
   const written = writing?.text ?? editor.text;
   editor.show(written, alone ? first.completion : null);
-  offerExamples();
+  const empty = !chatting() && !running && editor.text === "";
+  offerExamples(empty ? first.served.examples : {}, (text) => (editor.put(text), show(), run(true)));
   by("chat").hidden = !first.served.chat;
   for (const panel of panels) {
     const text = panel.completion?.text ?? "";
@@ -59,7 +60,6 @@ function show() {
 }
 
 let waiting = 0;
-
 /** Show at the next animation frame. */
 function showSoon() {
   waiting ||= requestAnimationFrame(() => {
@@ -78,7 +78,8 @@ async function run(generates) {
   if (running || !panels.length || !sampling) return;
   again = () => run(generates);
   const prompt = editor.text;
-  if (chatting()) return talk(prompt, sampling);
+  const chat = chatting();
+  if (chat && !prompt.trim()) return;
   const wanted = generates ? sampling : { ...sampling, max_tokens: 0 };
   const { signal } = (running = new AbortController());
   const began = performance.now();
@@ -86,16 +87,19 @@ async function run(generates) {
   report(null);
   busy(generates ? "Generating …" : "Scoring …");
   const ends = await Promise.allSettled(
-    panels.map((panel) => panel.generate(prompt, wanted, signal, showSoon)),
+    chat
+      ? [send(prompt, { ...panels[0].chosen(), ...sampling }, signal)]
+      : panels.map((panel) => panel.generate(prompt, wanted, signal, showSoon)),
   );
   const stopped = signal.aborted;
   running = null;
   busy(null);
-  if (panels.length === 1 && panels[0].fresh) settle(panels[0].completion?.text ?? prompt);
+  if (chat) editor.put(ends[0].status === "fulfilled" ? "" : prompt);
+  else if (panels.length === 1 && panels[0].fresh) settle(panels[0].completion?.text ?? prompt);
   show();
   const failed = ends.find((end) => end.status === "rejected");
   if (failed) report(failed.reason);
-  say(failed ? "" : summary(generates, stopped, performance.now() - began));
+  say(failed || chat ? "" : summary(generates, stopped, performance.now() - began));
   saveState();
 }
 
@@ -114,43 +118,6 @@ function setChat(on) {
   clearChat();
   editor.put("");
   show();
-}
-
-/** Send a message. @param {string} message @param {object} sampling */
-async function talk(message, sampling) {
-  if (!message.trim()) return;
-  const { model, routing, language } = panels[0].chosen();
-  const options = { model, ...(routing && { routing }), ...(language && { language }), ...sampling };
-  const { signal } = (running = new AbortController());
-  report(null);
-  busy("Generating …");
-  try {
-    if (await send(message, options, signal)) editor.put("");
-  } catch (problem) {
-    report(problem);
-  }
-  running = null;
-  busy(null);
-  say("");
-  show();
-}
-
-/** Offer beginnings of texts in the languages of the model while there is no text. */
-function offerExamples() {
-  const examples = Object.entries(panels[0]?.served.examples ?? {});
-  by("examples").hidden = chatting() || running !== null || editor.text !== "" || !examples.length;
-  if (by("examples").hidden || by("examples").childElementCount) return;
-  const buttons = examples.map(([tag, text]) => {
-    const button = element("button", "", languageName(tag));
-    button.title = text;
-    button.addEventListener("click", () => {
-      editor.put(text);
-      show();
-      run(true);
-    });
-    return button;
-  });
-  by("examples").replaceChildren("Try a text in", ...buttons);
 }
 
 /** Make the generated text editable. @param {string} text */
@@ -212,7 +179,6 @@ function setPanels(count) {
   panels = panels.slice(0, count);
   while (panels.length < count) {
     const panel = new Panel(served, () => {
-      by("examples").replaceChildren(); // of another model
       if (chatting()) setChat(panels[0].served.chat);
       show();
       saveState();
