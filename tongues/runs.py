@@ -75,8 +75,10 @@ class LanguageShare(TypedDict):
 class DerivedMixture(TypedDict):
     """Shares of a mixture by a rule."""
 
-    rule: dict[str, str | float]  # as in the recipe
+    rule: dict[str, Any]  # as in the recipe
     languages: dict[str, LanguageShare]
+    by_text: NotRequired[dict[str, float]]  # by proxies: the shares without them
+    gain: NotRequired[dict[str, Any]]  # by proxies: an `Estimate` against those, in nats per token
 
 
 class VocabularyExtension(TypedDict):

@@ -83,3 +83,35 @@ def test_mistakes_in_a_further_grid_are_told(make_recipe: MakeRecipe) -> None:
 def test_shares_that_no_name_tells_apart_are_refused(make_recipe: MakeRecipe) -> None:
     with pytest.raises(UserError, match="two runs would both be called"):
         plan_runs(make_recipe(*STUDY, "study.replay=[12.34567%, 12.34568%]"))
+
+
+MIXTURES = ("model={}", "train.mixture={}", "train.budget=4k tokens")
+
+
+def test_a_study_of_mixtures_begins_with_equal_content(make_recipe: MakeRecipe) -> None:
+    study = "study={targets: [qaa, qab], shapes: [0.1M], mixtures: 9}"
+    plans = plan_runs(make_recipe(*MIXTURES, study))
+    assert names(*plans[:2]) == ["mixture000-0.1M-s1", "mixture001-0.1M-s1"]
+    assert plans[0].shares == {"qaa": 0.5, "qab": 0.5}
+    assert len({tuple(plan.shares.items()) for plan in plans}) == len(plans) == 9
+    assert all(sum(plan.shares.values()) == pytest.approx(1) for plan in plans)
+    assert {plan.strategy for plan in plans} == {"scratch"}
+    assert all(plan.settings.eval_languages == ["qaa", "qab"] for plan in plans)
+    more = "study={targets: [qaa, qab], shapes: [0.1M], mixtures: 9, seeds: [1, 2]}"
+    assert [plan.name for plan in plan_runs(make_recipe(*MIXTURES, more))][:9] == [
+        plan.name for plan in plans
+    ]
+
+
+@pytest.mark.parametrize(
+    ("study", "message"),
+    [
+        ("{targets: [qab], shapes: [0.1M]}", "`source` is missing"),
+        ("{targets: [qaa, qab], shapes: [0.1M], mixtures: 9, source: qaa}", "leave out `source`"),
+        ("{targets: [qaa], shapes: [0.1M], mixtures: 9}", "two languages or more"),
+        ("{targets: [qaa, qac], shapes: [0.1M], mixtures: 9}", "`qac` has no text"),
+    ],
+)
+def test_wrong_studies_of_mixtures(make_recipe: MakeRecipe, study: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        plan_runs(make_recipe(*MIXTURES, f"study={study}"))

@@ -1,3 +1,5 @@
+import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -5,12 +7,14 @@ import pytest
 
 import tongues
 from tests.conftest import MakeRecipe
+from tests.records import make_run
 from tongues.errors import UserError
+from tongues.laws.mixtures import capped_shares
 from tongues.recipe import MixtureRule
-from tongues.runs import DerivedMixture, read_run
+from tongues.runs import DerivedMixture, read_run, write_run
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
-from tongues.train.mixture import capped_shares, derive_shares, describe_mixture
+from tongues.train.mixture import derive_shares, describe_mixture, proxy_mixtures
 
 AUTO = "train.mixture=auto"
 # Training tokens and bytes; 4 bytes a token, premiums of 1, 1 and (of Hindi) 2.37.
@@ -46,6 +50,15 @@ def test_shares_follow_the_power_of_the_text(power: float) -> None:
     made = derive_shares(MixtureRule(power=power, max_epochs="off"), ["qaa", "qab"], TEXTS, 1e4)
     assert made["qaa"]["share"] / made["qab"]["share"] == pytest.approx(10**power, rel=1e-3)
     assert sum(one["share"] for one in made.values()) == pytest.approx(1, abs=1e-9)
+
+
+def test_shares_of_proxies_add_up() -> None:
+    texts = {f"qa{letter}": (1e5, 4e5) for letter in "abcdefgh"}
+    mixtures = proxy_mixtures(list(texts), texts, 60)
+    assert [round(sum(shares.values()), 9) for shares in mixtures] == [1.0] * 60
+    assert mixtures[0] == dict.fromkeys(texts, 0.125)
+    sizes = {len(shares) for shares in mixtures}
+    assert min(sizes) < 6 and max(sizes) == 8  # some leave languages out
 
 
 def test_no_language_is_read_more_often_than_the_limit() -> None:
@@ -118,3 +131,61 @@ def test_the_shares_are_checked_and_recorded(make_recipe: MakeRecipe, workspace:
     record = read_run(tongues.train(recipe, workspace=workspace, quiet=True))
     assert record.mixture == shown
     assert record.shares == {lang: one["share"] for lang, one in shown["languages"].items()}
+
+
+def proxy_runs(folder: Path, count: int, slope: float) -> None:
+    """Runs whose loss on `qab` falls with its share by `slope`, and on `qaa` not at all."""
+    random = np.random.default_rng(1)
+    for number in range(count):
+        share = (number + 0.5) / count
+        made = folder / f"mixture{number:03d}"
+        made.mkdir(parents=True)
+        write_run(made, make_run(run=made.name, shares={"qab": share, "qaa": 1 - share}))
+        for lang, loss in (("qaa", 3.0), ("qab", 3.0 + math.exp(-slope * share))):
+            row = {"step": 10, "lang": lang, "loss": loss + 0.002 * random.standard_normal()}
+            with (made / "evals.jsonl").open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+def test_shares_by_proxies_are_those_with_the_least_loss(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    proxy_runs(workspace / "runs" / "some", 12, slope=2.0)
+    proxies = "train.mixture={by: proxies, runs: some, max_epochs: off}"
+    plan = run_of_recipe(make_recipe(proxies), workspace)
+    assert plan.shares["qab"] > 0.9
+    assert plan.mixture and plan.mixture.get("gain", {}).get("low", 0) > 0
+    assert "12 proxy runs of `some`: mean loss lower by" in describe_mixture(plan.mixture)[0]
+    assert plan.mixture.get("by_text", {})["qab"] == pytest.approx(0.5, abs=0.01)
+    capped = make_recipe("train.mixture={by: proxies, runs: some, max_epochs: 0.15}")
+    limited = run_of_recipe(capped, workspace).mixture
+    assert limited and limited["languages"]["qab"]["epochs"] == pytest.approx(0.15, rel=0.02)
+    weighed = "train.mixture={by: proxies, runs: some, max_epochs: off, weights: {qab: 0}}"
+    assert run_of_recipe(make_recipe(weighed), workspace).shares["qab"] < 0.9
+
+
+def test_without_a_sure_gain_the_shares_are_those_by_text(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    proxy_runs(workspace / "runs" / "flat", 12, slope=0.0)
+    plan = run_of_recipe(make_recipe("train.mixture={by: proxies, runs: flat}"), workspace)
+    assert plan.mixture and "show no sure gain" in describe_mixture(plan.mixture)[0]
+    by_text = run_of_recipe(make_recipe(AUTO), workspace)
+    assert plan.shares == by_text.shares
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("{by: proxies}", "name the study of the proxies"),
+        ("{by: proxies, runs: sone}", "did you mean `some`"),
+        ("{by: proxies, runs: some}", "5 finished runs there have losses"),
+        ("{by: proxies, runs: some, weights: {qac: 1}}", "`qac` is not in the mixture"),
+        ("{by: text, weights: {qaa: 1}}", "for `by: proxies`"),
+    ],
+)
+def test_wrong_proxies(make_recipe: MakeRecipe, workspace: Path, rule: str, message: str) -> None:
+    proxy_runs(workspace / "runs" / "some", 5, slope=1.0)
+    with pytest.raises(UserError) as caught:
+        run_of_recipe(make_recipe(f"train.mixture={rule}"), workspace)
+    assert message in str(caught.value)

@@ -8,6 +8,7 @@ from tongues.recipe.loading import (
     load_text_recipe,
     show_recipe,
 )
+from tongues.recipe.mixtures import MixtureRule
 from tongues.recipe.recipe import Recipe, TextRecipe
 from tongues.recipe.texts import (
     Ancestry,
@@ -26,7 +27,6 @@ from tongues.recipe.training import (
     BaseChoice,
     Grid,
     Initialization,
-    MixtureRule,
     ModelShape,
     Pilot,
     Schedule,

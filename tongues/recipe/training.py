@@ -1,27 +1,24 @@
 """The sections on runs: the model and training of one, a grid of many, a pilot for a real one."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Field,
-    TypeAdapter,
     field_validator,
     model_validator,
 )
 
 from tongues.quantities import Budget, Seconds, Share, Tokens
 from tongues.recipe.base import Chosen, RecipeSection, readable_name
+from tongues.recipe.mixtures import MixtureRule, MixtureShares, by_language
 from tongues.recipe.trainable import EmbeddingRate, LayerSlice, LowRank, Trainable
 
 __all__ = [
     "BaseChoice",
     "Grid",
     "Initialization",
-    "MixtureRule",
     "ModelShape",
     "Pilot",
     "Schedule",
@@ -93,44 +90,6 @@ class BaseChoice(RecipeSection):
         return f"{self.model}@{self.revision}" if self.revision else self.model
 
 
-class MixtureRule(RecipeSection):
-    """Shares of the mixture by each language's text; `auto` means the defaults.
-
-    The mixture has the `targets`, or all languages with text that are not replayed.
-    """
-
-    by: Literal["text"] = "text"
-    """Bytes of content of the training text: bytes by the catalogue's byte premium."""
-    power: float = Field(default=0.0, ge=0, le=1, strict=False)
-    """Of the bytes of content: 0 gives equal amounts (UniMax), 0.3 is that of mT5, 1 all text."""
-    max_epochs: Annotated[float, Field(gt=0, strict=False)] | Literal["off"] = 15.0
-    """Most passes over one language's text; the others get the rest."""
-
-
-def _mixture(value: Any) -> Any:
-    if value == "auto" or isinstance(value, MixtureRule):
-        return MixtureRule() if value == "auto" else value
-    if isinstance(value, Mapping) and {"by", "power", "max_epochs"} & value.keys():
-        if "by" not in value:
-            raise ValueError("a rule names what it goes by: `{by: text, power: 0.3}`")
-        return MixtureRule.model_validate(value)
-    return _SHARES.validate_python(by_language(value))
-
-
-_SHARES = TypeAdapter(dict[str, Share])
-
-
-def by_language(value: Any) -> Any:
-    """A mapping, or a ValueError that says how amounts by language are written."""
-    if not isinstance(value, Mapping):
-        what = f"`{value}` names no languages with an amount of each"
-        raise ValueError(f"{what}; write them such as `{{sw: 60%, en: 40%}}`")
-    return value
-
-
-_Mixture = Annotated[dict[str, Share] | MixtureRule, BeforeValidator(_mixture)]
-
-
 class Train(RecipeSection):
     """One run, or what all runs of a study have in common."""
 
@@ -140,7 +99,7 @@ class Train(RecipeSection):
     """The model to continue from (CPT); the schedule warms up again."""
     targets: list[str] = Field(default=[])
     """Languages to learn; default: all of the mixture."""
-    mixture: _Mixture = Field(default={})
+    mixture: MixtureShares = Field(default={})
     """Tag to its share of the text to learn, which add up to 100%; or a rule, or `auto`."""
     replay: dict[str, Share] = Field(default={})
     """Tag to its share of all tokens, of the base's languages; the mixture shares out the rest."""
@@ -336,10 +295,10 @@ class Sweep(RecipeSection):
 
 
 class Study(RecipeSection):
-    """Many runs: every target, shape, strategy, replay ratio, budget and seed."""
+    """Many runs: every target, shape, strategy, replay ratio, budget and seed; or mixtures."""
 
-    source: str
-    """Language that continued runs start from."""
+    source: str = ""
+    """Language that continued runs start from; left out with `mixtures`."""
     targets: _Names
     """Languages to learn."""
     shapes: _Names
@@ -356,12 +315,25 @@ class Study(RecipeSection):
     """Random seeds."""
     also: list[Grid] = Field(default=[])
     """Further grids with some of the keys above."""
+    mixtures: int | None = Field(default=None, ge=2, le=10_000)
+    """Number of mixtures of the targets, each a run from scratch: proxies of a larger run."""
     sweep: Sweep | None = None
     """Find the learning rate first."""
     workers: int | None = Field(default=None, ge=1)
     """Runs at a time; default: one per core."""
     stop_early: bool = False
     """Stop runs whose forecast loss is above the best of their kind."""
+
+    @model_validator(mode="after")
+    def _either(self) -> "Study":
+        if not (self.source or self.mixtures):
+            raise ValueError("`source` is missing: the language that continued runs start from")
+        wrong = {"source", "strategies", "replay", "source_budgets", "also", "sweep"}
+        if self.mixtures and (named := sorted(wrong & self.model_fields_set)):
+            raise ValueError(f"with `mixtures` all runs are from scratch; leave out `{named[0]}`")
+        if self.mixtures and len(self.targets) < 2:
+            raise ValueError("a mixture has two languages or more; name them in `targets`")
+        return self
 
 
 class Pilot(RecipeSection):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.errors import UserError, nearest
 from tongues.models import find_shape
 from tongues.quantities import Budget
 from tongues.recipe import BaseChoice, Recipe, Study, Train
@@ -19,6 +19,7 @@ from tongues.roles import Roles
 from tongues.runs import JOINED, run_rows, status_of
 from tongues.tables import RunTable, select_rows
 from tongues.train import Derived, RunPlan, run_of_recipe
+from tongues.train.mixture import proxy_mixtures, text_of
 
 __all__ = ["best_rates", "choose_plans", "plan_runs", "plan_study", "plan_sweep", "unfinished"]
 
@@ -59,6 +60,8 @@ def plan_runs(
         recipe = recipe.model_copy(
             update={"train": train.model_copy(update={"learning_rate": rates})}
         )
+    if study.mixtures:
+        return list(_mixture_runs(recipe, study, workspace))
     runs: dict[str, RunPlan] = {}
     usual_base = (study.source_budgets or [train.budget])[0]
     changes = [{key: getattr(grid, key) for key in grid.model_fields_set} for grid in study.also]
@@ -162,6 +165,30 @@ def _runs(recipe: Recipe, grid: Study, usual_base: Budget) -> Iterator[RunPlan]:
                     base=model,
                     settings=train.model_copy(update=changes),
                 )
+
+
+def _mixture_runs(recipe: Recipe, study: Study, workspace: Path) -> Iterator[RunPlan]:
+    """A run of each mixture, shape, budget and seed, from scratch."""
+    texts, targets = text_of(recipe, workspace), study.targets
+    for lang in targets:
+        if lang not in texts:
+            what, hint = f"language `{lang}` has no text", nearest(lang, texts)
+            raise UserError(what, where="study.targets", hint=hint)
+    mixtures = proxy_mixtures(targets, texts, study.mixtures or 0)
+    budgets = study.budgets or [recipe.train.budget]
+    for shape, budget, seed in product(study.shapes, budgets, study.seeds):
+        end = f"{shape}{_label(budget, recipe.train.budget)}-s{seed}"
+        for number, mixture in enumerate(mixtures):
+            name = f"{recipe.name}/mixture{number:03d}-{end}"
+            first, changes = targets[0], {"mixture": mixture, "budget": budget}
+            alone = plan_source(recipe, first, shape, seed, name=name, settings=recipe.train)
+            changes |= {"eval_languages": targets, "seed": seed}
+            yield replace(
+                alone,
+                strategy="scratch",
+                roles=Roles(tuple(mixture)),
+                settings=recipe.train.model_copy(update=changes),
+            )
 
 
 def _label(budget: Budget, usual: Budget) -> str:

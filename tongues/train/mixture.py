@@ -13,27 +13,37 @@ from pathlib import Path
 import numpy as np
 
 from tongues.errors import UserError, nearest
+from tongues.estimate import Estimate
 from tongues.languages import find_language
 from tongues.languages.fertility import byte_premium
+from tongues.laws.mixtures import best_mixture, capped_shares, expected_gain, fit_mixtures
+from tongues.pages import fixed, minus
 from tongues.pages.blocks import Cell, Entry
 from tongues.quantities import show_bytes
+from tongues.randomness import derive_seed
 from tongues.recipe import MixtureRule, Recipe
 from tongues.roles import list_languages
-from tongues.runs import DerivedMixture, LanguageShare
+from tongues.runs import Cells, DerivedMixture, LanguageShare, run_rows
 from tongues.text import check_text, text_bytes
 from tongues.tokens import open_tokens
 
 __all__ = [
-    "capped_shares",
+    "Texts",
+    "derive_mixture",
     "derive_shares",
     "describe_mixture",
     "mixture_languages",
     "mixture_rows",
+    "proxy_mixtures",
     "text_of",
 ]
 
 _TOKEN = 3.0  # bytes of text in a token, about, until it is prepared
 _STEPS = 10_000  # shares are multiples of 0.01 %
+_STRENGTHS = (0.3, 6.0)  # of the distribution of proxies' shares: from nearly one language to equal
+_LEAST = 0.002  # share of a proxy, below which it is none
+
+Texts = Mapping[str, tuple[float, float]]  # training tokens and bytes by language
 
 
 def mixture_languages(recipe: Recipe, replayed: Mapping[str, float]) -> list[str]:
@@ -63,21 +73,39 @@ def text_of(recipe: Recipe, workspace: Path) -> dict[str, tuple[float, float]]:
     return {lang: ((size or largest) / _TOKEN, size or largest) for lang, size in sizes.items()}
 
 
-def derive_shares(
-    rule: MixtureRule,
-    languages: Sequence[str],
-    texts: Mapping[str, tuple[float, float]],
-    tokens: float,
-) -> dict[str, LanguageShare]:
-    """The share of each language by a rule, for a mixture of `tokens`.
+def derive_mixture(
+    rule: MixtureRule, languages: Sequence[str], texts: Texts, tokens: float, workspace: Path
+) -> DerivedMixture:
+    """The shares by a rule, with all that they follow from, for a mixture of `tokens`.
 
-    texts: training tokens and bytes by language.
+    By proxies they are those by text where the gain over these is not sure to be above zero.
     """
+    shares = derive_shares(rule, languages, texts, tokens)
+    made: DerivedMixture = {
+        "rule": rule.model_dump(mode="json", exclude_none=True),
+        "languages": shares,
+    }
+    if rule.by == "text":
+        return made
+    by_text = {lang: one["share"] for lang, one in shares.items()}
+    counts = np.array([texts[lang][0] for lang in languages])
+    caps = counts * _limit(rule) / tokens
+    best, gain = _by_proxies(rule, workspace, by_text, caps)
+    if gain.excludes_zero > 0:
+        for lang, share, count in zip(languages, _rounded(best), counts, strict=True):
+            shares[lang]["share"] = float(share)
+            shares[lang]["epochs"] = float(share) * tokens / max(count, 1.0)
+    return {**made, "by_text": by_text, "gain": gain.to_json()}
+
+
+def derive_shares(
+    rule: MixtureRule, languages: Sequence[str], texts: Texts, tokens: float
+) -> dict[str, LanguageShare]:
+    """The share of each language by its text, for a mixture of `tokens`."""
     counts, sizes = (np.array([texts[lang][part] for lang in languages]) for part in (0, 1))
     content = np.maximum(sizes, 1.0) / [_premium(lang) for lang in languages]
     weights = counts * content ** (rule.power - 1.0)  # tokens that content**power takes
-    limit = math.inf if rule.max_epochs == "off" else rule.max_epochs
-    shares = _rounded(capped_shares(weights, counts * limit, tokens))
+    shares = _rounded(capped_shares(weights, counts * _limit(rule), tokens))
     return {
         lang: {
             "bytes": round(size),
@@ -98,6 +126,14 @@ def describe_mixture(mixture: DerivedMixture) -> list[str]:
     how = {0.0: "equal amounts of content (UniMax)", 1.0: "in proportion to the text"}
     sentence = f"Shares by rule: {how.get(power, f'the bytes of content to the power {power:g}')}"
     sentence += "." if limit == "off" else f", at most {limit:g} epochs of each language."
+    if gain := mixture.get("gain"):
+        value, low, high = (minus(fixed(4)(gain[key])) for key in ("value", "low", "high"))
+        by = f"{value} [{low}, {high}] nats per token"
+        sentence = f"Shares by {gain['n']} proxy runs of `{rule['runs']}`: mean loss lower by {by}"
+        sentence += " than with the shares by text, at the size of the proxies."
+        if gain["low"] <= 0:
+            sentence = f"The {gain['n']} proxy runs of `{rule['runs']}` show no sure gain, {by}: "
+            sentence += "the shares are those by text."
     over = [lang for lang, one in rows if limit != "off" and one["epochs"] > 1.02 * float(limit)]
     lines = [sentence]
     if over:
@@ -112,11 +148,13 @@ def describe_mixture(mixture: DerivedMixture) -> list[str]:
 
 def mixture_rows(mixture: DerivedMixture) -> list[dict[str, Entry]]:
     """A row a language: its text, its share, and how often its text is read."""
+    before = mixture.get("by_text")
     return [
         {
             "language": lang,
             "text": Cell(show_bytes(one["bytes"]), one["bytes"]),
             "content": Cell(show_bytes(one["content"]), one["content"]),
+            **({"by text": f"{before[lang] * 100:.2f}%"} if before else {}),
             "share": Cell(f"{one['share'] * 100:.2f}%", one["share"]),
             "epochs": Cell(f"{one['epochs']:.2f}", one["epochs"]),
         }
@@ -124,17 +162,56 @@ def mixture_rows(mixture: DerivedMixture) -> list[dict[str, Entry]]:
     ]
 
 
-def capped_shares(weights: np.ndarray, caps: np.ndarray, total: float) -> np.ndarray:
-    """Shares of `total` in proportion to weights, where none takes more than its cap.
+def proxy_mixtures(languages: Sequence[str], texts: Texts, count: int) -> list[dict[str, float]]:
+    """Mixtures for small runs: equal amounts of content first, then ones drawn around that."""
+    equal = derive_shares(MixtureRule(max_epochs="off"), languages, texts, 1.0)
+    prior = np.array([equal[lang]["share"] for lang in languages])
+    random = np.random.default_rng(derive_seed(1, "mixtures", *languages))
+    weakest, strongest = np.log(_STRENGTHS)
+    strengths = np.exp(random.uniform(weakest, strongest, (count, 1)))
+    draws = random.standard_gamma(strengths * prior * len(languages)) + 1e-12
+    tables = np.vstack([prior, (draws / draws.sum(1, keepdims=True))[1:]])
+    tables[tables < _LEAST] = 0.0
+    rounded = [_rounded(shares / shares.sum()) for shares in tables]
+    return [
+        {lang: float(share) for lang, share in zip(languages, shares, strict=True) if share}
+        for shares in rounded
+    ]
 
-    What a cap leaves goes to the others; where all are at theirs, the shares are those of the caps.
-    """
-    amounts = np.zeros(len(weights))
-    left, weight = total, float(weights.sum())
-    for place in np.argsort(caps / np.maximum(weights, 1e-300)):  # the first ones reach their caps
-        amounts[place] = min(caps[place], left * weights[place] / max(weight, 1e-300))
-        left, weight = left - amounts[place], weight - weights[place]
-    return amounts / amounts.sum()
+
+def _by_proxies(
+    rule: MixtureRule, workspace: Path, by_text: Mapping[str, float], caps: np.ndarray
+) -> tuple[np.ndarray, Estimate]:
+    """The best shares by small runs, and by how much they are better than those by text."""
+    where, languages = "train.mixture.runs", list(by_text)
+    folder = workspace / "runs" / (rule.runs or "")
+    others = [path.name for path in folder.parent.glob("*") if path.is_dir()]
+    if not folder.is_dir():
+        what, hint = f"there are no runs in {folder}", nearest(folder.name, others)
+        raise UserError(what, where=where, hint=hint)
+    if strange := next((lang for lang in rule.weights if lang not in languages), None):
+        what = f"`{strange}` is not in the mixture"
+        raise UserError(what, where="train.mixture.weights", hint=nearest(strange, languages))
+    last: dict[str, dict[str, Cells]] = {}
+    for row in sorted(run_rows([folder]), key=lambda row: row["step"]):
+        last.setdefault(row["run"], {})[row["lang"]] = row
+    runs = [rows for rows in last.values() if rows.keys() >= set(languages)]
+    if len(runs) < 2 * (len(languages) + 1):
+        what = f"{len(runs)} finished runs there have losses on {list_languages(languages)}"
+        hint = f"{3 * (len(languages) + 1)} are enough: a study with `mixtures`, `tongues study`"
+        raise UserError(what, where=where, hint=hint)
+    shares, losses = (
+        np.array([[rows[lang][column] for lang in languages] for rows in runs])
+        for column in ("share", "loss")
+    )
+    weights = np.array([rule.weights.get(lang, 1.0) for lang in languages])
+    weights, prior = weights / weights.sum(), np.array(list(by_text.values()))
+    best = best_mixture(fit_mixtures(shares, losses), prior, caps, weights)
+    return best, expected_gain(shares, losses, best, prior, weights)
+
+
+def _limit(rule: MixtureRule) -> float:
+    return math.inf if rule.max_epochs == "off" else rule.max_epochs
 
 
 def _rounded(shares: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from tongues.tokens import open_tokens
 from tongues.train.base import find_base, model_folder, roles_of
 from tongues.train.defaults import complete_recipe
 from tongues.train.gpu_memory import moments_bytes
-from tongues.train.mixture import derive_shares, mixture_languages, text_of
+from tongues.train.mixture import derive_mixture, mixture_languages, text_of
 from tongues.train.rules import batch_by_size, rate_at_size, run_bytes
 
 __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe", "token_shares"]
@@ -277,8 +277,8 @@ def _with_rule(plan: RunPlan, rule: MixtureRule, recipe: Recipe, workspace: Path
     if settings.budget.unit in ("tokens per parameter", "FLOPs"):
         tokens = derive(plan, vocabulary, at).tokens
     tokens *= 1 - sum(settings.replay.values())
-    shares = derive_shares(rule, [*settings.shares], text_of(recipe, workspace), tokens)
-    mixture = {lang: one["share"] for lang, one in shares.items() if one["share"]}
+    texts = text_of(recipe, workspace)
+    made = derive_mixture(rule, [*settings.shares], texts, tokens, workspace)
+    mixture = {lang: one["share"] for lang, one in made["languages"].items() if one["share"]}
     settings = settings.model_copy(update={"mixture": mixture})
-    made: DerivedMixture = {"rule": rule.model_dump(mode="json"), "languages": shares}
     return replace(plan, settings=settings, roles=roles_of(settings, workspace), mixture=made)
