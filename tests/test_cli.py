@@ -120,7 +120,9 @@ def test_what_was_written_is_printed_as_json(recipe_file: Path, workspace: Path)
 def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_path: Path) -> None:
     for folder, verb in ((tmp_path / "empty", "prepare"), (workspace, "train")):
         done = CliRunner().invoke(command, ["check", str(recipe_file), "--workspace", str(folder)])
-        assert done.stderr.splitlines()[-1] == f"→ tongues {verb} {recipe_file}"
+        assert done.stderr.splitlines()[-1] == (
+            f"→ tongues {verb} {recipe_file} --workspace {folder}"
+        )
 
 
 @pytest.mark.parametrize(

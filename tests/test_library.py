@@ -32,6 +32,7 @@ OF_COMMAND = {
 # Arguments that the command always gives, or never needs.
 OF_FUNCTION = {"ready", "page"}
 FUNCTIONS = {
+    "next": (tongues.next_steps,),
     "experts partition": (tongues.experts.partition, tongues.experts.partition_languages),
     "experts train": (tongues.experts.train,),
     "experts measure": (tongues.experts.measure,),

@@ -48,6 +48,7 @@ ORDER = (
     "evaluate",
     "export",
     "check",
+    "steps",
     "report",
     "serve",
     "terminal",

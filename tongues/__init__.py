@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tongues.verbs.pages import ls, report
     from tongues.verbs.plans import plan
     from tongues.verbs.recipes import check, new, prepare, train
+    from tongues.verbs.steps import next_steps
     from tongues.verbs.studies import dry_run, study
 
 __all__ = ["Recipe", "UserError", "__version__", "check", "doctor", "dry_run", "evaluate"]
@@ -33,6 +34,7 @@ __all__ += [
     "load_recipe",
     "ls",
     "new",
+    "next_steps",
     "plan",
     "prepare",
 ]
@@ -47,6 +49,7 @@ _HOMES = {
     "Recipe": "tongues.recipe",
     "load_recipe": "tongues.recipe",
     "doctor": "tongues.verbs.doctor",
+    "next_steps": "tongues.verbs.steps",
     "fit": "tongues.verbs.laws",
     "languages": "tongues.verbs.languages",
     "plan": "tongues.verbs.plans",

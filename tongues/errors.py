@@ -75,6 +75,7 @@ _KEYS = [
         "base init_from": "base_model model_name model_name_or_path pretrained checkpoint "
         "init_from resume_from",
         "revision": "branch tag commit",
+        "extends": "_base_ base_recipe defaults include inherits",
         "mixture": "languages data datasets weights mix",
         "vocab_size": "vocabulary vocab",
         "shape": "size model_size n_params params",

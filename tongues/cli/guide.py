@@ -1,4 +1,4 @@
-"""The verbs that say what to do: doctor looks at the machine."""
+"""The verbs that say what to do: next looks at the folder, doctor at the machine."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import click
 from tongues.cli import options
 from tongues.errors import UserError
 
-__all__ = ["doctor"]
+__all__ = ["doctor", "next_steps"]
 
 
 @click.command()
@@ -29,3 +29,21 @@ def doctor(workspace: Path, as_json: bool) -> None:
     if diagnosis.problems:
         names = ", ".join(finding.name for finding in diagnosis.problems)
         raise UserError(f"`tongues` cannot work here yet: {names}", code="problems_found")
+
+
+@click.command("next")
+@click.argument("folder", type=options.FOLDER, default=Path())
+@options.as_json
+def next_steps(folder: Path, as_json: bool) -> None:
+    """Show what comes next in FOLDER, and why: for its recipes and runs."""
+    from dataclasses import asdict
+
+    import tongues
+    from tongues.terminal import hint, print_json, print_table
+
+    steps = tongues.next_steps(folder)
+    if as_json:
+        print_json({"steps": [asdict(step) for step in steps]})
+        return
+    print_table([{"": x.place, "next": x.command, "because": x.reason} for x in steps])
+    hint(steps[0].command)

@@ -9,7 +9,7 @@ from tongues import __version__
 from tongues.cli import options
 from tongues.cli.demo import demo
 from tongues.cli.experts import experts
-from tongues.cli.guide import doctor
+from tongues.cli.guide import doctor, next_steps
 from tongues.cli.languages import languages
 from tongues.cli.laws import fit, plan
 from tongues.cli.models import evaluate, export, generate, serve
@@ -30,7 +30,7 @@ _ORDER: dict[str, tuple[click.Command, ...]] = {
     "Train": (train, study, experts),
     "Evaluate": (evaluate, fit),
     "Use": (generate, serve, export),
-    "Look": (ls, report, demo, doctor),
+    "Look": (next_steps, ls, report, demo, doctor),
 }
 _RECIPE = "name, text, tokens, model, train"
 # An example of each verb, and the recipe keys that it reads.
@@ -53,6 +53,7 @@ _EXAMPLES = {
     "export": ("tongues export small -o model", ""),
     "ls": ("tongues ls runs/small --json", ""),
     "report": ("tongues report runs/small -o page", ""),
+    "next": ("tongues next --json", ""),
     "demo": ("tongues demo --experts", ""),
     "doctor": ("tongues doctor --json", ""),
 }

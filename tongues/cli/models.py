@@ -77,6 +77,9 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     page = keywords["workspace"] / "reports" / f"{keywords['name']}-evaluation" / "index.html"
     if page.exists():
         click.echo(page)
+    run = keywords["workspace"] / "runs" / models[0]
+    if (run / "run.json").is_file():
+        options.hint_runs(run, keywords["workspace"])
 
 
 @click.command()
@@ -228,5 +231,4 @@ def export(model: str, out: Path, weights: str | None, as_json: bool, **keywords
         raise UserError(what, where="--weights", hint="such as `2,1`") from None
     tongues.export(model, out, weights=shares, **keywords)
     print_paths([out], as_json=as_json)
-    if (out / "ensemble.json").is_file():
-        hint(f"tongues generate {out}")
+    hint(f"tongues generate {out}")

@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,14 +11,16 @@ import click
 from tongues.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    from tongues.recipe import Recipe
+    from tongues.recipe import TextRecipe
 
-__all__ = ["COUNT", "DTYPES", "FOLDER", "PATH", "SECTIONS", "Verbs", "one_thread", "training_verb"]
+__all__ = ["COUNT", "DTYPES", "FOLDER", "PATH", "SECTIONS", "Verbs", "hint_recipe"]
 __all__ += [
     "as_json",
     "figures",
+    "hint_runs",
     "launch",
     "memory",
+    "one_thread",
     "overrides",
     "overwrite",
     "placement",
@@ -116,6 +118,17 @@ def one_thread() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def training_verb(wanted: "Recipe") -> str:
-    """What trains a recipe whose text is prepared."""
-    return "study" if wanted.study else "experts train" if wanted.experts else "train"
+def hint_recipe(recipe: "TextRecipe", words: Sequence[Path | str], workspace: Path) -> None:
+    """Print the next step of a recipe; words: its file and overrides."""
+    from tongues.steps import step_of_recipe
+    from tongues.terminal import hint
+
+    hint(step_of_recipe(recipe, words, workspace).command)
+
+
+def hint_runs(folder: Path, workspace: Path) -> None:
+    """Print the next step of a run or of a study's folder."""
+    from tongues.steps import step_of_runs
+    from tongues.terminal import hint
+
+    hint(step_of_runs(folder, workspace).command)

@@ -61,3 +61,5 @@ def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
     from tongues.terminal import print_paths
 
     print_paths([tongues.report(places, **keywords)], as_json=as_json)
+    if len(places) == 1 and places[0].parent.name == "runs":
+        options.hint_runs(places[0], places[0].parent.parent)

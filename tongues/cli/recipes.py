@@ -59,8 +59,7 @@ def check(
     import tongues
     from tongues.quantities import show_bytes
     from tongues.recipe import show_recipe
-    from tongues.terminal import hint, print_json, print_table, say
-    from tongues.tokens import check_tokens
+    from tongues.terminal import print_json, print_table, say
     from tongues.train.mixture import describe_mixture, mixture_rows
 
     loaded = tongues.load_recipe(recipe, overrides)
@@ -95,12 +94,7 @@ def check(
     click.echo(f"disk, about: {show_bytes(checked.disk)}")
     for caution in checked.cautions:
         say(str(caution))
-    try:
-        check_tokens(loaded, workspace)
-        verb = options.training_verb(loaded)
-    except UserError:
-        verb = "prepare"
-    hint(f"tongues {verb} {recipe}")
+    options.hint_recipe(loaded, (recipe, *overrides), workspace)
 
 
 @click.command()
@@ -113,15 +107,12 @@ def check(
 def prepare(recipe: Path, overrides: tuple[str, ...], as_json: bool, **keywords: Any) -> None:
     """Turn the text of RECIPE into token shards. Safe to interrupt; run it again to resume."""
     import tongues
-    from tongues.recipe import Recipe, load_text_recipe
-    from tongues.terminal import hint, print_paths
+    from tongues.recipe import load_text_recipe
+    from tongues.terminal import print_paths
 
     loaded = load_text_recipe(recipe, overrides)
     print_paths([tongues.prepare(loaded, **keywords)], as_json=as_json)
-    trained = isinstance(loaded, Recipe)
-    verb = options.training_verb(loaded) if trained else "report"
-    place = recipe if trained else keywords["workspace"] / "corpus" / loaded.corpus
-    hint(f"tongues {verb} {place}")
+    options.hint_recipe(loaded, (recipe, *overrides), keywords["workspace"])
 
 
 @click.command()
@@ -132,11 +123,11 @@ def prepare(recipe: Path, overrides: tuple[str, ...], as_json: bool, **keywords:
 def train(recipe: Path, as_json: bool, **keywords: Any) -> None:
     """Train the one run of RECIPE. Safe to interrupt; run it again to resume."""
     import tongues
-    from tongues.terminal import hint, print_paths
+    from tongues.terminal import print_paths
 
     directory = tongues.train(recipe, **keywords)
     print_paths([directory], as_json=as_json)
-    hint(f"tongues report {directory}")
+    options.hint_runs(directory, keywords["workspace"])
 
 
 @click.command()
@@ -173,7 +164,7 @@ def study(
     made = tongues.study(recipe, overrides, **keywords)
     print_paths([made], as_json=as_json)
     if not keywords["pilot"]:
-        hint(f"tongues report {made}")
+        options.hint_runs(made, keywords["workspace"])
 
 
 def show_runs(made: "DryRun", as_json: bool) -> None:

@@ -21,6 +21,9 @@ RecipeSource = Path | str | Mapping[str, Any] | TextRecipe  # a YAML file, its c
 # `section.key=value` with the value in YAML, or values by `section.key`.
 Overrides = str | Sequence[str] | Mapping[str, Any]
 
+_Layer = tuple[Mapping[str, Any], Path]
+_EXTENDS = "such as `extends: base.yaml`; that file may extend another"
+
 # Where several kinds may stand.
 _KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(int|float|str|bool)$)")
 
@@ -28,7 +31,9 @@ _KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(int|float|s
 def load_recipe(source: RecipeSource, overrides: Overrides = ()) -> Recipe:
     """The recipe of a YAML file, of a mapping like one, or the recipe given, with overrides.
 
-    Any mistake is a UserError with the file, line and key, and the nearest valid word.
+    A file that `extends` another takes its sections key by key: a key of its own replaces the
+    other's whole value, and `null` removes it. Any mistake is a UserError with the file, line and
+    key, and the nearest valid word.
     """
     if isinstance(source, Recipe) and not overrides:
         return source
@@ -59,15 +64,13 @@ def load_section(
 
 def _read_values(
     source: Path | str | Mapping[str, Any], name: str, overrides: Overrides
-) -> tuple[dict[str, Any], Any, Path]:
-    """Plain values with the overrides, what they were read from, and its file."""
-    raw, path = source, Path(name)
-    if not isinstance(source, Mapping):
-        path = Path(source)
-        raw = _parse(_read(path, name), where=str(path))
-    if not isinstance(raw, Mapping):
-        raise UserError(f"a {name} is a YAML mapping of keys", where=str(path))
-    plain = _plain(raw)
+) -> tuple[dict[str, Any], list[_Layer]]:
+    """Plain values with the overrides, and the files that they were read from."""
+    layers = _layers(source, name)
+    plain = dict[str, Any]()
+    for raw, _ in reversed(layers):
+        plain = _merge(plain, _plain(raw))
+    plain.pop("extends", None)
     if isinstance(overrides, str | Path):
         overrides = (str(overrides),)
     if isinstance(overrides, Mapping):
@@ -80,14 +83,57 @@ def _read_values(
             hint = "write `section.key=value`; a workspace is `--workspace`, in Python `workspace=`"
             raise UserError("is not an override", where=override, hint=hint)
         _set(plain, key, _parse(value, where=override), where=override)
-    return plain, raw, path
+    if "extends" in plain:
+        raise UserError("is a key of a file, not an override", where="extends")
+    return plain, layers
 
 
-def _validated(kind: type[T], plain: dict[str, Any], raw: Any, path: Path) -> T:
+def _validated(kind: type[T], plain: dict[str, Any], layers: Sequence[_Layer]) -> T:
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
-        raise _explain(error, raw, path) from None
+        raise _explain(error, layers) from None
+
+
+def _layers(source: Path | str | Mapping[str, Any], name: str) -> list[_Layer]:
+    """A recipe's content and file, then those of what it extends."""
+    if isinstance(source, Mapping):
+        layers = [(source, Path(name))]
+    else:
+        layers = [(_read_mapping(Path(source), name), Path(source))]
+    while base := layers[-1][0].get("extends"):
+        raw, path = layers[-1]
+        where = f"{path}{_line(raw, ['extends'])}: extends"
+        if not isinstance(base, str):
+            raise UserError("one file is extended, by its path", where=where, hint=_EXTENDS)
+        files = [file for _, file in layers] + [path.parent / base]
+        if files[-1].resolve() in [file.resolve() for file in files[:-1]]:
+            raise UserError(f"is a loop: {' → '.join(map(str, files))}", where=where)
+        try:
+            layers.append((_read_mapping(files[-1], name), files[-1]))
+        except UserError as error:
+            if error.where != str(files[-1]):  # its content, with a line of its own
+                raise
+            raise UserError(f"`{base}`: {error.what}", where=where, hint=error.hint) from None
+    return layers
+
+
+def _read_mapping(path: Path, name: str) -> Mapping[str, Any]:
+    raw = _parse(_read(path, name), where=str(path))
+    if not isinstance(raw, Mapping):
+        raise UserError(f"a {name} is a YAML mapping of keys", where=str(path))
+    return raw
+
+
+def _merge(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Sections key by key; `null` removes. Values within a section are replaced whole."""
+    merged = dict(base)
+    for key, value in own.items():
+        under = merged.get(key)
+        if isinstance(value, dict) and isinstance(under, dict):
+            value = {k: v for k, v in (under | value).items() if v is not None or k not in under}
+        merged[key] = value
+    return {k: v for k, v in merged.items() if v is not None or k not in base}
 
 
 def show_recipe(recipe: TextRecipe) -> str:
@@ -150,11 +196,15 @@ def _set(plain: dict[str, Any], key: str, value: Any, where: str) -> None:
     plain[last] = _plain(value)
 
 
-def _explain(error: ValidationError, raw: Any, path: Path) -> UserError:
+def _explain(error: ValidationError, layers: Sequence[_Layer]) -> UserError:
     problems = error.errors(include_url=False)
     problem = min(problems, key=lambda p: p["type"] != UNKNOWN)  # the cause of others
     keys = [str(part) for part in problem["loc"] if not _KIND.match(str(part))]
-    where = f"{path}{_line(raw, keys)}: {'.'.join(keys)}" if keys else str(path)
+    where = str(layers[0][1])
+    if keys:  # in the first of the files that has the key
+        depths = [_depth(raw, keys) for raw, _ in layers]
+        raw, path = layers[depths.index(max(depths))]
+        where = f"{path}{_line(raw, keys)}: {'.'.join(keys)}"
     kind, reason = problem["type"], problem["msg"].removeprefix("Value error, ")
     if kind == UNKNOWN:
         return UserError(reason, where=where, hint=problem.get("ctx", {})["hint"])
@@ -167,6 +217,15 @@ def _explain(error: ValidationError, raw: Any, path: Path) -> UserError:
     if kind == "value_error":
         return UserError(reason, where=where)
     return UserError(f"{reason[0].lower()}{reason[1:]}, not `{problem['input']}`", where=where)
+
+
+def _depth(raw: Any, keys: Sequence[str]) -> int:
+    """How many of the keys a file has, one inside the other."""
+    for depth, key in enumerate(keys):
+        if not isinstance(raw, Mapping) or key not in raw:
+            return depth
+        raw = raw[key]
+    return len(keys)
 
 
 def _line(raw: Any, keys: Sequence[str]) -> str:

@@ -13,6 +13,8 @@ __all__ = ["Recipe", "TextRecipe"]
 class TextRecipe(RecipeSection):
     """What `prepare` needs of a recipe."""
 
+    extends: str | None = None
+    """A recipe, by its path from this file, whose keys hold where this one has none."""
     name: str
     """Folder of the outputs: `tokens/NAME`, `runs/NAME`. Letters, digits, dot, dash, underscore."""
     text: Text

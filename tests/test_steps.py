@@ -1,0 +1,157 @@
+"""What comes next, from real folders in every stage of the work."""
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import tongues
+from tongues.cli.main import command
+from tongues.errors import UserError
+from tongues.files import write_json
+from tongues.runs import FAILURE, read_run, write_run
+from tongues.steps import step_of_recipe
+
+
+@pytest.fixture(scope="module")
+def trained(recipe_file: Path, tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with the recipe, its tokens and its finished run."""
+    folder = tmp_path_factory.mktemp("steps")
+    shutil.copy(recipe_file, folder)
+    shutil.copytree(tokens, folder / "tokens" / tokens.name)
+    tongues.train(folder / recipe_file.name, workspace=folder, quiet=True)
+    return folder
+
+
+@pytest.fixture
+def workspace(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(trained, tmp_path / "w")
+    monkeypatch.chdir(tmp_path / "w")
+    return tmp_path / "w"
+
+
+def first() -> str:
+    return tongues.next_steps()[0].command
+
+
+def page(name: str) -> None:
+    Path("reports", name).mkdir(parents=True)
+    Path("reports", name, "index.html").write_text("<!doctype html>")
+
+
+def test_an_empty_folder_begins_with_a_recipe(tmp_path: Path) -> None:
+    (step,) = tongues.next_steps(tmp_path)
+    assert step.command == "tongues new"
+    with pytest.raises(UserError, match="is not a folder"):
+        tongues.next_steps(tmp_path / "gone")
+
+
+def test_a_recipe_goes_from_text_to_a_model_that_is_used(workspace: Path) -> None:
+    shutil.move("runs", "aside")
+    shutil.move("tokens", "tokens-aside")
+    assert first() == "tongues prepare small.yaml"
+    shutil.move("tokens-aside", "tokens")
+    assert first() == "tongues train small.yaml"
+    shutil.move("aside", "runs")
+    assert first() == "tongues report runs/small"
+    page("small")
+    assert first() == "tongues evaluate small --text small --compare"
+    Path("evaluations/e").mkdir(parents=True)
+    write_json(Path("evaluations/e/scores.json"), {"models": [{"name": "other"}]})
+    assert first().startswith("tongues evaluate small")
+    write_json(Path("evaluations/e/scores.json"), {"models": [{"name": "runs/small"}]})
+    assert first() == "tongues export small -o exports/small"
+    shutil.copytree("runs/small/model", "exports/small")
+    assert first() == "tongues generate exports/small"
+
+
+def test_a_page_older_than_its_run_is_written_again(workspace: Path) -> None:
+    page("small")
+    run = Path("runs/small")
+    write_run(run, read_run(run))
+    assert first() in ("tongues report runs/small", "tongues evaluate small --text small --compare")
+
+    os.utime("reports/small/index.html", (1, 1))
+    assert first() == "tongues report runs/small"
+
+
+def test_what_failed_or_stopped_comes_first(workspace: Path) -> None:
+    run, record = Path("runs/small"), read_run(Path("runs/small"))
+    write_run(run, replace(record, status="running"))
+    step = tongues.next_steps()[0]
+    assert step.command == "tongues train small.yaml"
+    assert step.reason.startswith("small stopped at step ") and step.reason.endswith("it resumes")
+    write_run(run, replace(record, status="failed"))
+    (run / FAILURE).write_text("Traceback\nOSError: the disk is full\n")
+    Path("other.yaml").write_text(Path("small.yaml").read_text().replace("small", "other"))
+    steps = tongues.next_steps()
+    assert [step.place for step in steps] == ["small.yaml", "other.yaml"]
+    assert steps[0].reason == "small failed: OSError: the disk is full"
+    assert steps[1].command == "tongues prepare other.yaml"
+
+
+def test_a_recipe_with_a_mistake_is_checked_and_other_yaml_is_left_alone(workspace: Path) -> None:
+    Path("site.yml").write_text("nav: [a]\n")
+    Path("wrong.yaml").write_text("name: wrong\ntrain: {bugdet: 1M tokens}\ntext: {}\n")
+    steps = tongues.next_steps()
+    assert [step.place for step in steps] == ["wrong.yaml", "small.yaml"]
+    assert steps[0].command == "tongues check wrong.yaml" and "bugdet" in steps[0].reason
+
+
+def test_a_recipe_of_text_alone_ends_with_the_page_of_its_corpus(workspace: Path) -> None:
+    Path("text.yaml").write_text("extends: small.yaml\ntrain: null\nmodel: null\n")
+    Path("small.yaml").rename("base.yml")
+    shutil.rmtree("runs")
+    steps = {step.place: step.command for step in tongues.next_steps()}
+    assert steps["text.yaml"].startswith("tongues check text.yaml")  # its base was renamed
+    Path("base.yml").rename("small.yaml")
+    steps = {step.place: step.command for step in tongues.next_steps()}
+    assert steps == {
+        "small.yaml": "tongues train small.yaml",
+        "text.yaml": "tongues report corpus/small",
+    }
+
+
+def test_other_settings_mean_other_tokens(workspace: Path) -> None:
+    recipe = tongues.load_recipe("small.yaml", ["tokens.vocab_size=300"])
+    step = step_of_recipe(recipe, ["small.yaml", "tokens.vocab_size=300"], Path())
+    assert step.command == "tongues prepare small.yaml tokens.vocab_size=300"
+    assert "made from other settings" in step.reason and "vocab_size" in step.reason
+
+
+def test_a_run_without_a_recipe_here_and_a_study_have_their_steps(workspace: Path) -> None:
+    Path("small.yaml").unlink()
+    assert first() == "tongues report runs/small"
+    shutil.move("runs/small", "one")
+    Path("runs/many").mkdir()
+    shutil.move("one", "runs/many/one")
+    write_json(Path("runs/many/.plans.json"), {})
+    assert first() == "tongues report runs/many"
+    page("many")
+    assert first() == "tongues fit runs/many -o law.json"
+    write_json(Path("notes.json"), {"a": 1})
+    assert first() == "tongues fit runs/many -o law.json"
+    write_json(Path("law.json"), {"law": "chinchilla"})
+    assert first() == "tongues plan --law law.json --flops 1e21"
+
+
+def test_verbs_and_next_agree_and_a_workspace_is_named(workspace: Path, tmp_path: Path) -> None:
+    arguments = ["check", "small.yaml", "train.seed=7"]
+    assert CliRunner().invoke(command, arguments).stderr.splitlines()[-1] == (
+        "→ tongues report runs/small"
+    )
+    away = ["check", "small.yaml", "train.batch=256 tokens", "--workspace", str(tmp_path / "e f")]
+    last = CliRunner().invoke(command, away).stderr.splitlines()[-1]
+    assert (
+        last
+        == f"→ tongues prepare small.yaml 'train.batch=256 tokens' --workspace '{tmp_path}/e f'"
+    )
+    done = CliRunner().invoke(command, ["next", "--json"])
+    assert json.loads(done.stdout)["steps"][0]["command"] == "tongues report runs/small"
+    shown = CliRunner().invoke(command, ["next"])
+    assert shown.stderr == "→ tongues report runs/small\n"
+    assert "its page is not written" in shown.stdout

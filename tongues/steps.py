@@ -1,0 +1,211 @@
+"""What comes next and why, from what is on disk: the one place that decides, for every verb."""
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tongues.errors import UserError
+from tongues.files import read_json
+from tongues.recipe import Recipe, TextRecipe, load_text_recipe
+from tongues.runs import PLANS, Run, find_runs, read_run
+from tongues.states import RunState, states
+from tongues.tokens import check_tokens
+from tongues.train.card import find_tokens
+
+__all__ = ["Step", "step_of_recipe", "step_of_runs", "steps_in", "training_verb"]
+
+_MEANT = re.compile(r"^(extends|text|tokens|train):", re.MULTILINE)  # the file is to be a recipe
+_URGENT = ("damaged", "failed", "stopped", "waiting", "running")  # states, and what comes first
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command, and why it is the next one.
+
+    place: the recipe, run or study that it is for. urgency: 0 comes first. since: seconds since
+    the epoch, when the place was last changed.
+    """
+
+    command: str
+    reason: str
+    place: str = ""
+    urgency: int = len(_URGENT)
+    since: float = 0.0
+
+
+def training_verb(recipe: Recipe) -> str:
+    """What trains a recipe whose text is prepared."""
+    if recipe.pilot:
+        return "study --pilot"
+    return "study" if recipe.study else "experts train" if recipe.experts else "train"
+
+
+def steps_in(workspace: Path) -> list[Step]:
+    """The next step of every recipe, run and study in a folder, the most urgent one first."""
+    steps, seen = list[Step](), set[Path]()
+    for path in sorted(workspace.glob("*.y*ml")):
+        since = path.stat().st_mtime
+        try:
+            recipe = load_text_recipe(path)
+            step = step_of_recipe(recipe, [path], workspace)
+        except UserError as error:
+            if not _MEANT.search(path.read_text(encoding="utf-8", errors="replace")):
+                continue  # a YAML file of something else
+            reason = f"it is not a valid recipe: {error.what}"
+            steps.append(Step(f"tongues check {path}", reason, str(path), 0, since))
+            continue
+        folder = _runs_of(recipe, workspace) if isinstance(recipe, Recipe) else path
+        seen.add(folder)
+        since = max(since, _changed(folder))
+        steps.append(replace(step, place=str(path), since=since))
+    for folder in sorted((workspace / "runs").glob("*/")):
+        if folder not in seen and (_is_run(folder) or (folder / PLANS).is_file()):
+            step = _unfinished(folder, "", workspace) or step_of_runs(folder, workspace)
+            steps.append(replace(step, place=str(folder), since=_changed(folder)))
+    if not steps:
+        reason = "there is no recipe here; it lists bases, and writes a recipe for one of them"
+        steps = [Step("tongues new", reason, str(workspace))]
+    return sorted(steps, key=lambda step: (step.urgency, -step.since))
+
+
+def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: Path) -> Step:
+    """The next step of a recipe; words: its file and overrides, as a command has them."""
+    named = shlex.join(map(str, words)) + _where(workspace)
+    try:
+        check_tokens(recipe, workspace)
+    except UserError as error:
+        there = (workspace / "tokens" / recipe.name / "tokens.json").is_file()
+        reason = f"its tokens were {error.what}" if there else "its text is not prepared yet"
+        return Step(f"tongues prepare {named}", reason)
+    if not isinstance(recipe, Recipe):
+        corpus = workspace / "corpus" / recipe.corpus
+        return Step(
+            f"tongues report {corpus}", "its text is prepared: the page shows what was kept"
+        )
+    train, folder = f"tongues {training_verb(recipe)} {named}", _runs_of(recipe, workspace)
+    begun = Step(train, "its text is prepared, and nothing is trained yet")
+    if recipe.pilot:
+        real = workspace / "reports" / recipe.name / "real.yaml"
+        reason = "the pilot is finished; this is the recipe that it advises"
+        if real.is_file():
+            return Step(f"tongues check {real}{_where(workspace)}", reason)
+        return _unfinished(folder, train, workspace) or begun
+    if recipe.experts:
+        if next((workspace / "ensembles" / recipe.name).rglob("ensemble.json"), None) is None:
+            return _unfinished(folder, train, workspace) or begun
+        if (workspace / "evaluations" / f"{recipe.name}-experts" / "scores.json").is_file():
+            reason = "the ensembles are measured: the page compares them"
+            return Step(f"tongues ls {workspace / 'ensembles' / recipe.name}", reason)
+        reason = "the ensembles are trained, and not measured"
+        return Step(f"tongues experts measure {named}", reason)
+    if not find_runs([folder] if folder.is_dir() else []):
+        return begun
+    return _unfinished(folder, train, workspace) or step_of_runs(folder, workspace)
+
+
+def step_of_runs(folder: Path, workspace: Path) -> Step:
+    """The next step of a finished run, or of a study's folder."""
+    run = read_run(folder) if _is_run(folder) else None
+    scores = workspace.glob("evaluations/*/scores.json")
+    if run and any(folder.resolve() in _models(path, workspace) for path in scores):
+        return _use(run, workspace)
+    pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
+    if not any(page.is_file() and page.stat().st_mtime >= _changed(folder) for page in pages):
+        return Step(f"tongues report {folder}", "it is trained, and its page is not written")
+    if run is None:
+        return _step_of_study(folder, workspace)
+    names = f"{run.run} and its base are" if run.base else f"{run.run} is"
+    text = (find_tokens(run, workspace) or folder).name
+    command = f"tongues evaluate {run.run} --text {text} --compare{_where(workspace)}"
+    return Step(command, f"{names} not evaluated")
+
+
+def _use(run: Run, workspace: Path) -> Step:
+    """What to do with a run that is evaluated."""
+    heading = re.compile(rf"^# {re.escape(run.run)}(,|$)", re.MULTILINE)
+    for card in sorted([*workspace.glob("*/README.md"), *workspace.glob("*/*/README.md")]):
+        text = card.read_text(encoding="utf-8", errors="replace")
+        if (card.parent / "config.json").is_file() and heading.search(text):
+            reason = f"{run.run} is evaluated and exported: try it"
+            return Step(f"tongues generate {card.parent}", reason)
+    reason = f"{run.run} is evaluated; this writes it as a folder to use elsewhere, with a card"
+    return Step(f"tongues export {run.run} -o exports/{run.run}{_where(workspace)}", reason)
+
+
+def _step_of_study(folder: Path, workspace: Path) -> Step:
+    for path in sorted(workspace.glob("*.json")):
+        try:
+            content = read_json(path)
+        except (OSError, ValueError):  # a file of something else
+            continue
+        if isinstance(content, dict) and {"laws", "law"} & content.keys():
+            reason = "there is a law: plan by it, for the compute that you have"
+            return Step(f"tongues plan --law {path} --flops 1e21", reason)
+    return Step(f"tongues fit {folder} -o law.json", "its runs are finished; no law is fitted")
+
+
+def _unfinished(folder: Path, train: str, workspace: Path) -> Step | None:
+    """What to do about runs that are not finished; train: the command that makes them."""
+    try:
+        found = [state for state in states([folder]) if state.state in _URGENT]
+    except UserError:  # there are none
+        return None
+    if not found:
+        return None
+    first = min(found, key=lambda state: _URGENT.index(state.state))
+    urgency, counts = _URGENT.index(first.state), Counter(state.state for state in found)
+    if first.state == "running":
+        reason = f"{counts['running']} running, {counts['waiting']} waiting"
+        return Step(f"tongues ls {folder}", reason, urgency=urgency)
+    if first.state == "damaged":
+        return Step(f"tongues ls {folder}", f"{first.run}: {first.reason}", urgency=urgency)
+    reason = _why(first, counts)
+    if not train:
+        command, reason = f"tongues ls {folder}", f"{reason}; its recipe is not here"
+    else:
+        command = train
+    return Step(command, reason, urgency=urgency)
+
+
+def _why(first: RunState, counts: Counter[str]) -> str:
+    more = f" ({counts[first.state]} such runs)" if counts[first.state] > 1 else ""
+    if first.state == "failed":
+        why = first.reason.strip().rpartition("\n")[2].strip()
+        return f"{first.run} failed{more}: {why or 'without a reason'}"
+    if first.state == "stopped":
+        at = f" at step {first.step} of {first.steps}" if first.steps else ""
+        return f"{first.run} stopped{at}{more}; it resumes"
+    return f"{first.run} is not begun{more}"
+
+
+def _models(scores: Path, workspace: Path) -> Iterator[Path]:
+    """The folders of the models of an evaluation, as far as they are runs."""
+    try:
+        models = read_json(scores)["models"]
+    except (OSError, ValueError, KeyError):
+        return
+    for model in models:
+        name = model["name"]
+        yield from ((workspace / "runs" / name).resolve(), Path(name).resolve())
+
+
+def _runs_of(recipe: Recipe, workspace: Path) -> Path:
+    several = recipe.study or recipe.pilot or recipe.experts
+    return workspace / "runs" / (recipe.name if several else recipe.train.run or recipe.name)
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / "run.json").is_file()
+
+
+def _changed(folder: Path) -> float:
+    """When its newest run ended, or began."""
+    runs = find_runs([folder]) if folder.is_dir() else []
+    return max(((run / "run.json").stat().st_mtime for run in runs), default=0.0)
+
+
+def _where(workspace: Path) -> str:
+    return "" if workspace == Path() else f" --workspace {shlex.quote(str(workspace))}"
