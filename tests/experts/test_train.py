@@ -16,7 +16,7 @@ import pytest
 
 from tests.conftest import MakeRecipe
 from tongues.errors import UserError
-from tongues.experts import Round, plan_rounds
+from tongues.experts import Round, expert_runs, plan_rounds
 from tongues.experts.ensemble.ensemble import open_ensemble
 from tongues.experts.plans import seed_cautions
 from tongues.experts.train import train_experts
@@ -202,3 +202,21 @@ def test_each_seed_grows_from_its_own(ask: Ask, workspace: Path) -> None:
     assert "seeds 1 and 3 all branch from" in caution.sentence
     ensemble = workspace / "ensembles/small/dense-s1"
     assert {made.add_to for made in few} == {ensemble}
+
+
+def test_the_dense_model_takes_as_many_steps_or_as_many_tokens_a_step(
+    ask: Ask, workspace: Path
+) -> None:
+    recipe = ask(
+        "{partitions: [{by: languages}, {by: dense}, {by: dense, batch: 2x}]}",
+        "train.budget=40k tokens",
+    )
+    runs = expert_runs(planned(recipe, workspace), workspace)
+    assert [run.name.split("/")[1] for run, _ in runs] == [
+        *("languages-e0-s1", "languages-e1-s1", "dense-e0-s1", "dense-2x-e0-s1")
+    ]
+    steps = [derived.steps for _, derived in runs]
+    assert steps[2] == pytest.approx(2 * steps[0], abs=1) and abs(steps[3] - steps[0]) <= 1
+    assert [run.settings.batch for run, _ in runs] == [512, 512, 512, 1024]
+    with pytest.raises(UserError, match="batch"):
+        ask("{partitions: [{by: dense, batch: half}]}")

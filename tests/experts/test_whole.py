@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from safetensors.torch import load_file, save_file
 
 from tests.experts.ensemble.making import score
 from tongues.cli.main import command
@@ -22,6 +23,7 @@ from tongues.experts.ensemble.router import load_router
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.experts.heldout import documents_of, scored_documents
 from tongues.files import file_hash
+from tongues.models.folders import stored_shapes
 from tongues.tokens import open_tokens
 from tongues.tokens.tokenizer import train_tokenizer
 
@@ -321,3 +323,62 @@ def test_a_seed_of_another_tokenizer_reads_the_same_text(family: Path, tmp_path:
     tokens.write_text(json.dumps(manifest | {"tokenizer_sha256": file_hash(whole)}))
     with pytest.raises(UserError, match="another tokenizer than the text"):
         scored(folder, "fam", {"dense": "fam/dense-s1"})
+
+
+def test_the_experts_become_one_model_whose_router_alone_is_trained(
+    family: Path, tmp_path: Path
+) -> None:
+    for name in ("typology", "topics"):
+        out = str(tmp_path / name)
+        tongues(family, "export", f"fam/{name}-2-s1", "--moe", "-o", out)
+        assert "block_sparse_moe.gate" in str(stored_shapes(Path(out)).keys())
+    card = (tmp_path / "typology/README.md").read_text()
+    assert "2 experts in each layer, 2 a token" in card
+    assert "| language | base | its expert | moe | change |" in card
+    texts = tongues(family, "generate", out, "--max-tokens", "4", "--temperature", "0")
+    assert texts.strip()
+    trained = (
+        f"train: {{run: routed, trainable: routers, base: {{model: {out}, "
+        f"languages: [{', '.join(LANGS)}]}}, targets: [{', '.join(LANGS)}], "
+        f"mixture: {{qaa: 25%, qab: 25%, qac: 25%, qad: 25%}}, budget: 5k tokens, {TRAIN}}}\n"
+    )
+    (family / "routed.yaml").write_text(RECIPE + trained)
+    tongues(family, "train", "routed.yaml")
+    before, after = (
+        load_file(Path(place) / "model.safetensors")
+        for place in (out, family / "runs/routed/model")
+    )
+    assert before.keys() == after.keys()
+    changed = {name for name, weight in before.items() if not weight.equal(after[name])}
+    assert changed == {name for name in before if name.endswith("block_sparse_moe.gate.weight")}
+
+
+def test_an_average_worse_than_the_base_is_not_written(family: Path, tmp_path: Path) -> None:
+    """Experts as far from the base as no mean is good for."""
+    folder = copied(family, tmp_path)
+    made = lineage(folder, "fam/typology-2-s1")
+    for expert in made["experts"]:
+        file = folder / expert["folder"] / "model.safetensors"
+        weights = load_file(file)
+        save_file({name: -3 * w for name, w in weights.items()}, file, {"format": "pt"})
+        expert["sha256"]["model.safetensors"] = file_hash(file)
+    (folder / "ensembles/fam/typology-2-s1/ensemble.json").write_text(json.dumps(made))
+    average = ("export", "fam/typology-2-s1", "--average", "-o", "mean")
+    why = tongues(folder, *average, fails=True)
+    assert "the average is worse than the base by" in why and "--moe" in why
+    assert not (folder / "mean").exists()
+    tongues(folder, *average, "--allow-worse")
+    assert "| language | base | average | change |" in (folder / "mean/README.md").read_text()
+
+
+def test_experts_of_feed_forward_layers_alone_lose_nothing(family: Path, tmp_path: Path) -> None:
+    train = f"train: {{base: seed, trainable: feed_forward, budget: 4k tokens, {TRAIN}}}\n"
+    experts = "experts: {partitions: [{by: languages, name: ffn}]}\n"
+    (family / "ffn.yaml").write_text(RECIPE + train + experts)
+    tongues(family, "experts", "train", "ffn.yaml")
+    tongues(family, "export", "fam/ffn-s1", "--moe", "-o", str(tmp_path / "moe"))
+    assert "is the same in all experts, bit for bit" in (tmp_path / "moe/README.md").read_text()
+    each = [load_file(family / f"runs/fam/ffn-e{n}-s1/model/model.safetensors") for n in range(4)]
+    base = load_file(family / "runs/seed/model/model.safetensors")
+    for name, weight in base.items():
+        assert all(weight.equal(own[name]) for own in each) is (".mlp." not in name)

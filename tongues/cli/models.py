@@ -195,8 +195,13 @@ def serve(models: tuple[str, ...], **keywords: Any) -> None:
 @options.workspace
 @click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint or milestone.")
 @click.option("--average", is_flag=True, help="One model: the mean of milestones or experts.")
+@click.option("--moe", is_flag=True, help="One model: the experts as a mixture of experts.")
+@click.option(
+    "--experts-per-token", type=options.COUNT, help="Experts that a token uses in it (2)."
+)
 @click.option("--last", type=options.COUNT, help="Number of last milestones in that mean (all).")
 @click.option("--weights", metavar="A,B,…", help="Weights of the experts in that mean (equal).")
+@click.option("--allow-worse", is_flag=True, help="Write a mean worse than the base all the same.")
 @click.option("--dtype", type=options.DTYPES, help="Dtype of the stored weights (the base's).")
 @click.option("--add-chat", type=options.FOLDER, metavar="INSTRUCT", help=_CHAT)
 @click.option(

@@ -124,5 +124,5 @@ def _by_routing(
             own = needed[window.start - 1 : window.stop - 1]
             counts += np.where(own.any(axis=0), len(own) - np.argmax(own[::-1], axis=0), 0)
         total += int(counts.sum())
-        memory = max(memory, int(sizes[counts > 0].sum()))
+        memory = max(memory, ensemble.models.shared + int(sizes[counts > 0].sum()))
     return nats, Reading(total, total * seconds + choosing, memory)

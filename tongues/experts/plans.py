@@ -105,7 +105,7 @@ def plan_rounds(
         folder = clusters_of(settings, made) if make else None
         rounds += [
             plan_partition(
-                recipe,
+                _with_batch(recipe, settings.batch_times),
                 settings.label,
                 made,
                 amounts,
@@ -120,6 +120,17 @@ def plan_rounds(
         replace(each, add_to=ensembles[each.seed][0]) if each.seed in ensembles else each
         for each in rounds
     ]
+
+
+def _with_batch(recipe: Recipe, times: int) -> Recipe:
+    """The recipe with several times its batch."""
+    if times == 1:
+        return recipe
+    if isinstance(recipe.train.batch, str):
+        what, hint = "is a multiple of `train.batch`, which is a rule here", "give `batch` tokens"
+        raise UserError(what, where="experts.partitions", hint=hint)
+    train = recipe.train.model_copy(update={"batch": times * recipe.train.batch})
+    return recipe.model_copy(update={"train": train})
 
 
 def plan_partition(

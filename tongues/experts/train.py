@@ -39,7 +39,7 @@ from tongues.runs import FAILURE, read_run, status_of
 from tongues.study import State, run_all
 from tongues.tokens import Tokens, open_cluster, open_tokens
 
-__all__ = ["merge", "train_experts", "with_new_tokens"]
+__all__ = ["merge", "train_experts", "training_sample", "with_new_tokens"]
 
 _SAMPLED = 400  # documents that a centre is the mean of
 _HELD_OUT = 4000  # tokens of a language's held-out text that the temperature is fitted on
@@ -228,7 +228,7 @@ def _fit(
         if old is not None:
             langs = [lang for lang in langs if lang not in known] or langs
         groups = [langs] if run.cluster else [[lang] for lang in langs]
-        samples.append([_sample(held, group, made.seed) for group in groups])
+        samples.append([training_sample(held, group, made.seed) for group in groups])
         names += [group[0] if len(group) == 1 else "" for group in groups]
     if old is None:
         weights, directions = term_directions(tokens, seed=made.seed)
@@ -266,7 +266,8 @@ def with_new_tokens(router: Router, samples: Sequence[Sequence[np.ndarray]]) -> 
     return replace(router, vectors=np.hstack([router.vectors, columns]), centres=centres)
 
 
-def _sample(held: Tokens, languages: Sequence[str], seed: int) -> list[np.ndarray]:
+def training_sample(held: Tokens, languages: Sequence[str], seed: int) -> list[np.ndarray]:
+    """Some training documents, of each language by its share of them."""
     counts = {lang: held.counts[lang]["train"]["documents"] for lang in languages}
     total = sum(counts.values())
     random = np.random.default_rng(seed)

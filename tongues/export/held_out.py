@@ -8,25 +8,27 @@ from tongues.estimate import Estimate
 from tongues.evaluate.documents import held_out_documents
 from tongues.evaluate.losses import DocumentLosses
 from tongues.evaluate.texts import routed_losses
+from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.ensemble.model import open_model
 from tongues.experts.heldout import unseen_documents
 from tongues.pages import fixed, minus, number, signed
-from tongues.significance import measured_loss, paired_loss
+from tongues.significance import measured_loss, paired_loss, paired_mean
 from tongues.text import Document
 from tongues.tokens import Tokens
 
 __all__ = ["Losses", "bits", "change", "held_out_losses", "held_out_text", "loss_rows"]
+__all__ += ["mean_change"]
 
 Losses = Mapping[str, DocumentLosses]  # by language
 _TOKENS = 20_000  # of a language, in whole documents: enough for 0.3 % of a difference in pairs
 
 
 def held_out_text(
-    tokens: Tokens, languages: Sequence[str], workspace: Path
+    tokens: Tokens, languages: Sequence[str], workspace: Path, lineages: Sequence[Lineage] = ()
 ) -> dict[str, list[Document]]:
-    """Some of the documents of each language that the preparation held out."""
+    """Some of the documents of each language that the preparation held out, from experts too."""
     wanted = [lang for lang in languages if lang in tokens.languages]
-    unseen = unseen_documents(tokens, [], workspace)
+    unseen = unseen_documents(tokens, lineages, workspace)
     return held_out_documents(tokens, unseen, wanted, tokens=_TOKENS)
 
 
@@ -46,15 +48,19 @@ def change(own: DocumentLosses, other: DocumentLosses) -> Estimate:
     return paired_loss(own.nats / log(2), other.nats / log(2), own.bytes, own.segments)
 
 
-def loss_rows(before: str, losses: Losses, after: str, changed: Losses) -> list[dict[str, str]]:
-    """Bits per byte by language before and after a change of the model."""
-    show = fixed(4)
+def mean_change(own: Losses, other: Losses) -> Estimate:
+    """As `change`, the mean over languages."""
+    bits_of = [[x[lang].nats / log(2) for lang in own] for x in (own, other)]
+    units, groups = [x.bytes for x in own.values()], [x.segments for x in own.values()]
+    return paired_mean(*bits_of, units, groups)
+
+
+def loss_rows(losses: Mapping[str, Losses]) -> list[dict[str, str]]:
+    """Bits per byte by language of models by name, and the last one's change to that before it."""
+    show, (before, after) = fixed(4), list(losses.values())[-2:]
     return [
-        {
-            "language": lang,
-            before: minus(show(bits(of).value)),
-            after: minus(show(bits(changed[lang]).value)),
-            "change": number(change(changed[lang], of), lambda x: signed(x, show)),
-        }
-        for lang, of in losses.items()
+        {"language": lang}
+        | {name: minus(show(bits(of[lang]).value)) for name, of in losses.items()}
+        | {"change": number(change(own, before[lang]), lambda x: signed(x, show))}
+        for lang, own in after.items()
     ]

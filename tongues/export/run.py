@@ -128,7 +128,7 @@ def _average(
             fill_folder(Path(scratch), _load(directory, last, workspace), tokens, until)
             last = Path(scratch)
         before = held_out_losses(last, texts)
-    rows = loss_rows(f"step {end}", before, "mean", held_out_losses(aside, texts))
+    rows = loss_rows({f"step {end}": before, "mean": held_out_losses(aside, texts)})
     say(f"held-out bits per byte:\n{text_table(rows)}")
     head = f"The weights are the mean of those after steps {steps}, with equal weights."
     return [head, "In bits per byte, on text that was held out:", as_markdown([Table.of(rows)])]

@@ -37,6 +37,11 @@ class PartitionSettings(RecipeSection):
         return ()
 
     @property
+    def batch_times(self) -> int:
+        """How many times `train.batch` a step of its runs has."""
+        return 1
+
+    @property
     def label(self) -> str:
         """What its experts are called after, such as `typology-4`."""
         return self.name or "-".join((self.by, *self.variant()))

@@ -11,6 +11,7 @@ __all__ = ["EmbeddingRate", "LayerSlice", "Lora", "LowRank", "Trainable", "embed
 __all__ += ["slice_layers"]
 
 _SLICE = re.compile(r"^(-?\d*):(-?\d*)$")
+_PARTS = ("all", "embeddings", "feed_forward", "routers")
 _TIMES = re.compile(r"^(\d+\.?\d*|\.\d+)x$")
 
 
@@ -39,9 +40,10 @@ class LowRank(RecipeSection):
 def _trainable(value: Any) -> Any:
     if value == "lora":
         return LowRank()
-    if not isinstance(value, str) or value in ("all", "embeddings"):
+    if not isinstance(value, str) or value in _PARTS:
         return value
-    what = f"`{value}` names no weights; write `all`, `embeddings` or `lora`"
+    names = ", ".join(f"`{part}`" for part in _PARTS)
+    what = f"`{value}` names no weights; write {names} or `lora`"
     raise ValueError(f"{what}, or a rank as in `{{lora: {{rank: 64}}}}`")
 
 
@@ -65,7 +67,9 @@ def _embedding_rate(value: Any) -> Any:
     raise ValueError(f"{what}, or a multiple of `learning_rate` such as `0.2x`")
 
 
-Trainable = Annotated[Literal["all", "embeddings"] | LowRank, BeforeValidator(_trainable)]
+Trainable = Annotated[
+    Literal["all", "embeddings", "feed_forward", "routers"] | LowRank, BeforeValidator(_trainable)
+]
 LayerSlice = Annotated[str, BeforeValidator(_layers)]
 EmbeddingRate = Annotated[float | str, BeforeValidator(_embedding_rate)]
 

@@ -108,7 +108,7 @@ class Train(RecipeSection):
     cross_document_attention: bool = True
     """Whether documents of a sample attend to each other."""
     trainable: Trainable = "all"
-    """Weights of the base to train: `all`, `embeddings`, or `lora`."""
+    """Weights of the base to train: `all`, `embeddings`, `feed_forward`, `routers`, or `lora`."""
     frozen_layers: LayerSlice | None = None
     """Layers that stay the base's: the first `8`, or a slice as in Python: `2:-2`."""
     budget: Budget
@@ -200,6 +200,13 @@ class Train(RecipeSection):
         """Whether some weights stay the base's."""
         return self.trainable != "all" or self.frozen_layers is not None
 
+    @property
+    def trains_embeddings(self) -> bool:
+        """Whether input and output embeddings are among what is trained."""
+        if isinstance(self.trainable, LowRank):
+            return self.trainable.embeddings
+        return self.trainable in ("all", "embeddings")
+
     @field_validator("run")
     @classmethod
     def _readable(cls, value: str | None) -> str | None:
@@ -232,7 +239,7 @@ class Train(RecipeSection):
             raise ValueError(
                 "`trainable: embeddings` freezes all layers; leave `frozen_layers` out"
             )
-        if isinstance(self.trainable, LowRank) and not self.trainable.embeddings:
+        if not self.trains_embeddings:
             for key in ("embedding_warmup", "embedding_learning_rate"):
                 if getattr(self, key):
                     raise ValueError(f"`{key}` is for embeddings, which are not trained")

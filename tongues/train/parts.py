@@ -1,4 +1,4 @@
-"""The weights that a run trains: all of them, embeddings, or low-rank updates of matrices.
+"""The weights that a run trains: all of them, a part, or low-rank updates of matrices.
 
 The others are the base's, bit for bit: they have no gradient, no moments and no place in
 checkpoints. A finished model is whole again, with its updates added to its matrices.
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 __all__ = ["checkpoint_model", "gather_parts", "select_parts", "trained_anatomy"]
 __all__ += ["write_adapter"]
 
+_FEED_FORWARD = ("mlp", "feed_forward", "block_sparse_moe")  # as transformers calls them
+_ROUTERS = ("gate", "router")
+
 
 def select_parts(model: PreTrainedModel, settings: Train) -> "PeftModel | None":
     """Freeze what the run does not train, and put its low-rank updates into the layers, in place.
@@ -61,11 +64,27 @@ def select_parts(model: PreTrainedModel, settings: Train) -> "PeftModel | None":
     adapter = None
     if isinstance(trainable, LowRank):
         adapter = _add_updates(model, updated, trainable, derive_seed(settings.seed, "updates"))
-    if trainable == "embeddings" or trainable.embeddings:
+    elif trainable != "embeddings":
+        parts = [part for layer in updated for part in _parts(layer, trainable)]
+        if not parts:
+            name, hint = trainable.replace("_", "-"), "leave it out, or train with `lora`"
+            what = f"the base's layers have no {name} that are known by their names"
+            raise UserError(what, where="train.trainable", hint=hint)
+        for part in parts:
+            part.requires_grad_(True)
+    if settings.trains_embeddings:
         for ends in (model.get_input_embeddings(), model.get_output_embeddings()):
             if ends is not None:
                 ends.requires_grad_(True)
     return adapter
+
+
+def _parts(layer: nn.Module, kind: str) -> list[nn.Module]:
+    """The feed-forward matrices of a layer, or the routers of its experts."""
+    if kind == "routers":
+        sparse = [module for module in layer.modules() if hasattr(module, "experts")]
+        return [getattr(one, name) for one in sparse for name in _ROUTERS if hasattr(one, name)]
+    return [module for name, module in layer.named_children() if name in _FEED_FORWARD]
 
 
 def _add_updates(

@@ -213,10 +213,10 @@ def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> TokenMap | No
         return None
     token_map = map_tokens(theirs, tokenizer)
     if token_map.extends and len(token_map.missing):
-        trainable = plan.settings.trainable
-        if isinstance(trainable, LowRank) and not trainable.embeddings:
+        if not plan.settings.trains_embeddings:
             what = "the embeddings of new tokens must be trained"
-            raise UserError(what, where="train.trainable", hint="set `embeddings: true`")
+            hint = "set `embeddings: true` of `lora`, or leave `trainable` out"
+            raise UserError(what, where="train.trainable", hint=hint)
         return token_map
     what = f"`{plan.base}` was trained with another tokenizer than these tokens"
     hint = f"take its own by `tokens.base: {folder}`, extended if you wish, and prepare with it"

@@ -197,8 +197,11 @@ def export(
     *,
     step: int | None = None,
     average: bool = False,
+    moe: bool = False,
+    experts_per_token: int | None = None,
     last: int | None = None,
     weights: Sequence[float] | None = None,
+    allow_worse: bool = False,
     dtype: Dtype | None = None,
     add_chat: Path | str | None = None,
     of: Path | str | None = None,
@@ -212,8 +215,11 @@ def export(
 
     step: of a run's checkpoint or milestone; None: where it ended, or the newest.
     average: one model: the mean of a run's milestones, or of an ensemble's experts.
+    moe: one model: an ensemble's experts as a mixture of experts that transformers has itself.
+    experts_per_token: evaluated in it for a token; None: 2.
     last: of the milestones in that mean; None: all.
-    weights: of the experts in that mean, in order; None: equal.
+    weights: of the experts in what is averaged, in order; None: equal.
+    allow_worse: writes an average of experts that is worse than their base all the same.
     dtype: of the stored weights; None: the base's own.
     add_chat: folder of a model that was tuned to follow instructions; what that changed in its
         base is added to a run's model.
@@ -226,8 +232,16 @@ def export(
     workspace, folder = Path(workspace), Path(out)
     kind, place = _run_or_ensemble(model, workspace)
     for option, value in {"--weights": weights, "--last": last}.items():
-        if value is not None and not average:
+        if value is not None and not (average or (moe and option == "--weights")):
             raise UserError("is of a mean", where=option, hint="add `--average`")
+    if moe and average:
+        raise UserError("are two ways to one model", where="--moe, --average", hint="take one")
+    if experts_per_token and not moe:
+        what = "is of a mixture of experts"
+        raise UserError(what, where="--experts-per-token", hint="add `--moe`")
+    if moe and kind == "run":
+        what = "is of an ensemble's experts, and this is a run"
+        raise UserError(what, where="--moe", hint="`tongues ls` shows ensembles below the runs")
     for option, value in {"--of": of, "--chat-weight": chat_weight}.items():
         if value is not None and add_chat is None:
             raise UserError("is of a chat model", where=option, hint="add `--add-chat`")
@@ -258,17 +272,17 @@ def export(
     if add_chat is not None or gguf:
         what = "is an ensemble; `--add-chat` and `--gguf` are of one run"
         raise UserError(what, where=model, hint="export the run of one expert by itself")
-    from tongues.experts.ensemble.export import export_average, export_ensemble
+    from tongues.export.experts import OneModel, export_ensemble, export_merged
 
-    if average:
-        from tongues.export.run import store_folder
-
-        finish = partial(store_folder, dtype=dtype, say=Voice(quiet).say)
-        options = {"weights": weights, "laws": section, "finish": finish}
-        export_average(place, workspace, folder, evaluated=evaluated, **options)
+    if average or moe:
+        merge = OneModel(
+            "moe" if moe else "average", weights, experts_per_token or 2, dtype, allow_worse
+        )
+        options = {"laws": section, "say": Voice(quiet).say}
+        export_merged(place, workspace, folder, merge, evaluated=evaluated, **options)
     elif dtype is not None:
         what = "is of one model; the experts of an ensemble are known by their bytes"
-        raise UserError(what, where="--dtype", hint="add `--average`, or export one run")
+        raise UserError(what, where="--dtype", hint="add `--moe` or `--average`, or export one run")
     else:
         export_ensemble(place, workspace, folder, evaluated=evaluated, laws=section)
     return folder

@@ -125,3 +125,17 @@ def test_the_same_seed_gives_the_same_parts_and_a_file_too(tmp_path) -> None:
     mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
     one, two = balanced_means(points, 4, seed=5), balanced_means(mapped, 4, seed=5)
     assert np.array_equal(one.labels, two.labels)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_several_starts_find_pairs_that_one_start_misses(seed: int) -> None:
+    """Eight languages in four pairs of relatives: no single point can leave a wrong pair."""
+    random = np.random.default_rng(seed)
+    centres = np.eye(8) + 0.35 * np.eye(8)[[1, 0, 3, 2, 5, 4, 7, 6]]
+    points = np.repeat(centres, 25, axis=0) + random.normal(0, 0.05, (200, 8))
+    means = balanced_means(points.astype(np.float32), 4, seed=seed)
+    pairs = means.labels.reshape(4, 50)
+    assert all(len(set(pair)) == 1 for pair in pairs.tolist())
+    assert len(means.starts) == 50
+    assert means.starts[0] == pytest.approx(means.total, rel=1e-3)
+    assert means.starts[-1] > 1.1 * means.starts[0]

@@ -21,7 +21,7 @@ from tongues.train.metadata import (
     without_paths,
 )
 
-__all__ = ["expert_table", "write_average_card", "write_ensemble_card", "write_expert_card"]
+__all__ = ["expert_table", "write_ensemble_card", "write_expert_card", "write_merged_card"]
 
 _ENSEMBLE = """{head}
 # {name}
@@ -50,17 +50,16 @@ _ROUTER = """The router follows {centres} languages or topics of a text from tok
 hidden Markov model; a change has probability {switch:.2g}), so it may switch within a text. By
 default the expert of the most probable one alone writes (`--routing filter:1`). Where the language
 is given:"""
-_AVERAGE = """{head}
-# {name}, averaged
+_MERGED = """{head}
+# {name}, as one model
 
-The mean of the weights of {count}, as one model that costs what one of them costs. All of it
-started from `{base}`. Averaged with tongues {version}.
+{count} as one model. {about} All of it started from `{base}`. Exported with tongues {version}.
 
 {table}
 
 {usage}"""
 _UNMEASURED = """
-**Nobody has measured this average.** What was measured of the experts, or of their ensemble, does
+**Nobody has measured this model.** What was measured of the experts, or of their ensemble, does
 not hold for it: measure it before it is used (`tongues evaluate`).
 """
 
@@ -133,32 +132,38 @@ def write_expert_card(directory: Path, expert: Expert, name: str, workspace: Pat
     )
 
 
-def write_average_card(
+def write_merged_card(
     directory: Path,
     name: str,
     lineage: Lineage,
+    about: Sequence[str],
     shares: Sequence[float],
     records: Mapping[str, Run],
     workspace: Path,
-    *,
+    losses: str,
     measured: bool,
 ) -> None:
-    """Write README.md next to an average of experts.
+    """Write README.md next to experts that became one model.
 
-    shares: of each expert in it. records: of the experts that are runs, by name. measured:
-    whether an evaluation of the average itself follows.
+    about: sentences on how. shares: of each expert in what is averaged. records: of the experts
+    that are runs, by name. losses: on held-out text, as Markdown. measured: whether an evaluation
+    of the model itself follows.
     """
     weights = [f"{share:.1%}" for share in shares]
-    text = _AVERAGE.format(
+    text = _MERGED.format(
         head=_head(lineage.languages, lineage.base, workspace),
         name=name,
         count=_count(lineage),
+        about=" ".join(about),
         base=base_label(lineage.base, workspace),
         version=__version__,
         table=expert_table(lineage.experts, expert=lineage.names, weight=weights),
         usage=usage(),
     )
-    text += "" if measured else _UNMEASURED
+    if losses:
+        text += f"\n## Held-out text\n\nBits per byte:\n\n{losses}\n"
+    elif not measured:
+        text += _UNMEASURED
     if records:
         first, *others = [record.settings for record in records.values()]
         shared = {key: first[key] for key in first if all(first[key] == o.get(key) for o in others)}

@@ -27,6 +27,7 @@ from tongues.experts.ensemble.lineage import (
 )
 from tongues.experts.ensemble.router import Router, load_router
 from tongues.experts.ensemble.routing import Routing, RoutingContext
+from tongues.experts.ensemble.updates import find_updates, with_updates
 from tongues.files import file_hash
 from tongues.models.folders import stored_shapes, weight_files
 from tongues.models.huggingface import configure, load_model
@@ -59,6 +60,7 @@ class ExpertModels:
     """The experts' models by number; above a limit the least recently used are unloaded.
 
     memory: bytes of weights to hold at most, though never fewer than one model; None: any.
+    workspace: where the base is of experts that are low-rank updates; None: all are opened whole.
     """
 
     def __init__(
@@ -67,13 +69,22 @@ class ExpertModels:
         *,
         memory: int | None = None,
         placement: Placement | None = None,
+        workspace: Path | None = None,
     ) -> None:
         self.folders, self.memory = tuple(folders), memory
         self.placement = placement or Placement()
         self._models: OrderedDict[int, PreTrainedModel] = OrderedDict()
-        numbers = [sum(map(prod, stored_shapes(folder).values())) for folder in folders]
+        self._updates = [find_updates(x, workspace) if workspace else None for x in folders]
+        self._bases: dict[tuple[Path, torch.device], PreTrainedModel] = {}
+        bases = {updates.base for updates in self._updates if updates}
+        own = [
+            [x / "adapter_model.safetensors" for x in updates.adapters] if updates else None
+            for updates in self._updates
+        ]
+        each = zip(folders, own, strict=True)
         width = self.placement.dtype.itemsize
-        self.bytes = tuple(width * count for count in numbers)  # of each, when open
+        self.bytes = tuple(width * _count(x, files) for x, files in each)  # of each, when open
+        self.shared = width * sum(map(_count, bases))  # of what all of them are updates of
 
     @property
     def home(self) -> torch.device:
@@ -87,20 +98,41 @@ class ExpertModels:
     def __getitem__(self, number: int) -> PreTrainedModel:
         """An expert, opened now if it was not."""
         if number not in self._models:
-            most = float("inf") if self.memory is None else self.memory
+            most = float("inf") if self.memory is None else self.memory - self.shared
             while self._models and sum(self.bytes[n] for n in (*self._models, number)) > most:
                 self._models.popitem(last=False)
-            model = map_model(self.folders[number])
-            devices = self.placement.devices
-            nn.Module.to(model, devices[number % len(devices)], self.placement.dtype)
-            self._models[number] = model
+            self._models[number] = self._opened(number)
         self._models.move_to_end(number)
         return self._models[number]
+
+    def _opened(self, number: int) -> PreTrainedModel:
+        device = self.placement.devices[number % len(self.placement.devices)]
+        updates = self._updates[number]
+        if updates is None:
+            model = map_model(self.folders[number])
+            return nn.Module.to(model, device, self.placement.dtype)
+        key = (updates.base, device)
+        if key not in self._bases:
+            base = map_model(updates.base)
+            self._bases[key] = nn.Module.to(base, device, self.placement.dtype)
+        return with_updates(self._bases[key], updates.adapters)
 
     @property
     def held(self) -> tuple[int, ...]:
         """The experts that are open, the least recently used first."""
         return tuple(self._models)
+
+
+def _count(folder: Path, files: Sequence[Path] | None = None) -> int:
+    """Weights in a Hugging Face folder, or in these files."""
+    if files is None:
+        return sum(map(prod, stored_shapes(folder).values()))
+    count = 0
+    for file in files:
+        with safe_open(file, framework="pt") as stored:
+            names = stored.keys()
+            count += sum(prod(stored.get_slice(name).get_shape()) for name in names)
+    return count
 
 
 def map_model(folder: Path) -> PreTrainedModel:
@@ -226,7 +258,12 @@ def assembled(
     lengths = [getattr(configure(place), "max_position_embeddings", None) for place in places]
     return Ensemble(
         lineage=lineage,
-        models=ExpertModels(places, memory=memory, placement=placement),
+        models=ExpertModels(
+            places,
+            memory=memory,
+            placement=placement,
+            workspace=workspace if len(places) > 1 else None,
+        ),
         router=router,
         tokenizer=places[0],
         frame=read_frame(tokenizer, places[0]),

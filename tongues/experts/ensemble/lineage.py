@@ -15,6 +15,7 @@ from tongues.jsonable import from_plain
 from tongues.models.folders import stored_shapes, weight_files
 
 __all__ = [
+    "ADAPTER",
     "ENSEMBLE",
     "ROUTER",
     "EnsembleState",
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 ENSEMBLE, ROUTER = "ensemble.json", "router.safetensors"
+ADAPTER = "../adapter/adapter_model.safetensors"  # of a run's low-rank updates, from its model on
 _CONFIG, _TOKENIZER = "config.json", "tokenizer.json"
 _LANGUAGES = 8  # of an ensemble that a table names
 
@@ -99,6 +101,8 @@ def describe_expert(
     whole, root = folder.resolve(), workspace.resolve()
     place = whole.relative_to(root) if whole.is_relative_to(root) else whole
     hashes = {file.name: file_hash(file) for file in (folder / _CONFIG, *weight_files(folder))}
+    if (folder / ADAPTER).is_file():
+        hashes[ADAPTER] = file_hash(folder / ADAPTER)
     return Expert(name, path_text(place), hashes, dict(languages), parent, run, tokens)
 
 

@@ -30,7 +30,8 @@ _CACHED = 8192  # points that stay in the processor's cache
 
 # K-means
 _FEW = 8192  # points among which the centres are found first
-_STARTS = 5  # of which the best goes on
+_STARTS = (5, 50)  # of which the best goes on: at least and at most
+_WORK = 1_000_000  # points times clusters, of all starts
 _SETTLED = 2e-4  # the gain, in parts of the cost, that is worth no further round
 _BLOCK = 65_536  # points in memory at a time, when they are in a file
 
@@ -148,6 +149,7 @@ class BalancedMeans:
     labels: np.ndarray  # of each point, the number of its cluster
     prices: np.ndarray  # of each cluster: a label is the least of squared distance + price
     total: float  # squared distances of all points to their centres
+    starts: tuple[float, ...]  # the same of every start, of the points that it had, from the best
 
 
 def balanced_means(points: np.ndarray, k: int, *, seed: int = 0) -> BalancedMeans:
@@ -160,11 +162,13 @@ def balanced_means(points: np.ndarray, k: int, *, seed: int = 0) -> BalancedMean
     step = -(-len(points) // _FEW)
     few = np.ascontiguousarray(points[::step])
     random = np.random.default_rng(seed)
-    starts = [_settle(few, _far_apart(few, k, random)) for _ in range(_STARTS)]
+    count = min(max(_WORK // (len(few) * k), _STARTS[0]), _STARTS[1])
+    starts = [_settle(few, _far_apart(few, k, random)) for _ in range(count)]
     _, centres, prices = min(starts, key=lambda start: start[0])
     _, centres, prices = _settle(points, centres, prices)
     assigned = assign(squared_distances(points, centres).T, prices)
-    return BalancedMeans(centres, assigned.labels, assigned.prices, assigned.total)
+    costs = tuple(sorted(start[0] for start in starts))
+    return BalancedMeans(centres, assigned.labels, assigned.prices, assigned.total, costs)
 
 
 def squared_distances(points: np.ndarray, centres: np.ndarray) -> np.ndarray:

@@ -113,6 +113,17 @@ class _Dense(Method[PartitionSettings]):
     name, summary = "dense", "all in one"
 
     class _Nameless(PartitionSettings):
+        batch: Annotated[str, Field(pattern=r"^[1-9]\d*x$")] = "1x"  # times `train.batch`
+
+        @property
+        def batch_times(self) -> int:
+            """With the number of experts, it takes as many steps as each of them."""
+            return int(self.batch[:-1])
+
+        def variant(self) -> Sequence[str]:
+            """A larger batch."""
+            return (self.batch,) if self.batch_times > 1 else ()
+
         @field_validator("name")
         @classmethod
         def _no_other(cls, value: str | None) -> None:

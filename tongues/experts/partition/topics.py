@@ -5,7 +5,7 @@ few dimensions, and balanced k-means divides a sample of such directions. The ce
 that it finds give every other document its cluster as it streams by.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -45,6 +45,7 @@ _WEIGHED = 20_000  # documents that terms are weighted by and dimensions found f
 _CENTRED = 100_000  # documents that centres are found from
 _PRICED = 1_000_000  # documents that prices are found from
 _TERMS, _TRIED = 10, 200  # that a topic is described by, and the tokens that they are among
+_SAME = 1.002  # times the least cost: starts that near have found the same clusters
 _ARRAYS = ("weights", "projection", "centres", "prices")
 
 
@@ -56,6 +57,7 @@ class TopicModel:
     projection: np.ndarray  # (terms, d): the direction of each term
     centres: np.ndarray  # (k, d)
     prices: np.ndarray  # (k,): a cluster is the least of squared distance + price
+    starts: tuple[float, ...] = ()  # cost of each start of k-means, from the best; not stored
 
     @property
     def k(self) -> int:
@@ -90,7 +92,7 @@ def cluster_by_topics(tokens: Tokens, k: int, *, seed: int = 0) -> TopicModel:
 
     points = np.concatenate(list(directions(_CENTRED, "documents")))
     means = balanced_means(points, k, seed=derive_seed(seed, "topics", "centres"))
-    topics = replace(topics, centres=means.centres, prices=means.prices)
+    topics = replace(topics, centres=means.centres, prices=means.prices, starts=means.starts)
     if total > _CENTRED:
         del points
         read = directions(_PRICED, "prices")
@@ -125,9 +127,19 @@ def partition_by_topics(tokens: Tokens, topics: TopicModel) -> Partition:
         for a, here in means.items()
     }
     notes = ("documents are compared by their tokens, which works in every script",)
-    notes += tuple(_top_terms(tokens, counts))
+    notes += (*_starts(topics.starts), *_top_terms(tokens, counts))
     clusters = (tokens.languages,) * k
     return Partition("topics", clusters, tuple(shares), distances=distances, notes=notes)
+
+
+def _starts(costs: Sequence[float]) -> Iterator[str]:
+    """How certain it is that the best of several starts is the best that there is."""
+    if costs and costs[0] > 0:
+        same = sum(cost <= costs[0] * _SAME for cost in costs)
+        worst = costs[-1] / costs[0] - 1
+        note = f"best of {len(costs)} starts of k-means: {same} reached it, the worst cost "
+        note += f"{worst:.1%} more"
+        yield note + ("" if same > 1 else "; others may be better still: try another random seed")
 
 
 def _top_terms(tokens: Tokens, counts: np.ndarray) -> Iterator[str]:

@@ -8,7 +8,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from tests.experts.ensemble.making import make_expert
 from tongues.errors import UserError
 from tongues.experts.ensemble.ensemble import map_model
-from tongues.experts.ensemble.export import average_experts
+from tongues.export.average import average_experts
 
 
 def test_the_average_is_a_model_with_the_mean_of_all_weights(

@@ -15,9 +15,9 @@ from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.experts.ensemble.ensemble import expert_log_probs, open_ensemble
-from tongues.experts.ensemble.export import export_average, export_ensemble
 from tongues.experts.ensemble.lineage import read_lineage, verify
 from tongues.experts.ensemble.model import open_model
+from tongues.export.experts import OneModel, export_ensemble, export_merged
 from tongues.train.metadata import CardScores, ScoredText
 
 
@@ -94,17 +94,22 @@ def test_an_average_says_what_it_is_and_whether_it_was_measured(
         value = ScoredText("flores", "qaa", "bits_per_byte", Estimate(1.5, 1.4, 1.6))
         return CardScores("## Evaluation\n", (value,))
 
-    export_average(folder, workspace, tmp_path / "plain", evaluated=nothing)
-    export_average(
+    lines: list[str] = []
+    mean = OneModel("average")
+    export_merged(folder, workspace, tmp_path / "plain", mean, evaluated=nothing, say=lines.append)
+    assert lines == [
+        "caution: the held-out text is gone, so the model was not measured (not_measured)"
+    ]
+    export_merged(
         folder,
         workspace,
         tmp_path / "told",
+        OneModel("average", [2, 1, 1]),
         evaluated=measured,
-        weights=[2, 1, 1],
         laws="## Laws\n",
     )
     plain = (tmp_path / "plain" / "README.md").read_text()
-    assert "**Nobody has measured this average.**" in plain
+    assert "**Nobody has measured this model.**" in plain
     assert "| e2 | 33.3% | qac | 1k | seed |" in plain
     told = (tmp_path / "told" / "README.md").read_text()
     assert "Nobody has measured" not in told and "| e0 | 50.0% |" in told
@@ -120,9 +125,11 @@ def test_nothing_is_written_of_what_is_not_as_it_was(tmp_path: Path) -> None:
     places = [make_expert(tmp_path / f"runs/e{n}/model", tokenizer, seed=n) for n in range(2)]
     folder = make_ensemble(tmp_path, places, tokenizer)
     (places[1] / "config.json").write_text("{}")
-    for export in (export_ensemble, export_average):
+    with pytest.raises(UserError, match="`e1` is not what it was"):
+        export_ensemble(folder, tmp_path, tmp_path / "out", evaluated=nothing)
+    for merge in (OneModel("average"), OneModel("moe")):
         with pytest.raises(UserError, match="`e1` is not what it was"):
-            export(folder, tmp_path, tmp_path / "out", evaluated=nothing)
+            export_merged(folder, tmp_path, tmp_path / "out", merge, evaluated=nothing)
     assert not list(tmp_path.glob("*out*"))
 
 

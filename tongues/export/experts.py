@@ -1,0 +1,273 @@
+"""An ensemble as a folder that needs no workspace, or as one model: a mean, or a mixture."""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from tongues.errors import UserError
+from tongues.experts.ensemble.card import write_ensemble_card, write_expert_card, write_merged_card
+from tongues.experts.ensemble.lineage import (
+    ADAPTER,
+    ROUTER,
+    Expert,
+    Lineage,
+    expert_folder,
+    read_lineage,
+    router_file,
+    verify,
+    write_lineage,
+)
+from tongues.experts.ensemble.router import load_router
+from tongues.experts.train import training_sample
+from tongues.export.average import average_experts, copy_settings, expert_shares
+from tongues.export.gates import fit_gates
+from tongues.export.held_out import Losses, held_out_losses, held_out_text, loss_rows, mean_change
+from tongues.export.moe import merge_to_moe
+from tongues.export.run import store_folder
+from tongues.files import file_name
+from tongues.frames import text_table
+from tongues.models.folders import stored_shapes
+from tongues.models.huggingface import save_model
+from tongues.pages import CARD, Table, as_markdown, fixed, number, signed
+from tongues.quantities import show_count
+from tongues.runs import Run, read_run
+from tongues.text import Document
+from tongues.tokens import Tokens, load_tokenizer, open_cluster, open_tokens
+from tongues.tokens.frame import read_frame
+from tongues.train.base import find_base, model_folder
+from tongues.train.card import add_sections, find_tokens
+from tongues.train.export import copy_files, copy_model, new_folder
+from tongues.train.metadata import CardScores
+
+__all__ = ["Evaluated", "OneModel", "export_ensemble", "export_merged"]
+
+# The newest evaluation of a run, an ensemble or a model, by its folder, as a card has it.
+Evaluated = Callable[[Path], CardScores]
+
+
+def export_ensemble(
+    folder: Path, workspace: Path, out: Path, *, evaluated: Evaluated, laws: str = ""
+) -> None:
+    """Write an ensemble with all its experts to `out`, where it needs no workspace.
+
+    Each expert is in a Hugging Face folder with its card; `ensemble.json` names them from its own
+    folder on, so that the whole may be moved. laws: a section of the card of the whole. A UserError
+    where anything is not as it was made.
+    """
+    with new_folder(out) as aside:
+        name, lineage = _name(folder, workspace), read_lineage(folder)
+        verify(lineage, folder, workspace)
+        short = [name.rpartition("/")[2] for name in lineage.names]
+        twice = max(Counter(map(str.casefold, short)).values()) > 1
+        folders = [file_name(name) for name in (lineage.names if twice else short)]
+        for expert, own in zip(lineage.experts, folders, strict=True):
+            place, copied = expert_folder(expert, workspace), aside / own
+            copied.mkdir()
+            run = _run_of(expert, place)
+            if run:
+                copy_model(run, workspace, copied)
+                _add_scores(copied, evaluated(run))
+                continue
+            copy_files(place, copied)
+            if not (copied / CARD).is_file():
+                write_expert_card(copied, expert, name, workspace)
+        router = None
+        if lineage.router:
+            shutil.copyfile(folder / lineage.router.file, aside / ROUTER)
+            router = load_router(aside / ROUTER)
+        moved = tuple(
+            replace(expert, folder=f"./{own}", run=None, sha256=_without_adapter(expert.sha256))
+            for expert, own in zip(lineage.experts, folders, strict=True)
+        )
+        file = router_file(aside / ROUTER) if router else None
+        write_lineage(replace(lineage, experts=moved, router=file), aside)
+        write_ensemble_card(aside, name, lineage, folders, router, workspace)
+        _add_scores(aside, evaluated(folder), laws)
+
+
+def _without_adapter(hashes: Mapping[str, str]) -> dict[str, str]:
+    """Exported experts are whole."""
+    return {name: digest for name, digest in hashes.items() if name != ADAPTER}
+
+
+@dataclass(frozen=True, slots=True)
+class OneModel:
+    """How experts become one model."""
+
+    kind: Literal["average", "moe"]
+    weights: Sequence[float] | None = None  # of the experts in what is averaged; None: equal
+    per_token: int = 2  # experts evaluated for a token, of a mixture of experts
+    dtype: str | None = None  # of the stored weights; None: the base's own
+    allow_worse: bool = False  # an average that is worse than the base is written all the same
+
+
+def export_merged(
+    folder: Path,
+    workspace: Path,
+    out: Path,
+    merge: OneModel,
+    *,
+    evaluated: Evaluated,
+    laws: str = "",
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Write an ensemble's experts as one model to `out`, a Hugging Face folder with a card.
+
+    It is compared with the base and the experts on held-out text, where that is there; an average
+    that is worse than the base is a UserError, unless it is allowed.
+    """
+    with new_folder(out) as aside:
+        name, lineage = _name(folder, workspace), read_lineage(folder)
+        shares = expert_shares(merge.weights, len(lineage.experts))
+        verify(lineage, folder, workspace)
+        places = [expert_folder(expert, workspace) for expert in lineage.experts]
+        runs = {e.name: _run_of(e, place) for e, place in zip(lineage.experts, places, strict=True)}
+        records = {expert: read_run(run) for expert, run in runs.items() if run}
+        if merge.kind == "average":
+            average_experts(places, aside, merge.weights)
+            sentences = ["The mean of the weights, as one model that costs what one of them costs."]
+        else:
+            sentences = _write_moe(aside, places, lineage, records, workspace, merge)
+            say("\n".join(sentences))
+        base = _base(lineage, workspace)
+        table = _compare(aside, base, places, lineage, records, workspace, merge, say)
+        sentences += store_folder(aside, merge.dtype, base, say)
+        scores = evaluated(aside)
+        write_merged_card(
+            aside, name, lineage, sentences, shares, records, workspace, table, bool(scores.section)
+        )
+        _add_scores(aside, scores, laws)
+
+
+def _write_moe(
+    aside: Path,
+    places: Sequence[Path],
+    lineage: Lineage,
+    records: Mapping[str, Run],
+    workspace: Path,
+    merge: OneModel,
+) -> list[str]:
+    """The model, its router fitted to each expert's training text; what a reader should know."""
+    if len(places) < 2:
+        raise UserError("is one expert", where="--moe", hint="export its run, which is one model")
+    model, apart = merge_to_moe(places, merge.per_token, merge.weights)
+    texts = [_text_of(expert, lineage, records, workspace) for expert in lineage.experts]
+    fit_gates(model, texts, read_frame(load_tokenizer(places[0]), places[0]))
+    save_model(model, aside)
+    copy_settings(places[0], aside)
+    total, used = model.num_parameters(), _used(model.num_parameters(), places, merge.per_token)
+    size = f"{show_count(total)} parameters, of which a token uses {show_count(used)}"
+    shared = "All that is not feed-forward layers is the same in all experts, bit for bit."
+    if apart:
+        shared = "All that is not feed-forward layers is averaged; the experts are "
+        shared += f"{apart:.1%} of its norm from that."
+    how = f"{len(places)} experts in each layer, {merge.per_token} a token: {size}."
+    router = "The router is a linear discriminant of the experts' training text, not trained."
+    return [how, shared, router]
+
+
+def _used(total: int, places: Sequence[Path], per_token: int) -> int:
+    stored = stored_shapes(places[0]).items()
+    forward = sum(prod(shape) for name, shape in stored if ".mlp." in name)
+    return total - (len(places) - per_token) * forward
+
+
+def _text_of(
+    expert: Expert, lineage: Lineage, records: Mapping[str, Run], workspace: Path
+) -> list[np.ndarray]:
+    """Training text of an expert, of the languages that are its own if there are any."""
+    record = records.get(expert.name)
+    place = find_tokens(record, workspace) if record else None
+    if record is None or place is None:
+        what = f"the training text of expert `{expert.name}` is gone: the router is fitted to it"
+        hint = "name the workspace where the ensemble was trained by `--workspace`"
+        raise UserError(what, where=str(workspace / "tokens"), hint=hint)
+    held, cluster = open_tokens(place), record.settings.get("cluster")
+    own = [lang for lang in expert.languages if lineage.languages.get(lang) == expert.name]
+    if cluster:
+        held, own = open_cluster(held, cluster), list(expert.languages)
+    documents = training_sample(held, own or list(expert.languages), record.seed)
+    order = np.random.default_rng(record.seed).permutation(len(documents))
+    return [documents[number] for number in order]
+
+
+def _base(lineage: Lineage, workspace: Path) -> Path | None:
+    with suppress(UserError):  # it is gone
+        base = find_base(lineage.base, workspace)
+        return base and model_folder(base)
+    return None
+
+
+def _compare(
+    aside: Path,
+    base: Path | None,
+    places: Sequence[Path],
+    lineage: Lineage,
+    records: Mapping[str, Run],
+    workspace: Path,
+    merge: OneModel,
+    say: Callable[[str], None],
+) -> str:
+    """Held-out bits per byte of the base, each language's expert and the model, as Markdown."""
+    tokens = _tokens(records, workspace)
+    if tokens is None or base is None:
+        gone = "held-out text" if tokens is None else "base"
+        say(f"caution: the {gone} is gone, so the model was not measured (not_measured)")
+        return ""
+    texts = held_out_text(tokens, list(lineage.languages), workspace, [lineage])
+    before, own = held_out_losses(base, texts), held_out_losses(aside, texts)
+    change = mean_change(own, before)
+    if merge.kind == "average" and change.value > 0 and not merge.allow_worse:
+        shown = number(change, lambda x: signed(x, fixed(4)))
+        what = f"the average is worse than the base by {shown} held-out bits per byte"
+        hint = "`--moe` keeps the experts apart; `--allow-worse` writes it all the same"
+        raise UserError(what, where="--average", hint=hint)
+    columns = {"base": before}
+    if merge.kind == "moe":
+        columns["its expert"] = _expert_losses(texts, places, lineage)
+    rows = loss_rows(columns | {merge.kind: own})
+    say(f"held-out bits per byte:\n{text_table(rows)}")
+    return as_markdown([Table.of(rows)])
+
+
+def _expert_losses(
+    texts: Mapping[str, Sequence[Document]], places: Sequence[Path], lineage: Lineage
+) -> Losses:
+    losses: dict[str, Any] = {}
+    for name, place in zip(lineage.names, places, strict=True):
+        own = {lang: of for lang, of in texts.items() if lineage.languages[lang] == name}
+        losses |= held_out_losses(place, own) if own else {}
+    return {lang: losses[lang] for lang in texts}
+
+
+def _tokens(records: Mapping[str, Run], workspace: Path) -> Tokens | None:
+    """The newest preparation of the experts, with all languages that were added."""
+    for record in reversed(list(records.values())):
+        if place := find_tokens(record, workspace):
+            return open_tokens(place)
+    return None
+
+
+def _add_scores(folder: Path, own: CardScores, *sections: str) -> None:
+    add_sections(folder, *sections, own.section, scores=own.scores)
+
+
+def _name(folder: Path, workspace: Path) -> str:
+    """Of an ensemble in the store, or of one elsewhere, its folder's."""
+    store, whole = (workspace / "ensembles").resolve(), folder.resolve()
+    return str(whole.relative_to(store)) if whole.is_relative_to(store) else whole.name
+
+
+def _run_of(expert: Expert, place: Path) -> Path | None:
+    directory = place.parent
+    if place.name == "model" and (directory / "run.json").is_file():
+        with suppress(ValueError, KeyError):
+            return directory if read_run(directory).run == expert.run else None
+    return None
