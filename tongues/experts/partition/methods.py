@@ -280,7 +280,7 @@ def make_partition(recipe: Recipe, settings: PartitionSettings, workspace: Path)
     """
     source, method = Source(recipe, workspace), PARTITIONS.find(settings.by)
     folder = workspace / "partitions" / recipe.name / settings.label
-    plain, tokens = settings.model_dump(mode="json", exclude={"name"}), source.tokens
+    plain, tokens = settings.model_dump(mode="json", exclude={"name", "batch"}), source.tokens
     made_from = fingerprint([plain, tokens.fingerprint, method.made_from(settings, source)])
     if (folder / "partition.json").is_file():
         partition = read_partition(folder)
