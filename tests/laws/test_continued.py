@@ -43,3 +43,41 @@ def test_a_language_s_loss_follows_its_own_share():
     assert truth.loss(1e8, h=0.25) == pytest.approx((2.0 + 40.0 / 1e8**0.25) * 0.25**-0.05)
     law = laws.fit("family", truth.loss(N, h=h) * noise(16, 2e-4), N=N, h=h, draws=0)
     assert law.params["gamma"] == pytest.approx(0.05, abs=0.003)
+
+
+ONE = {"F": 1.9, "D_0": 2e4, "beta": 0.25}
+
+
+def test_one_base_starts_at_its_own_loss_and_falls_to_its_floor():
+    law = Law("one-base", ONE)
+    assert float(law.loss(D=0.0, S=6.5)) == pytest.approx(6.5)
+    assert float(law.loss(D=2e4, S=6.5)) == pytest.approx(1.9 + 4.6 * 2**-0.25)
+    assert float(law.loss(D=1e30, S=6.5)) == pytest.approx(1.9, abs=0.01)
+
+
+def test_one_base_is_recovered_from_many_runs():
+    D = np.geomspace(2e3, 3e6, 24)
+    loss = Law("one-base", ONE).loss(D=D, S=6.5) * noise(len(D), 1e-4)
+    law = laws.fit("one-base", loss, D=D, S=np.full(24, 6.5), draws=0)
+    assert law.params == pytest.approx(ONE, rel=0.1)
+    assert float(law.loss(D=3e7, S=6.5)) == pytest.approx(
+        float(Law("one-base", ONE).loss(D=3e7, S=6.5)), rel=0.01
+    )
+
+
+def test_four_short_runs_predict_one_of_four_times_their_length():
+    inside = 0
+    for seed in range(12):
+        chance = np.random.default_rng([seed, 5])
+        truth = Law(
+            "one-base", {"F": chance.uniform(1, 3), "D_0": 2e4, "beta": chance.uniform(0.15, 0.5)}
+        )
+        D = np.array([4e3, 8e3, 16e3, 32e3])
+        loss = truth.loss(D=D, S=6.5) * np.exp(0.004 * chance.standard_normal(4))
+        law = laws.fit("one-base", loss, D=D, S=np.full(4, 6.5), draws=50)
+        estimate = law.predictor(300)(D=131e3, S=6.5).estimates[0]
+        assert estimate.low is not None
+        assert estimate.high is not None
+        assert estimate.high - estimate.low < 1.2
+        inside += estimate.low <= float(truth.loss(D=131e3, S=6.5)) <= estimate.high
+    assert inside >= 10

@@ -203,3 +203,22 @@ def test_every_form_is_compared_on_the_losses_the_laws_are_of():
     }
     assert {(entry.n_rows, entry.n_runs) for entry in compared.entries} == {(24, 6)}
     assert compare_laws(found, SEVERAL[:2]) is None
+
+
+def test_runs_of_one_base_and_several_lengths_get_a_law_of_their_own():
+    runs = [run_of(1e6, "cpt", replay=0.2, length=length) for length in (0.5, 1.0, 2.0, 4.0)]
+    (fitted,) = fit_targets(runs, draws=50)
+    law = fitted.one_base
+    assert law is not None
+    assert law.rows is not None
+    assert not fitted.laws
+    assert law.rows.variables["D"].tolist() == [2e7, 4e7, 8e7, 1.6e8]
+    np.testing.assert_allclose(law.rows.loss, [run.learned.loss[-1] for run in runs])
+    np.testing.assert_allclose(law.rows.variables["S"], [run.learned.loss[0] for run in runs])
+    assert list(fitted.rows[0]) == ["target", "law", "runs", "F", "D_0", "beta"]
+
+
+def test_three_lengths_of_one_base_are_too_few_for_it():
+    runs = [run_of(1e6, "cpt", replay=0.2, length=length) for length in (1.0, 2.0, 4.0)]
+    (fitted,) = fit_targets(runs, draws=50)
+    assert not fitted.all

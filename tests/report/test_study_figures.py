@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +208,17 @@ def test_forgetting_shows_the_length_that_its_caption_names(long_findings: Findi
     longest = max(run.tokens for run in long_findings.usual if run.strategy == "cpt")
     assert length == longest == pytest.approx(4e6, rel=1e-3)
     assert ", on 4M tokens" in figure.caption
+
+
+def test_a_target_of_replayed_runs_alone_has_no_empty_panel(long_findings: Findings):
+    replayed = tuple(
+        run for run in long_findings.outcomes if run.target == "near" and not run.replay
+    )
+    assert replayed
+    kept = tuple(run for run in long_findings.outcomes if run not in replayed)
+    figure = next(
+        f
+        for f in figures(replace(long_findings, outcomes=kept))
+        if f.name == "loss-against-compute"
+    )
+    assert [each.title for each in figure.panels] == ["far"]

@@ -1,5 +1,6 @@
 """What `tongues fit` answers: from places on disk to laws, tables and sentences."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -10,7 +11,14 @@ import numpy as np
 from tongues.errors import Caution, UserError
 from tongues.files import write_json
 from tongues.laws.compare import LawComparison, compare_rows
-from tongues.laws.describe import html, html_of, law_title, parameter_rows, sentences
+from tongues.laws.describe import (
+    html,
+    html_of,
+    law_title,
+    parameter_rows,
+    predicted_end,
+    sentences,
+)
 from tongues.laws.fit import FitRequest, fit_observed, prepare
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.inverse import Implied, implied_by
@@ -120,7 +128,10 @@ class FitAnswer:
             return [self.comparison.rows]
         if self.law:
             return [parameter_rows(self.law)]
-        return [[row for one in self.targets for row in one.rows]]
+        alike = defaultdict[tuple[str, ...], list[dict[str, str]]](list)
+        for row in (row for one in self.targets for row in one.rows):
+            alike[tuple(row)].append(row)
+        return list(alike.values())
 
     @property
     def sentences(self) -> list[str]:
@@ -128,6 +139,8 @@ class FitAnswer:
         if self.comparison:
             return list(self.comparison.sentences)
         lines = sentences(self.law) if self.law else []
+        for one in self.targets:
+            lines += [f"{one.target}: {line}" for law in one.all for line in predicted_end(law)]
         lines += [f"its base: {line}" for law in self._below for line in sentences(law, brief=True)]
         return lines + (self.implied.sentences if self.implied else [])
 

@@ -27,6 +27,7 @@ __all__ = [
     "law_title",
     "laws_section",
     "parameter_rows",
+    "predicted_end",
     "sentences",
     "what_follows",
 ]
@@ -73,7 +74,7 @@ def sentences(law: "Law", *, brief: bool = False) -> list[str]:
     if law.stack and not brief:
         weights = ", ".join(f"{name} {weight:.0%}" for name, weight in law.stack.items())
         lines.append(f"weights by what they predict of the most compute: {weights}")
-    lines += [] if brief else _predicted(law)
+    lines += [] if brief else _predicted(law) + predicted_end(law)
     lines += [
         f"without run {one.run} a parameter moves by {one.score:.1f} standard deviations"
         + (f", best size × {one.N_opt:.2f}" if one.N_opt else "")
@@ -98,6 +99,18 @@ def _predicted(law: "Law") -> list[str]:
     return [
         f"predicted for one run of {_BEYOND:g} times the most compute, {where}: {of.value:.4g}, "
         f"95 % of such runs {of.low:.4g} to {of.high:.4g}"
+    ]
+
+
+def predicted_end(law: "Law") -> list[str]:
+    """What one run of a base alone, ten times as long as the longest, would end at."""
+    if law.rows is None or set(law.equation.variables) != {"D", "S"}:
+        return []
+    D, S = _BEYOND * law.range["D"][1], float(np.median(law.rows.variables["S"]))
+    of = law.predictor(_DRAWS)(D=D, S=S).estimates[0]
+    return [
+        f"predicted for one run of {show_count(D)} tokens, {_BEYOND:g} times the most: "
+        f"{of.value:.4g}, 95 % of such runs {of.low:.4g} to {of.high:.4g}"
     ]
 
 

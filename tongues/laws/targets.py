@@ -5,7 +5,7 @@ suffice, laws are fitted on their final losses alone; otherwise on evaluations t
 which in mid-schedule are above what a run of that length would end with.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +31,7 @@ __all__ = [
     "fit_targets",
     "law_rows",
     "learned_targets",
+    "one_base_rows",
 ]
 
 _NAMES = ("E", "A", "alpha", "B", "beta", "gamma")  # columns of the table
@@ -45,7 +46,8 @@ _LENGTHS = {"scratch": 4, "cpt": 3, "forgetting": 3}  # one more than what they 
 class TargetLaws:
     """What could be fitted for one target, by strategy (`scratch`, `cpt`), and what was refused.
 
-    `forgetting` is there where the target was continued with at least two shares of replay.
+    `forgetting` is there where the target was continued with at least two shares of replay, and
+    `one_base` where nothing but runs of one base of one size is known.
     by_ends: which of `laws` and `forgetting` were fitted on final losses alone.
     """
 
@@ -53,13 +55,14 @@ class TargetLaws:
     laws: dict[str, Law]
     powers: dict[str, Law]
     forgetting: Law | None
+    one_base: Law | None
     refused: tuple[str, ...]
     by_ends: frozenset[str] = frozenset()
 
     @property
     def all(self) -> tuple[Law, ...]:
         """The laws a plan is made by."""
-        return (*self.laws.values(), *([self.forgetting] if self.forgetting else ()))
+        return (*self.laws.values(), *filter(None, (self.one_base, self.forgetting)))
 
     @property
     def rows(self) -> list[dict[str, str]]:
@@ -76,6 +79,10 @@ class TargetLaws:
             }
             head = {"target": self.target, "law": strategy, "runs": str(law.n_runs)}
             rows.append(head | cells | {"best size for compute C": optimum})
+        if law := self.one_base:
+            ends = {n: with_interval(law.params[n], law.interval.get(n)) for n in law.params}
+            head = {"target": self.target, "law": law.form, "runs": str(law.n_runs)}
+            rows.append(head | ends)
         return rows
 
     @property
@@ -135,18 +142,23 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
     laws: dict[str, Law] = {}
     powers: dict[str, Law] = {}
     forgetting: dict[str, Law] = {}
+    one_base = None if "scratch" in by_strategy else one_base_rows(runs)
     for strategy, rows in by_strategy.items():
+        if strategy == "cpt" and one_base:
+            continue
         form, base = ("cpt", laws.get("scratch")) if strategy == "cpt" else ("chinchilla", None)
         laws |= fitted(strategy, "law", lambda rows=rows: rows, form, base)
         by_unit = replace(rows, runs=rows.units, units=None)
         powers |= fitted(strategy, "envelope", lambda rows=by_unit: rows, "power")
+    alone = fitted("cpt", "law", lambda: one_base, "one-base") if one_base else {}
     continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
     if len({run.replay for run in continued}) > 1:
         lost = partial(base_losses, continued)
         forgetting = fitted("cpt", "law of forgetting", lost, "forgetting")
         by_ends |= {"forgetting"} if _ends_tell("forgetting", continued) else set()
     forgot = forgetting.get("cpt")
-    return TargetLaws(target, laws, powers, forgot, tuple(refused), frozenset(by_ends))
+    of_base = alone.get("cpt")
+    return TargetLaws(target, laws, powers, forgot, of_base, tuple(refused), frozenset(by_ends))
 
 
 def compare_laws(
@@ -187,6 +199,27 @@ def law_rows(runs: Sequence[RunCurves]) -> tuple[dict[str, Observations], bool]:
         for name, own in of.items()
     }
     return observed, ended and bool(of)
+
+
+def one_base_rows(runs: Sequence[RunCurves]) -> Observations | None:
+    """Tokens, the loss of the base and the final loss of continued runs of one target and one size.
+
+    Of the share of replay that most runs have; None where they have fewer than four lengths.
+    """
+    continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
+    shares = Counter(run.replay for run in continued)
+    same = [
+        run
+        for run in continued
+        if run.replay == shares.most_common(1)[0][0] and run.learned.tokens[0] == 0.0
+    ]
+    curves = [run.learned for run in same]
+    lengths = {round(np.log(curve.tokens[-1]) / _LIKE) for curve in curves}
+    if len({run.params for run in same}) != 1 or len(lengths) < 4:
+        return None
+    ends = [(float(c.tokens[-1]), float(c.loss[0]), float(c.loss[-1])) for c in curves]
+    rows = list(zip(same, ends, strict=True))
+    return replace(_observations(("D", "S"), rows), units=None)
 
 
 def _ends_tell(law: str, runs: Iterable[RunCurves]) -> bool:

@@ -120,13 +120,15 @@ def _by_compute(findings: Findings) -> Figure | None:
     panels: list[alt.LayerChart] = []
     envelopes: list[Row] = []
     for fitted in findings.laws:
+        own = [row for row in rows if row["target"] == fitted.target]
+        if not own:  # every run of it has replay
+            continue
         ends: list[Row] = [  # of each envelope law, which is straight on log-log axes
             {"series": series_name(strategy), "target": fitted.target}
             | {"run": "power law of the envelope", "compute": C, "loss": float(power.loss(C=C))}
             for strategy, power in fitted.powers.items()
             for C in power.range["C"]
         ]
-        own = [row for row in rows if row["target"] == fitted.target]
         tint = a.colour(names, series_of(own))
         thin = line(own, x, y, tint, "run", width=1.1, opacity=0.5)
         law = line(ends, x, y, tint, strokeDash=[7, 4])

@@ -6,7 +6,7 @@ ones of this package are.
 """
 
 from tongues.laws.forms.bound import FARSEER, SKALING
-from tongues.laws.forms.continued import CPT_START
+from tongues.laws.forms.continued import CPT_START, ONE_BASE
 from tongues.laws.forms.forgetting import FORGETTING
 from tongues.laws.forms.form import (
     VARIABLES,
@@ -50,6 +50,16 @@ __all__ = [
 FORMS: Registry[Form] = Registry("law form", "tongues.law_forms")
 for _form in (
     *(CHINCHILLA, EXTENDED, CPT, KAPLAN, SKALING, FARSEER),
-    *(DATA_CONSTRAINED, SATURATED, OVERFITTED, CPT_START, FAMILY, FORGETTING, POWER, POWER_FLOOR),
+    *(
+        DATA_CONSTRAINED,
+        SATURATED,
+        OVERFITTED,
+        CPT_START,
+        ONE_BASE,
+        FAMILY,
+        FORGETTING,
+        POWER,
+        POWER_FLOOR,
+    ),
 ):
     FORMS.add(_form)

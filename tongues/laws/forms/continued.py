@@ -1,14 +1,15 @@
 """Continued training that starts where its base is: at no tokens the loss is the base's own."""
 
+import math
 from collections.abc import Mapping
 from itertools import product
 
 import numpy as np
 
-from tongues.laws.forms.form import CurvedForm, Spans, Values
+from tongues.laws.forms.form import CurvedForm, Spans, Term, Values
 from tongues.laws.forms.published import CHINCHILLA
 
-__all__ = ["CPT_START"]
+__all__ = ["CPT_START", "ONE_BASE"]
 
 _LEAST = 1e-6  # nats by which a base is above what its size allows, at least
 
@@ -52,4 +53,43 @@ CPT_START = CurvedForm(
     base=CHINCHILLA.name,
     strategy="cpt",
     pairs=(("gamma", "beta"),),
+)
+
+
+def _one_base(p: Values, v: Values) -> np.ndarray:
+    D, S = (np.asarray(v[name]) for name in "DS")
+    return p["F"] + (S - p["F"]) * (1.0 + D / p["D_0"]) ** -p["beta"]
+
+
+def _one_base_spans(variables: Mapping[str, np.ndarray], loss: np.ndarray) -> Spans:
+    D = variables["D"][variables["D"] > 0]
+    least = min(float(loss.min()), float(variables["S"].min()))
+    return {
+        "F": (0.01 * least, 0.99 * least),
+        "D_0": (1e-4 * float(D.min()), 1e2 * float(D.max())),
+        "beta": (0.01, 3.0),
+    }
+
+
+def _one_base_starts(variables: Mapping[str, np.ndarray], loss: np.ndarray) -> np.ndarray:
+    D = variables["D"][variables["D"] > 0]
+    grid = product((0.1, 0.4, 0.8), (0.03, 0.3, 3.0), (0.1, 0.3, 0.8))
+    return np.array(
+        [(share * float(loss.min()), D_0 * float(D.min()), beta) for share, D_0, beta in grid]
+    )
+
+
+ONE_BASE = CurvedForm(
+    name="one-base",
+    summary="continued training of one base of one size, from its own loss on the target, S",
+    formula="F + (S - F) (1 + D/D_0)^-beta",
+    free=("F", "D_0", "beta"),
+    variables=("D", "S"),
+    curve=_one_base,
+    spans=_one_base_spans,
+    starts=_one_base_starts,
+    terms=(Term("F"),),
+    spread={"beta": (math.log(0.3), 0.5)},
+    strategy="cpt",
+    pairs=(("F", "beta"),),
 )

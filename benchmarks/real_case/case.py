@@ -1,0 +1,87 @@
+"""One real base brought to two real languages, with the forecast written down before the result.
+
+    python benchmarks/real_case/case.py FOLDER [STAGE]
+
+SmolLM2-135M, Swahili and Chinese, English replay, on two cores (`case.yaml`). FOLDER gets text,
+models and runs; it needs `models/smollm2` (`benchmarks/smollm2.py`). Stages: prepare, pilots,
+forecast, runs; without one, all in this order. Finished runs are kept and
+unfinished ones resume. `forecast.json` and `table.txt` next to this file are what it wrote.
+"""
+
+import os
+import sys
+from datetime import date
+from pathlib import Path
+
+import tongues
+from tongues.files import write_json
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE.parents[1] / "../shared/data"
+TARGETS = ("sw", "zh")
+PILOTS = (8192, 16384, 24576, 32768)  # tokens
+LONG, SHORT = 131072, 32768
+SHARES = (0, 5, 20, 50)  # percent of replay
+
+
+def train(name: str, *overrides: str) -> Path:
+    """One run of the case, by its differences from `case.yaml`."""
+    return tongues.train(HERE / "case.yaml", (f"train.run={name}", *overrides))
+
+
+def prepare() -> None:
+    """Text, tasks and tokens."""
+    for name, place in {"text": DATA / "text", "tasks": DATA / "eval"}.items():
+        if not Path(name).exists():
+            Path(name).symlink_to(place.resolve())
+    tongues.prepare(HERE / "case.yaml")
+
+
+def continued(lang: str, tokens: int, share: int = 20, seed: int = 1, more: str = "") -> str:
+    """Train Swahili or Chinese for that many tokens with a share of English; the run's name."""
+    name = f"{lang}-{tokens // 1024}k-{share}" + more + f"-s{seed}" * (seed > 1)
+    changes = [f"train.mixture={{{lang}: 100%}}", f"train.budget={tokens} tokens"]
+    changes += [f"train.replay={{en: {share}%}}" if share else "train.replay={}"]
+    changes += [f"train.seed={seed}"] + ["train.trainable=lora"] * (more == "-lora")
+    train(name, *changes)
+    return name
+
+
+def pilots() -> None:
+    """Four short runs of each language."""
+    for lang in TARGETS:
+        for tokens in PILOTS:
+            continued(lang, tokens)
+
+
+def forecast() -> None:
+    """What the long runs will end at, by a law of the pilots of each language."""
+    rows = {}
+    for lang in TARGETS:
+        law = tongues.fit([f"runs/{lang}-{tokens // 1024}k-20" for tokens in PILOTS]).laws[0]
+        start = float(law.rows.variables["S"][0])
+        for tokens in (SHORT, LONG):
+            one = law.predictor(1000)(D=float(tokens), S=start).estimates[0]
+            rows[f"{lang}-{tokens // 1024}k-20"] = [start, one.value, one.low, one.high]
+            print(lang, tokens, rows[f"{lang}-{tokens // 1024}k-20"])
+    write_json(HERE / "forecast.json", {"date": date.today().isoformat(), "nats": rows})
+
+
+def runs() -> None:
+    """The long runs, LoRA, and a study of replay on Swahili with two seeds."""
+    for lang in TARGETS:
+        continued(lang, LONG)
+    continued("sw", LONG, more="-lora")
+    for seed in (1, 2):
+        for share in SHARES:
+            continued("sw", SHORT, share, seed)
+
+
+STAGES = {stage.__name__: stage for stage in (prepare, pilots, forecast, runs)}
+
+if __name__ == "__main__":
+    place, *chosen = sys.argv[1:]
+    Path(place).mkdir(parents=True, exist_ok=True)
+    os.chdir(place)
+    for name in chosen or STAGES:
+        STAGES[name]()
