@@ -1,12 +1,13 @@
 """What the tutorial on a real base says that its commands print, they print."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from benchmarks.real_base import ROOT, TEXT
 from benchmarks.smollm2 import make_smollm2
-from tests.test_docs import DOCS, answered, commands
+from tests.test_docs import DOCS, answered, commands, without_numbers
 
 SOURCES = {"sw": ("bible", "freecodecamp", "ms_beginners"), "en": ("bible", "mdn")}
 
@@ -24,9 +25,15 @@ def test_the_commands_of_the_tutorial_print_what_it_says(tmp_path: Path) -> None
         (tmp_path / name).symlink_to(place.resolve())
     (tmp_path / "smollm2.yaml").write_text((DOCS / "examples/smollm2.yaml").read_text())
     printed = 0
-    for command, expected, _ in commands("../tutorials/base"):
-        lines = iter(answered(command, tmp_path))
+    for command, expected, varies in commands("../tutorials/base"):
+        if "--gguf" in command and "LLAMA_CPP" not in os.environ:
+            continue
+        lines = answered(command, tmp_path)
+        if varies:  # numbers differ between processors
+            assert without_numbers(lines[-1:]) == without_numbers(expected[-1:]), command
+            continue
+        left = iter(lines)
         for line in expected:
-            assert line == "…" or line in lines, (command, line)
+            assert line == "…" or line in left, (command, line)
             printed += 1
     assert printed > 20
