@@ -22,7 +22,7 @@ from tongues.train import derive
 from tongues.train.base import find_base
 
 sys.path.insert(0, str(Path(__file__).parent))
-from smollm2 import make_smollm2
+from tongues.models.smollm2 import make_smollm2
 
 VOCABULARY, STEPS = 8192, 4
 RECIPE = f"""

@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 
 import torch
-from smollm2 import make_smollm2
 
 from tongues.files import write_json
 from tongues.models.embeddings import EMBEDDING_METHODS, NewTokens
+from tongues.models.smollm2 import make_smollm2
 from tongues.randomness import derive_seed
 from tongues.recipe import load_recipe
 from tongues.tokens import load_tokenizer, open_tokens, prepare_tokens

@@ -1,6 +1,9 @@
 import json
 import os
+import random
 from pathlib import Path
+
+import pytest
 
 from tests.command import run_command
 
@@ -35,3 +38,84 @@ def test_the_demo_ends_with_its_advice_and_its_page(tmp_path: Path) -> None:
     assert any(line.startswith("- `qab` drifted from `qaa` by 0.2") for line in sentences)
     assert any(line.startswith("- `qab`: ") for line in sentences)
     assert last == f"the page: {tmp_path}/reports/demo/index.html"
+
+
+WORDS = {
+    "sw": "watoto wanapenda kusoma vitabu shuleni kila siku na walimu wao maji chakula soko mji",
+    "en": "the children like to read books at school every day and their teachers water market",
+}
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """Text of two languages, by chance."""
+    chance, folder = random.Random(1), tmp_path / "text"
+    folder.mkdir()
+    for lang, words in WORDS.items():
+        rows = [
+            {"text": " ".join(chance.choices(words.split(), k=40)).capitalize() + "."}
+            for _ in range(160)
+        ]
+        (folder / f"{lang}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return folder
+
+
+def tiny_base(texts: Path, folder: Path) -> Path:
+    """A folder as Hugging Face writes it: random weights, a tokenizer of the English text."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=330, special_tokens=["<s>"], initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator((texts / "en.jsonl").read_text().splitlines(), trainer)
+    config = LlamaConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=128,
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="<s>"
+    ).save_pretrained(folder)
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
+    texts: Path, tmp_path: Path
+) -> None:
+    base = tiny_base(texts, tmp_path / "base")
+    changes = (
+        *("tokens.extend.new_tokens=20", "tokens.held_out=3k tokens", "train.budget=8k tokens"),
+        *("train.batch=128 tokens", "train.context=64 tokens", "train.eval_tokens=512 tokens"),
+        *("train.learning_rate=2e-3", "text.clean={near: off, language: off}"),
+    )
+    words = ["demo", "--real", "sw", "--text", texts, "--base", base]
+    done = run_command([*words, "--workspace", tmp_path, *changes], tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / "reports/real/index.html"
+    assert done.stdout.splitlines()[-1] == f"the page: {page}"
+    topics = json.loads(page.with_name("report.json").read_text())["topics"]
+    assert list(topics) == ["Gained", "Forgotten", "Forecast", "Cost"]
+    assert "bits per byte lower than the base" in topics["Gained"]
+    assert topics["Forecast"].startswith("After 30% of the steps the final loss was forecast as")
+    assert all(f"{name}: {line}" in done.stdout for name, line in topics.items())
+    scores = json.loads((tmp_path / "evaluations/real/scores.json").read_text())
+    (changed,) = scores["texts"]["real"]["forgotten"]
+    assert f"{-changed['languages']['sw']['value']:.3f} [" in topics["Gained"]
+
+
+def test_the_demo_on_a_base_names_the_text_that_is_missing(texts: Path, tmp_path: Path) -> None:
+    (texts / "sw.jsonl").unlink()
+    done = run_command(
+        ["demo", "--real", "sw", "--text", texts, "--base", "x", "--workspace", tmp_path], tmp_path
+    )
+    assert done.returncode == 1
+    assert "there is no text of `sw`" in done.stderr

@@ -3,9 +3,9 @@
     python benchmarks/real_case/case.py FOLDER [STAGE]
 
 SmolLM2-135M, Swahili and Chinese, English replay, on two cores (`case.yaml`). FOLDER gets text,
-models and runs; it needs `models/smollm2` (`benchmarks/smollm2.py`). Stages: prepare, pilots,
-forecast, runs; without one, all in this order. Finished runs are kept and
-unfinished ones resume. `forecast.json` and `table.txt` next to this file are what it wrote.
+models and runs; it needs `models/smollm2`, as made by `python -m tongues.models.smollm2`.
+Stages: prepare, pilots, forecast, runs; without one, all in this order. Finished runs are kept and
+unfinished ones resume. `forecast.json` next to this file is what it wrote before the long runs.
 """
 
 import os

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.real_base import ROOT, TEXT
-from benchmarks.smollm2 import make_smollm2
 from tests.test_docs import DOCS, answered, commands, without_numbers
+from tongues.models.smollm2 import make_smollm2
 
 SOURCES = {"sw": ("bible", "freecodecamp", "ms_beginners"), "en": ("bible", "mdn")}
 

@@ -21,9 +21,20 @@ _BEGUN = 12  # tokens
     "-w", "--workspace", type=options.FOLDER, default=Path("demo"), help="Folder for all of it."
 )
 @click.option("--experts", is_flag=True, help="Language experts, to be served, instead of laws.")
+@click.option("--real", metavar="LANG", help="A real base on a real language, in ten minutes.")
+@click.option("--text", type=options.PATH, help="For --real: folder of its text and of English.")
+@click.option("--base", metavar="BASE", help="For --real: a folder or hub id (SmolLM2-135M).")
 @options.overrides
 @options.overwrite
-def demo(workspace: Path, experts: bool, overrides: tuple[str, ...], overwrite: bool) -> None:
+def demo(
+    workspace: Path,
+    experts: bool,
+    real: str | None,
+    text: Path | None,
+    base: str | None,
+    overrides: tuple[str, ...],
+    overwrite: bool,
+) -> None:
     """Run it all on small synthetic languages, in minutes."""
     import tongues
     from tongues.files import read_json
@@ -31,6 +42,14 @@ def demo(workspace: Path, experts: bool, overrides: tuple[str, ...], overwrite: 
     from tongues.text import describe_synthetic
     from tongues.tokens import load_tokenizer, open_tokens
 
+    if real:
+        from tongues.verbs.demo import demo_real
+
+        page = demo_real(real, workspace, text=text, base=base, overrides=overrides)
+        topics = read_json(page.with_name("report.json"))["topics"]
+        click.echo("\n" + "\n".join(f"{name}: {line}" for name, line in topics.items()))
+        click.echo(f"\nthe page: {page}")
+        return
     if not experts:
         recipe = _recipe("tongues.study", "demo.yaml", overrides)
         tongues.prepare(recipe, workspace=workspace, overwrite=overwrite)

