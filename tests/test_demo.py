@@ -117,5 +117,5 @@ def test_the_demo_on_a_base_names_the_text_that_is_missing(texts: Path, tmp_path
     done = run_command(
         ["demo", "--real", "sw", "--text", texts, "--base", "x", "--workspace", tmp_path], tmp_path
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "there is no text of `sw`" in done.stderr
