@@ -1,4 +1,4 @@
-"""Thresholds of `text.clean` fitted to clean text, what they cost there, and the junk they find.
+"""What cleaning costs on clean text, the junk it finds, and languages learned from samples.
 
 Run as `python benchmarks/cleaning.py`; `cleaning.txt` holds what it printed. It reads the shared
 text next to the project.
@@ -7,7 +7,10 @@ text next to the project.
 import gzip
 import json
 import random
+import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,10 +21,20 @@ from tongues.text import find_sources
 from tongues.text.corpus import open_corpus
 from tongues.text.gather import gather
 from tongues.text.select import select
+from tongues.text.signals import language, learn_language
 
 TEXT = Path(__file__).parents[1] / "../shared/data/text"
 SIGNALS = ("characters", "repetition", "repeated_lines", "symbols", "digits")
-BEFORE = dict.fromkeys(SIGNALS[1:], "p99.5") | {"characters": "p0.5"}  # always the worst 0.5 %
+COMMON = 1000  # words of a language
+FEW = (
+    1 / 3
+)  # of the usual share of common words, below which a document is in no or another language
+FOREIGN = ("bible/en", "mdn/fr", "bible/es", "bible/de", "bible/sv", "bible/vi", "bible/ar")
+FOREIGN += ("ms_beginners/bg",)
+# Source of the sample, and of other clean documents.
+LEARNED = {"sw": ("ms_beginners", "bible"), "pl": ("bible", "mdn"), "tr": ("bible", "mdn")}
+LEARNED |= {"ru": ("bible", "mdn"), "es": ("bible", "mdn"), "vi": ("mdn", "bible")}
+LEARNED |= {"ko": ("bible", "mdn"), "de": ("bible", "mdn")}
 MOST = 800  # documents of a source
 SHARE = 0.0005  # of the bytes of a source, lost to a fitted threshold
 PLANTED = 12  # documents of each kind of junk
@@ -54,8 +67,8 @@ def junk(texts: Sequence[str], rng: random.Random) -> dict[str, list[str]]:
 
 def dropped(
     lang: str, texts: Sequence[str], clean: dict[str, object]
-) -> tuple[list[str], np.ndarray]:
-    """Why each text is dropped, and its bytes."""
+) -> tuple[list[str], np.ndarray, int]:
+    """Why each text is dropped, its bytes, and the bytes cut out of all."""
     with TemporaryDirectory() as place:
         path = Path(place) / f"{lang}.jsonl"
         path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
@@ -65,10 +78,19 @@ def dropped(
         corpus = open_corpus(Path(place) / "corpus", sources)
         selection = select(settings, corpus, sources)
         why = [selection.reasons[number] for number in selection.reason]
-        values = {name: corpus.numbers(name) for name in SIGNALS}
-        for name, value in values.items():
+        for name in SIGNALS:
+            value = corpus.numbers(name)
             FITTED.setdefault(name, []).append(needed(name, value, corpus.numbers("bytes")))
-        return why, corpus.numbers("bytes").astype(np.int64)
+        removed = corpus.sources[0].get("removed", {}).get("foreign passages", {"bytes": 0})
+        return why, corpus.numbers("bytes").astype(np.int64), removed["bytes"]
+
+
+def common_words(texts: Sequence[str]) -> np.ndarray:
+    """The share of each text's words that are among the commonest of all."""
+    words = [re.findall(r"[^\W\d_]{4,}", text.lower()) for text in texts]
+    counts = Counter(word for of_text in words for word in set(of_text))
+    common = {word for word, _ in counts.most_common(COMMON)}
+    return np.array([np.mean([word in common for word in row]) if row else 0.0 for row in words])
 
 
 def needed(name: str, values: np.ndarray, sizes: np.ndarray) -> float:
@@ -81,52 +103,105 @@ def needed(name: str, values: np.ndarray, sizes: np.ndarray) -> float:
 FITTED: dict[str, list[float]] = {}
 
 
-def main() -> None:
-    """Print the three tables."""
-    print("clean text: bytes lost by default, copies apart; of it to each filter; and before,")
-    print("when the worst 0.5 % of the documents of a language by each signal was always dropped")
-    paths = sorted(TEXT.glob("*/*.jsonl.gz"))
-    languages = sorted({path.name.split(".")[0] for path in paths})
-    worst: dict[str, float] = {}
+def without(lang: str) -> None:
+    """Take a language away from the identifier, as if it did not know it."""
+    model, classes = KNOWN
+    prior = np.where(np.array(classes) == lang, -1e6, model.prior).astype(np.float32)
+    language._byte_model = lambda: (replace(model, prior=prior), classes)
+
+
+KNOWN = language._byte_model()
+
+
+def show_clean(paths: Sequence[Path], languages: Sequence[str]) -> None:
+    """Bytes lost of clean text, and of that which is in the language by its words."""
+    print(
+        "clean text: bytes lost by default, copies apart; without documents that have less than a"
+    )
+    print("third of the usual share of the 1,000 commonest words; to each filter; cut out by")
+    print("`passages: drop`")
+    lost: list[float] = []
     for lang in languages:
         texts = [text for path in paths if path.name.startswith(f"{lang}.") for text in read(path)]
-        shares = []
-        for clean in ({"near": "off"}, {"near": "off", **BEFORE}):
-            why, sizes = dropped(lang, texts, dict(clean))
-            bytes_by: dict[str, int] = {}
-            for reason, size in zip(why, sizes.tolist(), strict=True):
-                bytes_by[reason] = bytes_by.get(reason, 0) + size
-            total = sum(bytes_by.values()) - bytes_by.pop("copy", 0)
-            parts = {x: n / total for x, n in bytes_by.items() if x != "kept"}
-            shares.append(parts)
-        worst[lang] = sum(shares[0].values())
-        filters = ", ".join(f"{x} {n:.2%}" for x, n in shares[0].items())
-        size = sum(len(text.encode()) for text in texts) / 1e6
+        shares = np.concatenate(
+            [common_words(read(path)) for path in paths if path.name.startswith(f"{lang}.")]
+        )
+        why, sizes, _ = dropped(lang, texts, {"near": "off"})
+        kept = np.array([reason != "copy" for reason in why])
+        gone = np.array([reason not in ("kept", "copy") for reason in why])
+        total = sizes[kept].sum()
+        fluent = shares >= FEW * np.median(shares)
+        if lang in ("zh", "ja"):  # no words between spaces
+            fluent[:] = True
+        lost.append(sizes[gone & fluent].sum() / total)
+        by = {reason: sizes[np.array(why) == reason].sum() / total for reason in set(why)}
+        filters = ", ".join(f"{x} {n:.2%}" for x, n in by.items() if x not in ("kept", "copy"))
+        _, _, cut = dropped(lang, texts, {"near": "off", "passages": "drop", "language": "off"})
         print(
-            f"{lang}  {size:6.2f} MB  lost {worst[lang]:.2%} (before "
-            f"{sum(shares[1].values()):.2%})  {filters}",
+            f"{lang}  {sum(map(len, map(str.encode, texts))) / 1e6:5.2f} MB  lost "
+            f"{sizes[gone].sum() / total:.2%}  in the language {lost[-1]:.2%}  "
+            f"passages {cut / total:.3%}  {filters}",
             flush=True,
         )
-    under = sum(share < 0.005 for share in worst.values())
-    print(f"under 0.5 %: {under} of {len(worst)} languages")
+    print(f"in the language, under 0.5 %: {sum(n < 0.005 for n in lost)} of {len(lost)} languages")
     print("\nthe threshold that the most demanding source needs, to lose 0.05 % of its bytes")
     for name in SIGNALS:
         end = min(FITTED[name]) if name == "characters" else max(FITTED[name])
         print(f"{name:16}{end:8.3f}")
-    print(f"\nplanted junk found, of {PLANTED} documents of each kind; before, in brackets")
+
+
+def show_planted(paths: Sequence[Path], languages: Sequence[str]) -> None:
+    """Planted junk that is found."""
+    print(f"\nplanted junk found, of {PLANTED} documents of each kind")
     for lang in languages:
         texts = [text for path in paths if path.name.startswith(f"{lang}.") for text in read(path)]
+        texts = texts[:: max(len(texts) // 300, 1)]
         kinds = junk(texts, random.Random(1))
         planted = [text for each in kinds.values() for text in each]
-        found = []
-        for clean in ({"near": "off"}, {"near": "off", **BEFORE}):
-            why, _ = dropped(lang, [*planted, *texts], {**clean, "language": "off"})
-            gone = np.array([reason not in ("kept", "copy") for reason in why[: len(planted)]])
-            found.append(gone.reshape(len(kinds), PLANTED).sum(axis=1))
-        rows = zip(kinds, found[0].tolist(), found[1].tolist(), strict=True)
-        print(
-            f"{lang}  " + "  ".join(f"{kind} {now} ({old})" for kind, now, old in rows), flush=True
-        )
+        why, _, _ = dropped(lang, [*planted, *texts], {"near": "off", "language": "off"})
+        gone = np.array([reason not in ("kept", "copy") for reason in why[: len(planted)]])
+        found = gone.reshape(len(kinds), PLANTED).sum(axis=1).tolist()
+        rows = zip(kinds, found, strict=True)
+        print(f"{lang}  " + "  ".join(f"{kind} {count}" for kind, count in rows), flush=True)
+
+
+def show_learned() -> None:
+    """Documents lost and kept with a language that was taken away, and learned again."""
+    print(
+        "\na language taken away from the identifier and learned from a sample: documents lost of"
+    )
+    print("the same source and of another, foreign documents kept")
+    foreign = {
+        each: [text[:1500] for text in read(TEXT / f"{each}.jsonl.gz")[:40]] for each in FOREIGN
+    }
+    for lang, (first, second) in LEARNED.items():
+        without(lang)
+        texts = read(TEXT / first / f"{lang}.jsonl.gz")
+        same = [text[:3000] for text in texts[-123:]]
+        other = [text[:3000] for text in read(TEXT / second / f"{lang}.jsonl.gz")[100:223]]
+        others = [x for name, rows in foreign.items() if not name.endswith(lang) for x in rows]
+        for size in (20_000, 200_000):
+            sample = "\n".join(texts[:-123]).encode()[:size].decode(errors="ignore")
+            learned = learn_language("qaa", [sample], "sample")
+            own = [
+                np.array([each.shares.get("qaa", 0.0) for each in learned.identify(rows)])
+                for rows in (same, other, others)
+            ]
+            print(
+                f"{lang}  {size // 1000:3} kB  lost {(own[0] < 0.5).sum()} of {len(same)}, "
+                f"{(own[1] < 0.5).sum()} of {len(other)}  "
+                f"kept {(own[2] >= 0.5).sum()} of {len(others)}",
+                flush=True,
+            )
+
+
+def main() -> None:
+    """Print the tables."""
+    paths = sorted(TEXT.glob("*/*.jsonl.gz"))
+    languages = sorted({path.name.split(".")[0] for path in paths})
+    show_clean(paths, languages)
+    show_planted(paths, languages)
+    show_learned()
 
 
 if __name__ == "__main__":

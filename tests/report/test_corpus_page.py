@@ -1,4 +1,5 @@
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -132,6 +133,24 @@ def test_shares_in_figures_are_those_of_the_summary(corpus: Path):
     rows = [row for row in signals.rows if row["signal"] == "characters"]
     kept = [row["kept"] for row in rows]
     assert sum(kept) == sum(about["kept"]["documents"] for about in summary["languages"].values())
+
+
+def test_the_first_screen_says_what_to_fix_and_what_went(corpus: Path, tmp_path: Path):
+    place = tmp_path / "corpus" / "first"
+    place.mkdir(parents=True)
+    summary = read_json(corpus / "corpus.json")
+    taken = {"places": 3, "bytes": 700, "samples": ["Der Wald war still."]}
+    summary["languages"]["he"]["removed"] = {"foreign passages": taken}
+    write_json(place / "corpus.json", summary)
+    shutil.copytree(corpus.parents[1] / "tokens/small", tmp_path / "tokens/first")
+    for lang in summary["languages"]:
+        shutil.copytree(corpus / lang, place / lang)
+    shutil.copy(corpus / "selected.parquet", place)
+    said = Page(write_corpus_report(place, tmp_path / "report").read_text()).said
+    begin = said[: said.index("Held-out text")]
+    assert "What to fix" in begin and "(few_groups)" in begin
+    assert "held out, in" in begin and ENGLISH_TEXTS[0][:40] in begin
+    assert "taken out: foreign passages3700 B" in begin and "Der Wald war still." in begin
 
 
 def test_a_corpus_without_tokens_has_its_page_too(corpus: Path, tmp_path: Path):

@@ -1,5 +1,6 @@
 """Languages that the identifier learns from a user's own clean text."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,6 +98,36 @@ def test_a_learned_language_does_not_take_others(tmp_path: Path) -> None:
         "qaa",
         "en",
     ]
+
+
+@pytest.mark.parametrize(("own", "kept"), [(3, True), (1, False)])
+def test_passages_in_a_relative_count_where_some_is_in_the_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: int, kept: bool
+) -> None:
+    """Norwegian of which the identifier takes most passages for Danish."""
+    danish = [text(number, 40) for number in range(8 - own)]
+    norwegian = [f"norsk {text(number, 40)}" for number in range(100, 100 + own)]
+
+    def classify(cut: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([b"norsk" not in each for each in cut]).astype(int), np.ones(len(cut))
+
+    identifier = language.Identifier("made", ("no", "da"), classify)
+    monkeypatch.setattr(gather, "load_identifier", lambda _: identifier)
+    files = {"no": str(write_rows(tmp_path / "no.jsonl", ["\n".join([*danish, *norwegian])]))}
+    _, selection = selected(text_of(files, {"language": 0.5}), tmp_path)
+    assert why(selection) == ["kept" if kept else "other language"]
+
+
+def test_markup_is_dropped_or_there_is_a_caution(tmp_path: Path) -> None:
+    page = "<p class='x'>%s</p><br/>&nbsp;" * 9
+    rows = [text(1), text(2), page % tuple(text(3, 9).split()), "1 < 2 & 3 > 2 " + text(4)]
+    files = {"de": str(write_rows(tmp_path / "de.jsonl", rows))}
+    for level, fates in ((0.2, ["kept", "kept", "markup", "kept"]), ("off", ["kept"] * 4)):
+        settings, lines = text_of(files, {"markup": level}), list[str]()
+        corpus, selection = selected(settings, tmp_path)
+        assert why(selection) == fates
+        write_selection(settings, corpus, find_sources(settings), lines.append)
+        assert any("(markup)" in line for line in lines) == (level == "off")
 
 
 def test_relatives_that_identification_mixes_up() -> None:

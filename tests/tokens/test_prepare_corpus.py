@@ -6,10 +6,11 @@ import pytest
 
 from tests.text.corpora import contents, quiet, recipe_of, text, text_of, write_rows
 from tongues.errors import UserError
+from tongues.files import read_json, write_json
 from tongues.recipe import Recipe, TextRecipe, load_text_recipe
 from tongues.report.corpus import write_corpus_report
 from tongues.text import gather
-from tongues.tokens import prepare_tokens
+from tongues.tokens import check_tokens, prepare_tokens
 from tongues.tokens.store import corpus_of, tokens_of
 from tongues.verbs.recipes import prepare
 
@@ -58,6 +59,31 @@ def test_a_damaged_copy_is_read_again(tmp_path: Path, files: dict[str, list[str]
     prepare_tokens(second, tmp_path / "both", quiet)
     prepare_tokens(second, tmp_path / "alone", quiet)
     assert contents(tmp_path / "both/tokens/b") == contents(tmp_path / "alone/tokens/b")
+
+
+def test_text_that_changed_is_not_shared(tmp_path: Path, files: dict[str, list[str]]) -> None:
+    prepare_tokens(named("a", files, None, 400), tmp_path / "both", quiet)
+    write_rows(tmp_path / "sw1.jsonl", [text(5000 + i) for i in range(40)])
+    for place in ("both", "alone"):
+        prepare_tokens(named("b", files, None, 400), tmp_path / place, quiet)
+    assert contents(tmp_path / "both/corpus/b") == contents(tmp_path / "alone/corpus/b")
+
+
+def test_tokens_stay_valid_when_a_recipe_key_is_added(
+    tmp_path: Path, files: dict[str, list[str]]
+) -> None:
+    recipe, lines = named("a", files, None, 400), list[str]()
+    place = prepare_tokens(recipe, tmp_path, quiet)
+    manifest = read_json(place / "tokens.json")
+    del manifest["inputs"]["text"]["clean"]["markup"], manifest["inputs"]["tokens"]["trim"]
+    write_json(place / "tokens.json", manifest)
+    check_tokens(recipe, tmp_path)
+    prepare_tokens(recipe, tmp_path, lines.append)
+    assert "nothing to do" in lines[0]
+    manifest["inputs"]["text"]["clean"]["characters"] = 10
+    write_json(place / "tokens.json", manifest)
+    with pytest.raises(UserError, match=r"`text\.clean\.characters`: 10"):
+        check_tokens(recipe, tmp_path)
 
 
 def test_what_is_added_or_taken_out_costs_only_itself(
