@@ -17,18 +17,17 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from tongues import recipe
-from tongues.text import find_sources
+from tongues.text import Document, find_sources
 from tongues.text.corpus import open_corpus
 from tongues.text.gather import gather
+from tongues.text.rewriting import rewrite
 from tongues.text.select import select
-from tongues.text.signals import language, learn_language
+from tongues.text.signals import language, learn_language, load_identifier
 
 TEXT = Path(__file__).parents[1] / "../shared/data/text"
 SIGNALS = ("characters", "repetition", "repeated_lines", "symbols", "digits")
 COMMON = 1000  # words of a language
-FEW = (
-    1 / 3
-)  # of the usual share of common words, below which a document is in no or another language
+FEW = 0.5  # of the usual share of common words; with less, a document is foreign or no text
 FOREIGN = ("bible/en", "mdn/fr", "bible/es", "bible/de", "bible/sv", "bible/vi", "bible/ar")
 FOREIGN += ("ms_beginners/bg",)
 # Source of the sample, and of other clean documents.
@@ -67,8 +66,8 @@ def junk(texts: Sequence[str], rng: random.Random) -> dict[str, list[str]]:
 
 def dropped(
     lang: str, texts: Sequence[str], clean: dict[str, object]
-) -> tuple[list[str], np.ndarray, int]:
-    """Why each text is dropped, its bytes, and the bytes cut out of all."""
+) -> tuple[list[str], np.ndarray]:
+    """Why each text is dropped, and its bytes."""
     with TemporaryDirectory() as place:
         path = Path(place) / f"{lang}.jsonl"
         path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
@@ -81,8 +80,7 @@ def dropped(
         for name in SIGNALS:
             value = corpus.numbers(name)
             FITTED.setdefault(name, []).append(needed(name, value, corpus.numbers("bytes")))
-        removed = corpus.sources[0].get("removed", {}).get("foreign passages", {"bytes": 0})
-        return why, corpus.numbers("bytes").astype(np.int64), removed["bytes"]
+        return why, corpus.numbers("bytes").astype(np.int64)
 
 
 def common_words(texts: Sequence[str]) -> np.ndarray:
@@ -115,18 +113,16 @@ KNOWN = language._byte_model()
 
 def show_clean(paths: Sequence[Path], languages: Sequence[str]) -> None:
     """Bytes lost of clean text, and of that which is in the language by its words."""
-    print(
-        "clean text: bytes lost by default, copies apart; without documents that have less than a"
-    )
-    print("third of the usual share of the 1,000 commonest words; to each filter; cut out by")
-    print("`passages: drop`")
+    print("clean text: bytes lost by default, copies apart; the same without documents that have")
+    print("less than half of the usual share of the 1,000 commonest words of four letters or more;")
+    print("bytes cut out by `passages: drop`; bytes lost to each filter")
     lost: list[float] = []
     for lang in languages:
         texts = [text for path in paths if path.name.startswith(f"{lang}.") for text in read(path)]
         shares = np.concatenate(
             [common_words(read(path)) for path in paths if path.name.startswith(f"{lang}.")]
         )
-        why, sizes, _ = dropped(lang, texts, {"near": "off"})
+        why, sizes = dropped(lang, texts, {"near": "off"})
         kept = np.array([reason != "copy" for reason in why])
         gone = np.array([reason not in ("kept", "copy") for reason in why])
         total = sizes[kept].sum()
@@ -136,7 +132,12 @@ def show_clean(paths: Sequence[Path], languages: Sequence[str]) -> None:
         lost.append(sizes[gone & fluent].sum() / total)
         by = {reason: sizes[np.array(why) == reason].sum() / total for reason in set(why)}
         filters = ", ".join(f"{x} {n:.2%}" for x, n in by.items() if x not in ("kept", "copy"))
-        _, _, cut = dropped(lang, texts, {"near": "off", "passages": "drop", "language": "off"})
+        documents = [Document(str(n), lang, text, str(n), "") for n, text in enumerate(texts)]
+        text = {"files": {lang: "x"}, "clean": {"passages": "drop"}}
+        _, removed = rewrite(
+            documents, recipe.Text.model_validate(text).clean, load_identifier(None)
+        )
+        cut = sum(row["bytes"] for row in removed.values())
         print(
             f"{lang}  {sum(map(len, map(str.encode, texts))) / 1e6:5.2f} MB  lost "
             f"{sizes[gone].sum() / total:.2%}  in the language {lost[-1]:.2%}  "
@@ -158,7 +159,7 @@ def show_planted(paths: Sequence[Path], languages: Sequence[str]) -> None:
         texts = texts[:: max(len(texts) // 300, 1)]
         kinds = junk(texts, random.Random(1))
         planted = [text for each in kinds.values() for text in each]
-        why, _, _ = dropped(lang, [*planted, *texts], {"near": "off", "language": "off"})
+        why, _ = dropped(lang, [*planted, *texts], {"near": "off", "language": "off"})
         gone = np.array([reason not in ("kept", "copy") for reason in why[: len(planted)]])
         found = gone.reshape(len(kinds), PLANTED).sum(axis=1).tolist()
         rows = zip(kinds, found, strict=True)
@@ -167,10 +168,8 @@ def show_planted(paths: Sequence[Path], languages: Sequence[str]) -> None:
 
 def show_learned() -> None:
     """Documents lost and kept with a language that was taken away, and learned again."""
-    print(
-        "\na language taken away from the identifier and learned from a sample: documents lost of"
-    )
-    print("the same source and of another, foreign documents kept")
+    print("\na language taken away from the identifier and learned from a sample: clean documents")
+    print("lost, of the same source and of another; foreign documents kept")
     foreign = {
         each: [text[:1500] for text in read(TEXT / f"{each}.jsonl.gz")[:40]] for each in FOREIGN
     }

@@ -97,6 +97,7 @@ PUBLIC = [
     "From 1998-2004, on 2024-12-31 at 12:30:45, see 10.1000/182 and 192.168.100.254.",
     "ISBN 978-3-16-148410-0, card 4111 1111 1111 1112, version 10.15.7, 1000000 and 5551234567.",
     "UTF-8, @media (min-width: 600px), user@host, #1234567 and 0x7fffffff.",
+    "Of 1000009 or 1-000-009 there is no person.",
 ]
 
 
@@ -111,7 +112,7 @@ def test_private_data_is_replaced_or_dropped(lang: str, text: str, wanted: str, 
     assert changed == [wanted.replace(f"<{kind}>", "")] and again == removed
 
 
-@pytest.mark.parametrize("lang", ["en", "de", "fr", "pl", "tr", "es"])
+@pytest.mark.parametrize("lang", ["en", "de", "fr", "pl", "tr", "es", "he"])
 def test_other_numbers_stay(lang: str) -> None:
     pytest.importorskip("phonenumbers", reason="tongues[private] is not installed")
     assert rewritten(lang, PUBLIC, private="replace") == (PUBLIC, {})
