@@ -8,9 +8,10 @@ percentile bootstrap of the documents; for accuracies one of the items, pooled o
 paired t over draws alone (`draws`); of several models, allowing for fewer comparisons than were
 made. `power` is how often a useful effect is told: half the spread among documents; 0.1 of the
 latent spread of 1,000 items (3 points of 40 %), 0.6 of that of 30 (19 points). No claim is made of
-gaps that are skewed as a lognormal's. The standard error stands beside every rate. SIMULATIONS of
-each world, 3,000 by default, take 100 s of one processor. The result also goes to the file of the
-same name beside this script.
+gaps that are skewed as a lognormal's. In groups of items, `usual` ignores the groups, and `best` is
+the power of a test that knows the true standard error, which no valid test exceeds. The standard
+error stands beside every rate. SIMULATIONS of each world, 3,000 by default, take 100 s of one
+processor. The result also goes to the file of the same name beside this script.
 """
 
 import os
@@ -120,9 +121,9 @@ def right(
     return found[0], found[1]
 
 
-def told(parts: list[np.ndarray]) -> np.ndarray:
-    """Whether each simulation's mean is told from 0, as `paired_accuracy` does."""
-    mean, error, freedom = spread(parts)
+def significant(parts: list[np.ndarray], places: list[np.ndarray] | None = None) -> np.ndarray:
+    """Whether each simulation's mean differs significantly from 0, as by `paired_accuracy`."""
+    mean, error, freedom = spread(parts, places)
     pairs = zip((mean / error).tolist(), freedom.tolist(), strict=True)
     return np.array([two_sided(t, free) <= LEVEL for t, free in pairs])
 
@@ -151,22 +152,71 @@ def of_accuracies(count: int, random: np.random.Generator) -> Iterator[Line]:
         found: dict[str, list[np.ndarray]] = {key: [] for key in ("", "usual", "draws", "power")}
         for _ in range(-(-count // 500)):
             own, other = right(WORLDS[name], (500, draws, items), level, 0.0, random)
-            found[""].append(told([own - other]))
+            found[""].append(significant([own - other]))
             found["usual"].append(by_items_alone(own - other))
             if draws > 1:
                 found["draws"].append(by_draws_alone(own - other))
             own, other = right(WORLDS[name], (100, draws, items), level, effect, random)
-            found["power"].append(told([own - other]))
+            found["power"].append(significant([own - other]))
         rates = {key: float(np.mean(of)) for key, of in found.items() if of}
         said = f"{items:,} items, {draws} {'draw' if draws == 1 else 'draws'}"
         yield f"{said}, accuracy {level:.0%}, {matter[name]}", rates.pop(""), rates, True, count
+
+
+def in_groups(
+    sizes: np.ndarray, tau: float, draws: int, shift: float, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Differences of two models of 45 %, (simulations, draws, items), and the items' groups.
+
+    tau: latent standard deviation of group × model, where that of item × model is 0.7.
+    """
+    place = np.repeat(np.arange(len(sizes)), sizes)
+    shape, right = (AT_ONCE, draws, len(place)), []
+    shared = random.standard_normal((AT_ONCE, 1, len(place)), dtype=np.float32)
+    middle = NormalDist().inv_cdf(0.45) * sqrt(1.49 + tau**2 + 0.09 * (draws > 1))
+    for more in (shift, 0.0):
+        latent = shared + 0.7 * random.standard_normal(shared.shape, dtype=np.float32)
+        of_group = random.standard_normal((AT_ONCE, 1, len(sizes)), dtype=np.float32)
+        latent = latent + tau * of_group[:, :, place]
+        if draws > 1:
+            latent = latent + 0.3 * random.standard_normal(shape, dtype=np.float32)
+        right.append((latent + middle + more > 0).astype(float))
+    return right[0] - right[1], place
+
+
+def of_groups(count: int, random: np.random.Generator) -> Iterator[Line]:
+    """Questions on a passage, hypotheses on a premise, sentences of a document."""
+    equal = {f"{300 // size} groups of {size}": np.full(300 // size, size) for size in (2, 3, 5)}
+    equal |= {"30 groups of 10": np.full(30, 10), "100 groups of 10": np.full(100, 10)}
+    sizes = equal | {"488 groups of 1 or 2": 1 + (np.arange(488) < 412)}
+    sizes |= {"40 groups of 1 to 20": np.tile([1, 2, 3, 5, 8, 12, 16, 20], 5)}
+    effects = (("weak", 0.2), ("strong", 0.8))
+    for (name, of), (word, tau), draws in product(sizes.items(), effects, (1, 5)):
+        runs = range(-(-count // AT_ONCE))
+        gaps = [in_groups(of, tau, draws, 0.0, random) for _ in runs]
+        place = [gaps[0][1]]
+        false = [significant([gap], place) for gap, _ in gaps]
+        rates = {"usual": float(np.mean([by_items_alone(gap) for gap, _ in gaps]))}
+        if draws == 1:
+            true = float(np.std([gap.mean((1, 2)) for gap, _ in gaps]))
+            normal = NormalDist()
+            slope = normal.pdf(normal.inv_cdf(0.45)) / sqrt(1.49 + tau**2)
+            useful = [in_groups(of, tau, draws, 2.5 * true / slope, random)[0] for _ in runs]
+            rates["power"] = float(np.mean([significant([gap], place) for gap in useful]))
+            best = [np.abs(gap.mean((1, 2))) > critical(float("inf")) * true for gap in useful]
+            rates["best"] = float(np.mean(best))
+        shown = "1 draw" if draws == 1 else f"{draws} draws"
+        yield f"{name}, {word}, {shown}", float(np.mean(false)), rates, True, len(runs) * AT_ONCE
 
 
 def of_many(count: int, random: np.random.Generator) -> Iterator[Line]:
     """Means over languages, many languages at once, counts of wins."""
     both = WORLDS["both"]
     parts = [right(both, (count, 5, 200), level, 0, random) for level in (0.4, 0.5, 0.6, 0.7)]
-    yield "mean of 4 languages, 5 draws of 200 items", *plain(told([a - b for a, b in parts]))
+    yield (
+        "mean of 4 languages, 5 draws of 200 items",
+        *plain(significant([a - b for a, b in parts])),
+    )
     for languages in (8, 16):
         gap = random.standard_t(4, (count, languages))
         yield f"mean difference of {languages} languages", *plain(cut_all(gap))
@@ -289,7 +339,7 @@ def of_intervals(count: int, random: np.random.Generator) -> Iterator[Line]:
         own, other = right(world, (min(count, 2000), draws, 1000), 0.6, 0.0, random)
         gap = (own - 0.25) - (other - 0.25)
         said = "1 draw" if draws == 1 else f"{draws} draws"
-        yield f"a relative score, 1,000 items, {said}", *plain(told([gap]))
+        yield f"a relative score, 1,000 items, {said}", *plain(significant([gap]))
 
 
 def outside(
@@ -313,6 +363,7 @@ def main() -> None:
     for title, lines in {
         "losses, paired over documents": of_losses(count, random),
         "accuracies, paired over items and draws": of_accuracies(count, random),
+        "accuracies, items in groups": of_groups(count, np.random.default_rng(1)),
         "many languages": of_many(count, random),
         "several models": of_models(count, random),
         "intervals of one value": of_intervals(count, random),

@@ -1,11 +1,13 @@
 """What losses and answers of several models come to."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tongues.evaluate.comparing import task_scores, text_scores
+from tongues.evaluate.answers import task_scores
+from tongues.evaluate.comparing import text_scores
 from tongues.evaluate.losses import DocumentLosses
 from tongues.evaluate.tasks import ItemScore
 
@@ -120,6 +122,35 @@ def answers(right: np.ndarray, ids: list[str] | None = None) -> list[list[ItemSc
         ]
         for row in right
     ]
+
+
+def test_items_of_one_group_count_as_one() -> None:
+    right = np.repeat(drawn(0.7, items=100), 4, axis=1)
+    grouped = [
+        [replace(score, group=str(n // 4)) for n, score in enumerate(row)] for row in answers(right)
+    ]
+    scores = task_scores({"a": {"fr": grouped}}, [], "sum", 0)
+    once = task_scores({"a": {"fr": answers(right[:, ::4])}}, [], "sum", 0)
+    of, single = scores.accuracies["a"]["fr"], once.accuracies["a"]["fr"]
+    assert (of.items, of.groups, of.chance.error) == (400, 100, single.chance.error)
+    assert of.share.low == pytest.approx(single.share.low)
+    assert scores.mean["a"].low == pytest.approx(single.share.low)
+    both = {"a": {"fr": grouped, "sw": grouped}, "b": {"fr": answers(~right), "sw": grouped}}
+    (compared,) = task_scores(both, [("b", "a")], "sum", 0).compared
+    halves = np.repeat(right[:, ::4] ^ True, 1, axis=1)
+    alone = {"a": {"fr": answers(right[:, ::4])}, "b": {"fr": answers(halves)}}
+    (plain,) = task_scores(alone, [("b", "a")], "sum", 0).compared
+    assert compared.languages["sw"].p == 1.0
+    assert plain.languages["fr"].value == pytest.approx(compared.languages["fr"].value)
+
+
+def test_the_majority_answer_stands_next_to_chance() -> None:
+    found = answers(drawn(0.7, items=100))
+    mixed = [[replace(score, label=int(score.id) % 5 == 0) for score in row] for row in found]
+    of = task_scores({"a": {"fr": mixed}}, [], "sum", 0).accuracies["a"]["fr"]
+    assert (of.majority, of.guessing, of.chance.level) == (0.8, 0.8, 0.5)
+    always = task_scores({"a": {"fr": found}}, [], "sum", 0).accuracies["a"]["fr"]
+    assert (always.majority, always.guessing) == (None, 0.5)
 
 
 def drawn(share: float, draws: int = 1, items: int = 400, seed: int = 0) -> np.ndarray:

@@ -29,6 +29,8 @@ def test_it_is_scored_and_reported(tmp_path: Path, environment: dict[str, str]) 
     assert done.stdout.startswith(
         "Accuracy in echo. In %; choices compared by mean log-probability of a token, no demonstr"
     )
+    about = "`echo` in `qaa`: 12 items, differences from about 40.4 points can be detected"
+    assert about in done.stderr
     scores = json.loads((tmp_path / "evaluations/evaluation/scores.json").read_text())
     assert scores["tasks"]["echo"]["accuracies"]["models/e0"]["qaa"]["items"] == len(WORDS)
     (card, _) = sorted((tmp_path / "evaluations/evaluation/cards").iterdir())

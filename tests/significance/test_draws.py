@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from tongues.significance import (
+    chance,
+    detectable,
+    detectable_before,
     measured_accuracy,
+    measured_mean,
     paired_accuracy,
     relative_score,
 )
@@ -105,3 +109,75 @@ def test_five_in_a_hundred_equals_are_told_apart(of_draw: float):
     pairs = zip((mean / error).tolist(), freedom.tolist(), strict=True)
     p = np.array([two_sided(t, free) for t, free in pairs])
     assert np.mean(p <= 0.05) == pytest.approx(0.05, abs=0.02)
+
+
+def groups_of(size: int, count: int = 40) -> list[str]:
+    return [str(item // size) for item in range(size * count)]
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_equal_groups_are_the_paired_t_of_their_means(size: int) -> None:
+    own, other = right(0.6, (1, size * 40)), right(0.5, (1, size * 40), 1)
+    estimate = paired_accuracy(own, other, groups_of(size))
+    means = (own - other).reshape(40, size).mean(1)
+    error = means.std(ddof=1) / np.sqrt(40)
+    assert estimate.value == pytest.approx((own - other).mean())
+    assert estimate.p == pytest.approx(two_sided(means.mean() / error, 39))
+
+
+def test_draws_of_grouped_items_are_draws_of_their_means() -> None:
+    own, other = right(0.6, (5, 90)), right(0.4, (5, 90), 1)
+    grouped = paired_accuracy(own, other, groups_of(3, 30))
+    means = [of.reshape(5, 30, 3).mean(2) for of in (own, other)]
+    single = paired_accuracy(means[0], means[1])
+    assert (grouped.value, grouped.p) == pytest.approx((single.value, single.p))
+
+
+def test_unequal_groups_have_cluster_robust_errors() -> None:
+    sizes = np.array([1, 2, 3, 9] * 10)
+    place = np.repeat(np.arange(40), sizes)
+    values = right(0.5, (1, len(place)))
+    estimate = paired_accuracy(values, np.zeros_like(values), [str(n) for n in place])
+    sums = np.bincount(place, values[0] - values.mean())
+    error = np.sqrt((sums**2).sum() * 40 / 39) / len(place)
+    freedom = sizes.sum() ** 2 / (sizes**2).sum() - 1
+    assert estimate.value == pytest.approx(values.mean())
+    assert estimate.p == pytest.approx(two_sided(values.mean() / error, freedom))
+
+
+def test_copies_of_items_in_a_group_add_nothing() -> None:
+    own, other = right(0.7, (1, 60)), right(0.5, (1, 60), 1)
+    copies = [np.repeat(of, 4, axis=1) for of in (own, other)]
+    once, more = paired_accuracy(own, other), paired_accuracy(*copies, groups_of(4, 60))
+    assert (more.low, more.p) == pytest.approx((once.low, once.p))
+    once, more = measured_accuracy(own), measured_accuracy(copies[0], groups_of(4, 60))
+    assert (more.low, more.high) == pytest.approx((once.low, once.high))
+    once = relative_score(own, other, 0.25)
+    more = relative_score(*copies, 0.25, groups_of(4, 60))
+    assert (more.low, more.high) == pytest.approx((once.low, once.high), rel=1e-6)
+    assert chance([4] * 240, groups_of(4, 60)) == chance([4] * 60)
+    parts = [own, other]
+    twice = measured_mean([np.repeat(of, 4, axis=1) for of in parts], [groups_of(4, 60)] * 2)
+    assert (twice.low, twice.high) == pytest.approx(
+        (measured_mean(parts).low, measured_mean(parts).high)
+    )
+
+
+def test_ten_groups_are_needed() -> None:
+    estimate = paired_accuracy(np.ones((1, 90)), np.zeros((1, 90)), groups_of(10, 9))
+    assert estimate.reason == "10 groups of items are needed, there are 9"
+
+
+def test_what_can_be_detected_is_significant_four_times_in_five() -> None:
+    low, high = detectable_before([2] * 500, [str(n) for n in range(500)])
+    assert low == high == pytest.approx(2.8016 * np.sqrt(0.25 / 500), rel=1e-4)
+    one, alike = detectable_before([2] * 500, groups_of(5, 100))
+    assert (one, alike) == pytest.approx((low, low * np.sqrt(5)))
+    random = np.random.default_rng(3)
+    gaps = random.normal(0.05, 1, (2000, 1, 400)) * 0.36
+    estimates = [measured_mean(gap - gap.mean() + 0.05) for gap in gaps[:200]]
+    size = np.mean([detectable(of) or 0.0 for of in estimates])
+    mean, error, freedom = spread([gaps - 0.05 * 0.36 + size])
+    p = [two_sided(t, f) for t, f in zip(mean / error, freedom, strict=True)]
+    assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.8, abs=0.03)
+    assert estimates[0].p is None

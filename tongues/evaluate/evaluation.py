@@ -136,23 +136,36 @@ class TextScores:
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """The share of items of a language that a model answers rightly, and that of guessing."""
+    """The share of items of a language that a model answers rightly, and that of guessing.
+
+    majority: of always choosing the place that is right most often; None where that is one place.
+    """
 
     share: Estimate
-    chance: Chance
+    chance: Chance | None  # None where the metric is no accuracy
+    majority: float | None
     items: int
+    groups: int  # of items that are not independent
     fewshot_seeds: int
+
+    @property
+    def guessing(self) -> float:
+        """The higher of chance and majority."""
+        return max(self.chance.level if self.chance else 0.0, self.majority or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskScores:
     """All models on one task."""
 
-    normalisation: Normalisation
+    normalisation: Normalisation | None  # None: of a metric of lm-eval
     num_fewshot: int
+    metric: str  # of lm-eval; "": accuracy
+    share: bool  # whether values are shown in percent
+    lower_is_better: bool
     accuracies: Mapping[str, Mapping[str, Accuracy]]  # by model and language
     mean: Mapping[str, Estimate]  # over languages
-    chance: Chance  # of the mean
+    chance: Chance | None  # of the mean
     translated: bool  # whether most items are in several languages
     best: Mapping[str, WinRate]  # in how many languages a model is the best
     leaders: Mapping[str, Sequence[str]]  # by language: the best, and those not worse than it

@@ -47,16 +47,16 @@ _KNOWN = {"until", "max_gen_toks", "do_sample", "temperature", "top_p", "top_k"}
 class LmEvalModel(TemplateLM):
     """A model of lm-eval that scores and generates as `tongues evaluate` and `tongues generate` do.
 
-    name: as `tongues evaluate` takes it. An ensemble without a routing in its name is routed by the
-    task's language where an expert was trained on it, else by the text. memory: cap on expert
-    weights in memory, such as `2GB`. long: `stop` at a request longer than the context, or `cut`
-    its beginning, as lm-eval does. device, dtype: `cuda` and `bf16`, as of `tongues evaluate`. The
-    rest comes from lm-eval's command line and is ignored.
+    name: as `tongues evaluate` takes it, or an open model. An ensemble without a routing in its
+    name is routed by the task's language where an expert was trained on it, else by the text.
+    memory: cap on expert weights in memory, such as `2GB`. long: `stop` at a request longer than
+    the context, or `cut` its beginning, as lm-eval does. device, dtype: `cuda` and `bf16`, as of
+    `tongues evaluate`. The rest comes from lm-eval's command line and is ignored.
     """
 
     def __init__(
         self,
-        name: str,
+        name: str | Model,
         workspace: str | Path = ".",
         *,
         memory: str | None = None,
@@ -74,12 +74,15 @@ class LmEvalModel(TemplateLM):
         except ValidationError as error:
             reason = error.errors()[0]["msg"].removeprefix("Value error, ")
             raise UserError(reason, where="memory") from None
-        self.loaded = open_model(
-            name, Path(workspace), max_memory=limit, device=device, dtype=dtype
-        )
-        self.long = long
-        _, routing = place_of(name, Path(workspace))
-        self._free = self.loaded.ensemble.k > 1 and routing is None
+        self.long, self._free = long, False
+        if isinstance(name, Model):
+            self.loaded = name
+        else:
+            self.loaded = open_model(
+                name, Path(workspace), max_memory=limit, device=device, dtype=dtype
+            )
+            _, routing = place_of(name, Path(workspace))
+            self._free = self.loaded.ensemble.k > 1 and routing is None
         self._stops: dict[tuple[str, ...], list[int]] = {}
 
     @property

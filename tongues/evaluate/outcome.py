@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from tongues.errors import UserError
-from tongues.evaluate.comparing import task_scores, text_scores
+from tongues.evaluate.answers import metric_scores, task_scores
+from tongues.evaluate.comparing import text_scores
 from tongues.evaluate.evaluation import Evaluation, TaskScores
 from tongues.evaluate.runner import Results, Unit
 from tongues.evaluate.tasks import count_faults
@@ -55,6 +56,21 @@ def build_evaluation(results: Results, named: Sequence[str] | None = None) -> Ev
             normalisation = spec.normalisation or task.normalisation
             tasks[name] = task_scores(answers, pairs, normalisation, len(shown))
             examples[name] = {lang: by[lang].items[0].shown(task.separator) for lang in suited}
+    for name, by in spec.harness.items():
+        each = {
+            model: {
+                lang: [
+                    results.harness[Unit(model, name, lang, task.num_fewshot or 0, draw)]
+                    for draw in range(task.draws)
+                ]
+                for lang, task in by.items()
+            }
+            for model in names
+        }
+        for metric, scores in metric_scores(each, pairs).items():
+            tasks[f"{name} {metric}"] = scores
+            example = {lang: of[0].example for lang, of in each[names[0]].items()}
+            examples[f"{name} {metric}"] = example
     left_out += count_faults(list(faults))
     bases = {model.name: model.base for model in results.models if model.base in names}
     texts = {}

@@ -11,6 +11,7 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.evaluate.evaluation import EvaluatedModel, Trained
+from tongues.evaluate.harness import HARNESS, HarnessScores, HarnessTask, score_harness
 from tongues.evaluate.losses import DocumentLosses, Policy, resolved
 from tongues.evaluate.tasks import FewShotTask, ItemFault, Normalisation, OnError
 from tongues.evaluate.tasks.score import Answers, score_task
@@ -29,7 +30,7 @@ __all__ += ["write_unit"]
 
 _MEMORY = 3 * 2**30  # bytes of a rank besides the models' weights
 
-Result: TypeAlias = DocumentLosses | Answers
+Result: TypeAlias = DocumentLosses | Answers | HarnessScores
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -66,8 +67,9 @@ def read_unit(folder: Path, unit: Unit, key: str) -> Result | None:
     if content.get("fingerprint") != key:
         return None
     plain = content["result"]
-    text = unit.num_fewshot is None
-    return DocumentLosses.from_json(plain) if text else from_plain(Answers, plain)
+    if unit.num_fewshot is None:
+        return DocumentLosses.from_json(plain)
+    return from_plain(HarnessScores if unit.name.startswith(HARNESS) else Answers, plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +83,24 @@ class EvalSpec:
     on_error: OnError = "skip"
     faults: Sequence[ItemFault] = ()  # documents that cannot be read, and broken models
     unknown: Mapping[str, Collection[str]] = field(default_factory=dict)  # languages, by model
+    harness: Mapping[str, Mapping[str, HarnessTask]] = field(default_factory=dict)  # of lm-eval
 
     def units(self, model: str) -> list[Unit]:
         """All units of one model."""
         unknown = self.unknown.get(model, ())
         texts = ((name, lang) for name, by in self.texts.items() for lang in by)
-        return [Unit(model, *text) for text in texts if text[1] not in unknown] + [
+        units = [Unit(model, *text) for text in texts if text[1] not in unknown]
+        units += [
             Unit(model, name, lang, len(demonstrations), draw)
             for name, by in self.tasks.items()
             for lang, fewshot in by.items()
             for draw, demonstrations in enumerate(fewshot.demonstrations)
+        ]
+        return units + [
+            Unit(model, name, lang, task.num_fewshot or 0, draw)
+            for name, by in self.harness.items()
+            for lang, task in by.items()
+            for draw in range(task.draws)
         ]
 
     def fingerprint(self, model: Model, unit: Unit) -> str:
@@ -98,6 +108,9 @@ class EvalSpec:
         parts = [model.fingerprint, unit.language]
         if model.ensemble.models.placement.dtype.itemsize < 4:
             parts.append(str(model.ensemble.models.placement.dtype))
+        if unit.name.startswith(HARNESS):
+            task = self.harness[unit.name][unit.language]
+            return fingerprint([*parts, str(model.routing), task.fingerprint(unit.draw)])
         if unit.num_fewshot is not None:
             fewshot = self.tasks[unit.name][unit.language]
             return fingerprint([*parts, fewshot.fingerprint(unit.draw), self.on_error])
@@ -114,6 +127,7 @@ class Results:
     spec: EvalSpec
     texts: Mapping[Unit, DocumentLosses]
     answers: Mapping[Unit, Answers]
+    harness: Mapping[Unit, HarnessScores] = field(default_factory=dict)
 
 
 def evaluate(
@@ -167,6 +181,7 @@ def evaluate(
         replace(spec, faults=(*spec.faults, *broken.values())),
         {unit: result for unit, result in results.items() if isinstance(result, DocumentLosses)},
         {unit: result for unit, result in results.items() if isinstance(result, Answers)},
+        {unit: result for unit, result in results.items() if isinstance(result, HarnessScores)},
     )
 
 
@@ -207,6 +222,9 @@ def _score_units(units: Mapping[Unit, Model], spec: EvalSpec, tell: Say) -> dict
         documents = spec.texts[first.name][first.language]
         losses = routed_losses(list(units.values()), documents, spec.policy, tell=tell)
         return dict(zip(units, losses, strict=True))
+    if first.name.startswith(HARNESS):
+        task = spec.harness[first.name][first.language]
+        return {unit: score_harness(model, task, first.draw) for unit, model in units.items()}
     fewshot = spec.tasks[first.name][first.language]
     return {
         unit: score_task(model, fewshot, first.draw, on_error=spec.on_error, tell=tell)
@@ -217,6 +235,8 @@ def _score_units(units: Mapping[Unit, Model], spec: EvalSpec, tell: Say) -> dict
 def _finite(result: Result) -> bool:
     if isinstance(result, DocumentLosses):
         return bool(np.isfinite(result.nats).all())
+    if isinstance(result, HarnessScores):
+        return all(np.isfinite(metric.values).all() for metric in result.metrics)
     return bool(np.isfinite([total for score in result.scores for total in score.sums]).all())
 
 
@@ -301,15 +321,10 @@ def score_share(
 
     torch.set_num_threads(threads)
     groups = [list(some) for _, some in groupby(models, lambda name: place_of(name, workspace)[0])]
-    parts = [
-        replace(spec, texts={name: {lang: by[lang]}}, tasks={})
-        for name, by in spec.texts.items()
-        for lang in by
-    ] + [
-        replace(spec, texts={}, tasks={name: {lang: by[lang]}})
-        for name, by in spec.tasks.items()
-        for lang in by
-    ]
+    empty, parts = replace(spec, texts={}, tasks={}, harness={}), list[EvalSpec]()
+    for kind in ("texts", "tasks", "harness"):
+        for name, by in getattr(spec, kind).items():
+            parts += [replace(empty, **{kind: {name: {lang: by[lang]}}}) for lang in by]
     for names, part in rank.share([(names, part) for names in groups for part in parts]):
         try:
             evaluate(names, part, workspace, folder, memory=memory, device=device, dtype=dtype)

@@ -36,10 +36,17 @@ class Chance:
     error: float
 
 
-def chance(choices: Sequence[int] | np.ndarray) -> Chance:
-    """The accuracy of random guesses; choices: of each item."""
+def chance(choices: Sequence[int] | np.ndarray, groups: Sequence[str] | None = None) -> Chance:
+    """The accuracy of random guesses, as if the items of a group were guessed alike.
+
+    choices: of each item; groups: of each item; None: all are independent.
+    """
     right = 1.0 / np.asarray(choices, dtype=float)
-    return Chance(float(right.mean()), float(np.sqrt((right * (1 - right)).sum()) / len(right)))
+    place = np.arange(len(right))
+    if groups is not None:
+        _, place = np.unique(np.asarray(groups), return_inverse=True)
+    alike = np.bincount(place, np.sqrt(right * (1 - right)))
+    return Chance(float(right.mean()), float(np.sqrt((alike**2).sum()) / len(right)))
 
 
 @dataclass(frozen=True, slots=True)

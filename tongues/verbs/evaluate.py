@@ -7,6 +7,7 @@ from typing import Literal
 from tongues.errors import UserError, nearest
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import Evaluation
+from tongues.evaluate.harness import HARNESS, HarnessTask, harness_tasks
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.tasks import (
     TASKS,
@@ -67,7 +68,7 @@ def evaluate(
 
     models: runs, ensembles (`NAME@tfidf:2` by a routing), folders, hub ids (`org/name@revision`).
     text: prepared tokens or files to take the loss on.
-    tasks: such as `xcopa`; `xcopa:sw,tr` for some languages of a task.
+    tasks: such as `xcopa`, or `lm-eval:NAME` of lm-eval; `xcopa:sw,tr` for some languages.
     data: folders with the items of the tasks, or `hub`.
     languages: of texts and tasks; None: all.
     limit: items, and documents, of a language.
@@ -108,7 +109,12 @@ def evaluate(
         for what in options["--text"]
     }
     by_task: dict[str, dict[str, FewShotTask]] = {}
+    by_harness: dict[str, dict[str, HarnessTask]] = {}
     for what in options["--tasks"]:
+        if what.startswith(HARNESS):
+            shots = {"num_fewshot": num_fewshot or None, "draws": fewshot_seeds or 1}
+            by_harness |= harness_tasks(what, chosen, limit=limit, **shots)
+            continue
         task, colon, own = what.partition(":")
         if not is_task(task):
             there = Path(what).exists() or (workspace / "tokens" / what).exists()
@@ -132,11 +138,17 @@ def evaluate(
                 on_error=on_error,
             ),
         )
+    for by_language in by_task.values():
+        for fewshot in by_language.values():
+            voice.say(fewshot.power)
     from tongues.evaluate import runner  # with torch: what is refused above needs no model
     from tongues.evaluate.outcome import build_evaluation
     from tongues.report.evaluation import write_cards, write_evaluation_report
 
-    spec = runner.EvalSpec(texts, by_task, Policy(window, stride), normalisation, on_error, faults)
+    policy = Policy(window, stride)
+    spec = runner.EvalSpec(
+        texts, by_task, policy, normalisation, on_error, faults, harness=by_harness
+    )
     folder, held = workspace / "evaluations" / name, memory_bytes(max_memory)
     if ranks:
         starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)

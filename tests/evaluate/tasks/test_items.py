@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,9 @@ def test_a_gap_that_is_missing_and_a_word_that_is_empty_are_faults(tmp_path: Pat
     rows = [gap, gap | {"sentence": "No gap"}, gap | {"option1": ""}, gap | {"sentence": "End _"}]
     (tmp_path / "en.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     read = read_items(load_task("winogrande"), "en", tmp_path)
-    assert read.items == (Item("1", ("A", "B"), ("was better.",) * 2, 1),)
+    assert [replace(item, group="") for item in read.items] == [
+        Item("1", ("A", "B"), ("was better.",) * 2, 1)
+    ]
     assert [fault.reason for fault in read.faults] == [
         "mark missing",
         "empty choice",
@@ -211,3 +214,25 @@ def test_every_row_of_the_real_files_is_an_item(folder: str, name: str, rows: in
         assert (len(read.items), read.faults) == (rows, ())
         labels = [json.loads(line)["label"] for line in file.read_text().splitlines()]
         assert [item.label for item in read.items] == labels
+
+
+def test_items_of_one_passage_are_of_one_group(tmp_path: Path) -> None:
+    rows = [
+        {"premise": f"It rains {n // 3}.", "hypothesis": f"It is {n}.", "label": n % 3}
+        for n in range(6)
+    ]
+    (tmp_path / "en.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    groups = [item.group for item in read_items(load_task("xnli"), "en", tmp_path).items]
+    assert groups == [groups[0]] * 3 + [groups[3]] * 3 and groups[0] != groups[3]
+    lone = Task(name="lone", prompt="", choices=["{premise}", "{hypothesis}"], label=None)
+    items = read_items(lone, "en", tmp_path).items
+    assert [(item.group, item.label) for item in items] == [("", 0)] * 6
+    wrong = Task(name="wrong", prompt="", choices=["{premise}", "b"], label=None, group="{passage}")
+    with pytest.raises(UserError, match="`group` names the field `passage`"):
+        read_items(wrong, "en", tmp_path)
+
+
+@needs_data
+def test_pairs_of_one_sentence_are_of_one_group() -> None:
+    items = read_items(load_task("paws-x"), "en", DATA / "pawsx_dev").items
+    assert (len(items), len({item.group for item in items})) == (2000, 1758)

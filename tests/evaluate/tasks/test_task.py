@@ -44,6 +44,7 @@ ROWS = {
     "piqa": {"goal": "Boil an egg", "sol1": "in water", "sol2": "in sand", "label": 0},
     "hellaswag": {
         "ind": 4,
+        "source_id": "activitynet~v_a",
         "activity_label": "Roof",
         "ctx_a": "A man sits [step] on a roof.",
         "ctx_b": "he",

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tongues.evaluate.comparing import task_scores, text_scores
+from tongues.evaluate.answers import task_scores
+from tongues.evaluate.comparing import text_scores
 from tongues.evaluate.evaluation import EvaluatedModel, Evaluation, Trained
 from tongues.evaluate.losses import DocumentLosses, Policy
 from tongues.evaluate.tasks import ItemScore

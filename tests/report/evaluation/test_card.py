@@ -11,7 +11,7 @@ def test_a_card_says_scores_comparisons_and_how() -> None:
     loss = found.texts["study"].losses[MIXED]["qaa"]
     assert f"| qaa | base | {loss.bits_per_byte.value:.3f} [" in said
     assert said.count("# Versus its base") == 1 and said.count("# Versus qaa-source-s1") == 1
-    assert "33.3 ± 4.3 | 120 |" in said
+    assert "33.3 ± 4.3 | – | 120 |" in said
     assert "8 demonstrations, drawn 3 times" in said
     assert "> Two sleep <here>, right? No, all run." in said
     assert "Before every text comes the token `<end>`." in said

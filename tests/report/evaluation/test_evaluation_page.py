@@ -49,8 +49,8 @@ def test_bold_is_what_no_model_is_significantly_better_than(evaluation: Evaluati
     of = evaluation.texts["study"].losses[SOURCE]["qaa"].bits_per_byte
     assert qaa[2] == f"*{of.value:.3f} [{of.low:.3f}, {of.high:.3f}]" and qaa[-1] == "24"
     head, qaa, qab, _ = rows_of(task.score_table())
-    assert head[-2:] == ["chance", "items"]
-    assert qaa[-2:] == ["33.3 ± 4.3", "120"]  # √(2/9 / 120)
+    assert head[-3:] == ["chance", "majority", "items"]
+    assert qaa[-3:] == ["33.3 ± 4.3", "–", "120"]  # √(2/9 / 120)
     assert bold(qab[2:6]) == [False, False, True, True]
 
 
@@ -66,7 +66,7 @@ def test_a_mean_is_of_languages_of_one_role_only(evaluation: Evaluation) -> None
         runs = changed(runs, None, "models", place, "trained")
     text, task = measures_of(runs)
     assert [row[0] for row in rows_of(text.score_table())] == ["language", "qaa", "qab", "best in"]
-    assert rows_of(task.score_table())[-2][-2] == "33.3 ± 3.0"
+    assert rows_of(task.score_table())[-2][-3] == "33.3 ± 3.0"
     best = rows_of(text.score_table())[-1]
     assert sum(int(cell.split(" of ")[0]) for cell in best[1:4]) == 2
     _, mean, ahead = rows_of(text.comparison_table(text.versus_base))[-3:]
@@ -159,7 +159,7 @@ def test_one_model_on_too_little_text() -> None:
     topics = answer(evaluation)
     losses, answers = topics["Languages"]
     assert re.fullmatch(rf"On `study`, `{MIXED}` has `qaa` 1\.\d+ bits per byte\.", losses)
-    assert answers.endswith("All above chance.")
+    assert answers.endswith("All above chance and the majority answer.")
     assert topics["Caveats"] == ["Where it says too few: 6 documents are needed."]
     text, task = measures_of(evaluation)
     assert rows_of(text.score_table())[1][1].endswith(" too few")
@@ -234,6 +234,26 @@ def test_a_ratio_to_chance_itself_is_left_out_of_the_page(tmp_path: Path) -> Non
     assert drawn is not None
     assert ("xnli", "qab") not in {(row["on"], row["series"]) for row in drawn.rows}
     write_evaluation_report(evaluation, tmp_path / "none-evaluation")
+
+
+def test_a_task_at_chance_cannot_separate_models() -> None:
+    evaluation = outcome((SOURCE, PLAIN))
+    sentence = "`xnli` cannot separate these models"
+    assert not any(sentence in line for line in answer(evaluation).get("Caveats", []))
+    guess = {"value": 0.4, "low": 0.3, "high": 0.5}
+    for model in (SOURCE, PLAIN):
+        for lang in evaluation.tasks["xnli"].languages:
+            path = ("tasks", "xnli", "accuracies", model, lang)
+            evaluation = changed(evaluation, guess, *path, "share")
+    assert any(sentence in line for line in answer(evaluation).get("Caveats", []))
+    card = card_section(evaluation, PLAIN)
+    low = evaluation.tasks["xnli"].compared[0].languages["qaa"]
+    assert low.high is not None and low.low is not None
+    size = 100 * (1 + 0.8416 / 1.96) * (low.high - low.low) / 2
+    assert f"{size:.1f}" in card and "points are detected with 80% probability" in card
+    better = changed(evaluation, 0.45, "tasks", "xnli", "accuracies", PLAIN, "qaa", "majority")
+    better = changed(better, guess | {"low": 0.43}, *path[:3], PLAIN, "qaa", "share")
+    assert any(sentence in line for line in answer(better)["Caveats"])
 
 
 def test_names_lose_the_folder_that_all_have() -> None:

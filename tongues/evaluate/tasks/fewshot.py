@@ -18,6 +18,7 @@ from tongues.evaluate.tasks.items import (
 from tongues.evaluate.tasks.task import TASKS, Task, load_task
 from tongues.files import fingerprint
 from tongues.randomness import derive_seed
+from tongues.significance import detectable_before
 
 __all__ = ["FewShotTask", "is_task", "merge_tasks", "read_fewshot_task", "read_fewshot_tasks"]
 
@@ -32,6 +33,17 @@ class FewShotTask:
     demonstrations: tuple[tuple[Item, ...], ...]  # of each draw; one empty draw for zero-shot
     sources: tuple[str, ...]  # of the items, and of the demonstrations where there are any
     faults: tuple[ItemFault, ...]  # rows that are not items
+
+    @property
+    def power(self) -> str:
+        """What a comparison of two models on these items could detect, as a sentence."""
+        groups = [item.group or item.id for item in self.items]
+        ends = detectable_before([len(item.endings) for item in self.items], groups)
+        size = " to ".join(dict.fromkeys(f"{100 * end:.1f}" for end in ends))
+        count = f"{len(groups):,} items"
+        count += f" in {len(set(groups)):,} groups" * (len(set(groups)) < len(groups))
+        where = f"`{self.task.name}` in `{self.language}`"
+        return f"{where}: {count}, differences from about {size} points can be detected"
 
     def fingerprint(self, draw: int) -> str:
         """Changes with anything that a model's answers in a draw depend on."""

@@ -13,7 +13,7 @@ from langcodes import tag_is_valid
 from tongues.errors import UserError, nearest
 from tongues.evaluate.tasks.task import Normalisation, PromptTemplate, Task
 from tongues.evaluate.tasks.templates import InvalidRow, fill_all
-from tongues.files import path_text
+from tongues.files import fingerprint, path_text
 from tongues.recipe import Hub
 from tongues.text.reading import Fault
 from tongues.text.reading.files import read_records
@@ -25,6 +25,7 @@ __all__ += ["read_items", "stop_at"]
 
 _HUB = "hub"  # where items are read from the hub; `hub:NAME` names another data set of that layout
 _PACKED = ("", ".gz", ".zst")
+_GROUP = 12  # digits of a group's fingerprint: of a million groups, two are equal with p < 0.002
 
 Part = Literal["items", "demonstrations"]
 OnError = Literal["skip", "stop"]  # an item that cannot be scored is skipped, or an error
@@ -38,6 +39,7 @@ class Item:
     prompts: tuple[str, ...]
     endings: tuple[str, ...]
     label: int  # the right choice, counted from 0
+    group: str = ""  # items of one group are not independent; "": a group of its own
 
     def shown(self, separator: str) -> str:
         """With the right choice, as a demonstration shows it."""
@@ -59,6 +61,7 @@ class ItemScore:
     tokens: tuple[int, ...]  # of each choice
     characters: tuple[int, ...]  # without the separator before it, as are the bytes
     bytes: tuple[int, ...]
+    group: str = ""  # the item's
 
     def scores(self, normalisation: Normalisation) -> np.ndarray:
         """The normalised score of each choice; the highest is the model's answer."""
@@ -190,11 +193,13 @@ def _item(
             raise InvalidRow("bad encoding", "half a surrogate pair") from None
     if len(set(zip(prompts, endings, strict=True))) < count:
         raise InvalidRow("choices alike", f"`{endings[0][:60]}`")
-    value = _field(row, task.label)
     labels = list(map(_text, range(count) if task.labels is None else task.labels[:count]))
+    value = _field(row, task.label) if task.label else labels[0]
     if value not in labels:
         raise InvalidRow("label out of range", f"`{value}` is none of {', '.join(labels)}")
-    return Item(name, tuple(prompts), tuple(endings), labels.index(value))
+    group = fill_all(task.group, row, {}, blank=False) if task.group else []
+    group = fingerprint(group)[:_GROUP] if group else ""
+    return Item(name, tuple(prompts), tuple(endings), labels.index(value), group)
 
 
 def _field(row: Mapping[str, Any], name: str) -> str:
@@ -219,6 +224,7 @@ def _check_fields(
     for name, templates in (
         ("prompt", prompt_template.prompt),
         ("choices", prompt_template.choices),
+        ("group", task.group or ""),
     ):
         if f"{{{path}" in "".join(templates):
             key = name

@@ -82,6 +82,7 @@ def score_task(
             tuple(len(row.tokens) - row.start for row in rows),
             tuple(map(len, item.endings)),
             tuple(len(ending.encode()) for ending in item.endings),
+            item.group,
         )
         for item, rows in items
     ]

@@ -86,10 +86,11 @@ class Task(RecipeSection):
     hub: OnHub | None = None
     files: InFiles = InFiles()
     id: str | None = None  # a field; None: an item is known by its row's number
+    group: str | None = None  # a template; items with the same text are not independent
     prompt: str | list[str]
     choices: str | list[str]
     separator: str = " "  # between a prompt and a choice
-    label: str = "label"  # the field of the right choice
+    label: str | None = "label"  # the field of the right choice; None: the first is right
     labels: list[str | int | bool] | None = None  # its values, one a choice; None: 0, 1, 2, …
     words: Tables = Field(default={})
     replace: dict[str, str] = Field(default={})  # regular expressions, in what has been filled in
@@ -134,6 +135,7 @@ class Task(RecipeSection):
             for texts in (prompt_template.prompt, prompt_template.choices):
                 for template in [texts] if isinstance(texts, str) else texts:
                     check_template(template, prompt_template.words)
+        check_template(self.group or "", {})
         for pattern in self.replace:
             try:
                 re.compile(pattern)

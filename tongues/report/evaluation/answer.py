@@ -9,6 +9,7 @@ from tongues.pages import blocks as b
 from tongues.quantities import show_bytes
 from tongues.report.evaluation.measures import Measure, how
 from tongues.roles import Role, list_languages
+from tongues.significance import POWER, detectable
 from tongues.significance.signs import fewest_languages, fewest_wins
 
 __all__ = ["answer", "describe_changes", "measure_blocks"]
@@ -83,17 +84,33 @@ def _versus_chance(measure: Measure) -> str:
     assert isinstance(measure.scores, TaskScores)
     each: list[str] = []
     for model, by in measure.scores.accuracies.items():
-        lows = {lang: (of.share.low or 0.0, of.chance.level) for lang, of in by.items()}
+        lows = {lang: (of.share.low or 0.0, of.guessing) for lang, of in by.items()}
         guessed = [f"`{lang}`" for lang, (low, level) in lows.items() if low <= level]
         each += [f"`{measure.names[model]}` on {list_languages(guessed)}"] if guessed else []
-    return f"Not significantly above chance: {'; '.join(each)}." if each else "All above chance."
+    if measure.scores.chance is None:
+        return ""
+    if not each:
+        return "All above chance and the majority answer."
+    return f"Not significantly above chance and the majority answer: {'; '.join(each)}."
+
+
+def _detectable(measure: Measure, model: str) -> str:
+    """What the comparisons with the first model could detect."""
+    compared = [each for each in measure.versus_first if model in ("", each.model)]
+    each = [detectable(of) for one in compared for of in measure.differences(one).values()]
+    ends = sorted(of for of in each if of is not None)
+    if not ends:
+        return ""
+    size = " to ".join(dict.fromkeys(measure.show(end) for end in (ends[0], ends[-1])))
+    return f" Differences of {size} {measure.unit} are detected with {POWER:.0%} probability."
 
 
 def measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") -> Iterator[b.Block]:
     """All tables of a text or task, or what they say of one model."""
     scores, models = measure.scores, [model] if model else list(measure.values)
-    about = [how(measure), *([_versus_chance(measure)] if measure.task and not model else [])]
-    yield b.Paragraph(" ".join([*about, *([_BOLD] if len(models) > 1 else [])]), "quiet")
+    about = [how(measure), _versus_chance(measure) if measure.task and not model else ""]
+    about.append(_BOLD if len(models) > 1 else "")
+    yield b.Paragraph(" ".join(filter(None, about)), "quiet")
     yield measure.score_table(models)
     if isinstance(scores, TextScores):
         by_tokenizer: dict[str, list[str]] = {}
@@ -114,7 +131,9 @@ def measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") ->
         signs = ": positive is forgotten, negative learned" * (versus == "its base")
         if compared := [each for each in comparisons if model in ("", each.model)]:
             yield b.Heading(f"Versus {versus}")
-            yield b.Paragraph(f"In {measure.unit}, versus {versus}{signs}.{once}", "quiet")
+            power = "" if versus == "its base" else _detectable(measure, model)
+            text = f"In {measure.unit}, versus {versus}{signs}.{once}{power}"
+            yield b.Paragraph(text, "quiet")
             yield measure.comparison_table(compared)
     if measure.task:
         (language, example), *_ = evaluation.examples[measure.name].items()
@@ -153,10 +172,9 @@ def _differences(
             yield _ROLES[role], f"{place}{pair}: {words}."
     if not measure.scores.compared and not measure.versus_base:
         model, values = next(iter(measure.values.items()))
-        kind = "% of the items right" if measure.task else "bits per byte"
         each = "; ".join(f"`{lang}` {number(of, measure.show)}" for lang, of in values.items())
-        chance = f" {_versus_chance(measure)}" if measure.task else ""
-        yield _ROLES[None], f"{place}`{names[model]}` has {each} {kind}.{chance}"
+        chance = f" {_versus_chance(measure)}".rstrip() if measure.task else ""
+        yield _ROLES[None], f"{place}`{names[model]}` has {each} {measure.quantity}.{chance}"
 
 
 def _choice(measure: Measure, measures: list[Measure]) -> str:
@@ -211,6 +229,18 @@ def _certainty(measures: list[Measure]) -> str:
 def _caveats(evaluation: Evaluation, measures: list[Measure]) -> Iterator[str]:
     for scores in evaluation.texts.values():
         yield from (f"{line.rstrip('.')}." for line in scores.cautions)
+    for measure in measures:
+        if (
+            isinstance(measure.scores, TaskScores)
+            and measure.scores.chance
+            and len(measure.values) > 1
+        ):
+            each = [of for by in measure.scores.accuracies.values() for of in by.values()]
+            if not any((of.share.low or 0.0) > of.guessing for of in each):
+                yield (
+                    f"`{measure.name}` cannot separate these models: none is significantly above "
+                    "chance and the majority answer."
+                )
     values = [of for m in measures for by in m.values.values() for of in by.values()]
     for each in evaluation.comparisons:
         values += [*each.languages.values(), each.overall]

@@ -72,7 +72,7 @@ def _scores(evaluation: Evaluation, model: str) -> Iterator[ScoredText]:
             yield ScoredText(text, lang, "bits_per_byte", loss.bits_per_byte)
     for task, right in evaluation.tasks.items():
         for lang, accuracy in right.accuracies.get(model, {}).items():
-            yield ScoredText(task, lang, "accuracy", accuracy.share)
+            yield ScoredText(task, lang, right.metric or "accuracy", accuracy.share)
 
 
 def _recognizer(place: Path, workspace: Path) -> Callable[[EvaluatedModel], bool]:

@@ -24,9 +24,9 @@ def score_figure(measure: Measure) -> Figure | None:
     chance: dict[str, float] = {}
     if isinstance(measure.scores, TaskScores):
         first = next(iter(measure.scores.accuracies.values()))
-        chance = {language: 100 * of.chance.level for language, of in first.items()}
-        rows = [{**row, "chance": chance[row["language"]]} for row in rows]
-    unit = "% of items right" if measure.task else "bits per byte"
+        chance = {x: 100 * of.chance.level for x, of in first.items() if of.chance}
+        rows = [{**row, "chance": chance.get(row["language"])} for row in rows]
+    unit = measure.quantity
     names, title = list(measure.names.values()), measure.title.split()[0]
     panels = [_panel(title, rows, unit, names, chance)]
     for other, compared in measure.versus.items():
@@ -35,7 +35,7 @@ def score_figure(measure: Measure) -> Figure | None:
         panels.append(_panel(f"Versus {other}", shown, measure.unit, names, {"": 0.0}))
         rows += shown
     caption = "With 95 % confidence intervals." + " The dashed line is chance." * bool(chance)
-    side = "right" if measure.task else "left"
+    side = "left" if measure.lower_is_better else "right"
     caption += f" Of differences, {side} of the line at 0 is better." * bool(measure.versus)
     name = f"{'task' if measure.task else 'loss'}-{file_name(measure.name)}"
     return Figure(name, measure.title, caption, tuple(panels), tuple(rows))

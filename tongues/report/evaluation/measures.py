@@ -77,9 +77,10 @@ class Measure:
                     for model, losses in scores.losses.items()
                 }
             else:
-                unit, bases = "points", ()
+                unit, bases = "points" if scores.share else scores.metric, ()
+                factor = 100.0 if scores.share else 1.0
                 values = {
-                    model: {lang: of.share.times(100.0) for lang, of in right.items()}
+                    model: {lang: of.share.times(factor) for lang, of in right.items()}
                     for model, right in scores.accuracies.items()
                 }
             pairs = {(each.model, each.other) for each in bases}
@@ -90,13 +91,32 @@ class Measure:
 
     @property
     def task(self) -> bool:
-        """Whether these are accuracies, of which more is better."""
+        """Whether these are scores of items, as accuracies are."""
         return isinstance(self.scores, TaskScores)
 
     @property
     def title(self) -> str:
         """What was measured."""
-        return f"{'Accuracy in' if self.task else 'Losses on'} {self.name}"
+        if isinstance(self.scores, TextScores):
+            return f"Losses on {self.name}"
+        return self.name if self.scores.metric else f"Accuracy in {self.name}"
+
+    @property
+    def factor(self) -> float:
+        """From a score to the value that is shown."""
+        return 100.0 if isinstance(self.scores, TaskScores) and self.scores.share else 1.0
+
+    @property
+    def lower_is_better(self) -> bool:
+        """As of losses."""
+        return isinstance(self.scores, TextScores) or self.scores.lower_is_better
+
+    @property
+    def quantity(self) -> str:
+        """What a value is."""
+        if isinstance(self.scores, TextScores):
+            return "bits per byte"
+        return self.unit if self.scores.metric else "% of the items right"
 
     @property
     def show(self) -> Show:
@@ -111,8 +131,7 @@ class Measure:
 
     def differences(self, comparison: Comparison) -> dict[str, Estimate]:
         """Those of a comparison by language, in `unit`."""
-        factor = 100.0 if self.task else 1.0
-        return {lang: of.times(factor) for lang, of in comparison.languages.items()}
+        return {lang: of.times(self.factor) for lang, of in comparison.languages.items()}
 
     def leaders(self, language: str) -> Sequence[str]:
         """The models that none is significantly better than."""
@@ -121,7 +140,8 @@ class Measure:
     def score_table(self, models: Sequence[str] = ()) -> Table:
         """Values above their intervals; bold: no model is significantly better, and some is worse.
 
-        Of tasks chance with its standard error. Last rows: the mean, and in how many languages a
+        Of tasks chance with its standard error, and the accuracy of always choosing the place that
+        is right most often. Last rows: the mean, and in how many languages a
         model is the best. models: by default all.
         """
         scores, models = self.scores, models or list(self.values)
@@ -139,12 +159,14 @@ class Measure:
                 each = [scores.accuracies[model][lang] for model in models]
                 counts = sorted({of.items for of in each})
                 items = "–".join(f"{count:,}" for count in dict.fromkeys([counts[0], counts[-1]]))
-                rows[lang] += [_chance(each[0].chance), Cell(items, counts[0])]
-        last = ["chance", "items"] if self.task else ["documents"]
+                groups = f"{each[0].groups:,} groups" * (each[0].groups < each[0].items)
+                about = [_chance(each[0].chance), _share(each[0].majority)]
+                rows[lang] += [*about, Cell(items, counts[0], below=groups)]
+        last = ["chance", "majority", "items"] if self.task else ["documents"]
         rest: dict[str, list[Entry]] = {}
         if isinstance(scores, TaskScores):
-            means = [_cell(scores.mean[model].times(100.0), self.show) for model in models]
-            rest["mean"] = [*means, _chance(scores.chance), None]
+            means = [_cell(scores.mean[model].times(self.factor), self.show) for model in models]
+            rest["mean"] = [*means, _chance(scores.chance), None, None]
         if len(models) > 1 and all(model in scores.best for model in models):
             rates = [scores.best[model] for model in models]
             won = [_count(of.alone + of.shared, of.languages, of.shared, "shared") for of in rates]
@@ -158,8 +180,8 @@ class Measure:
             lang: [_cell(of.get(lang), self.show, difference=True) for of in columns]
             for lang in self.scores.languages
         }
-        factor, signs = 100.0 if self.task else 1.0, [each.signs for each in comparisons]
-        means = [each.mean and each.mean.times(factor) for each in comparisons]
+        signs = [each.signs for each in comparisons]
+        means = [each.mean and each.mean.times(self.factor) for each in comparisons]
         counts = [_count(s.wins, s.wins + s.losses + s.ties, s.ties, "level") for s in signs]
         ahead = zip(counts, signs, strict=True)
         rest: dict[str, list[Entry]] = {
@@ -212,10 +234,14 @@ def how(measure: Measure) -> str:
     scores = measure.scores
     if isinstance(scores, TextScores):
         return "In bits per byte, which compare between tokenizers."
+    unit = "In %" if scores.share else f"{scores.metric}"
     draws = next(iter(next(iter(scores.accuracies.values())).values())).fewshot_seeds
     shots = f"{scores.num_fewshot} demonstrations, drawn {draws} times"
     shots = shots if scores.num_fewshot else "no demonstrations"
-    return f"In %; choices compared by {_COMPARED[scores.normalisation]}, {shots}."
+    if scores.normalisation is None:
+        better = "; lower is better" * scores.lower_is_better
+        return f"{unit}{better}; items, prompts and metric of lm-eval, {shots}."
+    return f"{unit}; choices compared by {_COMPARED[scores.normalisation]}, {shots}."
 
 
 def model_table(evaluation: Evaluation) -> Table:
@@ -258,5 +284,11 @@ def _count(part: int, whole: int, more: int, name: str) -> Cell:
     return Cell(f"{part} of {whole}", below=f"{more} {name}" if more else "")
 
 
-def _chance(chance: Chance) -> Cell:
+def _share(value: float | None) -> Cell:
+    return Cell("–") if value is None else Cell(f"{100 * value:.1f}", value)
+
+
+def _chance(chance: Chance | None) -> Cell:
+    if chance is None:
+        return Cell("–")
     return Cell(f"{100 * chance.level:.1f}", chance.level, f"± {100 * chance.error:.1f}")

@@ -1,0 +1,234 @@
+"""Scores of several models on a task, item by item, and significant differences between them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from tongues.estimate import Estimate
+from tongues.evaluate.comparing import corrected, leaders, translated
+from tongues.evaluate.evaluation import Accuracy, Comparison, TaskScores
+from tongues.evaluate.harness import HarnessScores
+from tongues.evaluate.tasks import ItemScore, Normalisation, correct
+from tongues.significance import (
+    Chance,
+    chance,
+    measured_accuracy,
+    measured_mean,
+    paired_accuracy,
+    relative_score,
+    signs,
+    win_rates,
+)
+
+__all__ = ["metric_scores", "task_scores"]
+
+Answers: TypeAlias = Mapping[str, Mapping[str, Sequence[Sequence[ItemScore]]]]  # model, language
+Harness: TypeAlias = Mapping[str, Mapping[str, Sequence[HarnessScores]]]  # and draw
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Items:
+    """A model's values on the items of a language."""
+
+    ids: tuple[str, ...]
+    values: np.ndarray  # [draws, items], of an accuracy 1 or 0
+    choices: np.ndarray  # [items], the number of each; 0: none, or not of an accuracy
+    labels: np.ndarray  # [items], the right choice; -1: not known
+    groups: tuple[str, ...]
+
+    def among(self, ids: Sequence[str]) -> "_Items":
+        """These items, in this order."""
+        place = {item: number for number, item in enumerate(self.ids)}
+        places = [place[item] for item in ids]
+        values, groups = self.values[:, places], tuple(self.groups[place] for place in places)
+        return _Items(tuple(ids), values, self.choices[places], self.labels[places], groups)
+
+    @property
+    def chance(self) -> Chance | None:
+        return chance(self.choices, self.groups) if self.choices.all() else None
+
+    @property
+    def accuracy(self) -> Accuracy:
+        majority = None
+        if self.chance and self.labels.min() >= 0 and len(set(self.labels.tolist())) > 1:
+            majority = float(np.bincount(self.labels).max() / len(self.ids))
+        sizes = (len(self.ids), len(set(self.groups)), len(self.values))
+        share = _measured([self.values], [self.groups])
+        return Accuracy(share, self.chance, majority, *sizes)
+
+
+ByLanguage: TypeAlias = Mapping[str, _Items]
+
+
+def task_scores(
+    answers: Answers,
+    pairs: Sequence[tuple[str, str]],
+    normalisation: Normalisation,
+    num_fewshot: int,
+) -> TaskScores:
+    """The scores of all models on one task; pairs: the models to compare.
+
+    Every language must have an item that all models answered in every draw.
+    """
+    right = {
+        model: {language: _right(draws, normalisation) for language, draws in by.items()}
+        for model, by in answers.items()
+    }
+    scores = _scores(right, pairs)
+    return replace(scores, normalisation=normalisation, num_fewshot=num_fewshot)
+
+
+def metric_scores(results: Harness, pairs: Sequence[tuple[str, str]]) -> dict[str, TaskScores]:
+    """The scores of all models on a task of lm-eval, by metric."""
+    first = next(iter(next(iter(results.values())).values()))[0]
+    scores: dict[str, TaskScores] = {}
+    for number, metric in enumerate(first.metrics):
+        items = {
+            model: {language: _values(draws, number) for language, draws in by.items()}
+            for model, by in results.items()
+        }
+        of = _scores(items, pairs, lower_wins=not metric.higher_is_better)
+        scores[metric.name] = replace(
+            of, metric=metric.name, share=metric.share, num_fewshot=first.shots
+        )
+    return scores
+
+
+def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -> _Items:
+    each = [{score.id: score for score in scores} for scores in draws]
+    ids = tuple(item for item in each[0] if all(item in of for of in each))
+    rows = [correct([of[item] for item in ids], normalisation) for of in each]
+    first = [each[0][item] for item in ids]
+    pairs = np.array([(len(score.sums), score.label) for score in first], dtype=int).reshape(-1, 2)
+    groups = tuple(score.group or score.id for score in first)
+    return _Items(ids, np.array(rows, dtype=float), pairs[:, 0], pairs[:, 1], groups)
+
+
+def _values(draws: Sequence[HarnessScores], metric: int) -> _Items:
+    first, own = draws[0], draws[0].metrics[metric]
+    accuracy = own.name.startswith("acc")
+    choices = np.array(first.choices) * accuracy
+    groups = tuple(map(str, own.blocks)) or first.groups
+    values = np.array([draw.metrics[metric].values for draw in draws])
+    return _Items(first.ids, values, choices, np.array(first.labels), groups)
+
+
+def _scores(
+    items: Mapping[str, ByLanguage], pairs: Sequence[tuple[str, str]], *, lower_wins: bool = False
+) -> TaskScores:
+    first = next(iter(items.values()))
+    means: dict[str, list[float]] = {model: [] for model in items}
+    best = {}
+    for language in first:
+        own = {model: by[language] for model, by in items.items()}
+        common = set.intersection(*(set(of.ids) for of in own.values()))
+        scores = {model: float(of.among([*common]).values.mean()) for model, of in own.items()}
+        for model, score in scores.items():
+            means[model].append(score)
+
+        def compare(one: str, other: str, own: ByLanguage = own) -> Estimate:
+            both = _in_common(own[one], own[other])
+            return paired_accuracy(*(of.values for of in both), both[0].groups)
+
+        best[language] = leaders(scores, compare, len(first), lower_wins=lower_wins)
+    return TaskScores(
+        normalisation=None,
+        num_fewshot=0,
+        metric="",
+        share=True,
+        lower_is_better=lower_wins,
+        accuracies={
+            model: {lang: of.accuracy for lang, of in by.items()} for model, by in items.items()
+        },
+        mean={
+            model: _measured(*_independent(by), items=_item_name(by)) for model, by in items.items()
+        },
+        chance=_mean_chance(first),
+        best=win_rates(means, lower_wins=lower_wins) if len(means) > 1 else {},
+        leaders=best,
+        translated=_parallel(first),
+        compared=corrected([_compared(items, *pair, lower_wins) for pair in pairs]),
+    )
+
+
+def _compared(
+    items: Mapping[str, ByLanguage], model: str, other: str, lower_wins: bool
+) -> Comparison:
+    both = {lang: _in_common(of, items[other][lang]) for lang, of in items[model].items()}
+    own = {lang: one for lang, (one, _) in both.items()}
+    theirs = {lang: two for lang, (_, two) in both.items()}
+    means = [[float(of.values.mean()) for of in by.values()] for by in (own, theirs)]
+    (independent, groups), (baseline, _) = _independent(own), _independent(theirs)
+    name, level = _item_name(own), _mean_chance(own)
+    comparison = Comparison(
+        model=model,
+        other=other,
+        languages={
+            lang: paired_accuracy(of.values, theirs[lang].values, of.groups)
+            for lang, of in own.items()
+        },
+        mean=paired_accuracy(independent, baseline, groups, items=name),
+        signs=replace(signs(*means, lower_wins=lower_wins), translated=_parallel(own)),
+    )
+    if level is None:
+        return comparison
+    return replace(
+        comparison,
+        relative=relative_score(independent, baseline, level.level, groups, items=name),
+        relative_of={
+            lang: relative_score(of.values, theirs[lang].values, of.chance.level, of.groups)
+            for lang, of in own.items()
+            if of.chance
+        },
+    )
+
+
+def _in_common(one: _Items, other: _Items) -> tuple[_Items, _Items]:
+    there = set(other.ids)
+    shared = [item for item in one.ids if item in there]
+    return one.among(shared), other.among(shared)
+
+
+def _measured(
+    values: list[np.ndarray], groups: list[tuple[str, ...]], *, items: str = "items"
+) -> Estimate:
+    right = all(np.isin(part, (0.0, 1.0)).all() for part in values)
+    measured = measured_accuracy if right else measured_mean
+    return measured(values, groups, items=items)
+
+
+def _parallel(by: ByLanguage) -> bool:
+    return translated([of.ids for of in by.values()])
+
+
+def _item_name(by: ByLanguage) -> str:
+    return "items that are not translations of each other" if _parallel(by) else "items"
+
+
+def _independent(by: ByLanguage) -> tuple[list[np.ndarray], list[tuple[str, ...]]]:
+    """The items of all languages, with groups; the mean over translations of an item is one item.
+
+    The mean over them is the mean of the languages' means.
+    """
+    if not _parallel(by):
+        return [of.values for of in by.values()], [of.groups for of in by.values()]
+    groups: dict[str, str] = {}
+    for of in by.values():
+        groups = dict(zip(of.ids, of.groups, strict=True)) | groups
+    ids = list(dict.fromkeys(item for of in by.values() for item in of.ids))
+    place = {item: number for number, item in enumerate(ids)}
+    together = np.zeros((len(next(iter(by.values())).values), len(ids)))
+    for of in by.values():
+        share = len(ids) / len(of.ids) / len(by)
+        together[:, [place[item] for item in of.ids]] += share * of.values
+    return [together], [tuple(groups[item] for item in ids)]
+
+
+def _mean_chance(by: ByLanguage) -> Chance | None:
+    levels = [of.chance for of in by.values() if of.chance]
+    if len(levels) < len(by):
+        return None
+    error = float(np.sqrt(sum(of.error**2 for of in levels))) / len(levels)
+    return Chance(float(np.mean([of.level for of in levels])), error)

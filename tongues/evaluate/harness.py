@@ -1,0 +1,234 @@
+"""Tasks of EleutherAI's lm-evaluation-harness: its items, prompts and metrics, our statistics.
+
+`lm-eval:NAME` is a task, group or tag of the harness, or a task's YAML file. Its own scores are
+reproduced; in addition each item has a value for each metric, whose mean is the score, so that
+models are paired item by item. Of a metric that is no mean of items (chrF, BLEU, F1, perplexity)
+the value is the jackknife's: the score, and how much the item's block of items changes it. The
+mean of such values has the variance that a paired bootstrap of the blocks has.
+"""
+
+import importlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from langcodes import standardize_tag, tag_is_valid
+
+from tongues.errors import UserError, nearest
+from tongues.files import fingerprint
+
+if TYPE_CHECKING:  # with torch
+    from tongues.experts.ensemble.model import Model
+
+__all__ = ["HARNESS", "HarnessScores", "HarnessTask", "Metric", "harness_tasks", "item_values"]
+__all__ += ["score_harness"]
+
+HARNESS = "lm-eval:"
+_SEED = 1234  # lm-eval's, of demonstrations; the first draw is its own
+_BLOCKS = 50  # of the jackknife: their t has 2 % wider intervals than infinitely many
+# Fields of lm-eval's documents that items share; equal texts make a group.
+_GROUPS = ("flores_passage", "passage", "premise", "context", "article", "paragraph", "source_id")
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessTask:
+    """A task of lm-eval in a language, which is `und` where its name has none."""
+
+    source: str  # a registered name, or a YAML file
+    name: str  # of the task itself
+    language: str
+    num_fewshot: int | None  # None: the task's own
+    draws: int
+    limit: int | None
+
+    def fingerprint(self, draw: int) -> str:
+        """Changes with anything that a model's scores depend on."""
+        file = Path(self.source)
+        content = file.read_text(encoding="utf-8") if file.is_file() else ""
+        about = [self.name, self.num_fewshot, self.limit, draw]
+        return fingerprint([version("lm_eval"), content, *about])
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric of a task, whose values have its score as their mean."""
+
+    name: str
+    higher_is_better: bool
+    share: bool  # whether it is a mean of values between 0 and 1
+    values: tuple[float, ...]  # of each item
+    blocks: tuple[int, ...]  # of the jackknife; empty where each item has its own value
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessScores:
+    """A model's values on a task of lm-eval; the unit that is kept."""
+
+    ids: tuple[str, ...]
+    groups: tuple[str, ...]
+    choices: tuple[int, ...]  # of each item, 0 where there are none
+    labels: tuple[int, ...]  # the right choice, -1 where it is not known
+    metrics: tuple[Metric, ...]
+    shots: int
+    example: str
+
+
+def harness_tasks(
+    words: str,
+    languages: Sequence[str] | None = None,
+    *,
+    num_fewshot: int | None = None,
+    draws: int = 1,
+    limit: int | None = None,
+) -> dict[str, dict[str, HarnessTask]]:
+    """The tasks of `lm-eval:NAME` or `lm-eval:NAME:sw,tr`, by name and language.
+
+    Tasks of a group that differ by a language at their ends are one task in these languages.
+    """
+    source, _, own = words.removeprefix(HARNESS).partition(":")
+    chosen = [tag.strip() for tag in own.split(",")] if own else languages
+    wanted = {standardize_tag(tag, macro=True) for tag in chosen or () if tag_is_valid(tag)}
+    by_name: dict[str, dict[str, HarnessTask]] = {}
+    for task in _load(source):
+        name, language = _parted(task)
+        if not chosen or (
+            tag_is_valid(language) and standardize_tag(language, macro=True) in wanted
+        ):
+            by_name.setdefault(f"{HARNESS}{name}", {})[language] = HarnessTask(
+                source, task, language, num_fewshot, draws, limit
+            )
+    if not by_name:
+        there = ", ".join(sorted({_parted(task)[1] for task in _load(source)}))
+        raise UserError("has none of these languages", where=words, hint=f"there are {there}")
+    return by_name
+
+
+def score_harness(model: "Model", task: HarnessTask, draw: int = 0) -> HarnessScores:
+    """Run a task by lm-eval with a model of ours; its prompts are cut as lm-eval cuts them."""
+    from tongues.evaluate.lm_eval import LmEvalModel
+
+    loaded = _load(task.source)[task.name]
+    if task.num_fewshot and loaded.get_config("num_fewshot") != 0:
+        loaded.set_config(key="num_fewshot", value=task.num_fewshot)
+    elif loaded.get_config("num_fewshot") is None:
+        loaded.set_config(key="num_fewshot", value=0)
+    loaded.set_fewshot_seed(seed=_SEED + draw)
+    results = _package("evaluator").evaluate(
+        lm=LmEvalModel(model, long="cut"),
+        task_dict={"tasks": {task.name: loaded}, "groups": {}, "group_map": {}},
+        limit=task.limit,
+        bootstrap_iters=0,
+    )
+    return _scores(loaded, results, task.name)
+
+
+def _scores(task: Any, results: Mapping[str, Any], name: str) -> HarnessScores:
+    samples = results["samples"][name]
+    by_filter: dict[str, list[Any]] = {}
+    for sample in samples:
+        by_filter.setdefault(sample["filter"], []).append(sample)
+    metrics: list[Metric] = []
+    for filter_name, each in by_filter.items():
+        for metric, aggregate in task.aggregation().items():
+            if not all(metric in sample for sample in each):
+                continue
+            raw = [sample[metric] for sample in each]
+            values, blocks = item_values(raw, aggregate)
+            between = not blocks and min(values) >= 0 and max(values) <= 1
+            better = task.higher_is_better().get(metric, True) is not False
+            shown = metric if filter_name == "none" else f"{metric} {filter_name}"
+            metrics.append(Metric(shown, better, between, values, blocks))
+    first = next(iter(by_filter.values()))
+    choice = task.OUTPUT_TYPE == "multiple_choice"
+    context, *rest = first[0]["arguments"][0]
+    return HarnessScores(
+        ids=tuple(str(sample["doc_id"]) for sample in first),
+        groups=tuple(_group(sample) for sample in first),
+        choices=tuple(len(sample["arguments"]) if choice else 0 for sample in first),
+        labels=tuple(_label(task, sample) if choice else -1 for sample in first),
+        metrics=tuple(metrics),
+        shots=int(results["n-shot"][name]),
+        example=context + "".join(of for of in rest if isinstance(of, str)),
+    )
+
+
+def item_values(
+    raw: Sequence[Any], aggregate: Callable[[list[Any]], float]
+) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Values of items whose mean is their aggregate, and the blocks of a jackknife."""
+    score = float(aggregate(list(raw)))
+    if all(isinstance(of, Real) for of in raw):
+        values = np.array(raw, dtype=float)
+        if abs(values.mean() - score) < 1e-9 * max(1.0, abs(score)):
+            return tuple(values.tolist()), ()
+    count = len(raw)
+    blocks = np.arange(count) * min(count, _BLOCKS) // count
+    values = np.empty(count)
+    for block in range(int(blocks.max()) + 1):
+        inside = blocks == block
+        rest = [of for of, left_out in zip(raw, inside, strict=True) if not left_out]
+        size = int(inside.sum())
+        values[inside] = (score - float(aggregate(rest))) * (count - size) / size if rest else 0.0
+    values += score - values.mean()
+    return tuple(values.tolist()), tuple(blocks.tolist())
+
+
+def _group(sample: Mapping[str, Any]) -> str:
+    doc = sample["doc"] if isinstance(sample["doc"], Mapping) else {}
+    texts = (doc[field] for field in _GROUPS if isinstance(doc.get(field), str) and doc[field])
+    text = next(texts, None)
+    return str(sample["doc_id"]) if text is None else fingerprint([text])[:12]
+
+
+def _label(task: Any, sample: Mapping[str, Any]) -> int:
+    target = sample["target"]
+    if isinstance(target, int):
+        return target
+    choices = task.doc_to_choice(sample["doc"]) if task.config.doc_to_choice else []
+    return choices.index(target) if target in choices else -1
+
+
+def _parted(task: str) -> tuple[str, str]:
+    """A task's name without the language at its end, as `xcopa_sw` or `belebele_swh_Latn`."""
+    name, _, last = task.rpartition("_")
+    front, _, before = name.rpartition("_")
+    if front and len(last) == 4 and last.istitle() and tag_is_valid(f"{before}-{last}"):
+        return front, f"{before}-{last}"
+    # Three letters are a language only in tasks named by it: many words are codes too.
+    if name and tag_is_valid(last) and (len(last) == 2 or name == "multiblimp"):
+        return name, last
+    return task, "und"
+
+
+@cache
+def _manager(defaults: bool) -> Any:
+    return _package("tasks").TaskManager(include_defaults=defaults)
+
+
+def _load(source: str) -> dict[str, Any]:
+    """The tasks of a name or file, which lm-eval loads with their data sets."""
+    manager = _manager(defaults=not Path(source).is_file())
+    if not Path(source).is_file() and source not in manager.all_tasks:
+        what = f"lm-eval has no task `{source}`"
+        raise UserError(what, where="--tasks", hint=nearest(source, manager.all_tasks))
+    try:
+        return manager.load([source])["tasks"]
+    except Exception as error:  # of any library that reads data sets
+        what = f"lm-eval cannot load this task: {type(error).__name__}: {error}"
+        raise UserError(what, where=f"{HARNESS}{source}") from None
+
+
+def _package(module: str) -> Any:
+    try:
+        package = importlib.import_module(f"lm_eval.{module}")
+    except ModuleNotFoundError as error:
+        what, hint = "needs the package `lm_eval`", "install it: `pip install 'tongues[eval]'`"
+        raise UserError(what, where="lm-eval", hint=hint) from error
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    return package
