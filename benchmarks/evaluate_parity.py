@@ -109,6 +109,8 @@ def as_on_the_hub(folder: Path, *, begun: bool) -> None:
     for name in ("tokenizer.json", "tokenizer_config.json"):
         file = folder / name
         file.write_text(file.read_text(encoding="utf-8").replace(END, HUB_END), encoding="utf-8")
+    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    write_json(folder / "tokenizer_config.json", settings | {"add_bos_token": begun})
     if begun:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         special = [(HUB_END, tokenizer.token_to_id(HUB_END))]

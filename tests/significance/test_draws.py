@@ -148,12 +148,15 @@ def test_unequal_groups_have_cluster_robust_errors() -> None:
 def test_copies_of_items_in_a_group_add_nothing() -> None:
     own, other = right(0.7, (1, 60)), right(0.5, (1, 60), 1)
     copies = [np.repeat(of, 4, axis=1) for of in (own, other)]
-    once, more = paired_accuracy(own, other), paired_accuracy(*copies, groups_of(4, 60))
+    once, more = (
+        paired_accuracy(own, other),
+        paired_accuracy(copies[0], copies[1], groups_of(4, 60)),
+    )
     assert (more.low, more.p) == pytest.approx((once.low, once.p))
     once, more = measured_accuracy(own), measured_accuracy(copies[0], groups_of(4, 60))
     assert (more.low, more.high) == pytest.approx((once.low, once.high))
     once = relative_score(own, other, 0.25)
-    more = relative_score(*copies, 0.25, groups_of(4, 60))
+    more = relative_score(copies[0], copies[1], 0.25, groups_of(4, 60))
     assert (more.low, more.high) == pytest.approx((once.low, once.high), rel=1e-6)
     assert chance([4] * 240, groups_of(4, 60)) == chance([4] * 60)
     parts = [own, other]

@@ -130,7 +130,7 @@ def _scores(
 
         def compare(one: str, other: str, own: ByLanguage = own) -> Estimate:
             both = _in_common(own[one], own[other])
-            return paired_accuracy(*(of.values for of in both), both[0].groups)
+            return paired_accuracy(both[0].values, both[1].values, both[0].groups)
 
         best[language] = leaders(scores, compare, len(first), lower_wins=lower_wins)
     return TaskScores(

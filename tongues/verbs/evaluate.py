@@ -113,7 +113,8 @@ def evaluate(
     for what in options["--tasks"]:
         if what.startswith(HARNESS):
             shots = {"num_fewshot": num_fewshot or None, "draws": fewshot_seeds or 1}
-            by_harness |= harness_tasks(what, chosen, limit=limit, **shots)
+            for own, by in harness_tasks(what, chosen, limit=limit, **shots).items():
+                by_harness.setdefault(own, {}).update(by)
             continue
         task, colon, own = what.partition(":")
         if not is_task(task):

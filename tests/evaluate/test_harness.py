@@ -1,0 +1,195 @@
+"""Tasks of lm-eval scored as units: its own scores, paired item by item."""
+
+import importlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tongues.errors import UserError
+from tongues.evaluate.harness import HARNESS, harness_tasks, item_values, score_harness
+from tongues.evaluate.outcome import build_evaluation
+from tongues.evaluate.runner import EvalSpec, Unit, evaluate
+from tongues.experts.ensemble.model import open_model
+from tongues.report.evaluation import card_section, write_evaluation_report
+from tongues.significance import paired_accuracy
+
+REASON = "lm-eval is not installed: pip install 'tongues[eval]'"
+harness: Any = pytest.importorskip("lm_eval", reason=REASON)
+metrics: Any = importlib.import_module("lm_eval.api.metrics")
+sacrebleu: Any = pytest.importorskip("sacrebleu", reason=REASON)
+
+WORDS = ("the ban of", "a mal is", "an art and", "so on we go", "to the end", "all that is")
+CHOICE = {
+    "output_type": "multiple_choice",
+    "doc_to_text": "{{said}}",
+    "doc_to_choice": "{{[one, two]}}",
+    "doc_to_target": "label",
+    "metric_list": [{"metric": "acc"}, {"metric": "acc_norm"}],
+}
+ROLLING = {
+    "output_type": "loglikelihood_rolling",
+    "doc_to_text": "",
+    "doc_to_target": "{{said}} {{one}}",
+    "metric_list": [{"metric": "bits_per_byte"}, {"metric": "word_perplexity"}],
+}
+WRITTEN = {
+    "output_type": "generate_until",
+    "doc_to_text": "{{said}}",
+    "doc_to_target": "{{one}}",
+    "generation_kwargs": {"until": ["\n"], "do_sample": False, "max_gen_toks": 6},
+    "metric_list": [
+        {"metric": "chrf", "aggregation": "chrf", "higher_is_better": True},
+        {"metric": "ter", "aggregation": "ter", "higher_is_better": False},
+    ],
+}
+KINDS: dict[str, Mapping[str, Any]] = {"toy_sw": CHOICE, "roll": ROLLING, "write": WRITTEN}
+MODELS = ("models/e0", "models/e1")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A YAML file of lm-eval for each kind of task, on twenty-four rows of six passages."""
+    folder = tmp_path_factory.mktemp("harness")
+    rows = [
+        {"said": WORDS[n % 6], "one": WORDS[(n + 1) % 6], "two": f"{WORDS[(n + 2) % 6]} art"}
+        | {"label": int(n % 3 == 0), "passage": f"passage {n // 2}"}
+        for n in range(24)
+    ]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    data = {"data_files": {"test": str(folder / "rows.jsonl")}, "cache_dir": str(folder / "cache")}
+    same = {"dataset_path": "json", "dataset_kwargs": data, "test_split": "test"}
+    for name, kind in KINDS.items():
+        (folder / f"{name}.yaml").write_text(json.dumps({"task": name, **same, **kind}))
+    return {name: str(folder / f"{name}.yaml") for name in KINDS}
+
+
+def test_scores_are_lm_evals_own(
+    house: Path, files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lm_eval.evaluator.add_env_info", lambda storage: None)
+    monkeypatch.chdir(house)
+    model = open_model("models/e0", house)
+    adapter = importlib.import_module("tongues.evaluate.lm_eval").LmEvalModel(model)
+    manager = importlib.import_module("lm_eval.tasks").TaskManager(include_defaults=False)
+    for name, file in files.items():
+        own = harness.simple_evaluate(
+            model=adapter, tasks=[file], task_manager=manager, bootstrap_iters=0
+        )["results"][name]
+        ((task,),) = (by.values() for by in harness_tasks(f"{HARNESS}{file}").values())
+        scores = score_harness(model, task)
+        assert len(scores.metrics) == 2
+        for metric in scores.metrics:
+            assert np.mean(metric.values) == pytest.approx(own[f"{metric.name},none"], rel=1e-9)
+        better = {metric.name: metric.higher_is_better for metric in scores.metrics}
+        assert better[scores.metrics[-1].name] is (name == "toy_sw")
+        assert (len(scores.ids), len(set(scores.groups))) == (24, 12)
+
+
+def test_they_are_units_that_are_paired_and_on_the_page(
+    house: Path, files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(house)
+    tasks = {
+        name: by
+        for file in files.values()
+        for name, by in harness_tasks(f"{HARNESS}{file}").items()
+    }
+    assert [(name, list(by)) for name, by in tasks.items()] == [
+        ("lm-eval:toy", ["sw"]),
+        ("lm-eval:roll", ["und"]),
+        ("lm-eval:write", ["und"]),
+    ]
+    spec = EvalSpec(harness=tasks)
+    results = evaluate(MODELS, spec, house, tmp_path)
+    evaluation = build_evaluation(results)
+    assert len(evaluation.tasks) == 6
+    accuracy = evaluation.tasks["lm-eval:toy acc"]
+    of = accuracy.accuracies["models/e0"]["sw"]
+    assert of.chance is not None and of.chance.level == 0.5
+    assert (of.majority, of.items, of.groups) == (pytest.approx(2 / 3), 24, 12)
+    roll = evaluation.tasks["lm-eval:roll word_perplexity"]
+    assert (roll.lower_is_better, roll.share, roll.chance) == (True, False, None)
+    (compared,) = roll.compared
+    own, other = (
+        results.harness[Unit(model, "lm-eval:roll", "und", 0)].metrics for model in MODELS[::-1]
+    )
+    number = [metric.name for metric in own].index("word_perplexity")
+    values = [np.array([of[number].values]) for of in (own, other)]
+    assert compared.overall.p == paired_accuracy(values[0], values[1]).p is not None
+    assert compared.overall.among == 1
+    wins = np.sign(values[1].mean() - values[0].mean())
+    assert compared.signs.wins - compared.signs.losses == wins
+    best = accuracy.best["models/e0"].alone + accuracy.best["models/e1"].alone
+    assert best in (0, 1)
+    card = card_section(evaluation, "models/e1")
+    assert "### lm-eval:roll word_perplexity" in card and "lower is better" in card
+    assert "Accuracy" not in card and "50.0 ± " in card and "66.7" in card
+    page = write_evaluation_report(evaluation, tmp_path / "all-evaluation").read_text()
+    assert "lm-eval:write chrf" in page
+    runner = importlib.import_module("tongues.evaluate.runner")
+    monkeypatch.setattr(runner, "score_harness", None)  # all is kept
+    assert build_evaluation(evaluate(MODELS, spec, house, tmp_path)) == evaluation
+
+
+def test_a_mean_is_of_the_items_themselves() -> None:
+    assert item_values([1.0, 0.0, True], metrics.mean) == ((1.0, 0.0, 1.0), ())
+
+
+def test_values_of_a_corpus_metric_have_its_score_and_its_bootstrap_error() -> None:
+    random = np.random.default_rng(0)
+    words = ["ban", "mal", "artful", "ending", "here", "that", "going", "on"]
+    refs = [" ".join(random.choice(words, random.integers(3, 12))) for _ in range(60)]
+    noisy = [
+        [" ".join(w for w in ref.split() if random.random() > lost) or "x" for ref in refs]
+        for lost in (0.3, 0.36)
+    ]
+    values, blocks = list[np.ndarray](), tuple[int, ...]()
+    for texts in noisy:
+        own, blocks = item_values(list(zip(refs, texts, strict=True)), metrics.chrf)
+        assert np.mean(own) == pytest.approx(sacrebleu.corpus_chrf(texts, [refs]).score)
+        assert len(set(blocks)) == 50
+        values.append(np.array([own]))
+    groups = [str(block) for block in blocks]
+    difference = paired_accuracy(values[0], values[1], groups)
+    resampled = []
+    for _ in range(60):
+        rows = random.integers(0, 60, 60)
+        resampled.append(
+            np.subtract(
+                *(
+                    sacrebleu.corpus_chrf([t[n] for n in rows], [[refs[n] for n in rows]]).score
+                    for t in noisy
+                )
+            )
+        )
+    assert difference.low is not None and difference.high is not None
+    half = 1.96 * np.std(resampled)
+    assert difference.high - difference.low == pytest.approx(2 * half, rel=0.35)
+
+
+def test_of_a_perplexity_the_jackknife_has_the_error_of_the_delta_method() -> None:
+    random = np.random.default_rng(1)
+    sizes = random.integers(5, 60, 400)
+    nats = sizes * random.normal(-2.0, 0.2, 400)
+    pairs = list(zip(nats.tolist(), sizes.tolist(), strict=True))
+    values, blocks = item_values(pairs, metrics.weighted_perplexity)
+    rate = nats.sum() / sizes.sum()
+    assert np.mean(values) == pytest.approx(np.exp(-rate))
+    error = np.exp(-rate) * np.sqrt(((nats - rate * sizes) ** 2).sum()) / sizes.sum()
+    groups = [str(block) for block in blocks]
+    estimate = paired_accuracy(np.array([values]), np.zeros((1, 400)), groups)
+    assert estimate.low is not None and estimate.high is not None
+    assert (estimate.high - estimate.low) / 2 / 2.01 == pytest.approx(error, rel=0.25)
+
+
+def test_what_cannot_be_loaded_is_a_user_error(files: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="has none of these languages"):
+        harness_tasks(f"{HARNESS}{files['toy_sw']}:tr")
+    assert list(harness_tasks(f"{HARNESS}{files['toy_sw']}:swh")) == ["lm-eval:toy"]
+    (tmp_path / "wrong.yaml").write_text(json.dumps({"task": "wrong", "dataset_path": "json"}))
+    with pytest.raises(UserError, match="lm-eval cannot load this task"):
+        harness_tasks(f"{HARNESS}{tmp_path / 'wrong.yaml'}")
