@@ -2,9 +2,9 @@
 
 `lm-eval:NAME` is a task, group or tag of the harness, or a task's YAML file. Its own scores are
 reproduced; in addition each item has a value for each metric, whose mean is the score, so that
-models are paired item by item. Where a metric is not the mean of its items (chrF, BLEU, F1, perplexity)
-the value is the jackknife's: the score, and how much the item's block of items changes it. The
-mean of such values has the variance that a paired bootstrap of the blocks has.
+models are paired item by item. Where a metric is not the mean of its items (chrF, BLEU, F1,
+perplexity) the value is the jackknife's: the score, and how much the item's block of items changes
+it. The mean of such values has the variance that a paired bootstrap of the blocks has.
 """
 
 import importlib
