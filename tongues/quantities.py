@@ -158,7 +158,7 @@ class _Budget(BaseModel):
             raise ValueError("a time gives a number of tokens only once the speed is measured")
         return round(self.amount * tokens_per_second)
 
-    def shared(self, count: int) -> "_Budget":
+    def shared(self, count: float) -> "_Budget":
         each = self.amount / count
         return _Budget(amount=round(each) if self.unit == "tokens" else each, unit=self.unit)
 

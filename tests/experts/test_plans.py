@@ -122,3 +122,10 @@ def test_two_partitions_by_one_method_are_distinguished_by_a_name() -> None:
     asked = recipe({"partitions": [files[0], files[1] | {"name": "second"}]}).experts
     assert asked
     assert [settings.label for settings in asked.partitions] == ["file", "second"]
+
+
+def test_a_budget_by_text_gives_each_expert_what_its_text_is_of_all() -> None:
+    pairs = of_languages("typology", [("qaa", "qab"), ("qac", "qad")])
+    asked = recipe({"partitions": [{"by": "typology", "k": 2}], "budget": "by text"})
+    made = plan_partition(asked, "typology-2", pairs, AMOUNTS, 7, KNOWN)
+    assert [run.settings.budget.amount for run in made.runs] == [266_667, 133_333]

@@ -1,8 +1,8 @@
 """The runs of experts: what each is trained on, and what it branches from.
 
 A recipe means a round for every partition, or for all added languages, and every random seed. All
-experts of a round train for the same number of tokens, and together for `train.budget`, however
-many they are; the dense model (one cluster) gets all of it.
+experts of a round train together for `train.budget`, however many they are, which they share by
+`experts.budget`; the dense model (one cluster) gets all of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from tongues.errors import Caution, UserError, nearest
+from tongues.experts.budgets import share_budget
 from tongues.experts.ensemble.lineage import ENSEMBLE, Lineage, find_ensemble, read_lineage, verify
 from tongues.experts.partition.distances import nearest_donors
 from tongues.experts.partition.methods import (
@@ -65,6 +66,7 @@ class Round:
     learned: tuple[Mapping[str, float], ...]
     label: str  # of the partition, or `added`
     seed: int
+    notes: tuple[str, ...] = ()  # on how the budget is shared
     adapted: bool = False  # one model is trained further, and takes the place of what it was
     add_to: Path | None = None  # the ensemble whose experts the new ones branched from
 
@@ -113,6 +115,7 @@ def plan_rounds(
                 known,
                 folder=folder,
                 members=members.get(seed, {}),
+                workspace=workspace if make else None,
             )
             for seed in experts.seeds
         ]
@@ -143,12 +146,14 @@ def plan_partition(
     *,
     folder: str | None = None,
     members: Members = MappingProxyType({}),
+    workspace: Path | None = None,
 ) -> Round:
     """The experts of a partition.
 
     amounts: of text by language, in any unit. languages: what each base knows. folder:
     of the clusters' tokens, where documents are split. members: of the ensemble that is added
-    to: each cluster branches from the one that knows all of its languages.
+    to: each cluster branches from the one that knows all of its languages. workspace: where the
+    bases are, whose losses a budget by law follows from; without, it is even.
     """
     news: list[_New] = []
     least = recipe.train.context + 1  # tokens; of less there is no window
@@ -164,7 +169,7 @@ def plan_partition(
         base = _holder(partition.clusters[number], members) if members else recipe.train.base_model
         cluster = f"{folder}/{number}" if folder else None
         news.append(_New(f"{label}-e{number}", own, learned, base, cluster))
-    return _round(recipe, label, partition, news, seed, languages)
+    return _round(recipe, label, partition, news, seed, languages, workspace)
 
 
 def plan_added(
@@ -244,9 +249,16 @@ def _round(
     news: Sequence[_New],
     seed: int,
     languages: Mapping[str, tuple[str, ...]],
+    workspace: Path | None = None,
 ) -> Round:
     runs: list[RunPlan] = []
-    for new in news:
+    shares, notes = share_budget(
+        _experts(recipe).budget,
+        recipe.train.budget,
+        [(new.base or "", new.amounts) for new in news],
+        workspace,
+    )
+    for place, new in enumerate(news):
         assert new.base
         total, equal = sum(new.amounts.values()), _experts(recipe).shares == "equal"
         mixture = {
@@ -256,7 +268,7 @@ def _round(
         known = languages[new.base]
         changes = {
             "mixture": mixture,
-            "budget": recipe.train.budget.shared(len(news)),
+            "budget": recipe.train.budget.shared(1 / shares[place] if shares else len(news)),
             "seed": seed,
             "base": BaseChoice(model=new.base, languages=list(known)),
         }
@@ -275,7 +287,8 @@ def _round(
             )
         )
     learned = tuple(new.learned for new in news)
-    return Round(f"{recipe.name}/{label}-s{seed}", partition, tuple(runs), learned, label, seed)
+    name = f"{recipe.name}/{label}-s{seed}"
+    return Round(name, partition, tuple(runs), learned, label, seed, notes)
 
 
 def _holder(languages: Sequence[str], members: Members) -> str:

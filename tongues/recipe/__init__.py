@@ -1,6 +1,6 @@
 """What a user writes: one YAML file, typed, strict, with `key=value` overrides."""
 
-from tongues.recipe.experts import Experts, PartitionSettings
+from tongues.recipe.experts import ExpertBudget, Experts, PartitionSettings
 from tongues.recipe.loading import (
     Overrides,
     RecipeSource,
@@ -41,6 +41,7 @@ __all__ = [
     "BaseChoice",
     "Clean",
     "Columns",
+    "ExpertBudget",
     "Experts",
     "Extend",
     "Files",

@@ -3,13 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainValidator, SerializeAsAny, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    SerializeAsAny,
+    field_validator,
+    model_validator,
+)
 
 from tongues.errors import UserError
 from tongues.recipe.base import RecipeSection, readable_name, refuse
 from tongues.registry import registry
 
-__all__ = ["Experts", "PartitionSettings"]
+__all__ = ["ExpertBudget", "Experts", "PartitionSettings"]
 
 _TAKEN = ("base", "before", "added", "dense")  # labels with a meaning in evaluations
 
@@ -60,6 +67,32 @@ def _read_partition(value: Any) -> Any:
     return method.section.model_validate(value)
 
 
+class ExpertBudget(RecipeSection):
+    """How the experts of a partition share `train.budget`; a name alone means its defaults."""
+
+    by: Literal["even", "text", "law"] = "even"
+    """`even`, `text`: as much as the cluster's text; `law`: by the losses of the base's own run."""
+    max_epochs: Annotated[float, Field(gt=0, strict=False)] | Literal["off"] = "off"
+    """Most passes of an expert over its text; the others get the rest."""
+    weights: dict[str, Annotated[float, Field(ge=0, strict=False)]] = Field(default={})
+    """By law: how much the loss on a language counts, such as its speakers; default: 1."""
+
+    @model_validator(mode="after")
+    def _of_law(self) -> "ExpertBudget":
+        if self.weights and self.by != "law":
+            raise ValueError("`weights` are for `by: law`")
+        return self
+
+
+def _read_budget(value: Any) -> Any:
+    if isinstance(value, str):
+        rule = value.removeprefix("by ")
+        if rule not in ("even", "text", "law"):
+            raise ValueError(f"`{value}` is not a rule; write `even`, `by text` or `by law`")
+        return ExpertBudget.model_validate({"by": rule})
+    return value
+
+
 class Experts(RecipeSection):
     """Language experts: `train.budget` is that of all experts of a partition together.
 
@@ -72,6 +105,8 @@ class Experts(RecipeSection):
     """Partitions of the text, each by a method with its settings."""
     shares: Literal["by text", "equal"] = "by text"
     """Weights of a cluster's languages in its mixture."""
+    budget: Annotated[ExpertBudget, BeforeValidator(_read_budget)] = ExpertBudget()
+    """Of each expert: `even`, `by text` or `by law`, or with settings `{by: law, weights: …}`."""
     seeds: Annotated[list[int], Field(min_length=1)] = Field(default=[1])
     """Random seeds; one ensemble of each partition for each."""
     add_to: str | None = None

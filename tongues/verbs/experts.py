@@ -120,6 +120,8 @@ def train(
 
     voice = Voice(quiet)
     _say_cautions(rounds, loaded.name, workspace, voice)
+    for note in dict.fromkeys(note for made in rounds for note in made.notes):
+        voice.say(note)
     cost = measure_cost(pairs, workspace, checked.at_once)
     if cost.runs:
         voice.say(str(cost))

@@ -1,0 +1,144 @@
+"""How experts share a budget; the laws against published figures of their second-order gain."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+from tests.records import make_run
+from tongues.errors import UserError
+from tongues.experts.budgets import (
+    LossDecline,
+    best_split,
+    equivalent_tokens,
+    fit_decline,
+    share_budget,
+)
+from tongues.quantities import Budget
+from tongues.recipe import ExpertBudget
+from tongues.recipe.experts import Experts
+from tongues.runs import write_run
+
+TOKENS = TypeAdapter(Budget).validate_python("100k tokens")
+TEXTS = [("seed", {"qaa": 60e3}), ("seed", {"qab": 20e3, "qac": 20e3})]
+FREE = np.array([np.inf, np.inf])
+
+
+def decline(factor: float, power: float = 0.33, before: float = 1.0) -> LossDecline:
+    best = np.array([1.0, factor, power])
+    return LossDecline(best, best[None], before)
+
+
+def shares_by(rule: object, workspace: Path | None = None) -> list[float]:
+    read = Experts.model_validate({"partitions": [{"by": "dense"}], "budget": rule}).budget
+    return share_budget(read, TOKENS, TEXTS, workspace)[0]
+
+
+def test_even_shares_are_named_by_nothing() -> None:
+    assert shares_by("even") == []
+    assert shares_by("by text") == pytest.approx([0.6, 0.4])
+    assert shares_by({"by": "even", "max_epochs": 1}) == pytest.approx([0.6, 0.4])
+    assert shares_by({"by": "even", "max_epochs": 1.1}) == pytest.approx([0.56, 0.44])
+
+
+def test_the_split_has_equal_marginal_gains() -> None:
+    declines, weights = [decline(1.0), decline(2.0, 0.5, 30.0)], np.array([0.4, 0.6])
+    shares = best_split(declines, weights, FREE, 1000.0)
+
+    def loss(first: float) -> float:
+        spent = np.array([first, 1 - first]) * 1000
+        return sum(
+            float(w * one.best[1] * (d + one.before) ** -one.best[2])
+            for w, one, d in zip(weights, declines, spent, strict=True)
+        )
+
+    grid = np.linspace(0.001, 0.999, 2001)
+    assert shares[0] == pytest.approx(grid[np.argmin([loss(x) for x in grid])], abs=1e-3)
+    capped = best_split(declines, weights, np.array([100.0, np.inf]), 1000.0)
+    assert capped == pytest.approx([0.1, 0.9])
+
+
+def test_unequal_weights_are_worth_what_the_second_order_says() -> None:
+    # exp(sigma^2 / (2 (1 + b))) times the tokens: 1.10 at a spread of 0.5 of log w, b = 1/3
+    logs = np.random.default_rng(1).standard_normal(400)
+    weights = np.exp(0.5 * (logs - logs.mean()) / logs.std())
+    weights /= weights.sum()
+    declines, free = [decline(1.0, before=1e-9)] * 400, np.full(400, np.inf)
+    shares = best_split(declines, weights, free, 1e6)
+    gain = equivalent_tokens(declines, weights, shares, free, 1e6)
+    assert gain.value == pytest.approx(math.exp(0.25 / (2 * 1.33)), rel=0.02)
+    equal = np.full(400, 1 / 400)
+    same = equivalent_tokens(declines, equal, best_split(declines, equal, free, 1e6), free, 1e6)
+    assert same.value == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_law_of_a_loss_is_found_again() -> None:
+    tokens = np.geomspace(1e4, 1e6, 12)
+    noise = 0.002 * np.random.default_rng(1).standard_normal(12)
+    fitted = fit_decline(tokens, 2.0 + 30.0 * tokens**-0.4 + noise)
+    at = 3e6
+    floor, factor, power = fitted.best
+    assert floor + factor * at**-power == pytest.approx(2.0 + 30.0 * at**-0.4, abs=0.01)
+    ends = fitted.draws[:, 0] + fitted.draws[:, 1] * at ** -fitted.draws[:, 2]
+    low, high = np.quantile(ends, [0.025, 0.975])
+    assert low < 2.0 + 30.0 * at**-0.4 < high
+
+
+def base_run(workspace: Path, factors: dict[str, float]) -> None:
+    folder = workspace / "runs" / "seed"
+    folder.mkdir(parents=True)
+    write_run(folder, make_run(run="seed", shares=dict.fromkeys(factors, 1 / len(factors))))
+    random = np.random.default_rng(1)
+    lines: list[str] = []
+    for step, tokens in enumerate(np.geomspace(1e3, 2e4, 10), 1):
+        for lang, factor in factors.items():
+            loss = 2 + factor * tokens**-0.4 + 1e-4 * random.standard_normal()
+            lines.append(
+                json.dumps({"step": step, "lang": lang, "tokens_lang": tokens, "loss": loss})
+            )
+    (folder / "evals.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def test_by_law_the_weights_decide_and_without_them_it_is_even(tmp_path: Path) -> None:
+    base_run(tmp_path, {"qaa": 20.0, "qab": 20.0, "qac": 20.0})
+    rule = ExpertBudget(by="law", weights={"qaa": 5.0})
+    shares, (note,) = share_budget(rule, TOKENS, TEXTS, tmp_path)
+    # (D + T) as (w B)^(1 / 1.4), with T of 20k and 40k tokens; B of the second in tokens of two
+    ratio = (5 / (2 * 2**0.4)) ** (1 / 1.4)
+    assert shares[0] == pytest.approx((160e3 * ratio / (1 + ratio) - 20e3) / 100e3, abs=0.01)
+    assert sum(shares) == pytest.approx(1)
+    most = ExpertBudget(by="law", weights={"qaa": 500.0})
+    assert share_budget(most, TOKENS, TEXTS, tmp_path)[0] == pytest.approx([0.95, 0.05])
+    assert "an even split would need" in note and "for the same mean loss" in note
+    texts = [("seed", {"qaa": 6e4}), ("seed", {"qab": 6e4})]
+    even, (said,) = share_budget(ExpertBudget(by="law"), TOKENS, texts, tmp_path)
+    assert even == pytest.approx([0.5, 0.5])
+    assert "no sure gain" in said
+    assert share_budget(rule, TOKENS, TEXTS, None)[0] == pytest.approx([0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("by size", "not a rule; write `even`"),
+        ({"by": "text", "weights": {"qaa": 2}}, "for `by: law`"),
+        ({"by": "law", "max_epoch": 2}, "unknown key `max_epoch`"),
+    ],
+)
+def test_wrong_rules_of_a_budget(rule: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        shares_by(rule)
+
+
+def test_what_a_law_cannot_do_without(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="has no 4 evaluations on qaa"):
+        shares_by("by law", tmp_path)
+    base_run(tmp_path, {"qaa": 20.0, "qab": 20.0, "qac": 20.0})
+    with pytest.raises(UserError, match="`qax` is a language of no expert"):
+        shares_by({"by": "law", "weights": {"qax": 2}}, tmp_path)
+    sizes = TypeAdapter(Budget).validate_python("20 tokens per parameter")
+    with pytest.raises(UserError, match="another number of tokens for each expert"):
+        share_budget(ExpertBudget(by="law"), sizes, TEXTS, tmp_path)

@@ -1,0 +1,188 @@
+"""How the experts of a partition share a budget: equally, by their text, or by laws of their loss.
+
+By law the loss of cluster i after D_i more tokens is E + B·(D_i + T_i)^-b, where T_i is what the
+base has read of its languages; E, B and b come from the base's own evaluations. The weighted mean
+is least where w·b·B·(D + T)^-(1 + b) is the same for all clusters that get any.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tongues.errors import UserError, nearest
+from tongues.estimate import Estimate
+from tongues.laws.mixtures import capped_shares
+from tongues.quantities import Budget
+from tongues.recipe import ExpertBudget
+from tongues.roles import list_languages
+from tongues.runs import Cells, run_rows
+
+__all__ = ["LossDecline", "best_split", "equivalent_tokens", "fit_decline", "share_budget"]
+
+_POWERS = np.linspace(0.05, 1.5, 30)  # b
+_DRAWS = 200
+_SETTLED = 0.05  # share of the base's tokens before which its losses do not follow the law
+_FEWEST = 4  # evaluations of a base past that
+_HALVINGS = 80
+_WORTH = 1.005  # times the tokens, of which less is no gain
+_LEAST = 0.1  # of an even share, for each expert
+_FARTHEST = 64.0  # times the tokens, up to which an equal split is followed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LossDecline:
+    """E, B and b of a cluster's loss: the most likely, and draws of them; and T, in tokens."""
+
+    best: np.ndarray  # [3]
+    draws: np.ndarray  # [draws, 3]
+    before: float
+
+
+def fit_decline(tokens: np.ndarray, losses: np.ndarray, *, seed: int = 1) -> LossDecline:
+    """The law of a loss that was measured after some numbers of tokens, the last of them now."""
+    count, scale = len(tokens), float(tokens[-1])
+    misses, lines = [], []
+    for power in _POWERS:
+        design = np.stack([np.ones(count), (tokens / scale) ** -power], axis=1)
+        line, *_ = np.linalg.lstsq(design, losses, rcond=None)
+        misses.append(float(np.sum((design @ line - losses) ** 2)) + 1e-12)
+        lines.append((line, np.linalg.inv(design.T @ design)))
+    log_weight = -0.5 * (count - 2) * np.log(misses)
+    falling = np.array([line[1] > 0 for line, _ in lines])
+    weight = np.where(falling, np.exp(log_weight - log_weight.max()), 0.0)
+    if not weight.sum():
+        return LossDecline(np.array([losses[-1], 0.0, 1.0]), np.zeros((1, 3)), scale)
+    random = np.random.default_rng(seed)
+    draws = []
+    for place in random.choice(len(_POWERS), _DRAWS, p=weight / weight.sum()):
+        line, spread = lines[place]
+        noise = misses[place] / max(count - 3, 1)
+        drawn = random.multivariate_normal(line, spread * noise)
+        power = _POWERS[place]
+        draws.append([drawn[0], max(drawn[1], 0.0) * scale**power, power])
+    best = int(weight.argmax())
+    (floor, factor), power = lines[best][0], _POWERS[best]
+    return LossDecline(np.array([floor, factor * scale**power, power]), np.array(draws), scale)
+
+
+def share_budget(
+    rule: ExpertBudget,
+    budget: Budget,
+    experts: Sequence[tuple[str, Mapping[str, float]]],
+    workspace: Path | None,
+) -> tuple[list[float], tuple[str, ...]]:
+    """The share of each expert, and sentences about it; none where all are equal.
+
+    experts: the base of each, and its training tokens by language. workspace: of the bases.
+    """
+    if (rule.by == "even" and rule.max_epochs == "off") or len(experts) == 1:
+        return [], ()
+    texts = np.array([sum(amounts.values()) for _, amounts in experts])
+    if rule.by == "text" and rule.max_epochs == "off":
+        return list(texts / texts.sum()), ()
+    if budget.unit != "tokens":
+        what = f"a budget in {budget.unit} has another number of tokens for each expert"
+        hint = "give `train.budget` in tokens, or `experts.budget: by text` without a limit"
+        raise UserError(what, where="train.budget", hint=hint)
+    caps = np.full(len(texts), np.inf) if rule.max_epochs == "off" else texts * rule.max_epochs
+    equal = np.ones(len(texts))
+    even = capped_shares(texts if rule.by == "text" else equal, caps, budget.amount)
+    if rule.by != "law" or workspace is None:
+        return list(even), ()
+    known = {lang for _, amounts in experts for lang in amounts}
+    if strange := next((lang for lang in rule.weights if lang not in known), None):
+        what, hint = f"`{strange}` is a language of no expert", nearest(strange, known)
+        raise UserError(what, where="experts.budget.weights", hint=hint)
+    weights = np.array(
+        [sum(rule.weights.get(lang, 1.0) for lang in amounts) for _, amounts in experts]
+    )
+    weights = weights / weights.sum()
+    declines = [_decline(base, list(of), workspace, rule.weights) for base, of in experts]
+    best = best_split(declines, weights, caps, budget.amount)
+    gain = equivalent_tokens(declines, weights, best, caps, budget.amount)
+    times = f"{gain.value:.3g} [{gain.low:.3g}, {gain.high:.3g}] times the tokens"
+    if gain.low is None or gain.low < _WORTH:
+        note = f"budget by law: no sure gain, an even split would need {times}: it is even"
+        return list(even), (note,)
+    return list(best), (f"budget by law: an even split would need {times} for the same mean loss",)
+
+
+def _decline(
+    base: str, languages: Sequence[str], workspace: Path, weights: Mapping[str, float]
+) -> LossDecline:
+    """Of the weighted mean loss on some languages, by the evaluations of a run."""
+    folder = workspace / "runs" / base
+    by_step: dict[int, dict[str, Cells]] = {}
+    for row in run_rows([folder]) if folder.is_dir() else ():
+        if row["lang"] in languages and row["step"]:
+            by_step.setdefault(row["step"], {})[row["lang"]] = row
+    whole = [by_step[step] for step in sorted(by_step) if len(by_step[step]) == len(languages)]
+    tokens = np.array([sum(rows[lang]["tokens_lang"] for lang in rows) for rows in whole], float)
+    each = np.array([weights.get(lang, 1.0) for lang in languages])
+    each = each / each.sum() if each.sum() else np.full(len(each), 1 / len(each))
+    losses = np.array([each @ [rows[lang]["loss"] for lang in languages] for rows in whole])
+    kept = tokens > _SETTLED * tokens.max(initial=0.0)
+    if kept.sum() < _FEWEST:
+        what = f"`{base}` has no {_FEWEST} evaluations on {list_languages(languages)} as it learned"
+        hint = "train a base with more `num_evals`, or write `budget: by text`"
+        raise UserError(what, where="experts.budget", hint=hint)
+    return fit_decline(tokens[kept], losses[kept])
+
+
+def best_split(
+    declines: Sequence[LossDecline], weights: np.ndarray, caps: np.ndarray, tokens: float
+) -> np.ndarray:
+    """Shares of `tokens` with the least weighted mean loss, none above its cap in tokens.
+
+    None gets less than a tenth of an even share: an expert that is not trained is the base.
+    """
+    _, factor, power = np.array([one.best for one in declines]).T
+    before, caps = np.array([one.before for one in declines]), np.minimum(caps, tokens)
+    if caps.sum() <= tokens:
+        return caps / caps.sum()
+
+    def amounts(log_price: float) -> np.ndarray:
+        log_worth = np.log(np.maximum(weights * power * factor, 1e-300))
+        wanted = np.exp((log_worth - log_price) / (1 + power)) - before
+        return np.clip(wanted, np.minimum(_LEAST * tokens / len(caps), caps), caps)
+
+    low, high = -200.0, 100.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if amounts(middle).sum() > tokens else (low, middle)
+    least = amounts(high)
+    return least / least.sum()
+
+
+def equivalent_tokens(
+    declines: Sequence[LossDecline],
+    weights: np.ndarray,
+    shares: np.ndarray,
+    caps: np.ndarray,
+    tokens: float,
+) -> Estimate:
+    """How many times the tokens an equal split needs for the mean loss of this one."""
+    before = np.array([one.before for one in declines])
+    equal = np.ones(len(declines))
+
+    def loss(constants: np.ndarray, spent: np.ndarray) -> float:
+        floor, factor, power = constants.T
+        return float(weights @ (floor + factor * (spent + before) ** -power))
+
+    def times(constants: np.ndarray) -> float:
+        target = loss(constants, shares * tokens)
+        low, high = np.log(1 / _FARTHEST), np.log(_FARTHEST)
+        for _ in range(_HALVINGS // 2):
+            middle = (low + high) / 2
+            total = tokens * np.exp(middle)
+            split = np.minimum(capped_shares(equal, caps, total) * total, caps)
+            low, high = (middle, high) if loss(constants, split) > target else (low, middle)
+        return float(np.exp(high))
+
+    count = min(len(one.draws) for one in declines)
+    values = [times(np.array([one.draws[n] for one in declines])) for n in range(count)]
+    low, high = np.quantile(values, [0.025, 0.975])
+    value = times(np.array([one.best for one in declines]))
+    return Estimate(value, float(low), float(high), "times the tokens", method="draws of the laws")
