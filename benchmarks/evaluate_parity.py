@@ -111,6 +111,8 @@ def as_on_the_hub(folder: Path, *, begun: bool) -> None:
         file.write_text(file.read_text(encoding="utf-8").replace(END, HUB_END), encoding="utf-8")
     settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
     write_json(folder / "tokenizer_config.json", settings | {"add_bos_token": begun})
+    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    write_json(folder / "tokenizer.json", content | {"post_processor": None})
     if begun:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         special = [(HUB_END, tokenizer.token_to_id(HUB_END))]
