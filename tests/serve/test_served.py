@@ -1,5 +1,6 @@
 import re
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.serve.serving import Server
 from tongues.errors import UserError
 from tongues.experts.ensemble.model import Model, Prompt
 from tongues.serve.completions import conversation_prompt
+from tongues.serve.opening import open_served
 from tongues.serve.text_rules import FolderRules, Messages, has_template
 
 MODEL = "small/small"
@@ -99,3 +101,14 @@ def test_it_says_what_it_is(server: Server, served: Mapping[str, Model]) -> None
     offered = [one["routing"] for one in about["routings"]]
     assert offered[:2] == ["filter:1", "filter"] and {"tfidf:1", "language"} <= {*offered}
     assert (about["context"], about["chat"], about["kind"]) == (96, False, "ensemble")
+
+
+def test_a_file_without_llama_cpp_names_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF")
+    with pytest.raises(UserError, match="not installed") as error:
+        open_served([str(file)], tmp_path, say=print)
+    assert "llama-cpp-python" in error.value.hint

@@ -29,7 +29,7 @@ from tongues.experts.ensemble.writer import Writer
 from tongues.models.placement import Placement
 from tongues.tokens.frame import TextFrame
 
-__all__ = ["GgufModel", "LlamaCaches", "gguf_file", "open_gguf"]
+__all__ = ["GgufModel", "LlamaCaches", "gguf_file", "llama_library", "open_gguf"]
 
 _BATCH = 1024  # tokens that are read at a time
 _CELLS = 32_768  # tokens that are remembered, or one context where that is more
@@ -48,7 +48,8 @@ def gguf_file(folder: Path) -> Path:
     return files[0]
 
 
-def _library() -> Any:
+def llama_library() -> Any:
+    """llama.cpp's Python package; a UserError where it is not installed."""
     try:
         library: Any = import_module("llama_cpp")
     except ImportError:
@@ -125,7 +126,7 @@ class GgufModel(Model):
 
 def open_gguf(name: str, file: Path, *, device: str | None = None) -> GgufModel:
     """Open a GGUF file by llama.cpp. device: `cpu` uses no GPU."""
-    library = _library()
+    library = llama_library()
     settings = library.llama_model_default_params()
     settings.n_gpu_layers = 0 if device == "cpu" else 999
     handle = library.llama_model_load_from_file(str(file).encode(), settings)
