@@ -121,8 +121,8 @@ def score(name: str, given: str, workspace: Path, texts: Texts, losses: Losses) 
             [own[lang].tokens for lang in LANGUAGES],
             [own[lang].segments for lang in LANGUAGES],
         )
-        shown = f"{change.value:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
-        changes.append(shown if other is not own and change.low is not None else "")
+        ends = "" if change.low is None else f" [{change.low:+.3f}, {change.high:+.3f}]"
+        changes.append("" if other is own else f"{change.value:+.3f}{ends}")
     size, micros = cost(model, list(own.values()))
     return (
         {"model": name}
@@ -141,7 +141,7 @@ def main(workspace: Path) -> None:
     for named in models(workspace):
         tokens = open_tokens(workspace / "tokens/moe")
         unseen = unseen_documents(tokens, [], workspace)
-        texts = held_out_documents(tokens, unseen, LANGUAGES, tokens=8000)
+        texts = held_out_documents(tokens, unseen, LANGUAGES, tokens=12_000)
         new = {name: given for name, given in named.items() if name not in losses}
         rows += [score(name, given, workspace, texts, losses) for name, given in new.items()]
         lines = [

@@ -232,6 +232,8 @@ def _compare(
     columns = {"base": before}
     if merge.kind == "moe":
         columns["its expert"] = _expert_losses(texts, places, lineage)
+        if change.value > 0:
+            say("caution: it is worse than the base until it is trained (worse_than_base)")
     rows = loss_rows(columns | {merge.kind: own})
     say(f"held-out bits per byte:\n{text_table(rows)}")
     return as_markdown([Table.of(rows)])
