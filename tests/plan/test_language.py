@@ -38,6 +38,19 @@ def test_a_plan_needs_a_language_and_a_budget_alone() -> None:
     assert "bits per byte" in str(plan.sentences())
 
 
+def test_losses_of_a_language_are_shown_and_asked_for_in_bits_per_byte() -> None:
+    plan = tongues.plan(language="yo", flops=1e18)
+    taken, level = plan.recommendation.option, plan.level
+    assert level
+    bits = taken.loss / level.nats
+    (row,) = (row for row in plan.rows() if row["option"] == taken.name)
+    assert row["bits/byte"].startswith(f"{bits:.3f} [")
+    assert f"a loss of {bits:.3f} bits per byte" in plan.sentences()[0]
+    asked = tongues.plan(language="yo", target_loss=1.3)
+    assert asked.recommendation.option.loss == pytest.approx(1.3 * level.nats, rel=6e-3)
+    assert "reach a loss of 1.300" in asked.sentences()[0]
+
+
 def test_own_runs_narrow_the_plan(tmp_path: Path) -> None:
     file = tmp_path / "runs.csv"
     file.write_text("bytes,loss,params,epochs\n10 MB,1.9,39M,10\n100M,1.5,125M,10\n")

@@ -104,7 +104,11 @@ def fit(
 @click.option("--flops", metavar="FLOPS", help="Compute to spend, such as 1e21, or 1e20,1e21.")
 @click.option("--hours", metavar="HOURS", help="Hours to spend on all GPUs.")
 @click.option("--cost", metavar="US$", help="Money to spend.")
-@click.option("--target-loss", metavar="LOSS", help="Loss to reach, nats per token.")
+@click.option(
+    "--target-loss",
+    metavar="LOSS",
+    help="Loss to reach, nats per token (--language: bits per byte).",
+)
 @click.option("--gpu", metavar="NAME", help="GPU type: h100, or h100,a100, or all.")
 @click.option("--gpus", metavar="COUNT", help="Number of GPUs (1).")
 @click.option(

@@ -40,7 +40,8 @@ def _options(plan: Plan) -> Figure:
     if taken not in shown:
         shown[-1] = taken | {"rank": _SHOWN - 1}
     values = [row[key] for row in shown for key in ("value", "low", "high") if key in row]
-    x = linear("value", LOSS, values, room=0.05)
+    unit = "Loss (bits per byte)" if plan.question.nats_per_bit else LOSS
+    x = linear("value", unit, values, room=0.05)
     if not by_loss:
         x = logs("value", "Training compute (FLOPs)", values, SCIENTIFIC, margin=0.06)
     y = Axis("rank", None, None, None, "O")
@@ -48,7 +49,10 @@ def _options(plan: Plan) -> Figure:
     outside = [row for row in shown if row["projection"]]
     text, title = f"For {compact(plan.question.flops or 0.0, 3)} FLOPs", "What the budget buys"
     if not by_loss:
-        text, title = f"To a loss of {target:g}", "What the loss costs"
+        text, title = (
+            f"To a loss of {plan.question.show_loss(target or 0.0)}",
+            "What the loss costs",
+        )
     drawn = intervals(
         f"{text}, the best first",
         shown,
@@ -95,12 +99,15 @@ def _option_row(option: Option, rank: int, plan: Plan) -> Row:
     row: Row = {"rank": rank, "option": option.name, "taken": taken}
     row |= {"series": series_name(option.way.strategy)}
     row |= {name: getattr(option, name) for name in names}
-    row |= {"value": option.loss if by_loss else option.flops}
+    scale = plan.question.nats_per_bit or 1.0
+    row |= {"loss": option.loss / scale}
+    row |= {"value": option.loss / scale if by_loss else option.flops}
     row |= {"projection": bool(option.projection), "details": " · ".join(details)}
     row |= {"heading": f"{option.name}{' · recommended' if taken else ''}"}
     ends = option.interval if by_loss else option.flops_interval
     if ends is None:
         return row
+    ends = (ends[0] / scale, ends[1] / scale) if by_loss else ends
     low, high = (min(end, _ENDLESS * row["value"]) for end in ends)
     return row | {"low": low, "high": high, "endless": math.isinf(ends[1])}
 

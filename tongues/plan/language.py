@@ -41,13 +41,13 @@ class LanguageLevel:
     forecast: LossForecast
     nats: float
 
-    def sentence(self, loss: float) -> str:
-        """What it is, and a loss in nats per token in bits per byte, which any tokenizer has."""
+    @property
+    def sentence(self) -> str:
+        """What it is, and what it rests on."""
         own = self.forecast.loss
         what = f"prior: 125M parameters on what a gigabyte of English has, in {self.language}, end "
         what += f"at {own.value:.3g} bits per byte [{own.low:.3g}, {own.high:.3g}]: "
-        what += f"{'; '.join(self.forecast.rests_on)}. The loss of this advice is "
-        return what + f"{loss / self.nats:.3g} bits per byte."
+        return what + f"{'; '.join(self.forecast.rests_on)}."
 
 
 def language_level(

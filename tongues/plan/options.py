@@ -160,10 +160,9 @@ class Layout:
                 return Caution("too_many_epochs", what)
         floor = math.nan if question.target_loss is None else float(way.loss(np.array(_ENDLESS)))
         if math.isinf(flops):
-            what = (
-                f"{name}: no compute reaches a loss of {question.target_loss:g}; its law goes no "
-            )
-            return Caution("loss_out_of_reach", f"{what}lower than {floor:.4g}")
+            asked = question.show_loss(question.target_loss or math.nan)
+            what = f"{name}: no compute reaches a loss of {asked}; its law goes no lower than "
+            return Caution("loss_out_of_reach", what + question.show_loss(floor))
         flops = min(flops, most)
         if "U" in way.law.equation.variables and question.flops:  # whose loss may rise again
             spent = np.geomspace(flops / _LOWEST, flops, _SPENT)

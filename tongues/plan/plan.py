@@ -118,7 +118,7 @@ class Plan:
         taken, option = self.recommendation, self.recommendation.option
         lines = [f"advice: {taken.why}"]
         lines += [f"how sure: {taken.sure}"] if taken.sure else []
-        lines += [self.level.sentence(option.loss)] if self.level else []
+        lines += [self.level.sentence] if self.level else []
         if taken.flat_range:
             (least, most), (fewest, longest) = taken.flat_range.params, taken.flat_range.tokens
             lines.append(
@@ -290,9 +290,13 @@ def filled(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def _row(option: Option, question: Question) -> dict[str, str]:
-    loss, flops, saved = f"{option.loss:.4g}", f"{option.flops:.3g}", option.compute_saved
+    loss, flops, saved = (
+        question.show_loss(option.loss),
+        f"{option.flops:.3g}",
+        option.compute_saved,
+    )
     if ends := option.interval:
-        loss += f" [{ends[0]:.4g}, {ends[1]:.4g}]"
+        loss += " [{}, {}]".format(*map(question.show_loss, ends))
     if ends := option.flops_interval:  # where a loss was asked for
         flops += " [{}, {}]".format(*(f"{e:.3g}" if math.isfinite(e) else "∞" for e in ends))
     shown = "" if saved is None else f"{saved:.1%}"
@@ -309,7 +313,7 @@ def _row(option: Option, question: Question) -> dict[str, str]:
         "parameters": "" if option.params is None else show_count(option.params),
         "tokens": "" if option.tokens is None else show_count(option.tokens),
         "epochs": "" if option.epochs is None else f"{option.epochs:,.3g}",
-        "loss": loss,
+        question.loss_unit: loss,
         "source loss": "" if option.source_loss is None else f"{option.source_loss:.4g}",
         "FLOPs": "" if question.cluster and question.flops else flops,
         "hours": hours,

@@ -42,6 +42,7 @@ class Question:
     max_forgetting: rise of the base's loss on its own language that is allowed, 0.01 for 1 %.
     source_loss: the base's loss on its own language; base_loss: on the target, before training;
         both in nats per token.
+    nats_per_bit: nats per token of one bit per byte, where losses are shown in bits per byte.
     cluster: what trains; None leaves hours and costs open.
     warnings: what had to be assumed.
     """
@@ -61,6 +62,7 @@ class Question:
     max_forgetting: float | None = None
     source_loss: float | None = None
     base_loss: float | None = None
+    nats_per_bit: float | None = None
     cluster: Cluster | None = None
     warnings: tuple[Caution, ...] = ()
 
@@ -68,6 +70,15 @@ class Question:
         """Hold the one rule: either compute or a loss."""
         if (self.flops is None) == (self.target_loss is None):
             raise ValueError("a question has either flops or a target_loss")
+
+    @property
+    def loss_unit(self) -> str:
+        """What losses are shown in."""
+        return "bits/byte" if self.nats_per_bit else "loss"
+
+    def show_loss(self, nats: float) -> str:
+        """A loss on the target, of nats per token, in the unit of this plan."""
+        return f"{nats / self.nats_per_bit:.3f}" if self.nats_per_bit else f"{nats:.4g}"
 
     def unique(self, base: BaseCheckpoint | None) -> float:
         """Tokens of different text there are, by the base's tokenizer or a new one."""

@@ -254,21 +254,26 @@ def _advice(
     if taken.epochs and taken.epochs > 1:
         parts.append(f" ({taken.epochs:.3g} epochs)")
     if question.target_loss is not None:
-        parts.append(f": {taken.flops:.3g} FLOPs reach a loss of {question.target_loss:g}")
+        parts.append(
+            f": {taken.flops:.3g} FLOPs reach a loss of {question.show_loss(question.target_loss)}"
+        )
         parts += [f", {o.flops:.3g} would by `{o.name}`" for o in others[:1]]
     else:
-        parts.append(f": a loss of {taken.loss:.4g} nats per token")
+        unit = "bits per byte" if question.nats_per_bit else "nats per token"
+        parts.append(f": a loss of {question.show_loss(taken.loss)} {unit}")
         for other in others[:1]:
             similar = abs(other.flops / taken.flops - 1.0) < 0.01
             flops = "the same" if similar else f"{other.flops:.3g}"
-            parts.append(f", against {other.loss:.4g} by `{other.name}` for {flops} FLOPs")
+            loss = question.show_loss(other.loss)
+            parts.append(f", against {loss} by `{other.name}` for {flops} FLOPs")
     parts.append(".")
     if taken is not best and question.flops:
         more = best.flops / taken.flops
         costs = f"at {more:.2g} times the cost" if more > 1.01 else "with a larger model"
         lower = 1.0 - best.loss / taken.loss
         parts.append(
-            f" `{best.name}` has the lowest loss, {best.loss:.4g}: {lower:.2%} lower, {costs}."
+            f" `{best.name}` has the lowest loss, {question.show_loss(best.loss)}: {lower:.2%} "
+            f"lower, {costs}."
         )
     if taken.compute_saved is not None and taken.compute_saved > 0 and decided:
         ends, needed = taken.compute_saved_interval, taken.flops_from_scratch

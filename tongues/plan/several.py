@@ -11,7 +11,18 @@ from tongues.plan.plan import Plan, filled
 __all__ = ["budget_rows", "plan_each"]
 
 _BUDGETS = ("flops", "hours", "cost", "target_loss", "gpu", "gpus")
-_TAKEN = ("parameters", "tokens", "epochs", "loss", "FLOPs", "hours", "US$", "kWh", "kg CO₂")
+_TAKEN = (
+    "parameters",
+    "tokens",
+    "epochs",
+    "loss",
+    "bits/byte",
+    "FLOPs",
+    "hours",
+    "US$",
+    "kWh",
+    "kg CO₂",
+)
 
 Answer = tuple[dict[str, str], Plan | UserError]
 

@@ -10,7 +10,7 @@ from tongues.plan.figures import plan_figures
 
 __all__ = ["plan_answer", "write_plan_report"]
 
-_CARDS = ("loss", "parameters", "tokens", "hours", "US$", "FLOPs")
+_CARDS = ("loss", "bits/byte", "parameters", "tokens", "hours", "US$", "FLOPs")
 _TOPICS = {"Advice": "Advice", "How sure": "Certainty", "Replay": "Replay", "Unspent": "Unspent"}
 
 

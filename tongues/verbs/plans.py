@@ -67,7 +67,7 @@ def plan(
     replay: shares of source text to mix in.
     max_forgetting: the rise of the base's own loss that replay must not exceed, such as 0.01.
     source_loss, base_loss: the base's loss on its own language and on the target before training,
-        in nats per token.
+        in nats per token; with a language and no law, losses on it are in bits per byte.
     write: a file for a recipe of the advice; what it had to assume joins the plan's warnings.
     like: the recipe that it takes name, text and tokens from.
     """
@@ -108,6 +108,10 @@ def plan(
         replay=shares,
         **numbers,
     )
+    if level:  # losses are in bits per byte, which any tokenizer has
+        asked = {"target_loss": question.target_loss, "base_loss": question.base_loss}
+        asked = {name: value and value * level.nats for name, value in asked.items()}
+        question = replace(question, nats_per_bit=level.nats, **asked)
     made = make_plan(known, question, level=level)
     if write is None:
         return made
