@@ -62,7 +62,7 @@ def _template(folder: Path) -> str | None:
 
 @lru_cache
 def _vocabulary(file: Path) -> Any:
-    """llama.cpp's tokenizer of a GGUF file, and what the file says of itself."""
+    """llama.cpp's tokenizer of a GGUF file, and its metadata."""
     library: Any = import_module("llama_cpp")
     return library.Llama(str(file), vocab_only=True, verbose=False)
 
