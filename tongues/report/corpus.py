@@ -199,7 +199,8 @@ def _reasons(languages: Mapping[str, LanguageSummary], read: Mapping[str, int]) 
     rows = list[Mapping[str, b.Entry]]()
     for why in [*order, "kept"] if order else []:
         each = kept if why == "kept" else lost[why]
-        count, size = (sum(row[unit] for row in each.values()) for unit in (0, 1))
+        count = sum(row[0] for row in each.values())
+        size = sum(row[1] for row in each.values())
         most = max(each, key=lambda lang: each[lang][1])
         example = " ".join(each[most][2].split())[:_EXAMPLE]
         rows.append(
