@@ -21,8 +21,8 @@ class MixtureRule(RecipeSection):
     """`text`: bytes of content of the training text; `proxies`: also the losses of small runs."""
     power: float = Field(default=0.0, ge=0, le=1, strict=False)
     """Of the bytes of content: 0 gives equal amounts (UniMax), 0.3 is that of mT5, 1 all text."""
-    max_epochs: Annotated[float, Field(gt=0, strict=False)] | Literal["off"] = 15.0
-    """Most passes over one language's text; the others get the rest."""
+    max_epochs: Annotated[float, Field(gt=0, strict=False)] | Literal["off"] = 4.0
+    """Most passes over one language's text; the others get the rest. Up to 4, repeats are worth nearly as much as new text."""
     runs: str | None = None
     """By proxies: the folder in `runs` of a study with `mixtures`."""
     weights: dict[str, Annotated[float, Field(ge=0, strict=False)]] = Field(default={})
