@@ -22,7 +22,8 @@ class MixtureRule(RecipeSection):
     power: float = Field(default=0.0, ge=0, le=1, strict=False)
     """Of the bytes of content: 0 gives equal amounts (UniMax), 0.3 is that of mT5, 1 all text."""
     max_epochs: Annotated[float, Field(gt=0, strict=False)] | Literal["off"] = 4.0
-    """Most passes over one language's text; the others get the rest. Up to 4, repeats are worth nearly as much as new text."""
+    """Most passes over one language's text; the others get the rest. Up to four, repeats are worth
+    nearly as much as new text."""
     runs: str | None = None
     """By proxies: the folder in `runs` of a study with `mixtures`."""
     weights: dict[str, Annotated[float, Field(ge=0, strict=False)]] = Field(default={})
