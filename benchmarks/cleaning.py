@@ -105,10 +105,11 @@ def without(lang: str) -> None:
     """Take a language away from the identifier, as if it did not know it."""
     model, classes = KNOWN
     prior = np.where(np.array(classes) == lang, -1e6, model.prior).astype(np.float32)
-    language._byte_model = lambda: (replace(model, prior=prior), classes)
+    setattr(language, MODEL, lambda: (replace(model, prior=prior), classes))
 
 
-KNOWN = language._byte_model()
+MODEL = "_byte_model"  # of the module: a classifier and its classes
+KNOWN = vars(language)[MODEL]()
 
 
 def show_clean(paths: Sequence[Path], languages: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ import json
 import sys
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import tongues
 from tongues.files import write_json
@@ -66,7 +67,7 @@ def forecast(folder: Path) -> None:
             tokens = round(EPOCHS * train["tokens"])
             run = run_of_recipe(load_recipe(recipe(lang, tokens, shape)))
             size = derive(run, text.vocabulary_size).parameters["total"]
-            row = {"bytes": train["bytes"], "tokens": tokens, "parameters": size}
+            row: dict[str, Any] = {"bytes": train["bytes"], "tokens": tokens, "parameters": size}
             for name, known in (("catalogue", None), ("sample", sample)):
                 made = forecast_language(lang, train["bytes"], size, epochs=EPOCHS, sample=known)
                 loss = made.loss

@@ -43,8 +43,8 @@ def read(mixtures: str, losses: str) -> tuple[list[str], np.ndarray, list[str], 
 
 def spearman(left: np.ndarray, right: np.ndarray) -> float:
     """Rank correlation."""
-    ranks = np.stack([np.argsort(np.argsort(values)) for values in (left, right)])
-    return float(np.corrcoef(ranks)[0, 1])
+    of_left, of_right = (np.argsort(np.argsort(values)) for values in (left, right))
+    return float(np.corrcoef(of_left, of_right)[0][1])
 
 
 def main() -> None:

@@ -59,7 +59,7 @@ def forecast() -> None:
     rows = {}
     for lang in TARGETS:
         law = tongues.fit([f"runs/{lang}-{tokens // 1024}k-20" for tokens in PILOTS]).laws[0]
-        start = float(law.rows.variables["S"][0])
+        start = float(law.rows.variables["S"][0]) if law.rows else 0.0
         for tokens in (SHORT, LONG):
             one = law.predictor(1000)(D=float(tokens), S=start).estimates[0]
             rows[f"{lang}-{tokens // 1024}k-20"] = [start, one.value, one.low, one.high]

@@ -49,7 +49,9 @@ def test_any_number_of_clusters_costs_the_same_in_all() -> None:
 def test_equal_shares_when_asked() -> None:
     asked = recipe({"partitions": [{"by": "dense"}], "shares": "equal"})
     made = plan_partition(asked, "dense", dense(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)
-    assert set(made.runs[0].settings.mixture.values()) == {0.25}
+    shares = made.runs[0].settings.mixture
+    assert isinstance(shares, dict)
+    assert set(shares.values()) == {0.25}
 
 
 def test_clusters_of_documents_read_their_own_tokens_and_have_another_identity() -> None:

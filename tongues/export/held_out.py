@@ -50,9 +50,9 @@ def change(own: DocumentLosses, other: DocumentLosses) -> Estimate:
 
 def mean_change(own: Losses, other: Losses) -> Estimate:
     """As `change`, the mean over languages."""
-    bits_of = [[x[lang].nats / log(2) for lang in own] for x in (own, other)]
+    bits, other_bits = ([x[lang].nats / log(2) for lang in own] for x in (own, other))
     units, groups = [x.bytes for x in own.values()], [x.segments for x in own.values()]
-    return paired_mean(*bits_of, units, groups)
+    return paired_mean(bits, other_bits, units, groups)
 
 
 def loss_rows(losses: Mapping[str, Losses]) -> list[dict[str, str]]:

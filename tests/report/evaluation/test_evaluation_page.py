@@ -241,10 +241,10 @@ def test_a_task_at_chance_cannot_separate_models() -> None:
     sentence = "`xnli` cannot separate these models"
     assert not any(sentence in line for line in answer(evaluation).get("Caveats", []))
     guess = {"value": 0.4, "low": 0.3, "high": 0.5}
+    path = ("tasks", "xnli", "accuracies")
     for model in (SOURCE, PLAIN):
         for lang in evaluation.tasks["xnli"].languages:
-            path = ("tasks", "xnli", "accuracies", model, lang)
-            evaluation = changed(evaluation, guess, *path, "share")
+            evaluation = changed(evaluation, guess, *path, model, lang, "share")
     assert any(sentence in line for line in answer(evaluation).get("Caveats", []))
     card = card_section(evaluation, PLAIN)
     low = evaluation.tasks["xnli"].compared[0].languages["qaa"]
@@ -252,7 +252,7 @@ def test_a_task_at_chance_cannot_separate_models() -> None:
     size = 100 * (1 + 0.8416 / 1.96) * (low.high - low.low) / 2
     assert f"{size:.1f}" in card and "points are detected with 80% probability" in card
     better = changed(evaluation, 0.45, "tasks", "xnli", "accuracies", PLAIN, "qaa", "majority")
-    better = changed(better, guess | {"low": 0.43}, *path[:3], PLAIN, "qaa", "share")
+    better = changed(better, guess | {"low": 0.43}, *path, PLAIN, "qaa", "share")
     assert any(sentence in line for line in answer(better)["Caveats"])
 
 

@@ -110,11 +110,13 @@ class ExpertModels:
         updates = self._updates[number]
         if updates is None:
             model = map_model(self.folders[number])
-            return nn.Module.to(model, device, self.placement.dtype)
+            nn.Module.to(model, device, self.placement.dtype)
+            return model
         key = (updates.base, device)
         if key not in self._bases:
             base = map_model(updates.base)
-            self._bases[key] = nn.Module.to(base, device, self.placement.dtype)
+            nn.Module.to(base, device, self.placement.dtype)
+            self._bases[key] = base
         return with_updates(self._bases[key], updates.adapters)
 
     @property
