@@ -166,7 +166,7 @@ def _change(lang: str, change: Estimate) -> str:
 
 
 def _forecast(forecast: Estimate | None, ended: float) -> str:
-    """What the losses of the first part foretold of the last."""
+    """The final loss, forecast after the first part of the run, next to what it came to."""
     if forecast is None or forecast.low is None or forecast.high is None:
         return f"The run is too short to forecast its end, {ended:.3f} nats per token."
     inside = "inside" if forecast.low <= ended <= forecast.high else "outside"
