@@ -4,11 +4,11 @@
     python benchmarks/forecast.py train FOLDER       # trains two sizes in each, and compares
 
 What is published of these languages is left out of the prior. Their text is prepared, and two
-forecasts are made: from the catalogue alone, which is of clean sentences, and from a sample of the
-text, which is of held-out text of the same sources. Both go to `forecast.json` with the date, before
-a step of training. Then 0.4M and 1.4M parameters are trained on two epochs of the text and read that
-held-out text, and 200 items of XCOPA, which are clean sentences: premise and right choice.
-Unfinished runs resume. `forecast.txt` is what `train` prints.
+forecasts are made: from the catalogue alone, of clean sentences, and from a sample of the text,
+of held-out text of the same sources. Both go to `forecast.json` with the date, before a step of
+training. Then 0.4M and 1.4M parameters are trained on two epochs of the text and read that held-out
+text, and 200 items of XCOPA, which are clean sentences: premise and right choice. Unfinished runs
+resume. `forecast.txt` is what `train` prints.
 """
 
 import json
