@@ -20,6 +20,7 @@ from tongues.train.defaults import (
     base_batch,
     base_context,
     base_rate,
+    base_warmup,
     complete_recipe,
 )
 
@@ -83,7 +84,13 @@ def test_the_rate_falls_with_the_size_and_rises_with_the_batch() -> None:
 
 def test_in_few_steps_the_rate_is_higher_up_to_that_of_the_largest_batch() -> None:
     assert base_rate(1e8, 2048, 50) == pytest.approx(4e-4)
+    assert base_rate(1e8, 2048, 5) == pytest.approx(5e-4)  # no run of fewer steps was measured
     assert base_rate(7e9, 2048, 1) == pytest.approx(base_rate(7e9, 2**22, 1e6))
+
+
+def test_short_runs_warm_up_too() -> None:
+    steps = (1e5, 250, 100, 50, 8)
+    assert [base_warmup(n) for n in steps] == [0.04, 0.04, 0.1, 0.2, 0.2]
 
 
 def test_a_context_is_the_bases_or_shorter() -> None:

@@ -20,7 +20,8 @@ from tongues.runs import Run, read_run
 from tongues.train.base import find_base, model_folder
 from tongues.train.rules import FASTEST, LOW_RANK, batch_by_size
 
-__all__ = ["Completed", "Default", "base_batch", "base_context", "base_rate", "complete_recipe"]
+__all__ = ["Completed", "Default", "base_batch", "base_context", "base_rate", "base_warmup"]
+__all__ += ["complete_recipe"]
 
 # Of published projects that continued all weights of a base (benchmarks/base_defaults.txt): the
 # median number of steps, the largest batch, the longest usual context, the median warm-up.
@@ -33,6 +34,9 @@ _BEST_BATCH, _BEST_BATCH_POWER = 0.58, 0.571
 # batch by the square root, as by Step law along its best batches. In runs of few steps it is such
 # that rate times steps is 0.02 (SmolLM2-135M, the same benchmark), up to that of the largest batch.
 _RATE, _AT, _POWER, _PATH = 1.4e-4, 7e9, -0.713, 0.02
+# The fewest steps that was measured at. In 16 steps a rate four times as high ruined SmolLM2 at
+# once, without a step of warm-up: 4 % of the steps is none.
+_FEWEST, _WARMING, _MOST_WARMING = 40, 10, 0.2
 _ROUGHLY = 100e6  # tokens that a budget in time counts as, on any machine
 _AT_A_TIME = 2048  # tokens of a micro-batch, so that its activations are few
 _FAR = {"learning_rate": 10.0, "batch": 8.0, "context": 4.0}  # times the rule, or a part of it
@@ -87,7 +91,12 @@ def base_rate(params: float, batch: float, steps: float) -> float:
     """Peak learning rate for all weights of a base, in `steps` of `batch` tokens."""
     highest = min(FASTEST, _RATE * (params / _AT) ** _POWER)
     usual = _RATE * (params / _AT) ** _POWER * math.sqrt(min(1.0, batch / _LARGEST_BATCH))
-    return min(highest, max(usual, _PATH / steps))
+    return min(highest, max(usual, _PATH / max(steps, _FEWEST)))
+
+
+def base_warmup(steps: float) -> float:
+    """Share of the steps over which the rate rises: that of the projects, but some ten steps."""
+    return max(_WARMUP, min(_MOST_WARMING, _WARMING / steps))
 
 
 def complete_recipe(recipe: Recipe, workspace: Path) -> Completed:
@@ -164,7 +173,7 @@ def _usual(recipe: Recipe, facts: _Facts) -> list[Default]:
         "batch": f"{show_count(tokens)} tokens in {_STEPS:,} steps, or the best batch by Step law",
         "learning_rate": f"published projects, carried to {size} and {step:,} tokens a step",
         "schedule": "published projects",
-        "warmup": "median of published projects",
+        "warmup": "median of published projects, in short runs ten steps or a fifth",
     }
     if run:
         rules = dict.fromkeys(rules, f"as `{run.run}` was trained")
@@ -173,7 +182,7 @@ def _usual(recipe: Recipe, facts: _Facts) -> list[Default]:
         "batch": f"{batch} tokens",
         "learning_rate": rate if run and step >= run.batch else float(f"{rate:.2g}"),
         "schedule": own.get("schedule", "cosine"),
-        "warmup": own.get("warmup", f"{_WARMUP:.0%}"),
+        "warmup": own.get("warmup", f"{base_warmup(tokens / step):.0%}"),
     }
     if step > max(_AT_A_TIME, used):
         defaults["micro_batch"] = f"{_divisor(step // used, _AT_A_TIME // used) * used} tokens"
