@@ -119,7 +119,7 @@ def test_a_recipe_of_text_alone_ends_with_the_page_of_its_corpus(workspace: Path
 def test_other_settings_mean_other_tokens(workspace: Path) -> None:
     recipe = tongues.load_recipe("small.yaml", ["tokens.vocab_size=300"])
     step = step_of_recipe(recipe, ["small.yaml", "tokens.vocab_size=300"], Path())
-    assert step.command == "tongues prepare small.yaml tokens.vocab_size=300"
+    assert step.command == "tongues prepare small.yaml tokens.vocab_size=300 --overwrite"
     assert "made from other settings" in step.reason and "vocab_size" in step.reason
 
 
@@ -155,3 +155,11 @@ def test_verbs_and_next_agree_and_a_workspace_is_named(workspace: Path, tmp_path
     shown = CliRunner().invoke(command, ["next"])
     assert shown.stderr == "→ tongues report runs/small\n"
     assert "its page is not written" in shown.stdout
+
+
+def test_what_is_no_file_is_passed_over_and_names_are_quoted(workspace: Path) -> None:
+    Path(".#small.yaml").symlink_to("nowhere")
+    Path("conf.yaml").mkdir()
+    Path("small.yaml").rename("my small.yaml")
+    Path("my small.yaml").write_text("train: {bugdet: 1M tokens}\n")
+    assert first() == "tongues check 'my small.yaml'"

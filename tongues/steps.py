@@ -46,7 +46,7 @@ def training_verb(recipe: Recipe) -> str:
 def steps_in(workspace: Path) -> list[Step]:
     """The next step of every recipe, run and study in a folder, the most urgent one first."""
     steps, seen = list[Step](), set[Path]()
-    for path in sorted(workspace.glob("*.y*ml")):
+    for path in sorted(x for x in workspace.glob("*.y*ml") if x.is_file()):
         since = path.stat().st_mtime
         try:
             recipe = load_text_recipe(path)
@@ -55,7 +55,7 @@ def steps_in(workspace: Path) -> list[Step]:
             if not _MEANT.search(path.read_text(encoding="utf-8", errors="replace")):
                 continue  # a YAML file of something else
             reason = f"it is not a valid recipe: {error.what}"
-            steps.append(Step(f"tongues check {path}", reason, str(path), 0, since))
+            steps.append(Step(f"tongues check {_q(path)}", reason, str(path), 0, since))
             continue
         folder = _runs_of(recipe, workspace) if isinstance(recipe, Recipe) else path
         seen.add(folder)
@@ -79,11 +79,11 @@ def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: P
     except UserError as error:
         there = (workspace / "tokens" / recipe.name / "tokens.json").is_file()
         reason = f"its tokens were {error.what}" if there else "its text is not prepared yet"
-        return Step(f"tongues prepare {named}", reason)
+        return Step(f"tongues prepare {named}" + " --overwrite" * there, reason)
     if not isinstance(recipe, Recipe):
         corpus = workspace / "corpus" / recipe.corpus
         return Step(
-            f"tongues report {corpus}", "its text is prepared: the page shows what was kept"
+            f"tongues report {_q(corpus)}", "its text is prepared: the page shows what was kept"
         )
     train, folder = f"tongues {training_verb(recipe)} {named}", _runs_of(recipe, workspace)
     begun = Step(train, "its text is prepared, and nothing is trained yet")
@@ -91,14 +91,15 @@ def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: P
         real = workspace / "reports" / recipe.name / "real.yaml"
         reason = "the pilot is finished; this is the recipe that it advises"
         if real.is_file():
-            return Step(f"tongues check {real}{_where(workspace)}", reason)
+            return Step(f"tongues check {_q(real)}{_where(workspace)}", reason)
         return _unfinished(folder, train, workspace) or begun
     if recipe.experts:
         if next((workspace / "ensembles" / recipe.name).rglob("ensemble.json"), None) is None:
             return _unfinished(folder, train, workspace) or begun
         if (workspace / "evaluations" / f"{recipe.name}-experts" / "scores.json").is_file():
             reason = "the ensembles are measured: the page compares them"
-            return Step(f"tongues ls {workspace / 'ensembles' / recipe.name}", reason)
+            place = workspace / "ensembles" / recipe.name
+            return Step(f"tongues ls {_q(place)}", reason)
         reason = "the ensembles are trained, and not measured"
         return Step(f"tongues experts measure {named}", reason)
     if not find_runs([folder] if folder.is_dir() else []):
@@ -114,13 +115,18 @@ def step_of_runs(folder: Path, workspace: Path) -> Step:
         return _use(run, workspace)
     pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
     if not any(page.is_file() and page.stat().st_mtime >= _changed(folder) for page in pages):
-        return Step(f"tongues report {folder}", "it is trained, and its page is not written")
+        return Step(f"tongues report {_q(folder)}", "it is trained, and its page is not written")
     if run is None:
         return _step_of_study(folder, workspace)
     names = f"{run.run} and its base are" if run.base else f"{run.run} is"
     text = (find_tokens(run, workspace) or folder).name
-    command = f"tongues evaluate {run.run} --text {text} --compare{_where(workspace)}"
+    command = f"tongues evaluate {_q(run.run)} --text {_q(text)} --compare{_where(workspace)}"
     return Step(command, f"{names} not evaluated")
+
+
+def _q(name: Path | str) -> str:
+    """A name as a shell takes it."""
+    return shlex.quote(str(name))
 
 
 def _use(run: Run, workspace: Path) -> Step:
@@ -130,9 +136,10 @@ def _use(run: Run, workspace: Path) -> Step:
         text = card.read_text(encoding="utf-8", errors="replace")
         if (card.parent / "config.json").is_file() and heading.search(text):
             reason = f"{run.run} is evaluated and exported: try it"
-            return Step(f"tongues generate {card.parent}", reason)
+            return Step(f"tongues generate {_q(card.parent)}", reason)
     reason = f"{run.run} is evaluated; this writes it as a folder to use elsewhere, with a card"
-    return Step(f"tongues export {run.run} -o exports/{run.run}{_where(workspace)}", reason)
+    name, out = _q(run.run), _q(f"exports/{run.run}")
+    return Step(f"tongues export {name} -o {out}{_where(workspace)}", reason)
 
 
 def _step_of_study(folder: Path, workspace: Path) -> Step:
@@ -143,8 +150,9 @@ def _step_of_study(folder: Path, workspace: Path) -> Step:
             continue
         if isinstance(content, dict) and {"laws", "law"} & content.keys():
             reason = "there is a law: plan by it, for the compute that you have"
-            return Step(f"tongues plan --law {path} --flops 1e21", reason)
-    return Step(f"tongues fit {folder} -o law.json", "its runs are finished; no law is fitted")
+            return Step(f"tongues plan --law {_q(path)} --flops 1e21", reason)
+    law = workspace / "law.json"
+    return Step(f"tongues fit {_q(folder)} -o {_q(law)}", "its runs are finished; no law is fitted")
 
 
 def _unfinished(folder: Path, train: str, workspace: Path) -> Step | None:
@@ -159,12 +167,12 @@ def _unfinished(folder: Path, train: str, workspace: Path) -> Step | None:
     urgency, counts = _URGENT.index(first.state), Counter(state.state for state in found)
     if first.state == "running":
         reason = f"{counts['running']} running, {counts['waiting']} waiting"
-        return Step(f"tongues ls {folder}", reason, urgency=urgency)
+        return Step(f"tongues ls {_q(folder)}", reason, urgency=urgency)
     if first.state == "damaged":
-        return Step(f"tongues ls {folder}", f"{first.run}: {first.reason}", urgency=urgency)
+        return Step(f"tongues ls {_q(folder)}", f"{first.run}: {first.reason}", urgency=urgency)
     reason = _why(first, counts)
     if not train:
-        command, reason = f"tongues ls {folder}", f"{reason}; its recipe is not here"
+        command, reason = f"tongues ls {_q(folder)}", f"{reason}; its recipe is not here"
     else:
         command = train
     return Step(command, reason, urgency=urgency)

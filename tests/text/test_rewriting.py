@@ -98,6 +98,7 @@ PUBLIC = [
     "ISBN 978-3-16-148410-0, card 4111 1111 1111 1112, version 10.15.7, 1000000 and 5551234567.",
     "UTF-8, @media (min-width: 600px), user@host, #1234567 and 0x7fffffff.",
     "Of 1000009 or 1-000-009 there is no person.",
+    "The file has 536870912 bytes, the order is 123456782.",
 ]
 
 
@@ -116,6 +117,12 @@ def test_private_data_is_replaced_or_dropped(lang: str, text: str, wanted: str, 
 def test_other_numbers_stay(lang: str) -> None:
     pytest.importorskip("phonenumbers", reason="tongues[private] is not installed")
     assert rewritten(lang, PUBLIC, private="replace") == (PUBLIC, {})
+
+
+def test_a_language_of_no_known_country_has_no_country_s_numbers() -> None:
+    pytest.importorskip("phonenumbers", reason="tongues[private] is not installed")
+    for lang in ("qaa", "und", "tok"):
+        assert rewritten(lang, ["Call (212) 555-0123, 078-05-1121."], private="replace")[1] == {}
 
 
 @real

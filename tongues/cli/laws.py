@@ -144,8 +144,14 @@ def fit(
     metavar="SHARE",
     help="Largest tolerated rise of the base-language loss (2%).",
 )
-@click.option("--source-loss", metavar="LOSS", help="Loss of the base on its own language.")
-@click.option("--base-loss", metavar="LOSS", help="Loss of the base on the target before training.")
+@click.option(
+    "--source-loss", metavar="LOSS", help="Loss of the base on its own language, nats per token."
+)
+@click.option(
+    "--base-loss",
+    metavar="LOSS",
+    help="Loss of the base on the target before training, in the unit of --target-loss.",
+)
 @click.option("--write", type=options.PATH, help="Write the recommended option as a recipe.")
 @click.option("--for", "like", type=options.PATH, help="Recipe whose text the written recipe uses.")
 @click.option("--verbose", is_flag=True, help="Show every caveat.")

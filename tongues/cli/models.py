@@ -31,7 +31,7 @@ _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 @click.option("--data", multiple=True, metavar="FOLDER|hub", help=_DATA)
 @click.option("--languages", metavar="A,B,…", help="Languages of texts and tasks (all).")
 @click.option("--limit", type=options.COUNT, help="Items and documents per language.")
-@click.option("--num-fewshot", type=click.IntRange(0), default=0, help="Examples before an item.")
+@click.option("--num-fewshot", type=click.IntRange(0), help="Examples before an item (0).")
 @click.option("--fewshot-seeds", type=options.COUNT, help="Random draws of examples (5).")
 @click.option("--fewshot-language", metavar="TAG", help="Language of the examples (the item's).")
 @click.option("--templates", type=click.Choice(["english", "translated"]), default="english")

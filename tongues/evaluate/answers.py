@@ -108,7 +108,8 @@ def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -
 
 def _values(draws: Sequence[HarnessScores], metric: int) -> _Items:
     first, own = draws[0], draws[0].metrics[metric]
-    accuracy = own.name.startswith("acc")
+    right_or_wrong = {*own.values} <= {0.0, 1.0}  # and not a share of probability
+    accuracy = own.name.startswith("acc") and right_or_wrong
     choices = np.array(first.choices) * accuracy
     groups = tuple(map(str, own.blocks)) or first.groups
     values = np.array([draw.metrics[metric].values for draw in draws])

@@ -21,7 +21,7 @@ import numpy as np
 from langcodes import standardize_tag, tag_is_valid
 
 from tongues.errors import UserError, nearest
-from tongues.files import fingerprint
+from tongues.files import file_hash, fingerprint
 
 if TYPE_CHECKING:  # with torch
     from tongues.experts.ensemble.model import Model
@@ -50,9 +50,10 @@ class HarnessTask:
     def fingerprint(self, draw: int) -> str:
         """Changes with anything that a model's scores depend on."""
         file = Path(self.source)
-        content = file.read_text(encoding="utf-8") if file.is_file() else ""
+        beside = sorted(file.parent.iterdir()) if file.is_file() else []  # what it may include
+        content = [file_hash(path) for path in beside if path.is_file()]
         about = [self.name, self.num_fewshot, self.limit, draw]
-        return fingerprint([version("lm_eval"), content, *about])
+        return fingerprint([version("lm_eval"), *content, *about])
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def score_harness(model: "Model", task: HarnessTask, draw: int = 0) -> HarnessSc
     from tongues.evaluate.lm_eval import LmEvalModel
 
     loaded = _load(task.source)[task.name]
-    if task.num_fewshot and loaded.get_config("num_fewshot") != 0:
+    if task.num_fewshot is not None and loaded.get_config("num_fewshot") != 0:
         loaded.set_config(key="num_fewshot", value=task.num_fewshot)
     elif loaded.get_config("num_fewshot") is None:
         loaded.set_config(key="num_fewshot", value=0)
@@ -148,7 +149,7 @@ def _scores(task: Any, results: Mapping[str, Any], name: str) -> HarnessScores:
     choice = task.OUTPUT_TYPE == "multiple_choice"
     context, *rest = first[0]["arguments"][0]
     return HarnessScores(
-        ids=tuple(str(sample["doc_id"]) for sample in first),
+        ids=tuple(f"{name} {sample['doc_id']}" for sample in first),  # rows are no translations
         groups=tuple(_group(sample) for sample in first),
         choices=tuple(len(sample["arguments"]) if choice else 0 for sample in first),
         labels=tuple(_label(task, sample) if choice else -1 for sample in first),

@@ -98,6 +98,10 @@ def share_budget(
     weights = np.array(
         [sum(rule.weights.get(lang, 1.0) for lang in amounts) for _, amounts in experts]
     )
+    if not weights.sum():
+        raise UserError(
+            "no language counts", where="experts.budget.weights", hint="give one above 0"
+        )
     weights = weights / weights.sum()
     declines = [_decline(base, list(of), workspace, rule.weights) for base, of in experts]
     best = best_split(declines, weights, caps, budget.amount)

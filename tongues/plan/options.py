@@ -271,14 +271,13 @@ def obstacle(option: Option, question: Question) -> Caution | None:
         what = f"{name}: {option.hours / _LONGEST:,.3g} years on {cluster.count} {cluster.gpu.name}"
         return Caution("too_long", f"{what}; a month takes {count:,} of them")
     if option.loss > _GUESSING:
-        what = f"{name}: a loss of {option.loss:.4g} is more than guessing among 100,000 tokens "
-        return Caution(
-            "worse_than_guessing", what + "has; this law does not cover so little compute"
-        )
+        what = f"{name}: a loss of {question.show_loss(option.loss)} is more than guessing among "
+        what += "100,000 tokens has; this law does not cover so little compute"
+        return Caution("worse_than_guessing", what)
     own = question.base_loss
     if own is not None and option.way.strategy == "cpt" and option.loss >= own:
-        what = f"{name}: a loss of {option.loss:.4g} is not below the base's own "
-        return Caution("above_base", f"{what}{own:.4g} before any training")
+        what = f"{name}: a loss of {question.show_loss(option.loss)} is not below the base's own "
+        return Caution("above_base", f"{what}{question.show_loss(own)} before any training")
     return None
 
 

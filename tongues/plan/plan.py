@@ -206,7 +206,7 @@ def make_plan(
         *(level.forecast.cautions if level else ()),
         *laws.cautions,
         *law_cautions(laws, question),
-        *_about_options(every, projects),
+        *_about_options(every, projects, question),
         *_about_taken(taken, laws),
     )
     return Plan(
@@ -221,7 +221,9 @@ def make_plan(
     )
 
 
-def _about_options(options: Sequence[Option], projects: Sequence[Project]) -> Iterator[Caution]:
+def _about_options(
+    options: Sequence[Option], projects: Sequence[Project], question: Question
+) -> Iterator[Caution]:
     for option in reversed({option.way.key: option for option in reversed(options)}.values()):
         name, repeats = f"`{option.name}`", option.way.repeats
         if option.compute_saved is not None and option.compute_saved < 0:
@@ -229,7 +231,7 @@ def _about_options(options: Sequence[Option], projects: Sequence[Project]) -> It
                 "negative_saving",
                 f"by these laws {name} costs more than training from scratch, {option.flops:.3g} "
                 f"FLOPs against {option.flops_from_scratch:.3g} for the same loss of "
-                f"{option.loss:.4g}",
+                f"{question.show_loss(option.loss)}",
             )
         if repeats and repeats.borrowed and (option.epochs or 0.0) > 1:
             what = f"what a repeat of text is worth is taken from {repeats.borrowed} (English), "

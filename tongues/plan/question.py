@@ -91,6 +91,8 @@ class Question:
         plain: dict[str, Any] = {
             "flops": self.flops,
             "target_loss": self.target_loss,
+            "loss_unit": "nats per token",
+            "nats_per_bit_per_byte": self.nats_per_bit,
             "params": self.params,
             "tokens": self.tokens,
             "ratio": self.ratio,

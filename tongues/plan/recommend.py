@@ -253,13 +253,12 @@ def _advice(
         )
     if taken.epochs and taken.epochs > 1:
         parts.append(f" ({taken.epochs:.3g} epochs)")
+    unit = "bits per byte" if question.nats_per_bit else "nats per token"
     if question.target_loss is not None:
-        parts.append(
-            f": {taken.flops:.3g} FLOPs reach a loss of {question.show_loss(question.target_loss)}"
-        )
+        loss = question.show_loss(question.target_loss)
+        parts.append(f": {taken.flops:.3g} FLOPs reach a loss of {loss} {unit}")
         parts += [f", {o.flops:.3g} would by `{o.name}`" for o in others[:1]]
     else:
-        unit = "bits per byte" if question.nats_per_bit else "nats per token"
         parts.append(f": a loss of {question.show_loss(taken.loss)} {unit}")
         for other in others[:1]:
             similar = abs(other.flops / taken.flops - 1.0) < 0.01

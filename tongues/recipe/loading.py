@@ -101,7 +101,7 @@ def _layers(source: Path | str | Mapping[str, Any], name: str) -> list[_Layer]:
         layers = [(source, Path(name))]
     else:
         layers = [(_read_mapping(Path(source), name), Path(source))]
-    while base := layers[-1][0].get("extends"):
+    while (base := layers[-1][0].get("extends")) is not None:
         raw, path = layers[-1]
         where = f"{path}{_line(raw, ['extends'])}: extends"
         if not isinstance(base, str):

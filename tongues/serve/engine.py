@@ -5,6 +5,7 @@ A text joins at the next step and leaves when it ends, so no request waits for a
 
 import itertools
 import logging
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -161,8 +162,9 @@ class Engine:
             self.counts.held = sum(writer.bytes for writer in self._writers.values())
 
     def _need(self, job: TextJob) -> int:
-        tokens = 1 + len(job.request.prompt) + job.request.max_tokens
-        return tokens * self.models[job.model].cache_bytes
+        tokens, model = 1 + len(job.request.prompt) + job.request.max_tokens, self.models[job.model]
+        own, usual = (x.m or model.ensemble.k for x in (job.request.routing, model.routing))
+        return math.ceil(tokens * model.cache_bytes * own / usual)
 
     def _fits(self, job: TextJob) -> bool:
         if self._memory is None:

@@ -121,7 +121,11 @@ class GgufModel(Model):
         room = 256
         buffer = (self.library.ctypes.c_char * room)()
         size = self.library.llama_token_to_piece(self.vocab, token, buffer, room, 0, special)
-        return buffer.raw[: max(size, 0)]
+        if size < 0:  # this many bytes are needed
+            room = -size
+            buffer = (self.library.ctypes.c_char * room)()
+            size = self.library.llama_token_to_piece(self.vocab, token, buffer, room, 0, special)
+        return buffer.raw[:size]
 
 
 def open_gguf(name: str, file: Path, *, device: str | None = None) -> GgufModel:

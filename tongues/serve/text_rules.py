@@ -124,12 +124,14 @@ class FolderRules:
         """See `TextProcess.conversation`."""
         text = self._written(messages)
         contents = [message["content"] for message in messages]
-        spelt = next((name for name in self.special for one in contents if name in one), None)
-        if spelt is None:
-            return self.read(text)
         marks = [f"message{secrets.token_hex(16)}" for _ in messages]
         marked = [{**one, "content": mark} for one, mark in zip(messages, marks, strict=True)]
-        parts = _parts(text, self._written(marked), contents, marks)
+        frame = self._written(marked)
+        # More than the template's own: spelt in a message, or by what the template joins and edits.
+        spelt = next((name for name in self.special if text.count(name) > frame.count(name)), None)
+        if spelt is None:
+            return self.read(text)
+        parts = _parts(text, frame, contents, marks)
         if parts is None:  # the template's own special tokens must stay the only ones
             what = f"a message spells `{spelt}`, which means something to the model"
             raise UserError(what, where="messages", hint="write it in another way")

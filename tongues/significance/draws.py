@@ -170,7 +170,7 @@ def spread(
     """The mean over languages, its standard error, and the degrees of freedom of that.
 
     parts: values (..., draws, items) of each language, with the same draws. places: the number of
-    each item's group, by language. The standard error is at least 1 / (draws × items): equal
+    each item's group, by language. The standard error is at least 1 / (draws × groups): equal
     results do not prove that further results are equal.
     """
     languages, draws = len(parts), parts[0].shape[-2]
@@ -178,8 +178,9 @@ def spread(
     by_items, uncertain, least = (np.zeros(of_draw.shape[:-1]) for _ in range(3))
     fewest = float("inf")  # degrees of freedom where no item differs
     for number, part in enumerate(parts):
-        items = part.shape[-1]
-        units, free = (part, items - 1.0) if places is None else _grouped(part, places[number])
+        units, free = (
+            (part, part.shape[-1] - 1.0) if places is None else _grouped(part, places[number])
+        )
         count, fewest = units.shape[-1], min(fewest, free)
         of_item = units.mean(-2)
         variance = of_item.var(-1, ddof=1) / count
@@ -190,7 +191,7 @@ def spread(
             variance = np.maximum(variance - noise, 0.0)
         by_items += variance / languages**2
         uncertain += (variance / languages**2) ** 2 / free
-        least += (1.0 / (draws * items) / languages) ** 2
+        least += (1.0 / (draws * count) / languages) ** 2
     if draws == 1:
         by_draws, share = np.zeros_like(by_items), 0.0
     else:

@@ -39,6 +39,7 @@ _PERSONS |= {"IS": "is_.kennitala", "IT": "it.codicefiscale", "KR": "kr.rrn", "L
 _PERSONS |= {"MX": "mx.curp", "NL": "nl.bsn", "NO": "no.fodselsnummer", "PL": "pl.pesel"}
 _PERSONS |= {"RO": "ro.cnp", "SE": "se.personnummer", "SI": "si.emso", "TH": "th.pin"}
 _PERSONS |= {"TR": "tr.tckimlik", "US": "us.ssn", "ZA": "za.idnr"}
+_LOOSE = {"AR", "IL", "NL", "TH", "US"}  # a tenth or more of all digits are such a number
 
 
 class Removed(TypedDict):
@@ -144,6 +145,8 @@ def _account(text: str) -> str:
 
 def _person(text: str, lang: str) -> str:
     valid = _persons(lang)
+    if text.isdecimal() and _region(lang) in _LOOSE:
+        return ""
     short = sum(map(str.isalnum, text)) < _SHORTEST  # some modules put zeros in front
     return "national number" if valid and not short and valid(text) else ""
 
@@ -167,7 +170,10 @@ def _number(text: str, lang: str) -> str:
 
 @cache
 def _region(lang: str) -> str:
-    return Language.get(lang).maximize().territory or ""
+    """The main country of a language; nothing where none is known."""
+    known = Language.get(lang)
+    region = known.maximize().territory or ""
+    return "" if region == "US" and known.language != "en" else region  # what nobody knows is US
 
 
 @cache

@@ -88,9 +88,10 @@ def prepare_tokens(
         before, inputs = _completed(read_manifest(path)["inputs"]), _inputs(recipe, contents)
         if before == inputs:
             progress(f"{path}: made from the same text and settings, nothing to do")
-            if (corpus / "work").exists():
+            work = corpus / "work"
+            if work.exists() and read_json(work / "inputs.json") == inputs:
                 with only_one(corpus):
-                    remove_directory(corpus / "work")  # left by a kill at the very end
+                    remove_directory(work)  # left by a kill at the very end
             return _complete(path)
         reason = f"made from other text or settings: {_difference(before, inputs)}"
         hint = "replace it with `--overwrite`, or give the recipe another name"

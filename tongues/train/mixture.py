@@ -103,6 +103,9 @@ def derive_shares(
 ) -> dict[str, LanguageShare]:
     """The share of each language by its text, for a mixture of `tokens`."""
     counts, sizes = (np.array([texts[lang][part] for lang in languages]) for part in (0, 1))
+    if not counts.sum():
+        what = f"there is no text of {list_languages(languages)} to train on"
+        raise UserError(what, where="train.mixture", hint="name languages that have text")
     content = np.maximum(sizes, 1.0) / [_premium(lang) for lang in languages]
     weights = counts * content ** (rule.power - 1.0)  # tokens that content**power takes
     shares = _rounded(capped_shares(weights, counts * _limit(rule), tokens))
@@ -205,6 +208,10 @@ def _by_proxies(
         for column in ("share", "loss")
     )
     weights = np.array([rule.weights.get(lang, 1.0) for lang in languages])
+    if not weights.sum():
+        raise UserError(
+            "no language counts", where="train.mixture.weights", hint="give one above 0"
+        )
     weights, prior = weights / weights.sum(), np.array(list(by_text.values()))
     best = best_mixture(fit_mixtures(shares, losses), prior, caps, weights)
     return best, expected_gain(shares, losses, best, prior, weights)

@@ -41,7 +41,7 @@ def evaluate(
     data: str | Path | Sequence[str | Path] = (),
     languages: str | Sequence[str] | None = None,
     limit: int | None = None,
-    num_fewshot: int = 0,
+    num_fewshot: int | None = None,
     fewshot_seeds: int | None = None,
     fewshot_language: str | None = None,
     templates: Literal["english", "translated"] = "english",
@@ -72,7 +72,8 @@ def evaluate(
     data: folders with the items of the tasks, or `hub`.
     languages: of texts and tasks; None: all.
     limit: items, and documents, of a language.
-    num_fewshot: examples before every item. fewshot_seeds: how often they are drawn; None: 5.
+    num_fewshot: examples before every item; None: 0, or a task's own number
+        for lm-eval's. fewshot_seeds: how often they are drawn; None: 5.
     fewshot_language: of the examples; None: the language of the item.
     normalisation: how choices are compared; None: as the task has it.
     window, stride: tokens of text in a window, and tokens scored in it.
@@ -112,7 +113,7 @@ def evaluate(
     by_harness: dict[str, dict[str, HarnessTask]] = {}
     for what in options["--tasks"]:
         if what.startswith(HARNESS):
-            shots = {"num_fewshot": num_fewshot or None, "draws": fewshot_seeds or 1}
+            shots = {"num_fewshot": num_fewshot, "draws": fewshot_seeds or 1}
             for own, by in harness_tasks(what, chosen, limit=limit, **shots).items():
                 by_harness.setdefault(own, {}).update(by)
             continue
@@ -131,7 +132,7 @@ def evaluate(
                 _languages(own, what) if colon else chosen,
                 places,
                 limit=limit,
-                num_fewshot=num_fewshot,
+                num_fewshot=num_fewshot or 0,
                 fewshot_seeds=(fewshot_seeds or _FEWSHOT_SEEDS) if num_fewshot else 1,
                 fewshot_language=fewshot_language,
                 templates=templates,
