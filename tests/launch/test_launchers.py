@@ -1,6 +1,5 @@
 """Where runs are started: what is asked for, and what is missing."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,7 @@ def test_what_a_way_lacks_is_told(commands: Path, asked: dict[str, Any], said: s
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["tongues.launch.ray"], "find_spec", lambda name: None)
+    monkeypatch.setattr("tongues.extras.find_spec", lambda name: None)
     with pytest.raises(UserError, match="`ray` is not installed") as caught:
         open_launcher("ray")
     assert "tongues[cluster]" in caught.value.hint

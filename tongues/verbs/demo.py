@@ -48,11 +48,12 @@ def demo_real(
     from tongues.recipe import load_recipe
 
     place, target = Path(workspace), find_language(language, "--real")
+    source = _text(Path(text), target.tag) if text else _hub(target.tag, target.code)
     model = base or _base(place / "models/smollm2")
     recipe = load_recipe(
         {
             "name": _NAME,
-            "text": _text(Path(text), target.tag) if text else _hub(target.tag, target.code),
+            "text": source,
             "tokens": {
                 "base": model,
                 "extend": {
