@@ -128,7 +128,9 @@ class FolderRules:
         marked = [{**one, "content": mark} for one, mark in zip(messages, marks, strict=True)]
         frame = self._written(marked)
         # More than the template's own: spelt in a message, or by what the template joins and edits.
-        spelt = next((name for name in self.special if text.count(name) > frame.count(name)), None)
+        more = (name for name in self.special if text.count(name) > frame.count(name))
+        named = (name for name in self.special for one in contents if name in one)
+        spelt = next(more, None) or next(named, None)
         if spelt is None:
             return self.read(text)
         parts = _parts(text, frame, contents, marks)

@@ -89,7 +89,8 @@ def prepare_tokens(
         if before == inputs:
             progress(f"{path}: made from the same text and settings, nothing to do")
             work = corpus / "work"
-            if work.exists() and read_json(work / "inputs.json") == inputs:
+            begun = work / "inputs.json"
+            if work.exists() and (not begun.exists() or read_json(begun) == inputs):
                 with only_one(corpus):
                     remove_directory(work)  # left by a kill at the very end
             return _complete(path)
