@@ -1,9 +1,12 @@
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import tongues
 from tests.laws.made import SMALL, SMALL_CPT
+from tests.report.conftest import write_run
 from tongues.errors import UserError
 from tongues.laws import Curve, Law
 from tongues.laws.observed import RunCurves
@@ -222,3 +225,26 @@ def test_three_lengths_of_one_base_are_too_few_for_it():
     runs = [run_of(1e6, "cpt", replay=0.2, length=length) for length in (1.0, 2.0, 4.0)]
     (fitted,) = fit_targets(runs, draws=50)
     assert not fitted.all
+
+
+def test_runs_of_one_base_are_fitted_by_name_too(tmp_path: Path):
+    for number, tokens in enumerate((500_000, 1_000_000, 2_000_000, 4_000_000), 1):
+        write_run(
+            tmp_path,
+            f"near-{tokens}",
+            strategy="cpt",
+            target="near",
+            shape="0.2M",
+            seed=1,
+            replay=0.2,
+            tokens=tokens,
+            saved=0.4,
+            apart=0.8,
+        )
+        if number == 3:
+            with pytest.raises(UserError, match="needs four or more lengths"):
+                tongues.fit(tmp_path / "study", "one-base", draws=20)
+    law = tongues.fit(tmp_path / "study", "one-base", draws=20).law
+    assert law is not None
+    assert law.rows is not None
+    assert len(law.rows.loss) == 4

@@ -20,13 +20,20 @@ from tongues.laws.describe import (
     sentences,
 )
 from tongues.laws.fit import FitRequest, fit_observed, prepare
-from tongues.laws.forms import FORMS, Form
+from tongues.laws.forms import FORMS, ONE_BASE, Form
 from tongues.laws.inverse import Implied, implied_by
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, gather_runs, usual_bases
 from tongues.laws.presets import find_law
 from tongues.laws.rows import Rows
-from tongues.laws.targets import TargetLaws, base_losses, fit_targets, law_rows, learned_targets
+from tongues.laws.targets import (
+    TargetLaws,
+    base_losses,
+    fit_targets,
+    law_rows,
+    learned_targets,
+    one_base_rows,
+)
 from tongues.tables import (
     Observations,
     RunTable,
@@ -328,6 +335,13 @@ def _of_runs(runs: Sequence[RunCurves], form: Form) -> dict[str, Observations]:
         )
     if form.role == "forgetting":
         return {"cpt": base_losses([run for run in usual_bases(runs) if run.strategy == "cpt"])}
+    if form is ONE_BASE:
+        rows = one_base_rows(runs)
+        if rows is None:
+            what = "it needs four or more lengths of runs that continue a base of one size"
+            hint = "with the same share of replay, evaluated before their first step"
+            raise UserError(what, where="--law one-base", hint=hint, code="too_few_rows")
+        return {"cpt": rows}
     return law_rows(runs)[0]
 
 

@@ -29,7 +29,7 @@ from tongues.experts.ensemble.writer import Writer
 from tongues.models.placement import Placement
 from tongues.tokens.frame import TextFrame
 
-__all__ = ["GgufModel", "LlamaCaches", "gguf_file", "llama_library", "open_gguf"]
+__all__ = ["GgufModel", "LlamaCaches", "gguf_file", "llama_package", "open_gguf"]
 
 _BATCH = 1024  # tokens that are read at a time
 _CELLS = 32_768  # tokens that are remembered, or one context where that is more
@@ -48,15 +48,15 @@ def gguf_file(folder: Path) -> Path:
     return files[0]
 
 
-def llama_library() -> Any:
+def llama_package() -> Any:
     """llama.cpp's Python package; a UserError where it is not installed."""
     try:
-        library: Any = import_module("llama_cpp")
+        llama: Any = import_module("llama_cpp")
     except ImportError:
         raise UserError("llama.cpp is not installed", where="--engine", hint=_HINT) from None
-    library.llama_log_set(_QUIET.setdefault(0, library.llama_log_callback(_ignore)), None)
-    library.llama_backend_init()
-    return library
+    llama.llama_log_set(_QUIET.setdefault(0, llama.llama_log_callback(_ignore)), None)
+    llama.llama_backend_init()
+    return llama
 
 
 def _ignore(level: int, text: bytes, data: object) -> None:
@@ -70,7 +70,7 @@ _QUIET: dict[int, Any] = {}  # what ctypes calls must be kept
 class GgufModel(Model):
     """A model that llama.cpp computes; its tokenizer is llama.cpp's too."""
 
-    library: Any
+    llama: Any  # llama.cpp, by its Python package
     handle: Any  # of the weights
     vocab: Any
 
@@ -82,7 +82,7 @@ class GgufModel(Model):
     @cached_property
     def special(self) -> Mapping[int, str]:
         """The special tokens and their names."""
-        control = self.library.llama_vocab_is_control
+        control = self.llama.llama_vocab_is_control
         ids = range(self.ensemble.vocabulary)
         return {token: self.token_name(token) for token in ids if control(self.vocab, token)}
 
@@ -93,8 +93,8 @@ class GgufModel(Model):
     def encode(self, text: str) -> np.ndarray:
         """The token ids of a text; names of special tokens are text as any."""
         content = text.encode()
-        ids = (self.library.llama_token * (len(content) + 8))()
-        count = self.library.llama_tokenize(
+        ids = (self.llama.llama_token * (len(content) + 8))()
+        count = self.llama.llama_tokenize(
             self.vocab, content, len(content), ids, len(ids), False, False
         )
         return np.array(ids[:count], dtype=np.int64)
@@ -106,51 +106,51 @@ class GgufModel(Model):
         if memory is not None:
             cells = min(cells, memory // self.cache_bytes)
         size = self.ensemble.vocabulary
-        caches = LlamaCaches(self.library, self.handle, size, self.cache_bytes, texts, cells)
+        caches = LlamaCaches(self.llama, self.handle, size, self.cache_bytes, texts, cells)
         return Writer(self.ensemble, pace=pace, caches=caches)
 
     @cached_property
     def cache_bytes(self) -> int:
         """Bytes of keys and values of a token."""
-        library, handle = self.library, self.handle
-        width = library.llama_model_n_embd(handle) // library.llama_model_n_head(handle)
-        kept = library.llama_model_n_layer(handle) * library.llama_model_n_head_kv(handle) * width
+        llama, handle = self.llama, self.handle
+        width = llama.llama_model_n_embd(handle) // llama.llama_model_n_head(handle)
+        kept = llama.llama_model_n_layer(handle) * llama.llama_model_n_head_kv(handle) * width
         return 2 * 2 * kept
 
     def _piece(self, token: int, *, special: bool) -> bytes:
         room = 256
-        buffer = (self.library.ctypes.c_char * room)()
-        size = self.library.llama_token_to_piece(self.vocab, token, buffer, room, 0, special)
+        buffer = (self.llama.ctypes.c_char * room)()
+        size = self.llama.llama_token_to_piece(self.vocab, token, buffer, room, 0, special)
         if size < 0:  # this many bytes are needed
             room = -size
-            buffer = (self.library.ctypes.c_char * room)()
-            size = self.library.llama_token_to_piece(self.vocab, token, buffer, room, 0, special)
+            buffer = (self.llama.ctypes.c_char * room)()
+            size = self.llama.llama_token_to_piece(self.vocab, token, buffer, room, 0, special)
         return buffer.raw[:size]
 
 
 def open_gguf(name: str, file: Path, *, device: str | None = None) -> GgufModel:
     """Open a GGUF file by llama.cpp. device: `cpu` uses no GPU."""
-    library = llama_library()
-    settings = library.llama_model_default_params()
+    llama = llama_package()
+    settings = llama.llama_model_default_params()
     settings.n_gpu_layers = 0 if device == "cpu" else 999
-    handle = library.llama_model_load_from_file(str(file).encode(), settings)
+    handle = llama.llama_model_load_from_file(str(file).encode(), settings)
     if not handle:
         hint = "`tongues export --gguf` writes it again"
         raise UserError("cannot be loaded by llama.cpp", where=str(file), hint=hint)
-    vocab = library.llama_model_get_vocab(handle)
-    size, end = library.llama_vocab_n_tokens(vocab), library.llama_vocab_eos(vocab)
-    start = library.llama_vocab_bos(vocab) if library.llama_vocab_get_add_bos(vocab) else None
+    vocab = llama.llama_model_get_vocab(handle)
+    size, end = llama.llama_vocab_n_tokens(vocab), llama.llama_vocab_eos(vocab)
+    start = llama.llama_vocab_bos(vocab) if llama.llama_vocab_get_add_bos(vocab) else None
     frame = TextFrame(start, end)
-    stops = {token for token in range(size) if library.llama_vocab_is_eog(vocab, token)}
+    stops = {token for token in range(size) if llama.llama_vocab_is_eog(vocab, token)}
     expert = Expert(name, str(file), {}, {}, None, None, 0)
     ensemble = Ensemble(
         lineage=Lineage((expert,), {}, name, "", None, {}),
-        models=_Alone(file, library.llama_model_size(handle)),
+        models=_Alone(file, llama.llama_model_size(handle)),
         router=None,
         tokenizer=file,
         frame=frame,
         vocabulary=size,
-        context=library.llama_model_n_ctx_train(handle) or None,
+        context=llama.llama_model_n_ctx_train(handle) or None,
     )
     return GgufModel(
         name=name,
@@ -163,7 +163,7 @@ def open_gguf(name: str, file: Path, *, device: str | None = None) -> GgufModel:
         tokenizer=Tokenizer(BPE()),  # llama.cpp's is used
         base=None,
         fingerprint="",
-        library=library,
+        llama=llama,
         handle=handle,
         vocab=vocab,
     )
@@ -188,24 +188,24 @@ class LlamaCaches:
     """
 
     def __init__(
-        self, library: Any, handle: Any, vocabulary: int, size: int, texts: int, cells: int
+        self, llama: Any, handle: Any, vocabulary: int, size: int, texts: int, cells: int
     ) -> None:
-        self._library, self._vocabulary, self._cells, self._size = library, vocabulary, cells, size
-        settings = library.llama_context_default_params()
+        self._llama, self._vocabulary, self._cells, self._size = llama, vocabulary, cells, size
+        settings = llama.llama_context_default_params()
         settings.n_ctx, settings.n_seq_max = cells, texts
         settings.n_batch = settings.n_ubatch = min(_BATCH, cells)
         settings.n_threads = settings.n_threads_batch = max(1, threads_for() - (texts > 1))
         settings.kv_unified = True
-        self._context = library.llama_init_from_model(handle, settings)
+        self._context = llama.llama_init_from_model(handle, settings)
         if not self._context:
             what = f"llama.cpp has no room for the keys and values of {cells:,} tokens"
             raise UserError(
                 what, where="--max-cache", hint="allow fewer, such as `--max-cache 1GB`"
             )
-        self._memory = library.llama_get_memory(self._context)
-        states = library.llama_model_is_recurrent(handle) or library.llama_model_is_hybrid(handle)
+        self._memory = llama.llama_get_memory(self._context)
+        states = llama.llama_model_is_recurrent(handle) or llama.llama_model_is_hybrid(handle)
         self._copies = not states  # a part of a text can be taken over
-        self._batch = library.llama_batch_init(settings.n_batch, 0, 1)
+        self._batch = llama.llama_batch_init(settings.n_batch, 0, 1)
         self._views = [
             np.ctypeslib.as_array(each, (settings.n_batch,))
             for each in (self._batch.token, self._batch.pos, self._batch.logits)
@@ -218,7 +218,7 @@ class LlamaCaches:
 
     def __del__(self) -> None:
         if getattr(self, "_context", None):
-            self._library.llama_free(self._context)
+            self._llama.llama_free(self._context)
 
     @property
     def bytes(self) -> int:
@@ -275,7 +275,7 @@ class LlamaCaches:
         self._slots[text] = slot
         if self._copies and same[source] > same[slot]:
             self._cut(slot, 0)
-            self._library.llama_memory_seq_cp(self._memory, source, slot, 0, same[source])
+            self._llama.llama_memory_seq_cp(self._memory, source, slot, 0, same[source])
             self._read[slot] = self._read[source][: same[source]]
         else:
             self._cut(slot, same[slot])
@@ -285,9 +285,9 @@ class LlamaCaches:
         read = self._read[slot]
         if length >= len(read):
             return
-        if not self._library.llama_memory_seq_rm(self._memory, slot, length, -1):
+        if not self._llama.llama_memory_seq_rm(self._memory, slot, length, -1):
             length = 0  # a state that only grows is read again from its start
-            self._library.llama_memory_seq_rm(self._memory, slot, -1, -1)
+            self._llama.llama_memory_seq_rm(self._memory, slot, -1, -1)
         del read[length:]
 
     def _put(
@@ -309,11 +309,11 @@ class LlamaCaches:
             return
         self._batch.n_tokens = count
         self._make_room()
-        status = self._library.llama_decode(self._context, self._batch)
+        status = self._llama.llama_decode(self._context, self._batch)
         if status:
             raise RuntimeError(f"llama.cpp could not compute ({status})")
         if places:
-            pointer = self._library.llama_get_logits(self._context)
+            pointer = self._llama.llama_get_logits(self._context)
             found = np.ctypeslib.as_array(pointer, (len(places), self._vocabulary))
             rows[list(places)] = torch.from_numpy(found)
 

@@ -13,7 +13,7 @@ from tongues.experts.ensemble.lineage import expert_folder, read_lineage
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.experts.ensemble.places import resolve_model
 from tongues.models.folders import read_config, stored_shapes
-from tongues.serve.gguf import gguf_file, llama_library, open_gguf
+from tongues.serve.gguf import gguf_file, llama_package, open_gguf
 from tongues.serve.text_process import TextProcess
 from tongues.train.base import model_folder
 
@@ -39,7 +39,7 @@ def open_served(
     """
     folders = {name: _rules_place(name, workspace, llama_cpp) for name in names}
     if any(place.is_file() for place in folders.values()):
-        llama_library()
+        llama_package()
     rules = {folder: TextProcess(folder) for folder in folders.values()}
     for each in rules.values():
         each.start()  # they open while the models do

@@ -34,6 +34,7 @@ from tongues.registry import Registry
 
 __all__ = [
     "FORMS",
+    "ONE_BASE",
     "VARIABLES",
     "CurvedForm",
     "Exponent",
