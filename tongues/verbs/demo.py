@@ -8,7 +8,7 @@ from typing import Any
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.languages import find_language
-from tongues.pages import Figure, Items, Page, Paragraph, Table, Topics, write_page
+from tongues.pages import Figure, Items, Page, Paragraph, Section, Table, Topics, write_page
 from tongues.pages.numbers import estimate_cell, fixed, number
 
 __all__ = ["demo_real"]
@@ -144,7 +144,8 @@ def _write(run: Path, place: Path, language: str, seconds: float) -> Path:
         "Cost": f"{cost}a real run has a thousand times as many tokens.",
     }
     note = "Bits per byte on held-out text, with 95 % intervals over documents."
-    blocks = [Paragraph(note, "quiet"), Table(head, rows), _figure(run)]
+    table = Section("losses", "Before and after", [Paragraph(note, "quiet"), Table(head, rows)])
+    blocks = [table, _figure(run)]
     base = Path(record.base.model).name if record.base else ""
     page = Page(
         f"{base} in {language}",
