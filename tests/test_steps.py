@@ -135,8 +135,33 @@ def test_a_run_without_a_recipe_here_and_a_study_have_their_steps(workspace: Pat
     assert first() == "tongues fit runs/many -o law.json"
     write_json(Path("notes.json"), {"a": 1})
     assert first() == "tongues fit runs/many -o law.json"
-    write_json(Path("law.json"), {"law": "chinchilla"})
-    assert first() == "tongues plan --law law.json --flops 1e21"
+    write_json(Path("law.json"), {"law": "chinchilla", "tables": ["runs/other"]})
+    assert first() == "tongues fit runs/many -o law-many.json"  # that law is of another study
+    write_json(Path("law-many.json"), {"law": "chinchilla", "tables": ["runs/many"]})
+    assert first() == "tongues plan --law law-many.json --flops 1e21"
+
+
+def test_a_run_made_with_overrides_is_resumed_with_them(workspace: Path) -> None:
+    tongues.train("small.yaml", ["train.run=other", "train.seed=5"], quiet=True)
+    run = Path("runs/other")
+    assert tongues.load_recipe(run / "recipe.yaml").train.seed == 5
+    write_run(run, replace(read_run(run), status="running"))
+    step = tongues.next_steps()[0]
+    assert step.command == "tongues train runs/other/recipe.yaml" and step.place == str(run)
+    tongues.train(run / "recipe.yaml", quiet=True)  # which is the same run: nothing is refused
+    assert read_run(run).status == "finished"
+    run = Path("runs/small")
+    small = Path("runs/small/recipe.yaml")
+    small.write_text(small.read_text().replace("0.003", "0.002"))
+    write_run(run, replace(read_run(run), status="running"))
+    assert first() == "tongues train runs/small/recipe.yaml"
+
+
+def test_text_that_is_missing_is_named_and_not_prepared(workspace: Path) -> None:
+    Path("more.yaml").write_text("name: more\ntext: {files: {sw: [texts/sw]}}\n")
+    step = next(step for step in tongues.next_steps() if step.place == "more.yaml")
+    assert step.command == "tongues check more.yaml"
+    assert step.reason == "text.files.sw: there is no file `texts/sw`"
 
 
 def test_verbs_and_next_agree_and_a_workspace_is_named(workspace: Path, tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from tongues.verbs.languages import languages
     from tongues.verbs.laws import fit
     from tongues.verbs.models import export, generate, serve
+    from tongues.verbs.new import new
     from tongues.verbs.pages import ls, report
     from tongues.verbs.plans import plan
-    from tongues.verbs.recipes import check, new, prepare, train
+    from tongues.verbs.recipes import check, prepare, train
     from tongues.verbs.steps import next_steps
     from tongues.verbs.studies import dry_run, study
 
@@ -56,7 +57,8 @@ _HOMES = {
     "evaluate": "tongues.verbs.evaluate",
     **dict.fromkeys(("export", "generate", "serve"), "tongues.verbs.models"),
     **dict.fromkeys(("ls", "report"), "tongues.verbs.pages"),
-    **dict.fromkeys(("check", "new", "prepare", "train"), "tongues.verbs.recipes"),
+    "new": "tongues.verbs.new",
+    **dict.fromkeys(("check", "prepare", "train"), "tongues.verbs.recipes"),
     **dict.fromkeys(("dry_run", "study"), "tongues.verbs.studies"),
     "experts": "tongues.verbs.experts",  # a group: the module itself
 }

@@ -2,9 +2,9 @@
 
 A run is in `runs/<study>/<run>/`: `run.json` (its record, a `Run`), `metrics.jsonl` (a line a
 logged step), `evals.jsonl` (a line a language and evaluation), `timing.jsonl` (clock times; the
-only file that differs between two runs of one recipe), `checkpoints/`, `model/`; `failure.txt`
-where it failed, `hopeless.txt` where a study stopped it early. `.plans.json` in a study's folder
-lists the runs that are planned.
+only file that differs between two runs of one recipe), `checkpoints/`, `model/`; `recipe.yaml` of
+a run by itself; `failure.txt` where it failed, `hopeless.txt` where a study stopped it early.
+`.plans.json` in a study's folder lists the runs that are planned.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,6 +24,7 @@ __all__ = [
     "HOPELESS",
     "JOINED",
     "PLANS",
+    "RECIPE",
     "Base",
     "Cells",
     "DerivedMixture",
@@ -38,6 +39,7 @@ __all__ += ["find_runs", "read_run", "run_rows", "status_of", "write_run"]
 
 FAILURE = "failure.txt"  # in a run's directory: why it failed
 HOPELESS = "hopeless.txt"  # in a run's directory: why it is to stop, for which it looks there
+RECIPE = "recipe.yaml"  # in a run's directory: what it was trained by, overrides included
 PLANS = ".plans.json"  # in a study's folder: its planned runs by name
 JOINED = "+"  # between the languages of a cell
 

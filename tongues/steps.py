@@ -9,9 +9,10 @@ from pathlib import Path
 
 from tongues.errors import UserError
 from tongues.files import read_json
-from tongues.recipe import Recipe, TextRecipe, load_text_recipe
-from tongues.runs import PLANS, Run, find_runs, read_run
+from tongues.recipe import Recipe, TextRecipe, load_recipe, load_text_recipe, show_recipe
+from tongues.runs import PLANS, RECIPE, Run, find_runs, read_run
 from tongues.states import RunState, states
+from tongues.text import check_text
 from tongues.tokens import check_tokens
 from tongues.train.card import find_tokens
 
@@ -63,10 +64,12 @@ def steps_in(workspace: Path) -> list[Step]:
         steps.append(replace(step, place=str(path), since=since))
     for folder in sorted((workspace / "runs").glob("*/")):
         if folder not in seen and (_is_run(folder) or (folder / PLANS).is_file()):
-            step = _unfinished(folder, "", workspace) or step_of_runs(folder, workspace)
+            own = folder / RECIPE
+            train = f"tongues train {_q(own)}{_where(workspace)}" if own.is_file() else ""
+            step = _unfinished(folder, train, workspace) or step_of_runs(folder, workspace)
             steps.append(replace(step, place=str(folder), since=_changed(folder)))
     if not steps:
-        reason = "there is no recipe here; it lists bases, and writes a recipe for one of them"
+        reason = "there is no recipe here; it asks for base, language and text, and writes one"
         steps = [Step("tongues new", reason, str(workspace))]
     return sorted(steps, key=lambda step: (step.urgency, -step.since))
 
@@ -77,6 +80,10 @@ def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: P
     try:
         check_tokens(recipe, workspace)
     except UserError as error:
+        try:
+            check_text(recipe.text)
+        except UserError as missing:
+            return Step(f"tongues check {named}", f"{missing.where}: {missing.what}")
         there = (workspace / "tokens" / recipe.name / "tokens.json").is_file()
         reason = f"its tokens were {error.what}" if there else "its text is not prepared yet"
         return Step(f"tongues prepare {named}" + " --overwrite" * there, reason)
@@ -86,6 +93,8 @@ def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: P
             f"tongues report {_q(corpus)}", "its text is prepared: the page shows what was kept"
         )
     train, folder = f"tongues {training_verb(recipe)} {named}", _runs_of(recipe, workspace)
+    if (own := folder / RECIPE).is_file() and _differs(own, recipe):  # it was made with overrides
+        train = f"tongues train {_q(own)}{_where(workspace)}"
     begun = Step(train, "its text is prepared, and nothing is trained yet")
     if recipe.pilot:
         real = workspace / "reports" / recipe.name / "real.yaml"
@@ -142,16 +151,25 @@ def _use(run: Run, workspace: Path) -> Step:
     return Step(f"tongues export {name} -o {out}{_where(workspace)}", reason)
 
 
+def _differs(file: Path, recipe: Recipe) -> bool:
+    try:
+        return show_recipe(load_recipe(file)) != show_recipe(recipe)
+    except UserError:
+        return False
+
+
 def _step_of_study(folder: Path, workspace: Path) -> Step:
     for path in sorted(workspace.glob("*.json")):
         try:
             content = read_json(path)
         except (OSError, ValueError):  # a file of something else
             continue
-        if isinstance(content, dict) and {"laws", "law"} & content.keys():
-            reason = "there is a law: plan by it, for the compute that you have"
+        fitted = content.get("tables", []) if isinstance(content, dict) else []
+        if folder.resolve() in {Path(place).resolve() for place in fitted}:
+            reason = "there is a law of its runs: plan by it, for the compute that you have"
             return Step(f"tongues plan --law {_q(path)} --flops 1e21", reason)
     law = workspace / "law.json"
+    law = workspace / f"law-{folder.name}.json" if law.exists() else law
     return Step(f"tongues fit {_q(folder)} -o {_q(law)}", "its runs are finished; no law is fitted")
 
 

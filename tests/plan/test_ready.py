@@ -1,6 +1,7 @@
 """Ready recipes of well-known bases, against the configurations as their makers published them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -73,16 +74,92 @@ def test_a_gated_base_says_where_its_terms_are() -> None:
     assert "gated" not in ready_recipe("SmolLM2-135M", "sw")
 
 
-def test_the_verb_lists_bases_and_writes_a_recipe_once(tmp_path: Path) -> None:
-    def new(*words: str) -> str:
-        done = CliRunner().invoke(command, ["new", *words], catch_exceptions=True)
-        return done.output or str(done.exception)
+def run(*words: str, answers: str = "") -> str:
+    done = CliRunner().invoke(command, ["new", *words], input=answers, catch_exceptions=True)
+    return done.output or str(done.exception)
 
-    assert [row["base"] for row in json.loads(new("--json"))["bases"]] == list(CONFIGS)
-    assert "134,515,008" in new("SmolLM2-135M", "--language", "sw")
+
+def test_the_verb_lists_bases_and_writes_a_recipe_once(tmp_path: Path) -> None:
+    assert [row["base"] for row in json.loads(run("--json"))["bases"]] == list(CONFIGS)
+    assert "134,515,008" in run("SmolLM2-135M", "--language", "sw")
     file = tmp_path / "sw.yaml"
-    assert f"→ tongues check {file}" in new("SmolLM2-135M", "--language", "sw", "-o", str(file))
-    assert file.read_text() == tongues.new("SmolLM2-135M", "sw")
+    assert f"→ tongues check {file}" in run("SmolLM2-135M", "--language", "sw", "-o", str(file))
+    assert file.read_text() == tongues.new("SmolLM2-135M", "Swahili").recipe
     with pytest.raises(UserError, match="is there already"):
         tongues.new("SmolLM2-135M", "sw", file)
-    assert read(tongues.new("Qwen3-0.6B-Base", "sw", budget="2B tokens"), tmp_path).train.budget
+    assert read(tongues.new("Qwen3-0.6B-Base", "sw", budget="2B tokens").recipe, tmp_path)
+
+
+def test_the_text_of_the_hub_is_that_of_the_language_and_enough() -> None:
+    recipe = ready_recipe("SmolLM2-135M", "zh", "200M tokens")
+    assert "dataset: HuggingFaceFW/fineweb-2, subset: cmn_Hani, limit: 750 MB" in recipe
+    assert "dataset: HuggingFaceFW/fineweb, subset: sample-10BT, limit: 250 MB" in recipe
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """Swahili in a folder of its own and English in a file, as the catalogue of tests has them."""
+    folder = tmp_path / "texts"
+    (folder / "sw").mkdir(parents=True)
+    line = (
+        "Watu wote wamezaliwa huru, hadhi na haki zao ni sawa. Wote wamejaliwa akili na dhamiri. "
+    )
+    (folder / "sw/a.txt").write_text(line * 200)
+    english = "All human beings are born free and equal in dignity and rights. They have reason. "
+    (folder / "en.jsonl").write_text((json.dumps({"text": english * 9}) + "\n") * 20)
+    return folder
+
+
+def test_a_folder_of_text_gives_a_recipe_whose_text_is_there(texts: Path, tmp_path: Path) -> None:
+    draft = tongues.new("SmolLM2-135M", "sw", text=texts, budget="40k tokens", machine="2 h100")
+    recipe = read(draft.recipe, tmp_path)
+    assert recipe.text.files["sw"].paths == [str(texts / "sw")]
+    assert recipe.text.files["en"].paths == [str(texts / "en.jsonl")]
+    assert recipe.train.replay == {"en": 0.25} and recipe.tokens.held_out == 1000
+    assert recipe.train.eval_tokens == 4096
+    size = (texts / "sw/a.txt").stat().st_size
+    assert (
+        f"about {size / 4000:.3g}k tokens, read about {120_000 / size:.3g} times" in draft.lines[1]
+    )
+    assert draft.lines[2].startswith("On 2 h100: ") and draft.forecast is None
+    (texts / "en.jsonl").unlink()
+    alone = tongues.new("SmolLM2-135M", "sw", text=texts, budget="40k tokens").recipe
+    assert not read(alone, tmp_path).train.replay and "no replay" in alone
+
+
+def test_what_cannot_be_is_refused_with_its_option(texts: Path) -> None:
+    (texts / "fr").mkdir()
+    (texts / "fr/a.txt").write_text((texts / "sw/a.txt").read_text())
+    for what, where, keywords in (
+        ("(a.txt) was identified as such, most as `sw`", "--text", {"language": "fr"}),
+        ("is not a folder", "--text", {"text": texts / "gone"}),
+        ("counted in tokens", "--budget", {"budget": "100"}),
+        ("no GPU is called `h101`", "--machine", {"machine": "h101"}),
+        ("no language `swahilix`", "--language", {"language": "swahilix"}),
+    ):
+        with pytest.raises(UserError, match=re.escape(what)) as caught:
+            tongues.new("SmolLM2-135M", **{"language": "sw", "text": texts} | keywords)
+        assert caught.value.where.startswith(where)
+
+
+def test_a_plan_is_written_next_to_its_recipe(tmp_path: Path) -> None:
+    file = tmp_path / "sw.yaml"
+    draft = tongues.new("Qwen3-0.6B-Base", "sw", file, machine="8 h100")
+    plan = json.loads((tmp_path / "sw.plan.json").read_text())
+    assert draft.forecast and plan["bits_per_byte"]["value"] == draft.forecast.value
+    assert plan["bits_per_byte"]["low"] < draft.forecast.value < plan["bits_per_byte"]["high"]
+    hours = 6 * 596_049_920 * 1e8 / (8 * 989e12 * 0.4) / 3600
+    assert f"US$ {hours * 8 * 2.5:.2f}" in draft.lines[1]
+    assert all(f"- {line}\n" in (tmp_path / "sw.plan.md").read_text() for line in draft.lines)
+
+
+def test_on_a_terminal_it_asks_until_the_answers_are_right(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tongues.cli.new.on_terminal", lambda: True)
+    monkeypatch.chdir(tmp_path)
+    shown = run(answers="SmolLM2-1\nsmollm2-135m\nsw\nnowhere\ntexts\n40k tokens\n\nmy.yaml\n")
+    assert "no ready recipe for `SmolLM2-1`; did you mean" in shown
+    assert "`nowhere` is not a folder" in shown
+    assert shown.splitlines()[-1] == "→ tongues check my.yaml"
+    assert load_recipe(tmp_path / "my.yaml").text.files["sw"].paths == ["texts/sw"]

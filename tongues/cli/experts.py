@@ -104,6 +104,9 @@ def measure(recipe: Path, as_json: bool, **keywords: Any) -> None:
     from tongues.terminal import print_paths
 
     print_paths([tongues.experts.measure(recipe, **keywords)], as_json=as_json)
+    words = (recipe, *keywords["overrides"])
+    loaded = tongues.load_recipe(recipe, keywords["overrides"])
+    options.hint_recipe(loaded, words, keywords["workspace"])
 
 
 @experts.command()
@@ -117,7 +120,7 @@ def show(ensemble: str, workspace: Path, as_json: bool) -> None:
     import tongues
     from tongues.experts.ensemble.lineage import find_ensemble
     from tongues.quantities import show_count
-    from tongues.terminal import print_json, print_table
+    from tongues.terminal import hint, print_json, print_table
 
     lineage = tongues.experts.show(ensemble, workspace)
     if as_json:
@@ -133,6 +136,7 @@ def show(ensemble: str, workspace: Path, as_json: bool) -> None:
     print_table(rows)
     folder = find_ensemble(ensemble, workspace)
     click.echo(f"\nall of {folder} is as it was made; its base is {lineage.base}")
+    hint(f"tongues generate {ensemble}")
 
 
 def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None:

@@ -19,7 +19,7 @@ def doctor(workspace: Path, as_json: bool) -> None:
     The exit code is 1 where something keeps `tongues` from working. It makes no network requests.
     """
     import tongues
-    from tongues.terminal import print_json, print_table
+    from tongues.terminal import hint, print_json, print_table
 
     diagnosis = tongues.doctor(workspace)
     if as_json:
@@ -29,6 +29,8 @@ def doctor(workspace: Path, as_json: bool) -> None:
     if diagnosis.problems:
         names = ", ".join(finding.name for finding in diagnosis.problems)
         raise UserError(f"`tongues` cannot work here yet: {names}", code="problems_found")
+    if not as_json:
+        hint("tongues next")
 
 
 @click.command("next")

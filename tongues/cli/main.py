@@ -13,8 +13,9 @@ from tongues.cli.guide import doctor, next_steps
 from tongues.cli.languages import languages
 from tongues.cli.laws import fit, plan
 from tongues.cli.models import evaluate, export, generate, serve
+from tongues.cli.new import new
 from tongues.cli.pages import ls, report
-from tongues.cli.recipes import check, new, prepare, study, train
+from tongues.cli.recipes import check, prepare, study, train
 from tongues.errors import Stopped, UserError, nearest
 from tongues.terminal import is_first_rank
 
@@ -37,7 +38,7 @@ _RECIPE = "name, text, tokens, model, train"
 _EXAMPLES = {
     "languages": ("tongues languages sw", ""),
     "plan": ("tongues plan --flops 1e21 --gpu h100", "with --for: name, text, tokens"),
-    "new": ("tongues new SmolLM2-135M --language sw -o recipe.yaml", ""),
+    "new": ("tongues new SmolLM2-135M --language sw --text texts -o sw.yaml", ""),
     "check": ("tongues check recipe.yaml train.seed=2", "all"),
     "prepare": ("tongues prepare recipe.yaml --ranks 8", "name, text, tokens"),
     "train": ("tongues train recipe.yaml train.seed=2", _RECIPE),

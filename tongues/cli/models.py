@@ -62,7 +62,7 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     interrupt; run it again to resume.
     """
     import tongues
-    from tongues.terminal import print_json, say
+    from tongues.terminal import hint, print_json, say
 
     made = tongues.evaluate(models, page=not as_json, **keywords)
     if as_json:
@@ -80,6 +80,8 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     run = keywords["workspace"] / "runs" / models[0]
     if (run / "run.json").is_file():
         options.hint_runs(run, keywords["workspace"])
+    else:
+        hint(f"tongues generate {models[0]}")
 
 
 @click.command()
@@ -126,7 +128,7 @@ def generate(
     The folder is one of Hugging Face. Without a prompt the text begins at its start.
     """
     import tongues
-    from tongues.terminal import print_json
+    from tongues.terminal import hint, print_json
 
     made = tongues.generate(model, prompts, **keywords)
     if as_json:
@@ -144,6 +146,7 @@ def generate(
         counts = Counter(active)
         for number, name in enumerate(made.experts):
             click.secho(f"{counts[number]:>6} tokens  {name}", fg=colours[number], err=True)
+    hint(f"tongues serve {model}")
 
 
 @click.command()

@@ -6,45 +6,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tongues.cli import options
-from tongues.errors import UserError
 
 if TYPE_CHECKING:
     from tongues.verbs.studies import DryRun
 
-__all__ = ["check", "new", "prepare", "show_runs", "study", "train"]
-
-
-@click.command()
-@click.argument("base", required=False)
-@click.option("--language", metavar="TAG", help="To learn, such as sw.")
-@click.option("--budget", default="100M tokens", help="Of the training.")
-@click.option("-o", "--out", type=options.PATH, help="Write it to this file.")
-@options.as_json
-def new(
-    base: str | None, language: str | None, out: Path | None, as_json: bool, budget: str
-) -> None:
-    """Print a recipe that continues BASE, or list the bases."""
-    import tongues
-    from tongues.plan import ready_bases
-    from tongues.terminal import hint, print_json, print_table
-
-    if base is None:
-        rows = [ready.row() for ready in ready_bases().values()]
-        if as_json:
-            print_json({"bases": rows})
-            return
-        print_table(rows, optional=("first token", "vocabulary", "languages"))
-        hint("tongues new SmolLM2-135M --language sw -o recipe.yaml")
-        return
-    if language is None:
-        raise UserError("which language?", where="--language", hint="a tag such as `sw`")
-    text = tongues.new(base, language, out, budget=budget)
-    if as_json:
-        print_json({"recipe": text, "path": str(out) if out else None})
-    else:
-        click.echo(out or text)
-    if out:
-        hint(f"tongues check {out}")
+__all__ = ["check", "prepare", "show_runs", "study", "train"]
 
 
 @click.command()

@@ -57,7 +57,7 @@ class FitAnswer:
     """One law, all laws of runs by target, or a comparison: whichever was asked for.
 
     fitted: the law with the rows it was fitted on; before it the one it is based on, where that was
-    fitted too.
+    fitted too. places: the tables and folders of runs behind it.
     """
 
     fitted: tuple[tuple[Law, Rows], ...] = ()
@@ -65,6 +65,7 @@ class FitAnswer:
     targets: tuple[TargetLaws, ...] = ()
     comparison: LawComparison | None = None
     cautions: tuple[Caution, ...] = ()
+    places: tuple[str, ...] = ()
 
     @property
     def laws(self) -> list[Law]:
@@ -113,7 +114,8 @@ class FitAnswer:
     def write(self, path: Path) -> None:
         """Write all of it; the law underneath, where it was fitted too, comes along."""
         several = {"laws": [law.to_json() for law in self.laws]}
-        write_json(path, several if self._below else self.to_json(draws=True))
+        plain = several if self._below else self.to_json(draws=True)
+        write_json(path, plain | {"tables": list(self.places)})
 
     @property
     def drawn(self) -> tuple[list[Law], list[Rows | None]]:

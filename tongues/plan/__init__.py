@@ -6,7 +6,7 @@ from tongues.plan.options import Option
 from tongues.plan.plan import Plan, make_plan
 from tongues.plan.published import Project, published_projects
 from tongues.plan.question import Question, ask
-from tongues.plan.ready import ReadyBase, ready_bases, ready_recipe
+from tongues.plan.ready import ReadyBase, find_ready, hub_text, ready_bases, ready_recipe
 from tongues.plan.recommend import FlatRange, Recommendation
 from tongues.plan.written import write_recipe
 
@@ -22,7 +22,9 @@ __all__ = [
     "ReadyBase",
     "Recommendation",
     "ask",
+    "find_ready",
     "gather_laws",
+    "hub_text",
     "make_plan",
     "published_projects",
     "read_laws",

@@ -1,37 +1,48 @@
-"""Ready recipes for well-known bases: a base, a language and a folder of text make one.
+"""Ready recipes for bases: a base, a language and its text make one.
 
 `ready.csv` has what the bases' pages and configurations state. A recipe names only what the base
 does not decide; the rest follows from it (`tongues.train.defaults`).
 """
 
 import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
+from importlib import resources
+from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from tongues.errors import UserError, nearest
+from tongues.languages import find_language
+from tongues.models.folders import read_config
+from tongues.plan.bases import read_base
 from tongues.plan.published import published_projects, usual_replay
-from tongues.quantities import show_count
+from tongues.quantities import Budget, show_count
+from tongues.train.metadata import licence_of
 
-__all__ = ["ReadyBase", "ready_bases", "ready_recipe"]
+__all__ = ["ReadyBase", "find_ready", "hub_text", "ready_bases", "ready_recipe"]
 
 _RECIPE = """\
 # {short} on `{target}`. What the recipe leaves out follows from the base: `tongues check` shows it.
 # The base: {parameters:,} parameters, licence {licence}.{gated}
 name: {name}
 text:
-  files:
 {texts}
 tokens:
   base: {base}
-  held_out: 100k tokens
+  held_out: {held_out} tokens    # never trained on, for `tongues evaluate`
 train:
-  base: {{model: {base}, languages: [{languages}]}}
+  base: {{model: {base}, languages: [{languages}]}}{assumed}
 {mixture}
-  budget: {budget}
-"""
-_REPLAYED = "    {lang}: [texts/{lang}]    # a language of the base, to be replayed"
-_LEARNED = "    {lang}: [texts/{lang}]    # folders, files or globs of .txt, .jsonl, .parquet"
+  budget: {budget}    # replay included; in tokens, FLOPs, hours or days
+{evaluations}"""
+_HELD_OUT = 100_000  # tokens of a language, and at most this share of its text
+_HELD_SHARE = 0.1
+_PER_TOKEN = 4  # bytes of text in a token, about
+_SHORT = 10_000_000  # tokens of a run, below which evaluations during it would take long
+_UNSIZED = 1e9  # bytes to read of the hub where the budget is a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +61,7 @@ class ReadyBase:
     @property
     def short(self) -> str:
         """The name without the organisation."""
-        return self.base.split("/")[1]
+        return Path(self.base).name
 
     def row(self) -> dict[str, str]:
         """As a row of a table."""
@@ -68,7 +79,7 @@ class ReadyBase:
 @lru_cache
 def ready_bases() -> dict[str, ReadyBase]:
     """The bases by their id, in the order of the table."""
-    text = (files("tongues.plan") / "ready.csv").read_text(encoding="utf-8")
+    text = (resources.files("tongues.plan") / "ready.csv").read_text(encoding="utf-8")
     return {
         row["base"]: ReadyBase(
             row["base"],
@@ -84,25 +95,74 @@ def ready_bases() -> dict[str, ReadyBase]:
     }
 
 
-def ready_recipe(base: str, language: str, budget: str = "100M tokens") -> str:
-    """A recipe in YAML that continues a base on a language; base: its id, or the end of it."""
+def find_ready(base: str) -> ReadyBase:
+    """A base with a ready recipe by its id or the end of it, or one from its folder."""
+    if (folder := Path(base)).is_dir():
+        config = read_config(folder)
+        return ReadyBase(
+            base,
+            round(read_base(base).params),
+            int(config.get("vocab_size", 0)),
+            int(config.get("max_position_embeddings", 0)),
+            licence_of(base).licence,
+            False,
+            "",
+            ("en",),
+        )
     by_name = {
         name.lower(): one for one in ready_bases().values() for name in (one.base, one.short)
     }
-    ready = by_name.get(base.lower())
-    if ready is None:
-        short = [one.short for one in ready_bases().values()]
-        hint = f"{nearest(base, short)}; for another base change the ids in one of these"
-        raise UserError(f"there is no ready recipe for `{base}`", where="BASE", hint=hint)
-    replayed = next((lang for lang in ready.languages if lang != language), None)
-    texts = [_LEARNED.format(lang=language)]
+    if ready := by_name.get(base.lower()):
+        return ready
+    hint = nearest(base, [one.short for one in ready_bases().values()])
+    hint += "; or name a folder of Hugging Face, or change the ids in one of these"
+    raise UserError(f"there is no ready recipe for `{base}`", where="BASE", hint=hint)
+
+
+def hub_text(language: str, limit: str) -> dict[str, str]:
+    """Public text of a language on the hub: FineWeb, or FineWeb-2 for what is not English."""
+    if language == "en":
+        source = {"dataset": "HuggingFaceFW/fineweb", "subset": "sample-10BT"}
+    else:
+        one = find_language(language)
+        source = {"dataset": "HuggingFaceFW/fineweb-2", "subset": f"{one.code}_{one.script}"}
+    return source | {"limit": limit}
+
+
+def ready_recipe(
+    base: str,
+    language: str,
+    budget: str = "100M tokens",
+    files: Mapping[str, Sequence[str]] | None = None,
+    sizes: Mapping[str, int] | None = None,
+) -> str:
+    """A recipe in YAML that continues a base on a language.
+
+    base: as `find_ready` takes it. files: paths by language; None: text of the hub. sizes: bytes of
+    these. A language of the base is replayed where there is text of it.
+    """
+    ready = find_ready(base)
+    others = (lang for lang in ready.languages if lang != language)
+    replayed = next((lang for lang in others if files is None or lang in files), None)
+    share = usual_replay(published_projects())[0] if replayed else 0.0
     mixture = [f"  mixture: {{{language}: 100%}}"]
     if language in ready.languages:
         mixture.insert(0, f"  targets: [{language}]")
     if replayed:
-        share = usual_replay(published_projects())[0]
-        texts.append(_REPLAYED.format(lang=replayed))
         mixture.append(f"  replay: {{{replayed}: {share:.0%}}}    # median of published projects")
+    elif files is not None:
+        mixture.append("  # no replay: there is no text of a language of the base")
+    shares = {language: 1 - share} | ({replayed: share} if replayed else {})
+    held_out = _HELD_OUT
+    if sizes:
+        held_out = min(held_out, round(_HELD_SHARE * min(sizes.values()) / _PER_TOKEN, -3))
+    folder, evaluations = Path(base).is_dir(), ""
+    if 0 < (tokens := _tokens(budget)) < _SHORT:
+        of_each = max(round(tokens / 32), 4096)
+        evaluations = (
+            "  num_evals: 4    # during training, each of this many held-out tokens a language:\n"
+        )
+        evaluations += f"  eval_tokens: {of_each} tokens\n"
     return _RECIPE.format(
         short=ready.short,
         target=language,
@@ -110,9 +170,36 @@ def ready_recipe(base: str, language: str, budget: str = "100M tokens") -> str:
         licence=ready.licence,
         gated=f"\n# Gated: accept its terms at huggingface.co/{ready.base}" if ready.gated else "",
         name=f"{ready.short.lower()}-{language}",
-        texts="\n".join(texts),
+        texts="\n".join(_texts(shares, budget, files)),
+        held_out=f"{max(held_out, 1000):,}".replace(",000", "k"),
         base=ready.base,
         languages=", ".join(ready.languages),
+        assumed="    # assumed: write the languages that it knows" if folder else "",
         mixture="\n".join(mixture),
         budget=budget,
+        evaluations=evaluations,
     )
+
+
+def _tokens(budget: str) -> float:
+    """Of a budget in tokens; 0 of another."""
+    amount = TypeAdapter(Budget).validate_python(budget)
+    return amount.amount if amount.unit == "tokens" else 0.0
+
+
+def _texts(
+    shares: Mapping[str, float], budget: str, files: Mapping[str, Sequence[str]] | None
+) -> Iterator[str]:
+    roles = dict(zip(shares, ("learned", "a language of the base, to be replayed"), strict=False))
+    if files is not None:
+        yield "  files:    # folders, files or globs of .txt, .jsonl, .parquet, .csv"
+        for lang in shares:
+            paths = json.dumps(list(files[lang]), ensure_ascii=False)
+            yield f"    {lang}: {paths}    # {roles[lang]}"
+        return
+    tokens = _tokens(budget) or _UNSIZED / _PER_TOKEN
+    yield "  hub:    # streamed; own text: `files: {sw: [FOLDER]}`, or `tongues new --text FOLDER`"
+    for lang, share in shares.items():
+        size = max(1.25 * _PER_TOKEN * tokens * share, 2e6)  # bytes; some of it is dropped
+        words = ", ".join(f"{k}: {v}" for k, v in hub_text(lang, f"{size / 1e6:.0f} MB").items())
+        yield f"    {lang}: {{{words}}}    # {roles[lang]}"

@@ -136,14 +136,14 @@ def _merge(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in merged.items() if v is not None or k not in base}
 
 
-def show_recipe(recipe: TextRecipe) -> str:
-    """The resolved recipe as YAML that `load_recipe` reads back to the same recipe."""
+def show_recipe(recipe: TextRecipe, *, short: bool = False) -> str:
+    """The recipe as YAML that `load_recipe` reads back to the same; short: what it names alone."""
     from ruamel.yaml import YAML
 
     out = io.StringIO()
     yaml = YAML()
     yaml.default_flow_style = False
-    yaml.dump(recipe.model_dump(mode="json", exclude_none=True), out)
+    yaml.dump(recipe.model_dump(mode="json", exclude_none=True, exclude_unset=short), out)
     return out.getvalue()
 
 

@@ -14,7 +14,7 @@ from tongues.errors import Stopped, UserError
 from tongues.files import only_one, write_text
 from tongues.models.token_map import TokenMap
 from tongues.roles import list_languages
-from tongues.runs import FAILURE, HOPELESS, Run, read_run, write_run
+from tongues.runs import FAILURE, HOPELESS, RECIPE, Run, read_run, write_run
 from tongues.tokens import Tokens, load_tokenizer, open_cluster, open_tokens
 from tongues.train.base import base_fingerprint, find_base
 from tongues.train.checkpoint import Checkpoints, remove_passing
@@ -55,6 +55,7 @@ def train(
     tell: Say = lambda line: None,
     threads: int | None = None,
     overwrite: bool = False,
+    recipe: str = "",
 ) -> Path:
     """Train the run of `plan` in `workspace` and return its directory.
 
@@ -62,6 +63,8 @@ def train(
     newest whole checkpoint; one with another fingerprint is a UserError unless `overwrite`. Where
     the recipe names no number of threads, it is the fastest, at most `threads`. Started by
     torchrun, all its processes call this and train the one run together.
+
+    recipe: as YAML, to be kept with the run as `recipe.yaml`.
     """
     check_tracker(plan.settings.track)
     processes = join_processes("cuda" if torch.cuda.is_available() else "cpu")
@@ -88,12 +91,18 @@ def train(
         if plan.settings.budget.seconds is not None:
             speed = _speed(here, derived, plan.settings.budget.seconds, tell)
             derived = derive(plan, tokens.vocabulary_size, base, tokens_per_second=speed)
-        _train(here, workspace, derived, watch, tell, overwrite)
+        _train(here, workspace, derived, watch, tell, overwrite, recipe)
     return directory
 
 
 def _train(
-    here: LocalRun, workspace: Path, derived: Derived, watch: Watch, tell: Say, overwrite: bool
+    here: LocalRun,
+    workspace: Path,
+    derived: Derived,
+    watch: Watch,
+    tell: Say,
+    overwrite: bool,
+    recipe: str,
 ) -> None:
     plan, tokens, directory, processes = here.plan, here.tokens, here.directory, here.processes
     fresh = make_record(plan, derived, tokens, make_mixture(plan, derived, tokens), here.base)
@@ -105,6 +114,8 @@ def _train(
     for line in _beforehand(fresh, tokens, here.base, workspace):
         tell(line)
     run = read_run(directory)
+    if recipe and processes.first:
+        write_text(directory / RECIPE, recipe)
     with enough_memory(plan.name, plan.settings, derived):
         setup, engine, embeddings = assemble(here, derived, tell, run.engine)
     for key, value in engine.items():

@@ -10,15 +10,15 @@ from tongues.estimate import Estimate
 from tongues.languages import find_language
 from tongues.pages import Figure, Items, Page, Paragraph, Section, Table, Topics, write_page
 from tongues.pages.numbers import estimate_cell, fixed, number
+from tongues.plan import hub_text
+from tongues.text.folder import find_texts
 
 __all__ = ["demo_real"]
 
 _NAME = "real"
 _BASE_LANGUAGE = "en"
 _PART = 0.3  # of the run, after which its end is forecast
-# Of the hub, where no folder is given: never run against the live hub.
-_TARGET_TEXT = {"dataset": "HuggingFaceFW/fineweb-2", "limit": "8 MB"}
-_BASE_TEXT = {"dataset": "HuggingFaceFW/fineweb", "subset": "sample-10BT", "limit": "8 MB"}
+_HUB = "8 MB"  # of each language, where no folder is given: never run against the live hub
 # Ten minutes on two cores (benchmarks/real_demo.txt).
 _TRAIN: Mapping[str, Any] = {
     "budget": "49152 tokens",
@@ -48,7 +48,8 @@ def demo_real(
     from tongues.recipe import load_recipe
 
     place, target = Path(workspace), find_language(language, "--real")
-    source = _text(Path(text), target.tag) if text else _hub(target.tag, target.code)
+    hub = {lang: hub_text(lang, _HUB) for lang in (_BASE_LANGUAGE, target.tag)}
+    source = _text(Path(text), target.tag) if text else {"hub": hub}
     model = base or _base(place / "models/smollm2")
     recipe = load_recipe(
         {
@@ -95,20 +96,12 @@ def _base(folder: Path) -> str:
 
 def _text(folder: Path, target: str) -> dict[str, Any]:
     """Files of both languages in a folder."""
-    files = {}
+    found = find_texts(folder, (target, _BASE_LANGUAGE))
     for lang in (_BASE_LANGUAGE, target):
-        found = sorted(x for x in folder.glob(f"{lang}*") if x.name.split(".")[0] == lang)
-        found = found or sorted(folder.glob(f"*/{lang}.*"))
-        if not found:
-            what = f"there is no text of `{lang}`"
+        if lang not in found:
             hint = f"name a folder with `{lang}/` or `{lang}.jsonl` in it"
-            raise UserError(what, where=f"--text {folder}", hint=hint)
-        files[lang] = [str(path) for path in found]
-    return {"files": files}
-
-
-def _hub(target: str, code: str) -> dict[str, Any]:
-    return {"hub": {_BASE_LANGUAGE: _BASE_TEXT, target: _TARGET_TEXT | {"subset": code}}}
+            raise UserError(f"there is no text of `{lang}`", where=f"--text {folder}", hint=hint)
+    return {"files": found}
 
 
 def _write(run: Path, place: Path, language: str, seconds: float) -> Path:

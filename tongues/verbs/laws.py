@@ -1,6 +1,7 @@
 """Laws, fitted to runs and tables."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tongues.laws.ask import FitAnswer, fit_places
@@ -48,7 +49,7 @@ def fit(
     """
     columns = {"N": params, "D": tokens, "loss": loss, "C": flops, "U": unique, "r": replay}
     columns |= {"S": start, "run": run, "strategy": strategy, "lang": lang}
-    return fit_places(
+    answer = fit_places(
         paths(tables),
         law,
         columns,
@@ -61,3 +62,4 @@ def fit(
         delta=delta,
         draws=draws,
     )
+    return replace(answer, places=tuple(map(str, paths(tables))))

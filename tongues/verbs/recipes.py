@@ -5,38 +5,20 @@ from pathlib import Path
 from tongues.check import Checked, check_recipe
 from tongues.errors import UserError
 from tongues.extras import require
-from tongues.files import write_text
 from tongues.hardware import Machine, find_gpu
 from tongues.launch import LAUNCHERS, check_ranks, open_launcher
-from tongues.plan import ready_recipe
 from tongues.recipe import (
     Overrides,
     Recipe,
     RecipeSource,
     load_recipe,
     load_text_recipe,
+    show_recipe,
 )
-from tongues.recipe.base import readable_name
 from tongues.tokens import check_tokens, prepare_tokens
 from tongues.verbs.shared import Voice, where_of
 
-__all__ = ["check", "check_prepared", "new", "prepare", "train"]
-
-_BUDGET = "100M tokens"
-
-
-def new(base: str, language: str, out: Path | str | None = None, *, budget: str = _BUDGET) -> str:
-    """A recipe in YAML that continues a well-known base on a language, after its ready recipe.
-
-    base: its id on the hub, or the end of it. language: a tag such as `sw`. out: a file to write
-    it to. budget: of its training.
-    """
-    text = ready_recipe(base, readable_name(language), budget)
-    if out is not None:
-        if Path(out).exists():
-            raise UserError("is there already", where=str(out), hint="name another file")
-        write_text(Path(out), text)
-    return text
+__all__ = ["check", "check_prepared", "prepare", "train"]
 
 
 def check(
@@ -121,6 +103,7 @@ def train(
             watch=lambda progress: show(progress.share, *progress.words()),
             tell=voice.say,
             overwrite=overwrite,
+            recipe=show_recipe(loaded, short=True),
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tongues.errors import UserError
 from tongues.terminal import Show, progress_line, say
@@ -12,7 +12,8 @@ from tongues.terminal import Show, progress_line, say
 if TYPE_CHECKING:
     from tongues.recipe import RecipeSource
 
-__all__ = ["Voice", "listed", "memory_bytes", "pairs", "paths", "where_of"]
+__all__ = ["Voice", "listed", "memory_bytes", "pairs", "paths"]
+__all__ += ["read_as", "where_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +61,17 @@ def where_of(recipe: "RecipeSource") -> str:
 
 def memory_bytes(memory: int | str | None, where: str = "--max-memory") -> int | None:
     """Bytes of what is given as such, or as `2GB`."""
-    if memory is None or isinstance(memory, int):
-        return memory
-    from pydantic import TypeAdapter, ValidationError  # 0.1 s
-
     from tongues.quantities import Bytes
 
+    return memory if memory is None or isinstance(memory, int) else read_as(Bytes, memory, where)
+
+
+def read_as(kind: Any, text: str, where: str) -> Any:
+    """A quantity of a kind such as `Budget`, as people write it; where: its option, for errors."""
+    from pydantic import TypeAdapter, ValidationError  # 0.1 s
+
     try:
-        return TypeAdapter(Bytes).validate_python(memory)
+        return TypeAdapter(kind).validate_python(text)
     except ValidationError as error:
         what = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise UserError(what, where=where) from None

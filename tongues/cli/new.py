@@ -1,0 +1,93 @@
+"""The verb new: a recipe and its plan, from options or from answers on a terminal."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from tongues.cli import options
+from tongues.errors import UserError
+
+__all__ = ["new"]
+
+
+@click.command()
+@click.argument("base", required=False)
+@click.option("--language", metavar="TAG", help="To learn, such as sw.")
+@click.option("--text", type=options.PATH, help="Folder with its text, such as sw/ and en/ (hub).")
+@click.option("--budget", default="100M tokens", help="Of the training.")
+@click.option("--machine", default="here", help="What trains: here, or GPUs such as `8 h100`.")
+@click.option("-o", "--out", type=options.PATH, help="Write it to this file, its plan next to it.")
+@options.as_json
+def new(
+    base: str | None,
+    language: str | None,
+    text: Path | None,
+    budget: str,
+    machine: str,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Write a recipe that continues BASE, and its plan; or list the bases.
+
+    On a terminal it asks for what is not given. BASE is a name of the list or a folder.
+    """
+    options.one_thread()
+    import tongues
+    from tongues.plan import find_ready, ready_bases
+    from tongues.terminal import hint, print_json, print_table, say
+
+    asks = not as_json and on_terminal()
+    if base is None:
+        rows = [ready.row() for ready in ready_bases().values()]
+        if as_json:
+            print_json({"bases": rows})
+            return
+        print_table(rows, optional=("first token", "vocabulary", "languages"))
+        if not asks:
+            hint("tongues new SmolLM2-135M --language sw -o recipe.yaml")
+            return
+        base = _ask("base, a name above or a folder", "SmolLM2-135M", find_ready)
+    if language is None and asks:
+        from tongues.languages import find_language
+
+        language = _ask("language to learn, such as sw", None, find_language)
+        place = _ask("folder of its text; empty: public text of the hub", "", _folder)
+        text = Path(place) if place else None
+        budget = _ask("budget", budget)
+        machine = _ask("machine: here, or GPUs such as h100 or 8 h100", machine)
+        out = out or Path(_ask("write it to", f"{language}.yaml"))
+    elif language is None:
+        raise UserError("which language?", where="--language", hint="a tag such as `sw`")
+    draft = tongues.new(base, language, out, text=text, budget=budget, machine=machine)
+    if as_json:
+        path = str(out) if out else None
+        print_json({"recipe": draft.recipe, "path": path} | draft.to_json())
+        return
+    click.echo(draft.recipe if out is None else out)
+    for line in draft.lines:
+        say(line)
+    if out:
+        hint(f"tongues check {out}")
+
+
+def on_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _ask(question: str, default: str | None, check: Callable[[str], object] = str) -> str:
+    """An answer that passes its check."""
+    while True:
+        answer = str(click.prompt(question, default=default, show_default=bool(default), err=True))
+        try:
+            check(answer)
+            return answer
+        except UserError as error:
+            click.echo(f"  {error.what}; {error.hint}", err=True)
+
+
+def _folder(place: str) -> None:
+    if place and not Path(place).is_dir():
+        raise UserError(f"`{place}` is not a folder", hint=f"this is `{Path.cwd()}`")

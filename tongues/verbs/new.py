@@ -1,0 +1,211 @@
+"""A recipe and its plan: a base, a language, its text, a budget and a machine."""
+
+import re
+import time
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tongues.cores import core_count
+from tongues.errors import UserError
+from tongues.estimate import Estimate
+from tongues.files import write_json, write_text
+from tongues.hardware import USUAL_MFU, Cluster, find_gpu
+from tongues.languages import find_language
+from tongues.plan import Plan, find_ready, ready_recipe
+from tongues.plan.bases import known_bases
+from tongues.quantities import Budget, show_bytes, show_count, show_seconds
+from tongues.recipe import load_recipe
+from tongues.text.folder import check_language, find_texts
+from tongues.verbs.plans import plan
+from tongues.verbs.shared import read_as
+
+__all__ = ["Draft", "new"]
+
+_BUDGET, _HERE = "100M tokens", "here"
+_MACHINE = re.compile(r"(?:(\d+) ?[x×]? ?)?([a-z][\w-]*)", re.IGNORECASE)
+_PER_TOKEN = 4  # bytes of text in a token, about
+_OFTEN = 4  # times that text is read, beyond which a repeat gains less than new text
+_SIDE, _TRIES = 256, 50  # of a matrix product that shows how fast a core is
+# Of that speed on all cores, what training reaches: SmolLM2-135M on two cores, 0.5 while others
+# were at work and 3.1 alone, in bfloat16.
+_LIKELY = (0.5, 3.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A recipe as YAML, and the plan of it.
+
+    lines: what it takes and what comes of it, in sentences. forecast: bits per byte on held-out
+    text of the language; None where published laws do not cover the budget.
+    """
+
+    recipe: str
+    lines: tuple[str, ...]
+    forecast: Estimate | None
+    plan: Plan | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        return {
+            "date": date.today().isoformat(),
+            "lines": list(self.lines),
+            "bits_per_byte": self.forecast and self.forecast.to_json(),
+            "plan": self.plan and self.plan.to_json(),
+        }
+
+    def write(self, out: Path) -> None:
+        """Write the recipe, and next to it the plan to be read and as JSON."""
+        from tongues.pages import as_markdown
+        from tongues.report.plan import plan_answer
+
+        write_text(out, self.recipe)
+        more = as_markdown(plan_answer(self.plan)) if self.plan else ""
+        lines = "\n".join(f"- {line}" for line in self.lines)
+        title = f"# Plan of {out.name}, {date.today().isoformat()}"
+        write_text(out.with_suffix(".plan.md"), f"{title}\n\n{lines}\n\n{more}".rstrip() + "\n")
+        write_json(out.with_suffix(".plan.json"), self.to_json())
+
+
+def new(
+    base: str,
+    language: str,
+    out: Path | str | None = None,
+    *,
+    text: Path | str | None = None,
+    budget: str = _BUDGET,
+    machine: str = _HERE,
+) -> Draft:
+    """A recipe that continues a base on a language, and what it takes and comes to.
+
+    base: its id on the hub, the end of it, or a folder. language: a tag or name such as `sw`.
+    out: a file for the recipe; its plan goes next to it. text: a folder with folders or files named
+    by language; None: public text of the hub. budget: of its training. machine: `here`, or GPUs
+    such as `h100` or `8 h100`.
+    """
+    one, ready = find_language(language, "--language"), find_ready(base)
+    amount = read_as(Budget, budget, "--budget")
+    cluster = _cluster(machine)
+    if out is not None and Path(out).exists():
+        raise UserError("is there already", where=str(out), hint="name another file")
+    files = sizes = None
+    if text is not None:
+        files, sizes = _texts(Path(text), (one.tag, *ready.languages))
+    recipe = ready_recipe(base, one.tag, budget, files, sizes)
+    replay = _replay(recipe)
+    flops = 6.0 * ready.parameters  # a token
+    speed = cluster.flops(1 / 3600) / flops if cluster else _LIKELY[0] * _flops_here() / flops
+    tokens = amount.tokens(ready.parameters, flops, speed)
+    shares = "".join(
+        f", {share:.0%} of them `{lang}` of the base" for lang, share in replay.items()
+    )
+    lines = [
+        f"{ready.short}, {show_count(ready.parameters)} parameters, on {one.name} (`{one.tag}`): "
+        f"{show_count(tokens)} tokens{shares}; {flops * tokens:.2g} FLOPs."
+    ]
+    if sizes:
+        lines.append(_text_line(one.tag, sizes[one.tag], tokens * (1 - sum(replay.values()))))
+    lines.append(_cost_line(flops * tokens, cluster))
+    name = base if Path(base).is_dir() or ready.base in known_bases() else ""
+    try:
+        made = plan(
+            language=one.tag,
+            bases=[name or f"{ready.short}={ready.parameters}"],
+            params=ready.parameters,
+            tokens=tokens,
+            available_text=f"{sizes[one.tag]} B" if sizes else None,
+            gpu=cluster.gpu.name if cluster else None,
+            gpus=cluster.count if cluster else None,
+        )
+        option = next(option for option in made.options if option.base)
+        nats = made.question.nats_per_bit or 1.0
+        low, high = option.interval or (None, None)
+        forecast = Estimate(option.loss / nats, low and low / nats, high and high / nats)
+        far = f"; {option.farthest}" if option.projection else ""
+        ends = f" [{forecast.low:.2f}, {forecast.high:.2f}]" if forecast.low else ""
+        lines.append(
+            f"Forecast, by published laws at the level of {one.name}: {forecast.value:.2f} bits "
+            f"per byte{ends} on held-out text{far}."
+        )
+    except (UserError, StopIteration) as error:
+        reasons = error.what.split("; `") if isinstance(error, UserError) else [""]
+        why = next((x for x in reasons if x.startswith("cpt")), reasons[0]).partition(": ")[2]
+        lines.append(
+            f"No forecast, since published laws do not cover it{f' ({why})' if why else ''}: four "
+            "shorter runs and `tongues fit RUNS --law one-base` give one of your own."
+        )
+        made = forecast = None
+    lines.append("Written before any training: `tongues report` shows it next to what came of it.")
+    draft = Draft(recipe, tuple(lines), forecast, made)
+    if out is not None:
+        draft.write(Path(out))
+    return draft
+
+
+def _texts(folder: Path, languages: tuple[str, ...]) -> tuple[dict[str, list[str]], dict[str, int]]:
+    """Paths and bytes by language of a folder, checked."""
+    where, target = f"--text {folder}", languages[0]
+    hint = f"name a folder with text of `{target}`, such as `{target}/` or `{target}.jsonl` in it"
+    if not folder.is_dir():
+        raise UserError("is not a folder", where=where, hint=hint)
+    found = find_texts(folder, tuple(dict.fromkeys(languages)))
+    if target not in found:
+        raise UserError(f"there is no text of `{target}`", where=where, hint=hint)
+    return found, check_language(found, where)
+
+
+def _replay(recipe: str) -> dict[str, float]:
+    """Shares of a recipe, which must be sound."""
+    from ruamel.yaml import YAML
+
+    return dict(load_recipe(YAML(typ="safe").load(recipe)).train.replay)
+
+
+def _cluster(machine: str) -> Cluster | None:
+    if machine.strip().lower() == _HERE:
+        return None
+    match = _MACHINE.fullmatch(machine.strip())
+    if not match:
+        hint = "`here`, or GPUs such as `h100` or `8 h100`"
+        raise UserError(f"`{machine}` is not a machine", where="--machine", hint=hint)
+    try:
+        gpu = find_gpu(match[2])
+    except UserError as error:
+        raise UserError(error.what, where="--machine", hint=error.hint) from None
+    return Cluster(gpu, int(match[1] or 1), USUAL_MFU, gpu.price)
+
+
+def _text_line(lang: str, size: int, tokens: float) -> str:
+    there = size / _PER_TOKEN
+    line = f"Text: {show_bytes(size)} of `{lang}`, about {show_count(there)} tokens"
+    if tokens < there:
+        return f"{line}, of which it reads {tokens / there:.0%}."
+    more = "; more text would gain more than that" if tokens > _OFTEN * there else ""
+    return f"{line}, read about {tokens / there:.3g} times{more}."
+
+
+def _cost_line(flops: float, cluster: Cluster | None) -> str:
+    if cluster is None:
+        speed = _flops_here()
+        ends = [show_seconds(flops / speed / share) for share in reversed(_LIKELY)]
+        return f"On this machine roughly {ends[0]} to {ends[1]}; the run measures its own speed."
+    hours, share = cluster.hours(flops), f"{cluster.mfu:.0%} of the peak"
+    return (
+        f"On {cluster.machine.name}: {show_seconds(hours * 3600)} at {share}, "
+        f"US$ {cluster.cost(hours):.2f} ({cluster.gpu.priced}), {cluster.energy(hours):.3g} kWh."
+    )
+
+
+@cache
+def _flops_here() -> float:
+    """Operations a second of matrix products in float32, the best of some, on all cores."""
+    matrix, best = np.ones((_SIDE, _SIDE), np.float32), 0.0
+    for _ in range(_TRIES):
+        began = time.perf_counter()
+        matrix @ matrix
+        best = max(best, 2 * _SIDE**3 / (time.perf_counter() - began))
+    return best * core_count()
