@@ -130,8 +130,8 @@ def test_they_are_units_that_are_paired_and_on_the_page(
     assert "Accuracy" not in card and "50.0 ± " in card and "66.7" in card
     page = write_evaluation_report(evaluation, tmp_path / "all-evaluation").read_text()
     assert "lm-eval:write chrf" in page
-    runner = importlib.import_module("tongues.evaluate.runner")
-    monkeypatch.setattr(runner, "score_harness", None)  # all is kept
+    own = importlib.import_module("tongues.evaluate.harness")
+    monkeypatch.setattr(own, "score_harness", None)  # all is kept
     assert build_evaluation(evaluate(MODELS, spec, house, tmp_path)) == evaluation
 
 

@@ -32,6 +32,10 @@ def write_gguf(folder: Path, file: Path, template: str | None = None) -> Path:
     writer.add_feed_forward_length(config["intermediate_size"])
     writer.add_head_count(heads)
     writer.add_head_count_kv(config["num_key_value_heads"])
+    if width := config.get("head_dim"):
+        writer.add_key_length(width)
+        writer.add_value_length(width)
+        writer.add_rope_dimension_count(width)
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
     writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
     plain = json.loads((folder / "tokenizer.json").read_text())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.experts.ensemble.making import make_expert, make_tokenizer
+from tests.models.families import save_tiny, tiny
 from tests.serve.gguf_files import write_gguf
 from tests.serve.serving import Server, serving
 from tongues.errors import UserError
@@ -69,6 +70,17 @@ def test_its_tokens_are_the_same(pair: tuple[Model, GgufModel]) -> None:
         assert own.encode(text).tolist() == other.encode(text).tolist()
     assert (own.special, own.stops, own.first) == (other.special, other.stops, other.first)
     assert own.cache_bytes == 2 * other.cache_bytes
+
+
+def test_heads_may_have_a_width_of_their_own(tmp_path: Path) -> None:
+    tokenizer = make_tokenizer(tmp_path / "tokenizer")
+    folder = save_tiny(tiny("llama", 300, head_dim=32), tmp_path / "wide", tokenizer)
+    own = open_model(str(folder), tmp_path)
+    wide = open_gguf("wide", write_gguf(folder, folder / "wide.gguf"))
+    assert own.cache_bytes == 2 * wide.cache_bytes
+    assert [[token.id for token in of] for of in written(own, scored=False)] == [
+        [token.id for token in of] for of in written(wide, scored=False)
+    ]
 
 
 def test_what_an_ended_text_left_is_used_again(pair: tuple[Model, GgufModel]) -> None:

@@ -20,6 +20,7 @@ _ENGINES = click.Choice(["own", "llama.cpp"])
 _SKIP = click.Choice(["skip", "stop"])
 _TEXT = "Prepared tokens or files to take the loss on. Repeatable."
 _TASKS = "Tasks, such as xcopa, or xcopa:sw,tr for some of its languages. Repeatable."
+_IDENTIFIER = "fastText model of languages, for language-confusion (py3langid)."
 _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 
 
@@ -35,6 +36,7 @@ _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 @click.option("--fewshot-seeds", type=options.COUNT, help="Random draws of examples (5).")
 @click.option("--fewshot-language", metavar="TAG", help="Language of the examples (the item's).")
 @click.option("--templates", type=click.Choice(["english", "translated"]), default="english")
+@click.option("--identifier", type=options.PATH, help=_IDENTIFIER)
 @click.option(
     "--normalisation", type=_NORMALISATIONS, help="Normalisation of choices (the task's)."
 )

@@ -81,7 +81,10 @@ def task_scores(
 
 
 def metric_scores(results: Harness, pairs: Sequence[tuple[str, str]]) -> dict[str, TaskScores]:
-    """The scores of all models on a task of lm-eval, by metric."""
+    """The scores of all models on a task of lm-eval, by metric.
+
+    Languages without an item that the metric counts of every model are left out.
+    """
     first = next(iter(next(iter(results.values())).values()))[0]
     scores: dict[str, TaskScores] = {}
     for number, metric in enumerate(first.metrics):
@@ -89,6 +92,14 @@ def metric_scores(results: Harness, pairs: Sequence[tuple[str, str]]) -> dict[st
             model: {language: _values(draws, number) for language, draws in by.items()}
             for model, by in results.items()
         }
+        suited = [
+            lang
+            for lang in next(iter(items.values()))
+            if set.intersection(*(set(by[lang].ids) for by in items.values()))
+        ]
+        if not suited:
+            continue
+        items = {model: {lang: by[lang] for lang in suited} for model, by in items.items()}
         of = _scores(items, pairs, lower_wins=not metric.higher_is_better)
         scores[metric.name] = replace(
             of, metric=metric.name, share=metric.share, num_fewshot=first.shots
@@ -108,12 +119,16 @@ def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -
 
 def _values(draws: Sequence[HarnessScores], metric: int) -> _Items:
     first, own = draws[0], draws[0].metrics[metric]
+    values = np.array([draw.metrics[metric].values for draw in draws], dtype=float)  # None: NaN
     right_or_wrong = {*own.values} <= {0.0, 1.0}  # and not a share of probability
     accuracy = own.name.startswith("acc") and right_or_wrong
     choices = np.array(first.choices) * accuracy
     groups = tuple(map(str, own.blocks)) or first.groups
-    values = np.array([draw.metrics[metric].values for draw in draws])
-    return _Items(first.ids, values, choices, np.array(first.labels), groups)
+    items = _Items(first.ids, values, choices, np.array(first.labels), groups)
+    left_out = np.isnan(values).any(axis=0)
+    if not left_out.any():
+        return items
+    return items.among([of for of, out in zip(first.ids, left_out, strict=True) if not out])
 
 
 def _scores(

@@ -55,6 +55,10 @@ class HarnessTask:
         about = [self.name, self.num_fewshot, self.limit, draw]
         return fingerprint([version("lm_eval"), *content, *about])
 
+    def score(self, model: "Model", draw: int = 0) -> "HarnessScores":
+        """The values of a model."""
+        return score_harness(model, self, draw)
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -63,7 +67,7 @@ class Metric:
     name: str
     higher_is_better: bool
     share: bool  # whether it is a mean of values between 0 and 1
-    values: tuple[float, ...]  # of each item
+    values: tuple[float | None, ...]  # of each item; None: the metric leaves it out
     blocks: tuple[int, ...]  # of the jackknife; empty where each item has its own value
 
 
@@ -147,11 +151,12 @@ def _scores(task: Any, results: Mapping[str, Any], name: str) -> HarnessScores:
             metrics.append(Metric(shown, better, between, values, blocks))
     first = next(iter(by_filter.values()))
     choice = task.OUTPUT_TYPE == "multiple_choice"
+    asked = 2 if "acc_mutual_info" in task.aggregation() else 1  # each choice without context too
     context, *rest = first[0]["arguments"][0]
     return HarnessScores(
         ids=tuple(f"{name} {sample['doc_id']}" for sample in first),  # rows are no translations
         groups=tuple(_group(sample) for sample in first),
-        choices=tuple(len(sample["arguments"]) if choice else 0 for sample in first),
+        choices=tuple(len(sample["arguments"]) // asked if choice else 0 for sample in first),
         labels=tuple(_label(task, sample) if choice else -1 for sample in first),
         metrics=tuple(metrics),
         shots=int(results["n-shot"][name]),

@@ -10,8 +10,9 @@ from typing import TypeAlias
 import numpy as np
 
 from tongues.errors import UserError
+from tongues.evaluate.confusion import ConfusionTask
 from tongues.evaluate.evaluation import EvaluatedModel, Trained
-from tongues.evaluate.harness import HARNESS, HarnessScores, HarnessTask, score_harness
+from tongues.evaluate.harness import HarnessScores, HarnessTask
 from tongues.evaluate.losses import DocumentLosses, Policy, resolved
 from tongues.evaluate.tasks import FewShotTask, ItemFault, Normalisation, OnError
 from tongues.evaluate.tasks.score import Answers, score_task
@@ -69,7 +70,7 @@ def read_unit(folder: Path, unit: Unit, key: str) -> Result | None:
     plain = content["result"]
     if unit.num_fewshot is None:
         return DocumentLosses.from_json(plain)
-    return from_plain(HarnessScores if unit.name.startswith(HARNESS) else Answers, plain)
+    return from_plain(HarnessScores if "metrics" in plain else Answers, plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ class EvalSpec:
     on_error: OnError = "skip"
     faults: Sequence[ItemFault] = ()  # documents that cannot be read, and broken models
     unknown: Mapping[str, Collection[str]] = field(default_factory=dict)  # languages, by model
-    harness: Mapping[str, Mapping[str, HarnessTask]] = field(default_factory=dict)  # of lm-eval
+    # Of lm-eval, and language confusion: tasks that have metrics.
+    harness: Mapping[str, Mapping[str, HarnessTask | ConfusionTask]] = field(default_factory=dict)
 
     def units(self, model: str) -> list[Unit]:
         """All units of one model."""
@@ -108,7 +110,7 @@ class EvalSpec:
         parts = [model.fingerprint, unit.language]
         if model.ensemble.models.placement.dtype.itemsize < 4:
             parts.append(str(model.ensemble.models.placement.dtype))
-        if unit.name.startswith(HARNESS):
+        if unit.name in self.harness:
             task = self.harness[unit.name][unit.language]
             return fingerprint([*parts, str(model.routing), task.fingerprint(unit.draw)])
         if unit.num_fewshot is not None:
@@ -222,9 +224,9 @@ def _score_units(units: Mapping[Unit, Model], spec: EvalSpec, tell: Say) -> dict
         documents = spec.texts[first.name][first.language]
         losses = routed_losses(list(units.values()), documents, spec.policy, tell=tell)
         return dict(zip(units, losses, strict=True))
-    if first.name.startswith(HARNESS):
+    if first.name in spec.harness:
         task = spec.harness[first.name][first.language]
-        return {unit: score_harness(model, task, first.draw) for unit, model in units.items()}
+        return {unit: task.score(model, first.draw) for unit, model in units.items()}
     fewshot = spec.tasks[first.name][first.language]
     return {
         unit: score_task(model, fewshot, first.draw, on_error=spec.on_error, tell=tell)
@@ -236,7 +238,8 @@ def _finite(result: Result) -> bool:
     if isinstance(result, DocumentLosses):
         return bool(np.isfinite(result.nats).all())
     if isinstance(result, HarnessScores):
-        return all(np.isfinite(metric.values).all() for metric in result.metrics)
+        values = [x for metric in result.metrics for x in metric.values if x is not None]
+        return bool(np.isfinite(values).all())
     return bool(np.isfinite([total for score in result.scores for total in score.sums]).all())
 
 

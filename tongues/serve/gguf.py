@@ -113,9 +113,17 @@ class GgufModel(Model):
     def cache_bytes(self) -> int:
         """Bytes of keys and values of a token."""
         llama, handle = self.llama, self.handle
-        width = llama.llama_model_n_embd(handle) // llama.llama_model_n_head(handle)
-        kept = llama.llama_model_n_layer(handle) * llama.llama_model_n_head_kv(handle) * width
-        return 2 * 2 * kept
+        usual = llama.llama_model_n_embd(handle) // llama.llama_model_n_head(handle)
+        kind = self._metadata("general.architecture")
+        widths = (self._metadata(f"{kind}.attention.{of}_length") for of in ("key", "value"))
+        kept = llama.llama_model_n_layer(handle) * llama.llama_model_n_head_kv(handle)
+        return 2 * kept * sum(int(width or usual) for width in widths)  # in 16 bits
+
+    def _metadata(self, key: str) -> str:
+        """A value of the file's metadata; empty where it has none."""
+        buffer = (self.llama.ctypes.c_char * 256)()
+        args = (self.handle, key.encode(), buffer, len(buffer))
+        return buffer.value.decode() if self.llama.llama_model_meta_val_str(*args) > 0 else ""
 
     def _piece(self, token: int, *, special: bool) -> bytes:
         room = 256

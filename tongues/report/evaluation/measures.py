@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Self
 
 from tongues.estimate import LEVEL, Estimate
+from tongues.evaluate.confusion import CONFUSION
 from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores, TextScores
 from tongues.pages import Cell, Entry, Show, Table, estimate_cell, fixed, interval
 from tongues.quantities import show_count
@@ -21,6 +22,7 @@ _COMPARED = {
     "byte": "log-probability per byte",
     "sum": "log-probability",
 }
+_PASSED = "the most probable continuations of up to 100 tokens"
 _Rows = Mapping[str, Sequence[Entry]]  # by language
 
 
@@ -240,6 +242,8 @@ def how(measure: Measure) -> str:
     shots = shots if scores.num_fewshot else "no demonstrations"
     if scores.normalisation is None:
         better = "; lower is better" * scores.lower_is_better
+        if measure.name.startswith(CONFUSION):
+            return f"{unit} of the answers, {_PASSED}."
         return f"{unit}{better}; items, prompts and metric of lm-eval, {shots}."
     return f"{unit}; choices compared by {_COMPARED[scores.normalisation]}, {shots}."
 
