@@ -1,4 +1,4 @@
-"""What cleaning costs on clean text, the junk it finds, and languages learned from samples.
+"""What cleaning costs on clean text, the junk and the foreign text it finds, and languages learned.
 
 Run as `python benchmarks/cleaning.py`; `cleaning.txt` holds what it printed. It reads the shared
 text next to the project.
@@ -7,8 +7,6 @@ text next to the project.
 import gzip
 import json
 import random
-import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +24,8 @@ from tongues.text.signals import language, learn_language, load_identifier
 
 TEXT = Path(__file__).parents[1] / "../shared/data/text"
 SIGNALS = ("characters", "repetition", "repeated_lines", "symbols", "digits")
-COMMON = 1000  # words of a language
-FEW = 0.5  # of the usual share of common words; with less, a document is foreign or no text
+# Pages in another language than their folder's, by their first words: not clean text in it.
+MISPLACED = {"Bu səhifə JavaScript-in": "Azerbaijani", "SKU Selection Guide - Choosing": "English"}
 FOREIGN = ("bible/en", "mdn/fr", "bible/es", "bible/de", "bible/sv", "bible/vi", "bible/ar")
 FOREIGN += ("ms_beginners/bg",)
 # Source of the sample, and of other clean documents.
@@ -64,6 +62,11 @@ def junk(texts: Sequence[str], rng: random.Random) -> dict[str, list[str]]:
     return kinds
 
 
+def text_section(lang: str, path: str, clean: dict[str, object]) -> recipe.Text:
+    """A recipe's section of text."""
+    return recipe.Text.model_validate({"files": {lang: path}, "clean": clean})
+
+
 def dropped(
     lang: str, texts: Sequence[str], clean: dict[str, object]
 ) -> tuple[list[str], np.ndarray]:
@@ -71,7 +74,7 @@ def dropped(
     with TemporaryDirectory() as place:
         path = Path(place) / f"{lang}.jsonl"
         path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-        settings = recipe.Text.model_validate({"files": {lang: str(path)}, "clean": clean})
+        settings = text_section(lang, str(path), clean)
         sources = find_sources(settings)
         gather(sources, lambda line: None, settings, Path(place) / "corpus")
         corpus = open_corpus(Path(place) / "corpus", sources)
@@ -83,14 +86,6 @@ def dropped(
         return why, corpus.numbers("bytes").astype(np.int64)
 
 
-def common_words(texts: Sequence[str]) -> np.ndarray:
-    """The share of each text's words that are among the commonest of all."""
-    words = [re.findall(r"[^\W\d_]{4,}", text.lower()) for text in texts]
-    counts = Counter(word for of_text in words for word in set(of_text))
-    common = {word for word, _ in counts.most_common(COMMON)}
-    return np.array([np.mean([word in common for word in row]) if row else 0.0 for row in words])
-
-
 def needed(name: str, values: np.ndarray, sizes: np.ndarray) -> float:
     """The threshold at which a source loses no more than `SHARE` of its bytes."""
     order = np.argsort(values if name == "characters" else -values, kind="stable")
@@ -98,6 +93,8 @@ def needed(name: str, values: np.ndarray, sizes: np.ndarray) -> float:
     return float(values[order][np.searchsorted(lost, SHARE, side="right")])
 
 
+FILTER: dict[str, object] = {"near": "off", "characters": "off", "repetition": "off"}
+FILTER |= {"repeated_lines": "off", "symbols": "off", "digits": "off"}  # by language alone
 FITTED: dict[str, list[float]] = {}
 
 
@@ -113,39 +110,30 @@ KNOWN = vars(language)[MODEL]()
 
 
 def show_clean(paths: Sequence[Path], languages: Sequence[str]) -> None:
-    """Bytes lost of clean text, and of that which is in the language by its words."""
-    print("clean text: bytes lost by default, copies apart; the same without documents that have")
-    print("less than half of the usual share of the 1,000 commonest words of four letters or more;")
-    print("bytes cut out by `passages: drop`; bytes lost to each filter")
+    """Bytes lost of clean text to each filter."""
+    print("clean text: bytes lost by default, copies apart, and to each filter; bytes cut out by")
+    print("`passages: drop`")
     lost: list[float] = []
     for lang in languages:
-        texts = [text for path in paths if path.name.startswith(f"{lang}.") for text in read(path)]
-        shares = np.concatenate(
-            [common_words(read(path)) for path in paths if path.name.startswith(f"{lang}.")]
-        )
+        every = [text for path in paths if path.name.startswith(f"{lang}.") for text in read(path)]
+        texts = [text for text in every if not text.startswith(tuple(MISPLACED))]
         why, sizes = dropped(lang, texts, {"near": "off"})
-        kept = np.array([reason != "copy" for reason in why])
-        gone = np.array([reason not in ("kept", "copy") for reason in why])
-        total = sizes[kept].sum()
-        fluent = shares >= FEW * np.median(shares)
-        if lang in ("zh", "ja"):  # no words between spaces
-            fluent[:] = True
-        lost.append(sizes[gone & fluent].sum() / total)
-        by = {reason: sizes[np.array(why) == reason].sum() / total for reason in set(why)}
-        filters = ", ".join(f"{x} {n:.2%}" for x, n in by.items() if x not in ("kept", "copy"))
+        total = sizes[np.array([reason != "copy" for reason in why])].sum()
+        by = {reason: sizes[np.array(why) == reason].sum() / total for reason in sorted(set(why))}
+        filters = {reason: share for reason, share in by.items() if reason not in ("kept", "copy")}
+        lost.append(sum(filters.values()))
         documents = [Document(str(n), lang, text, str(n), "") for n, text in enumerate(texts)]
-        text = {"files": {lang: "x"}, "clean": {"passages": "drop"}}
-        _, removed = rewrite(
-            documents, recipe.Text.model_validate(text).clean, load_identifier(None)
-        )
+        clean = text_section(lang, "x", {"passages": "drop"}).clean
+        _, removed = rewrite(documents, clean, load_identifier(None))
         cut = sum(row["bytes"] for row in removed.values())
         print(
-            f"{lang}  {sum(map(len, map(str.encode, texts))) / 1e6:5.2f} MB  lost "
-            f"{sizes[gone].sum() / total:.2%}  in the language {lost[-1]:.2%}  "
-            f"passages {cut / total:.3%}  {filters}",
+            f"{lang}  {sum(map(len, map(str.encode, texts))) / 1e6:5.2f} MB  lost {lost[-1]:.2%}  "
+            f"passages {cut / total:.3%}  "
+            + ", ".join(f"{reason} {share:.2%}" for reason, share in filters.items()),
             flush=True,
         )
-    print(f"in the language, under 0.5 %: {sum(n < 0.005 for n in lost)} of {len(lost)} languages")
+    print(f"under 0.5 %: {sum(n < 0.005 for n in lost)} of {len(lost)} languages")
+    print("pages in another language, left out: " + ", ".join(MISPLACED.values()))
     print("\nthe threshold that the most demanding source needs, to lose 0.05 % of its bytes")
     for name in SIGNALS:
         end = min(FITTED[name]) if name == "characters" else max(FITTED[name])
@@ -165,6 +153,22 @@ def show_planted(paths: Sequence[Path], languages: Sequence[str]) -> None:
         found = gone.reshape(len(kinds), PLANTED).sum(axis=1).tolist()
         rows = zip(kinds, found, strict=True)
         print(f"{lang}  " + "  ".join(f"{kind} {count}" for kind, count in rows), flush=True)
+
+
+def show_foreign(paths: Sequence[Path], languages: Sequence[str]) -> None:
+    """Documents of other languages that are found: every 20th of the files, in three lengths."""
+    print("\nforeign documents kept, of those planted whole, in 1,500 and in 300 characters")
+    rows: list[tuple[str, str]] = []
+    for path in paths:
+        texts = [text for text in read(path)[::20] if not text.startswith(tuple(MISPLACED))]
+        rows += [(path.name[:2], text) for text in texts]
+    for lang in languages:
+        texts = [text for other, text in rows if other != lang]
+        counts = [
+            sum(reason == "kept" for reason in dropped(lang, [x[:cut] for x in texts], FILTER)[0])
+            for cut in (None, 1500, 300)
+        ]
+        print(f"{lang}  " + ", ".join(map(str, counts)) + f" of {len(texts)}", flush=True)
 
 
 def show_learned() -> None:
@@ -201,6 +205,7 @@ def main() -> None:
     languages = sorted({path.name.split(".")[0] for path in paths})
     show_clean(paths, languages)
     show_planted(paths, languages)
+    show_foreign(paths, languages)
     show_learned()
 
 

@@ -121,6 +121,31 @@ def test_a_share_below_a_hundredth_is_not_told() -> None:
     assert list(found.shares) == ["sw"] and 0.98 < found.shares["sw"] < 1
 
 
+NAMES = "".join(
+    f"{a}{b}{c}\n"
+    for a in ("HTML", "SVG")
+    for b in ("Text", "Image", "Link", "Media")
+    for c in ("Element", "Event", "Listener", "Range", "Source", "Track", "Observer", "Request")
+)
+
+
+def test_a_list_of_names_counts_as_the_text_around_it() -> None:
+    """Before: such a page was English, and was dropped from the text of its language."""
+    before, between, alone, foreign, sentences = ours().identify(
+        [
+            f"{SWAHILI}\n{NAMES * 3}",
+            f"{NAMES}{SWAHILI}\n{NAMES}",
+            NAMES * 2,
+            f"{SWAHILI}\n{NAMES}{ENGLISH * 3}",
+            f"{SWAHILI}\n{ENGLISH * 3}".replace(", ", ",\n"),
+        ]
+    )
+    assert before.shares == between.shares == {"sw": 1.0}
+    assert alone.label not in ("sw", UNKNOWN)  # nothing around it: as it is identified
+    assert list(foreign.shares) == ["en", "sw"] and foreign.shares["sw"] < 0.25
+    assert sentences.label == "en"  # parts of sentences are no list
+
+
 def test_a_text_is_judged_alike_in_any_company() -> None:
     texts = [piece.decode() for piece in real_segments(each=3)] + [SWAHILI * 20, "", "a", CHINESE]
     together = ours().identify(texts)

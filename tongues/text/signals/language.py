@@ -20,6 +20,7 @@ __all__ = ["Identification", "Identifier", "learn_language", "load_identifier", 
 _LEAST, _MOST, _NEAR = 150, 300, 50  # bytes of a segment; how far back a space is looked for
 _BATCH = 1024  # segments scored together: they hide the cost of the loop, and fit the cache
 _SMALLEST = 0.01  # share of a text's bytes from which a language is reported
+_LISTED = 25  # bytes of a line, on average, below which a segment of several lines is a list
 # A language learned from a sample: n-grams of all languages that are added to those counted, and
 # how much more likely it is beforehand, in nats. In eight known languages that were taken away and
 # learned from 20 or 200 kB, none of 280 to 320 foreign documents was kept; with 120 nats some were.
@@ -67,7 +68,11 @@ class Identifier:
         return any(same_language(tag, label) for label in self.languages)
 
     def identify(self, texts: Sequence[str]) -> list[Identification]:
-        """The languages of each text (in NFC), independent of the other texts."""
+        """The languages of each text (in NFC), independent of the other texts.
+
+        Lists, whose names and titles may be of any language, count as the language of most of the
+        text around them; where there is none, as what they are identified as.
+        """
         cut = [list(segments(text)) for text in texts]
         every = [segment for of_text in cut for segment in of_text]
         if not every:
@@ -77,8 +82,11 @@ class Identifier:
         places = {name: place for place, name in enumerate(names)}
         merged = np.array([places[label] for label in (*self.labels, UNKNOWN)])[numbers]
         owners = np.repeat(np.arange(len(texts)), [len(of_text) for of_text in cut])
+        size = np.fromiter(map(len, every), np.float64, len(every))
+        ends = np.fromiter((segment.count(b"\n") for segment in every), np.int64, len(every))
+        merged = _of_most(owners, merged, size, (ends > 1) & (size < _LISTED * ends), len(names))
         keys, inverse = np.unique(owners * len(names) + merged, return_inverse=True)
-        sizes = np.bincount(inverse, weights=[len(segment) for segment in every])
+        sizes = np.bincount(inverse, weights=size)
         means = np.bincount(inverse, weights=scores) / np.bincount(inverse)
         parts: list[list[tuple[float, str, float]]] = [[] for _ in texts]
         for key, size, mean in zip(keys.tolist(), sizes.tolist(), means.tolist(), strict=True):
@@ -91,6 +99,17 @@ class Identifier:
             _, label, score = min(rows, default=(0.0, UNKNOWN, 0.0))
             identified.append(Identification(label, score, shares))
         return identified
+
+
+def _of_most(
+    owners: np.ndarray, labels: np.ndarray, sizes: np.ndarray, lists: np.ndarray, count: int
+) -> np.ndarray:
+    """The labels, where lists have that of most of their owner's other segments."""
+    keys, inverse = np.unique((owners * count + labels)[~lists], return_inverse=True)
+    order = np.argsort(np.bincount(inverse, weights=sizes[~lists]), kind="stable")
+    most = np.full(owners[-1] + 1, -1)
+    most[keys[order] // count] = keys[order] % count  # the largest is written last
+    return np.where(lists & (most[owners] >= 0), most[owners], labels)
 
 
 def load_identifier(model: Path | None) -> Identifier:
