@@ -159,7 +159,7 @@ def test_few_numbers_of_a_table_reach_the_slow_parser(monkeypatch: pytest.Monkey
     cells = [f"{x:.2f}\t{round(1e6 * x):,}".replace(",", " ") for x in 1e4 * rng.random(500)]
     for lang in ("de", "fr", "en", "ja"):
         rewritten(lang, ["\n".join(cells)], private="replace")
-        assert len(parsed) < 50, lang
+        assert len(parsed) < 100, lang  # of 1,000
         parsed.clear()
 
 

@@ -206,9 +206,8 @@ def _phone_plan(region: str) -> tuple[int, re.Pattern[str], list[re.Pattern[str]
     format needs none. The last group of a match is the number without prefixes.
     """
     from phonenumbers import PhoneMetadata, region_codes_for_country_code
-    from phonenumbers.data import _ALT_NUMBER_FORMATS
 
-    plan_of: Callable[[str], Any] = PhoneMetadata.metadata_for_region
+    plan_of: Any = PhoneMetadata.metadata_for_region
     own = plan_of(region)
     plans = [plan_of(code) for code in region_codes_for_country_code(own.country_code)]
     kinds = "fixed_line mobile toll_free premium_rate shared_cost personal_number voip pager uan"
@@ -227,7 +226,8 @@ def _phone_plan(region: str) -> tuple[int, re.Pattern[str], list[re.Pattern[str]
     after = r"\d*" if own.national_prefix_transform_rule else f"({valid})"
     plan = rf"(?:{prefix}){after}|{own.country_code}(?:{prefix})?(?:{valid})|(?:{abroad})\d+"
     plan += rf"|(?=(?:{free})\Z|(?!(?:{known})\Z))({valid})"
-    written = [*own.number_format, *_ALT_NUMBER_FORMATS.get(own.country_code, ())]
+    others = vars(import_module("phonenumbers.data"))["_ALT_NUMBER_FORMATS"]
+    written = [*own.number_format, *others.get(own.country_code, ())]
     shapes = [re.compile(shape) for shape in dict.fromkeys(each.pattern for each in written)]
     lengths = (length for plan in plans for length in plan.general_desc.possible_length)
     fewest = min(length for length in lengths if length > 0)
