@@ -8,7 +8,7 @@ from typing import Any
 
 from tongues.cores import core_count
 from tongues.errors import Caution, UserError, nearest
-from tongues.experts import plan_rounds
+from tongues.experts.plans import plan_rounds
 from tongues.hardware import Machine, this_machine
 from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
 from tongues.quantities import show_bytes, show_count

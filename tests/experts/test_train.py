@@ -16,9 +16,8 @@ import pytest
 
 from tests.conftest import MakeRecipe
 from tongues.errors import UserError
-from tongues.experts import Round, expert_runs, plan_rounds
 from tongues.experts.ensemble.ensemble import open_ensemble
-from tongues.experts.plans import seed_cautions
+from tongues.experts.plans import Round, expert_runs, plan_rounds, seed_cautions
 from tongues.experts.train import train_experts
 from tongues.launch import Job, Local, open_launcher
 from tongues.models import find_shape

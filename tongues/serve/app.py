@@ -2,12 +2,10 @@
 
 import asyncio
 import contextlib
-import hashlib
-import ipaddress
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 from tongues.experts.ensemble.model import Model
 from tongues.serve.bodies import Body, ChatBody, CompletionBody, parse
 from tongues.serve.completions import complete, converse, find_served
+from tongues.serve.door import PageFile, check_host, page_files
 from tongues.serve.engine import Engine
 from tongues.serve.metrics import Metrics
 from tongues.serve.openapi import describe, describe_model
@@ -45,19 +44,6 @@ _STREAM = [
     (b"x-accel-buffering", b"no"),
     (b"x-content-type-options", b"nosniff"),
 ]
-_PAGE = Path(__file__).with_name("page")
-_KINDS = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
-_POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-_PAGE_HEADERS = {
-    "cache-control": "no-cache",
-    "content-security-policy": _POLICY,
-    "referrer-policy": "no-referrer",
-}
 _log = logging.getLogger(__name__)
 
 
@@ -145,12 +131,14 @@ class App:
             _Route("/ready", get=self._ready, opened=True),
         ]
         self._routes = {route.name: route for route in routes}
-        for file in sorted(_PAGE.iterdir()):  # no path of a request reaches the disk
-            if kind := _KINDS.get(file.suffix):
-                path = "/" if file.name == "index.html" else f"/{file.name}"
-                page = partial(_page, file.read_bytes(), kind)
-                self._routes[path] = _Route("page", get=page, opened=True)
+        for path, file in page_files().items():
+            self._routes[path] = _Route("page", get=partial(_page, file), opened=True)
         self._one_model = _Route(_MODELS + "{model}", get=one_model)
+
+    @property
+    def answering(self) -> int:
+        """Requests that are answered now."""
+        return self.metrics.answering
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -173,7 +161,7 @@ class App:
             self.metrics.count(one.route, one.status or _GONE, time.perf_counter() - one.began)
 
     async def _dispatch(self, one: _Exchange) -> None:
-        _check_host(one.headers, self.hosts)
+        check_host(one.headers, self.hosts)
         path, method = one.scope["path"], one.scope["method"]
         route = self._one_model if path.startswith(_MODELS) else self._routes.get(path)
         if not (route and route.opened):
@@ -264,33 +252,13 @@ class App:
         return Response(self.metrics.text(self.engine), media_type=kind)
 
 
-def _page(content: bytes, kind: str, one: _Exchange) -> Response:
-    tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-    headers = {"etag": tag, **_PAGE_HEADERS}
-    if one.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    return Response(content, headers=headers, media_type=kind)
+def _page(file: PageFile, one: _Exchange) -> Response:
+    return file.answer(one.headers)
 
 
 def _json(content: Mapping[str, Any] | bytes, headers: Mapping[str, str] | None = None) -> Response:
     whole = content if isinstance(content, bytes) else json.dumps(content)
     return Response(whole, headers=headers, media_type="application/json")
-
-
-def _check_host(headers: Headers, allowed: Collection[str]) -> None:
-    """Refuse names that are not this server's: a page elsewhere could have them point here.
-
-    Numeric addresses and `localhost` always pass.
-    """
-    host = headers.get("host", "").lower()
-    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-    if name == "localhost" or name in allowed:
-        return
-    with contextlib.suppress(ValueError):
-        ipaddress.ip_address(name)
-        return
-    message = f"`{name[:200]}` is not a name of this server; start it with `--allow-host NAME`"
-    raise Refusal(400, message, code="unknown_host")
 
 
 def _check_key(headers: Headers, key: str | None) -> None:

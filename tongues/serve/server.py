@@ -15,7 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tongues.errors import Stopped, UserError
-from tongues.serve.app import App
+from tongues.serve.door import Served
 from tongues.serve.refusal import Limits, Refusal
 
 __all__ = ["address", "listen", "run"]
@@ -54,7 +54,7 @@ def address(listening: socket.socket) -> str:
 
 
 def run(
-    app: App,
+    app: Served,
     listening: socket.socket,
     *,
     ready: Callable[[], None],
@@ -92,7 +92,7 @@ def run(
 
 
 class _Server(uvicorn.Server):
-    app: App
+    app: Served
     ready: Callable[[], None]
     waiting: Callable[[int], None]
 
@@ -101,7 +101,7 @@ class _Server(uvicorn.Server):
         self.ready()
 
     async def on_tick(self, counter: int) -> bool:
-        if self.app.stopping and not self.app.metrics.answering:
+        if self.app.stopping and not self.app.answering:
             self.should_exit = True
         return await super().on_tick(counter)
 
@@ -114,8 +114,8 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.app.stopping:
             self.should_exit = self.force_exit = True
-        elif self.app.metrics.answering:
-            self.waiting(self.app.metrics.answering)
+        elif self.app.answering:
+            self.waiting(self.app.answering)
         self.app.stopping = True
 
 

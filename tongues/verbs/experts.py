@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Literal
 
 from tongues.errors import UserError
-from tongues.experts import Round, expert_runs, plan_rounds
 from tongues.experts.ensemble.lineage import Lineage, find_ensemble, read_lineage, verify
 from tongues.experts.heldout import held_out_cautions
 from tongues.experts.partition.methods import make_partition, text_amounts
 from tongues.experts.partition.partition import Partition
-from tongues.experts.plans import seed_cautions
+from tongues.experts.plans import Round, expert_runs, plan_rounds, seed_cautions
 from tongues.extras import require
 from tongues.launch import open_launcher
 from tongues.recipe import Experts, Overrides, Recipe, RecipeSource, load_recipe

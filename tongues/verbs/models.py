@@ -1,10 +1,13 @@
 """Models used: scored, served, asked to write, exported."""
 
+import gc
 import os
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Literal
 
 from tongues.errors import UserError
@@ -121,7 +124,8 @@ def serve(
         there; None: that is done with GGUF files only.
     max_cache: for keys and values of texts, in bytes or as `2GB`; None: a quarter of the memory.
     example: serve a small ensemble of synthetic languages that comes with the package.
-    ready: called with the address once requests are answered; None says it on standard error.
+    ready: called with the address once the page is shown, while models are still being opened;
+        None says it on standard error.
     """
     from tongues.experts.ensemble.places import place_of
 
@@ -144,36 +148,55 @@ def serve(
             place_of(name, Path(workspace))
         elif not Path(name).is_file():
             raise UserError("there is no such file", where=name)
-    from tongues.serve import engine as engines
-    from tongues.serve.app import App
-    from tongues.serve.opening import open_served
+    from tongues.serve.door import Door
     from tongues.serve.refusal import Limits
     from tongues.serve.server import address, listen, run
 
     listening = listen(host, port, keyed=key is not None)
-    share = held and held // len(names)
-    placed = {"max_memory": share, "device": device, "dtype": dtype}
-    by_llama = engine == "llama.cpp"
-    opened, rules = open_served(names, Path(workspace), say=say, llama_cpp=by_llama, **placed)
     limits = Limits(
         tokens=max_tokens, running=max_batch, queued=max_queue, seconds=timeout, lenient=lenient
     )
-    running = engines.Engine(opened, running=max_batch, queued=max_queue, memory=cache)
-    shown = {"example": read_json(_EXAMPLE / "examples.json")} if example else {}
     hosts = frozenset(name.lower() for name in (*allow_host, host, socket.gethostname()))
-    app = App(opened, running, limits, key=key, hosts=hosts, rules=rules, examples=shown)
-    running.start()
-    try:
+    door, closing, faults = Door(limits, hosts), ExitStack(), list[BaseException]()
+
+    def open_models() -> None:
+        from tongues.serve.app import App  # with torch, which takes seconds
+        from tongues.serve.engine import Engine
+        from tongues.serve.opening import open_served
+
+        share = held and held // len(names)
+        placed = {"max_memory": share, "device": device, "dtype": dtype}
+        by_llama = engine == "llama.cpp"
+        opened, rules = open_served(names, Path(workspace), say=say, llama_cpp=by_llama, **placed)
+        for each in rules.values():
+            closing.callback(each.close)
+        running = Engine(opened, running=max_batch, queued=max_queue, memory=cache)
+        shown = {"example": read_json(_EXAMPLE / "examples.json")} if example else {}
+        app = App(opened, running, limits, key=key, hosts=hosts, rules=rules, examples=shown)
+        running.start()
+        closing.callback(running.close)
+        gc.freeze()  # as `run` does with what is loaded before
+        door.app = app
+
+    def load() -> None:
+        try:
+            open_models()
+        except BaseException as error:
+            faults.append(error)
+            door.stopping = True
+
+    loading = Thread(target=load, name="loading", daemon=True)
+    loading.start()
+    with closing:
         run(
-            app,
+            door,
             listening,
             ready=lambda: (ready or say)(address(listening)),
             waiting=lambda answers: say(f"{answers} to be finished; Ctrl+C again ends at once"),
         )
-    finally:
-        running.close()
-        for each in rules.values():
-            each.close()
+        loading.join()
+    if faults:
+        raise faults[0]
 
 
 def _key(file: Path | None) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 from tongues.check import Checked
 from tongues.cores import core_count
 from tongues.errors import UserError
-from tongues.experts import expert_runs, plan_rounds
+from tongues.experts.plans import expert_runs, plan_rounds
 from tongues.extras import require
 from tongues.launch import open_launcher
 from tongues.quantities import show_bytes, show_count, show_seconds

@@ -229,9 +229,11 @@ async function start() {
   again = start;
   editor.area.value ||= readLink().text ?? "";
   editor.show(editor.text, null);
+  say("Opening the models …");
   try {
     served = await models();
   } catch (problem) {
+    say("");
     return report(problem);
   }
   report(null);
