@@ -46,6 +46,15 @@ def test_any_number_of_clusters_costs_the_same_in_all() -> None:
         assert sum(run.settings.budget.amount for run in made.runs) == 400_000
 
 
+def test_an_expert_replays_what_its_cluster_does_not_learn() -> None:
+    asked = recipe({"partitions": [{"by": "languages"}]}, replay={"qaa": 0.2})
+    made = plan_partition(asked, "languages", one_each(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)
+    shares = {run.roles.targets[0]: run.shares for run in made.runs}
+    assert shares["qaa"] == {"qaa": 1.0}
+    assert shares["qab"] == pytest.approx({"qab": 0.8, "qaa": 0.2})
+    assert made.runs[1].roles.replay == {"qaa": 0.2}
+
+
 def test_equal_shares_when_asked() -> None:
     asked = recipe({"partitions": [{"by": "dense"}], "shares": "equal"})
     made = plan_partition(asked, "dense", dense(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)

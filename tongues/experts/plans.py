@@ -266,17 +266,20 @@ def _round(
             for lang, amount in new.amounts.items()
         }
         known = languages[new.base]
+        # What a cluster learns is not also replayed in it.
+        replay = {lang: x for lang, x in recipe.train.replay.items() if lang not in mixture}
         changes = {
             "mixture": mixture,
             "budget": recipe.train.budget.shared(1 / shares[place] if shares else len(news)),
             "seed": seed,
             "base": BaseChoice(model=new.base, languages=list(known)),
+            "replay": replay,
         }
         runs.append(
             RunPlan(
                 name=f"{recipe.name}/{new.name}-s{seed}",
                 strategy="expert",
-                roles=Roles(tuple(sorted(mixture, key=lambda lang: -mixture[lang])), known),
+                roles=Roles(tuple(sorted(mixture, key=lambda x: -mixture[x])), known, replay),
                 base=new.base,
                 tokens=recipe.name,
                 shape=None,

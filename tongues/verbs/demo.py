@@ -62,7 +62,7 @@ def demo_real(
                     "languages": [target.tag],
                     "preserve": [_BASE_LANGUAGE],
                 },
-                "held_out": "20k tokens",
+                "held_out": "30k tokens",
             },
             "train": {
                 "base": {"model": model, "languages": [_BASE_LANGUAGE]},
