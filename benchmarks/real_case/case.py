@@ -4,17 +4,21 @@
 
 SmolLM2-135M, Swahili and Chinese, English replay, on two cores (`case.yaml`). FOLDER gets text,
 models and runs; it needs `models/smollm2`, as made by `python -m tongues.models.smollm2`.
-Stages: prepare, pilots, forecast, runs; without one, all in this order. Finished runs are kept and
-unfinished ones resume. `forecast.json` next to this file is what it wrote before the long runs.
+Stages: prepare, pilots, forecast, runs, evaluate, table; without one, all in this order. Finished
+runs are kept and unfinished ones resume. `forecast.json` next to this file is what it wrote before
+the long runs, `case.txt` what `table` printed after them.
 """
 
+import json
 import os
 import sys
 from datetime import date
 from pathlib import Path
 
 import tongues
-from tongues.files import write_json
+from tongues.files import read_json, write_json
+from tongues.frames import text_table
+from tongues.runs import read_run
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[1] / "../shared/data"
@@ -77,7 +81,57 @@ def runs() -> None:
             continued("sw", SHORT, share, seed)
 
 
-STAGES = {stage.__name__: stage for stage in (prepare, pilots, forecast, runs)}
+def evaluate() -> None:
+    """The base and the long runs on held-out text of each source's share, and on tasks."""
+    models = ["models/smollm2", *(f"{lang}-{LONG // 1024}k-20" for lang in TARGETS)]
+    models += [f"sw-{LONG // 1024}k-20-lora"]
+    held = {"text": "case", "limit": 40}
+    tongues.evaluate(models, **held, tasks=["xcopa:sw,zh"], data="tasks", name="case")
+
+
+def ends(name: str) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """Bits per byte by language before the run and after, and nats per token after."""
+    lines = Path("runs", name, "evals.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    last = max(row["step"] for row in rows)
+    before = {row["lang"]: row["bits_per_byte"] for row in rows if row["step"] == 0}
+    after = {row["lang"]: row["bits_per_byte"] for row in rows if row["step"] == last}
+    return before, after, {row["lang"]: row["loss"] for row in rows if row["step"] == last}
+
+
+def table() -> None:
+    """Forecasts next to outcomes, and every finished run."""
+    nats, rows = read_json(HERE / "forecast.json")["nats"], []
+    for lang in TARGETS:  # the shorter one was fitted
+        name = f"{lang}-{LONG // 1024}k-20"
+        _, value, low, high = nats[name]
+        end = ends(name)[2][lang]
+        rows.append(
+            {
+                "run": name,
+                "forecast, nats per token": f"{value:.3f} [{low:.3f}, {high:.3f}]",
+                "outcome": f"{end:.3f}",
+                "within": "yes" if low <= end <= high else "no",
+            }
+        )
+    print(text_table(rows))
+    rows = []
+    for record in sorted(Path("runs").glob("*/run.json")):
+        name, run = record.parent.name, read_run(record.parent)
+        if run.status == "finished":
+            before, after, _ = ends(name)
+            row = {
+                "run": name,
+                "tokens": f"{run.tokens:,}",
+                "replay": f"{run.roles.replay_share:.0%}",
+            }
+            rows.append(
+                row | {f"{x}, bits": f"{before[x]:.3f} → {after[x]:.3f}" for x in ("en", *TARGETS)}
+            )
+    print(text_table(rows))
+
+
+STAGES = {x.__name__: x for x in (prepare, pilots, forecast, runs, evaluate, table)}
 
 if __name__ == "__main__":
     place, *chosen = sys.argv[1:]
