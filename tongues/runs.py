@@ -217,7 +217,8 @@ def find_runs(places: Iterable[Path]) -> list[Path]:
     found: set[Path] = set()
     for place in places:
         if not place.is_dir():
-            raise UserError("is not a directory of runs", where=str(place))
+            hint = "`tongues train RECIPE` makes one; `tongues next` says what comes next"
+            raise UserError("is not a directory of runs", where=str(place), hint=hint)
         found.update(path.parent for path in place.rglob("run.json"))
     return sorted(found)
 

@@ -1,4 +1,4 @@
-"""The verbs on what there is: ls lists it, report draws its page."""
+"""The verbs on what there is: ls lists it, watch and report draw its pages."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import click
 
 from tongues.cli import options
 
-__all__ = ["ls", "report"]
+__all__ = ["ls", "report", "watch"]
 
 _OPTIONAL = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out loss")  # first to go
 
@@ -42,7 +42,8 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("places", nargs=-1, required=True, type=options.PATH)
+@click.argument("places", nargs=-1, type=options.PATH)
+@options.workspace
 @click.option("-o", "--out", type=options.PATH, help="Folder of the page (reports/NAME).")
 @click.option("--title", default="", show_default=False, help="Title of the page.")
 @click.option(
@@ -53,14 +54,29 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
 @options.quiet
 @options.as_json
 def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
-    """Write one page about PLACES: runs, a corpus, or tokenizers.
+    """Write one page about PLACES: runs, a corpus, or tokenizers; or about the workspace.
+
+    Without PLACES the page says what there is, what came of it and what to do next; it is the
+    project's receipt too, with data, costs, licences, recipes and plans.
 
     Each figure is also written as SVG, PNG and data. Other pages come from `plan -o`,
     `study --pilot`, `experts measure` and `evaluate`.
     """
     import tongues
-    from tongues.terminal import print_paths
+    from tongues.terminal import hint, print_paths
 
     print_paths([tongues.report(places, **keywords)], as_json=as_json)
     if len(places) == 1 and places[0].parent.name == "runs":
         options.hint_runs(places[0], places[0].parent.parent)
+    elif not places:
+        hint(tongues.next_steps(keywords["workspace"])[0].command)
+
+
+@click.command()
+@options.workspace
+@click.option("--port", type=click.IntRange(0, 65_535), default=8765, help="0: any that is free.")
+def watch(workspace: Path, port: int) -> None:
+    """Show runs, losses, forecasts, spikes and hours left on a local page that renews itself."""
+    import tongues
+
+    tongues.watch(workspace, port=port, ready=click.echo)

@@ -137,7 +137,11 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
     """Everything the rows of `tongues.runs.run_rows` say; the rest is in `left_out`."""
     runs = gather_runs(rows)
     if not runs:
-        raise UserError("there is no finished run to report on", hint="run `tongues study` first")
+        raise UserError(
+            "there is no finished run to report on",
+            hint="`tongues report` without a place is the page of the whole folder; runs come from "
+            "`tongues train` or `tongues study`",
+        )
     usual = usual_bases(runs)
     continued = [run for run in usual if run.strategy == "cpt"]
     known = {run.forgettable: run for run in continued}

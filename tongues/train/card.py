@@ -9,7 +9,7 @@ from typing import Any
 
 from tongues.errors import UserError
 from tongues.files import read_json
-from tongues.pages import CARD, Table, as_markdown
+from tongues.pages import CARD, Block, Items, Paragraph, Table, as_markdown
 from tongues.quantities import show_bytes, show_count
 from tongues.roles import list_languages
 from tongues.runs import Run, read_run
@@ -26,7 +26,15 @@ from tongues.train.metadata import (
     without_paths,
 )
 
-__all__ = ["DATA", "add_sections", "data_section", "find_tokens", "usage", "write_card"]
+__all__ = [
+    "DATA",
+    "add_sections",
+    "data_blocks",
+    "data_section",
+    "find_tokens",
+    "usage",
+    "write_card",
+]
 
 DATA = "## Data"
 _PATHS = 5  # of a language's files, named
@@ -119,29 +127,36 @@ def find_tokens(record: Run, workspace: Path) -> Path | None:
 
 
 def data_section(record: Run, workspace: Path, title: str = DATA) -> str:
-    """Languages, amounts, where the text came from and what was dropped, as Markdown."""
+    """`data_blocks` as Markdown."""
+    return f"{title}\n\n{as_markdown(data_blocks(record, workspace))}\n"
+
+
+def data_blocks(record: Run, workspace: Path) -> list[Block]:
+    """Languages, amounts, where the text came from and what was dropped."""
     place = find_tokens(record, workspace)
     manifest = read_manifest(place) if place else None
     counts = _counts(record, place, manifest) if place and manifest else {}
-    rows = [_row(record, lang, counts) for lang in record.shares]
-    lines = [title, "", as_markdown([Table.of(rows)]), ""]
+    blocks: list[Block] = [Table.of([_row(record, lang, counts) for lang in record.shares])]
+    lines: list[str] = []
     if place and manifest:
         corpus = _corpus(corpus_of(place) / "corpus.json", manifest)
         texts = {lang: _text_of(lang, record, manifest, corpus) for lang in record.shares}
-        lines += [f"- {lang}: {' '.join(sentences)}" for lang, sentences in texts.items()]
+        blocks.append(
+            Items([f"{lang}: {' '.join(sentences)}" for lang, sentences in texts.items()])
+        )
         settings, size = manifest["inputs"]["tokens"], f"{manifest['vocabulary_size']:,}"
         origin = "trained on this text"
         if settings["base"] is not None:
             extended = ", extended for this text" if settings["extend"] else ""
             origin = f"taken from `{base_label(settings['base'], workspace)}`{extended}"
-        lines += ["", f"Its tokenizer of {size} tokens was {origin}."]
+        lines.append(f"Its tokenizer of {size} tokens was {origin}.")
         if not corpus:
             lines.append("What was dropped of the text as it was read is no longer known.")
     else:
-        lines += [
+        lines.append(
             "The tokens that it read are gone: how many documents there were, where the text came "
             "from and what of it was dropped is no longer known."
-        ]
+        )
     parent = record.base_model
     while parent:
         if not (workspace / "runs" / parent / "run.json").is_file():
@@ -152,7 +167,7 @@ def data_section(record: Run, workspace: Path, title: str = DATA) -> str:
         shares = ", ".join(f"{share:.1%} {lang}" for lang, share in before.shares.items())
         lines.append(f"Before, `{parent}` read {show_count(before.tokens)} tokens ({shares}).")
         parent = before.base_model
-    return "\n".join(lines) + "\n"
+    return [*blocks, *map(Paragraph, lines)]
 
 
 def _datasets(record: Run, workspace: Path) -> list[str]:

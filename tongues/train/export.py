@@ -22,6 +22,7 @@ from tongues.runs import Run, read_run
 from tongues.tokens import tokenizer_files
 from tongues.train.base import find_base, model_folder
 from tongues.train.card import DATA, write_card
+from tongues.train.cost import run_cost
 
 __all__ = ["copy_files", "copy_model", "fill_folder", "new_folder", "write_model"]
 
@@ -62,12 +63,19 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 
 def copy_model(directory: Path, workspace: Path, folder: Path) -> None:
-    """Copy a finished run's model; a card that does not describe the data is written again."""
+    """Copy a finished run's model; a card that does not describe the data is written again.
+
+    The card gets what training cost, which the run knew only once its model was written.
+    """
     copy_files(directory / "model", folder)
-    card = folder / CARD
+    card, record = folder / CARD, read_run(directory)
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
     if DATA not in text or "\nlicense: " not in text:
-        write_card(folder, read_run(directory), workspace)
+        write_card(folder, record, workspace)
+        text = card.read_text(encoding="utf-8")
+    if cost := run_cost(record):
+        section = f"## Cost\n\n{cost.sentence}\n\n{DATA}"
+        card.write_text(text.replace(DATA, section, 1), encoding="utf-8")
 
 
 def copy_files(model: Path, folder: Path) -> None:

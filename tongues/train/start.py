@@ -165,6 +165,8 @@ def assemble(
     )
     micro_batch = setup.samples_at_a_time * settings.context
     used = asdict(choices) | {"processes": task.processes.count, "micro_batch": micro_batch}
+    if processor.device.type == "cuda":
+        used["gpu"] = torch.cuda.get_device_name(processor.device)
     if tries_threads(setup):
         before = engine["threads"] if engine else task.threads + 1
         used["threads"] = before if before <= task.threads else choose_threads(setup)

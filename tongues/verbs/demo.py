@@ -8,7 +8,7 @@ from typing import Any
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.languages import find_language
-from tongues.pages import Figure, Items, Page, Paragraph, Section, Table, Topics, write_page
+from tongues.pages import Items, Page, Paragraph, Section, Table, Topics, write_page
 from tongues.pages.numbers import estimate_cell, fixed, number
 from tongues.plan import hub_text
 from tongues.text.folder import find_texts
@@ -108,6 +108,7 @@ def _write(run: Path, place: Path, language: str, seconds: float) -> Path:
     """The page of the finished run."""
     from tongues.evaluate.evaluation import read_evaluation
     from tongues.laws.forecast import forecast_loss
+    from tongues.report.curves import curve_figure
     from tongues.runs import read_run
     from tongues.study.forecasts import read_loss_curve
 
@@ -138,7 +139,7 @@ def _write(run: Path, place: Path, language: str, seconds: float) -> Path:
     }
     note = "Bits per byte on held-out text, with 95 % intervals over documents."
     table = Section("losses", "Before and after", [Paragraph(note, "quiet"), Table(head, rows)])
-    blocks = [table, _figure(run)]
+    blocks = [table, *filter(None, [curve_figure([run])])]
     base = Path(record.base.model).name if record.base else ""
     page = Page(
         f"{base} in {language}",
@@ -169,22 +170,3 @@ def _forecast(forecast: Estimate | None, ended: float) -> str:
         f"After {_PART:.0%} of the steps the final loss was forecast as "
         f"{number(forecast, fixed(3))} nats per token; it is {ended:.3f}, {inside} the interval."
     )
-
-
-def _figure(run: Path) -> Figure:
-    """The held-out loss of both languages through training."""
-    from tongues.files import read_lines
-    from tongues.pages import axes as a
-    from tongues.pages.plots import dots, line, panel
-
-    rows = [
-        {"series": row["lang"], "tokens": float(row["tokens"]), "loss": row["bits_per_byte"]}
-        for row in read_lines(run / "evals.jsonl")
-    ]
-    x = a.linear("tokens", "Tokens trained on", [row["tokens"] for row in rows])
-    y = a.linear("loss", "Held-out bits per byte", [row["loss"] for row in rows])
-    names = sorted({row["series"] for row in rows})
-    tint = a.colour(names, names)
-    shown = panel("", line(rows, x, y, tint), dots(rows, x, y, tint))
-    caption = "A sample of the held-out text is read; the table is of more."
-    return Figure("learning", "Through training", caption, (shown,), tuple(rows))

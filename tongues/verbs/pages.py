@@ -1,6 +1,6 @@
 """What there is, listed and on pages."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,25 +11,35 @@ from tongues.verbs.shared import Voice, paths
 if TYPE_CHECKING:
     from tongues.experts.ensemble.lineage import EnsembleState
 
-__all__ = ["ls", "report"]
+__all__ = ["ls", "report", "watch"]
 
 
 def report(
-    places: Path | str | Sequence[Path | str],
+    places: Path | str | Sequence[Path | str] = (),
     out: Path | str | None = None,
     *,
     title: str = "",
     text: Path | str | None = None,
+    workspace: Path | str = ".",
     quiet: bool = False,
 ) -> Path:
     """Write one page about runs, a corpus, or tokenizers side by side; returns its `index.html`.
+
+    Without places it is the page of the whole workspace, with a receipt: its README.md, recipes and
+    plans.
 
     out: the folder of the page; None: in `reports/`. text: what to try tokenizers on, a recipe or a
     corpus. Each figure is also written as SVG, PNG and data.
     """
     places = paths(places)
+    if not places:
+        from tongues.report.project import write_project_report
+
+        here = Path(workspace)
+        return write_project_report(here, Path(out or here / "reports/project"), title)
     if missing := [place for place in places if not place.exists()]:
-        raise UserError("is not a directory of runs", where=str(missing[0]))
+        hint = "name a folder of runs or a corpus; without one it is the page of the whole folder"
+        raise UserError("is not a directory of runs", where=str(missing[0]), hint=hint)
     from tongues.report.places import default_folder, kind_of
 
     kind, say = kind_of(places), Voice(quiet).say
@@ -48,6 +58,21 @@ def report(
     from tongues.report import write_report
 
     return write_report(places, folder, title, say)
+
+
+def watch(
+    workspace: Path | str = ".",
+    *,
+    port: int = 8765,
+    ready: Callable[[str], None] = lambda address: None,
+) -> None:
+    """Serve a page of the runs to this machine alone until interrupted; it renews itself.
+
+    port: 0 takes any that is free. ready: gets the page's address.
+    """
+    from tongues.report.live import serve_runs
+
+    serve_runs(Path(workspace), port, ready)
 
 
 def ls(

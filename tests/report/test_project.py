@@ -1,0 +1,148 @@
+"""The page of a project's folder with its receipt, and the page that watches its runs."""
+
+import json
+import shutil
+import urllib.error
+import urllib.request
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+import tongues
+from tongues.files import read_lines, write_json
+from tongues.report.project import write_project_report
+from tongues.runs import Run, read_run, write_run
+from tongues.train.cost import run_cost
+
+
+@pytest.fixture(scope="module")
+def project(recipe_file: Path, tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a recipe, its tokens, a finished run and its evaluation."""
+    folder = tmp_path_factory.mktemp("project")
+    shutil.copy(recipe_file, folder)
+    shutil.copytree(tokens, folder / "tokens" / tokens.name)
+    tongues.train(folder / recipe_file.name, workspace=folder, quiet=True)
+    tongues.evaluate("small", folder, text="small", limit=8, page=False, quiet=True)
+    return folder
+
+
+@pytest.fixture
+def workspace(project: Path, tmp_path: Path) -> Path:
+    shutil.copytree(project, tmp_path / "w")
+    return tmp_path / "w"
+
+
+def loss_of(workspace: Path) -> float:
+    """Of the language that the run learns, from the file of the evaluation."""
+    scores = json.loads((workspace / "evaluations/evaluation/scores.json").read_text())
+    return scores["texts"]["small"]["losses"]["small"]["qaa"]["bits_per_byte"]["value"]
+
+
+def test_the_first_screen_is_text_outcome_cost_and_the_next_step(workspace: Path) -> None:
+    page = tongues.report(workspace=workspace)
+    assert page == workspace / "reports/project/index.html"
+    written = json.loads(page.with_name("report.json").read_text())
+    topics = written["topics"]
+    assert list(topics) == ["On disk", "Outcome", "Cost", "Next"]
+    counts = json.loads((workspace / "tokens/small/tokens.json").read_text())["languages"]["qaa"]
+    assert f"{counts['valid']['documents']} documents held out" in topics["On disk"][0]
+    assert f"{loss_of(workspace):.3f}" in topics["Outcome"][0]
+    assert topics["Next"] == [
+        f"**{step['command']}**: {step['reason']}." for step in written["steps"]
+    ]
+    assert topics["Next"][0].startswith("**tongues export small -o exports/small")
+
+
+def test_a_run_that_is_not_evaluated_shows_the_losses_of_its_training(workspace: Path) -> None:
+    shutil.rmtree(workspace / "evaluations")
+    page = tongues.report(workspace=workspace)
+    rows = [row for row in read_lines(workspace / "runs/small/evals.jsonl") if row["lang"] == "qaa"]
+    ends = f"`qaa` {rows[0]['bits_per_byte']:.2f} to {rows[-1]['bits_per_byte']:.2f}"
+    (line,) = json.loads(page.with_name("report.json").read_text())["topics"]["Outcome"]
+    assert ends in line and "not evaluated" in line
+
+
+@pytest.mark.parametrize(("shift", "verdict"), [(0.0, "inside"), (1.0, "outside")])
+def test_a_forecast_is_next_to_what_was_measured(
+    workspace: Path, shift: float, verdict: str
+) -> None:
+    value = loss_of(workspace) + shift
+    forecast = {"value": value, "low": value - 0.1, "high": value + 0.1}
+    plan = {"date": "2026-01-02", "lines": ["It takes a day."], "bits_per_byte": forecast}
+    write_json(workspace / "small.plan.json", plan)
+    page = write_project_report(workspace, workspace / "page")
+    topics = json.loads(page.with_name("report.json").read_text())["topics"]
+    assert any(line.endswith(f"{verdict} the interval.") for line in topics["Outcome"])
+    assert "Plan of small, 2026-01-02" in page.read_text()
+    write_json(workspace / "small.plan.json", [])
+    write_project_report(workspace, workspace / "page")  # which says that it cannot be read
+
+
+def test_the_receipt_has_recipe_data_licence_and_cost(workspace: Path) -> None:
+    folder = tongues.report(workspace=workspace, title="Receipt").parent
+    receipt = (folder / "README.md").read_text()
+    assert receipt.startswith("# Receipt\n")
+    assert (folder / "small.yaml").read_text() == (workspace / "small.yaml").read_text()
+    assert "a synthetic language (seed 1)" in receipt and "Licence of the" in receipt
+    cost = run_cost(read_run(workspace / "runs/small"))
+    assert cost and cost.sentence in receipt
+    tongues.export("small", workspace / "out", workspace=workspace, quiet=True)
+    card = (workspace / "out/README.md").read_text()
+    assert f"## Cost\n\n{cost.sentence}\n\n## Data" in card
+    assert "| out" in (tongues.report(workspace=workspace).parent / "README.md").read_text()
+
+
+def test_cost_is_from_time_and_machine(workspace: Path) -> None:
+    def cost(run: Run, **engine: object) -> tuple[float | None, float | None]:
+        made = run_cost(replace(run, seconds=7200.0, engine={"processes": 1} | engine))
+        assert made and made.hours == 2
+        return made.energy, made.money
+
+    run = read_run(workspace / "runs/small")
+    assert cost(run, device="cpu", threads=4) == (0.08, None)
+    h100 = cost(run, device="cuda", gpu="NVIDIA H100 80GB HBM3", processes=8)
+    assert h100 == pytest.approx((8 * 0.7 * 1.5 * 2, 8 * 2.5 * 2))
+    assert cost(run, device="cuda", gpu="NVIDIA GH200 480GB") == pytest.approx((0.9 * 1.5 * 2, 4))
+    assert cost(run, device="cuda") == (None, None)
+    assert run_cost(replace(run, seconds=None)) is None
+
+
+def test_an_empty_folder_has_a_page_that_says_how_to_begin(tmp_path: Path) -> None:
+    page = tongues.report(workspace=tmp_path)
+    assert list(json.loads(page.with_name("report.json").read_text())["topics"]) == ["Next"]
+    assert "tongues new" in page.read_text()
+
+
+def test_a_page_of_runs_follows_their_logs(workspace: Path) -> None:
+    from tongues.report import live
+
+    addresses: list[str] = []
+    serve = Thread(target=live.serve_runs, args=(workspace, 0, addresses.append), daemon=True)
+    serve.start()
+    while not addresses:
+        serve.join(0.05)
+    assert addresses[0].startswith("http://127.0.0.1:")
+
+    def get(path: str = "", host: str = "") -> str:
+        request = urllib.request.Request(
+            addresses[0] + path, headers={"Host": host} if host else {}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.read().decode()
+
+    assert 'http-equiv="refresh"' in get()
+    rows = json.loads(get("report.json"))["blocks"][1]["blocks"][0]["rows"]
+    assert [(row["run"], row["state"]) for row in rows] == [("small", "finished")]
+    run = workspace / "runs/small"
+    record = read_run(run)
+    write_run(run, replace(record, status="running"))
+    (run / "events.jsonl").write_text(json.dumps({"step": 9, "spike": "norm 12"}) + "\n")
+    section = json.loads(get("report.json"))["blocks"][1]["blocks"]
+    assert section[0]["rows"][0]["state"] == "stopped"
+    assert section[1]["blocks"][0]["sentences"] == ["small: step 9: norm 12"]
+    for path, host, code in (("runs", "", 404), ("", "evil.example:80", 403)):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            get(path, host)
+        assert refused.value.code == code

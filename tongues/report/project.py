@@ -1,0 +1,277 @@
+"""The page of a project's folder: what there is, what came of it, what to do next.
+
+The same blocks as Markdown, with the recipes and plans next to them, are the project's receipt.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tongues.errors import UserError
+from tongues.estimate import Estimate
+from tongues.evaluate.evaluation import SCORES, Evaluation, read_evaluation
+from tongues.files import read_json, read_lines, write_text
+from tongues.pages import CARD, as_markdown, fixed, number, write_page
+from tongues.pages import blocks as b
+from tongues.quantities import show_bytes, show_count
+from tongues.recipe import load_text_recipe
+from tongues.report.curves import curve_figure
+from tongues.report.evaluation.answer import answer
+from tongues.report.evaluation.measures import Measure, how
+from tongues.runs import RECIPE, Run, find_runs, read_run
+from tongues.states import RunState, states, states_table, study_lines
+from tongues.steps import steps_in
+from tongues.study.forecasts import with_forecasts
+from tongues.tokens.store import read_manifest
+from tongues.train.card import data_blocks, find_tokens
+from tongues.train.cost import run_cost
+from tongues.train.metadata import base_label, first_base, licence_of
+
+__all__ = ["run_blocks", "write_project_report"]
+
+_NEXT = 4  # steps that the first screen names
+_CHOSEN = ("Choice", "Target languages", "Base languages", "Languages")  # topics of an evaluation
+_SENTENCES = 2  # of each
+
+
+def write_project_report(workspace: Path, out: Path, title: str = "") -> Path:
+    """Write the page of a folder and its receipt; returns the page's `index.html`."""
+    runs = _finished(workspace)
+    evaluations = _evaluations(workspace)
+    steps = steps_in(workspace)
+    topics: dict[str, Sequence[b.Block]] = {
+        "On disk": [b.Items([*_texts(workspace), *_trained(workspace)])],
+        "Outcome": [b.Items(list(_outcome(workspace, runs, evaluations)))],
+        "Cost": [b.Items([f"`{run.run}`: {cost.sentence}" for run, cost in _costs(runs)])],
+        "Next": [b.Items([f"**{step.command}**: {step.reason}." for step in steps[:_NEXT]])],
+    }
+    kept = {
+        name: inside
+        for name, inside in topics.items()
+        if any(isinstance(each, b.Items) and each.sentences for each in inside)
+    }
+    blocks: list[b.Block] = [*run_blocks(workspace)]
+    blocks += [_plan(path, runs, evaluations) for path in _plans(workspace)]
+    for name, evaluation in evaluations.items():
+        tables: list[b.Block] = []
+        for measure in Measure.of(evaluation):
+            tables += [b.Heading(measure.title), b.Paragraph(how(measure), "quiet")]
+            tables.append(measure.score_table())
+        blocks.append(b.Section(f"evaluation-{name}", f"Evaluation: {name}", tables))
+    shipped = list(_exports(workspace))
+    if shipped:
+        blocks.append(b.Section("exports", "To ship", [b.Table.of(shipped)]))
+    for run in runs:
+        inside = [*data_blocks(run, workspace), b.Paragraph(_licence(run, workspace))]
+        if (file := workspace / "runs" / run.run / RECIPE).is_file():
+            recipe = b.Quote(file.read_text(encoding="utf-8"))
+            inside.append(b.Details("Recipe", [recipe]))
+        blocks.append(b.Section(f"data-{run.run}", f"Data and licence of {run.run}", inside))
+    numbers: dict[str, Any] = {
+        "topics": {name: [line for x in of for line in _lines(x)] for name, of in kept.items()},
+        "runs": [
+            {"run": run.run, "hours": cost.hours, "kwh": cost.energy, "usd": cost.money}
+            for run, cost in _costs(runs)
+        ],
+        "steps": [{"command": step.command, "reason": step.reason} for step in steps],
+    }
+    name = title or f"Project: {workspace.resolve().name}"
+    page = b.Page(name, blocks, lead=[b.Topics(kept)], numbers=numbers)
+    index = write_page(page, out)
+    receipt = as_markdown([*page.lead, *page.blocks])
+    write_text(out / CARD, f"# {name}\n\n{receipt}\n")
+    for path in (*workspace.glob("*.yaml"), *_plans(workspace)):
+        shutil.copyfile(path, out / path.name)
+    return index
+
+
+def run_blocks(workspace: Path) -> Iterator[b.Block]:
+    """The states of all runs, studies by a line each, and the losses of the newest."""
+    folder = workspace / "runs"
+    try:
+        each = with_forecasts(states([folder]), [folder])
+    except UserError:  # there are none
+        return
+    alone = [state for state in each if "/" not in state.run or _going(state)]
+    inside: list[b.Block] = [b.Table.of(states_table(alone))] if alone else []
+    spikes = [f"{state.run}: {line}" for state in alone for line in _spikes(state)]
+    inside += [b.Items(study_lines(each))] if study_lines(each) else []
+    inside += [b.Details("Spikes", [b.Items(spikes)], count=str(len(spikes)))] if spikes else []
+    yield b.Section("runs", "Runs", inside)
+    chosen = [Path(state.directory) for state in alone or each if state.step]
+    if figure := curve_figure(chosen):
+        yield figure
+
+
+def _going(state: RunState) -> bool:
+    return state.state in ("running", "stopped", "failed", "damaged")
+
+
+def _spikes(state: RunState) -> Iterator[str]:
+    with suppress(OSError, ValueError):
+        for row in read_lines(Path(state.directory) / "events.jsonl"):
+            if "spike" in row:
+                yield f"step {row['step']}: {row['spike']}"
+
+
+def _lines(block: b.Block) -> Sequence[str]:
+    return block.sentences if isinstance(block, b.Items) else ()
+
+
+def _finished(workspace: Path) -> list[Run]:
+    """The finished runs that are of no study, the newest first."""
+    runs: list[tuple[float, Run]] = []
+    for place in find_runs([workspace / "runs"] if (workspace / "runs").is_dir() else []):
+        with suppress(UserError):
+            run = read_run(place)
+            if run.status == "finished" and "/" not in run.run:
+                runs.append((-(place / "run.json").stat().st_mtime, run))
+    return [run for _, run in sorted(runs, key=lambda pair: pair[0])]
+
+
+def _costs(runs: Sequence[Run]) -> list[Any]:
+    return [(run, cost) for run in runs if (cost := run_cost(run))]
+
+
+def _evaluations(workspace: Path) -> dict[str, Evaluation]:
+    """By name, the newest first; those of experts have pages of their own."""
+    found: dict[str, Evaluation] = {}
+    files = workspace.glob(f"evaluations/*/{SCORES}")
+    for path in sorted(files, key=lambda path: -path.stat().st_mtime):
+        with suppress(UserError):  # damaged, or of another version: it counts as not evaluated
+            found[path.parent.name] = read_evaluation(path.parent)
+    return found
+
+
+def _plans(workspace: Path) -> list[Path]:
+    return sorted(workspace.glob("*.plan.json"))
+
+
+def _texts(workspace: Path) -> Iterator[str]:
+    for place in sorted(workspace.glob("tokens/*/tokens.json")):
+        with suppress(UserError):
+            manifest = read_manifest(place.parent)
+            sizes = ", ".join(
+                f"{show_bytes(of['train']['bytes'])} of `{lang}` "
+                f"({show_count(of['train']['tokens'])} tokens, {of['valid']['documents']:,} "
+                "documents held out)"
+                for lang, of in manifest["languages"].items()
+            )
+            base = manifest["inputs"]["tokens"]["base"]
+            origin = f"of `{base_label(base, workspace)}`" if base else "trained on it"
+            words = f"tokenizer of {manifest['vocabulary_size']:,} tokens, {origin}"
+            yield f"Text `{place.parent.name}`: {sizes}; {words}."
+
+
+def _trained(workspace: Path) -> Iterator[str]:
+    with suppress(UserError):
+        each = states([workspace / "runs"])
+        for state in [state for state in each if "/" not in state.run]:
+            size = f", {show_count(state.parameters)} parameters" if state.parameters else ""
+            read = f" on {show_count(state.tokens)} tokens" if state.tokens else ""
+            yield f"Run `{state.run}`: {state.state}{size}{read}."
+        yield from (f"Study {line}." for line in study_lines(each))
+    for row in _exports(workspace):
+        yield f"Export `{row['folder']}` of `{row['model']}`."
+
+
+def _outcome(
+    workspace: Path, runs: Sequence[Run], evaluations: Mapping[str, Evaluation]
+) -> Iterator[str]:
+    scored = {model.name.rpartition("/")[2] for of in evaluations.values() for model in of.models}
+    for run in runs:
+        if run.run not in scored:
+            yield from _in_training(workspace / "runs" / run.run, run)
+    for name, evaluation in list(evaluations.items())[:2]:
+        topics, head = answer(evaluation), f"`{name}`: " if len(evaluations) > 1 else ""
+        for topic in _CHOSEN:
+            yield from (f"{head}{line}" for line in topics.get(topic, [])[:_SENTENCES])
+    for path in _plans(workspace):
+        forecast, after = _forecast(path), _measured(path, runs, evaluations)
+        if forecast and after:
+            inside = _inside(forecast, after)
+            yield (
+                f"Forecast {number(forecast, fixed(2))} bits per byte, measured "
+                f"{number(after, fixed(2))}: {inside} the interval."
+            )
+
+
+def _in_training(directory: Path, run: Run) -> Iterator[str]:
+    """Bits per byte before and after on the sample that training reads; no interval is known."""
+    by_lang: dict[str, list[float]] = {}
+    for row in read_lines(directory / "evals.jsonl"):
+        by_lang.setdefault(row["lang"], []).append(row["bits_per_byte"])
+    changes = [f"`{lang}` {of[0]:.2f} to {of[-1]:.2f}" for lang, of in by_lang.items()]
+    yield f"`{run.run}`, in training: {', '.join(changes)} bits per byte; it is not evaluated."
+
+
+def _forecast(path: Path) -> Estimate | None:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        plain = read_json(path)["bits_per_byte"]
+        return Estimate.from_json(plain) if plain else None
+    return None
+
+
+def _measured(
+    path: Path, runs: Sequence[Run], evaluations: Mapping[str, Evaluation]
+) -> Estimate | None:
+    """What the run of a plan's recipe scored on its held-out text, in the newest evaluation."""
+    try:
+        recipe = load_text_recipe(path.with_name(path.name.replace(".plan.json", ".yaml")))
+    except UserError:
+        return None
+    run = next((run for run in runs if run.run == recipe.name), None)
+    for evaluation in evaluations.values():
+        for scores in evaluation.texts.values():
+            for model, by in scores.losses.items():
+                if run and model.rpartition("/")[2] == run.run and run.targets[0] in by:
+                    return by[run.targets[0]].bits_per_byte
+    return None
+
+
+def _inside(forecast: Estimate, after: Estimate) -> str:
+    if forecast.low is None or forecast.high is None:
+        return "without"
+    return "inside" if forecast.low <= after.value <= forecast.high else "outside"
+
+
+def _plan(path: Path, runs: Sequence[Run], evaluations: Mapping[str, Evaluation]) -> b.Section:
+    """A plan as it was written, with what was measured."""
+    try:
+        plan = read_json(path)
+        lines, day = list(map(str, plan["lines"])), str(plan["date"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return b.Section("", f"Plan {path.name}", [b.Paragraph(f"It cannot be read: {error}.")])
+    after = _measured(path, runs, evaluations)
+    lines += [f"Measured: {number(after, fixed(2))} bits per byte."] if after else []
+    title = f"Plan of {path.name.removesuffix('.plan.json')}, {day}"
+    return b.Section(f"plan-{path.name.partition('.')[0]}", title, [b.Items(lines)])
+
+
+def _exports(workspace: Path) -> Iterator[dict[str, b.Entry]]:
+    """Folders that `tongues export` wrote, by their cards."""
+    places = [*workspace.glob("*/config.json"), *workspace.glob("*/*/config.json")]
+    for folder in sorted({place.parent for place in places}):
+        card = folder / CARD
+        text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
+        if "- tongues\n" not in text or folder.name == "model":
+            continue
+        licence = next((x for x in text.splitlines() if x.startswith("license: ")), "")
+        title = next((line[2:] for line in text.splitlines() if line.startswith("# ")), "")
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        yield {
+            "folder": str(folder.relative_to(workspace)),
+            "model": title,
+            "licence": licence.partition(": ")[2].strip('"'),
+            "size": b.Cell(show_bytes(size), size),
+        }
+
+
+def _licence(run: Run, workspace: Path) -> str:
+    base = first_base(run.base_model, workspace)
+    named = f"base `{base_label(base, workspace)}`: " if base else ""
+    data = find_tokens(run, workspace)
+    text = "that of the text is for you to name" if data else "that of the text is not known"
+    return f"Licence of the {named}{licence_of(base).sentence} As to data, {text}."
