@@ -14,7 +14,7 @@ file of the same name beside this script; some five minutes on one core.
 import csv
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ Array = np.ndarray
 DATA = Path(__file__).parents[1] / "../shared/data"
 SET = ("hoffmann", "step law", "vocabulary 4096", "vocabulary 64512", "gadre c4")
 BANDS = {"1-3 x": (1.0, 3.0), "3-6 x": (3.0, 6.0), "over 6 x": (6.0, np.inf)}
+_TRIALS = 2000
 FORMS_SHOWN = ("chinchilla", "extended", "skaling", "farseer")
 COLUMNS = {
     "c4": "loss_c4_shard-{0000000",
@@ -84,6 +85,7 @@ class Outcome:
     half: Array
     error: Array
     r2: float
+    exact: Array = field(default_factory=lambda: np.zeros((0, 0)))  # were each draw the truth
 
 
 def outcome(form: str, distance: Array, measured: Array, ends: tuple[Array, ...]) -> Outcome:
@@ -169,7 +171,8 @@ def against(study: Study, fitted: Array, held: Array) -> Iterator[Outcome]:
     stack = {name: {name: 1.0} for name in FORMS_SHOWN} | {"stack": weigh_forms(rows)}
     for name, weights in stack.items():
         of = Law("chinchilla", point.params, rows=rows, stack=weights).predict(N, D)
-        yield outcome(name, distance, measured, (of.point, of.low, of.high))
+        one = outcome(name, distance, measured, (of.point, of.low, of.high))
+        yield replace(one, exact=(of.low < of.draws) & (of.draws < of.high))
 
 
 def lines_of(title: str, found: list[tuple[Study, str, Outcome]]) -> Iterator[str]:
@@ -192,6 +195,32 @@ def lines_of(title: str, found: list[tuple[Study, str, Outcome]]) -> Iterator[st
             half, error = (np.median([np.median(rows[:, i]) for rows in own]) for i in (1, 2))
             cells += f"{inside:>8.0%} {alike:>5.0%}{half:>8.1%}{error:>10.2%}"
         yield f"  {form:22}{cells}"
+    cells = ""
+    for ends in BANDS.values():
+        low, middle, high = np.quantile(_inside_if_exact(found, ends), (0.025, 0.5, 0.975))
+        cells += f"{f'{low:.0%} to {high:.0%} ({middle:.0%})':>32}"
+    yield f"  {'exact intervals':22}{cells}"
+
+
+def _inside_if_exact(found: list[tuple[Study, str, Outcome]], ends: tuple[float, float]) -> Array:
+    """The share inside in many trials in which the truth is a draw of the stack itself.
+
+    Tables of one study share their runs, so that in a trial all of them have as good a draw.
+    """
+    chance = np.random.default_rng(0)
+    shares, counts = list[tuple[str, Array]](), list[int]()
+    for study, _, one in found:
+        at = (ends[0] < one.distance) & (one.distance <= ends[1])
+        if one.form == "stack" and at.any():
+            family = study.name.split(",")[0].rstrip("0123456789")
+            shares.append((family, np.sort(one.exact[:, at].mean(1))))
+            counts.append(int(at.sum()))
+    trials: list[float] = []
+    for _ in range(_TRIALS):
+        good = {family: chance.random() for family, _ in shares}
+        inside = [of[int(good[family] * len(of))] for family, of in shares]
+        trials.append(float(np.average(inside, weights=counts)))
+    return np.array(trials)
 
 
 def fitted(form: str, variables: Mapping[str, Array], loss: Array) -> Law:
@@ -290,10 +319,14 @@ def main() -> None:
             found += [(study, design, one) for one in against(study, fitted, held)]
     for design in dict.fromkeys(design for _, design, _ in found):
         own = [one for one in found if one[1] == design]
-        for title, kept in (("set", False), ("kept", True)):
-            of = [one for one in own if one[0].name.startswith(SET) != kept]
+        for title, which in (("set", (True,)), ("kept", (False,)), ("all", (True, False))):
+            of = [one for one in own if one[0].name.startswith(SET) in which]
             lines += [*lines_of(f"{design}; {title}", of), ""]
-    lines += ["inside: of all runs, and with each study counting alike; half, error: medians", ""]
+    lines += [
+        "inside: of all runs, and with each study counting alike; half, error: medians",
+        "exact intervals: inside in 95 % of trials (median) whose truth is a draw of the stack",
+        "",
+    ]
     lines += [*benches(), "", *mixtures(), "", *repeated()]
     text = "\n".join(lines)
     print(text)

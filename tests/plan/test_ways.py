@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tongues.laws import PRESETS, Law, allocate, preset
 from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.laws import Known
-from tongues.plan.ways import Repeats, Way, filled_by, first_reached, minimise, reached_in_draws
+from tongues.plan.search import first_reached, minimise, reached_in_draws
+from tongues.plan.ways import Repeats, Way, filled_by
 
 SPLIT = [name for name in PRESETS if allocate(preset(name))]
 

@@ -19,6 +19,8 @@ _COLUMNS = {
     "unique": "unique training tokens (unique_tokens)",
     "replay": "replay shares, 0 to 1 (replay)",
     "start": "losses on the base language before the first step (start_loss)",
+    "share": "shares of the language in the text, 0 to 1 (share)",
+    "experts": "numbers of experts that share the tokens (experts)",
     "run": "runs: the bootstrap draws whole runs (run)",
     "strategy": "strategies, scratch and cpt (strategy)",
     "lang": "languages (lang)",

@@ -19,6 +19,7 @@ from tongues.laws.describe import (
     predicted_end,
     sentences,
 )
+from tongues.laws.experts import fit_experts, worth_sentence
 from tongues.laws.fit import FitRequest, fit_observed, prepare
 from tongues.laws.forms import FORMS, ONE_BASE, Form
 from tongues.laws.inverse import Implied, implied_by
@@ -57,12 +58,13 @@ class FitAnswer:
     """One law, all laws of runs by target, or a comparison: whichever was asked for.
 
     fitted: the law with the rows it was fitted on; before it the one it is based on, where that was
-    fitted too. places: the tables and folders of runs behind it.
+    fitted too. experts: laws of ensembles. places: the tables and folders of runs behind it.
     """
 
     fitted: tuple[tuple[Law, Rows], ...] = ()
     implied: Implied | None = None
     targets: tuple[TargetLaws, ...] = ()
+    experts: tuple[Law, ...] = ()
     comparison: LawComparison | None = None
     cautions: tuple[Caution, ...] = ()
     places: tuple[str, ...] = ()
@@ -70,7 +72,8 @@ class FitAnswer:
     @property
     def laws(self) -> list[Law]:
         """The laws a plan is made by."""
-        return [*(law for law, _ in self.fitted), *(law for of in self.targets for law in of.all)]
+        of_targets = (law for one in self.targets for law in one.all)
+        return [*(law for law, _ in self.fitted), *of_targets, *self.experts]
 
     @property
     def law(self) -> Law | None:
@@ -150,6 +153,7 @@ class FitAnswer:
         lines = sentences(self.law) if self.law else []
         for one in self.targets:
             lines += [f"{one.target}: {line}" for law in one.all for line in predicted_end(law)]
+        lines += map(worth_sentence, self.experts)
         lines += [f"its base: {line}" for law in self._below for line in sentences(law, brief=True)]
         return lines + (self.implied.sentences if self.implied else [])
 
@@ -158,12 +162,14 @@ class FitAnswer:
         """Every caution about it."""
         doubts = [str(caution) for caution in self.cautions]
         doubts += [f"its base: {caution}" for law in self._below for caution in law.warnings]
-        for of in filter(None, (self.law, self.implied)):
-            doubts += [str(caution) for caution in of.warnings]
+        doubts += [str(one) for of in (self.law, self.implied) if of for one in of.warnings]
+        doubts += [f"{law.target}, experts: {one}" for law in self.experts for one in law.warnings]
         return doubts + [line for one in self.targets for line in one.remarks]
 
     def next(self, place: Path, out: Path | None) -> str:
         """The command that comes next."""
+        if self.experts and out:
+            return f"tongues plan --law {out} --target {self.experts[-1].target} --flops 1e18"
         if self.targets:
             return f"tongues report {place}"
         codes = {caution.code for caution in self.law.warnings} if self.law else set[str]()
@@ -194,10 +200,7 @@ def fit_places(
     delta: float,
     draws: int,
 ) -> FitAnswer:
-    """Read tables or run directories, and fit what is asked for.
-
-    Run directories without a named law give all laws of every target.
-    """
+    """Fit what is asked for; directories of runs without a named law give all laws."""
     if compare and (law or fix or tie):
         raise UserError(
             "every law is compared, each with all its parameters free",
@@ -231,9 +234,11 @@ def fit_places(
                 hint="name the one you mean with --law, and then what it should hold",
             )
         targets = fit_targets(runs, draws=draws)
-        if not targets:
-            raise UserError("there is no finished run to fit", where=str(places[0]))
-        return FitAnswer(targets=tuple(targets))
+        experts, cautions = fit_experts(runs, draws=draws)
+        if not targets and not experts:
+            hint = "; ".join(caution.sentence for caution in cautions)
+            raise UserError("there is no finished run to fit", where=str(places[0]), hint=hint)
+        return FitAnswer(targets=tuple(targets), experts=tuple(experts), cautions=tuple(cautions))
     weighed = law is None and not (compare or base or fixed or tie)
     law = law or "chinchilla"
     try:

@@ -38,7 +38,7 @@ _RANGES = ("of the runs", "beyond")
 _BEYOND = 10.0  # how far past the runs a chart goes
 _DRAWS = 400  # of a prediction that is printed
 _USUAL = {"N": (1e8, 5e9), "D": (1e9, 1e11), "C": (1e18, 1e22), "S": (2.5, 2.5), "r": (0.0, 0.5)}
-_USUAL |= {"U": _USUAL["D"], "h": (0.5, 0.5)}
+_USUAL |= {"U": _USUAL["D"], "h": (0.5, 0.5), "k": (1, 8)}
 
 
 def parameter_rows(law: "Law") -> list[dict[str, str]]:
@@ -196,7 +196,7 @@ def draw_law(law: "Law") -> Any:
     """The loss over tokens or compute, a curve a size or share of replay, dashed beyond."""
     alt, needed = altair(), law.equation.variables
     x = next((name for name in ("D", "C") if name in needed), needed[0])
-    curve = next((name for name in ("N", "r") if name in needed and name != x), "")
+    curve = next((name for name in ("N", "r", "k") if name in needed and name != x), "")
     known = _USUAL | law.range
     low, high = known[x]
     points = np.concatenate(

@@ -24,7 +24,7 @@ class RunCurves:
 
     A run of several targets gives one of these for each. `curves` holds, by language, the loss at
     each evaluation. seen: by language, the tokens of that language alone up to each evaluation.
-    base_tokens: what the model it continues was trained on, where that run is in the table.
+    base: the model it continues. base_tokens: what that was trained on, where it is in the table.
     """
 
     name: str
@@ -41,6 +41,7 @@ class RunCurves:
     bits_per_byte: Mapping[str, float]  # at the end, by language
     seen: Mapping[str, np.ndarray] = field(default_factory=dict)
     base_tokens: float | None = None
+    base: str | None = None
 
     @property
     def target(self) -> str:
@@ -127,7 +128,11 @@ def gather_runs(rows: Iterable[Mapping[str, Any]]) -> list[RunCurves]:
         )
         runs += [replace(run, lang=lang) for lang in run.targets if lang in langs]
     lengths = {run.name: run.tokens for run in runs}
-    runs = [replace(run, base_tokens=lengths.get(bases[run.name] or "")) for run in runs]
+    runs = [
+        replace(run, base=base, base_tokens=lengths.get(base or ""))
+        for run in runs
+        for base in (bases[run.name],)
+    ]
     return sorted(runs, key=lambda run: (run.params, run.shape, run.seed, run.name))
 
 

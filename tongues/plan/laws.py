@@ -28,6 +28,8 @@ class Known:
     def role(self) -> str:
         """`scratch` or `cpt`, with ` by compute` for laws of compute, or the form's own role."""
         role = self.law.equation.role
+        if "k" in self.law.equation.variables:
+            return "experts"
         if role in _ALONE:
             return role
         return f"{self.strategy} by compute" if of_compute(self.law) else self.strategy

@@ -27,6 +27,7 @@ _VARIABLES = {"N": "parameters", "D": "tokens", "D/N": "tokens per parameter", "
 _GUESSING = math.log(100_000)  # nats per token of guessing among more tokens than most have
 _LONGEST = 8766.0  # hours: a year
 _USUAL_HOURS = 720.0  # a month
+_STORED = 2.0  # bytes of a parameter in bfloat16
 _LOWEST, _SPENT = 1e4, 401  # how far below the budget the lowest loss is looked for, and where
 _ENDLESS = 1e40  # FLOPs; what is not reached by these is not reached
 
@@ -109,6 +110,7 @@ class Option:
             "strategy": self.way.strategy,
             "law": self.way.law_name,
             "base": base and {n: _plain(getattr(base, n)) for n in ("name", "params", "tokens")},
+            "experts": self.way.experts or None,
             "replay": self.way.replay,
             "replay_likely": advice and advice.likely,
             "replay_interval": _plain(advice and advice.interval),
@@ -205,9 +207,11 @@ class Layout:
         best = allocate(way.law) if free else None
         forgetting, before = self.laws.find("forgetting"), starting_loss(self.laws, question)
         source_loss = None
-        if forgetting and before is not None and D is not None and way.strategy == "cpt":
+        forgets = way.strategy == "cpt" and not way.experts
+        if forgetting and before is not None and D is not None and forgets:
             source_loss = float(forgetting.law.loss(D=D, r=way.replay, S=before))
         cluster = question.cluster
+        gpus = cluster.count if cluster else 1
         hours = cluster.hours(flops) if cluster else None
         energy = cluster.energy(hours) if cluster and hours is not None else None
         return Option(
@@ -228,7 +232,7 @@ class Layout:
             cost=cluster.cost(hours) if cluster and hours is not None else None,
             energy=energy,
             carbon=energy * cluster.grid / 1000 if cluster and energy is not None else None,
-            memory_per_gpu=least_bytes(N, cluster.count if cluster else 1) if N else None,
+            memory_per_gpu=least_bytes(N, max(gpus // max(way.experts, 1), 1)) if N else None,
             compute_saved=saved,
             compute_saved_interval=saved_interval,
             beyond=_beyond(way, N, target, flops),
@@ -285,6 +289,11 @@ def _notes(way: Way, budget: np.ndarray, flops: float, loss: float) -> list[str]
     notes: list[str] = []
     if flops < 0.99 * budget:
         notes.append(f"the settled tokens take {flops / budget:.0%} of the budget")
+    if way.experts > 1 and way.params:
+        held, one = (show_bytes(_STORED * n * way.params) for n in (way.experts, 1))
+        what = "in use one computes each token where the language is given or found from the text, "
+        what += f"all {way.experts} where they are mixed; weights in bfloat16: {held}, {one} each"
+        notes.append(what)
     if (way.params is not None and way.tokens is None and not way.base) or way.ratio:
         free = replace(way, params=way.base.params if way.base else None, ratio=None)
         N, best = float(free.sizes(budget)[0]), float(free.loss(budget))

@@ -208,6 +208,7 @@ def make_plan(
         *law_cautions(laws, question),
         *_about_options(every, projects, question),
         *_about_taken(taken, laws),
+        *_about_experts(laws, question),
     )
     return Plan(
         question,
@@ -238,7 +239,8 @@ def _about_options(
             yield Caution("borrowed_repeats", what + "since no law here has it")
         if max((option.beyond or {}).values(), default=0.0) > _FAR:
             yield Caution("projection", f"{name} is a projection, {option.farthest}")
-        if option.way.base and not option.way.replay and not option.way.advice:
+        way = option.way
+        if way.base and not (way.replay or way.advice or way.experts):
             without = [p for p in projects if p.method != "scratch" and p.replay == 0]
             fell = "; ".join(f"{p.project} {p.english:+g}" for p in without if p.english)
             what = f"{name} replays nothing, and published projects that did lost English ({fell} "
@@ -257,6 +259,19 @@ def _about_taken(taken: Recommendation, laws: PlanLaws) -> Iterator[Caution]:
         if factor > SLACK:
             what = f"the source loss of `{option.name}` is {factor:.3g} times beyond what "
             yield Caution("projection", f"{what}`{forgetting.name}` was fitted on in tokens")
+
+
+def _about_experts(laws: PlanLaws, question: Question) -> Iterator[Caution]:
+    own = [one for one in laws.known if one.law.rows and one.law.target]
+    if not own or laws.find("experts"):
+        return
+    flops = 2.0 * _PILOT * (question.flops or max(one.law.range["C"][1] for one in own))
+    what = "whether experts do better is not known: train an ensemble and a dense model of several "
+    what += f"languages from one base (`tongues experts train`), {flops:.2g} FLOPs"
+    if cluster := question.cluster:
+        hours = cluster.hours(flops)
+        what += f", {hours:.2g} h and {cluster.cost(hours):,.2g} US$"
+    yield Caution("no_experts_law", f"{what}, and fit again; this pilot would tell")
 
 
 def _unspent(option: Option, plan: Plan) -> list[str]:

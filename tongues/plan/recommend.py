@@ -16,8 +16,8 @@ import numpy as np
 from tongues.plan.options import FLAT, Layout, Option
 from tongues.plan.published import Project, Verdict, usual_replay, verdict
 from tongues.plan.question import Question
+from tongues.plan.search import first_reached
 from tongues.plan.strategies import KEPT, far_base, starting_loss
-from tongues.plan.ways import first_reached
 from tongues.quantities import show_count
 
 __all__ = ["FlatRange", "Recommendation", "recommend"]
@@ -148,6 +148,8 @@ def _ranked(options: Sequence[Option], question: Question) -> list[Option]:
 def _strategy(
     ranked: Sequence[Option], question: Question, projects: Sequence[Project]
 ) -> tuple[bool, str, str, Verdict | None]:
+    if other := _other_text(ranked):
+        return False, "", other, None
     first = {option.way.strategy: option for option in reversed(ranked)}
     judged = _judge(first["cpt"], question, projects) if "cpt" in first else None
     base = (first["cpt"].way.base or next(iter(question.bases), None)) if "cpt" in first else None
@@ -177,9 +179,20 @@ def _strategy(
     return False, "", f"{conflict[0].upper()}{conflict[1:]}.{what}", judged
 
 
+def _other_text(ranked: Sequence[Option]) -> str:
+    """Why laws of experts and of single models do not compare; empty where they do."""
+    experts = {one.name: one.law.target for o in ranked if o.way.experts for one in o.way.laws}
+    others = [one for o in ranked if not o.way.experts for one in o.way.laws]
+    for one in others:
+        if experts and (one.study or one.law.target not in experts.values()):
+            names = f"`{next(iter(experts))}` and `{one.name}`"
+            return f"{names} are of different text or tokenizers: their losses do not compare."
+    return ""
+
+
 def _judge(cpt: Option, question: Question, projects: Sequence[Project]) -> Verdict | None:
     base = cpt.way.base or next(iter(question.bases), None)
-    if base is None or cpt.way.strategy == "scratch":
+    if base is None or cpt.way.strategy == "scratch" or cpt.way.experts:
         return None
     return verdict(projects, base.params, cpt.tokens or cpt.flops / (6.0 * base.params))
 
@@ -244,6 +257,9 @@ def _advice(
 ) -> str:
     way, others = taken.way, [one for one in ranked if one.way != taken.way]
     base = f"Continue from {f'`{way.base.name}`' if way.base else 'a base'}"
+    if way.experts:
+        models = "one model on all languages" if way.experts == 1 else f"{way.experts} experts"
+        base = f"Train {models} from {f'`{way.base.name}`' if way.base else 'a base'}"
     parts = ["Train from scratch" if way.strategy == "scratch" else base]
     parts = parts if decided else [f"Not decided by these laws, which put `{taken.name}` first"]
     parts += [f" with {way.replay * 100:g}% replay"] if way.replay and decided else []
@@ -251,6 +267,8 @@ def _advice(
         parts.append(
             f", {show_count(taken.params)} parameters on {show_count(taken.tokens)} tokens"
         )
+    if way.experts > 1 and taken.tokens:
+        parts.append(f" in all, {show_count(taken.tokens / way.experts)} each")
     if taken.epochs and taken.epochs > 1:
         parts.append(f" ({taken.epochs:.3g} epochs)")
     unit = "bits per byte" if question.nats_per_bit else "nats per token"
@@ -322,7 +340,7 @@ def _about_replay(
     taken: Option, question: Question, starting: float | None, projects: Sequence[Project]
 ) -> str:
     way, tolerance = taken.way, question.max_forgetting
-    if way.strategy == "scratch":
+    if way.strategy == "scratch" or way.experts:
         return ""
     if taken.source_loss is None or starting is None:
         share, replayed = usual_replay(projects)

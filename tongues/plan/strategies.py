@@ -28,6 +28,7 @@ _MOST_EPOCHS = {"scratch": 16.0, "cpt": 5.0}
 _MOST_REPLAY, _SHARES = 0.95, 951  # in steps of 0.1 %
 _ALIKE = math.log(1.25)  # tokens that count as the same length
 _SCATTER = 0.004  # of the log loss of one run, as `tongues.laws.predict` presumes
+_SAME = 0.05  # of its parameters, within which a base may be that of the experts
 _FAR = 2.0  # times the usual ratio beyond which a base is another kind of base
 _ROUNDS = 20
 _CLOSE = 1e-6
@@ -44,7 +45,7 @@ def ways_of(
     ways: list[Way] = []
     refusals: list[UserError] = []
     for way in _plain_ways(laws, question):
-        if way.strategy == "scratch":
+        if way.strategy == "scratch" or way.experts:
             ways.append(way)
             continue
         shares: dict[float, ReplayAdvice | None] = dict.fromkeys(question.replay)
@@ -79,9 +80,10 @@ def _plain_ways(laws: PlanLaws, question: Question) -> Iterator[Way]:
     if repetition and not scratch:
         unseen = replace(repetition, law=without_repeats(repetition.law), strategy="scratch")
         scratch = (unseen,)
-    if question.bases and not cpt and not by_compute["cpt"]:
+    if question.bases and not (cpt or by_compute["cpt"] or laws.find("experts")):
         cpt = (published_law(_BORROWED_CPT),)
     free = question.params is None and question.tokens is None and question.ratio is None
+    yield from _expert_ways(laws.find("experts"), question)
     if scratch:
         others = by_compute["scratch"] if free else ()
         repeats = _repeats(repetition, scratch[0].law, question, None, "scratch")
@@ -97,12 +99,35 @@ def _plain_ways(laws: PlanLaws, question: Question) -> Iterator[Way]:
             repeats = _repeats(repetition, law, question, base, "cpt")
             way = Way("cpt", "cpt", (*cpt, *others), params=question.params, repeats=repeats)
             way = replace(way, tokens=question.tokens, ratio=question.ratio)
+            if "S" in way.law.equation.variables:
+                way = replace(way, start=question.base_loss or _middle(way.law, "S"))
+                way = replace(way, params=way.params or _middle(way.law, "N"))
             if base:
                 name = base.name.split("/")[-1] if base.name in known_bases() else base.name
                 way = replace(way, name=f"cpt from {name}", base=base, params=base.params)
             yield way
     elif by_compute["cpt"]:
         yield Way("cpt, by compute alone", "cpt", by_compute["cpt"])
+
+
+def _middle(law: Law, variable: str) -> float | None:
+    return math.sqrt(math.prod(law.range[variable])) if variable in law.range else None
+
+
+def _expert_ways(known: Known | None, question: Question) -> Iterator[Way]:
+    """One model and each number of experts that the runs had, from their base."""
+    params = _middle(known.law, "N") if known else None
+    if known is None or params is None or question.params not in (None, params):
+        return
+    like = [base for base in question.bases if abs(base.params / params - 1.0) < _SAME]
+    if question.bases and not like:
+        return
+    base = like[0] if like else BaseCheckpoint("the base of the experts", params)
+    rows, ends = known.law.rows, known.law.range["k"]
+    for k in sorted({int(count) for count in (rows.variables["k"] if rows else ends)}):
+        way = Way("dense" if k == 1 else f"{k} experts", "cpt", (known,), base=base, experts=k)
+        start = question.base_loss or _middle(known.law, "S")
+        yield replace(way, params=params, tokens=question.tokens, ratio=question.ratio, start=start)
 
 
 def _repeats(
@@ -141,7 +166,8 @@ def comparison(way: Way, ways: Sequence[Way]) -> Way | None:
     At the same size where that was settled for both; that of a base was not chosen.
     """
     scratch = [one for one in ways if one.strategy == "scratch"]
-    if way.strategy == "scratch" or not scratch:
+    other_text = way.experts and scratch and scratch[0].law.target != way.law.target
+    if way.strategy == "scratch" or not scratch or other_text:
         return None
     return replace(scratch[0], params=None if way.base else scratch[0].params, tokens=None)
 
@@ -153,7 +179,7 @@ def law_cautions(laws: PlanLaws, question: Question) -> Iterator[Caution]:
     if question.bases and by_compute and not by_size:
         what = f"`{by_compute.name}` knows compute alone, not the size of a base; give a `cpt` law "
         yield Caution("bases_unused", what + "by `--law` to weigh the bases")
-    if question.bases and not by_size and not by_compute:
+    if question.bases and not (by_size or by_compute or laws.find("experts")):
         what = f"no law of continued training was given, so `{_BORROWED_CPT}` is taken; it is of "
         yield Caution("borrowed_cpt", what + "other text and another tokenizer")
     for known in laws.known:

@@ -1,11 +1,8 @@
-"""The ways of spending compute: what each makes of FLOPs, by its law.
-
-Sizes and losses that have no closed form are searched for: on a grid, then closing in.
-"""
+"""The ways of spending compute: what each makes of FLOPs, by its law."""
 
 import math
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -16,17 +13,10 @@ from tongues.laws.predict import Predictor
 from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.laws import Known, of_compute
 from tongues.plan.question import USUAL_RATIO
+from tongues.plan.search import first_reached, minimise, reached_in_draws
 
-__all__ = [
-    "Repeats",
-    "ReplayAdvice",
-    "Way",
-    "effective_amount",
-    "filled_by",
-    "first_reached",
-    "minimise",
-]
-__all__ += ["predict", "reached_in_draws", "without_repeats"]
+__all__ = ["Repeats", "ReplayAdvice", "Way", "effective_amount", "filled_by", "predict"]
+__all__ += ["without_repeats"]
 
 _SMALLEST = 10.0  # parameters, and tokens, that a search considers
 _LARGEST = 1e13  # parameters that it considers where no range of the law is known
@@ -35,18 +25,11 @@ _FARTHEST = 100.0  # times the largest size that the law was fitted on, where th
 _COMPUTE = (math.log(1e6), math.log(1e40))  # FLOPs within which a loss is looked for
 _FACTOR = math.log(1e4)  # how far from the point estimate a draw is looked for
 _POINTS = 161
-_GRID = 257
-_GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
-_CLOSER = 45  # each keeps 0.62 of the bracket: from a grid step to beyond what rounding shows
-_HALVINGS = 60
 _ENDLESS_TEXT = 1e20  # tokens: where nobody counted
-_AT_END = 1e-6  # of the range: nearer to an end than this is at it
 
 _SIZES = (math.log(1e-3), math.log(1e30))  # parameters among which the best size is looked for
 _BISECTIONS = 55  # halvings: from these bounds to beyond what rounding shows
 _NUDGE = 1e-4
-
-Function = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,6 +134,8 @@ class Way:
     ratio: tokens per parameter, where that is settled.
     repeats: how much different target text there is, and what a repeat is worth; None where it is
         unlimited.
+    experts: among how many the tokens are divided, 1 of the dense model; 0 where no ensemble is.
+    start: the base's own loss on the target, for laws that begin there.
     """
 
     name: str
@@ -163,6 +148,8 @@ class Way:
     tokens: float | None = None
     ratio: float | None = None
     repeats: Repeats | None = None
+    experts: int = 0
+    start: float | None = None
 
     @property
     def law(self) -> Law:
@@ -175,9 +162,9 @@ class Way:
         return " and ".join(one.name for one in self.laws)
 
     @property
-    def key(self) -> tuple[str, BaseCheckpoint | None]:
+    def key(self) -> tuple[str, BaseCheckpoint | None, int]:
         """What ways have in common that differ in their share of replay alone."""
-        return self.strategy, self.base
+        return self.strategy, self.base, self.experts
 
     @property
     def unique(self) -> float:
@@ -280,6 +267,9 @@ class Way:
         if of_compute(law):
             return {"C": (1.0 - self.replay) * flops}
         target = (1.0 - self.replay) * D
+        if "S" in law.equation.variables:
+            own = {"N": N, "D": target, "S": np.asarray(self.start), "k": np.asarray(self.experts)}
+            return {name: own[name] for name in law.equation.variables}
         if "U" in law.equation.variables:  # it knows itself what repeats are worth
             return {"N": N, "D": target, "U": np.minimum(self.unique, _ENDLESS_TEXT)}
         if self.repeats is not None:
@@ -345,56 +335,3 @@ def predict(
         noise = np.random.default_rng(zlib.crc32(of.encode())).normal(size=len(draws))
         draws = draws * np.exp(deviation * noise)[:, None] if deviation else draws
     return draws.reshape(-1, *shape)
-
-
-def minimise(function: Function, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The x between `low` and `high` where `function` is lowest; NaN where that is at an end.
-
-    Many searches at once: `low` and `high` have one axis, the function takes (searches, points).
-    """
-    grid = np.linspace(low, high, _GRID, axis=-1)
-    best = np.argmin(function(grid), axis=-1)
-    inside = np.clip(best, 1, _GRID - 2)[:, None]
-    left, right = (np.take_along_axis(grid, inside + step, -1)[:, 0] for step in (-1, 1))
-    for _ in range(_CLOSER):
-        first, second = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
-        at = function(np.stack([first, second], axis=-1))
-        lower = at[:, 0] < at[:, 1]
-        left, right = np.where(lower, left, first), np.where(lower, second, right)
-    x = (left + right) / 2
-    return np.where(np.minimum(x - low, high - x) < _AT_END * (high - low), np.nan, x)
-
-
-def first_reached(function: Function, level: float, low: float, high: float) -> float:
-    """The least x between `low` and `high` where `function` is at or below `level`; else inf.
-
-    Exact where the function falls; between grid points it may miss a dip.
-    """
-    grid = np.linspace(low, high, _GRID)
-    there = np.flatnonzero(function(grid) <= level)
-    if not there.size:
-        return np.inf
-    if there[0] == 0:
-        return float(low)
-    left, right = grid[there[0] - 1], grid[there[0]]
-    for _ in range(_HALVINGS):
-        middle = (left + right) / 2
-        reached = function(np.array([middle]))[0] <= level
-        left, right = (left, middle) if reached else (middle, right)
-    return float(right)
-
-
-def reached_in_draws(values: np.ndarray, grid: np.ndarray, level: np.ndarray) -> np.ndarray:
-    """For each draw the least x at which its curve is at or below its level; inf where it never is.
-
-    values: each draw's curve on the grid, (draws, points).
-    level: the level of each draw.
-    """
-    above = values - level[:, None]
-    after = np.argmax(above <= 0, axis=1)
-    draw = np.arange(len(values))
-    before = np.maximum(after - 1, 0)
-    rise = above[draw, before] - above[draw, after]
-    share = np.where(rise > 0, above[draw, before] / np.where(rise > 0, rise, 1.0), 1.0)
-    x = grid[before] + share * (grid[after] - grid[before])
-    return np.where(above[draw, after] <= 0, x, np.inf)

@@ -68,6 +68,13 @@ def write_recipe(
             hint="choose yourself: give only the laws of that way, and --base-loss for a base",
             code="not_decided",
         )
+    if option.way.experts:
+        raise UserError(
+            f"`{option.name}` is trained by a recipe with a section `experts`",
+            where="--write",
+            hint="add `experts: {partitions: […]}` to that of the runs: `tongues experts train`",
+            code="no_single_run",
+        )
     if option.params is None or option.tokens is None:
         raise UserError(
             f"the law of `{option.name}` knows compute alone, so there is no size to write down",

@@ -21,6 +21,8 @@ def fit(
     unique: str | None = None,
     replay: str | None = None,
     start: str | None = None,
+    share: str | None = None,
+    experts: str | None = None,
     run: str | None = None,
     strategy: str | None = None,
     lang: str | None = None,
@@ -37,8 +39,8 @@ def fit(
 
     tables: one place or several.
     law: its name; None: all laws of every target of runs, `chinchilla` of a table.
-    params, tokens, loss, flops, unique, replay, start, run, strategy, lang: the columns of a table,
-        where they are called otherwise.
+    params, tokens, loss, flops, unique, replay, start, share, experts, run, strategy, lang: the
+        columns of a table, where they are called otherwise.
     where: which rows, as in `tokens > 1e9`.
     drop_highest: the number of highest losses to leave out.
     delta: the Huber threshold, in log loss.
@@ -48,7 +50,8 @@ def fit(
     draws: bootstrap draws of the intervals.
     """
     columns = {"N": params, "D": tokens, "loss": loss, "C": flops, "U": unique, "r": replay}
-    columns |= {"S": start, "run": run, "strategy": strategy, "lang": lang}
+    columns |= {"S": start, "h": share, "k": experts, "run": run, "strategy": strategy}
+    columns |= {"lang": lang}
     answer = fit_places(
         paths(tables),
         law,

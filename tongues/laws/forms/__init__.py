@@ -6,7 +6,7 @@ ones of this package are.
 """
 
 from tongues.laws.forms.bound import FARSEER, SKALING
-from tongues.laws.forms.continued import CPT_START, ONE_BASE
+from tongues.laws.forms.continued import CPT_START, EXPERTS, ONE_BASE
 from tongues.laws.forms.forgetting import FORGETTING
 from tongues.laws.forms.form import (
     VARIABLES,
@@ -33,6 +33,7 @@ from tongues.laws.forms.repeated import DATA_CONSTRAINED, OVERFITTED, SATURATED
 from tongues.registry import Registry
 
 __all__ = [
+    "EXPERTS",
     "FORMS",
     "ONE_BASE",
     "VARIABLES",
@@ -57,6 +58,7 @@ for _form in (
         OVERFITTED,
         CPT_START,
         ONE_BASE,
+        EXPERTS,
         FAMILY,
         FORGETTING,
         POWER,

@@ -9,7 +9,7 @@ import numpy as np
 from tongues.laws.forms.form import CurvedForm, Spans, Term, Values
 from tongues.laws.forms.published import CHINCHILLA
 
-__all__ = ["CPT_START", "ONE_BASE"]
+__all__ = ["CPT_START", "EXPERTS", "ONE_BASE"]
 
 _LEAST = 1e-6  # nats by which a base is above what its size allows, at least
 
@@ -92,4 +92,30 @@ ONE_BASE = CurvedForm(
     spread={"beta": (math.log(0.3), 0.5)},
     strategy="cpt",
     pairs=(("F", "beta"),),
+)
+
+
+def _experts(p: Values, v: Values) -> np.ndarray:
+    worth = np.asarray(v["D"]) * p["G"] ** np.log2(v["k"])
+    return _one_base(p, {"D": worth, "S": np.asarray(v["S"])})
+
+
+def _experts_starts(variables: Mapping[str, np.ndarray], loss: np.ndarray) -> np.ndarray:
+    grid = product(_one_base_starts(variables, loss).tolist(), (0.6, 1.0, 1.6))
+    return np.array([(*start, G) for start, G in grid])
+
+
+EXPERTS = CurvedForm(
+    name="experts",
+    summary="k experts of one base that share D tokens, each with languages of its own",
+    formula="F + (S - F) (1 + D G^log2(k)/D_0)^-beta",
+    free=("F", "D_0", "beta", "G"),
+    variables=("D", "S", "k"),
+    curve=_experts,
+    spans=lambda variables, loss: _one_base_spans(variables, loss) | {"G": (0.05, 20.0)},
+    starts=_experts_starts,
+    terms=(Term("F"),),
+    spread={"beta": (math.log(0.3), 0.5), "G": (0.0, 0.5)},
+    strategy="cpt",
+    pairs=(("G", "beta"),),
 )

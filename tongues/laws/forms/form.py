@@ -36,6 +36,7 @@ VARIABLES: Mapping[str, str] = {
     "r": "share of replayed text",
     "S": "loss before the first step, on the language the law is about",
     "h": "share of the language in the training text",
+    "k": "experts that share the tokens; 1 is one model",
 }
 
 _NEEDS = {"compute": {"E", "A", "gamma"}, "repetition": {"R_D", "R_N"}}

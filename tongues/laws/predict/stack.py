@@ -68,12 +68,13 @@ def weigh_forms(
 ) -> dict[str, float]:
     """The weight of each form that counts, the largest first; they sum to 1.
 
-    Where the runs are too few to compare, all are equal. known: parameters and draws by form, for
-    those of which `learn_form` needs some.
+    Where the runs are too few to compare, the simple ones among them count alike. known: parameters
+    and draws by form, for those of which `learn_form` needs some.
     """
     parts = last_held_out(rows)
     if parts is None:
-        return {name: 1.0 / len(names) for name in names}
+        simple = [name for name in names if name in _SHOWN] or names
+        return {name: 1.0 / len(simple) for name in simple}
     small, large = parts
     own = {name: (known or {}).get(name, ({}, {})) for name in names}
     densities = np.stack(
