@@ -2,7 +2,8 @@
 
 The error of the logarithm of the loss is a sum of two curves, one over the logarithm of compute and
 one over that of tokens per parameter. The slope of each is a random walk: of compute from the
-smallest run on, of tokens per parameter from the middle of the runs in both directions.
+smallest run on, of tokens per parameter from the middle of the runs in both directions. Where runs
+differ in their number of experts, what these are worth strays over compute too.
 """
 
 from collections.abc import Mapping
@@ -19,11 +20,16 @@ _FARTHEST = 12.0  # tenfolds
 # compute
 _CALMER = 0.7  # size of the steps of a walk, of those a tenfold earlier
 _OF_RATIO = 1.5  # size of the drift over tokens per parameter, in that over compute
+# the same for each doubling of experts: they lose at 0.05M parameters and 240k tokens (the example
+# of the plan guide) and gain at 0.4M and 3M (`benchmarks/experts_real.txt`)
+_OF_EXPERTS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class DriftWalks:
     """Where the walks begin: log10 of compute, and of tokens per parameter (None: no such walk).
+
+    experts: whether there is a walk for their number.
 
     A drift is `features @ coefficients`, whose coefficients are independent, of one size; it has
     that size a tenfold from the start.
@@ -31,12 +37,13 @@ class DriftWalks:
 
     start: float
     ratio: float | None = None
+    experts: bool = False
 
     @property
     def count(self) -> int:
         """How many coefficients a drift has."""
         knots = round(_FARTHEST / _APART)
-        return knots if self.ratio is None else 3 * knots
+        return knots * (1 + 2 * (self.ratio is not None) + self.experts)
 
     def features(self, variables: Mapping[str, Array], flops: Array) -> Array:
         """A row a place."""
@@ -44,6 +51,8 @@ class DriftWalks:
         if self.ratio is not None:
             along = np.log10(variables["D"] / variables["N"]) - self.ratio
             walks += [_OF_RATIO * _walk(along), _OF_RATIO * _walk(-along)]
+        if self.experts:
+            walks.append(_OF_EXPERTS * np.log2(variables["k"])[..., None] * walks[0])
         return np.concatenate(walks, axis=-1)
 
 

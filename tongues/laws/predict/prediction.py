@@ -157,7 +157,8 @@ def _walks(places: Places) -> DriftWalks:
     ratio = None
     if {"N", "D"} <= places.variables.keys():
         ratio = float(np.median(np.log10(places.variables["D"] / places.variables["N"])))
-    return DriftWalks(float(np.log10(places.flops.min())), ratio)
+    start = float(np.log10(places.flops.min()))
+    return DriftWalks(start, ratio, experts="k" in places.variables)
 
 
 def places_of(
