@@ -22,7 +22,7 @@ demo: $(VENV)/.runtime  ## from text to a page of laws, in minutes
 	$(BIN)/tongues demo
 
 test: $(VENV)/.develop  ## all tests but the slow ones, a file a core at a time
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' --numprocesses auto --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 test-slow: $(VENV)/.develop  ## the slow ones
 	$(BIN)/python -m pytest -m slow

@@ -1,19 +1,57 @@
-"""Runs the real command in a process forked from one that holds torch: seconds less each time."""
+"""Runs the real command in processes forked from one that holds torch: seconds less each time.
+
+A process of tests has one fork server. Commands, the runs of launchers and all that these start in
+turn are forked from it, each with the environment of the process that asked for it.
+"""
 
 import multiprocessing
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing import forkserver, spawn
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+from tongues.cores import wait_politely
 from tongues.ranks import main_left_alone
 
-__all__ = ["Done", "run_command"]
+__all__ = ["Done", "Started", "run_code", "run_command", "start_command"]
 
-_HELD = ("tongues.cli.main", "tongues.train.run", "tongues.experts.ensemble", "tongues.report")
-_SERVER = multiprocessing.get_context("forkserver")
+wait_politely()  # before torch is imported: several processes of tests share the cores
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as ranks have it: numpy is imported here
+
+_HELD = ("tests.command", "tongues.cli.main", "tongues.train.run", "tongues.experts.ensemble")
+_HELD += ("tongues.report", "tongues.verbs.recipes", "tongues.evaluate.experts")
+_HELD += ("tongues.tokens.prepare", "pyarrow.parquet", "tests.warm")
+_COMMAND = "from tongues.cli.main import main; main()"
+_SERVER = vars(forkserver)["_forkserver"]
+_ADDRESS = ("_forkserver_address", "_forkserver_authkey")  # the latter since Python 3.14
+_about, _prepare = spawn.get_preparation_data, spawn.prepare
+
+
+def _described(name: str) -> dict[str, Any]:
+    """What a new process is given: where the server is, too, and the environment."""
+    if name == "ignore":  # the server itself
+        return _about(name)
+    _SERVER.ensure_running()
+    server = {key: value for key, value in vars(_SERVER).items() if key in _ADDRESS}
+    return _about(name) | {"server": server, "environment": dict(os.environ)}
+
+
+def _begin(data: dict[str, Any]) -> None:
+    """Take what was given; the next process is asked for at the same server."""
+    os.environ.clear()
+    os.environ.update(data.pop("environment"))
+    vars(_SERVER).update(data.pop("server"), ensure_running=lambda: None)
+    _prepare(data)
+
+
+forkserver.set_forkserver_preload([*_HELD])
+vars(forkserver)["set_forkserver_preload"] = lambda modules: None  # no launcher's own
+vars(spawn).update(get_preparation_data=_described, prepare=_begin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +63,65 @@ class Done:
     stderr: str
 
 
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A command at work."""
+
+    process: BaseProcess
+    folder: "TemporaryDirectory[str]"
+    joined: bool
+
+    def wait(self) -> Done:
+        """Its end."""
+        self.process.join()
+        assert self.process.exitcode is not None
+        place = Path(self.folder.name)
+        out, err = (
+            (place / name).read_text(encoding="utf-8") if (place / name).exists() else ""
+            for name in ("out", "err")
+        )
+        self.folder.cleanup()
+        return Done(self.process.exitcode, out, err)
+
+
+def start_command(
+    words: Sequence[str | Path],
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    *,
+    joined: bool = False,
+    code: str = _COMMAND,
+) -> Started:
+    """Start `tongues WORDS…` in a folder; joined: standard error goes to standard output."""
+    place: TemporaryDirectory[str] = TemporaryDirectory()
+    streams = Path(place.name, "out"), Path(place.name, "out" if joined else "err")
+    given = [str(word) for word in words], folder or Path.cwd(), dict(environment or os.environ)
+    context = multiprocessing.get_context("forkserver")
+    process = context.Process(target=_run, args=(*given, *streams, code))
+    with main_left_alone():
+        process.start()
+    return Started(process, place, joined)
+
+
 def run_command(
     words: Sequence[str | Path],
-    folder: Path,
+    folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
     *,
     joined: bool = False,
 ) -> Done:
-    """`tongues WORDS…` in a folder; joined: standard error goes to standard output."""
-    _SERVER.set_forkserver_preload([*_HELD])
-    with TemporaryDirectory() as place:
-        out, err = Path(place, "out"), Path(place, "out" if joined else "err")
-        arguments = ([str(word) for word in words], folder, dict(environment or os.environ))
-        process = _SERVER.Process(target=_run, args=(*arguments, out, err))
-        with main_left_alone():
-            process.start()
-        process.join()
-        assert process.exitcode is not None
-        texts = [path.read_text(encoding="utf-8") for path in (out, err)]
-        return Done(process.exitcode, texts[0], "" if joined else texts[1])
+    """Run `tongues WORDS…` in a folder; joined: standard error goes to standard output."""
+    return start_command(words, folder, environment, joined=joined).wait()
 
 
-def _run(words: list[str], folder: Path, environment: dict[str, str], out: Path, err: Path) -> None:
+def run_code(code: str, folder: Path, environment: Mapping[str, str]) -> Done:
+    """Run `python -c CODE` in a folder."""
+    return start_command((), folder, environment, code=code).wait()
+
+
+def _run(
+    words: list[str], folder: Path, environment: dict[str, str], out: Path, err: Path, code: str
+) -> None:
     for number, path in ((1, out), (2, err)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     os.environ.clear()
@@ -54,6 +129,4 @@ def _run(words: list[str], folder: Path, environment: dict[str, str], out: Path,
     os.chdir(folder)
     sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     sys.argv = ["tongues", *words]
-    from tongues.cli.main import main
-
-    main()
+    exec(compile(code, "<code>", "exec"), {"__name__": "__main__"})

@@ -1,10 +1,12 @@
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from tongues.cores import wait_politely
+import tests.command  # noqa: F401 - one fork server for all that tests start
 from tongues.recipe import Recipe, load_recipe
 from tongues.tokens import prepare_tokens
 
@@ -30,17 +32,19 @@ train:
   threads: 1
 """
 
-wait_politely()  # before a test imports torch: several processes of tests share the cores
 settings.register_profile("busy", deadline=None)  # how long a case takes is the machine's business
 settings.load_profile("busy")
 
 MakeRecipe = Callable[..., Recipe]
 
-LONGEST = ("test_docs.py", "test_ray.py")  # first, so that no core waits for them at the end
+# First, so that no core waits for them at the end.
+LONGEST = ("test_docs", "test_whole", "test_demo", "test_study", "test_run", "test_prepare_stopped")
+LONGEST += ("test_library", "test_ray", "test_driver", "test_hub_recipes", "test_routing")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.name not in LONGEST)
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +55,7 @@ def recipe_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_recipe(recipe_file: Path) -> MakeRecipe:
     """The small recipe with overrides."""
     return lambda *overrides: load_recipe(recipe_file, overrides)
@@ -64,9 +68,32 @@ def tokens(recipe_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return prepare_tokens(load_recipe(recipe_file), workspace, progress=lambda line: None)
 
 
+def with_tokens(place: Path, tokens: Path) -> Path:
+    """A place in which prepared tokens are, as a workspace has them."""
+    (place / "tokens").mkdir()
+    (place / "tokens" / tokens.name).symlink_to(tokens, target_is_directory=True)
+    return place
+
+
 @pytest.fixture
 def workspace(tokens: Path, tmp_path: Path) -> Path:
     """A fresh workspace in which the small recipe's text is prepared."""
-    (tmp_path / "tokens").mkdir()
-    (tmp_path / "tokens" / tokens.name).symlink_to(tokens, target_is_directory=True)
-    return tmp_path
+    return with_tokens(tmp_path, tokens)
+
+
+@pytest.fixture(scope="session")
+def trained_once(
+    make_recipe: MakeRecipe, tokens: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The directory of the small recipe's run, trained once."""
+    from tongues.train import run_of_recipe
+    from tongues.train.run import train
+
+    workspace = with_tokens(tmp_path_factory.mktemp("trained"), tokens)
+    return train(replace(run_of_recipe(make_recipe()), name="small"), workspace)
+
+
+@pytest.fixture
+def trained(trained_once: Path, workspace: Path) -> Path:
+    """The directory of the small recipe's run, in the workspace of a test."""
+    return shutil.copytree(trained_once, workspace / "runs" / "small")

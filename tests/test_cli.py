@@ -10,14 +10,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.command import run_command
 from tongues.cli.main import command, main
 from tongues.errors import Stopped, UserError
 from tongues.recipe import load_recipe
-
-
-def tongues(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tongues", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +34,7 @@ def test_help_and_import_take_no_time(words: list[str], longest: float) -> None:
 
 
 def test_help_lists_every_verb_by_the_order_of_work_on_a_line_of_its_own() -> None:
-    lines = tongues("--help").stdout.splitlines()
+    lines = run_command(["--help"]).stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert not any(line.endswith("...") for line in lines[1:])
     sections = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
@@ -98,7 +94,7 @@ def test_quiet_leaves_nothing_on_standard_error(recipe_file: Path, tmp_path: Pat
 def test_check_prints_a_recipe_that_reads_back_and_what_it_takes(
     recipe_file: Path, tmp_path: Path
 ) -> None:
-    done = tongues("check", recipe_file, "--workspace", tmp_path)
+    done = run_command(["check", recipe_file, "--workspace", tmp_path])
     assert done.returncode == 0, done.stderr
     resolved, _, numbers = done.stdout.partition("\n\n")
     again = tmp_path / "again.yaml"
@@ -106,14 +102,15 @@ def test_check_prints_a_recipe_that_reads_back_and_what_it_takes(
     assert load_recipe(again) == load_recipe(recipe_file)
     assert "140,016" in numbers  # parameters of 0.1M with 400 pieces
     assert "disk, about:" in numbers
-    as_json = json.loads(tongues("check", recipe_file, "--json", "--workspace", tmp_path).stdout)
+    done = run_command(["check", recipe_file, "--json", "--workspace", tmp_path])
+    as_json = json.loads(done.stdout)
     assert as_json["runs"][0]["parameters"]["total"] == 140_016
     assert as_json["runs"][0]["steps"] == round(20_000 / 512)
     assert as_json["recipe"]["name"] == "small"
 
 
 def test_what_was_written_is_printed_as_json(recipe_file: Path, workspace: Path) -> None:
-    done = tongues("prepare", recipe_file, "--json", "--workspace", workspace)
+    done = run_command(["prepare", recipe_file, "--json", "--workspace", workspace])
     assert json.loads(done.stdout) == {"paths": [str(workspace / "tokens/small")]}
 
 
@@ -150,7 +147,7 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         (["check"], "Missing argument"),
         (["check", "RECIPE", "--jsno"], "did you mean `--json`?"),
         (["prepare", "RECIPE", "--jobs", "4"], "did you mean `--ranks`?"),
-        (["--workspace", "somewhere", "ls"], "as in `python -m tongues ls --workspace …`"),
+        (["--workspace", "somewhere", "ls"], "as in `tongues ls --workspace …`"),
         (["check", "FOLDER"], "is a folder, not a recipe"),
         (["check", "RECIPE", "train.lr=0.1"], "did you mean `learning_rate`?"),
         (["check", "RECIPE", "experts.partitions=[{by: kinship}]"], "mean `gradient-similarity`?"),
@@ -163,11 +160,18 @@ def test_a_mistake_is_told_in_words_with_exit_code_2(
     filled = [named.get(word, word) for word in arguments]
     if "RECIPE" in arguments:
         filled += ["--workspace", str(tmp_path)]
-    done = tongues(*filled)
+    done = run_command(filled)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_a_hint_names_the_program_as_it_was_called() -> None:
+    words = [sys.executable, "-m", "tongues", "--workspace", "somewhere", "ls"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "as in `python -m tongues ls --workspace …`" in done.stderr
 
 
 def test_evaluate_names_what_is_not_there(tmp_path: Path) -> None:
@@ -175,7 +179,7 @@ def test_evaluate_names_what_is_not_there(tmp_path: Path) -> None:
         (("none", "--tasks", "xcopa"), "there is no ensemble, run or model folder `none`"),
         (("none",), "nothing to evaluate on"),
     ):
-        done = tongues("evaluate", *arguments, "--workspace", tmp_path)
+        done = run_command(["evaluate", *arguments, "--workspace", tmp_path])
         assert done.returncode == 2
         assert said in done.stderr
         assert "Traceback" not in done.stderr

@@ -2,9 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.command import Done, run_command, start_command
 from tests.text.corpora import OFF, contents, text
 from tongues.files import read_json
 from tongues.tokens import open_tokens
@@ -86,11 +84,8 @@ def environment(home: Path) -> dict[str, str]:
     return os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(home)}
 
 
-def tongues(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tongues", *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment(home)
-    )
+def tongues(home: Path, *arguments: str | Path) -> Done:
+    return run_command(arguments, environment=environment(home))
 
 
 def prepared(home: Path, dataset: Path, workspace: Path, at_most: str) -> dict[str, Any]:
@@ -178,22 +173,17 @@ def test_killed_behind_its_first_part_it_goes_on_there(
     whole: Path, dataset: Path, home: Path, tmp_path: Path
 ) -> None:
     path = recipe(tmp_path, dataset)
-    command = [sys.executable, "-m", "tongues", "prepare", str(path), "--workspace", str(tmp_path)]
-    process = subprocess.Popen(
-        command,
-        env=environment(home),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    words = ["prepare", path, "--workspace", tmp_path]
+    started = start_command(words, environment=environment(home))
 
     def mark() -> dict[str, Any]:
         (place,) = list(tmp_path.glob("corpus/web/sw/*/source.json")) or [None]
         return read_json(place) if place else {"parts": [], "complete": False}
 
-    while process.poll() is None and not mark()["parts"]:
+    while started.process.is_alive() and not mark()["parts"]:
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    started.process.kill()
+    started.wait()
     assert mark()["parts"] == [20_000]
     assert not mark()["complete"]
     (first,) = tmp_path.glob("corpus/web/sw/*/*.parquet")

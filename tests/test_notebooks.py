@@ -2,11 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.command import run_code
 
 NOTEBOOKS = Path(__file__).parents[1] / "docs/notebooks"
 SAYS = {  # what the reader is to see
@@ -35,14 +35,7 @@ def test_all_are_run() -> None:
 )
 def test_a_notebook_runs_and_shows_what_it_is_about(name: str) -> None:
     root = str(NOTEBOOKS.parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", code(name)],
-        cwd=NOTEBOOKS,
-        env=os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_code(code(name), NOTEBOOKS, os.environ | {"PYTHONPATH": root})
     assert done.returncode == 0, done.stderr
     for words in SAYS[name]:
         assert words in done.stdout

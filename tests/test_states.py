@@ -1,12 +1,11 @@
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command import run_command
 from tests.records import BASE, make_run
 from tongues.errors import UserError
 from tongues.files import append_line, only_one, write_json
@@ -115,8 +114,7 @@ def test_a_thousand_runs_are_listed_in_a_second(tmp_path: Path) -> None:
         assert len(states([tmp_path])) == 1000
         times.append(time.process_time() - start)
     assert min(times) < 1
-    command = [sys.executable, "-m", "tongues", "ls", "--json", "--workspace", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = run_command(["ls", "--json", "--workspace", tmp_path])
     listed = json.loads(done.stdout)["runs"]
     assert len(listed) == 1000
     assert listed[0]["state"] == "stopped" and listed[0]["losses"]

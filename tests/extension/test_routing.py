@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.command import run_command
+from tests.command import run_code, run_command
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
 
 
@@ -20,15 +20,6 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [{"id": str(n), "text": "the ban of a mal is an art", "lang": "qaa"} for n in range(4)]
     (place / "qaa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return place
-
-
-def ask(house: Path, environment: dict[str, str], *words: str) -> str:
-    command = [sys.executable, *words]
-    done = subprocess.run(
-        command, cwd=house, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def tongues(house: Path, environment: dict[str, str], *words: str) -> str:
@@ -80,6 +71,7 @@ def test_it_is_compared_and_reported(house: Path, environment: dict[str, str]) -
         "rows = [Some(kind=name.partition(':')[0]) for name in names]\n"
         "print(names, routing_sentences(rows))"
     )
-    said = ask(house, environment, "-c", code)
-    assert "'turns'" in said
-    assert "`turns`: one expert a token, each in its turn" in said
+    done = run_code(code, house, environment)
+    assert done.returncode == 0, done.stderr
+    assert "'turns'" in done.stdout
+    assert "`turns`: one expert a token, each in its turn" in done.stdout

@@ -25,7 +25,7 @@ STUDY = (
     "model={}",
     "train.mixture={}",
     "train.threads=1",
-    "train.budget=150k tokens",  # some seconds: a look twice a second meets a checkpoint
+    "train.budget=80k tokens",  # some seconds: a look twice a second meets a checkpoint
     "train.checkpoint_every=0.2 seconds",
     "study={source: qaa, targets: [qab], shapes: [0.1M], replay: [0%, 25%]}",
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import run_command
 from tests.conftest import MakeRecipe
 from tongues.check import check_recipe
 from tongues.errors import UserError
@@ -79,7 +80,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(study: Recipe, workspace
 
 
 def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
-    long = [*STUDY, "train.budget=150k tokens", "study.replay=[0%]"]
+    long = [*STUDY, "train.budget=60k tokens", "study.replay=[0%]"]
     command = [sys.executable, "-m", "tongues", "study", str(recipe_file), *long]
     command += ["--workspace", str(workspace)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
@@ -91,7 +92,7 @@ def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
     assert process.returncode == 130, told.decode()
     assert b"Traceback" not in told
     assert list(workspace.glob("runs/*/*/checkpoints/step-*"))
-    subprocess.run(command, check=True, capture_output=True)
+    assert run_command(command[3:]).returncode == 0
     assert all(read_run(run).status == "finished" for run in find_runs([workspace / "runs"]))
 
 
@@ -128,7 +129,7 @@ def alive(group: int) -> int:
 
 
 def test_a_killed_study_leaves_no_orphan_and_goes_on(recipe_file: Path, workspace: Path) -> None:
-    long = [*STUDY, "train.budget=150k tokens", "study.replay=[0%]"]
+    long = [*STUDY, "train.budget=60k tokens", "study.replay=[0%]"]
     command = [sys.executable, "-m", "tongues", "study", str(recipe_file), *long]
     command += ["--workspace", str(workspace)]
     process = subprocess.Popen(
@@ -144,7 +145,7 @@ def test_a_killed_study_leaves_no_orphan_and_goes_on(recipe_file: Path, workspac
     while alive(process.pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert alive(process.pid) == 0
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_command(command[3:])
     assert done.returncode == 0, done.stderr
     assert all(read_run(run).status == "finished" for run in find_runs([workspace / "runs"]))
 

@@ -35,13 +35,11 @@ def plan_of(make_recipe: MakeRecipe, on_spike: str, *overrides: str, name: str) 
     return replace(run_of_recipe(recipe), name=name)
 
 
-@pytest.fixture
-def noisy(workspace: Path, make_recipe: MakeRecipe) -> Path:
+@pytest.fixture(scope="module")
+def noisy(tokens: Path, tmp_path_factory: pytest.TempPathFactory, make_recipe: MakeRecipe) -> Path:
     """A workspace whose text holds two batches of nothing but rare pieces."""
-    place = workspace / "tokens" / "small"
-    whole = place.resolve()
-    place.unlink()
-    shutil.copytree(whole, place)
+    workspace = tmp_path_factory.mktemp("noisy")
+    place = shutil.copytree(tokens, workspace / "tokens" / "small")
     plan, tokens = plan_of(make_recipe, "warn", name="small"), open_tokens(place)
     mixture = make_mixture(plan, derive(plan, tokens.vocabulary_size), tokens)
     batches = [np.arange(SAMPLES) + (step - 1) * SAMPLES for step in SPIKES]
@@ -54,12 +52,20 @@ def noisy(workspace: Path, make_recipe: MakeRecipe) -> Path:
     return workspace
 
 
+@pytest.fixture(scope="module")
+def alone(noisy: Path, make_recipe: MakeRecipe) -> tuple[Path, list[str]]:
+    """A run that rolled back at the spikes, undisturbed, and what it printed."""
+    printed: list[str] = []
+    plan = plan_of(make_recipe, "rollback", name="alone")
+    return train(plan, noisy, tell=printed.append), printed
+
+
 def test_a_spike_is_told_and_borne(make_recipe: MakeRecipe, noisy: Path) -> None:
     told: list[str] = []
-    train(plan_of(make_recipe, "warn", name="small"), noisy, tell=told.append)
+    directory = train(plan_of(make_recipe, "warn", name="warned"), noisy, tell=told.append)
     assert [line.split(":")[0] for line in told] == [f"step {step}" for step in SPIKES]
     assert "was usual" in told[0]
-    events = read_lines(noisy / "runs/small/events.jsonl")
+    events = read_lines(directory / "events.jsonl")
     assert [event["step"] for event in events] == list(SPIKES)
 
 
@@ -67,17 +73,16 @@ def test_a_run_stops_at_a_spike_with_its_weights_unharmed(
     make_recipe: MakeRecipe, noisy: Path
 ) -> None:
     with pytest.raises(UserError, match=f"at step {SPIKES[0]}") as caught:
-        train(plan_of(make_recipe, "stop", name="small"), noisy)
+        train(plan_of(make_recipe, "stop", name="ended"), noisy)
     assert caught.value.code == "spike"
     assert caught.value.exit_code == 1
-    assert read_run(noisy / "runs/small").status == "diverged"
+    assert read_run(noisy / "runs/ended").status == "diverged"
 
 
 def test_a_run_goes_back_and_passes_over_what_made_the_spike(
-    make_recipe: MakeRecipe, noisy: Path
+    noisy: Path, alone: tuple[Path, list[str]]
 ) -> None:
-    told: list[str] = []
-    directory = train(plan_of(make_recipe, "rollback", name="small"), noisy, tell=told.append)
+    directory, told = alone
     every = STEPS // 20
     events = read_lines(directory / "events.jsonl")
     assert len(events) == 2
@@ -96,9 +101,8 @@ def test_a_run_goes_back_and_passes_over_what_made_the_spike(
 
 
 def test_stopped_and_resumed_a_run_goes_back_to_the_same_place(
-    make_recipe: MakeRecipe, noisy: Path
+    make_recipe: MakeRecipe, noisy: Path, alone: tuple[Path, list[str]]
 ) -> None:
-    alone = train(plan_of(make_recipe, "rollback", name="alone"), noisy)
     # The milestone lies on an anchor's step.
     often = ("train.checkpoint_every=100 seconds", "train.milestones=[60%]")
     plan = plan_of(make_recipe, "rollback", *often, name="stopped")
@@ -110,8 +114,8 @@ def test_stopped_and_resumed_a_run_goes_back_to_the_same_place(
         if rows == 125:  # as if killed, so that it goes on from the milestone
             for place in directory.glob("checkpoints/step-*"):
                 shutil.rmtree(place)
-    assert digests(train(plan, noisy)) == digests(alone)
-    assert read_lines(directory / "events.jsonl") == read_lines(alone / "events.jsonl")
+    assert digests(train(plan, noisy)) == digests(alone[0])
+    assert read_lines(directory / "events.jsonl") == read_lines(alone[0] / "events.jsonl")
 
 
 def interrupt_after(log: Path, rows: int) -> None:

@@ -3,6 +3,7 @@ import json
 import math
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,16 +18,18 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from tests.conftest import MakeRecipe
+from tests.command import run_command, start_command
+from tests.conftest import MakeRecipe, with_tokens
 from tongues.errors import Stopped, UserError
 from tongues.files import only_one, read_json, read_lines, write_json
+from tongues.recipe import load_recipe
 from tongues.roles import Roles
 from tongues.runs import read_run, run_rows
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.run import train
 
-STOPPABLE = ("train.budget=40k tokens", "train.checkpoint_every=0.001 seconds")
+STOPPABLE = ("train.budget=20k tokens", "train.checkpoint_every=0.001 seconds")
 SAME = ("metrics.jsonl", "evals.jsonl", "model/model.safetensors")
 
 
@@ -60,8 +63,8 @@ def train_and_stop(
     return directory
 
 
-def test_a_run_learns_and_leaves_all_it_should(make_recipe: MakeRecipe, workspace: Path) -> None:
-    directory = train(plan_of(make_recipe), workspace)
+def test_a_run_learns_and_leaves_all_it_should(trained: Path, workspace: Path) -> None:
+    directory = trained
     record = read_run(directory)
     assert record.status == "finished"
     assert (
@@ -101,22 +104,36 @@ def test_the_held_out_loss_is_that_of_a_plain_loop(
     assert last["bits_per_byte"] == pytest.approx(total / math.log(2) / size, rel=1e-5)
 
 
-def test_stopped_and_resumed_a_run_ends_with_the_same_bytes(
-    make_recipe: MakeRecipe, workspace: Path
-) -> None:
-    alone = digests(train(plan_of(make_recipe, *STOPPABLE, name="alone"), workspace))
-    plan = plan_of(make_recipe, *STOPPABLE, name="stopped")
+@pytest.fixture(scope="module")
+def stopped_once(
+    recipe_file: Path, tokens: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[RunPlan, Path]:
+    """A run, and a workspace in which it was trained as `alone` and stopped as `stopped`."""
+    workspace = with_tokens(tmp_path_factory.mktemp("stopped"), tokens)
+    plan = replace(run_of_recipe(load_recipe(recipe_file, STOPPABLE)), name="stopped")
+    train(replace(plan, name="alone"), workspace)
     train_and_stop(plan, workspace)
-    assert digests(train(plan, workspace)) == alone
+    return plan, workspace
+
+
+@pytest.fixture
+def stopped(stopped_once: tuple[RunPlan, Path], tmp_path: Path) -> tuple[RunPlan, Path]:
+    """As `stopped_once`, in a workspace of its own."""
+    plan, workspace = stopped_once
+    return plan, shutil.copytree(workspace, tmp_path / "stopped", symlinks=True)
+
+
+def test_stopped_and_resumed_a_run_ends_with_the_same_bytes(stopped: tuple[RunPlan, Path]) -> None:
+    plan, workspace = stopped
+    assert digests(train(plan, workspace)) == digests(workspace / "runs/alone")
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "position"])
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(
-    make_recipe: MakeRecipe, workspace: Path, damage: str
+    stopped: tuple[RunPlan, Path], damage: str
 ) -> None:
-    alone = digests(train(plan_of(make_recipe, *STOPPABLE, name="alone"), workspace))
-    plan = plan_of(make_recipe, *STOPPABLE, name="stopped")
-    newest = sorted((train_and_stop(plan, workspace) / "checkpoints").iterdir())[-1]
+    plan, workspace = stopped
+    newest = sorted((workspace / "runs/stopped/checkpoints").iterdir())[-1]
     (state,) = newest.glob("*.safetensors")
     if damage == "cut":
         state.write_bytes(state.read_bytes()[:-100])
@@ -127,45 +144,42 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(
     else:
         (newest / "position.json").write_text("{")
     told: list[str] = []
-    assert digests(train(plan, workspace, tell=told.append)) == alone
+    assert digests(train(plan, workspace, tell=told.append)) == digests(workspace / "runs/alone")
     assert any(newest.name in line and "damaged" in line for line in told)
 
 
-def kill_until_finished(arguments: list[str], directory: Path, kills: int, seed: int) -> int:
+def kill_until_finished(words: list[str], directory: Path, kills: int, seed: int) -> int:
     """Start the command, kill it at random moments, let it end; returns the kills that hit."""
     chance, hits = random.Random(seed), 0
     for _ in range(kills):
-        process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        while process.poll() is None and not (directory / "run.json").exists():
+        started = start_command(words)
+        while started.process.is_alive() and not list(directory.glob("checkpoints/step-*")):
             time.sleep(0.01)
-        time.sleep(2 + chance.random() * 2)
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-            hits += 1
-        process.wait()
-    done = subprocess.run(arguments, check=True, capture_output=True, text=True)
-    assert "resumes from step" in done.stderr
+        started.process.join(chance.random() * 1.5)
+        hits += started.process.is_alive()
+        started.process.kill()
+        started.wait()
+    done = run_command(words)
+    assert done.returncode == 0 and "resumes from step" in done.stderr
     return hits
 
 
 def test_killed_and_resumed_a_run_ends_with_the_same_bytes(
     recipe_file: Path, make_recipe: MakeRecipe, workspace: Path
 ) -> None:
-    settings = ["train.budget=400k tokens", "train.checkpoint_every=0.2 seconds"]
+    settings = ["train.budget=100k tokens", "train.checkpoint_every=0.1 seconds"]
     alone = digests(train(plan_of(make_recipe, *settings, name="alone"), workspace))
-    command = [sys.executable, "-m", "tongues", "train", str(recipe_file), *settings]
+    words = ["train", str(recipe_file), *settings, "--workspace", str(workspace)]
     directory = workspace / "runs" / "small"
-    hits = kill_until_finished(
-        [*command, "--workspace", str(workspace)], directory, kills=2, seed=1
-    )
+    hits = kill_until_finished(words, directory, kills=2, seed=1)
     assert hits >= 1
     assert digests(directory) == alone
 
 
 def test_a_finished_run_is_left_alone_and_another_recipe_is_refused(
-    make_recipe: MakeRecipe, workspace: Path
+    make_recipe: MakeRecipe, workspace: Path, trained: Path
 ) -> None:
-    directory = train(plan_of(make_recipe), workspace)
+    directory = trained
     before = (directory / "run.json").stat().st_mtime_ns
     told: list[str] = []
     train(plan_of(make_recipe, "train.checkpoint_every=1 second"), workspace, tell=told.append)
@@ -207,19 +221,18 @@ def test_a_run_is_one_process_at_a_time(make_recipe: MakeRecipe, workspace: Path
 
 
 def test_a_continued_run_starts_where_its_parent_ended(
-    make_recipe: MakeRecipe, workspace: Path
+    make_recipe: MakeRecipe, workspace: Path, trained: Path
 ) -> None:
-    train(plan_of(make_recipe, name="parent"), workspace)
     child = plan_of(
         make_recipe,
-        "train.base={model: parent, languages: [qaa]}",
+        "train.base={model: small, languages: [qaa]}",
         "train.mixture={qab: 100%}",
         "train.replay={qaa: 25%}",
         name="child",
     )
     assert (child.strategy, child.roles) == ("cpt", Roles(("qab",), ("qaa",), {"qaa": 0.25}))
     directory = train(child, workspace)
-    ended = read_lines(workspace / "runs/parent/evals.jsonl")[-2:]
+    ended = read_lines(trained / "evals.jsonl")[-2:]
     began = read_lines(directory / "evals.jsonl")[:2]
     assert [row["loss"] for row in began] == [row["loss"] for row in ended]
     dealt = {row["lang"]: row["tokens_lang"] for row in read_lines(directory / "evals.jsonl")[-2:]}
@@ -247,28 +260,29 @@ def test_text_that_runs_out_is_read_again_and_said_so(
     assert last == {"qaa": pytest.approx(times), "qab": 0.0}
 
 
-def test_a_parent_that_does_not_fit_is_refused(make_recipe: MakeRecipe, workspace: Path) -> None:
-    train(plan_of(make_recipe, name="parent"), workspace)
+def test_a_parent_that_does_not_fit_is_refused(
+    make_recipe: MakeRecipe, workspace: Path, trained: Path
+) -> None:
     with pytest.raises(UserError, match="neither a run") as caught:
-        train(plan_of(make_recipe, _named("parnt"), name="child"), workspace)
-    assert "`parent`" in caught.value.hint
-    tokenizer = workspace / "runs/parent/model/tokenizer.json"
+        train(plan_of(make_recipe, _named("smal"), name="child"), workspace)
+    assert "`small`" in caught.value.hint
+    tokenizer = trained / "model/tokenizer.json"
     whole = tokenizer.read_text()
     other = json.loads(whole)
     other["model"]["merges"].reverse()
     write_json(tokenizer, other)
     with pytest.raises(UserError, match="another tokenizer"):
-        train(plan_of(make_recipe, _named("parent"), name="child"), workspace)
+        train(plan_of(make_recipe, _named("small"), name="child"), workspace)
     tokenizer.write_text(whole)
     with pytest.raises(UserError, match="another shape"):
         train(
-            plan_of(make_recipe, _named("parent"), "model.shape=0.2M", name="child"),
+            plan_of(make_recipe, _named("small"), "model.shape=0.2M", name="child"),
             workspace,
         )
-    record = workspace / "runs/parent/run.json"
+    record = trained / "run.json"
     write_json(record, {**read_json(record), "status": "running"})
     with pytest.raises(UserError, match="not finished"):
-        train(plan_of(make_recipe, _named("parent"), name="child"), workspace)
+        train(plan_of(make_recipe, _named("small"), name="child"), workspace)
 
 
 def test_a_run_that_diverges_ends_with_its_reason(make_recipe: MakeRecipe, workspace: Path) -> None:

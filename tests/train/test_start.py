@@ -22,16 +22,21 @@ from tongues.train.run import train
 LACKED = 60
 
 
-@pytest.fixture
-def parent(make_recipe: MakeRecipe, workspace: Path) -> Path:
+@pytest.fixture(scope="module")
+def shortened_once(trained_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a model that lacks the last pieces of the tokenizer."""
-    plan = replace(run_of_recipe(make_recipe()), name="whole")
-    whole = train(plan, workspace) / "model"
+    whole, parent = trained_once / "model", tmp_path_factory.mktemp("shortened") / "parent"
     model = load_model(whole)
     model.resize_token_embeddings(400 - LACKED)
-    save_model(model, workspace / "parent")
-    shortened(whole / "tokenizer.json", LACKED, workspace / "parent" / "tokenizer.json")
-    return workspace / "parent"
+    save_model(model, parent)
+    shortened(whole / "tokenizer.json", LACKED, parent / "tokenizer.json")
+    return parent
+
+
+@pytest.fixture
+def parent(shortened_once: Path, workspace: Path) -> Path:
+    """As `shortened_once`, a test's own."""
+    return shutil.copytree(shortened_once, workspace / "parent")
 
 
 def child_of(make_recipe: MakeRecipe, parent: Path, *overrides: str, name: str) -> RunPlan:

@@ -1,13 +1,9 @@
-"""A short course of training by any number of processes, for the tests beside it.
-
-usage: python -m tests.train.engine.together FOLDER (in each process, with torchrun's environment)
-"""
+"""A short course of training by any number of processes, for the tests beside it."""
 
 import json
+import multiprocessing
 import os
 import socket
-import subprocess
-import sys
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -35,7 +31,6 @@ from tongues.train.engine.sharding import (
     synchronize,
 )
 
-ROOT = Path(__file__).parents[3]
 STEPS, SAMPLES, CONTEXT, VOCABULARY = 4, 8, 16, 61
 
 
@@ -111,18 +106,20 @@ def run_together(count: int, folder: Path) -> list[dict[str, Any]]:
         "LOCAL_WORLD_SIZE": str(count),
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
-        "OMP_NUM_THREADS": "1",
     }
-    command = [sys.executable, "-m", "tests.train.engine.together", str(folder)]
+    context = multiprocessing.get_context("forkserver")
     running = [
-        subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=os.environ | everywhere | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+        context.Process(
+            target=main,
+            args=(folder, everywhere | {"RANK": str(rank), "LOCAL_RANK": str(rank)}),
         )
         for rank in range(count)
     ]
-    assert [process.wait(timeout=120) for process in running] == [0] * count
+    for process in running:
+        process.start()
+    for process in running:
+        process.join(timeout=120)
+    assert [process.exitcode for process in running] == [0] * count
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(count)]
 
 
@@ -181,8 +178,9 @@ def _refuse() -> None:
     raise UserError("no room", where="here", hint="make some", code="full")
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, environment: dict[str, str]) -> None:
     """Find out all that the tests ask of several processes, in one start of them."""
+    os.environ.update(environment)
     torch.set_num_threads(1)
     processes = join_processes("cpu")
     rank = processes.rank
@@ -235,7 +233,3 @@ def halve(whole_course: Path, half: Path) -> None:
         (half / name).mkdir(parents=True)
         for file in (whole_course / name).iterdir():
             (half / name / file.name).write_bytes(file.read_bytes())
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
