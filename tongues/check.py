@@ -9,7 +9,7 @@ from typing import Any
 from tongues.cores import core_count
 from tongues.errors import Caution, UserError, nearest
 from tongues.experts.plans import plan_rounds
-from tongues.hardware import Machine, this_machine
+from tongues.hardware import USUAL_MFU, Cluster, Machine, this_machine
 from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
 from tongues.quantities import show_bytes, show_count
 from tongues.recipe import LowRank, Recipe
@@ -102,9 +102,31 @@ class Checked:
                 "FLOPs": f"{derived.flops:.3g}",
                 "6ND": f"{derived.flops_rule:.3g}",
                 "memory": show_bytes(derived.memory),
+                **(
+                    {}
+                    if (hours := self.gpu_hours([derived])) is None
+                    else {"GPU-hours": f"{hours:,.3g}"}
+                ),
             }
             for plan, derived in self.all
         ]
+
+    def gpu_hours(self, runs: Sequence[Derived]) -> float | None:
+        """Of these on one GPU at the usual share of its peak; None on a processor."""
+        gpu = self.machine.gpu
+        flops = sum(derived.flops for derived in runs)
+        return Cluster(gpu, 1, USUAL_MFU, gpu.price).hours(flops) if gpu else None
+
+    def time_sentence(self) -> str:
+        """How long the GPUs of all runs take, and their price; empty on a processor."""
+        gpu, hours = self.machine.gpu, self.gpu_hours([derived for _, derived in self.all])
+        if gpu is None or hours is None:
+            return ""
+        price = f"${gpu.price:.2f} an hour ({gpu.priced})"
+        return (
+            f"{hours:,.3g} GPU-hours at {USUAL_MFU:.0%} of the peak, without evaluations; "
+            f"${hours * gpu.price:,.3g} at {price}"
+        )
 
     def memory_sentence(self) -> str:
         """How much memory it takes, and where."""
@@ -123,6 +145,8 @@ class Checked:
         cautions = [{"code": one.code, "sentence": one.sentence} for one in self.cautions]
         whole = {"runs": runs, "memory": self.memory, "disk": self.disk}
         whole |= {"hub": [asdict(model) for model in self.hub]}
+        if (hours := self.gpu_hours([derived for _, derived in self.all])) is not None:
+            whole |= {"gpu_hours": hours}
         whole |= {"defaults": [asdict(one) for one in self.completed.defaults]}
         return whole | {"machine": self.machine.name, "warnings": cautions}
 
@@ -188,7 +212,8 @@ def check_recipe(
     checked = Checked(completed, runs, first, at_once, round(disk), machine, hub)
     if here:
         _check_memory(checked, each)
-    _check_disk(checked, workspace, recipe.name)
+    if machine.gpu is None:  # the disk of GPUs that are named is elsewhere
+        _check_disk(checked, workspace, recipe.name)
     return checked
 
 

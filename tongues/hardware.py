@@ -56,7 +56,7 @@ GPUS = {
 class Machine:
     """What computes a run: processes, one for each GPU, or a single one on a processor.
 
-    memory: bytes that each process has. bfloat16: whether it multiplies in bfloat16.
+    memory: bytes that each process has. bfloat16: whether it multiplies in bfloat16. gpu: the type.
     """
 
     name: str
@@ -64,11 +64,14 @@ class Machine:
     memory: float
     processes: int = 1
     bfloat16: bool = True
+    gpu: Gpu | None = None
 
     @classmethod
     def of_gpus(cls, gpu: Gpu, count: int) -> Self:
         """Several GPUs of one type, among which training divides a model."""
-        return cls(f"{count} {gpu.name}", "cuda", gpu.memory, count, gpu.name not in _NO_BFLOAT16)
+        return cls(
+            f"{count} {gpu.name}", "cuda", gpu.memory, count, gpu.name not in _NO_BFLOAT16, gpu
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from tongues.errors import UserError
 from tongues.experts.budgets import (
     LossDecline,
     best_split,
-    equivalent_tokens,
+    expected_gain,
     fit_decline,
     share_budget,
 )
@@ -68,10 +69,13 @@ def test_unequal_weights_are_worth_what_the_second_order_says() -> None:
     weights /= weights.sum()
     declines, free = [decline(1.0, before=1e-9)] * 400, np.full(400, np.inf)
     shares = best_split(declines, weights, free, 1e6)
-    gain = equivalent_tokens(declines, weights, shares, free, 1e6)
+    nats, gain = expected_gain(declines, weights, shares, free, 1e6)
+    even = float(weights @ (1.0 + (1e6 / 400 + 1e-9) ** -0.33 * np.ones(400)))
+    best = float(weights @ (1.0 + (1e6 * shares + 1e-9) ** -0.33))
+    assert nats.value == pytest.approx(even - best)
     assert gain.value == pytest.approx(math.exp(0.25 / (2 * 1.33)), rel=0.02)
     equal = np.full(400, 1 / 400)
-    same = equivalent_tokens(declines, equal, best_split(declines, equal, free, 1e6), free, 1e6)
+    _, same = expected_gain(declines, equal, best_split(declines, equal, free, 1e6), free, 1e6)
     assert same.value == pytest.approx(1.0, abs=1e-6)
 
 
@@ -112,7 +116,7 @@ def test_by_law_the_weights_decide_and_without_them_it_is_even(tmp_path: Path) -
     assert sum(shares) == pytest.approx(1)
     most = ExpertBudget(by="law", weights={"qaa": 500.0})
     assert share_budget(most, TOKENS, TEXTS, tmp_path)[0] == pytest.approx([0.95, 0.05])
-    assert "an even split would need" in note and "for the same mean loss" in note
+    assert re.search(r"mean loss is expected 0\.\d+ \[.*an even split, which would need", note)
     texts = [("seed", {"qaa": 6e4}), ("seed", {"qab": 6e4})]
     even, (said,) = share_budget(ExpertBudget(by="law"), TOKENS, texts, tmp_path)
     assert even == pytest.approx([0.5, 0.5])

@@ -58,6 +58,8 @@ def check(
         click.echo(f"\n{model.sentence}")
     click.echo(f"\nmemory, about: {checked.memory_sentence()}")
     click.echo(f"disk, about: {show_bytes(checked.disk)}")
+    if time := checked.time_sentence():
+        click.echo(f"time, about: {time}")
     for caution in checked.cautions:
         say(str(caution))
     options.hint_recipe(loaded, (recipe, *overrides), workspace)

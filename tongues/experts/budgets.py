@@ -19,7 +19,7 @@ from tongues.recipe import ExpertBudget
 from tongues.roles import list_languages
 from tongues.runs import Cells, run_rows
 
-__all__ = ["LossDecline", "best_split", "equivalent_tokens", "fit_decline", "share_budget"]
+__all__ = ["LossDecline", "best_split", "expected_gain", "fit_decline", "share_budget"]
 
 _POWERS = np.linspace(0.05, 1.5, 30)  # b
 _DRAWS = 200
@@ -105,12 +105,14 @@ def share_budget(
     weights = weights / weights.sum()
     declines = [_decline(base, list(of), workspace, rule.weights) for base, of in experts]
     best = best_split(declines, weights, caps, budget.amount)
-    gain = equivalent_tokens(declines, weights, best, caps, budget.amount)
+    nats, gain = expected_gain(declines, weights, best, caps, budget.amount)
     times = f"{gain.value:.3g} [{gain.low:.3g}, {gain.high:.3g}] times the tokens"
     if gain.low is None or gain.low < _WORTH:
         note = f"budget by law: no sure gain, an even split would need {times}: it is even"
         return list(even), (note,)
-    return list(best), (f"budget by law: an even split would need {times} for the same mean loss",)
+    lower = f"the mean loss is expected {nats.value:.3f} [{nats.low:.3f}, {nats.high:.3f}] lower"
+    note = f"budget by law: {lower} than after an even split, which would need {times} for it"
+    return list(best), (note,)
 
 
 def _decline(
@@ -160,33 +162,40 @@ def best_split(
     return least / least.sum()
 
 
-def equivalent_tokens(
+def expected_gain(
     declines: Sequence[LossDecline],
     weights: np.ndarray,
     shares: np.ndarray,
     caps: np.ndarray,
     tokens: float,
-) -> Estimate:
-    """How many times the tokens an equal split needs for the mean loss of this one."""
+) -> tuple[Estimate, Estimate]:
+    """Of this split over an equal one: nats of the mean loss, and times the tokens for the same."""
     before = np.array([one.before for one in declines])
-    equal = np.ones(len(declines))
 
     def loss(constants: np.ndarray, spent: np.ndarray) -> float:
         floor, factor, power = constants.T
         return float(weights @ (floor + factor * (spent + before) ** -power))
 
-    def times(constants: np.ndarray) -> float:
+    def equal(total: float) -> np.ndarray:
+        return np.minimum(capped_shares(np.ones(len(caps)), caps, total) * total, caps)
+
+    def gain(constants: np.ndarray) -> tuple[float, float]:
         target = loss(constants, shares * tokens)
         low, high = np.log(1 / _FARTHEST), np.log(_FARTHEST)
         for _ in range(_HALVINGS // 2):
             middle = (low + high) / 2
-            total = tokens * np.exp(middle)
-            split = np.minimum(capped_shares(equal, caps, total) * total, caps)
-            low, high = (middle, high) if loss(constants, split) > target else (low, middle)
-        return float(np.exp(high))
+            higher = loss(constants, equal(tokens * np.exp(middle))) > target
+            low, high = (middle, high) if higher else (low, middle)
+        return loss(constants, equal(tokens)) - target, float(np.exp(high))
 
     count = min(len(one.draws) for one in declines)
-    values = [times(np.array([one.draws[n] for one in declines])) for n in range(count)]
-    low, high = np.quantile(values, [0.025, 0.975])
-    value = times(np.array([one.best for one in declines]))
-    return Estimate(value, float(low), float(high), "times the tokens", method="draws of the laws")
+    draws = np.array([gain(np.array([one.draws[n] for one in declines])) for n in range(count)])
+    lows, highs = np.quantile(draws, [0.025, 0.975], axis=0)
+    units, method = ("nats per token", "times the tokens"), "draws of the laws"
+    nats, times = (
+        Estimate(value, float(low), float(high), unit, method=method)
+        for value, low, high, unit in zip(
+            gain(np.array([one.best for one in declines])), lows, highs, units, strict=True
+        )
+    )
+    return nats, times

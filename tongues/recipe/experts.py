@@ -31,6 +31,8 @@ class PartitionSettings(RecipeSection):
     """The method."""
     name: str | None = None
     """Prefix of its experts' names, where two partitions would share theirs."""
+    batch: str = Field("1x", pattern=r"^[1-9]\d*x$", exclude_if=lambda value: value == "1x")
+    """Times `train.batch`, such as `4x`: with the same budget, a fourth of the steps."""
 
     @field_validator("name")
     @classmethod
@@ -46,12 +48,13 @@ class PartitionSettings(RecipeSection):
     @property
     def batch_times(self) -> int:
         """How many times `train.batch` a step of its runs has."""
-        return 1
+        return int(self.batch[:-1])
 
     @property
     def label(self) -> str:
         """What its experts are called after, such as `typology-4`."""
-        return self.name or "-".join((self.by, *self.variant()))
+        times = (self.batch,) if self.batch_times > 1 else ()
+        return self.name or "-".join((self.by, *self.variant(), *times))
 
 
 def _read_partition(value: Any) -> Any:

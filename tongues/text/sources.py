@@ -157,11 +157,14 @@ def read_source(source: TextSource, start: State | None = None) -> Iterator[Item
 
 
 def text_bytes(sources: Sequence[TextSource]) -> dict[str, int]:
-    """Approximate bytes of text by language, from file sizes; 0 where unknown."""
+    """Approximate bytes of text by language, from file sizes and data sets' limits; 0: unknown."""
     sizes = dict.fromkeys((source.lang for source in sources), 0)
     for source in sources:
         if isinstance(source.settings, recipe.Synthetic):
             sizes[source.lang] += source.settings.size
+        limit = source.at_most
+        if isinstance(source.settings, recipe.Hub) and limit and limit.unit == "bytes":
+            sizes[source.lang] += int(limit.number)
         for path in source.paths:
             packed = path.suffix.lower() in (*PACKED, ".parquet")
             sizes[source.lang] += path.stat().st_size * (_PACKED if packed else 1)

@@ -45,6 +45,8 @@ __all__ = [
     "text_amounts",
 ]
 
+_UNKNOWN = 1e9  # bytes of each language where no size is known
+
 _WINDOW = 256  # tokens of a window of which a gradient is taken, at most
 D = TypeVar("D", bound=PartitionSettings)
 _Clusters = Annotated[list[list[str]], Field(min_length=1)]
@@ -113,17 +115,6 @@ class _Dense(Method[PartitionSettings]):
     name, summary = "dense", "all in one"
 
     class _Nameless(PartitionSettings):
-        batch: Annotated[str, Field(pattern=r"^[1-9]\d*x$")] = "1x"  # times `train.batch`
-
-        @property
-        def batch_times(self) -> int:
-            """With the number of experts, it takes as many steps as each of them."""
-            return int(self.batch[:-1])
-
-        def variant(self) -> Sequence[str]:
-            """A larger batch."""
-            return (self.batch,) if self.batch_times > 1 else ()
-
         @field_validator("name")
         @classmethod
         def _no_other(cls, value: str | None) -> None:
@@ -332,9 +323,14 @@ def language_distances(
 
 
 def text_amounts(recipe: Recipe, sizes: Mapping[str, float], workspace: Path) -> dict[str, float]:
-    """Training tokens by language, or bytes of text before they are prepared."""
+    """Training tokens by language, or bytes of text before they are prepared.
+
+    Text of an unknown size, a data set without a limit, counts as much as the mean of the others.
+    """
     folder = workspace / "tokens" / recipe.name
     if not (folder / "tokens.json").is_file():
-        return {lang: float(sizes[lang] or 1) for lang in recipe.text.languages}
+        known = [sizes[lang] for lang in recipe.text.languages if sizes[lang]]
+        usual = sum(known) / len(known) if known else _UNKNOWN
+        return {lang: float(sizes[lang] or usual) for lang in recipe.text.languages}
     counts = open_tokens(folder).counts
     return {lang: float(splits["train"]["tokens"]) for lang, splits in counts.items()}
