@@ -14,7 +14,7 @@ from tongues.errors import UserError
 from tongues.experts.budgets import (
     LossDecline,
     best_split,
-    expected_gain,
+    gain_over_even,
     fit_decline,
     share_budget,
 )
@@ -69,13 +69,13 @@ def test_unequal_weights_are_worth_what_the_second_order_says() -> None:
     weights /= weights.sum()
     declines, free = [decline(1.0, before=1e-9)] * 400, np.full(400, np.inf)
     shares = best_split(declines, weights, free, 1e6)
-    nats, gain = expected_gain(declines, weights, shares, free, 1e6)
+    nats, gain = gain_over_even(declines, weights, shares, free, 1e6)
     even = float(weights @ (1.0 + (1e6 / 400 + 1e-9) ** -0.33 * np.ones(400)))
     best = float(weights @ (1.0 + (1e6 * shares + 1e-9) ** -0.33))
     assert nats.value == pytest.approx(even - best)
     assert gain.value == pytest.approx(math.exp(0.25 / (2 * 1.33)), rel=0.02)
     equal = np.full(400, 1 / 400)
-    _, same = expected_gain(declines, equal, best_split(declines, equal, free, 1e6), free, 1e6)
+    _, same = gain_over_even(declines, equal, best_split(declines, equal, free, 1e6), free, 1e6)
     assert same.value == pytest.approx(1.0, abs=1e-6)
 
 

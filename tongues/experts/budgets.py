@@ -19,7 +19,7 @@ from tongues.recipe import ExpertBudget
 from tongues.roles import list_languages
 from tongues.runs import Cells, run_rows
 
-__all__ = ["LossDecline", "best_split", "expected_gain", "fit_decline", "share_budget"]
+__all__ = ["LossDecline", "best_split", "gain_over_even", "fit_decline", "share_budget"]
 
 _POWERS = np.linspace(0.05, 1.5, 30)  # b
 _DRAWS = 200
@@ -105,7 +105,7 @@ def share_budget(
     weights = weights / weights.sum()
     declines = [_decline(base, list(of), workspace, rule.weights) for base, of in experts]
     best = best_split(declines, weights, caps, budget.amount)
-    nats, gain = expected_gain(declines, weights, best, caps, budget.amount)
+    nats, gain = gain_over_even(declines, weights, best, caps, budget.amount)
     times = f"{gain.value:.3g} [{gain.low:.3g}, {gain.high:.3g}] times the tokens"
     if gain.low is None or gain.low < _WORTH:
         note = f"budget by law: no sure gain, an even split would need {times}: it is even"
@@ -162,7 +162,7 @@ def best_split(
     return least / least.sum()
 
 
-def expected_gain(
+def gain_over_even(
     declines: Sequence[LossDecline],
     weights: np.ndarray,
     shares: np.ndarray,
