@@ -50,7 +50,7 @@ RATE, FEW = "learning_rate: 0.003", "eval_tokens: 2k tokens"
 
 def recipe(workspace: Path, name: str, train: str, model: str = "", experts: str = "") -> Path:
     """A recipe's file."""
-    files = "\n".join(f"    {lang}: {TEXT}/bible/{lang}.jsonl.gz" for lang in LANGUAGES)
+    files = "\n".join(f"    {lang}: {TEXT}/mdn/{lang}.jsonl.gz" for lang in LANGUAGES)
     file = workspace / f"{name}.yaml"
     file.write_text(RECIPE.format(files=files, train=train, model=model) + experts)
     return file
@@ -113,8 +113,9 @@ def score(name: str, given: str, workspace: Path, texts: Texts, losses: Losses) 
     model = open_model(given, workspace)
     own = losses[name] = {lang: routed_losses([model], texts[lang])[0] for lang in LANGUAGES}
     best = losses[f"{name.partition(':')[0]}: ensemble language"] if ":" in name else own
+    top = losses.get(f"{name.partition(':')[0]}: ensemble filter:2", own)
     changes = []
-    for other in (best, losses.get("dense", own)):
+    for other in (best, top if "moe" in name else own, losses.get("dense", own)):
         change = paired_mean(
             [own[lang].nats for lang in LANGUAGES],
             [other[lang].nats for lang in LANGUAGES],
@@ -128,7 +129,7 @@ def score(name: str, given: str, workspace: Path, texts: Texts, losses: Losses) 
         {"model": name}
         | {lang: f"{own[lang].loss:.3f}" for lang in LANGUAGES}
         | {"mean": f"{np.mean([own[lang].loss for lang in LANGUAGES]):.3f}"}
-        | {"minus its expert": changes[0], "minus dense": changes[1]}
+        | dict(zip(("minus its expert", "minus top 2", "minus dense"), changes, strict=True))
         | {"weights/token": size, "µs/token": micros}
     )
 
@@ -141,7 +142,7 @@ def main(workspace: Path) -> None:
     for named in models(workspace):
         tokens = open_tokens(workspace / "tokens/moe")
         unseen = unseen_documents(tokens, [], workspace)
-        texts = held_out_documents(tokens, unseen, LANGUAGES, tokens=12_000)
+        texts = held_out_documents(tokens, unseen, LANGUAGES, tokens=24_000)
         new = {name: given for name, given in named.items() if name not in losses}
         rows += [score(name, given, workspace, texts, losses) for name, given in new.items()]
         lines = [

@@ -14,8 +14,8 @@ from tongues.errors import UserError
 from tongues.experts.budgets import (
     LossDecline,
     best_split,
-    gain_over_even,
     fit_decline,
+    gain_over_even,
     share_budget,
 )
 from tongues.quantities import Budget

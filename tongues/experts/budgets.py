@@ -19,7 +19,7 @@ from tongues.recipe import ExpertBudget
 from tongues.roles import list_languages
 from tongues.runs import Cells, run_rows
 
-__all__ = ["LossDecline", "best_split", "gain_over_even", "fit_decline", "share_budget"]
+__all__ = ["LossDecline", "best_split", "fit_decline", "gain_over_even", "share_budget"]
 
 _POWERS = np.linspace(0.05, 1.5, 30)  # b
 _DRAWS = 200
@@ -169,7 +169,10 @@ def gain_over_even(
     caps: np.ndarray,
     tokens: float,
 ) -> tuple[Estimate, Estimate]:
-    """Of this split over an equal one: nats of the mean loss, and times the tokens for the same."""
+    """Of this split over an equal one: nats of the mean loss, and times the tokens for the same.
+
+    Medians of the draws: the constants that the split was chosen for would promise too much.
+    """
     before = np.array([one.before for one in declines])
 
     def loss(constants: np.ndarray, spent: np.ndarray) -> float:
@@ -190,12 +193,10 @@ def gain_over_even(
 
     count = min(len(one.draws) for one in declines)
     draws = np.array([gain(np.array([one.draws[n] for one in declines])) for n in range(count)])
-    lows, highs = np.quantile(draws, [0.025, 0.975], axis=0)
+    lows, middles, highs = np.quantile(draws, [0.025, 0.5, 0.975], axis=0)
     units, method = ("nats per token", "times the tokens"), "draws of the laws"
     nats, times = (
-        Estimate(value, float(low), float(high), unit, method=method)
-        for value, low, high, unit in zip(
-            gain(np.array([one.best for one in declines])), lows, highs, units, strict=True
-        )
+        Estimate(float(value), float(low), float(high), unit, method=method)
+        for value, low, high, unit in zip(middles, lows, highs, units, strict=True)
     )
     return nats, times
