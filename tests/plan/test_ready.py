@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -130,13 +131,14 @@ def test_a_folder_of_text_gives_a_recipe_whose_text_is_there(texts: Path, tmp_pa
 def test_what_cannot_be_is_refused_with_its_option(texts: Path) -> None:
     (texts / "fr").mkdir()
     (texts / "fr/a.txt").write_text((texts / "sw/a.txt").read_text())
-    for what, where, keywords in (
+    wrong: tuple[tuple[str, str, dict[str, Any]], ...] = (
         ("(a.txt) was identified as such, most as `sw`", "--text", {"language": "fr"}),
         ("is not a folder", "--text", {"text": texts / "gone"}),
         ("counted in tokens", "--budget", {"budget": "100"}),
         ("no GPU is called `h101`", "--machine", {"machine": "h101"}),
         ("no language `swahilix`", "--language", {"language": "swahilix"}),
-    ):
+    )
+    for what, where, keywords in wrong:
         with pytest.raises(UserError, match=re.escape(what)) as caught:
             tongues.new("SmolLM2-135M", **{"language": "sw", "text": texts} | keywords)
         assert caught.value.where.startswith(where)

@@ -206,6 +206,6 @@ def _flops_here() -> float:
     matrix, best = np.ones((_SIDE, _SIDE), np.float32), 0.0
     for _ in range(_TRIES):
         began = time.perf_counter()
-        matrix @ matrix
+        np.dot(matrix, matrix)
         best = max(best, 2 * _SIDE**3 / (time.perf_counter() - began))
     return best * core_count()
