@@ -33,11 +33,14 @@ text:
 tokens:
   base: {base}
   held_out: {held_out} tokens    # never trained on, for `tongues evaluate`
-train:
+{extend}train:
   base: {{model: {base}, languages: [{languages}]}}{assumed}
 {mixture}
   budget: {budget}    # replay included; in tokens, FLOPs, hours or days
 {evaluations}"""
+_EXTEND = """\
+  # extend: {{new_tokens: 1000, languages: [{}], preserve: [{}]}}    # where the base spells it out
+"""
 _HELD_OUT = 100_000  # tokens of a language, and at most this share of its text
 _HELD_SHARE = 0.1
 _PER_TOKEN = 4  # bytes of text in a token, about
@@ -178,6 +181,7 @@ def ready_recipe(
         mixture="\n".join(mixture),
         budget=budget,
         evaluations=evaluations,
+        extend="" if language in ready.languages else _EXTEND.format(language, ready.languages[0]),
     )
 
 
