@@ -97,6 +97,12 @@ def test_the_text_of_the_hub_is_that_of_the_language_and_enough() -> None:
     assert "dataset: HuggingFaceFW/fineweb, subset: sample-10BT, limit: 250 MB" in recipe
 
 
+@pytest.mark.parametrize(("size", "held"), [(9e3, "1k"), (424_000, "11k"), (9e9, "100k")])
+def test_a_tenth_of_the_text_is_held_out_and_100k_tokens_at_most(size: float, held: str) -> None:
+    recipe = ready_recipe("SmolLM2-135M", "sw", files={"sw": ["a"]}, sizes={"sw": int(size)})
+    assert f"held_out: {held} tokens" in recipe
+
+
 @pytest.fixture
 def texts(tmp_path: Path) -> Path:
     """Swahili in a folder of its own and English in a file, as the catalogue of tests has them."""

@@ -158,7 +158,9 @@ def ready_recipe(
     shares = {language: 1 - share} | ({replayed: share} if replayed else {})
     held_out = _HELD_OUT
     if sizes:
-        held_out = min(held_out, round(_HELD_SHARE * min(sizes.values()) / _PER_TOKEN, -3))
+        held_out = min(
+            held_out, round(_HELD_SHARE * min(sizes.values()) / _PER_TOKEN / 1000) * 1000
+        )
     folder, evaluations = Path(base).is_dir(), ""
     if 0 < (tokens := _tokens(budget)) < _SHORT:
         of_each = max(round(tokens / 32), 4096)

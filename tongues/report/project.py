@@ -188,6 +188,10 @@ def _outcome(
         topics, head = answer(evaluation), f"`{name}`: " if len(evaluations) > 1 else ""
         for topic in _CHOSEN:
             yield from (f"{head}{line}" for line in topics.get(topic, [])[:_SENTENCES])
+    for path in sorted(workspace.glob("reports/*/report.json")):  # of studies and pilots
+        with suppress(OSError, ValueError, AttributeError):
+            advice = read_json(path).get("advice", [])
+            yield from (f"`{path.parent.name}`: {line}" for line in advice[:_SENTENCES])
     for path in _plans(workspace):
         forecast, after = _forecast(path), _measured(path, runs, evaluations)
         if forecast and after:
