@@ -36,6 +36,18 @@ def test_bigrams_find_what_follows() -> None:
     assert grams.bigram < 0.75 * grams.unigram
 
 
+def test_trigrams_find_what_only_two_units_tell() -> None:
+    random, last = np.random.default_rng(3), [0, 1]
+    for noise in random.integers(0, 64, 150_000).tolist():
+        last.append(noise % 16 if noise < 16 else (last[-1] + last[-2]) % 16)
+    grams = measure_ngrams("".join(chr(0x4E00 + unit) for unit in last))
+    kept, other = 0.75 + 0.25 / 16, 0.25 / 16
+    entropy = -kept * math.log2(kept) - 15 * other * math.log2(other)
+    assert grams.unigram == pytest.approx(4 / 3, rel=0.01)
+    assert grams.bigram == pytest.approx(4 / 3, rel=0.01)
+    assert grams.trigram == pytest.approx(entropy / 3, rel=0.02)
+
+
 def test_words_not_seen_are_spelled() -> None:
     random = np.random.default_rng(2)
     letters = random.integers(0, 26, (40_000, 8))

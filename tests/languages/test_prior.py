@@ -44,7 +44,10 @@ def test_own_runs_condition_the_normal() -> None:
     answer = forecast_language(swahili, 1e9 * premium, 125e6, runs=runs)
     amount = math.log10(swahili.text_bytes / premium)
     mean, C = prior.normal("Atlantic-Congo", "Latn", amount, 9.0)
-    C = C + 0.15**2 + 0.003**2 * np.eye(6)  # another text, and the noise of runs
+    decades = np.array([0.0, 0.0, math.log10(0.5), 0.0, 1.0, 2.0])
+    # another text, what it makes of more text, and the noise of runs
+    C = C + 0.25**2 + 0.06**2 * np.outer(decades, decades) + 0.003**2 * np.eye(6)
+    mean = mean - 0.4
     off = np.log([1.9, 1.5]) + math.log(premium) - mean[3:5]
     pull = C[5, 3:5] @ np.linalg.inv(C[3:5, 3:5])
     assert math.log(answer.loss.value * premium) == pytest.approx(mean[5] + pull @ off)
@@ -62,8 +65,22 @@ def test_each_thing_known_narrows_the_interval() -> None:
     first, both = (forecast_language("sw", at, runs=run[:count]) for count in (1, 2))
     assert _half(unknown) > 1.2 * _half(alone)
     assert _half(sample) < 0.75 * _half(alone)
-    assert _half(alone) > _half(first) > 1.4 * _half(both)
+    assert _half(first) > 1.4 * _half(both)  # of own text, which is another than `alone`
     assert "2 runs" in both.rests_on[-1]
+
+
+def test_a_sample_of_own_text_counts_as_a_rough_run() -> None:
+    at, grams = 3e6, NGrams(2.4, 2.0, 1.7, train_bytes=3e6)
+    own, alone = forecast_language("sw", at, sample=grams), forecast_language("sw", at)
+    # held-out text of the same sources is far easier than the clean sentences of the table
+    assert own.loss.value == pytest.approx(1.7 * math.exp(-0.2), rel=0.05)
+    assert own.loss.value < 0.7 * alone.loss.value
+    assert (own.text, alone.text) == ("own", "flores")
+    # its trigrams alone count, and what its text is worth elsewhere is less sure
+    assert forecast_language("sw", at, sample=replace(grams, bigram=1.0)).loss == own.loss
+    assert forecast_language("sw", 1e9, sample=grams).deviation > 1.3 * own.deviation
+    run = OwnRun(at, own.loss.value)
+    assert forecast_language("sw", at, sample=grams, runs=[run]).deviation < 0.3 * own.deviation
 
 
 def test_an_offset_of_all_runs_moves_the_forecast_alike() -> None:

@@ -91,6 +91,7 @@ class Trait:
     source: str
 
 
+@cache
 def lang2vec_folder() -> Path | None:
     """The folder of lang2vec's data; the package cannot be imported with a new setuptools."""
     try:

@@ -1,10 +1,11 @@
-"""Cross-entropies of a sample of text by its own unigrams and bigrams, in seconds and by numpy.
+"""Cross-entropies of a sample of text by its own n-grams, up to trigrams, in seconds and by numpy.
 
 Units are words, or single characters in scripts that are written without spaces; white space and
 punctuation are units too. A word that the first part of the sample does not have is spelled by a
 model of its characters. Counts are smoothed as by Witten and Bell (1991).
 """
 
+import math
 import re
 from dataclasses import dataclass
 from itertools import pairwise
@@ -31,14 +32,15 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, slots=True)
 class NGrams:
-    """Bits per byte of held-out text by unigrams and by bigrams.
+    """Bits per byte of held-out text by unigrams, bigrams and trigrams of its units.
 
     train_bytes: that were counted. reference: measured as in the table behind the prior, on its
-    text, and not by `measure_ngrams`.
+    text, and not by `measure_ngrams`; the table has no trigrams.
     """
 
     unigram: float
     bigram: float
+    trigram: float = math.nan
     train_bytes: float = 0.0
     reference: bool = False
 
@@ -59,20 +61,34 @@ def measure_ngrams(text: str) -> NGrams:
     test = np.array([vocabulary.setdefault(u, len(vocabulary)) for u in _UNIT.findall(held)])
     types = len(vocabulary)
     spelled = _spell(list(vocabulary), known)
-    unigram = (np.bincount(train, minlength=types) + known * spelled) / (len(train) + known)
-    pairs, first = np.unique(train[:-1] * types + train[1:], return_counts=True)
-    after = np.bincount(train[:-1], minlength=types)
-    kinds = np.bincount(pairs // types, minlength=types)
-    context, word = test[:-1], test[1:]
-    seen = _counts(pairs, first, context * types + word)
-    bigram = np.where(
-        after[context] > 0,
-        (seen + kinds[context] * unigram[word]) / np.maximum(after[context] + kinds[context], 1),
-        unigram[word],
-    )
+    chance = ((np.bincount(train, minlength=types) + known * spelled) / (len(train) + known))[test]
+    bits = [-np.log2(chance).sum()]
+    context, word = (train, test), (train, test)
+    for _ in range(2):
+        context, word = [of[:-1] for of in context], [of[1:] for of in word]
+        grams = [c * types + w for c, w in zip(context, word, strict=True)]
+        chance = _interpolate(grams, context, types, chance[1:])
+        bits.append(-np.log2(chance).sum())
+        counted_grams = np.unique(grams[0])
+        context = [_numbers(counted_grams, of) for of in grams]
     size = len(held.encode())
-    bits = [-np.log2(unigram[test]).sum() / size, -np.log2(bigram).sum() / size]
-    return NGrams(float(bits[0]), float(bits[1]), float(len(counted.encode())))
+    return NGrams(*(float(of) / size for of in bits), float(len(counted.encode())))
+
+
+def _interpolate(grams: list[Array], context: list[Array], types: int, lower: Array) -> Array:
+    """The chance of each gram of the second text by the counts of the first, and a lower order."""
+    pairs, first = np.unique(grams[0], return_counts=True)
+    most, after_of = max(int(of.max()) for of in context) + 1, context[1]
+    after = np.bincount(context[0], minlength=most)[after_of]
+    kinds = np.bincount(pairs // types, minlength=most)[after_of]
+    seen = _counts(pairs, first, grams[1])
+    return np.where(after > 0, (seen + kinds * lower) / np.maximum(after + kinds, 1), lower)
+
+
+def _numbers(known: Array, wanted: Array) -> Array:
+    """The place of each value among those that are known, one past the end for all others."""
+    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(known[place] == wanted, place, len(known))
 
 
 def _spell(words: list[str], known: int) -> Array:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tongues.languages.prior import LossPrior, columns, width
+from tongues.languages.prior import LossPrior, columns, usual_law, width
 
 __all__ = ["LossTable", "fit_prior"]
 
@@ -112,6 +112,7 @@ def fit_prior(table: LossTable, start: LossPrior | None = None, rounds: int = _R
         _reach_of_amount(table),
         {},
         np.ones((2, 4)),
+        usual_law(),
     )
     return replace(prior, levels=_levels(prior, table))
 
