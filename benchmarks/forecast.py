@@ -165,11 +165,12 @@ def compare(folder: Path) -> None:
     for name, row in made["rows"].items():
         path = folder / "runs" / name.replace(" ", "-")
         line = {"text": name, "read": f"{row['bytes'] / 1e6:.1f} MB"}
+        trained = dict.fromkeys(inside, math.nan)
         if done := (path / "model").is_dir():
             last = json.loads((path / "evals.jsonl").read_text().splitlines()[-1])
             own = last["bits_per_byte"]
-            trained = {"sentences": of_sentences(path / "model", name.split()[0])}
             trained |= {"own": own, "corrected": own}
+            trained["sentences"] = of_sentences(path / "model", name.split()[0])
         for known in inside:
             value, low, high = row[known]
             line[known] = f"{value:.2f} [{low:.2f}, {high:.2f}]"

@@ -32,6 +32,9 @@ def test_json_has_every_fact(tmp_path: Path) -> None:
     first = plain["donors"][0]
     assert (first["language"], first["measured"], first["score"]["value"]) == ("ru", True, 0.3)
     assert plain["texts"][0]["source"] == "FineWeb-2"
+    licences = {x["field"]: x["licence"] for x in plain["sources"]}
+    assert licences["speakers"] == "Unicode-3.0"
+    assert {"family", "byte_premium", "identified_by"} <= licences.keys()
 
 
 def test_a_list_is_filtered(tmp_path: Path) -> None:

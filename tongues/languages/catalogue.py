@@ -4,6 +4,7 @@
 licence of every field.
 """
 
+import csv
 import gzip
 from functools import cache
 from importlib.resources import files
@@ -11,7 +12,7 @@ from importlib.resources import files
 from tongues.errors import UserError, nearest
 from tongues.languages.language import AvailableText, Language
 
-__all__ = ["expected_scripts", "find_language", "languages", "unpack"]
+__all__ = ["expected_scripts", "field_sources", "find_language", "languages", "unpack"]
 
 _COLUMNS = ("tag", "code", "other_codes", "script", "name", "names", "family", "macroarea")
 _COLUMNS += ("latitude", "longitude", "countries", "speakers", "byte_premium", "texts")
@@ -65,6 +66,12 @@ def expected_scripts(text: str) -> frozenset[str]:
     every = [other for other in languages(language.code) if other.texts]
     named = _key(text).endswith(f"-{language.script.casefold()}")
     return frozenset({language.script, *(() if named else (other.script for other in every))})
+
+
+def field_sources() -> list[dict[str, str]]:
+    """Where each field comes from: field, source, version, licence and reference."""
+    with (files("tongues.languages") / "sources.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def unpack(name: str) -> list[list[str]]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tongues.estimate import Estimate
+from tongues.languages.catalogue import field_sources
 from tongues.languages.donors import Donor
 from tongues.languages.facts import LanguageFacts
 from tongues.languages.language import Language
@@ -47,7 +48,8 @@ def facts_blocks(facts: LanguageFacts) -> list[b.Block]:
 def facts_page(facts: LanguageFacts) -> b.Page:
     """The page of one language."""
     title = f"{facts.language.name} ({facts.language.tag})"
-    return b.Page(title, facts_blocks(facts), numbers=facts.to_json())
+    sources = b.Section("sources", "Sources", [b.Table.of(field_sources())])
+    return b.Page(title, [*facts_blocks(facts), sources], numbers=facts.to_json())
 
 
 def language_rows(languages: Sequence[Language]) -> list[Mapping[str, b.Entry]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tongues.errors import UserError, nearest
 from tongues.estimate import Estimate
-from tongues.languages.catalogue import languages
+from tongues.languages.catalogue import field_sources, languages
 from tongues.languages.donors import Donor, confusable_languages, rank_donors
 from tongues.languages.fertility import TOKENIZERS, byte_premium, bytes_per_token
 from tongues.languages.grammar import Grammar, Trait, grammar_of, traits
@@ -77,6 +77,7 @@ class LanguageFacts:
                 {"text_bytes": amount} | of.to_json() for amount, of in self.forecasts.items()
             ],
             "unknown": list(self.unknown),
+            "sources": field_sources(),
         }
 
 

@@ -72,7 +72,8 @@ def measure_ngrams(text: str) -> NGrams:
         counted_grams = np.unique(grams[0])
         context = [_numbers(counted_grams, of) for of in grams]
     size = len(held.encode())
-    return NGrams(*(float(of) / size for of in bits), float(len(counted.encode())))
+    one, two, three = (float(of) / size for of in bits)
+    return NGrams(one, two, three, float(len(counted.encode())))
 
 
 def _interpolate(grams: list[Array], context: list[Array], types: int, lower: Array) -> Array:

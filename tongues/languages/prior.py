@@ -41,12 +41,12 @@ EPOCHS = 10.0
 MOST_BYTES, MOST_PARAMETERS = _NODES[-1]
 _SIZE_LAW = "muennighoff2023"  # of parameters, tokens and different tokens
 BYTES_PER_TOKEN = 4.7  # of content, by Goldfish's own vocabularies
-# A text of one's own, next to the clean sentences of the table, by benchmarks/forecast.py: held-out
-# text of the same sources is easier, by how much differs. Log loss and its deviation at 10 MB, and
-# the deviation of what each decade of text adds.
-_TEXT, _TEXT_GROWTH = (-0.4, 0.25), 0.06
-# A sample counts for a run on the bytes counted: its log loss next to the trigrams' log bits.
-_TRIGRAMS = (-0.2, 0.1)
+# By benchmarks/forecast.py. A text of one's own, next to the clean sentences of the table: held-out
+# text of the same sources is easier, by how much differs. Log loss and its deviation.
+_TEXT = (-0.4, 0.25)
+# A sample counts for a run on the bytes counted: its log loss next to the trigrams' log bits, and
+# the deviation, which grows with each decade of text from there.
+_TRIGRAMS, _GROWTH = (-0.2, 0.1), 0.06
 _SEED = 0.003  # of one run
 _BETWEEN = 0.01  # halfway between two sizes of the table
 _BEYOND = 0.03  # with each decade of text beyond the table
@@ -254,17 +254,15 @@ def forecast_language(
     measured = [math.log(run.loss) for run in runs]
     points = [_place(run, premium, prior.law) for run in (*runs, target)]
     sizes = [math.log10(run.text_bytes / premium) for run in (*runs, target)]
-    decades = [size - 7.0 for size in sizes]
     if entropies and entropies.reference:
         points = [*((row, 0.0, 0.0) for row in np.eye(6)[:2]), *points]
         measured = [math.log(entropies.unigram), math.log(entropies.bigram), *measured]
-        decades = [0.0, 0.0, *decades]
     elif entropies:
-        (above, off), as_run = _TRIGRAMS, OwnRun(entropies.train_bytes, math.nan)
+        as_run, (above, off) = OwnRun(entropies.train_bytes, math.nan), _TRIGRAMS
         weights, law, variance = _place(as_run, premium, prior.law)
-        points.insert(0, (weights, law - above, variance + off**2))
+        grown = _GROWTH * math.log10(text_bytes / entropies.train_bytes)
+        points.insert(0, (weights, law - above, variance + off**2 + grown**2))
         measured.insert(0, math.log(entropies.trigram))
-        decades.insert(0, math.log10(as_run.text_bytes / premium) - 7.0)
     amount = math.log10(max(one.text_bytes / premium, 10.0 ** max(sizes)))
     family, key = one.family[0] if one.family else one.name, f"{one.code}_{one.script}"
     level = prior.levels.get(key)
@@ -276,7 +274,7 @@ def forecast_language(
     spread = weights @ covariance @ weights.T + np.diag(variances) + unsure**2
     if own:
         middle += _TEXT[0]
-        spread += _TEXT[1] ** 2 + _TEXT_GROWTH**2 * np.outer(decades, decades)
+        spread += _TEXT[1] ** 2
     value, variance, surprise = _condition(middle, spread, np.array(measured))
     rests_on = [_basis(prior, one, family, level)]
     if entropies:
