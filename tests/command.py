@@ -50,8 +50,12 @@ def _begin(data: dict[str, Any]) -> None:
 
 
 forkserver.set_forkserver_preload([*_HELD])
-vars(forkserver)["set_forkserver_preload"] = lambda modules: None  # no launcher's own
-vars(spawn).update(get_preparation_data=_described, prepare=_begin)
+for module, name, replacement in (
+    (forkserver, "set_forkserver_preload", lambda modules: None),  # no launcher's own
+    (spawn, "get_preparation_data", _described),
+    (spawn, "prepare", _begin),
+):
+    setattr(module, name, replacement)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,8 @@ def noisy(tokens: Path, tmp_path_factory: pytest.TempPathFactory, make_recipe: M
     """A workspace whose text holds two batches of nothing but rare pieces."""
     workspace = tmp_path_factory.mktemp("noisy")
     place = shutil.copytree(tokens, workspace / "tokens" / "small")
-    plan, tokens = plan_of(make_recipe, "warn", name="small"), open_tokens(place)
-    mixture = make_mixture(plan, derive(plan, tokens.vocabulary_size), tokens)
+    plan, prepared = plan_of(make_recipe, "warn", name="small"), open_tokens(place)
+    mixture = make_mixture(plan, derive(plan, prepared.vocabulary_size), prepared)
     batches = [np.arange(SAMPLES) + (step - 1) * SAMPLES for step in SPIKES]
     windows = mixture.locate(np.concatenate(batches))[2]
     text = np.memmap(place / "qaa" / "train.bin", dtype=np.uint16, mode="r+")
