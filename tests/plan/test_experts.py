@@ -101,8 +101,8 @@ def test_own_laws_without_ensembles_say_what_pilot_would_tell() -> None:
     own = replace(fit("chinchilla", loss, draws=20, N=N, D=D), target="sw", warnings=())
     plan = make_plan(gather_laws(known(own)), ask(flops="1e20", gpu="h100", gpus="8"))
     assert "no_experts_law" in codes(plan)
-    told = next(one.sentence for one in plan.warnings if one.code == "no_experts_law")
-    assert "2e+18 FLOPs, 0.18 h and 3.5 US$" in told
+    sentence = next(one.sentence for one in plan.warnings if one.code == "no_experts_law")
+    assert "2e+18 FLOPs, 0.18 h and 3.5 US$" in sentence
 
 
 def test_a_law_of_one_base_plans_too() -> None:

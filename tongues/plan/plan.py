@@ -271,7 +271,7 @@ def _about_experts(laws: PlanLaws, question: Question) -> Iterator[Caution]:
     if cluster := question.cluster:
         hours = cluster.hours(flops)
         what += f", {hours:.2g} h and {cluster.cost(hours):,.2g} US$"
-    yield Caution("no_experts_law", f"{what}, and fit again; this pilot would tell")
+    yield Caution("no_experts_law", f"{what}, and fit again; this pilot would show it")
 
 
 def _unspent(option: Option, plan: Plan) -> list[str]:
