@@ -157,6 +157,18 @@ def test_a_run_made_with_overrides_is_resumed_with_them(workspace: Path) -> None
     assert first() == "tongues train runs/small/recipe.yaml"
 
 
+def test_a_recipe_whose_base_is_to_be_named_is_checked_first(workspace: Path) -> None:
+    Path("next.yaml").write_text(
+        "extends: small.yaml\nname: next\nmodel: null\n"
+        "train: {base: {model: PUT-YOUR-BASE-HERE, languages: [qab]}}\n"
+    )
+    step = next(step for step in tongues.next_steps() if step.place == "next.yaml")
+    assert step.command == "tongues check next.yaml" and "to be named" in step.reason
+    with pytest.raises(UserError) as caught:
+        tongues.check("next.yaml")
+    assert caught.value.hint.startswith("write the base in its place")
+
+
 def test_text_that_is_missing_is_named_and_not_prepared(workspace: Path) -> None:
     Path("more.yaml").write_text("name: more\ntext: {files: {sw: [texts/sw]}}\n")
     step = next(step for step in tongues.next_steps() if step.place == "more.yaml")

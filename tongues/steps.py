@@ -14,6 +14,7 @@ from tongues.runs import PLANS, RECIPE, Run, find_runs, read_run
 from tongues.states import RunState, states
 from tongues.text import check_text
 from tongues.tokens import check_tokens
+from tongues.train.base import PLACEHOLDER_BASE
 from tongues.train.card import find_tokens
 
 __all__ = ["Step", "step_of_recipe", "step_of_runs", "steps_in", "training_verb"]
@@ -77,6 +78,8 @@ def steps_in(workspace: Path) -> list[Step]:
 def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: Path) -> Step:
     """The next step of a recipe; words: its file and overrides, as a command has them."""
     named = shlex.join(map(str, words)) + _where(workspace)
+    if isinstance(recipe, Recipe) and recipe.train.base_model == PLACEHOLDER_BASE:
+        return Step(f"tongues check {named}", "the base that it continues from is to be named")
     try:
         check_tokens(recipe, workspace)
     except UserError as error:

@@ -16,6 +16,7 @@ from tongues.plan.published import published_projects, usual_replay
 from tongues.quantities import show_bytes, show_count
 from tongues.recipe import Ancestry, ModelShape, Recipe, Synthetic, Text, TokenSettings, Train
 from tongues.runs import read_run
+from tongues.train.base import PLACEHOLDER_BASE
 from tongues.train.rules import (
     batch_by_size,
     context_by_size,
@@ -27,9 +28,8 @@ from tongues.train.rules import (
     vocabulary_by_size,
 )
 
-__all__ = ["PLACEHOLDER_BASE", "write_recipe"]
+__all__ = ["write_recipe"]
 
-PLACEHOLDER_BASE = "PUT-YOUR-BASE-HERE"
 _STEPS = 100  # fewer steps than this teach little: rather a smaller batch
 _FARTHEST = 4.0  # times the size of the nearest shape that is still of use
 _READINGS = 500  # times that placeholder text is read

@@ -12,7 +12,10 @@ from tongues.roles import Roles, list_languages
 from tongues.runs import read_run
 from tongues.states import state_of
 
-__all__ = ["base_fingerprint", "base_languages", "find_base", "model_folder", "roles_of"]
+__all__ = ["PLACEHOLDER_BASE", "base_fingerprint", "base_languages", "find_base", "model_folder"]
+__all__ += ["roles_of"]
+
+PLACEHOLDER_BASE = "PUT-YOUR-BASE-HERE"  # in recipes that leave the base to their reader
 
 
 def find_base(base: str | None, workspace: Path, *, weights: bool = True) -> Path | None:
@@ -45,6 +48,8 @@ def is_run_name(base: str | None, workspace: Path) -> bool:
 
 
 def _how_to_get(base: str, store: Path) -> str:
+    if base == PLACEHOLDER_BASE:
+        return "write the base in its place: a run, a Hugging Face folder or an id of the hub"
     names = [str(path.parent.relative_to(store)) for path in store.rglob("run.json")]
     near = nearest(base, names) if names else ""
     if "did you mean" in near:

@@ -9,11 +9,11 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.laws.inverse import find_replay
-from tongues.plan.written import PLACEHOLDER_BASE
 from tongues.quantities import show_count
 from tongues.recipe import Recipe, Train
 from tongues.study.pilot.rounds import PilotState
 from tongues.study.pilot.selection import with_parents
+from tongues.train.base import PLACEHOLDER_BASE
 from tongues.train.rules import nearest_shape
 
 __all__ = ["ExtraRun", "changes", "extra_runs", "real_recipe"]
