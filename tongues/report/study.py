@@ -29,6 +29,7 @@ from tongues.report.claims import Claim, ClaimPart, claims
 from tongues.report.findings import Findings, findings
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
+from tongues.report.task_scores import TaskForecast, task_forecasts, task_section
 from tongues.roles import list_languages
 from tongues.runs import DerivedMixture, find_runs, read_run, run_rows
 from tongues.states import RunState, states
@@ -106,7 +107,8 @@ def write_report(
     drawn = figures(known)
     title, ahead = title or _title(known), with_forecasts(states(places), places)
     mixtures = {record.run: record.mixture for record in records if record.mixture}
-    page = study_page(known, claims(known), drawn, title, shared, versions, ahead, mixtures)
+    tasks = task_forecasts(places, records, known)
+    page = study_page(known, claims(known), drawn, title, shared, versions, ahead, mixtures, tasks)
     return write_page(page, out, progress)
 
 
@@ -129,16 +131,18 @@ def study_page(
     versions: Mapping[str, str],
     states: Sequence[RunState] = (),
     mixtures: Mapping[str, DerivedMixture] = MappingProxyType({}),
+    tasks: Sequence[TaskForecast] = (),
 ) -> b.Page:
     """The page of a study; settings: what all runs had in common; states: with forecasts.
 
-    mixtures: of runs whose shares follow from a rule.
+    mixtures: of runs whose shares follow from a rule. tasks: that runs were evaluated on.
     """
     rest: list[Section | Figure] = [*figures]
     if tested := claim_tables(claims, findings.targets):
         rest.append(Section("claims", "Which claims of others hold here", tested, "claims"))
     if laws := findings_law_section(findings):
         rest.append(laws)
+    rest += [task_section(tasks)] if tasks else []
     ahead = [state for state in states if state.forecast]
     rest += [_unfinished(ahead)] if ahead else []
     rest += [_mixtures(mixtures)] if mixtures else []
@@ -158,7 +162,8 @@ def study_page(
         lead=_lead(findings),
         versions=versions,
         numbers=_numbers(findings, claims)
-        | {"forecasts": {x.run: x.forecast.to_json() for x in ahead if x.forecast}},
+        | {"forecasts": {x.run: x.forecast.to_json() for x in ahead if x.forecast}}
+        | {"task_forecasts": [of.to_json() for of in tasks]},
     )
 
 

@@ -1,0 +1,148 @@
+"""Task scores of a study's runs, and what they will be at lower losses, for its page."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tongues.errors import UserError
+from tongues.estimate import Estimate
+from tongues.evaluate.evaluation import SCORES, Accuracy, read_evaluation
+from tongues.laws.observed import RunCurves
+from tongues.laws.task_scores import TaskLaw, fit_task_law
+from tongues.pages import Cell, estimate_cell, fixed
+from tongues.pages import blocks as b
+from tongues.report.findings import Findings
+from tongues.runs import Run
+
+if TYPE_CHECKING:
+    from tongues.laws import Law
+
+__all__ = ["TaskForecast", "task_forecasts", "task_section"]
+
+_LOWER = 0.9  # of the lowest loss of a run: one forecast
+_LONGER = 10.0  # times the most tokens of a run: the other, by the study's law of loss
+_NORMAL = 1.96
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskForecast:
+    """A task in a language: its law, and what it says. Losses are in bits per byte."""
+
+    task: str
+    language: str
+    law: TaskLaw
+    best: Estimate  # accuracy of the run with the lowest loss
+    lowest: float  # that loss
+    longer: Estimate | None  # loss after ten times the most tokens, by the study's law
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "task": self.task,
+            "language": self.language,
+            "runs": self.law.runs,
+            "chance": self.law.chance,
+            "reason": self.law.reason,
+            "lowest_loss": self.lowest,
+            "at_lower_loss": self.law.forecast(_LOWER * self.lowest).to_json(),
+            "at_ten_times_the_tokens": self.longer and self.law.forecast(self.longer).to_json(),
+        }
+
+
+def task_forecasts(
+    places: Iterable[Path], records: Sequence[Run], known: Findings
+) -> list[TaskForecast]:
+    """Of every task and language on which finished runs were evaluated, in the newest evaluations.
+
+    places: of the runs, below the workspace with the evaluations.
+    """
+    runs = {(record.run, record.fingerprint) for record in records}
+    losses = {(run.name, lang): x for run in known.runs for lang, x in run.bits_per_byte.items()}
+    scores: dict[tuple[str, str], dict[str, Accuracy]] = {}
+    for file in _evaluations(places):
+        with suppress(UserError):  # damaged, or of another version
+            evaluation = read_evaluation(file.parent)
+            trained = {x.name: x.trained for x in evaluation.models if x.trained}
+            for task, of in evaluation.tasks.items():
+                for model, by_language in of.accuracies.items():
+                    run = trained.get(model)
+                    if run is None or (run.run, run.fingerprint) not in runs:
+                        continue
+                    for lang, accuracy in by_language.items():
+                        if accuracy.chance and (run.run, lang) in losses:
+                            scores.setdefault((task, lang), {}).setdefault(run.run, accuracy)
+    return [_forecast(*key, own, losses, known) for key, own in scores.items()]
+
+
+def _evaluations(places: Iterable[Path]) -> list[Path]:
+    workspaces = {
+        above
+        for place in places
+        for above in (place.absolute(), *place.absolute().parents)
+        if (above / "evaluations").is_dir()
+    }
+    files = [file for above in workspaces for file in above.glob(f"evaluations/*/{SCORES}")]
+    return sorted(files, key=lambda file: -file.stat().st_mtime_ns)
+
+
+def _forecast(
+    task: str,
+    lang: str,
+    scores: Mapping[str, Accuracy],
+    losses: Mapping[tuple[str, str], float],
+    known: Findings,
+) -> TaskForecast:
+    names = sorted(scores, key=lambda name: losses[name, lang])
+    shares = [scores[name].share for name in names]
+    errors = [
+        (of.high - of.low) / (2 * _NORMAL) if of.low is not None and of.high is not None else 0.05
+        for of in shares
+    ]
+    levels = [scores[name].guessing for name in names]
+    x = [losses[name, lang] for name in names]
+    law = fit_task_law(x, [of.value for of in shares], errors, levels[0])
+    longer = _longer([run for run in known.runs if run.name in scores], lang, known)
+    return TaskForecast(task, lang, law, shares[0], x[0], longer)
+
+
+def _longer(runs: Sequence[RunCurves], lang: str, known: Findings) -> Estimate | None:
+    """The loss after ten times the most tokens of a run, where the study has a law of loss."""
+    learned = [run for run in runs if run.lang == lang]
+    if not learned:
+        return None
+    longest = max(learned, key=lambda run: (run.tokens, run.params))
+    fitted = (of.laws for of in known.laws if of.target == longest.target)
+    law: Law | None = next(fitted, {}).get(longest.strategy)
+    final = longest.final(lang)
+    if law is None or law.loose or not final or law.equation.role != "loss":
+        return None
+    ratio = longest.bits_per_byte[lang] / final
+    (ahead,) = law.predict(N=[longest.params], D=[_LONGER * longest.tokens]).estimates
+    return ahead.times(ratio, "bits/byte")
+
+
+def task_section(forecasts: Sequence[TaskForecast]) -> b.Section:
+    """Scores of the best run and forecasts, or why there is none."""
+    show, rows = fixed(1), list[dict[str, b.Entry]]()
+    for of in forecasts:
+        row: dict[str, b.Entry] = {"task": of.task, "language": of.language, "runs": of.law.runs}
+        row["chance"] = Cell(f"{100 * of.law.chance:.1f}", of.law.chance)
+        row["lowest loss"] = Cell(f"{of.lowest:.3f}", of.lowest)
+        row["its score"] = estimate_cell(of.best.times(100), show)
+        reason, lower = of.law.reason, of.law.forecast(_LOWER * of.lowest)
+        row["at a loss 10 % lower"] = (
+            Cell("no forecast", below=reason) if reason else estimate_cell(lower.times(100), show)
+        )
+        ahead = None if reason or of.longer is None else of.law.forecast(of.longer).times(100)
+        row["after ten times the tokens"] = estimate_cell(ahead, show)
+        rows.append(row)
+    method = (
+        "Scores in %, losses in bits per byte of the task's language. The accuracy is a sigmoid of "
+        "the loss above chance; brackets hold the score that a further run will be measured at, "
+        "with 95 % probability. The last column takes the loss from the study's own law."
+    )
+    return b.Section(
+        "tasks", "Task scores to come", [b.Paragraph(method, "quiet"), b.Table.of(rows)]
+    )
