@@ -1,0 +1,194 @@
+"""Experts that share a budget evenly, by their text and by law, on real text of uneven amounts.
+
+    python benchmarks/expert_budget.py [WORKSPACE]
+
+Four languages of `../shared/data/text`, one of them with about half of the text. A base of 0.2M
+parameters, then as many tokens again: one dense model, and experts of each language that share them
+by every rule. In `even base` the base has read all languages equally, in `uneven base` in
+proportion to their text; speakers, as weights, are those of `tongues languages`. Intervals are over
+documents: another order of training text is not in them. A workspace is resumed.
+"""
+
+import gzip
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import tongues
+from tongues.estimate import Estimate
+from tongues.evaluate.documents import read_texts
+from tongues.evaluate.losses import DocumentLosses
+from tongues.evaluate.texts import routed_losses
+from tongues.experts.ensemble.model import open_model
+from tongues.experts.plans import plan_rounds
+from tongues.frames import text_table
+from tongues.languages import find_language
+from tongues.recipe import load_recipe
+from tongues.significance import paired_mean
+from tongues.tokens import open_tokens
+
+Losses = dict[str, DocumentLosses]  # by language
+
+TEXT = (Path(__file__).parents[1] / "../shared/data/text/mdn").resolve()
+SETTINGS = {
+    "even base": ("de", "en", "es", "ru"),
+    "uneven base": ("fr", "en", "ko", "vi"),
+}
+SIZE, TIMES = 400_000, 2.5  # bytes of each language; times that of the first
+SCORED = 40  # texts of each language, of pages that no language was trained on
+RECIPE = """
+name: uneven
+text:
+  files:
+{files}
+tokens: {{vocab_size: 1000, held_out: 24k tokens}}
+{model}train:
+  {base}
+  budget: 240k tokens
+  batch: 512 tokens
+  context: 64 tokens
+  learning_rate: 0.003
+  eval_tokens: 4k tokens
+{rest}"""
+EXPERTS = """  num_evals: 1
+experts:
+  partitions: [{{by: languages, name: {name}}}{dense}]
+  budget: {budget}
+"""
+
+
+def cut(workspace: Path, languages: tuple[str, ...]) -> str:
+    """Text of each language, as the recipe names it; `unseen/` gets other pages."""
+    lines, rest, used = [], {}, set()
+    for place, lang in enumerate(languages):
+        file, left, kept = workspace / f"{lang}.jsonl", SIZE * (1 if place else TIMES), []
+        lines.append(f"    {lang}: {file}")
+        with gzip.open(TEXT / f"{lang}.jsonl.gz", "rt") as packed:
+            rows = list(packed)
+        for row in rows:
+            left -= len(json.loads(row)["text"].encode())
+            kept.append(row)
+            if left < 0:
+                break
+        file.write_text("".join(kept))
+        rest[lang] = rows[len(kept) :]
+        used |= {json.loads(row)["group"] for row in kept}
+    (workspace / "unseen").mkdir(exist_ok=True)
+    for lang, rows in rest.items():
+        new = [row for row in rows if json.loads(row)["group"] not in used]
+        (workspace / f"unseen/{lang}.jsonl").write_text("".join(new[:SCORED]))
+    return "\n".join(lines)
+
+
+def recipe(workspace: Path, name: str, **parts: str) -> Path:
+    """A recipe's file."""
+    file = workspace / f"{name}.yaml"
+    file.write_text(RECIPE.format(**({"model": ""} | parts)))
+    return file
+
+
+def difference(own: Losses, other: Losses, weights: dict[str, float]) -> Estimate:
+    """Of the weighted mean losses."""
+    total = sum(weights.values())
+    scale = {lang: len(weights) * weight / total for lang, weight in weights.items()}
+    return paired_mean(
+        [own[lang].nats * scale[lang] for lang in weights],
+        [other[lang].nats * scale[lang] for lang in weights],
+        [own[lang].tokens for lang in weights],
+        [own[lang].segments for lang in weights],
+    )
+
+
+def shown(of: Estimate) -> str:
+    """With its interval."""
+    return f"{of.value:+.3f} [{of.low:+.3f}, {of.high:+.3f}]" if of.low is not None else "none"
+
+
+def measure(setting: str, workspace: Path) -> Iterator[str]:
+    """Train all, and say what came out of it; the laws' notes come first."""
+    workspace.mkdir(parents=True, exist_ok=True)
+    langs = SETTINGS[setting]
+    files, first = cut(workspace, langs), langs[0]
+    even = ", ".join(f"{lang}: {1 / len(langs):.0%}" for lang in langs)
+    rule = f"{{{even}}}" if setting == "even base" else "{by: text, power: 1, max_epochs: off}"
+    model, rest = "model: {shape: 0.2M}\n", "  num_evals: 12\n"
+    base = f"run: base\n  mixture: {rule}"
+    base_file = recipe(workspace, "base", files=files, model=model, base=base, rest=rest)
+    tongues.prepare(base_file, workspace=workspace)
+    tongues.train(base_file, workspace=workspace)
+    tokens = open_tokens(workspace / "tokens/uneven")
+    amounts = np.array([tokens.counts[lang]["train"]["tokens"] for lang in langs])
+    texts = read_texts(str(workspace / "unseen"), workspace, languages=langs)
+
+    def scored(name: str) -> Losses:
+        model = open_model(name, workspace)
+        return {lang: routed_losses([model], texts[lang])[0] for lang in langs}
+
+    people = {lang: float(find_language(lang).speakers or 0) / 1e6 for lang in langs}
+    equal = dict.fromkeys(langs, 1.0)
+    rules = {"even": "even", "text": "by text", "law": "by law"} | {
+        "law, speakers": f"{{by: law, weights: {json.dumps(people)}}}"
+    }
+    losses, rows = {"base": scored("base")}, [{"model": "base"}]
+    for name, budget in rules.items():
+        short = name.replace(", ", "-")
+        dense = ", {by: dense}" if name == "even" else ""
+        rest = EXPERTS.format(name=short, dense=dense, budget=budget)
+        file = recipe(workspace, short, files=files, base="base: base", rest=rest)
+        made = plan_rounds(load_recipe(file), workspace, {}, make=True)[0]
+        yield from (f"{name}: {note}" for note in made.notes)
+        spent = np.array([run.settings.budget.amount for run in made.runs])
+        of = {"experts": " ".join(f"{share:.0%}" for share in spent / spent.sum())}
+        if np.ptp(spent) or name == "even":
+            tongues.experts.train(file, workspace=workspace)
+            losses[name] = scored(f"uneven/{short}-s1@language")
+        else:
+            losses[name], of = losses["even"], {"experts": "as even"}
+        if name == "even":
+            losses["dense"] = scored("uneven/dense-s1")
+            rows.append({"model": "dense"})
+        rows.append({"model": name} | of)
+    for row in rows:
+        own = losses[row["model"]]
+        row |= {lang: f"{own[lang].loss:.3f}" for lang in langs}
+        if row["model"] not in ("base", "dense"):
+            row[f"{first} minus dense"] = shown(difference(own, losses["dense"], {first: 1.0}))
+            row["mean minus dense"] = shown(difference(own, losses["dense"], equal))
+        if row["model"] not in ("base", "dense", "even"):
+            row["mean minus even"] = shown(difference(own, losses["even"], equal))
+            row["by speakers"] = shown(difference(own, losses["even"], people))
+    yield "speakers, millions: " + ", ".join(f"{lang} {n:.0f}" for lang, n in people.items())
+    yield "share of the text: " + ", ".join(
+        f"{lang} {share:.0%}" for lang, share in zip(langs, amounts / amounts.sum(), strict=True)
+    )
+    yield ""
+    yield text_table([{key: row.get(key, "") for key in rows[-1]} for row in rows])
+
+
+def main(workspace: Path) -> None:
+    """Train, score, print and keep the tables."""
+    torch.set_num_threads(1)
+    lines = [
+        f"{date.today()}  {(__doc__ or '').splitlines()[0]}",
+        "Held-out nats per token; differences with 95 % intervals over documents.",
+    ]
+    for setting in SETTINGS:
+        lines += ["", f"{setting}: {', '.join(SETTINGS[setting])}"]
+        for line in measure(setting, workspace / setting.replace(" ", "-")):
+            print(line, flush=True)
+            lines.append(line)
+        Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]).absolute())
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            main(Path(folder))
