@@ -61,9 +61,11 @@ def where_of(recipe: "RecipeSource") -> str:
 
 def memory_bytes(memory: int | str | None, where: str = "--max-memory") -> int | None:
     """Bytes of what is given as such, or as `2GB`."""
-    from tongues.quantities import Bytes
+    if memory is None or isinstance(memory, int):
+        return memory
+    from tongues.quantities import Bytes  # brings pydantic
 
-    return memory if memory is None or isinstance(memory, int) else read_as(Bytes, memory, where)
+    return read_as(Bytes, memory, where)
 
 
 def read_as(kind: Any, text: str, where: str) -> Any:
