@@ -68,7 +68,7 @@ _KEYS = [
         "parent": "parent",
         "divergence": "distance",
         "private": "pii anonymize anonymise redact scrub",
-        "passages": "segments paragraphs",
+        "passages": "segments",
         "identifier": "lid langid",
         "near": "minhash dedup deduplicate",
         "markup": "html tags",

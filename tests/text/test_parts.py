@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.text.corpora import text
@@ -31,11 +32,14 @@ TEXTS = [
     "…",
     "a\n\na\na",
 ]
+LISTED = np.arange(1, dtype=np.uint64)  # of a language with a list of words
 DOCUMENTS = [Document(str(i), "de", each, f"group {i // 2}", "x") for i, each in enumerate(TEXTS)]
 
 
 def test_signals_are_what_the_text_says() -> None:
-    table = table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
+    table = table_of(
+        DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in, LISTED
+    )
     assert table["text"].to_pylist() == TEXTS
     assert table["id"].to_pylist() == [d.id for d in DOCUMENTS]
     assert table["bytes"].to_numpy().tolist() == [len(each.encode()) for each in TEXTS]
@@ -60,7 +64,7 @@ def test_signals_are_what_the_text_says() -> None:
 
 def test_a_language_that_cannot_be_told_has_no_share_of_it() -> None:
     unknown = [Document("0", "qaa", text(1), "0", "x")]
-    table = table_of(unknown, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
+    table = table_of(unknown, load_identifier(None), load_benchmarks([]), SIGNALS.built_in, LISTED)
     assert str(table["language_share"].to_numpy()[0]) == "nan"
 
 
@@ -68,16 +72,18 @@ def test_signals_do_not_depend_on_what_is_measured_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tools = load_identifier(None), load_benchmarks([])
-    together = table_of(DOCUMENTS, *tools, SIGNALS.built_in)
+    together = table_of(DOCUMENTS, *tools, SIGNALS.built_in, LISTED)
     monkeypatch.setattr(corpus, "_BATCH", 60)
-    apart = table_of(DOCUMENTS, *tools, SIGNALS.built_in)
+    apart = table_of(DOCUMENTS, *tools, SIGNALS.built_in, LISTED)
     for name in together.column_names:
         if name != "language_score":  # a product of matrices: the last digit goes with their size
             assert apart[name].equals(together[name]), name
 
 
 def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
-    table = table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
+    table = table_of(
+        DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in, LISTED
+    )
     path = part_path(tmp_path, 12)
     write_part(path, table)
     assert path.name == "00012.parquet"
@@ -91,7 +97,8 @@ def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_a_damaged_part_is_named_with_the_cure(tmp_path: Path, how: str) -> None:
     path = part_path(tmp_path / "source", 0)
     write_part(
-        path, table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
+        path,
+        table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in, LISTED),
     )
     content = bytearray(path.read_bytes())
     if how == "gone":

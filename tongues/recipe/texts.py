@@ -113,6 +113,12 @@ class Clean(RecipeSection):
     """Tag to thresholds that differ for that language."""
     sample: str | None = Field(default=None, exclude_if=lambda value: value is None)
     """Folder with clean text (`wo.txt`, `wo/`): languages to learn for the language filter."""
+    words: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Folder with lists of a language's words (`wo.txt`); `listed_words` is the share asked."""
+    paragraphs: Literal["keep"] | Annotated[int, Field(ge=1)] = Field(
+        default="keep", exclude_if=lambda value: value == "keep"
+    )
+    """Documents of a language that keep a paragraph; beyond them it is cut out."""
     passages: Literal["keep", "drop"] = Field(default="keep", exclude_if=lambda x: x == "keep")
     """Whether paragraphs in other languages are cut out of documents."""
     private: Literal["keep", "replace", "drop"] = Field(

@@ -2,11 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tongues import recipe
+from tongues.errors import UserError
 from tongues.files import append_line, file_hash, fingerprint, read_json, write_json
 from tongues.quantities import show_bytes
 from tongues.ranks import Say
@@ -23,6 +26,7 @@ from tongues.text.signals import (
     load_identifier,
     signals_in,
 )
+from tongues.text.signals.units import units
 from tongues.text.sources import TextSource, find_benchmarks, find_samples, read_source
 
 if TYPE_CHECKING:
@@ -35,7 +39,7 @@ _PART_BYTES = 32_000_000  # of text: read again after a kill, at most, and held 
 _PART_DOCUMENTS = 20_000
 _TOKEN_BYTES = 16  # above the bytes per token of any language
 _FAULTS = 10_000  # of a source, written to faults.jsonl; more are only counted
-_TELL_EVERY = 10.0  # seconds
+_TELL_FIRST, _TELL_EVERY = 2_000_000, 10.0  # bytes, read in less than a second; seconds
 
 # Documents to their table of signals, and what was taken out of them.
 Measure = Callable[[Sequence[Document]], tuple["pa.Table", dict[str, Removed]]]
@@ -64,12 +68,16 @@ def gather(
     changes = {key: getattr(settings.clean, key) for key in ("passages", "private")}
     changes = {key: value for key, value in changes.items() if value != "keep"}
     tools |= {"changes": changes} if changes else {}
+    progress = _Progress(tell)
     samples, learned = find_samples(settings), dict[str, Identifier]()
+    lists = find_samples(settings, "words")
+    listed = {lang: _words(paths) for lang, paths in lists.items()}
 
     def measure(documents: Sequence[Document]) -> tuple["pa.Table", dict[str, Removed]]:
         own = learned.get(documents[0].lang, identifier)
         documents, removed = rewrite(documents, settings.clean, own) if changes else (documents, {})
-        return table_of(documents, own, benchmarks, signals), removed
+        words = listed.get(documents[0].lang)
+        return table_of(documents, own, benchmarks, signals, words), removed
 
     for source in sources:
         if source.lang in samples and source.lang not in learned:
@@ -84,7 +92,38 @@ def gather(
             most = (limit.number + 2 * held_out) * _TOKEN_BYTES
         made_from = {"layout": _LAYOUT, "most": most, **source.made_from(), **tools}
         made_from["identifier"] = own.name
-        _gather_source(source, made_from, measure, tell, corpus, own.knows(source.lang))
+        if source.lang in lists:
+            made_from["words"] = [file_hash(path) for path in lists[source.lang]]
+        _gather_source(source, made_from, measure, progress, corpus, own.knows(source.lang))
+
+
+@dataclass
+class _Progress:
+    """Lines of how much is read, over all sources: the first one soon, then every ten seconds."""
+
+    tell: Say
+    time: float = field(default_factory=time.monotonic)
+    size: int = 0
+    begun: bool = False
+
+    def add(self, size: int, title: str, so_far: int) -> None:
+        """Count text, and say how much of a source is read so far where a line is due."""
+        self.size += size
+        spent = time.monotonic() - self.time
+        if spent > _TELL_EVERY or (not self.begun and self.size > _TELL_FIRST):
+            speed = show_bytes(self.size / max(spent, 1e-9))
+            self.tell(f"{title}: {show_bytes(so_far)} read, {speed} a second")
+            self.time, self.size, self.begun = time.monotonic(), 0, True
+
+
+def _words(paths: Sequence[Path]) -> np.ndarray:
+    """The hashes of the words in files, a line each; a UserError where there is none."""
+    texts = [line for path in paths for line in path.read_text("utf-8", "replace").splitlines()]
+    words = [normalised(line.strip()) for line in texts if line.strip()]
+    if not words:
+        where = "text.clean.words"
+        raise UserError(f"`{paths[0]}` holds no word", where=where, hint="write one a line")
+    return np.unique(units(words).hashes)
 
 
 def _learned(lang: str, paths: Sequence[Path]) -> Identifier:
@@ -99,7 +138,7 @@ def _gather_source(
     source: TextSource,
     made_from: dict[str, Any],
     measure: Measure,
-    tell: Say,
+    progress: "_Progress",
     corpus: Path,
     known: bool,
 ) -> None:
@@ -126,7 +165,6 @@ def _gather_source(
         record.update(state=state, complete=state is None)
         write_json(folder / "source.json", record)
 
-    last_time, last_size = time.monotonic(), record["bytes"]
     for item, state in read_source(source, record["state"]):
         if isinstance(item, Fault):  # counted, and its place recorded
             if sum(record["faults"].values()) < _FAULTS:
@@ -141,7 +179,8 @@ def _gather_source(
             continue
         text = normalised(item.text)
         documents.append(replace(item, text=text))
-        size += len(text.encode())
+        length = len(text.encode())
+        size += length
         enough = most_documents and record["documents"] + len(documents) >= most_documents
         if enough or (most_bytes is not None and record["bytes"] + size >= most_bytes):
             record["capped"] = True
@@ -149,10 +188,7 @@ def _gather_source(
         if size >= _PART_BYTES or len(documents) >= _PART_DOCUMENTS:
             save(state)
             documents, size = [], 0
-        if time.monotonic() - last_time > _TELL_EVERY:
-            speed = (record["bytes"] + size - last_size) / (time.monotonic() - last_time)
-            last_time, last_size = time.monotonic(), record["bytes"] + size
-            tell(f"{source.title}: {show_bytes(last_size)} read, {show_bytes(speed)} a second")
+        progress.add(length, source.title, record["bytes"] + size)
     save(None)
 
 

@@ -48,7 +48,7 @@ def overlapping(corpus: Corpus, lang: str, held_out: np.ndarray, train: np.ndarr
 
 
 def _index(corpus: Corpus, parts: Sequence[Part], held_out: np.ndarray) -> _Passages:
-    sizes = corpus.numbers("bytes")
+    sizes = corpus.sizes
     inside = np.zeros(corpus.count, dtype=bool)
     for part in parts:
         inside[part.first : part.first + part.count] = True

@@ -15,6 +15,8 @@ from tongues.quantities import percentile, show_bytes
 from tongues.ranks import Say
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.duplicates import clusters
+from tongues.text.paragraphs import write_repeated
+from tongues.text.rewriting import Removed
 from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in
 from tongues.text.sources import TextSource, files_passed_over
 from tongues.text.summary import read_summary, show_dropped, show_removed, summarise
@@ -41,13 +43,18 @@ def write_selection(
     there = path.exists() and selected.exists()
     if not there or read_json(path)["made_from"] != made_from:
         path.unlink(missing_ok=True)  # a kill must not leave it with another selection
-        selection = select(settings, corpus, sources)
+        cut = corpus.path / "repeated.parquet"
+        cut.unlink(missing_ok=True)
+        selection, repeated = select(settings, corpus, sources), dict[str, Removed]()
+        if settings.clean.paragraphs != "keep":
+            most = settings.clean.paragraphs
+            repeated = write_repeated(corpus, selection.reason == 0, most, cut)
         names = {"reason": selection.reason, "cluster": selection.cluster}
         table = pa.table(names | {"component": selection.component})
         with whole_file(selected) as temporary:
             pq.write_table(table, temporary, compression="zstd")
         signals = signals_in(tuple(settings.clean.levels))
-        summary = summarise(corpus, selection, signals, aside)
+        summary = summarise(corpus, selection, signals, aside, repeated)
         write_json(path, {"made_from": made_from, "reasons": selection.reasons, **summary})
     summary = read_summary(corpus.path)
     for lang, about in summary["languages"].items():

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from langcodes import tag_is_valid
 
@@ -127,11 +127,14 @@ def find_benchmarks(settings: recipe.Text) -> list[Path]:
     return find_files(settings.benchmarks, "text.benchmarks") if settings.benchmarks else []
 
 
-def find_samples(settings: recipe.Text) -> dict[str, list[Path]]:
-    """The files of `clean.sample` by language; empty without one."""
-    if settings.clean.sample is None:
+def find_samples(
+    settings: recipe.Text, key: Literal["sample", "words"] = "sample"
+) -> dict[str, list[Path]]:
+    """The files of a folder that `clean` names, by language; empty without one."""
+    named_folder = settings.clean.sample if key == "sample" else settings.clean.words
+    if named_folder is None:
         return {}
-    folder, where = Path(settings.clean.sample), "text.clean.sample"
+    folder, where = Path(named_folder), f"text.clean.{key}"
     named = {
         lang: [str(path) for path in sorted(folder.glob("*")) if path.name.split(".")[0] == lang]
         for lang in settings.languages
@@ -184,6 +187,7 @@ def check_text(settings: recipe.Text) -> list[TextSource]:
                 raise UserError(f"`{lang}` is not a language tag", where=where, hint=hint)
     sources = find_sources(settings)
     find_benchmarks(settings)
+    find_samples(settings, "words")
     if find_samples(settings) and settings.identifier:
         what = "languages are learned from samples by the built-in identifier alone"
         hint = "leave out `text.identifier` or `text.clean.sample`"

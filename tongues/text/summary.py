@@ -117,6 +117,7 @@ def summarise(
     selection: Selection,
     signals: Sequence[Signal],
     passed_over: Mapping[str, dict[str, dict[str, int]]],
+    repeated: Mapping[str, Removed],
 ) -> dict[str, Any]:
     """The content of `corpus.json` but for its fingerprint and reasons."""
     sizes = corpus.numbers("bytes").astype(np.int64)
@@ -161,6 +162,8 @@ def summarise(
         for each in corpus.sources:
             if each["lang"] == lang:
                 add_removed(removed, each.get("removed", {}))
+        if lang in repeated:
+            add_removed(removed, {"repeated paragraphs": repeated[lang]})
         near = selection.cluster[here & (selection.cluster >= 0)]
         cluster_sizes = np.unique(near, return_counts=True)[1]
         cluster_sizes = np.sort(cluster_sizes[cluster_sizes > 1])[::-1]

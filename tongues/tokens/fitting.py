@@ -117,7 +117,7 @@ def _unseen(corpus: Corpus, numbers: np.ndarray) -> tuple[np.ndarray, str]:
 
 def _trained(recipe: TextRecipe, corpus: Corpus, selection: Selection, tell: Say) -> Tokenizer:
     settings = recipe.tokens
-    size = corpus.numbers("bytes")[selection.kept]
+    size = corpus.sizes[selection.kept]
     lang = corpus.lang[selection.kept]
     available = {name: int(size[lang == code].sum()) for code, name in enumerate(corpus.languages)}
     sizes = sample_sizes(available, settings.sample, settings.sampling)
@@ -143,6 +143,6 @@ def sample_documents(
     kept = selection.kept[corpus.lang[selection.kept] == corpus.languages.index(lang)]
     order = kept[np.lexsort((corpus.numbers("exact")[kept], selection.component[kept]))]
     order = order[::-1] if from_end else order
-    sizes = np.cumsum(corpus.numbers("bytes")[order], dtype=np.int64)
+    sizes = np.cumsum(corpus.sizes[order], dtype=np.int64)
     enough = int(np.searchsorted(sizes, size)) + 1
     return order[:enough]

@@ -61,7 +61,7 @@ def _strata(corpus: Corpus, documents: np.ndarray) -> list[np.ndarray]:
     names = {name: n for n, name in enumerate({(p.lang, p.source): 0 for p in corpus.parts})}
     sources = [names[part.lang, part.source] for part in corpus.parts]
     source = np.repeat(sources, [part.count for part in corpus.parts])[documents]
-    sizes = np.maximum(corpus.numbers("bytes")[documents], 1)
+    sizes = np.maximum(corpus.sizes[documents], 1)
     return [source, (np.log(sizes) / np.log(_CLASS)).astype(np.int64)]
 
 
@@ -144,7 +144,7 @@ def _left_out(lang: str, corpus: Corpus, selection: Selection, held_out: np.ndar
     kept = selection.reason == 0
     frozen = np.isin(selection.component, np.unique(selection.component[held_out]))
     left_out = kept & ~held_out & frozen
-    sizes = corpus.numbers("bytes").astype(np.int64)
+    sizes = corpus.sizes
     pairs = overlapping(corpus, lang, held_out, kept & ~held_out & ~left_out)
     held, index = np.unique(pairs[:, 0], return_inverse=True)
     goes = sizes[held] <= np.bincount(index, sizes[pairs[:, 1]], len(held))
@@ -173,7 +173,7 @@ def _limited(
 
 def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) -> SplitSummary:
     """What a language's held-out text consists of, next to its training text."""
-    sizes = corpus.numbers("bytes").astype(np.int64)
+    sizes = corpus.sizes
     titles = {(each["lang"], each["name"]): each["title"] for each in corpus.sources}
     names = [titles[part.lang, part.source] for part in corpus.parts]
     firsts = [part.first for part in corpus.parts]

@@ -101,7 +101,7 @@ def write_language(
     dtype: np.dtype,
 ) -> None:
     """Write the training and the held-out text of a language."""
-    sizes = corpus.numbers("bytes").astype(np.int64)
+    sizes = corpus.sizes
     parts = [part for part in corpus.parts if part.lang == lang]
 
     @lru_cache(maxsize=_OPEN)

@@ -32,6 +32,7 @@ class Batch:
     documents: Sequence[Document]
     identifier: Identifier
     benchmarks: Benchmarks
+    listed: np.ndarray | None = None  # hashes of the words of the language's list
 
     @property
     def lang(self) -> str:
