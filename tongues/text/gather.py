@@ -102,18 +102,18 @@ class _Progress:
     """Lines of how much is read, over all sources: the first one soon, then every ten seconds."""
 
     tell: Say
-    time: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=time.monotonic)
     size: int = 0
     begun: bool = False
 
     def add(self, size: int, title: str, so_far: int) -> None:
         """Count text, and say how much of a source is read so far where a line is due."""
         self.size += size
-        spent = time.monotonic() - self.time
+        spent = time.monotonic() - self.since
         if spent > _TELL_EVERY or (not self.begun and self.size > _TELL_FIRST):
             speed = show_bytes(self.size / max(spent, 1e-9))
             self.tell(f"{title}: {show_bytes(so_far)} read, {speed} a second")
-            self.time, self.size, self.begun = time.monotonic(), 0, True
+            self.since, self.size, self.begun = time.monotonic(), 0, True
 
 
 def _words(paths: Sequence[Path]) -> np.ndarray:
