@@ -60,11 +60,11 @@ def fit_task_law(
     """The law of runs with these losses and accuracies; errors: standard ones of accuracies."""
     x, y, error = (np.array(of, dtype=float) for of in (losses, accuracies, errors))
     span = float(np.ptp(x)) if len(x) else 0.0
-    nothing = (np.empty(0),) * 3
+    none = np.empty(0)
     if len(x) < _FEWEST or not span:
         count = f"{len(x)} runs were scored on it" if span else "its runs have one loss"
         reason = f"{count}, and {_FEWEST} of different losses are needed"
-        return TaskLaw(chance, len(x), reason, *nothing, 0.0)
+        return TaskLaw(chance, len(x), reason, none, none, none, 0.0)
     grid = np.meshgrid(x.min() + _MIDDLES * span, _WIDTHS * span, _SCATTER, indexing="ij")
     middles, widths, scatter = (of.ravel() for of in grid)
     curves = _sigmoid(x[:, None], middles, widths, chance)

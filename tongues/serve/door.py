@@ -39,7 +39,14 @@ class Served(Protocol):
     """What a server runs."""
 
     limits: Limits
-    stopping: bool  # no text is begun any more
+
+    @property
+    def stopping(self) -> bool:
+        """Whether no text is begun any more."""
+        ...
+
+    @stopping.setter
+    def stopping(self, value: bool) -> None: ...
 
     @property
     def answering(self) -> int:
