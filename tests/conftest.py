@@ -1,4 +1,5 @@
 import shutil
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,8 @@ train:
   threads: 1
 """
 
+# Background jobs ignore it, and so would the commands that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("busy", deadline=None)  # how long a case takes is the machine's business
 settings.load_profile("busy")
 

@@ -29,7 +29,7 @@ def new(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Write a recipe that continues BASE, and its plan; or list the bases.
+    """Write a recipe that continues BASE, and its plan; or list bases.
 
     On a terminal it asks for what is not given. BASE is a name of the list or a folder.
     """

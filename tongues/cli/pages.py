@@ -54,7 +54,7 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
 @options.quiet
 @options.as_json
 def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
-    """Write one page about PLACES: runs, a corpus, or tokenizers; or about the workspace.
+    """Write one page about PLACES: runs, a corpus, tokenizers; or the folder.
 
     Without PLACES the page says what there is, what came of it and what to do next; it is the
     project's receipt too, with data, costs, licences, recipes and plans.
@@ -76,7 +76,7 @@ def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
 @options.workspace
 @click.option("--port", type=click.IntRange(0, 65_535), default=8765, help="0: any that is free.")
 def watch(workspace: Path, port: int) -> None:
-    """Show runs, losses, forecasts, spikes and hours left on a local page that renews itself."""
+    """Show runs, losses, forecasts and hours left on a local page."""
     import tongues
 
     tongues.watch(workspace, port=port, ready=click.echo)

@@ -84,6 +84,8 @@ def test_without_the_data_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(grammar, "distribution", missing)
+    grammar.lang2vec_folder.cache_clear()
     with pytest.raises(UserError) as refused:
         typology_distances(["en", "de"])
+    grammar.lang2vec_folder.cache_clear()
     assert "tongues[typology]" in refused.value.hint

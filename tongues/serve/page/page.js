@@ -233,8 +233,7 @@ async function start() {
   try {
     served = await models();
   } catch (problem) {
-    say("");
-    return report(problem);
+    return say(""), report(problem);
   }
   report(null);
   by("compare").hidden = served.length < 2 && served[0].experts.length < 2;
@@ -257,8 +256,7 @@ by("compare").addEventListener("click", () => {
 by("chat").addEventListener("click", () => !running && setChat(!chatting()));
 by("share").addEventListener("click", async () => {
   const fits = saveState();
-  const copied = fits && (await copyLink());
-  const found = copied ? "Link copied" : "The link is this page's address.";
+  const found = fits && (await copyLink()) ? "Link copied" : "The link is this page's address.";
   say(fits ? found : "The text is too long for a link.");
 });
 by("key").addEventListener("submit", (event) => {
