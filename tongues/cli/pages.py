@@ -54,7 +54,7 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
 @options.quiet
 @options.as_json
 def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
-    """Write one page about runs, a corpus, tokenizers, or the whole folder.
+    """Write one page about runs, a corpus, tokenizers, or the folder.
 
     Without PLACES the page says what there is, what came of it and what to do next; it is the
     project's receipt too, with data, costs, licences, recipes and plans.
