@@ -35,7 +35,7 @@ def test_intervals_hold_what_a_better_run_is_measured_at(world: tuple[float, ...
         forecast = fitted(losses, scores, chance).forecast(lower)
         assert forecast.low is not None
         assert forecast.high is not None
-        outcome = float(measured(random, truth([lower], chance, middle, width))[0])
+        outcome = float(measured(random, truth(np.array([lower]), chance, middle, width))[0])
         held += forecast.low <= outcome <= forecast.high
         widths += (forecast.high - forecast.low) / 60
     assert held >= 54

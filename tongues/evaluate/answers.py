@@ -125,8 +125,8 @@ def _values(draws: Sequence[HarnessScores], metric: int) -> _Items:
     choices = np.array(first.choices) * accuracy
     groups = tuple(map(str, own.blocks)) or first.groups
     items = _Items(first.ids, values, choices, np.array(first.labels), groups)
-    left_out = np.isnan(values).any(axis=0)
-    if not left_out.any():
+    left_out = [bool(np.isnan(column).any()) for column in values.T]
+    if not any(left_out):
         return items
     return items.among([of for of, out in zip(first.ids, left_out, strict=True) if not out])
 
