@@ -83,7 +83,9 @@ def test_scores_are_lm_evals_own(
         scores = score_harness(model, task)
         assert len(scores.metrics) == 2
         for metric in scores.metrics:
-            assert np.mean([x for x in metric.values if x is not None]) == pytest.approx(own[f"{metric.name},none"], rel=1e-9)
+            assert np.mean([x for x in metric.values if x is not None]) == pytest.approx(
+                own[f"{metric.name},none"], rel=1e-9
+            )
         better = {metric.name: metric.higher_is_better for metric in scores.metrics}
         assert better[scores.metrics[-1].name] is (name == "toy_sw")
         assert (len(scores.ids), len(set(scores.groups))) == (24, 12)

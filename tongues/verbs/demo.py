@@ -76,7 +76,7 @@ def demo_real(
     began = time.monotonic()
     tongues.prepare(recipe, workspace=place)
     run = tongues.train(recipe, workspace=place)
-    tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=40)
+    tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=12, dtype="bf16")
     return _write(run, place, target.name, time.monotonic() - began)
 
 
