@@ -130,7 +130,7 @@ def _write(run: Path, place: Path, language: str, seconds: float) -> Path:
         for lang, role in ((target, "target"), (_BASE_LANGUAGE, "base"))
     ]
     head = ("language", "role", "before", "after", "difference", "documents")
-    cost = f"{record.tokens:,} tokens in {record.steps} steps, {seconds / 60:.1f} minutes in this call; "
+    cost = f"{record.tokens:,} tokens in {record.steps} steps, {seconds / 60:.1f} minutes now; "
     topics = {
         "Gained": _change(target, changed.languages[target]),
         "Forgotten": _change(_BASE_LANGUAGE, changed.languages[_BASE_LANGUAGE]),
