@@ -96,6 +96,18 @@ def trained_once(
     return train(replace(run_of_recipe(make_recipe()), name="small"), workspace)
 
 
+@pytest.fixture(scope="session")
+def project(recipe_file: Path, tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with the small recipe, its tokens and its finished run; tests copy it."""
+    import tongues
+
+    folder = tmp_path_factory.mktemp("project")
+    shutil.copy(recipe_file, folder)
+    shutil.copytree(tokens, folder / "tokens" / tokens.name)
+    tongues.train(folder / recipe_file.name, workspace=folder, quiet=True)
+    return folder
+
+
 @pytest.fixture
 def trained(trained_once: Path, workspace: Path) -> Path:
     """The directory of the small recipe's run, in the workspace of a test."""

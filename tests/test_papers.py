@@ -8,14 +8,13 @@ import torch
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
-    LlamaConfig,
     PretrainedConfig,
     PreTrainedModel,
 )
 
 from tongues.check import Checked, check_recipe
 from tongues.hardware import GPUS, USUAL_MFU, Machine
-from tongues.models import SHAPES, TABLE
+from tongues.models import TABLE
 from tongues.recipe import load_recipe
 
 PAPERS = Path(__file__).parents[1] / "docs/examples/papers"
@@ -78,23 +77,6 @@ def test_the_study_of_42_shapes_fits_on_gpus_and_has_the_papers_settings(tmp_pat
         sum(6 * 20 * count**2 for count in counts.values()) * 3 + 6 * 120 * counts["1393M"] ** 2
     )
     assert flops_of_all == pytest.approx(of_rule, rel=0.1)
-
-
-@pytest.mark.parametrize("name", ["49M", "1393M", "5534M"])
-def test_shapes_have_as_many_parameters_as_transformers_counts(name: str) -> None:
-    shape, vocabulary = SHAPES[name], 36152
-    config = LlamaConfig(
-        vocab_size=vocabulary,
-        hidden_size=shape.hidden,
-        intermediate_size=shape.feed_forward,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        head_dim=shape.head_width,
-        tie_word_embeddings=False,
-    )
-    from tongues.models import of_shape
-
-    assert of_shape(shape, vocabulary).parameters["total"] == parameters(config)
 
 
 def test_experts_of_xglm_have_the_papers_steps_and_batches(tokens: Path, tmp_path: Path) -> None:

@@ -17,19 +17,9 @@ from tongues.runs import FAILURE, read_run, write_run
 from tongues.steps import step_of_recipe
 
 
-@pytest.fixture(scope="module")
-def trained(recipe_file: Path, tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with the recipe, its tokens and its finished run."""
-    folder = tmp_path_factory.mktemp("steps")
-    shutil.copy(recipe_file, folder)
-    shutil.copytree(tokens, folder / "tokens" / tokens.name)
-    tongues.train(folder / recipe_file.name, workspace=folder, quiet=True)
-    return folder
-
-
 @pytest.fixture
-def workspace(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(trained, tmp_path / "w")
+def workspace(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(project, tmp_path / "w")
     monkeypatch.chdir(tmp_path / "w")
     return tmp_path / "w"
 

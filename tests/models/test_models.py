@@ -38,7 +38,7 @@ def test_small_shapes_double_up_to_twenty_million() -> None:
 
 
 @pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("name", ["0.1M", "0.6M", "1.4M", "49M", "4016M"])
+@pytest.mark.parametrize("name", ["0.1M", "1.4M", "49M", "1393M", "5534M"])
 def test_counted_parameters_are_those_of_the_hugging_face_model(name: str, tied: bool) -> None:
     shape = find_shape(name)
     with torch.device("meta"):

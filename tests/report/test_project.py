@@ -18,19 +18,16 @@ from tongues.train.cost import run_cost
 
 
 @pytest.fixture(scope="module")
-def project(recipe_file: Path, tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def evaluated(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with a recipe, its tokens, a finished run and its evaluation."""
-    folder = tmp_path_factory.mktemp("project")
-    shutil.copy(recipe_file, folder)
-    shutil.copytree(tokens, folder / "tokens" / tokens.name)
-    tongues.train(folder / recipe_file.name, workspace=folder, quiet=True)
+    folder = shutil.copytree(project, tmp_path_factory.mktemp("evaluated") / "w")
     tongues.evaluate("small", folder, text="small", limit=8, page=False, quiet=True)
     return folder
 
 
 @pytest.fixture
-def workspace(project: Path, tmp_path: Path) -> Path:
-    shutil.copytree(project, tmp_path / "w")
+def workspace(evaluated: Path, tmp_path: Path) -> Path:
+    shutil.copytree(evaluated, tmp_path / "w")
     return tmp_path / "w"
 
 

@@ -55,7 +55,7 @@ def curve_figure(directories: Sequence[Path]) -> Figure | None:
     if not panels:
         return None
     caption = (
-        "Held out: the sample that training reads; training: means over stretches; rings: spikes."
+        "Held out: the sample scored during training; training: means over steps; rings: spikes."
     )
     rows = [{"text": "held out"} | row for row in held]
     rows += [{"text": "training"} | row for row in trained]

@@ -203,7 +203,7 @@ def _outcome(
 
 
 def _in_training(directory: Path, run: Run) -> Iterator[str]:
-    """Bits per byte before and after on the sample that training reads; no interval is known."""
+    """Bits per byte before and after, on the held-out sample; no interval is known."""
     by_lang: dict[str, list[float]] = {}
     for row in read_lines(directory / "evals.jsonl"):
         by_lang.setdefault(row["lang"], []).append(row["bits_per_byte"])
