@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) # such as https://download.pytorch.org/whl/cpu
 
-.PHONY: setup demo test test-slow check docs wheel format clean
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+SPREAD := --numprocesses auto --dist loadfile --no-loadscope-reorder # a file a core at a time
+
+.PHONY: setup demo test test-long test-slow check docs wheel format clean
 
 setup: $(VENV)/.develop  ## a virtual environment in .venv with all that development needs
 
@@ -21,8 +24,11 @@ $(VENV)/.develop: $(VENV)/.runtime
 demo: $(VENV)/.runtime  ## from text to a page of laws, in minutes
 	$(BIN)/tongues demo
 
-test: $(VENV)/.develop  ## all tests but the slow ones, a file a core at a time
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' --numprocesses auto --dist loadfile --no-loadscope-reorder
+test: $(VENV)/.develop  ## what to run before every commit: all tests but the long and the slow ones
+	$(PYTEST) -m 'not long and not slow' $(SPREAD)
+
+test-long: $(VENV)/.develop  ## the long ones: kills, clusters, sessions of many commands
+	$(PYTEST) -m 'long and not slow' $(SPREAD)
 
 test-slow: $(VENV)/.develop  ## the slow ones
 	$(BIN)/python -m pytest -m slow

@@ -41,8 +41,9 @@ settings.load_profile("busy")
 MakeRecipe = Callable[..., Recipe]
 
 # First, so that no core waits for them at the end.
-LONGEST = ("test_docs", "test_whole", "test_demo", "test_study", "test_run", "test_prepare_stopped")
-LONGEST += ("test_library", "test_ray", "test_driver", "test_hub_recipes", "test_routing")
+LONGEST = ("test_docs_study", "test_docs_runs", "test_docs_experts", "test_ray", "test_library")
+LONGEST += ("test_study", "test_whole", "test_run", "test_prepare_stopped", "test_parts")
+LONGEST += ("test_pilot", "test_driver", "test_hub_recipes", "test_threads", "test_replay")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

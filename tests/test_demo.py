@@ -13,6 +13,7 @@ SMALL = (
 )
 
 
+@pytest.mark.long
 def test_the_demo_of_experts_makes_something_to_talk_to(tmp_path: Path) -> None:
     place = tmp_path / "demo"
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -30,6 +31,7 @@ def test_the_demo_of_experts_makes_something_to_talk_to(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_the_demo_ends_with_its_advice_and_its_page(tmp_path: Path) -> None:
     one = ('study.shapes=["0.05M"]', 'study.targets=["qab"]', "study.replay=[0]", *SMALL)
     done = run_command(["demo", "--workspace", tmp_path, *one], tmp_path)

@@ -1,102 +1,18 @@
-"""Every command of the docs is run as printed, and answers what the docs say."""
+"""What the docs say holds; `test_docs_*.py` replay the commands that train."""
 
 import doctest
-import json
-import os
 import re
-import shlex
-import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.command import run_command, start_command
+from tests.printed import DOCS, GUIDES, PAGES, commands, replay
 from tongues.models import SHAPES
 from tongues.recipe import load_recipe
 
-DOCS = Path(__file__).parents[1] / "docs"
-GUIDES = DOCS / "how-to"
-PAGES = (
-    "languages",
-    "check",
-    "prepare",
-    "train",
-    "study",
-    "ls",
-    "fit",
-    "plan",
-    "report",
-    "experts",
-)
-PAGES += ("evaluate", "export")
-BLOCK = re.compile(r"```console( varies)?\n(.*?)```", re.DOTALL)
-PROGRESS = re.compile(r"^[\w.-]+(: \d+ (runs|experts))?: \d+%  ")
-NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")
 
-
-def commands(page: str) -> Iterator[tuple[str, list[str], bool]]:
-    """Each command of a page, what it is said to answer, and whether its numbers vary."""
-    for varies, block in BLOCK.findall((GUIDES / f"{page}.md").read_text(encoding="utf-8")):
-        for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, *answer = piece.rstrip("\n").split("\n")
-            yield command, answer, bool(varies)
-
-
-def marks(folder: Path) -> set[Path]:
-    """The checkpoints that there are."""
-    return set(folder.glob("runs/**/checkpoints/step-*"))
-
-
-def answered(command: str, folder: Path) -> list[str]:
-    """What a command prints on both streams, without the live lines of a slow machine."""
-    program, *words = shlex.split(command)
-    if program == "tongues":
-        printed = run_command(words, folder, joined=True).stdout
-    elif program == "timeout":  # a kill, as soon as there is something to resume from
-        words = words[words.index("tongues") + 1 :]
-        before, started = marks(folder), start_command(words, folder, joined=True)
-        while started.process.is_alive() and marks(folder) == before:
-            time.sleep(0.01)
-        started.process.kill()
-        printed = started.wait().stdout
-    else:
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        printed = subprocess.run(
-            [program, *words],
-            cwd=folder,
-            env=os.environ | {"PATH": path},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        ).stdout
-    return [line.rstrip() for line in printed.splitlines() if not PROGRESS.match(line)]
-
-
-def without_numbers(lines: list[str]) -> str:
-    return " ".join(NUMBER.sub("#", " ".join(lines)).split())
-
-
-def test_the_pages_print_what_the_commands_answer(tmp_path: Path) -> None:
-    shutil.copytree(DOCS / "examples", tmp_path, dirs_exist_ok=True)
-    for page in PAGES:
-        for command, expected, varies in commands(page):
-            lines = answered(command, tmp_path)
-            if varies:  # numbers, and with them cautions, differ between processors
-                assert without_numbers(lines[:1]) == without_numbers(expected[:1]), command
-                assert lines[-1] == expected[-1], command
-            else:
-                assert lines == expected, command
-    laws = json.loads((tmp_path / "laws.json").read_text())["laws"]
-    assert {law["strategy"] for law in laws} == {"scratch", "cpt"}
-    assert all(law["warnings"] and law["draws"] for law in laws)
-    page = (tmp_path / "reports/study/index.html").read_text()
-    assert page.startswith("<!doctype html>")
-    assert len(list((tmp_path / "reports/study/figures").glob("*.svg"))) >= 4
+def test_the_pages_of_verbs_that_need_no_run_print_what_they_answer(tmp_path: Path) -> None:
+    replay("nothing", tmp_path)
 
 
 def test_the_examples_of_the_library_give_what_the_page_says(

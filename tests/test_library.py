@@ -68,6 +68,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     return folder, done.stdout, done.stderr
 
 
+@pytest.mark.long
 def test_a_short_script_goes_from_text_to_a_law_and_a_plan(study: tuple[Path, str, str]) -> None:
     folder, out, _ = study
     assert len(script().splitlines()) <= 25
@@ -137,6 +138,7 @@ def asked(*words: str | Path) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_library_and_command_say_the_same(study: tuple[Path, str, str], tmp_path: Path) -> None:
     folder = study[0]
     runs = folder / "runs/first"

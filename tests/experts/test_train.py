@@ -115,6 +115,7 @@ def bytes_of(workspace: Path, rounds: list[Round]) -> dict[str, bytes]:
     return {name: (workspace / name).read_bytes() for name in (*runs, *whole)}
 
 
+@pytest.mark.long
 def test_experts_killed_at_random_and_finished_by_another_launcher_are_the_same(
     ask: Ask, workspace: Path, tmp_path_factory: pytest.TempPathFactory, slurm: Path
 ) -> None:

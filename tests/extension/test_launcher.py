@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from tests.extension.conftest import Tongues
 from tongues.files import read_json
 
@@ -12,6 +14,7 @@ STUDY = (
 )
 
 
+@pytest.mark.long
 def test_a_launcher_of_another_package_starts_the_runs_of_a_study(
     tongues: Tongues, workspace: Path
 ) -> None:
@@ -33,6 +36,7 @@ def test_its_name_is_in_the_help_and_its_options_are_its_own(tongues: Tongues) -
     assert "there is no launcher `apart`" in tongues(*words, "apart", fails=True, plain=True).stderr
 
 
+@pytest.mark.long
 def test_it_starts_the_ranks_of_prepare(tongues: Tongues, workspace: Path) -> None:
     words = ("prepare", "small.yaml", "name=again", "--ranks", "2", "--launcher", "apart")
     done = tongues(*words)

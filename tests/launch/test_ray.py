@@ -112,6 +112,7 @@ def test_one_machine_has_room_for_all_of_a_run() -> None:
         launcher._roomiest([head, cores, gpus], 4.0, 2, 1.0)
 
 
+@pytest.mark.long
 def test_a_lost_node_changes_no_byte(
     plans: list[RunPlan], workspace: Path, tmp_path_factory: pytest.TempPathFactory, nodes: Any
 ) -> None:
@@ -130,6 +131,7 @@ def test_a_lost_node_changes_no_byte(
     assert bytes_of(workspace, plans) == bytes_of(undisturbed, plans)
 
 
+@pytest.mark.long
 def test_a_killed_run_fails_with_its_reason_and_the_rest_goes_on(
     plans: list[RunPlan], workspace: Path, nodes: Any
 ) -> None:
@@ -150,6 +152,7 @@ def test_a_killed_run_fails_with_its_reason_and_the_rest_goes_on(
     assert set(stands.values()) == {"finished"}
 
 
+@pytest.mark.long
 def test_a_stopped_study_leaves_checkpoints_and_goes_on_here(
     plans: list[RunPlan], workspace: Path, nodes: Any
 ) -> None:

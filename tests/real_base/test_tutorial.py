@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.real_base import ROOT, TEXT
-from tests.test_docs import DOCS, answered, commands, without_numbers
+from tests.printed import DOCS, answered, commands, without_numbers
 from tongues.models.smollm2 import make_smollm2
 
 SOURCES = {"sw": ("bible", "freecodecamp", "ms_beginners"), "en": ("bible", "mdn")}

@@ -79,6 +79,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(study: Recipe, workspace
     assert len(find_runs([workspace / "runs"])) == 4
 
 
+@pytest.mark.long
 def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
     long = [*STUDY, "train.budget=60k tokens", "study.replay=[0%]"]
     command = [sys.executable, "-m", "tongues", "study", str(recipe_file), *long]
@@ -128,6 +129,7 @@ def alive(group: int) -> int:
     return sum(of == group and state != "Z" for of, state in states)
 
 
+@pytest.mark.long
 def test_a_killed_study_leaves_no_orphan_and_goes_on(recipe_file: Path, workspace: Path) -> None:
     long = [*STUDY, "train.budget=60k tokens", "study.replay=[0%]"]
     command = [sys.executable, "-m", "tongues", "study", str(recipe_file), *long]

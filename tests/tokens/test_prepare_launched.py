@@ -100,6 +100,7 @@ def test_ranks_leave_the_bytes_of_one_process(
     assert any("tokens to train on" in line for line in told)
 
 
+@pytest.mark.long
 def test_killed_ranks_and_launchers_change_nothing(
     recipe_file: Path, expected: Path, tmp_path: Path
 ) -> None:

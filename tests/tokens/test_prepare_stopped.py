@@ -76,6 +76,7 @@ def faulty_text(folder: Path) -> Recipe:
     return recipe_of(text_of(files, {"near": 0.7, "characters": "p1"}, synthetic=made))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1])
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path: Path, seed: int) -> None:
     recipe = faulty_text(tmp_path)

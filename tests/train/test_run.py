@@ -164,6 +164,7 @@ def kill_until_finished(words: list[str], directory: Path, kills: int, seed: int
     return hits
 
 
+@pytest.mark.long
 def test_killed_and_resumed_a_run_ends_with_the_same_bytes(
     recipe_file: Path, make_recipe: MakeRecipe, workspace: Path
 ) -> None:

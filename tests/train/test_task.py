@@ -25,6 +25,7 @@ def plan(make_recipe: MakeRecipe) -> RunPlan:
     return replace(run_of_recipe(make_recipe("train.budget=2k tokens")), name="study/run")
 
 
+@pytest.mark.long
 def test_several_processes_train_a_run_by_its_name(plan: RunPlan, workspace: Path) -> None:
     start = command_line(training_job(plan, workspace, threads=2, processes=2))
     subprocess.run(start, check=True, capture_output=True)
@@ -80,6 +81,7 @@ def test_a_reason_that_the_disk_does_not_take_is_told_by_the_exit_code(
     assert "disk did not take the reason" in why_ended(code)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of_torchrun", [False, True])
 def test_a_run_does_not_outlive_what_started_it(
     plan: RunPlan, workspace: Path, of_torchrun: bool

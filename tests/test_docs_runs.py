@@ -1,0 +1,12 @@
+"""The docs' commands on single runs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.printed import replay
+
+
+@pytest.mark.long
+def test_the_pages_print_what_the_commands_answer(tmp_path: Path) -> None:
+    replay("runs", tmp_path)
