@@ -53,6 +53,19 @@ def test_draws_are_whole_laws_the_same_wherever_they_are_asked():
     assert [estimate.high for estimate in both.estimates] == both.high.tolist()
 
 
+def test_draws_do_not_depend_on_the_signs_of_eigenvectors(monkeypatch):
+    law, eigh = fitted(), np.linalg.eigh  # the signs differ between processors
+    usual = law.predictor(300)(1e11, 1e12)
+
+    def turned(matrix):
+        values, axes = eigh(matrix)
+        return values, axes * np.where(np.arange(len(values)) % 2, -1.0, 1.0)
+
+    monkeypatch.setattr(np.linalg, "eigh", turned)
+    again = law.predictor(300)(1e11, 1e12)
+    np.testing.assert_allclose(usual.draws, again.draws, rtol=1e-9)
+
+
 def test_runs_that_bend_from_their_law_widen_the_interval_and_are_followed():
     rows = rows_of(CHINCHILLA, 0.002)
     decades = np.log10(rows["N"] * rows["D"] / 1e17)

@@ -300,17 +300,18 @@ class _Evidence:
 
     def strayed(self, x: Array, random: np.random.Generator) -> dict[str, Array]:
         """The coefficients of the drift of every draw, by role, given what is off."""
+        # Matheron's rule: a draw from before the runs, with noise of its own, is moved by what was
+        # measured less what it would have given. Signs of the axes, which differ between
+        # processors, then change no draw.
         _, scatter, drift = self.block.split(x)
-        size = drift[:, None]
-        spread = np.broadcast_to(size, (len(x), len(self.sizes))).copy()
-        middle = np.zeros_like(spread)
+        size, noise = drift[:, None], scatter[:, None]
+        drawn = size * random.standard_normal((len(x), len(self.sizes)))
         if self.count:
-            seen, sizes, noise = self.seen, self.sizes[self.seen], scatter[:, None] ** 2
-            along = self.off(x) @ self.along
-            variance = noise + (size * sizes) ** 2
-            middle[:, seen] = size**2 * sizes * along / variance
-            spread[:, seen] = size * np.sqrt(noise / variance)
-        drawn = (middle + spread * random.standard_normal(spread.shape)) @ self.axes.T
+            sizes, axes = self.sizes[self.seen], self.axes[:, self.seen]
+            given = self.root * (drawn @ self.features.T)
+            given += noise * random.standard_normal(given.shape)
+            along = (self.off(x) - given) @ self.along
+            drawn = drawn + (size**2 * sizes * along / (noise**2 + (size * sizes) ** 2)) @ axes.T
         each = self.walks.count
         return {
             role: drawn[:, i * each : (i + 1) * each] for i, role in enumerate(self.block.roles)

@@ -28,7 +28,7 @@ _COUNTED = 10.0  # held-out runs beyond which more show no more: they are all at
 _EVEN = 1.0  # runs' worth of belief that all forms are as good
 _STRAY = 0.01  # of the density is a tenfold wider, so that one stray run decides nothing
 _SLIGHT = 0.05  # a smaller weight is none
-_DRAWS = 200
+_DRAWS = 4000  # weights of forms that are nearly as good follow the noise of the draws
 _ROUNDS = 200
 
 
