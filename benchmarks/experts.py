@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import read_evaluation
-from tongues.report.experts.measured import MeasuredExperts
+from tongues.evaluate.settings import MeasuredExperts
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from tongues.recipe import Recipe, load_recipe
-from tongues.report import Findings, findings
 from tongues.runs import run_rows
 from tongues.study import plan_runs, run_all
+from tongues.study.findings import Findings, findings
 from tongues.text.synthetic import Drift, World, make_family, shared_order, shared_words
 from tongues.tokens import prepare_tokens
 

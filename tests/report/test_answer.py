@@ -7,9 +7,9 @@ import pytest
 
 from tongues.estimate import Estimate
 from tongues.pages import as_text
-from tongues.report import Findings, findings
 from tongues.report.answer import advice, answer_section
 from tongues.runs import run_rows
+from tongues.study.findings import Findings, findings
 
 
 def of(place: Path) -> Findings:

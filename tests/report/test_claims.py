@@ -8,10 +8,10 @@ import pytest
 from tongues.estimate import Estimate
 from tongues.pages import as_html, page_as_html
 from tongues.report.answer import advice, unmeasured
-from tongues.report.claims import ABOVE, BELOW, Claim, ClaimPart, claims, verdict_on, within
-from tongues.report.findings import Findings, findings
 from tongues.report.study import claim_tables, study_page
 from tongues.runs import run_rows
+from tongues.study.claims import ABOVE, BELOW, Claim, ClaimPart, claims, verdict_on, within
+from tongues.study.findings import Findings, findings
 
 
 def asked(found: Findings) -> dict[str, Claim]:

@@ -8,9 +8,9 @@ import pytest
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.laws.observed import gather_runs, twin
-from tongues.report.claims import nearness
-from tongues.report.findings import Findings, findings
 from tongues.runs import run_rows
+from tongues.study.claims import nearness
+from tongues.study.findings import Findings, findings
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ import pytest
 
 from tongues.laws import Curve
 from tongues.laws.observed import RunCurves
-from tongues.report.claims import replay_gaps
+from tongues.study.claims import replay_gaps
 
 
 def run_of(

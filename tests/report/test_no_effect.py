@@ -12,8 +12,8 @@ import pytest
 
 from tongues.laws import Curve
 from tongues.laws.observed import RunCurves
-from tongues.report.claims import claims
-from tongues.report.findings import Findings, findings
+from tongues.study.claims import claims
+from tongues.study.findings import Findings, findings
 
 SIZES = {"1M": 1e6, "3M": 3e6, "9M": 9e6}
 TOKENS = np.concatenate([[0.0], np.geomspace(2e5, 1e7, 7)])
@@ -71,7 +71,7 @@ def told() -> dict[str, list[float]]:
     random = np.random.default_rng(0)
     counts: dict[str, Counter[str]] = {}
     with pytest.MonkeyPatch.context() as patch:
-        module = import_module("tongues.report.findings")
+        module = import_module("tongues.study.findings")
         patch.setattr(module, "gather_runs", list)  # rows are runs here
         patch.setattr(module, "fit_targets", lambda runs: [])
         for _ in range(REPEATS):

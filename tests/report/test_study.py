@@ -13,11 +13,12 @@ from tongues.estimate import Estimate
 from tongues.files import read_json, write_json
 from tongues.pages import page_as_html
 from tongues.recipe import MixtureRule
-from tongues.report import Findings, write_report
-from tongues.report.claims import claims
+from tongues.report import write_report
 from tongues.report.study import study_page
 from tongues.runs import DerivedMixture, find_runs, read_run, run_rows, write_run
 from tongues.states import state_of
+from tongues.study.claims import claims
+from tongues.study.findings import Findings
 from tongues.train.mixture import derive_shares
 
 

@@ -9,10 +9,10 @@ from tongues.pages import Figure, as_text
 from tongues.pages.axes import decades, ranks
 from tongues.pages.series import domain, ranked, series_name
 from tongues.pages.theme import PALETTES, config
-from tongues.report.findings import Findings, findings
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
 from tongues.runs import run_rows
+from tongues.study.findings import Findings, findings
 
 
 @pytest.fixture(scope="module")

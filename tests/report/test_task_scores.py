@@ -10,11 +10,11 @@ from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import Accuracy, Evaluation, TaskScores
 from tongues.evaluate.losses import Policy
 from tongues.pages import page_as_html
-from tongues.report.findings import Findings
 from tongues.report.study import study_page
 from tongues.report.task_scores import task_forecasts
 from tongues.runs import find_runs, read_run
 from tongues.significance import Chance
+from tongues.study.findings import Findings
 
 
 def scored(runs: Path, known: Findings, *, chance: bool) -> Evaluation:

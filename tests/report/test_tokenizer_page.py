@@ -10,14 +10,9 @@ from tests.tokens.bases import gpt, llama, unigram
 from tongues.errors import UserError
 from tongues.files import read_json
 from tongues.recipe import load_recipe
-from tongues.report.tokenizer import (
-    documents_on,
-    measure_tokenizers,
-    spelling,
-    tokenizer_numbers,
-    write_tokenizer_report,
-)
+from tongues.report.tokenizer import spelling, tokenizer_numbers, write_tokenizer_report
 from tongues.tokens import prepare_tokens
+from tongues.tokens.measures import documents_on, measure_tokenizers
 
 WORDS = {
     "en": "the quick brown fox jumps over a lazy dog and house in winter water bread song river "

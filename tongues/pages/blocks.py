@@ -2,10 +2,10 @@
 
 Sentences in blocks are marked as in Markdown: `` `language` ``, `**strong**`, `[text](#place)` for
 a place on the page, `[text]{.kind}` for a colour, `x^{2}`. Cells of tables are plain text unless
-they say that they are marked.
+they say that they are marked. A string among blocks is a quiet paragraph, and None is nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -58,6 +58,11 @@ class Topics:
 
     blocks: Mapping[str, "Sequence[Block]"]
     kind: str = ""
+
+    @classmethod
+    def of(cls, sentences: Mapping[str, Sequence[str]], kind: str = "") -> "Topics":
+        """Of the topics that have sentences, one below the other."""
+        return cls({topic: [Items(each)] for topic, each in sentences.items() if each}, kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +179,11 @@ class Table:
     left: bool = False
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Entry]]) -> "Table":
+    def of(cls, rows: Iterable[Mapping[str, Entry]], kind: str = "") -> "Table":
         """Of rows with one set of columns."""
+        rows = list(rows)
         head = list(rows[0]) if rows else []
-        return cls(head, [[row[name] for name in head] for row in rows])
+        return cls(head, [[row[name] for name in head] for row in rows], kind)
 
     @property
     def columns(self) -> list[Column]:
@@ -220,6 +226,19 @@ class Figure:
     panels: "tuple[alt.LayerChart, ...]"
     rows: tuple[dict[str, Any], ...]
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        title: str,
+        caption: str,
+        panels: "Iterable[alt.LayerChart]",
+        rows: Iterable[dict[str, Any]],
+    ) -> "Figure | None":
+        """A figure where there is a panel to show."""
+        panels = tuple(panels)
+        return cls(name, title, caption, panels, tuple(rows)) if panels else None
+
     @property
     def columns(self) -> int:
         """Panels side by side where there is room: pairs of panels stay together."""
@@ -227,8 +246,8 @@ class Figure:
         return min(count, 3) if count % 2 else 2
 
 
-Words = Heading | Paragraph | Items | Callout | Terms | Quote | Spans
-Block = Words | Topics | Details | Section | Cards | Table | Figure
+Words = Heading | Paragraph | Items | Callout | Terms | Quote | Spans | str
+Block = Words | Topics | Details | Section | Cards | Table | Figure | None
 
 
 @dataclass(frozen=True, slots=True)

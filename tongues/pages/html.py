@@ -56,7 +56,7 @@ def frame(title: str, body: str, figures: Sequence[Figure]) -> str:
 
 def as_html(blocks: Sequence[Block]) -> str:
     """Blocks one after the other."""
-    return "".join(map(_block, blocks))
+    return "".join(_block(block) for block in blocks if block)
 
 
 def prose(sentence: str) -> str:
@@ -69,6 +69,8 @@ def prose(sentence: str) -> str:
 
 def _block(block: Block) -> str:
     match block:
+        case str():
+            return f'<p class="quiet">{prose(block)}</p>'
         case b.Heading():
             return f"<h{block.level}>{prose(block.text)}</h{block.level}>"
         case b.Paragraph():

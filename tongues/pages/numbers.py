@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable
 from math import isnan
+from typing import Any
 
 from tongues.estimate import Estimate
 from tongues.pages.blocks import Card, Cell
 
 __all__ = ["Show", "compact", "estimate_card", "estimate_cell", "fixed", "interval", "minus"]
-__all__ += ["number", "percent", "percent_cell", "share", "short", "signed"]
+__all__ += ["number", "percent", "percent_cell", "share", "short", "signed", "value_cell"]
 
 Show = Callable[[float], str]
 
@@ -67,6 +68,11 @@ def estimate_card(
     value = signed(of.value, show) if plus else minus(show(of.value))
     notes = filter(None, (interval(of, show) or of.reason, below))
     return Card(value + unit, " · ".join(notes), what)
+
+
+def value_cell(value: float | None, show: Show, **more: Any) -> Cell:
+    """A number as a table shows it, nothing where it is not known; more: as `Cell` takes it."""
+    return Cell("" if value is None else minus(show(value)), value, **more)
 
 
 def share(part: float, whole: float) -> float:

@@ -20,23 +20,25 @@ _POWERS = re.compile(r"\^\{([^}]*)\}")
 
 def as_markdown(blocks: Sequence[Block], level: int = 2) -> str:
     """Blocks as GitHub Markdown; level: of the sections' titles."""
-    return "\n\n".join(filter(None, (_markdown(block, level) for block in blocks)))
+    return "\n\n".join(filter(None, (_markdown(block, level) for block in blocks if block)))
 
 
 def as_text(blocks: Sequence[Block]) -> str:
     """Blocks as lines for a terminal."""
-    return "\n\n".join(filter(None, map(_text, blocks)))
+    return "\n\n".join(filter(None, (_text(block) for block in blocks if block)))
 
 
 def as_json(page: Page) -> dict[str, Any]:
     """A page as plain values: its title, its blocks by kind, and its numbers."""
     head = {"title": page.title, "versions": dict(page.versions)}
-    return {**head, "blocks": [_plain(x) for x in (*page.lead, *page.blocks)], **page.numbers}
+    return {**head, "blocks": _plain_all([*page.lead, *page.blocks]), **page.numbers}
 
 
 def _markdown(block: Block, level: int) -> str:
     title = "#" * level
     match block:
+        case str():
+            return _marked(block)
         case b.Heading():
             return f"{'#' * (level + block.level - 2)} {_marked(block.text)}"
         case b.Paragraph():
@@ -124,7 +126,12 @@ def _one_line(cell: Cell) -> str:
     return _bare(cell.plain) if cell.marked else cell.plain
 
 
+def _plain_all(blocks: Sequence[Block]) -> list[dict[str, Any]]:
+    return [_plain(block) for block in blocks if block]
+
+
 def _plain(block: Block) -> dict[str, Any]:
+    block = b.Paragraph(block, "quiet") if isinstance(block, str) else block
     kind = {"kind": type(block).__name__.lower()}
     match block:
         case Table():
@@ -133,14 +140,13 @@ def _plain(block: Block) -> dict[str, Any]:
             return kind | {"rows": rows}
         case b.Section() | b.Details():
             title = block.title if isinstance(block, b.Section) else block.summary
-            return kind | {"title": title, "blocks": [_plain(inside) for inside in block.blocks]}
+            return kind | {"title": title, "blocks": _plain_all(block.blocks)}
         case b.Topics():
-            topics = {name: [_plain(x) for x in inside] for name, inside in block.blocks.items()}
-            return kind | {"blocks": topics}
+            return kind | {"blocks": {name: _plain_all(x) for name, x in block.blocks.items()}}
         case b.Figure():
             return kind | {"name": block.name, "title": block.title, "caption": block.caption}
         case _:
-            return kind | asdict(block)
+            return asdict(block) | kind
 
 
 def _value(cell: Cell) -> Any:

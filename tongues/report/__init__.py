@@ -1,8 +1,7 @@
 """Pages and figures of runs, laws, plans, corpora, tokenizers, evaluations and experts."""
 
 from tongues.pages import write_figures
-from tongues.report.findings import Findings, findings
 from tongues.report.laws import law_figures
 from tongues.report.study import write_report
 
-__all__ = ["Findings", "findings", "law_figures", "write_figures", "write_report"]
+__all__ = ["law_figures", "write_figures", "write_report"]

@@ -6,8 +6,8 @@ from tongues.estimate import Estimate
 from tongues.pages import Block, Cell, Entry, Items, Paragraph, Section, Show, Table, compact
 from tongues.pages.numbers import estimate_cell, fixed, minus, number
 from tongues.pages.series import series_name
-from tongues.report.findings import Findings, LossChange
 from tongues.roles import list_languages
+from tongues.study.findings import Findings, LossChange
 
 __all__ = ["advice", "answer_section", "show_nats", "unmeasured"]
 

@@ -9,16 +9,7 @@ from tongues.pages import check_folder, percent, percent_cell, share, write_page
 from tongues.quantities import show_bytes
 from tongues.report.corpus_figures import corpus_figures
 from tongues.report.held_out import held_out_blocks
-from tongues.report.tokenizer import (
-    SAMPLE,
-    TokenizerMeasures,
-    choice,
-    documents_on,
-    measure_tokenizers,
-    spelling,
-    tokenizer_blocks,
-    tokenizer_numbers,
-)
+from tongues.report.tokenizer import choice, spelling, tokenizer_blocks, tokenizer_numbers
 from tongues.text.reading import REASONS
 from tongues.text.signals import LIMIT, SIGNALS
 from tongues.text.summary import (
@@ -30,6 +21,7 @@ from tongues.text.summary import (
     show_dropped,
     show_removed,
 )
+from tongues.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
 from tongues.tokens.split import few_groups
 from tongues.tokens.store import Manifest, read_manifest, tokens_of
 

@@ -25,14 +25,14 @@ from tongues.pages.blocks import Block, Cell, Entry, Figure, Paragraph, Section,
 from tongues.pages.series import series_name
 from tongues.quantities import show_count
 from tongues.report.answer import advice, answer_section, show_nats, unmeasured
-from tongues.report.claims import Claim, ClaimPart, claims
-from tongues.report.findings import Findings, findings
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
 from tongues.report.task_scores import TaskForecast, task_forecasts, task_section
 from tongues.roles import list_languages
 from tongues.runs import DerivedMixture, find_runs, read_run, run_rows
 from tongues.states import RunState, states
+from tongues.study.claims import Claim, ClaimPart, claims
+from tongues.study.findings import Findings, findings
 from tongues.study.forecasts import with_forecasts
 from tongues.train.mixture import describe_mixture, mixture_rows
 

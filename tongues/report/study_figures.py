@@ -11,9 +11,9 @@ from tongues.pages.axes import Row
 from tongues.pages.plots import alt, dots, intervals, line, panel, rule, words
 from tongues.pages.series import LOSS, domain, ranked, series_name, series_of
 from tongues.quantities import show_count
-from tongues.report.findings import Findings, rise
 from tongues.report.laws import findings_law_figures
 from tongues.roles import list_languages
+from tongues.study.findings import Findings, rise
 
 __all__ = ["figures"]
 

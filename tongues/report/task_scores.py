@@ -13,8 +13,8 @@ from tongues.laws.observed import RunCurves
 from tongues.laws.task_scores import TaskLaw, fit_task_law
 from tongues.pages import Cell, estimate_cell, fixed
 from tongues.pages import blocks as b
-from tongues.report.findings import Findings
 from tongues.runs import Run
+from tongues.study.findings import Findings
 
 if TYPE_CHECKING:
     from tongues.laws import Law

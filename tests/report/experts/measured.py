@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tongues.evaluate.evaluation import Evaluation
-from tongues.report.experts.measured import MeasuredExperts
+from tongues.evaluate.settings import MeasuredExperts
 
 Losses = Mapping[str, float]
 

@@ -8,8 +8,16 @@ from typing import Self
 
 from tongues.estimate import LEVEL, Estimate
 from tongues.evaluate.confusion import CONFUSION
-from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores, TextScores
-from tongues.pages import Cell, Entry, Show, Table, estimate_cell, fixed, interval
+from tongues.evaluate.evaluation import (
+    Accuracy,
+    Comparison,
+    EvaluatedModel,
+    Evaluation,
+    Loss,
+    TaskScores,
+    TextScores,
+)
+from tongues.pages import Cell, Entry, Show, Table, estimate_cell, fixed, interval, value_cell
 from tongues.quantities import show_count
 from tongues.significance import Chance
 
@@ -29,9 +37,10 @@ _Rows = Mapping[str, Sequence[Entry]]  # by language
 def labels(evaluation: Evaluation) -> dict[str, str]:
     """The models' names, without the folder that all of them share."""
     parts = {model.name: model.name.split("/") for model in evaluation.models}
-    folders = [each[:-1] for each in parts.values()]
-    same = takewhile(lambda each: len(set(each)) == 1, zip(*folders, strict=False))
-    shared = len(list(same)) if len(folders) > 1 else 0
+    same = takewhile(
+        lambda each: len(set(each)) == 1, zip(*(x[:-1] for x in parts.values()), strict=False)
+    )
+    shared = len(list(same)) if len(parts) > 1 else 0
     return {name: "/".join(each[shared:]) for name, each in parts.items()}
 
 
@@ -50,6 +59,8 @@ class Measure:
 
     names: of the models, as they are shown. roles: of the languages in runs that have a base, or
     else in all, where they differ; a mean over languages of different roles would say nothing.
+    title: what was measured; quantity: what a value is; unit: of differences; factor: from a score
+    to the value shown.
     versus_base: every model versus its base, of texts; versus_first: the others, versus the first.
     """
 
@@ -58,7 +69,10 @@ class Measure:
     values: Mapping[str, Mapping[str, Estimate]]
     names: Mapping[str, str]
     roles: Mapping[str, str]
-    unit: str  # of differences
+    title: str
+    quantity: str
+    unit: str
+    factor: float
     versus_base: Sequence[Comparison]
     versus_first: Sequence[Comparison]
 
@@ -67,28 +81,25 @@ class Measure:
         """Every text, then every task."""
         runs = [model.trained.roles for model in evaluation.models if model.trained]
         runs = [roles for roles in runs if roles.base_languages] or runs
-        measures: list[Self] = []
+        names, measures = labels(evaluation), list[Self]()
         for name, scores in (*evaluation.texts.items(), *evaluation.tasks.items()):
             each = {x: tuple(dict.fromkeys(r.role(x) for r in runs)) for x in scores.languages}
             alike = len(set(each.values())) == 1 and all(len(roles) < 2 for roles in each.values())
             roles = {} if alike else {lang: " or ".join(of) for lang, of in each.items()}
             if isinstance(scores, TextScores):
-                unit, bases = _UNITS[scores.unit], scores.forgotten
-                values = {
-                    model: {lang: of.bits_per_byte for lang, of in losses.items()}
-                    for model, losses in scores.losses.items()
-                }
+                by_model, bases = scores.losses, scores.forgotten
+                about = (f"Losses on {name}", "bits per byte", _UNITS[scores.unit], 1.0)
             else:
-                unit, bases = "points" if scores.share else scores.metric, ()
-                factor = 100.0 if scores.share else 1.0
-                values = {
-                    model: {lang: of.share.times(factor) for lang, of in right.items()}
-                    for model, right in scores.accuracies.items()
-                }
+                by_model, bases = scores.accuracies, ()
+                unit, factor = ("points", 100.0) if scores.share else (scores.metric, 1.0)
+                title = name if scores.metric else f"Accuracy in {name}"
+                about = (title, unit if scores.metric else "% of the items right", unit, factor)
+            values = {
+                m: {x: _value(of, about[3]) for x, of in by_model[m].items()} for m in by_model
+            }
             pairs = {(each.model, each.other) for each in bases}
             rest = [each for each in scores.compared if (each.model, each.other) not in pairs]
-            names = labels(evaluation)
-            measures.append(cls(name, scores, values, names, roles, unit, bases, rest))
+            measures.append(cls(name, scores, values, names, roles, *about, bases, rest))
         return measures
 
     @property
@@ -97,28 +108,9 @@ class Measure:
         return isinstance(self.scores, TaskScores)
 
     @property
-    def title(self) -> str:
-        """What was measured."""
-        if isinstance(self.scores, TextScores):
-            return f"Losses on {self.name}"
-        return self.name if self.scores.metric else f"Accuracy in {self.name}"
-
-    @property
-    def factor(self) -> float:
-        """From a score to the value that is shown."""
-        return 100.0 if isinstance(self.scores, TaskScores) and self.scores.share else 1.0
-
-    @property
     def lower_is_better(self) -> bool:
         """As of losses."""
         return isinstance(self.scores, TextScores) or self.scores.lower_is_better
-
-    @property
-    def quantity(self) -> str:
-        """What a value is."""
-        if isinstance(self.scores, TextScores):
-            return "bits per byte"
-        return self.unit if self.scores.metric else "% of the items right"
 
     @property
     def show(self) -> Show:
@@ -147,10 +139,9 @@ class Measure:
         model is the best. models: by default all.
         """
         scores, models = self.scores, models or list(self.values)
-        rows: dict[str, list[Entry]] = {}
+        rows, rest = dict[str, list[Entry]](), dict[str, list[Entry]]()
         for lang in scores.languages:
-            leaders = self.leaders(lang)
-            bold = leaders if len(leaders) < len(self.values) else ()
+            bold = of if len(of := self.leaders(lang)) < len(self.values) else ()
             rows[lang] = [
                 _cell(self.values[m].get(lang), self.show, strong=m in bold) for m in models
             ]
@@ -162,10 +153,9 @@ class Measure:
                 counts = sorted({of.items for of in each})
                 items = "–".join(f"{count:,}" for count in dict.fromkeys([counts[0], counts[-1]]))
                 groups = f"{each[0].groups:,} groups" * (each[0].groups < each[0].items)
-                about = [_chance(each[0].chance), _share(each[0].majority)]
-                rows[lang] += [*about, Cell(items, counts[0], below=groups)]
+                rows[lang] += [_chance(each[0].chance), _share(each[0].majority)]
+                rows[lang].append(Cell(items, counts[0], below=groups))
         last = ["chance", "majority", "items"] if self.task else ["documents"]
-        rest: dict[str, list[Entry]] = {}
         if isinstance(scores, TaskScores):
             means = [_cell(scores.mean[model].times(self.factor), self.show) for model in models]
             rest["mean"] = [*means, _chance(scores.chance), None, None]
@@ -178,23 +168,23 @@ class Measure:
     def comparison_table(self, comparisons: Sequence[Comparison]) -> Table:
         """Differences, a column per comparison; last their mean, and languages ahead."""
         columns = [self.differences(each) for each in comparisons]
-        rows: dict[str, list[Entry]] = {
+        rows = {
             lang: [_cell(of.get(lang), self.show, difference=True) for of in columns]
             for lang in self.scores.languages
         }
-        signs = [each.signs for each in comparisons]
         means = [each.mean and each.mean.times(self.factor) for each in comparisons]
-        counts = [_count(s.wins, s.wins + s.losses + s.ties, s.ties, "level") for s in signs]
-        ahead = zip(counts, signs, strict=True)
-        rest: dict[str, list[Entry]] = {
-            "mean": [_cell(of, self.show, difference=True) for of in means],
-            "ahead in": [replace(cell, quiet=(of.p or 1) > LEVEL) for cell, of in ahead],
-        }
+        counts = [
+            replace(count, quiet=(of.p or 1) > LEVEL)
+            for of in (each.signs for each in comparisons)
+            for count in [_count(of.wins, of.wins + of.losses + of.ties, of.ties, "level")]
+        ]
+        rest = {"mean": [_cell(of, self.show, difference=True) for of in means], "ahead in": counts}
         heads = self._heads([each.model for each in comparisons])
         if len({each.other for each in comparisons}) > 1:
-            versus = [f"versus {self.names[each.other]}" for each in comparisons]
-            pairs = zip(heads, versus, strict=True)
-            heads = [replace(head, below=f"{head.below} {of}".strip()) for head, of in pairs]
+            heads = [
+                replace(head, below=f"{head.below} versus {self.names[each.other]}".strip())
+                for head, each in zip(heads, comparisons, strict=True)
+            ]
         return self._table(heads, rows, rest)
 
     def perplexity_table(self, models: Sequence[str]) -> Table:
@@ -202,11 +192,11 @@ class Measure:
         assert isinstance(self.scores, TextScores)
         losses = [self.scores.losses[model] for model in models]
         each = [{lang: of.perplexity or float("inf") for lang, of in by.items()} for by in losses]
-        rows: dict[str, list[Entry]] = {
+        rows = {
             lang: [show_perplexity(of[lang]) if lang in of else None for of in each]
             for lang in self.scores.languages
         }
-        mean: list[Entry] = [show_perplexity(fmean(of.values())) for of in each]
+        mean = [show_perplexity(fmean(of.values())) for of in each]
         return self._table(self._heads(models), rows, {"mean": mean})
 
     def segment_table(self, models: Sequence[str]) -> Table:
@@ -218,13 +208,12 @@ class Measure:
 
     def _table(self, heads: Sequence[str | Cell], rows: _Rows, rest: _Rows) -> Table:
         """A row per language with its role; the rest only where they have one role."""
-        more = rest if len(rows) > 1 and not self.roles else {}
-        role, roles = (["role"], self.roles) if self.roles else ([], {})
+        more = {} if self.roles or len(rows) < 2 else rest
         each = [
-            [name, *([roles[name]] if roles else []), *row]
+            [name, *([self.roles[name]] if self.roles else []), *row]
             for name, row in {**rows, **more}.items()
         ]
-        return Table(["language", *role, *heads], each)
+        return Table(["language", *(["role"] if self.roles else []), *heads], each)
 
     def _heads(self, models: Sequence[str]) -> list[Cell]:
         parts = [self.names[model].partition("@") for model in models]
@@ -252,24 +241,27 @@ def model_table(evaluation: Evaluation) -> Table:
     """What each model is, and how a run was trained."""
     names = labels(evaluation)
     hashes = list(dict.fromkeys(model.tokenizer for model in evaluation.models))
-    rows: list[dict[str, Entry]] = []
-    for model in evaluation.models:
+
+    def row(model: EvaluatedModel) -> dict[str, Entry]:
         run = model.trained
         kind = model.kind if model.experts == 1 else f"ensemble of {model.experts}"
         texts = "" if model.prompted else "of texts, not of prompts"
-        row: dict[str, Entry] = {
+        return {
             "model": names[model.name],
             "kind": f"{kind}, {model.routing}" if model.routing else kind,
             "base": names.get(model.base or "", model.base),
             "trained": f"{run.strategy}, {run.roles}" if run else None,
             "parameters": run and run.params,
-            "tokens": Cell(show_count(run.tokens), run.tokens) if run else None,
+            "tokens": run and value_cell(run.tokens, show_count),
             "context": model.context or Cell("any"),
             "first token": Cell(model.first or "none", below=texts),
-        }
-        more = {"tokenizer": hashes.index(model.tokenizer) + 1} if len(hashes) > 1 else {}
-        rows.append(row | more)
-    return Table.of(rows)
+        } | ({"tokenizer": hashes.index(model.tokenizer) + 1} if len(hashes) > 1 else {})
+
+    return Table.of(map(row, evaluation.models))
+
+
+def _value(of: Loss | Accuracy, factor: float) -> Estimate:
+    return of.bits_per_byte if isinstance(of, Loss) else of.share.times(factor)
 
 
 def _cell(

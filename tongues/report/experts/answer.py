@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from math import exp
 from statistics import fmean
 
+from tongues.evaluate.settings import AddedLanguages, MeasuredExperts, Setting
 from tongues.pages import fixed, interval, minus, number, percent, share, signed
 from tongues.quantities import show_bytes
 from tongues.report.evaluation.answer import describe_changes
 from tongues.report.evaluation.measures import show_perplexity
-from tongues.report.experts.measured import AddedLanguages, MeasuredExperts, Setting
 from tongues.roles import list_languages
 from tongues.significance.paired import FEWEST_DOCUMENTS
 

@@ -1,21 +1,17 @@
 """The figures of experts: what they gain and cost, language by language, and what they forget."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import permutations
 from statistics import fmean
 
-import numpy as np
-
+from tongues.evaluate.settings import MeasuredExperts
 from tongues.experts.ensemble import ROUTINGS
 from tongues.pages import Figure, signed
 from tongues.pages.axes import Axis, Row, categories, colour, linear, logs
 from tongues.pages.plots import alt, dots, heat, line, panel, rule, words
-from tongues.randomness import derive_seed
-from tongues.report.experts.measured import MeasuredExperts
 from tongues.report.experts.partition import spread_panel
+from tongues.significance.correlation import correlate
 
-__all__ = ["correlate", "expert_figures"]
+__all__ = ["expert_figures"]
 
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 _KINDS = ("worse", "better")
@@ -23,7 +19,6 @@ _WRITTEN = 9  # languages up to which a cell says its number
 _NAMED = 16  # points up to which each has its name beside it
 _EVEN = 1.1  # the most text is so many times the least, where all languages have alike
 _LOSS = "nats per token"
-_FEWEST, _EXACT, _DRAWS = 4, 7, 10_000  # pairs; values up to which every order is tried
 
 
 def expert_figures(experts: MeasuredExperts) -> dict[str, Figure]:
@@ -162,26 +157,3 @@ def _forgetting(experts: MeasuredExperts) -> Figure | None:
     )
     rows = tuple(asdict(rise) for rise in rises)
     return Figure("forgetting", "What each expert forgot", caption, tuple(panels), rows)
-
-
-def correlate(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | None:
-    """Spearman's ρ, and the share of random orders with a ρ as far from 0.
-
-    None for fewer than four pairs or values all alike.
-    """
-    count = len(x)
-    if count < _FEWEST or len(set(x)) < 2 or len(set(y)) < 2:
-        return None
-    values = np.array([x, y], dtype=float)[:, :, None]
-    others = values.transpose(0, 2, 1)
-    ranks = (values > others).sum(axis=2) + 0.5 * (values == others).sum(axis=2)
-    ranks -= ranks.mean(axis=1, keepdims=True)
-    a, b = ranks / np.linalg.norm(ranks, axis=1, keepdims=True)
-    if exact := count <= _EXACT:
-        orders = np.array(list(permutations(range(count))))
-    else:
-        random = np.random.default_rng(derive_seed(0, "rank correlation"))
-        orders = random.permuted(np.tile(np.arange(count), (_DRAWS, 1)), axis=1)
-    rho = float(a @ b)
-    as_far = np.abs(b[orders] @ a) >= abs(rho) - 1e-12
-    return rho, float(as_far.mean() if exact else (1 + as_far.sum()) / (1 + _DRAWS))

@@ -7,6 +7,7 @@ from statistics import fmean
 
 from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import Evaluation
+from tongues.evaluate.settings import AddedLanguages, MeasuredExperts, Setting
 from tongues.experts.ensemble import ROUTINGS
 from tongues.pages import blocks as b
 from tongues.pages import estimate_cell, write_page
@@ -14,7 +15,6 @@ from tongues.quantities import show_count
 from tongues.report.evaluation.measures import show_perplexity
 from tongues.report.experts.answer import expert_answer, forgotten, nats, show_cost
 from tongues.report.experts.figures import expert_figures
-from tongues.report.experts.measured import AddedLanguages, MeasuredExperts, Setting
 
 __all__ = ["expert_tables", "routing_sentences", "write_experts_report"]
 

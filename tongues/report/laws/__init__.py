@@ -8,10 +8,10 @@ from tongues.laws.rows import Rows
 from tongues.pages import Figure, interval, minus, short
 from tongues.pages import blocks as b
 from tongues.pages.series import domain, series_name
-from tongues.report.findings import Findings
 from tongues.report.laws.fit import forgetting_law, power_laws, residuals
 from tongues.report.laws.series import all_series, of_findings, of_laws
 from tongues.report.laws.surface import loss_surface
+from tongues.study.findings import Findings
 
 __all__ = ["findings_law_figures", "findings_law_section", "law_figures"]
 

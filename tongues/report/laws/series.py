@@ -13,7 +13,7 @@ from tongues.laws.rows import Rows
 from tongues.laws.targets import base_losses, law_rows
 from tongues.pages.axes import Row
 from tongues.pages.series import domain, series_name
-from tongues.report.findings import Findings
+from tongues.study.findings import Findings
 from tongues.tables import Observations
 
 __all__ = ["BEYOND", "UNKNOWN", "LawSeries", "all_series", "by_target", "compute_known", "held_out"]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tongues.estimate import Estimate
-from tongues.report.statistics import over_sizes, slope
+from tongues.significance.means import over_sizes, slope
 
 
 def estimate(values: Iterable[float]) -> Estimate | None:

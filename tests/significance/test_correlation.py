@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.report.experts.figures import correlate
+from tongues.significance.correlation import correlate
 
 
 def test_a_textbook_example() -> None:

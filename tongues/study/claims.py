@@ -18,8 +18,8 @@ import numpy as np
 from tongues.estimate import Estimate
 from tongues.laws.observed import RunCurves, curve_of_ends
 from tongues.laws.targets import SETTLED
-from tongues.report.findings import Findings, Outcome, rise
-from tongues.report.statistics import Unit, over_sizes, slope
+from tongues.significance.means import Unit, over_sizes, slope
+from tongues.study.findings import Findings, Outcome, rise
 
 __all__ = ["ABOVE", "BELOW", "Claim", "ClaimPart", "Region", "Verdict", "claims", "nearness"]
 __all__ += ["replay_gaps", "verdict_on", "within"]

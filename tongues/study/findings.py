@@ -12,7 +12,7 @@ from tongues.jsonable import to_plain
 from tongues.laws import Curve, LawComparison, Saving, savings
 from tongues.laws.observed import RunCurves, gather_runs, twin, usual_bases
 from tongues.laws.targets import TargetLaws, compare_laws, fit_targets
-from tongues.report.statistics import over_sizes
+from tongues.significance.means import over_sizes
 
 __all__ = ["Findings", "LossChange", "Outcome", "Pair", "findings", "rise"]
 
