@@ -113,10 +113,10 @@ def test_an_empty_folder_has_a_page_that_says_how_to_begin(tmp_path: Path) -> No
 
 
 def test_a_page_of_runs_follows_their_logs(workspace: Path) -> None:
-    from tongues.report import live
+    from tongues.serve import watch
 
     addresses: list[str] = []
-    serve = Thread(target=live.serve_runs, args=(workspace, 0, addresses.append), daemon=True)
+    serve = Thread(target=watch.serve_runs, args=(workspace, 0, addresses.append), daemon=True)
     serve.start()
     while not addresses:
         serve.join(0.05)

@@ -9,9 +9,9 @@ from tests.report.evaluation.scored import SCRATCH, about
 from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import Accuracy, Evaluation, TaskScores
 from tongues.evaluate.losses import Policy
+from tongues.evaluate.task_forecasts import task_forecasts
 from tongues.pages import page_as_html
 from tongues.report.study import study_page
-from tongues.report.task_scores import task_forecasts
 from tongues.runs import find_runs, read_run
 from tongues.significance import Chance
 from tongues.study.findings import Findings

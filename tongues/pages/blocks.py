@@ -16,8 +16,8 @@ if TYPE_CHECKING:  # altair takes a second to import
     import altair as alt
 
 __all__ = ["Block", "Callout", "Card", "Cards", "Cell", "Column", "Details", "Entry", "Figure"]
-__all__ += ["Heading", "Items", "Page", "Paragraph", "Quote", "Section", "Spans", "Table", "Terms"]
-__all__ += ["Topics", "figures_in"]
+__all__ += ["Heading", "Items", "Page", "Paragraph", "Quote", "Section", "Shown", "Spans", "Table"]
+__all__ += ["Terms", "Topics", "figures_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,8 @@ class Figure:
 
 
 Words = Heading | Paragraph | Items | Callout | Terms | Quote | Spans | str
-Block = Words | Topics | Details | Section | Cards | Table | Figure | None
+Shown = Words | Topics | Details | Section | Cards | Table | Figure
+Block = Shown | None
 
 
 @dataclass(frozen=True, slots=True)

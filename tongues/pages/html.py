@@ -67,7 +67,7 @@ def prose(sentence: str) -> str:
     return text
 
 
-def _block(block: Block) -> str:
+def _block(block: b.Shown) -> str:
     match block:
         case str():
             return f'<p class="quiet">{prose(block)}</p>'

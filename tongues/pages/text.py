@@ -34,7 +34,7 @@ def as_json(page: Page) -> dict[str, Any]:
     return {**head, "blocks": _plain_all([*page.lead, *page.blocks]), **page.numbers}
 
 
-def _markdown(block: Block, level: int) -> str:
+def _markdown(block: b.Shown, level: int) -> str:
     title = "#" * level
     match block:
         case str():
@@ -88,7 +88,7 @@ def _marked(text: str) -> str:
     return _POWERS.sub(r"<sup>\1</sup>", text)
 
 
-def _text(block: Block) -> str:
+def _text(block: b.Shown) -> str:
     match block:
         case Table():
             return _aligned(block) if block.head else ""
@@ -130,7 +130,7 @@ def _plain_all(blocks: Sequence[Block]) -> list[dict[str, Any]]:
     return [_plain(block) for block in blocks if block]
 
 
-def _plain(block: Block) -> dict[str, Any]:
+def _plain(block: b.Shown) -> dict[str, Any]:
     block = b.Paragraph(block, "quiet") if isinstance(block, str) else block
     kind = {"kind": type(block).__name__.lower()}
     match block:

@@ -1,6 +1,6 @@
 """The page of a pilot, and the recipe of its real run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from tongues.files import write_text
 from tongues.laws.uncertainty import percentiles
 from tongues.pages import (
     Block,
-    Cell,
     Entry,
     Items,
     Page,
@@ -21,6 +20,7 @@ from tongues.pages import (
     Table,
     estimate_cell,
     fixed,
+    value_cell,
     write_page,
 )
 from tongues.quantities import show_count
@@ -31,6 +31,8 @@ from tongues.study.pilot.rounds import Held, PilotState, hold_out
 from tongues.study.pilot.selection import with_parents
 
 __all__ = ["write_pilot"]
+
+Row = dict[str, Entry]
 
 _LOSSES = {
     "scratch": "from scratch, on the target",
@@ -51,13 +53,17 @@ def write_pilot(pilot: PilotState, folder: Path) -> Path:
     (recipe, remarks), sentences = real_recipe(pilot), list(changes(pilot))
     ends = {role: _estimate(draws) for role, draws in pilot.advice.predicted.items()}
     more = {"Next run": _next(extra), "Test": _outside(held), "Recipe": list(remarks)}
+    bring = Paragraph("Half the 95 % interval, to be expected.") if extra else None
+    names = ", ".join(map(_last, pilot.lost))
+    lost = f"Left out since they diverged, with others in their place: {names}." if names else ""
+    few = None if held else Paragraph("Too few runs to hold one out.")
     sections = {
         "What the advice leaves open": [_taken(pilot)],
         "Predicted losses of the large run": _predicted(pilot, ends),
-        "The largest runs, predicted from the smaller ones": _held_out(held),
+        "The largest runs, predicted from the smaller ones": [few, Table.of(map(_held_row, held))],
         "What would change the advice": [Items(sentences)],
-        "What one more run would bring": _one_more(extra),
-        "The small runs": _runs(pilot),
+        "What one more run would bring": [Table.of(_one_more(extra)), bring],
+        "The small runs": [Table.of(_runs(pilot)), Paragraph(lost) if lost else None],
         "What it is based on": [Paragraph(_grounds(pilot))],
     }
     blocks = [Section("", title, inside) for title, inside in sections.items()]
@@ -91,9 +97,8 @@ def _taken(pilot: PilotState) -> Table:
     if taken.way.strategy == "cpt":
         wanted = taken.way.advice.interval if taken.way.advice else None
         ends = f"{wanted[0]:.1%} to {min(wanted[1], 1.0):.1%}" if wanted else "no share suffices"
-        if not advice.kept:
-            ends = f"no share keeps the base language within {advice.keep:.2%}"
-        rows.append(["replay", f"{taken.way.replay:.1%}", ends])
+        kept = ends if advice.kept else f"no share keeps the base language within {advice.keep:.2%}"
+        rows.append(["replay", f"{taken.way.replay:.1%}", kept])
     return Table(["", "advised", "95 %"], rows)
 
 
@@ -128,14 +133,12 @@ def _outside(held: Sequence[Held]) -> list[str]:
 
 def _predicted(pilot: PilotState, ends: dict[str, Estimate]) -> list[Block]:
     assert pilot.advice
-    rows: list[Mapping[str, Entry]] = []
-    wide: list[str] = []
+    rows, wide = list[Row](), list[str]()
     for role, of in ends.items():
         point, half = pilot.advice.points[role], ((of.high or 0.0) - (of.low or 0.0)) / 2 / of.value
         wide += [_LOSSES[role]] if half > _WIDE else []
         tokens = point.D / (1.0 - point.r) if role == "cpt" else point.D
-        row: dict[str, Entry] = {"loss, nats per token": _LOSSES[role]}
-        row |= {"parameters": show_count(point.N), "tokens": show_count(tokens)}
+        row: Row = {"loss, nats per token": _LOSSES[role]} | _size(point.N, tokens)
         rows.append(row | {"predicted": estimate_cell(of, _LOSS), "±": f"{half:.1%}"})
     beyond = pilot.means.real / max(run.flops for run in pilot.runs)
     lines = [
@@ -162,51 +165,42 @@ def _predicted(pilot: PilotState, ends: dict[str, Estimate]) -> list[Block]:
     return [Table.of(rows), *map(Paragraph, lines)]
 
 
-def _held_out(held: Sequence[Held]) -> list[Block]:
-    if not held:
-        return [Paragraph("Too few runs to hold one out.")]
-    rows: list[Mapping[str, Entry]] = [
-        {"loss": _LOSSES[one.measured.point.role], "run": _last(one.measured.run)}
-        | {"predicted": estimate_cell(Estimate(one.middle, one.low, one.high), _LOSS)}
-        | {"measured": f"{one.measured.loss:.4f}{'' if one.inside else ' (outside)'}"}
-        | {"off": f"{one.measured.loss / one.middle - 1.0:+.1%}"}
-        for one in held
-    ]
-    return [Table.of(rows)]
+def _held_row(one: Held) -> Row:
+    return {
+        "loss": _LOSSES[one.measured.point.role],
+        "run": _last(one.measured.run),
+        "predicted": estimate_cell(Estimate(one.middle, one.low, one.high), _LOSS),
+        "measured": f"{one.measured.loss:.4f}{'' if one.inside else ' (outside)'}",
+        "off": f"{one.measured.loss / one.middle - 1.0:+.1%}",
+    }
 
 
 def _last(run: str) -> str:
     return run.rpartition("/")[2]
 
 
-def _one_more(extra: Sequence[ExtraRun]) -> list[Block]:
-    rows: list[Mapping[str, Entry]] = [
-        {"run": run, "FLOPs": flops} | {f"± {_LOSSES[x]}": f"{h:.2%}" for x, h in halves.items()}
-        for run, flops, halves in [
-            *([("without it", "", extra[0].before)] if extra else []),
-            *((_last(one.run), show_count(one.flops), one.after) for one in extra),
-        ]
-    ]
-    return [Table.of(rows), Paragraph("Half the 95 % interval, to be expected.")] if rows else []
+def _size(parameters: float, tokens: float) -> Row:
+    return {"parameters": show_count(parameters), "tokens": show_count(tokens)}
 
 
-def _runs(pilot: PilotState) -> list[Block]:
+def _one_more(extra: Sequence[ExtraRun]) -> Iterator[Row]:
+    without = [("without it", "", extra[0].before)] if extra else []
+    more = ((_last(one.run), show_count(one.flops), one.after) for one in extra)
+    for run, flops, halves in (*without, *more):
+        each = {f"± {_LOSSES[role]}": f"{half:.2%}" for role, half in halves.items()}
+        yield {"run": run, "FLOPs": flops} | each
+
+
+def _runs(pilot: PilotState) -> Iterator[Row]:
     losses = {(one.run, one.point.role): one.loss for one in pilot.measured}
-    rows: list[Mapping[str, Entry]] = []
     for run in with_parents(pilot.runs):
-        point, row = run.points[-1], dict[str, Entry]({"run": _last(run.name)})
-        row |= {"parameters": show_count(point.N), "tokens": show_count(point.D)}
-        row["FLOPs"] = show_count(run.flops)
-        for head, role in (
-            ("loss learned", run.plan.strategy),
-            ("on the base language", "forgetting"),
-        ):
-            loss = losses.get((run.name, role))
-            row[head] = "" if loss is None else Cell(_LOSS(loss), loss)
-        rows.append(row)
-    names = ", ".join(map(_last, pilot.lost))
-    lost = f"Left out since they diverged, with others in their place: {names}."
-    return [Table.of(rows), *([Paragraph(lost)] if names else [])]
+        own, base = losses.get((run.name, run.plan.strategy)), losses.get((run.name, "forgetting"))
+        yield (
+            {"run": _last(run.name)}
+            | _size(run.points[-1].N, run.points[-1].D)
+            | {"FLOPs": show_count(run.flops), "loss learned": value_cell(own, _LOSS)}
+            | {"on the base language": value_cell(base, _LOSS)}
+        )
 
 
 def _grounds(pilot: PilotState) -> str:

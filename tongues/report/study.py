@@ -1,7 +1,7 @@
 """The page of runs: what to take, its figures, the claims that hold, the laws and the method."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from tongues.estimate import Estimate
-from tongues.laws.observed import size_order
+from tongues.evaluate.task_forecasts import TaskForecast, task_forecasts
+from tongues.laws.observed import RunCurves, size_order
 from tongues.laws.targets import SETTLED
 from tongues.pages import blocks as b
 from tongues.pages import (
@@ -19,6 +20,7 @@ from tongues.pages import (
     fixed,
     interval,
     minus,
+    value_cell,
     write_page,
 )
 from tongues.pages.blocks import Block, Cell, Entry, Figure, Paragraph, Section, Table
@@ -27,7 +29,6 @@ from tongues.quantities import show_count
 from tongues.report.answer import advice, answer_section, show_nats, unmeasured
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
-from tongues.report.task_scores import TaskForecast, task_forecasts, task_section
 from tongues.roles import list_languages
 from tongues.runs import DerivedMixture, find_runs, read_run, run_rows
 from tongues.states import RunState, states
@@ -52,16 +53,29 @@ _ABOUT_CLAIMS = (
     "one in forty would still appear to hold. All runs of a target share its text, about whose "
     "choice the intervals say nothing."
 )
+_ABOUT_UNFINISHED = (
+    "Held-out loss at the end, mean over the languages a run learns, in nats per token, with its "
+    "95 % predictive interval: forecast from the run so far, its schedule, and finished runs that "
+    "learn the same in the same way. No other number of this page includes these runs."
+)
+_ABOUT_TASKS = (
+    "Scores in %, losses in bits per byte of the task's language. The accuracy is a sigmoid of the "
+    "loss above chance; brackets hold the score that a further run will be measured at, with 95 % "
+    "probability. The last column takes the loss from the study's own law."
+)
+_ABOUT_RUNS = (
+    "Final loss in nats per token on the held-out text of each language, and bits per byte."
+)
 _ABOUT_MIXTURES = (
     "Content is bytes of training text over the language's byte premium, so that languages whose "
     "script takes more bytes are not given less. Shares are of the tokens to learn."
 )
-_METHOD: tuple[str, ...] = (
+_METHOD = (
     "A pair is a CPT run and the run from scratch of the same target, shape, seed and number of "
     "tokens; where there is none of that length, both are read up to the end of the shorter. The "
-    "share saved is read off both curves at the lowest loss both reached, between evaluations "
-    "along straight lines in logarithms. One shape spends the same compute on every token, so "
-    "tokens and compute saved are one share; what training the base cost is not counted.",
+    "share saved is read off both curves at the lowest loss both reached. One shape spends the "
+    "same compute on every token, so tokens and compute saved are one share; what training the "
+    "base cost is not counted.",
     "CPT's curve is read in mid-run, before its learning rate has come down, and scratch's at its "
     "end, after it has: the saving is rather more than shown. At equal compute on one language, a "
     "run with more replay is further on in its schedule too; only final losses are free of that.",
@@ -92,8 +106,9 @@ def write_report(
     check_folder(out)
     progress("reading runs")
     known = findings(run_rows(places))
-    records = [read_run(path) for path in find_runs(places)]
-    records = [record for record in records if record.status == "finished"]
+    records = [
+        record for path in find_runs(places) if (record := read_run(path)).status == "finished"
+    ]
     shared = {
         key: value
         for key, value in records[0].settings.items()
@@ -117,9 +132,8 @@ def _title(known: Findings) -> str:
     if not learned:
         return "Runs"
     targets = list_languages(dict.fromkeys(lang for run in learned for lang in run.targets))
-    if known.base_languages:
-        return f"From {list_languages(known.base_languages)} to {targets}"
-    return f"Learning {targets}"
+    bases = known.base_languages
+    return f"From {list_languages(bases)} to {targets}" if bases else f"Learning {targets}"
 
 
 def study_page(
@@ -137,28 +151,30 @@ def study_page(
 
     mixtures: of runs whose shares follow from a rule. tasks: that runs were evaluated on.
     """
-    rest: list[Section | Figure] = [*figures]
-    if tested := claim_tables(claims, findings.targets):
-        rest.append(Section("claims", "Which claims of others hold here", tested, "claims"))
-    if laws := findings_law_section(findings):
-        rest.append(laws)
-    rest += [task_section(tasks)] if tasks else []
     ahead = [state for state in states if state.forecast]
-    rest += [_unfinished(ahead)] if ahead else []
-    rest += [_mixtures(mixtures)] if mixtures else []
-    rest += [_method(findings, settings), _runs(findings)]
+    tested = claim_tables(claims, findings.targets)
+    rest = [
+        *figures,
+        tested and Section("claims", "Which claims of others hold here", tested, "claims"),
+        findings_law_section(findings),
+        tasks and _section("tasks", "Task scores to come", _ABOUT_TASKS, map(_task_row, tasks)),
+        ahead
+        and _section(
+            "unfinished", "Runs that have not finished", _ABOUT_UNFINISHED, map(_unfinished, ahead)
+        ),
+        mixtures and _mixtures(mixtures),
+        _method(findings, settings),
+        _runs(findings),
+    ]
+    rest = [block for block in rest if isinstance(block, Section | Figure)]
     links = " · ".join(
         f"[{block.title}](#{block.place if isinstance(block, Section) else block.name})"
         for block in rest
     )
+    contents = Section("contents", "", [links])
     return b.Page(
         title,
-        [
-            answer_section(findings),
-            b.Cards(_cards(findings)),
-            Section("contents", "", [Paragraph(links, "quiet")]),
-            *rest,
-        ],
+        [answer_section(findings), b.Cards(_cards(findings)), contents, *rest],
         lead=_lead(findings),
         versions=versions,
         numbers=_numbers(findings, claims)
@@ -167,36 +183,44 @@ def study_page(
     )
 
 
+def _section(place: str, title: str, about: str, rows: Iterable[dict[str, Entry]]) -> Section:
+    return Section(place, title, [about, Table.of(rows)])
+
+
+def _task_row(of: TaskForecast) -> dict[str, Entry]:
+    """The score of the best run and forecasts, or why there is none."""
+    reason, show = of.law.reason, fixed(1)
+    ahead = None if reason or of.longer is None else of.law.forecast(of.longer).times(100)
+    lower = estimate_cell(of.at_lower_loss.times(100), show)
+    return {
+        "task": of.task,
+        "language": of.language,
+        "runs": of.law.runs,
+        "chance": Cell(f"{100 * of.law.chance:.1f}", of.law.chance),
+        "lowest loss": value_cell(of.lowest, fixed(3)),
+        "its score": estimate_cell(of.best.times(100), show),
+        "at a loss 10 % lower": Cell("no forecast", below=reason) if reason else lower,
+        "after ten times the tokens": estimate_cell(ahead, show),
+    }
+
+
+def _unfinished(state: RunState) -> dict[str, Entry]:
+    """Where a run would end that has not, by how far it is."""
+    return {
+        "run": state.run,
+        "state": Cell(state.state, below=state.reason.rpartition("\n")[2]),
+        "step": f"{state.step} of {state.steps}",
+        "final loss": estimate_cell(state.forecast, fixed(3)),
+    }
+
+
 def _mixtures(mixtures: Mapping[str, DerivedMixture]) -> Section:
     """Which shares the runs have, and why."""
     blocks: list[Block] = []
     for run, mixture in mixtures.items():
-        name = [b.Heading(run)] if len(mixtures) > 1 else []
-        rule = Paragraph(" ".join(describe_mixture(mixture)), "quiet")
-        blocks += [*name, rule, Table.of(mixture_rows(mixture))]
-    blocks.append(Paragraph(_ABOUT_MIXTURES, "quiet"))
-    return Section("mixture", "The mixture", blocks)
-
-
-def _unfinished(states: Sequence[RunState]) -> Section:
-    """Where runs would end that have not, by how far each is."""
-    rows: list[dict[str, Entry]] = [
-        {
-            "run": state.run,
-            "state": Cell(state.state, below=state.reason.rpartition("\n")[2]),
-            "step": f"{state.step} of {state.steps}",
-            "final loss": estimate_cell(state.forecast, fixed(3)),
-        }
-        for state in states
-    ]
-    about = (
-        "Held-out loss at the end, mean over the languages a run learns, in nats per token, with "
-        "its 95 % predictive interval: forecast from the run so far, its schedule, and finished "
-        "runs that learn the same in the same way. No other number of this page includes these "
-        "runs."
-    )
-    title = "Runs that have not finished"
-    return Section("unfinished", title, [Paragraph(about, "quiet"), Table.of(rows)])
+        name = b.Heading(run) if len(mixtures) > 1 else None
+        blocks += [name, " ".join(describe_mixture(mixture)), Table.of(mixture_rows(mixture))]
+    return Section("mixture", "The mixture", [*blocks, _ABOUT_MIXTURES])
 
 
 def _lead(findings: Findings) -> list[Block]:
@@ -208,7 +232,7 @@ def _lead(findings: Findings) -> list[Block]:
     if findings.ratios:
         parts.append("replay " + ", ".join(f"{ratio * 100:.3g} %" for ratio in findings.ratios))
     doubt = unmeasured(findings)
-    return [Paragraph(" · ".join(parts), "lead"), *([b.Callout("", [doubt])] if doubt else [])]
+    return [Paragraph(" · ".join(parts), "lead"), b.Callout("", [doubt]) if doubt else None]
 
 
 def _cards(findings: Findings) -> list[b.Card]:
@@ -239,8 +263,7 @@ def claim_tables(claims: Sequence[Claim], targets: Sequence[str]) -> list[Block]
     if all(part.value.low is None for claim in claims for part in claim.parts):
         return []
     shares = sorted({p.replay for claim in claims for p in claim.parts if p.replay is not None})
-    whole: list[list[Entry]] = []
-    shared: list[list[Entry]] = []
+    whole, shared = list[list[Entry]](), list[list[Entry]]()
     for claim in claims:
         unit = {"%": "", "points": ", percentage points", "": ""}.get(claim.unit, f", {claim.unit}")
         name: Entry = Cell(claim.finding, below=claim.measure + unit, kind="claim", marked=True)
@@ -249,14 +272,12 @@ def claim_tables(claims: Sequence[Claim], targets: Sequence[str]) -> list[Block]
             whole.append([name, *(cells.get((target, None)) for target in targets)])
             continue
         for target in targets:
-            row = [cells.get((target, share)) for share in shares]
-            if any(row):
+            if any(row := [cells.get((target, share)) for share in shares]):
                 shared.append([name, target, *row])
                 name = ""  # for the claim's first row alone
     head = ["with replay of", "target", *(f"{share * 100:.3g} %" for share in shares)]
-    blocks: list[Block] = [Paragraph(_ABOUT_CLAIMS, "quiet")]
-    blocks += [Table(["claim", *targets], whole, left=True)] if whole else []
-    return blocks + ([Table(head, shared, "by-share", left=True)] if shared else [])
+    about = Table(["claim", *targets], whole, left=True) if whole else None
+    return [_ABOUT_CLAIMS, about, Table(head, shared, "by-share", left=True) if shared else None]
 
 
 def _claim_cell(claim: Claim, part: ClaimPart) -> Cell:
@@ -277,11 +298,9 @@ def _method(findings: Findings, settings: Mapping[str, Any]) -> Section:
         laws = [fitted for fitted in findings.laws if ("laws" in fitted.by_ends) == by_ends]
         if laws:
             points.append(text.format(list_languages(f"`{fitted.target}`" for fitted in laws)))
-    blocks: list[Block] = [b.Items(points, "notes")]
-    if settings:
-        terms = {str(key).replace("_", " "): _setting(value) for key, value in settings.items()}
-        blocks.append(b.Details("Settings all runs share", [b.Terms(terms)]))
-    return Section("method", "How it was measured", blocks)
+    terms = b.Terms({str(key).replace("_", " "): _setting(of) for key, of in settings.items()})
+    shared = b.Details("Settings all runs share", [terms]) if settings else None
+    return Section("method", "How it was measured", [b.Items(points, "notes"), shared])
 
 
 def _setting(value: Any) -> str:
@@ -295,33 +314,44 @@ def _setting(value: Any) -> str:
 def _runs(findings: Findings) -> Section:
     langs = list(dict.fromkeys(lang for run in findings.runs for lang in run.curves))
     order = {strategy: i for i, strategy in enumerate(("source", "scratch", "cpt"))}
-    rows: list[dict[str, Entry]] = []
-    for run in sorted(
-        findings.runs,
-        key=lambda r: (order.get(r.strategy, 9), r.target, r.replay, r.params, r.tokens, r.seed),
-    ):
+    bases_differ = len(findings.usual) < len(findings.runs)  # in how long they were trained
+
+    def loss(run: RunCurves, lang: str) -> Entry:
+        if lang not in run.curves:
+            return ""
+        bits = f"{run.bits_per_byte.get(lang, 0.0):.3f}"
+        return value_cell(float(run.curves[lang].loss[-1]), fixed(3), after=bits)
+
+    def row(run: RunCurves) -> dict[str, Entry]:
         flops, before = float(run.learned.compute[-1]), run.base_tokens
-        row: dict[str, Entry] = {
-            "strategy": Cell(series_name(run.strategy, run.replay), kind=run.strategy),
-            "learns": run.target,
-            "shape": run.shape,
-            "parameters": run.params,
-            "seed": Cell(str(run.seed), run.seed),
-            "tokens": Cell(show_count(run.tokens), run.tokens),
-        }
-        if len(findings.usual) < len(findings.runs):  # bases differ in how long they were trained
-            row["tokens before"] = show_count(before) if before else ""
-        row["FLOPs"] = Cell(f"{flops:.2e}".replace("e+", "e"), flops)
-        for lang in langs:
-            loss = float(run.curves[lang].loss[-1]) if lang in run.curves else 0.0
-            cell = Cell(f"{loss:.3f}", loss, after=f"{run.bits_per_byte.get(lang, 0.0):.3f}")
-            row[f"loss, {lang}"] = cell if lang in run.curves else ""
-        rows.append(row)
-    runs: Block = Table.of(rows)
-    if len(rows) > _MANY:
-        runs = b.Details(f"All {len(rows)} runs", [runs])
-    about = "Final loss in nats per token on the held-out text of each language, and bits per byte."
-    return Section("runs", "What was run", [Paragraph(about, "quiet"), runs])
+        return (
+            {"strategy": Cell(series_name(run.strategy, run.replay), kind=run.strategy)}
+            | {"learns": run.target, "shape": run.shape, "parameters": run.params}
+            | {"seed": Cell(str(run.seed), run.seed), "tokens": value_cell(run.tokens, show_count)}
+            | ({"tokens before": show_count(before) if before else ""} if bases_differ else {})
+            | {"FLOPs": Cell(f"{flops:.2e}".replace("e+", "e"), flops)}
+            | {f"loss, {lang}": loss(run, lang) for lang in langs}
+        )
+
+    runs: Block = Table.of(
+        map(
+            row,
+            sorted(
+                findings.runs,
+                key=lambda r: (
+                    order.get(r.strategy, 9),
+                    r.target,
+                    r.replay,
+                    r.params,
+                    r.tokens,
+                    r.seed,
+                ),
+            ),
+        )
+    )
+    if len(findings.runs) > _MANY:
+        runs = b.Details(f"All {len(findings.runs)} runs", [runs])
+    return Section("runs", "What was run", [_ABOUT_RUNS, runs])
 
 
 def _numbers(known: Findings, tested: Sequence[Claim]) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def watch(
 
     port: 0 takes any that is free. ready: gets the page's address.
     """
-    from tongues.report.live import serve_runs
+    from tongues.serve.watch import serve_runs
 
     serve_runs(Path(workspace), port, ready)
 

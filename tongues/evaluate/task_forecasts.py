@@ -1,4 +1,4 @@
-"""Task scores of a study's runs, and what they will be at lower losses, for its page."""
+"""Task scores of a study's runs, and what they will be at lower losses."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -11,15 +11,13 @@ from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import SCORES, Accuracy, read_evaluation
 from tongues.laws.observed import RunCurves
 from tongues.laws.task_scores import TaskLaw, fit_task_law
-from tongues.pages import Cell, estimate_cell, fixed
-from tongues.pages import blocks as b
 from tongues.runs import Run
 from tongues.study.findings import Findings
 
 if TYPE_CHECKING:
     from tongues.laws import Law
 
-__all__ = ["TaskForecast", "task_forecasts", "task_section"]
+__all__ = ["TaskForecast", "task_forecasts"]
 
 _LOWER = 0.9  # of the lowest loss of a run: one forecast
 _LONGER = 10.0  # times the most tokens of a run: the other, by the study's law of loss
@@ -37,6 +35,11 @@ class TaskForecast:
     lowest: float  # that loss
     longer: Estimate | None  # loss after ten times the most tokens, by the study's law
 
+    @property
+    def at_lower_loss(self) -> Estimate:
+        """The accuracy at a loss 10 % below the lowest."""
+        return self.law.forecast(_LOWER * self.lowest)
+
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
         return {
@@ -46,7 +49,7 @@ class TaskForecast:
             "chance": self.law.chance,
             "reason": self.law.reason,
             "lowest_loss": self.lowest,
-            "at_lower_loss": self.law.forecast(_LOWER * self.lowest).to_json(),
+            "at_lower_loss": self.at_lower_loss.to_json(),
             "at_ten_times_the_tokens": self.longer and self.law.forecast(self.longer).to_json(),
         }
 
@@ -121,28 +124,3 @@ def _longer(runs: Sequence[RunCurves], lang: str, known: Findings) -> Estimate |
     ratio = longest.bits_per_byte[lang] / final
     (ahead,) = law.predict(N=[longest.params], D=[_LONGER * longest.tokens]).estimates
     return ahead.times(ratio, "bits/byte")
-
-
-def task_section(forecasts: Sequence[TaskForecast]) -> b.Section:
-    """Scores of the best run and forecasts, or why there is none."""
-    show, rows = fixed(1), list[dict[str, b.Entry]]()
-    for of in forecasts:
-        row: dict[str, b.Entry] = {"task": of.task, "language": of.language, "runs": of.law.runs}
-        row["chance"] = Cell(f"{100 * of.law.chance:.1f}", of.law.chance)
-        row["lowest loss"] = Cell(f"{of.lowest:.3f}", of.lowest)
-        row["its score"] = estimate_cell(of.best.times(100), show)
-        reason, lower = of.law.reason, of.law.forecast(_LOWER * of.lowest)
-        row["at a loss 10 % lower"] = (
-            Cell("no forecast", below=reason) if reason else estimate_cell(lower.times(100), show)
-        )
-        ahead = None if reason or of.longer is None else of.law.forecast(of.longer).times(100)
-        row["after ten times the tokens"] = estimate_cell(ahead, show)
-        rows.append(row)
-    method = (
-        "Scores in %, losses in bits per byte of the task's language. The accuracy is a sigmoid of "
-        "the loss above chance; brackets hold the score that a further run will be measured at, "
-        "with 95 % probability. The last column takes the loss from the study's own law."
-    )
-    return b.Section(
-        "tasks", "Task scores to come", [b.Paragraph(method, "quiet"), b.Table.of(rows)]
-    )
