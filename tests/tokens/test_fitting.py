@@ -59,7 +59,7 @@ def test_text_of_a_source_that_the_extension_has_not_seen_changes(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (line,) = lines_of(tmp_path, "[plain.jsonl, odd.jsonl]")
-    assert line.startswith("en: made without odd.jsonl, such tokens would change ")
+    assert line.startswith("en: of odd.jsonl, if it had not been read, ")
     share = float(line.split("change ")[1].split("%")[0])
     assert 2 < share < 60
     # The extension itself has seen that source, which keeps its tokens.
@@ -72,4 +72,4 @@ def test_of_a_single_source_a_tenth_is_left_out(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (line,) = lines_of(tmp_path, "plain.jsonl")
-    assert line.startswith("en: made without a tenth of this text, such tokens would change 0.0")
+    assert line.startswith("en: of a tenth of this text, if it had not been read, 0.0")

@@ -134,7 +134,9 @@ def fit(
     "--available-text", metavar="SIZE|PATH", help="Text available, as a size (3GB), file or folder."
 )
 @click.option(
-    "--language", metavar="LANG", help="Language to learn, such as sw: its prior and text."
+    "--language",
+    metavar="LANG",
+    help="Language to learn, such as sw; sets the prior and the text available.",
 )
 @click.option(
     "--runs", metavar="FILE", help="CSV of own runs: bytes, loss (bits per byte), params."

@@ -18,7 +18,7 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 _CHAT = "Add what instruction tuning changed in the base: INSTRUCT − BASE."
 _ENGINES = click.Choice(["own", "llama.cpp"])
 _SKIP = click.Choice(["skip", "stop"])
-_TEXT = "Prepared tokens or files to take the loss on. Repeatable."
+_TEXT = "Prepared tokens or files to measure the loss on. Repeatable."
 _TASKS = "Tasks, such as xcopa, or xcopa:sw,tr for some of its languages. Repeatable."
 _IDENTIFIER = "fastText model of languages, for language-confusion (py3langid)."
 _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
@@ -35,7 +35,12 @@ _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 @click.option("--num-fewshot", type=click.IntRange(0), help="Examples before an item (0).")
 @click.option("--fewshot-seeds", type=options.COUNT, help="Random draws of examples (5).")
 @click.option("--fewshot-language", metavar="TAG", help="Language of the examples (the item's).")
-@click.option("--templates", type=click.Choice(["english", "translated"]), default="english")
+@click.option(
+    "--templates",
+    type=click.Choice(["english", "translated"]),
+    default="english",
+    help="Language of the prompts.",
+)
 @click.option("--identifier", type=options.PATH, help=_IDENTIFIER)
 @click.option(
     "--normalisation", type=_NORMALISATIONS, help="Normalisation of choices (the task's)."
@@ -60,7 +65,7 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     """Score MODELs on texts and tasks, side by side.
 
     A MODEL is a run, an ensemble or a Hugging Face folder. The base of a run or ensemble is
-    scored too, for what was forgotten. `NAME@tfidf:2` sets an ensemble's routing. Safe to
+    scored too, to measure forgetting. `NAME@tfidf:2` sets an ensemble's routing. Safe to
     interrupt; run it again to resume.
     """
     import tongues

@@ -98,7 +98,9 @@ memory = click.option(
 )
 placement = _together(
     click.option("--device", metavar="NAME", help="cpu, cuda or cuda:1; default: GPUs if any."),
-    click.option("--dtype", type=DTYPES, help="Of the weights; default: bf16 on GPUs, else fp32."),
+    click.option(
+        "--dtype", type=DTYPES, help="Precision of weights; default: bf16 on GPUs, else fp32."
+    ),
 )
 quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, notes or hints.")
 figures = click.option(

@@ -57,7 +57,7 @@ def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
     """Write one page about runs, a corpus, tokenizers, or the folder.
 
     Without PLACES the page says what there is, what came of it and what to do next; it is the
-    project's receipt too, with data, costs, licences, recipes and plans.
+    project's record too: data, costs, licences, recipes and plans.
 
     Each figure is also written as SVG, PNG and data. Other pages come from `plan -o`,
     `study --pilot`, `experts measure` and `evaluate`.

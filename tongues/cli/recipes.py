@@ -103,7 +103,7 @@ def train(recipe: Path, as_json: bool, **keywords: Any) -> None:
 @options.overwrite
 @click.option("--where", metavar="CONDITION", help="""Which runs, as in "shape == '0.1M'".""")
 @click.option("--dry-run", is_flag=True, help="Show runs, hours and disk; train nothing.")
-@click.option("--pilot", is_flag=True, help="Small runs that decide about the recipe's real one.")
+@click.option("--pilot", is_flag=True, help="Small runs to plan the recipe's large run by.")
 @options.launch
 @options.processes
 @options.quiet

@@ -112,7 +112,7 @@ def _token_rows(facts: LanguageFacts) -> list[Mapping[str, b.Entry]]:
 
 def _loss(facts: LanguageFacts) -> b.Section:
     rows = [
-        {"different text": show_bytes(amount), "bits per byte": _exact(of.loss)}
+        {"unique text": show_bytes(amount), "bits per byte": _exact(of.loss)}
         for amount, of in facts.forecasts.items()
     ]
     rests = "; ".join(dict.fromkeys(x for of in facts.forecasts.values() for x in of.rests_on))

@@ -26,7 +26,7 @@ class LanguageFacts:
     scripts: the same language in others, where it is written in several. confusable: languages that
     identification may take for it. byte_premium and bytes_per_token (by tokenizer): forecasts where
     they have an interval. grammar: None where lang2vec is not installed or has no relative of it.
-    forecasts: of the loss, by bytes of different text.
+    forecasts: of the loss, by bytes of unique text.
     """
 
     language: Language

@@ -59,7 +59,7 @@ LARGEST = 9.0  # log10 of the most content bytes in the table
 
 @dataclass(frozen=True, slots=True)
 class OwnRun:
-    """A run of one's own: bytes of different text, held-out bits per byte, parameters, epochs."""
+    """A run of one's own: bytes of unique text, held-out bits per byte, parameters, epochs."""
 
     text_bytes: float
     loss: float
@@ -241,7 +241,7 @@ def forecast_language(
 ) -> LossForecast:
     """The held-out bits per byte of a model trained from scratch on that much text of a language.
 
-    language: of the catalogue, or any tag. text_bytes: of different text, UTF-8. parameters:
+    language: of the catalogue, or any tag. text_bytes: of unique text, UTF-8. parameters:
     39M to 10 MB and 125M from 100 MB on by default, as the published models. sample: text of one's
     own, or its n-grams. runs: of one's own, all on one text. prior: other than the package's.
     """
@@ -285,7 +285,7 @@ def forecast_language(
     cautions = []
     if surprise > _UNLIKELY:
         what = "what was measured is not what is known of this language: is it the right one, are "
-        what += "losses in bits per byte, and sizes in bytes of different text?"
+        what += "losses in bits per byte, and sizes in bytes of unique text?"
         cautions.append(Caution("unlike_prior", what))
     if max(sizes) > LARGEST:
         what = f"no published run here has read more than 1 GB; {show_bytes(text_bytes)} is beyond"

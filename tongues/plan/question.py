@@ -35,7 +35,7 @@ class Question:
     params, tokens: N or D that are settled already; with both, `flops` follows from them.
     ratio: tokens per parameter, where that is settled.
     bases: checkpoints that training may continue from.
-    available: tokens of different text in the target language; infinite when nobody counted.
+    available: tokens of unique text in the target language; infinite when nobody counted.
     text: the same in bytes; a base's tokenizer and `language` make tokens of it.
     bytes_per_token: of that text, where it is known.
     replay: shares of source-language text to set out; none given leaves it to the planner.
@@ -81,7 +81,7 @@ class Question:
         return f"{nats / self.nats_per_bit:.3f}" if self.nats_per_bit else f"{nats:.4g}"
 
     def unique(self, base: BaseCheckpoint | None) -> float:
-        """Tokens of different text there are, by the base's tokenizer or a new one."""
+        """Tokens of unique text there are, by the base's tokenizer or a new one."""
         if self.text is None:
             return self.available
         return self.text / (self.bytes_per_token or _per_token(self.language, base).value)

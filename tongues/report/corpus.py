@@ -31,8 +31,8 @@ _FAULTS = 12  # of a language, shown
 _EXAMPLE = 90  # characters of a dropped document
 _ABOUT_COPIES = (
     "A cluster holds documents that are near copies of one another, in whatever language; of those "
-    "in one language the longest is kept. What is alike or of one group is on one side of the "
-    "split between training and held-out text."
+    "in one language the longest is kept. Near copies, and documents of one group, are on the same "
+    "side of the split between training and held-out text."
 )
 
 

@@ -53,7 +53,7 @@ def _dropped(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
         )
         for unit in ("documents", "bytes")
     ]
-    caption = "A document goes for the first reason that applies. What is not drawn was kept."
+    caption = "A document is dropped for the first reason that applies. The rest was kept."
     return b.Figure("dropped", "What was dropped, and why", caption, tuple(panels), tuple(rows))
 
 

@@ -11,9 +11,9 @@ __all__ = ["held_out_blocks"]
 
 _SOURCES = 12  # of a language, the largest, next to their part of the held-out text
 _ABOUT_HELD_OUT = (
-    "Groups of documents are drawn by the hash of their name, so the held-out text is like the "
-    "corpus, and more text moves none of it. Left out: documents of either side that hold much of "
-    "a document of the other."
+    "Groups of documents are held out by the hash of their name, so the held-out text resembles "
+    "the corpus and stays the same when text is added. Left out: documents of either side that "
+    "contain much of a document of the other."
 )
 
 

@@ -50,8 +50,8 @@ _ABOUT_CLAIMS = (
     "interval and how many pairs, runs or sizes it is a mean over. A direction holds where the "
     "whole interval is above or below zero; equality holds where the interval is within the "
     "tolerance named. Not corrected for multiple tests: of many claims without any effect, about "
-    "one in forty would still appear to hold. All runs of a target share its text, about whose "
-    "choice the intervals say nothing."
+    "one in forty would still appear to hold. All runs of a target share its text, so intervals do "
+    "not include the variance from the choice of text."
 )
 _ABOUT_UNFINISHED = (
     "Held-out loss at the end, mean over the languages a run learns, in nats per token, with its "
@@ -74,13 +74,13 @@ _METHOD = (
     "A pair is a CPT run and the run from scratch of the same target, shape, seed and number of "
     "tokens; where there is none of that length, both are read up to the end of the shorter. The "
     "share saved is read off both curves at the lowest loss both reached. One shape spends the "
-    "same compute on every token, so tokens and compute saved are one share; what training the "
-    "base cost is not counted.",
-    "CPT's curve is read in mid-run, before its learning rate has come down, and scratch's at its "
-    "end, after it has: the saving is rather more than shown. At equal compute on one language, a "
-    "run with more replay is further on in its schedule too; only final losses are free of that.",
-    "Where shapes were continued from bases trained for different numbers of tokens, all is about "
-    "those that most runs continue from; the others are only in the table of runs.",
+    "same compute on every token, so the shares of tokens and of compute saved are equal; the "
+    "base's own training is not counted.",
+    "CPT's loss is read in mid-run, before its learning rate has decayed, and scratch's at its "
+    "end, after decay, so the true saving is somewhat larger. At equal compute on one language, a "
+    "run with more replay is also further on in its schedule; final losses do not have this bias.",
+    "If bases of a shape were trained for different numbers of tokens, only runs from those that "
+    "most runs continue from are used; the others appear only in the table of runs.",
     "Means are over the sizes that were trained, with intervals by Student's t from the spread "
     "among seeds of a size; where seeds are too few, from that among all runs, which makes them "
     "rather too wide. Runs of one shape and seed count as one.",
@@ -90,9 +90,9 @@ _METHOD = (
 _LAWS_OF = {
     True: "Laws of {} are fitted on final losses alone; those of CPT on runs without replay.",
     False: f"Laws of {{}} are fitted on evaluations after the first {SETTLED:.0%} of a run, "
-    "those of CPT on runs without replay. In mid-schedule, where the rate has not decayed yet, "
-    "losses are above what a run of that length would end with; runs of two lengths a size do "
-    "without them.",
+    "those of CPT on runs without replay. Losses in mid-schedule, before the learning rate has "
+    "decayed, are higher than those of a run of that length; with runs of two lengths a size, only "
+    "final losses are used.",
 }
 
 

@@ -148,7 +148,7 @@ def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[b.Block]:
     about = (
         f"On {show_bytes(size)} of text. A word is a run of letters and digits, in scripts without "
         "spaces a character; a token is partial where it begins or ends inside a character. "
-        "Tokens versus another language are of documents of the same groups."
+        "Tokens versus another language are counted on documents of the same groups."
     )
     home, several = measures[0].home, len(measures) > 1
     rows: list[Mapping[str, b.Entry]] = [

@@ -93,7 +93,9 @@ def _extended(
         trial = extend_tokenizer(base, target, [*others, *seen], extension.new_tokens).tokenizer
         left = [text for text, left_out in zip(some, unseen, strict=True) if left_out]
         share = changed_share(base, trial, left)
-        tell(f"{lang}: made without {source}, such tokens would change {share:.2%} of its tokens")
+        tell(
+            f"{lang}: of {source}, if it had not been read, {share:.2%} of the tokens would change"
+        )
     return extended.tokenizer
 
 

@@ -301,7 +301,7 @@ def _finish(recipe: TextRecipe, folder: Path, path: Path, tell: Say) -> None:
             line += f" {foreign[most]:.1%})" if len(foreign) > 1 else ")"
         split = manifest["splits"][lang]
         if overlap := split["overlap"]["documents"]:
-            line += f"; {overlap} left out, as their text is on both sides of the split"
+            line += f"; {overlap} left out: text on both sides of the split"
         tell(line)
         for caution in few_groups(lang, split):
             tell(f"caution: {caution} (few_groups)")

@@ -170,7 +170,7 @@ def _usual(recipe: Recipe, facts: _Facts) -> list[Default]:
     size = f"{show_count(facts.params)} parameters"
     rules = {
         "context": f"at most {_CONTEXT:,}, {_SHORT_CONTEXT:,} for less than 1B tokens, the base's",
-        "batch": f"{show_count(tokens)} tokens in {_STEPS:,} steps, or the best batch by Step law",
+        "batch": f"{show_count(tokens)} tokens / {_STEPS:,} steps, at least the best by Step Law",
         "learning_rate": f"published projects, carried to {size} and {step:,} tokens a step",
         "schedule": "published projects",
         "warmup": "median of published projects, in short runs ten steps or a fifth",

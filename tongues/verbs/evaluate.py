@@ -65,11 +65,11 @@ def evaluate(
 ) -> Evaluation:
     """Score models on texts and tasks, side by side; every model is compared with the first.
 
-    The base of a run or ensemble is scored too, for what was forgotten. Writes
+    The base of a run or ensemble is scored too, to measure forgetting. Writes
     `evaluations/NAME`. Safe to interrupt; call it again to resume.
 
     models: runs, ensembles (`NAME@tfidf:2` by a routing), folders, hub ids (`org/name@revision`).
-    text: prepared tokens or files to take the loss on.
+    text: prepared tokens or files to measure the loss on.
     tasks: such as `xcopa`, `lm-eval:NAME` of lm-eval, or `language-confusion`; `xcopa:sw,tr` for
         some languages.
     data: folders with the items of the tasks, or `hub`.

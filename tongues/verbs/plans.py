@@ -60,7 +60,7 @@ def plan(
         grid: grams of CO₂ a kWh.
     params, tokens: where they are settled. ratio: tokens per parameter, where that is.
     bases: checkpoints to continue from: hub ids, folders, or `llama=8B@15T`, or by name.
-    available_tokens: different text there is. available_text: the same as `3GB` or a file or
+    available_tokens: unique text there is. available_text: the same as `3GB` or a file or
         folder, with its language or its bytes per token.
     language: whose text there is as much as the catalogue knows of, unless that is given. runs: a
         CSV file of own runs in it: bytes, loss in bits per byte, params and epochs.

@@ -224,7 +224,7 @@ def how(measure: Measure) -> str:
     """In which unit values are, and how choices were compared."""
     scores = measure.scores
     if isinstance(scores, TextScores):
-        return "In bits per byte, which compare between tokenizers."
+        return "In bits per byte, comparable between tokenizers."
     unit = "In %" if scores.share else f"{scores.metric}"
     draws = next(iter(next(iter(scores.accuracies.values())).values())).fewshot_seeds
     shots = f"{scores.num_fewshot} demonstrations, drawn {draws} times"

@@ -23,7 +23,7 @@ _SURE = (
 )
 _OTHER_TOKENIZER = (
     "The base model has another tokenizer. It read the same texts in its own tokens, and its "
-    "losses are shared out over the experts' tokens: they compare as bits per byte do."
+    "losses are distributed over the experts' tokens, so they are comparable, as bits per byte are."
 )
 _NEEDS_LANGUAGE = (
     "This routing must be given each text's language. Of those that need not, `{}` is best, at {}."

@@ -36,9 +36,9 @@ _FIGURES = {
     _FORGETTING: ("forgetting", "unlearned"),
 }
 _ABOUT_ROUTED = (
-    "Beginnings of held-out texts under tfidf routing of `{}`. Underlined in one colour is where "
-    "one expert has the highest weight; weights follow from the text so far, and at its start from "
-    "how much each expert learned. Those of a token show under the pointer."
+    "Beginnings of held-out texts under tfidf routing of `{}`. The colour of the line below shows "
+    "which expert has the highest weight. Weights depend on the text so far, at its start on how "
+    "much text each expert learned; those of a token show under the pointer."
 )
 
 
