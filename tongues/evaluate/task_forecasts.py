@@ -1,14 +1,13 @@
 """Task scores of a study's runs, and what they will be at lower losses."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.evaluate.evaluation import SCORES, Accuracy, read_evaluation
+from tongues.evaluate.evaluation import Accuracy, Evaluation
+from tongues.evaluate.kept import kept_evaluations
 from tongues.laws.observed import RunCurves
 from tongues.laws.task_scores import TaskLaw, fit_task_law
 from tongues.runs import Run
@@ -64,30 +63,24 @@ def task_forecasts(
     runs = {(record.run, record.fingerprint) for record in records}
     losses = {(run.name, lang): x for run in known.runs for lang, x in run.bits_per_byte.items()}
     scores: dict[tuple[str, str], dict[str, Accuracy]] = {}
-    for file in _evaluations(places):
-        with suppress(UserError):  # damaged, or of another version
-            evaluation = read_evaluation(file.parent)
-            trained = {x.name: x.trained for x in evaluation.models if x.trained}
-            for task, of in evaluation.tasks.items():
-                for model, by_language in of.accuracies.items():
-                    run = trained.get(model)
-                    if run is None or (run.run, run.fingerprint) not in runs:
-                        continue
-                    for lang, accuracy in by_language.items():
-                        if accuracy.chance and (run.run, lang) in losses:
-                            scores.setdefault((task, lang), {}).setdefault(run.run, accuracy)
+    for evaluation in _evaluations(places):
+        trained = {x.name: x.trained for x in evaluation.models if x.trained}
+        for task, of in evaluation.tasks.items():
+            for model, by_language in of.accuracies.items():
+                run = trained.get(model)
+                if run is None or (run.run, run.fingerprint) not in runs:
+                    continue
+                for lang, accuracy in by_language.items():
+                    if accuracy.chance and (run.run, lang) in losses:
+                        scores.setdefault((task, lang), {}).setdefault(run.run, accuracy)
     return [_forecast(*key, own, losses, known) for key, own in scores.items()]
 
 
-def _evaluations(places: Iterable[Path]) -> list[Path]:
-    workspaces = {
-        above
-        for place in places
-        for above in (place.absolute(), *place.absolute().parents)
-        if (above / "evaluations").is_dir()
-    }
-    files = [file for above in workspaces for file in above.glob(f"evaluations/*/{SCORES}")]
-    return sorted(files, key=lambda file: -file.stat().st_mtime_ns)
+def _evaluations(places: Iterable[Path]) -> Iterator[Evaluation]:
+    """Those of every workspace above the places."""
+    paths = [place.absolute() for place in places]
+    for above in dict.fromkeys(folder for path in paths for folder in (path, *path.parents)):
+        yield from (evaluation for _, evaluation in kept_evaluations(above))
 
 
 def _forecast(

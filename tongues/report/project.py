@@ -11,7 +11,8 @@ from typing import Any
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.evaluate.evaluation import SCORES, Evaluation, read_evaluation
+from tongues.evaluate.evaluation import Evaluation
+from tongues.evaluate.kept import kept_evaluations
 from tongues.files import read_json, read_lines, write_text
 from tongues.pages import CARD, as_markdown, fixed, number, write_page
 from tongues.pages import blocks as b
@@ -39,29 +40,24 @@ _SENTENCES = 2  # of each
 def write_project_report(workspace: Path, out: Path, title: str = "") -> Path:
     """Write the page of a folder and its receipt; returns the page's `index.html`."""
     runs = _finished(workspace)
-    evaluations = _evaluations(workspace)
+    evaluations = dict(kept_evaluations(workspace))
     steps = steps_in(workspace)
-    topics: dict[str, Sequence[b.Block]] = {
-        "On disk": [b.Items([*_texts(workspace), *_trained(workspace)])],
-        "Outcome": [b.Items(list(_outcome(workspace, runs, evaluations)))],
-        "Cost": [b.Items([f"`{run.run}`: {cost.sentence}" for run, cost in _costs(runs)])],
-        "Next": [b.Items([f"**{step.command}**: {step.reason}." for step in steps[:_NEXT]])],
-    }
-    kept = {
-        name: inside
-        for name, inside in topics.items()
-        if any(isinstance(each, b.Items) and each.sentences for each in inside)
+    topics = {
+        "On disk": [*_texts(workspace), *_trained(workspace)],
+        "Outcome": list(_outcome(workspace, runs, evaluations)),
+        "Cost": [f"`{run.run}`: {cost.sentence}" for run, cost in _costs(runs)],
+        "Next": [f"**{step.command}**: {step.reason}." for step in steps[:_NEXT]],
     }
     blocks: list[b.Block] = [*run_blocks(workspace)]
     blocks += [_plan(path, runs, evaluations) for path in _plans(workspace)]
     for name, evaluation in evaluations.items():
-        tables: list[b.Block] = []
-        for measure in Measure.of(evaluation):
-            tables += [b.Heading(measure.title), b.Paragraph(how(measure), "quiet")]
-            tables.append(measure.score_table())
+        tables = [
+            block
+            for each in Measure.of(evaluation)
+            for block in (b.Heading(each.title), how(each), each.score_table())
+        ]
         blocks.append(b.Section(f"evaluation-{name}", f"Evaluation: {name}", tables))
-    shipped = list(_exports(workspace))
-    if shipped:
+    if shipped := list(_exports(workspace)):
         blocks.append(b.Section("exports", "To ship", [b.Table.of(shipped)]))
     for run in runs:
         inside = [*data_blocks(run, workspace), b.Paragraph(_licence(run, workspace))]
@@ -70,7 +66,7 @@ def write_project_report(workspace: Path, out: Path, title: str = "") -> Path:
             inside.append(b.Details("Recipe", [recipe]))
         blocks.append(b.Section(f"data-{run.run}", f"Data and licence of {run.run}", inside))
     numbers: dict[str, Any] = {
-        "topics": {name: [line for x in of for line in _lines(x)] for name, of in kept.items()},
+        "topics": {name: lines for name, lines in topics.items() if lines},
         "runs": [
             {"run": run.run, "hours": cost.hours, "kwh": cost.energy, "usd": cost.money}
             for run, cost in _costs(runs)
@@ -78,7 +74,7 @@ def write_project_report(workspace: Path, out: Path, title: str = "") -> Path:
         "steps": [{"command": step.command, "reason": step.reason} for step in steps],
     }
     name = title or f"Project: {workspace.resolve().name}"
-    page = b.Page(name, blocks, lead=[b.Topics(kept)], numbers=numbers)
+    page = b.Page(name, blocks, lead=[b.Topics.of(topics)], numbers=numbers)
     index = write_page(page, out)
     receipt = as_markdown([*page.lead, *page.blocks])
     write_text(out / CARD, f"# {name}\n\n{receipt}\n")
@@ -95,10 +91,13 @@ def run_blocks(workspace: Path) -> Iterator[b.Block]:
     except UserError:  # there are none
         return
     alone = [state for state in each if "/" not in state.run or _going(state)]
-    inside: list[b.Block] = [b.Table.of(states_table(alone))] if alone else []
     spikes = [f"{state.run}: {line}" for state in alone for line in _spikes(state)]
-    inside += [b.Items(study_lines(each))] if study_lines(each) else []
-    inside += [b.Details("Spikes", [b.Items(spikes)], count=str(len(spikes)))] if spikes else []
+    studies = study_lines(each)
+    inside: list[b.Block] = [
+        b.Table.of(states_table(alone)) if alone else None,
+        b.Items(studies) if studies else None,
+        b.Details("Spikes", [b.Items(spikes)], count=str(len(spikes))) if spikes else None,
+    ]
     yield b.Section("runs", "Runs", inside)
     chosen = [Path(state.directory) for state in alone or each if state.step]
     if figure := curve_figure(chosen):
@@ -116,10 +115,6 @@ def _spikes(state: RunState) -> Iterator[str]:
                 yield f"step {row['step']}: {row['spike']}"
 
 
-def _lines(block: b.Block) -> Sequence[str]:
-    return block.sentences if isinstance(block, b.Items) else ()
-
-
 def _finished(workspace: Path) -> list[Run]:
     """The finished runs that are of no study, the newest first."""
     runs: list[tuple[float, Run]] = []
@@ -133,16 +128,6 @@ def _finished(workspace: Path) -> list[Run]:
 
 def _costs(runs: Sequence[Run]) -> list[Any]:
     return [(run, cost) for run in runs if (cost := run_cost(run))]
-
-
-def _evaluations(workspace: Path) -> dict[str, Evaluation]:
-    """By name, the newest first; those of experts have pages of their own."""
-    found: dict[str, Evaluation] = {}
-    files = workspace.glob(f"evaluations/*/{SCORES}")
-    for path in sorted(files, key=lambda path: -path.stat().st_mtime):
-        with suppress(UserError):  # damaged, or of another version: it counts as not evaluated
-            found[path.parent.name] = read_evaluation(path.parent)
-    return found
 
 
 def _plans(workspace: Path) -> list[Path]:

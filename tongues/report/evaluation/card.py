@@ -1,18 +1,14 @@
-"""What an evaluation says on a model's card, as Markdown, and which evaluation is its newest."""
+"""What an evaluation says on a model's card, as Markdown."""
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 
-from tongues.errors import UserError
-from tongues.evaluate.evaluation import SCORES, EvaluatedModel, Evaluation, read_evaluation
-from tongues.experts.ensemble.lineage import ENSEMBLE
+from tongues.evaluate.evaluation import Evaluation
+from tongues.evaluate.kept import newest_evaluation
 from tongues.files import file_name, write_text
 from tongues.pages import Block, Paragraph, Section, as_markdown
 from tongues.report.evaluation.answer import measure_blocks
 from tongues.report.evaluation.measures import Measure
-from tongues.runs import read_run
 from tongues.train.metadata import CardScores, ScoredText
 
 __all__ = ["card_section", "newest_scores", "write_cards"]
@@ -48,21 +44,10 @@ def card_section(evaluation: Evaluation, model: str) -> str:
 
 
 def newest_scores(place: Path, workspace: Path) -> CardScores:
-    """What a card says of the newest evaluation of a model; nothing where there is none.
-
-    place: a run's directory, an ensemble's or a Hugging Face folder. An evaluation counts that
-    the very model was a part of, whatever its name was then, an ensemble by any routing.
-    """
-    kept = (workspace / "evaluations").glob(f"*/{SCORES}")
-    is_model = _recognizer(place, workspace)
-    for path in sorted(kept, key=lambda path: -path.stat().st_mtime_ns):
-        with suppress(UserError):  # damaged, or of another version
-            evaluation = read_evaluation(path.parent)
-            for model in evaluation.models:
-                if is_model(model):
-                    section = card_section(evaluation, model.name)
-                    return CardScores(section, tuple(_scores(evaluation, model.name)))
-    return CardScores()
+    """What a card says of the newest evaluation of a model; nothing where there is none."""
+    if (newest := newest_evaluation(place, workspace)) is None:
+        return CardScores()
+    return CardScores(card_section(*newest), tuple(_scores(*newest)))
 
 
 def _scores(evaluation: Evaluation, model: str) -> Iterator[ScoredText]:
@@ -73,25 +58,3 @@ def _scores(evaluation: Evaluation, model: str) -> Iterator[ScoredText]:
     for task, right in evaluation.tasks.items():
         for lang, accuracy in right.accuracies.get(model, {}).items():
             yield ScoredText(task, lang, right.metric or "accuracy", accuracy.share)
-
-
-def _recognizer(place: Path, workspace: Path) -> Callable[[EvaluatedModel], bool]:
-    if (place / "run.json").is_file():
-        record = read_run(place)
-        return lambda model: (
-            model.trained is not None
-            and (model.trained.run, model.trained.fingerprint) == (record.run, record.fingerprint)
-        )
-    kind = "ensemble" if (place / ENSEMBLE).is_file() else "folder"
-
-    @cache
-    def fingerprint(routing: str) -> str | None:
-        from tongues.experts.ensemble.model import open_model
-
-        try:
-            name = f"{place}@{routing}" if routing else str(place)
-            return open_model(name, workspace).fingerprint
-        except UserError:  # a routing of another ensemble
-            return None
-
-    return lambda model: model.kind == kind and model.fingerprint == fingerprint(model.routing)
