@@ -132,14 +132,14 @@ def _page(
         title,
         [
             b.Cards(cards),
-            *([b.Callout("What to fix", cautions)] if cautions else []),
-            *([b.Section("reasons", "What was dropped", [reasons])] if reasons.rows else []),
+            b.Callout("What to fix", cautions) if cautions else None,
+            b.Section("reasons", "What was dropped", [reasons]) if reasons.rows else None,
             *_held_out(manifests),
             b.Topics(topics, "languages"),
             b.Section("languages", "Languages", [table]),
             *corpus_figures(summary),
-            b.Section("duplicates", "Duplicates", [b.Paragraph(_ABOUT_COPIES, "quiet"), copied]),
-            *([b.Paragraph(choice(measures), "lead")] if len(measures) > 1 else []),
+            b.Section("duplicates", "Duplicates", [_ABOUT_COPIES, copied]),
+            b.Paragraph(choice(measures), "lead") if len(measures) > 1 else None,
             *(tokenizer_blocks(measures) if measures else []),
             *(b.Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
         ],
@@ -275,7 +275,7 @@ def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
         for sample in samples:  # what was dropped as another language is not in this one
             quotes.append(b.Quote(sample["text"], "" if why == "other language" else lang))
             if like := sample.get("near_copy_of"):
-                quotes += [b.Paragraph("kept in its place:", "quiet"), b.Quote(like, lang)]
+                quotes += ["kept in its place:", b.Quote(like, lang)]
         count = (about["kept"] if kept else about["dropped"][why])["documents"]
         head = why if kept else f"{why}: {_rule(why, about)}"
         blocks.append(b.Details(head, quotes, kept, f"{len(samples)} of {count:,}"))

@@ -49,4 +49,4 @@ def held_out_blocks(manifest: Manifest) -> list[b.Block]:
     table = b.Table.of(sources)
     folded = b.Details("by source", [table], count=str(len(sources)))
     below = table if len(sources) <= _SOURCES else folded
-    return [b.Paragraph(_ABOUT_HELD_OUT, "quiet"), b.Table.of(rows), below]
+    return [_ABOUT_HELD_OUT, b.Table.of(rows), below]

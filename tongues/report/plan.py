@@ -41,7 +41,7 @@ def plan_answer(plan: Plan, more: Mapping[str, Sequence[str]] | None = None) -> 
     ]
     return [
         b.Cards(cards),
-        b.Topics({name: [b.Items(of)] for name, of in (first | dict(more or {})).items() if of}),
+        b.Topics.of(first | dict(more or {})),
         b.Section("options", "Options", [b.Table.of(rows)]),
-        b.Topics({name: [b.Items(of)] for name, of in lines.items() if of}),
+        b.Topics.of(lines),
     ]

@@ -52,7 +52,7 @@ def write_tokenizer_report(
     page = b.Page(
         title or f"Tokenizer{'s' * several} {list_languages(each.name for each in measures)}",
         [
-            b.Topics({topic: [b.Items(lines)] for topic, lines in topics.items()}),
+            b.Topics.of(topics),
             *tokenizer_blocks(measures),
         ],
         lead=[] if langs else [b.Paragraph(_HINT, "lead")],
@@ -162,7 +162,7 @@ def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[b.Block]:
         for each in measures
         for found in (each.languages[lang],)
     ]
-    inside = [b.Paragraph(about, "quiet"), b.Table.of(rows)]
+    inside = [about, b.Table.of(rows)]
     extended = _extensions(measures)
     figures = [extended] if extended else []
     return [b.Section("tokens", "Tokens by language", inside), *figures, _scripts(measures)]
@@ -224,6 +224,4 @@ def _scripts(measures: Sequence[TokenizerMeasures]) -> b.Section:
         for script in sorted(totals, key=lambda script: (-totals[script], script))[:_SCRIPTS]
     ]
     about = "By the script of most letters; `Zyyy`: without letters, `bytes`: parts of characters."
-    return b.Section(
-        "scripts", "Vocabulary by script", [b.Paragraph(about, "quiet"), b.Table.of(rows)]
-    )
+    return b.Section("scripts", "Vocabulary by script", [about, b.Table.of(rows)])

@@ -8,7 +8,7 @@ from typing import Any
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.languages import find_language
-from tongues.pages import Items, Page, Paragraph, Section, Table, Topics, write_page
+from tongues.pages import Items, Page, Section, Table, Topics, write_page
 from tongues.pages.numbers import estimate_cell, fixed, number
 from tongues.plan import hub_text
 from tongues.text.folder import find_texts
@@ -138,7 +138,7 @@ def _write(run: Path, place: Path, language: str, seconds: float) -> Path:
         "Cost": f"{cost}a real run has a thousand times as many tokens.",
     }
     note = "Bits per byte on held-out text, with 95 % intervals over documents."
-    table = Section("losses", "Before and after", [Paragraph(note, "quiet"), Table(head, rows)])
+    table = Section("losses", "Before and after", [note, Table(head, rows)])
     blocks = [table, *filter(None, [curve_figure([run])])]
     base = Path(record.base.model).name if record.base else ""
     page = Page(

@@ -110,7 +110,7 @@ def measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") ->
     scores, models = measure.scores, [model] if model else list(measure.values)
     about = [how(measure), _versus_chance(measure) if measure.task and not model else ""]
     about.append(_BOLD if len(models) > 1 else "")
-    yield b.Paragraph(" ".join(filter(None, about)), "quiet")
+    yield " ".join(filter(None, about))
     yield measure.score_table(models)
     if isinstance(scores, TextScores):
         by_tokenizer: dict[str, list[str]] = {}
@@ -124,7 +124,7 @@ def measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") ->
         if any(name in scores.bits_per_segment for name in models):
             yield b.Heading("Bits per segment")
             text = "Of {:,} segments that are translations of each other: languages compare here."
-            yield b.Paragraph(text.format(scores.segments), "quiet")
+            yield text.format(scores.segments)
             yield measure.segment_table(models)
     once = " In the mean, translations count once." * (scores.translated and not measure.roles)
     for versus, comparisons in measure.versus.items():
@@ -133,7 +133,7 @@ def measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") ->
             yield b.Heading(f"Versus {versus}")
             power = "" if versus == "its base" else _detectable(measure, model)
             text = f"In {measure.unit}, versus {versus}{signs}.{once}{power}"
-            yield b.Paragraph(text, "quiet")
+            yield text
             yield measure.comparison_table(compared)
     if measure.task:
         (language, example), *_ = evaluation.examples[measure.name].items()

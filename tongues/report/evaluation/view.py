@@ -23,7 +23,7 @@ def write_evaluation_report(evaluation: Evaluation, folder: Path) -> Path:
     window, stride = evaluation.policy.window, evaluation.policy.stride
     about = "as long as a model's context" if window is None else f"of {window:,} tokens"
     step = f", {stride:,} new ones in each" if stride not in (None, window) else ""
-    policy = b.Paragraph(f"Long texts are scored in windows {about}{step}.", "quiet")
+    policy = f"Long texts are scored in windows {about}{step}."
     blocks.append(b.Section("models", "Models", [policy, model_table(evaluation)]))
     kinds = (("model", evaluation.models), ("text", evaluation.texts), ("task", evaluation.tasks))
     counts = (f"{len(of)} {kind}{'s' * (len(of) != 1)}" for kind, of in kinds if of)
@@ -48,4 +48,4 @@ def score_blocks(evaluation: Evaluation, *, compare: bool = False) -> list[b.Blo
 
 
 def _topics(evaluation: Evaluation) -> b.Topics:
-    return b.Topics({topic: [b.Items(lines)] for topic, lines in answer(evaluation).items()})
+    return b.Topics.of(answer(evaluation))

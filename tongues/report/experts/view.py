@@ -46,11 +46,11 @@ def write_experts_report(evaluation: Evaluation, folder: Path) -> Path:
     """Write the page of an evaluation of experts; returns its `index.html`."""
     experts = MeasuredExperts.of(evaluation)
     topics, figures = expert_answer(experts), expert_figures(experts)
-    blocks: list[b.Block] = [b.Topics({name: [b.Items(of)] for name, of in topics.items()})]
+    blocks: list[b.Block] = [b.Topics.of(topics)]
     for title, table in expert_tables(experts).items():
         first, place = title == _SETTINGS, f"table-{title.split()[0].lower()}"
         about = _ABOUT[title] + (f" {routing_sentences(experts.settings)}" if first else "")
-        blocks.append(b.Section(place, title, [b.Paragraph(about, "quiet"), table]))
+        blocks.append(b.Section(place, title, [about, table]))
         blocks += [figures[name] for name in _FIGURES.get(title, ()) if name in figures]
         blocks += _routed(experts) if first else ()
     counts = {"language": len(experts.languages), "ensemble": len(experts.partitions)}
@@ -158,7 +158,7 @@ def _routed(experts: MeasuredExperts) -> Iterator[b.Section]:
         for rise in experts.rises
         if rise.partition == top.partition
     }
-    blocks: list[b.Block] = [b.Paragraph(_ABOUT_ROUTED.format(top.partition), "quiet")]
+    blocks: list[b.Block] = [_ABOUT_ROUTED.format(top.partition)]
     blocks.append(b.Spans([(f"{name} ", number, "") for number, name in sorted(names.items())]))
     for text in shown[top.partition]:
         pieces: list[tuple[str, int, str]] = []

@@ -93,9 +93,9 @@ def findings_law_section(findings: Findings) -> b.Section | None:
             row["weight"] = b.Cell(f"{entry.weight:.0%}", entry.weight) if held else ""
             row["γ"] = cell(entry.gamma[0], entry.gamma[1:]) if entry.gamma else ""
             errors.append(row)
-    blocks: list[b.Block] = [b.Paragraph(_ABOUT_FORMS, "quiet"), b.Table.of(rows)]
+    blocks: list[b.Block] = [_ABOUT_FORMS, b.Table.of(rows)]
     if errors:
-        blocks += [b.Heading("Fitting errors"), b.Paragraph(_ABOUT_ERRORS, "quiet")]
+        blocks += [b.Heading("Fitting errors"), _ABOUT_ERRORS]
         blocks.append(b.Table.of(errors))
     if caveats:
         named = [(", ".join(names), text) for text, names in caveats.items()]
