@@ -1,6 +1,6 @@
 """The page of a pilot, and the recipe of its real run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -183,7 +183,7 @@ def _size(parameters: float, tokens: float) -> Row:
     return {"parameters": show_count(parameters), "tokens": show_count(tokens)}
 
 
-def _one_more(extra: Sequence[ExtraRun]) -> Iterator[Row]:
+def _one_more(extra: Sequence[ExtraRun]) -> Iterator[Mapping[str, Entry]]:
     without = [("without it", "", extra[0].before)] if extra else []
     more = ((_last(one.run), show_count(one.flops), one.after) for one in extra)
     for run, flops, halves in (*without, *more):

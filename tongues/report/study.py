@@ -70,7 +70,7 @@ _ABOUT_MIXTURES = (
     "Content is bytes of training text over the language's byte premium, so that languages whose "
     "script takes more bytes are not given less. Shares are of the tokens to learn."
 )
-_METHOD = (
+_METHOD: tuple[str, ...] = (
     "A pair is a CPT run and the run from scratch of the same target, shape, seed and number of "
     "tokens; where there is none of that length, both are read up to the end of the shorter. The "
     "share saved is read off both curves at the lowest loss both reached. One shape spends the "
