@@ -131,7 +131,6 @@ def unmeasured(findings: Findings) -> str:
     pairs = f"all {sum(counts.values())} pairs" if sum(counts.values()) > 1 else "the only pair"
     return (
         f"How much CPT saves on {list_languages(f'`{target}`' for target in counts)} is not known: "
-        f"in {pairs} the base had, before its first step, the loss that the two are compared at, "
-        "so that there was nothing left to save. Train on more tokens a run, or from a base that "
-        "knows less of the target."
+        f"in {pairs} the base had the loss they are compared at before its first step. Train each "
+        "run on more tokens, or start from a base that knows less of the target."
     )
