@@ -28,9 +28,9 @@ def fingerprint(thing: Any) -> str:
     return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-def path_text(path: Path | str) -> str:
-    """A path as text that can be written down, bytes that are not UTF-8 as escapes."""
-    return os.fsencode(path).decode(errors="backslashreplace")
+def path_text(path: object) -> str:
+    """A path or URL as text that can be written down, bytes that are not UTF-8 as escapes."""
+    return os.fsencode(str(path)).decode(errors="backslashreplace")
 
 
 def file_name(said: str) -> str:

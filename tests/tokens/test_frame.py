@@ -9,8 +9,9 @@ from tokenizers import Tokenizer, processors
 
 from tests.tokens.bases import gpt, llama
 from tongues.errors import UserError
+from tongues.tokens.encoding import Encoder
 from tongues.tokens.frame import TextFrame, read_frame, same_but_frame
-from tongues.tokens.tokenizer import encode, load_tokenizer, save_tokenizer
+from tongues.tokens.tokenizer import load_tokenizer, save_tokenizer
 
 TEXT = ["The quick brown fox jumps over the lazy dog."] * 20
 END, START = 289, 290  # of `gpt(TEXT, 300)`
@@ -54,7 +55,7 @@ def test_one_token_for_both_ends_comes_once_between_documents() -> None:
 def test_every_document_and_window_begins_with_the_start() -> None:
     tokenizer, frame = gpt(TEXT, 300), TextFrame(START, END)
     ids = [tokenizer.encode(text, add_special_tokens=False).ids for text in (WORDS, "a")]
-    tokens, lengths = encode(tokenizer, [WORDS, "a"], frame, np.dtype("<u2"))
+    tokens, lengths = Encoder(tokenizer, frame, np.dtype("<u2"))([WORDS, "a"])
     assert tokens.tolist() == [START, *ids[0], END, START, *ids[1], END]
     assert lengths.tolist() == [len(ids[0]) + 2, len(ids[1]) + 2]
     assert frame.begin(np.arange(6).reshape(2, 3)).tolist() == [[START, 1, 2], [START, 4, 5]]

@@ -1,7 +1,7 @@
 """The sources of a recipe's text: files, data sets of the hub, synthetic languages."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -13,14 +13,19 @@ from tongues.errors import UserError
 from tongues.extras import require
 from tongues.files import file_hash, fingerprint, path_text
 from tongues.quantities import Amount
+from tongues.ranks import Say
 from tongues.text.reading import (
     Item,
+    Place,
+    Remote,
     State,
     find_files,
+    find_places,
     hub_source,
     passed_over,
     read_file,
     read_hub,
+    size_of,
 )
 from tongues.text.reading.streams import PACKED, content_kind
 from tongues.text.synthetic import (
@@ -63,7 +68,7 @@ class TextSource:
     name: str  # of its folder, unique in its language
     title: str  # for people
     settings: recipe.Files | recipe.Hub | recipe.Synthetic
-    paths: tuple[Path, ...] = ()
+    paths: tuple[Place, ...] = ()
 
     @property
     def at_most(self) -> Amount | None:
@@ -73,6 +78,11 @@ class TextSource:
     def folder(self, corpus: Path) -> Path:
         """The folder of its parts, faults and counts."""
         return corpus / self.lang / self.name
+
+    def telling(self, tell: Say) -> "TextSource":
+        """The same, with lines of progress where a store is asked again."""
+        paths = (replace(x, tell=tell) if isinstance(x, Remote) else x for x in self.paths)
+        return replace(self, paths=tuple(paths))
 
     def made_from(self) -> dict[str, Any]:
         """Everything that its documents depend on, in JSON."""
@@ -94,7 +104,7 @@ def find_sources(settings: recipe.Text) -> list[TextSource]:
             sources.append(TextSource(lang, "synthetic", f"synthetic {lang}", settings.synthetic))
         if lang in settings.files:
             files = settings.files[lang]
-            for paths in _runs(find_files(files.paths, f"text.files.{lang}"), files):
+            for paths in _runs(find_places(files.paths, f"text.files.{lang}"), files):
                 more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
                 short = path_text(paths[0].name)[:_NAME]
                 name = f"{short}-{fingerprint([str(path) for path in paths])}"
@@ -114,8 +124,13 @@ def files_passed_over(settings: recipe.Text) -> dict[str, dict[str, dict[str, in
     return {lang: kinds for lang, kinds in every.items() if kinds}
 
 
-def content_hash(path: Path) -> str:
-    """The hash of a file; of one that cannot be read, `unreadable`: its reader reports it."""
+def content_hash(path: Place) -> str:
+    """The hash of a file; of one that cannot be read, `unreadable`: its reader reports it.
+
+    Of one in a store, by its size and checksum there.
+    """
+    if isinstance(path, Remote):
+        return path.identity
     try:
         return file_hash(path)
     except UserError:
@@ -170,7 +185,7 @@ def text_bytes(sources: Sequence[TextSource]) -> dict[str, int]:
             sizes[source.lang] += int(limit.number)
         for path in source.paths:
             packed = path.suffix.lower() in (*PACKED, ".parquet")
-            sizes[source.lang] += path.stat().st_size * (_PACKED if packed else 1)
+            sizes[source.lang] += size_of(path) * (_PACKED if packed else 1)
     return sizes
 
 
@@ -215,8 +230,8 @@ def describe_synthetic(settings: recipe.Synthetic) -> list[str]:
     ]
 
 
-def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]:
-    run: list[Path] = []
+def _runs(paths: Sequence[Place], settings: recipe.Files) -> Iterator[list[Place]]:
+    run: list[Place] = []
     size = 0
     for path in paths:
         single = settings.documents == "files" and content_kind(path.name) in _SINGLE
@@ -229,7 +244,7 @@ def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]
             yield [path]
             continue
         run.append(path)
-        size += path.stat().st_size
+        size += size_of(path)
     if run:
         yield run
 

@@ -10,10 +10,11 @@ import numpy as np
 from tokenizers import Tokenizer, models
 
 from tongues.text.signals.units import units
+from tongues.tokens.encoding import Encoder
 from tongues.tokens.extend import extend_tokenizer, shorten
 from tongues.tokens.frame import TextFrame
 from tongues.tokens.spelling import token_bytes, token_spellings, unknown_id
-from tongues.tokens.tokenizer import encode, vocabulary_size
+from tongues.tokens.tokenizer import vocabulary_size
 
 __all__ = [
     "BYTEWISE",
@@ -178,10 +179,10 @@ def _count(
 ) -> tuple[np.ndarray, dict[str, _Group]]:
     uses = np.zeros(size, dtype=np.int64)
     groups: defaultdict[str, _Group] = defaultdict(lambda: (0, 0))
+    encode = Encoder(tokenizer, TextFrame(None, size), np.dtype(np.int64))
     for start in range(0, len(documents), _TEXTS):
         some = documents[start : start + _TEXTS]
-        texts = [text for _, text in some]
-        ids, lengths = encode(tokenizer, texts, TextFrame(None, size), np.dtype(np.int64))
+        ids, lengths = encode([text for _, text in some])
         uses += np.bincount(ids, minlength=size + 1)[:size]
         for (group, _), length in zip(some, lengths.tolist(), strict=True):
             tokens, count = groups[group]

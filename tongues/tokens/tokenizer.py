@@ -1,11 +1,10 @@
 """The tokenizer: byte-level BPE trained on the languages' text, or any other."""
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import cycle
 from pathlib import Path
 
-import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from tongues.errors import UserError
@@ -17,7 +16,6 @@ __all__ = [
     "END",
     "END_ID",
     "WORDS",
-    "encode",
     "find_tokenizer",
     "load_tokenizer",
     "sample_sizes",
@@ -153,21 +151,6 @@ def tokenizer_files(path: Path | None) -> list[Path]:
 def find_tokenizer(base: str) -> Path:
     """The folder or file of a tokenizer; one of a model of the hub is fetched into its cache."""
     return fetch(base, weights=False, where="tokens.base") if is_hub_id(base) else Path(base)
-
-
-def encode(
-    tokenizer: Tokenizer, texts: Sequence[str], frame: TextFrame, dtype: np.dtype
-) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens of all texts, each in its frame, end to end, and how many of each.
-
-    `dtype` must hold every id of the tokenizer; the lengths (int64) count the frame's tokens.
-    """
-    if not texts:
-        return np.empty(0, dtype=dtype), np.empty(0, dtype=np.int64)
-    encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-    before = () if frame.bos is None else (frame.bos,)
-    tokens = [np.array([*before, *each.ids, frame.end], dtype=dtype) for each in encodings]
-    return np.concatenate(tokens), np.array([len(ids) for ids in tokens], dtype=np.int64)
 
 
 def vocabulary_size(tokenizer: Tokenizer) -> int:

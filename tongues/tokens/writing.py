@@ -12,11 +12,12 @@ from tongues.files import whole_file, write_json
 from tongues.quantities import show_bytes
 from tongues.ranks import Say
 from tongues.text.corpus import Corpus, Part, Selection
+from tongues.tokens.encoding import Encoder
 from tongues.tokens.frame import TextFrame
 from tongues.tokens.shards import shard_dtype, write_shard
 from tongues.tokens.split import Documents, summarise_split
 from tongues.tokens.store import Counts, Split
-from tongues.tokens.tokenizer import encode, vocabulary_size
+from tongues.tokens.tokenizer import vocabulary_size
 
 __all__ = [
     "counts_path",
@@ -43,7 +44,7 @@ def encode_part(
     """Encode a part's kept documents, each in its frame, unless that is done."""
     if _place(corpus, part, ".npy").exists():
         return
-    dtype = shard_dtype(vocabulary_size(tokenizer))
+    encode = Encoder(tokenizer, frame, shard_dtype(vocabulary_size(tokenizer)))
     texts = corpus.texts(part, _kept(part, selection) - part.first)
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     lengths = [np.empty(0, np.int64)]
@@ -52,7 +53,7 @@ def encode_part(
         while start < len(texts):
             before = int(ends[start - 1]) if start else 0
             stop = int(np.searchsorted(ends, before + _BATCH_CHARACTERS)) + 1
-            tokens, counts = encode(tokenizer, texts[start:stop], frame, dtype)
+            tokens, counts = encode(texts[start:stop])
             file.write(tokens.data)
             lengths.append(counts)
             start = stop

@@ -12,6 +12,7 @@ from tongues.files import path_text
 from tongues.recipe import Files
 from tongues.text.document import Document
 from tongues.text.reading.parquet import read_parquet
+from tongues.text.reading.remote import Place, size_of
 from tongues.text.reading.rows import (
     LONGEST,
     Fault,
@@ -32,7 +33,9 @@ _HALF = ("not JSON", "bad encoding")  # faults of half a line
 _ENDED: State = {"ended": True}
 
 
-def read_file(path: Path, lang: str, settings: Files, start: State | None = None) -> Iterator[Item]:
+def read_file(
+    path: Place, lang: str, settings: Files, start: State | None = None
+) -> Iterator[Item]:
     """Stream the documents of a file, and a fault for each part that is not a document.
 
     start: the state of an item; reading resumes after that item. Compressed files are unpacked up
@@ -68,7 +71,7 @@ def read_file(path: Path, lang: str, settings: Files, start: State | None = None
     try:
         yield from items
     except Broken as error:
-        lost = 0 if not path.is_file() else path.stat().st_size if not error.place else 0
+        lost = 0 if error.place else size_of(path)
         yield fault(path_text(path), error.place, error.reason, error.sample, lost), _ENDED
 
 
@@ -88,7 +91,7 @@ def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | Fault]]:
         yield number, fault(source, error.place, error.reason, error.sample)
 
 
-def _read_lines(path: Path, lang: str, settings: Files, state: State) -> Iterator[Item]:
+def _read_lines(path: Place, lang: str, settings: Files, state: State) -> Iterator[Item]:
     source, columns = path_text(path), settings.columns
     for line in _lines(path, settings.encoding, state):
         if not line.blank:
@@ -120,7 +123,7 @@ def _decoded(line: Line, source: str) -> str | Fault:
     return decode(line.data, source, line.place)
 
 
-def _read_paragraphs(path: Path, lang: str, encoding: str, state: State) -> Iterator[Item]:
+def _read_paragraphs(path: Place, lang: str, encoding: str, state: State) -> Iterator[Item]:
     source = path_text(path)
     for blank, stretch in groupby(_lines(path, encoding, state), key=attrgetter("blank")):
         if not blank:
@@ -136,7 +139,7 @@ def _read_paragraphs(path: Path, lang: str, encoding: str, state: State) -> Iter
             yield item, {"place": last.after, "line": last.number + 1}
 
 
-def _read_whole(path: Path, lang: str, encoding: str) -> Iterator[Item]:
+def _read_whole(path: Place, lang: str, encoding: str) -> Iterator[Item]:
     held, size, source = [], 0, path_text(path)
     for block in blocks(path, encoding=encoding):
         size += len(block)
@@ -156,6 +159,6 @@ def _of_text(line: Line, source: str, lang: str, name: str, group: str) -> Docum
     return read_text(text.replace("\r\n", "\n"), lang, source, line.place, name, group)
 
 
-def _lines(path: Path, encoding: str, state: State) -> Iterator[Line]:
+def _lines(path: Place, encoding: str, state: State) -> Iterator[Line]:
     place = state.get("place", 0)
     return lines(blocks(path, place, encoding), place, state.get("line", 1))

@@ -12,6 +12,7 @@ from typing import BinaryIO, Protocol
 
 import zstandard
 
+from tongues.text.reading.remote import Place
 from tongues.text.reading.rows import LONGEST, Reason
 
 __all__ = ["PACKED", "Broken", "Line", "blocks", "content_kind", "guess_encoding", "lines"]
@@ -86,7 +87,7 @@ def content_kind(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def blocks(path: Path, start: int = 0, encoding: str = "") -> Iterator[bytes]:
+def blocks(path: Place, start: int = 0, encoding: str = "") -> Iterator[bytes]:
     """The unpacked text of a file from byte `start` of its UTF-8 on; may raise Broken anywhere.
 
     encoding: of the file; by default that of its byte order mark, or UTF-8.
@@ -120,17 +121,17 @@ def guess_encoding(path: Path) -> str:
     return best.encoding if best else ""
 
 
-def _marked(path: Path) -> str:
+def _marked(path: Place) -> str:
     head = next(_bytes(path), b"")[:4]
     return next((name for mark, name in _MARKS.items() if head.startswith(mark)), "")
 
 
-def _bytes(path: Path, start: int = 0) -> Iterator[bytes]:
+def _bytes(path: Place, start: int = 0) -> Iterator[bytes]:
     ending = path.suffix.lower()
     packed = ending in _ARCHIVES
     place = 0 if packed else start
     try:
-        with path.open("rb") as file:
+        with path.open("rb") if isinstance(path, Path) else path.open() as file:
             file.seek(place)
             for block in (
                 _unpack(file, *_ARCHIVES[ending])

@@ -5,11 +5,11 @@ import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 from tongues.files import path_text
 from tongues.recipe import Files
+from tongues.text.reading.remote import Place
 from tongues.text.reading.rows import LONGEST, Item, State, read_row
 from tongues.text.reading.streams import Broken, blocks, lines
 
@@ -21,7 +21,7 @@ _INLINE = "a abbr b bdi bdo cite code em font i kbd mark q s samp small span str
 
 
 def read_table_file(
-    path: Path, kind: str, lang: str, settings: Files, state: State
+    path: Place, kind: str, lang: str, settings: Files, state: State
 ) -> Iterator[Item]:
     """Stream the rows of a file from row `state["row"]` on as documents; may raise Broken."""
     source, start = path_text(path), state.get("row", 0)
@@ -61,7 +61,7 @@ class _Page(HTMLParser):
             self.parts.append(re.sub(r"\s+", " ", data))
 
 
-def _json_rows(path: Path, settings: Files) -> Iterator[dict[str, Any]]:
+def _json_rows(path: Place, settings: Files) -> Iterator[dict[str, Any]]:
     """The objects of a list, which may be inside an object; texts alone are rows too."""
     held, size = [], 0
     for block in blocks(path, encoding=settings.encoding):
@@ -84,7 +84,7 @@ def _json_rows(path: Path, settings: Files) -> Iterator[dict[str, Any]]:
         yield row if isinstance(row, dict) else {text: row}
 
 
-def _csv_rows(path: Path, kind: str, settings: Files) -> Iterator[dict[str, Any]]:
+def _csv_rows(path: Place, kind: str, settings: Files) -> Iterator[dict[str, Any]]:
     csv.field_size_limit(LONGEST)
     written = _csv_lines(path, settings.encoding)
     head = next(written, "")
@@ -99,7 +99,7 @@ def _csv_rows(path: Path, kind: str, settings: Files) -> Iterator[dict[str, Any]
         raise Broken("damaged", 0, str(error)) from None
 
 
-def _csv_lines(path: Path, encoding: str) -> Iterator[str]:
+def _csv_lines(path: Place, encoding: str) -> Iterator[str]:
     for line in lines(blocks(path, encoding=encoding)):
         if line.too_long:
             raise Broken("too long", line.place, f"line {line.number}")
