@@ -103,7 +103,10 @@ def measure(recipe: Path, as_json: bool, **keywords: Any) -> None:
     import tongues
     from tongues.terminal import print_paths
 
-    print_paths([tongues.experts.measure(recipe, **keywords)], as_json=as_json)
+    page = tongues.experts.measure(recipe, **keywords)
+    if not as_json:
+        _show_measured(keywords["workspace"] / "evaluations" / page.parent.name)
+    print_paths([page], as_json=as_json)
     words = (recipe, *keywords["overrides"])
     loaded = tongues.load_recipe(recipe, keywords["overrides"])
     options.hint_recipe(loaded, words, keywords["workspace"])
@@ -147,3 +150,14 @@ def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None
     click.echo(as_text([cluster_table(made, amounts)]))
     for line in [*tree_lines(made), *made.notes]:
         click.echo(line)
+
+
+def _show_measured(folder: Path) -> None:
+    from tongues.evaluate.evaluation import read_evaluation
+    from tongues.evaluate.settings import MeasuredExperts
+    from tongues.pages import as_text
+    from tongues.report.experts.view import mixed_table
+
+    experts = MeasuredExperts.of(read_evaluation(folder))
+    if experts.scores.mixed:
+        click.echo(as_text([mixed_table(experts)]) + "\n")

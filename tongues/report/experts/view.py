@@ -16,14 +16,17 @@ from tongues.report.evaluation.measures import show_perplexity
 from tongues.report.experts.answer import expert_answer, forgotten, nats, show_cost
 from tongues.report.experts.figures import expert_figures
 
-__all__ = ["expert_tables", "routing_sentences", "write_experts_report"]
+__all__ = ["expert_tables", "mixed_table", "routing_sentences", "write_experts_report"]
 
-_SETTINGS, _ADDED = "Partitions and routings", "Added languages"
+_SETTINGS, _MIXED, _ADDED = "Partitions and routings", "Mixed text", "Added languages"
 _LANGUAGES, _FORGETTING = "Languages", "Forgetting"
 _ABOUT = {
     _SETTINGS: "Held-out text, mean over languages: the loss in nats per token; its difference to "
     "the base and the dense model, below 0 where it is lower. For a token: experts that read it "
     "and processor time; weights are of all experts that a text needed.",
+    _MIXED: "Held-out text that switches between two languages, some sentences of each by turns: "
+    "the loss in nats per token, and its difference to the same experts where the language of each "
+    "token is given. Beside it the loss on text in one language, from the table above.",
     _ADDED: "Losses in nats per token by routing, before and after languages were added.",
     _LANGUAGES: "Losses in nats per token, of every partition by its best routing; the lowest is "
     "bold. Then the best of all by its number of clusters, and the best experts versus one model.",
@@ -36,7 +39,7 @@ _FIGURES = {
     _FORGETTING: ("forgetting", "unlearned"),
 }
 _ABOUT_ROUTED = (
-    "Beginnings of held-out texts under tfidf routing of `{}`. The colour of the line below shows "
+    "Beginnings of held-out texts under filter routing of `{}`. The colour of the line below shows "
     "which expert has the highest weight. Weights depend on the text so far, at its start on how "
     "much text each expert learned; those of a token show under the pointer."
 )
@@ -80,6 +83,8 @@ def routing_sentences(settings: Sequence[Setting]) -> str:
 def expert_tables(experts: MeasuredExperts) -> dict[str, b.Table]:
     """The tables of the page by their titles."""
     tables = {_SETTINGS: _setting_table(experts)}
+    if experts.scores.mixed:
+        tables[_MIXED] = mixed_table(experts)
     if added := experts.added:
         tables[_ADDED] = _added_table(experts, added)
     tables[_LANGUAGES] = _language_table(experts)
@@ -92,8 +97,11 @@ def expert_tables(experts: MeasuredExperts) -> dict[str, b.Table]:
 
 
 def _difference(of: Estimate | None) -> b.Cell:
-    quiet = of is not None and not of.significant
-    cell = estimate_cell(of, nats, plus=True, after=True, quiet=quiet)
+    return replace(_estimate(of, plus=True), quiet=of is not None and not of.significant)
+
+
+def _estimate(of: Estimate | None, *, plus: bool = False) -> b.Cell:
+    cell = estimate_cell(of, nats, plus=plus, after=True)
     return replace(cell, after="too few") if of and of.low is None else cell
 
 
@@ -113,6 +121,23 @@ def _setting_table(experts: MeasuredExperts) -> b.Table:
             row[f"versus {other}"] = _difference(each.difference(other) if whole else None)
         rows.append(row | {"k": each.k, "experts run": run, "time": time, "weights": memory})
     return b.Table.of(rows)
+
+
+def mixed_table(experts: MeasuredExperts) -> b.Table:
+    """Every setting on text in one language, and on text that switches languages."""
+    rows = [
+        [
+            each.partition,
+            each.routing,
+            b.Cell(nats(each.loss), each.loss) if each.whole else None,
+            _estimate(each.mixed.loss),
+            _difference(each.mixed.versus_given),
+        ]
+        for each in experts.settings
+        if each.mixed
+    ]
+    heads = ("one language", "two languages", "versus given")
+    return b.Table(["partition", "routing", *heads], rows)
 
 
 def _language_table(experts: MeasuredExperts) -> b.Table:
