@@ -141,19 +141,31 @@ def run(
     return errors[0] if errors else sorted(rows, key=lambda row: row["rank"])
 
 
+def keep(line: str) -> None:
+    """Print a line, and add it to the outcome that is kept next to this script."""
+    print(line, flush=True)
+    with Path(__file__).with_suffix(".txt").open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
+
+
 def main() -> None:
-    """Print a table of peaks, then what the limit does."""
+    """Keep a table of peaks, then what the limit does."""
     if sys.argv[1:2] == ["child"]:
         recipe, place, shards, limit = sys.argv[2:]
         child(Path(recipe), Path(place), None if shards == "None" else int(shards), int(limit))
     place = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
     place.mkdir(exist_ok=True)
     recipe = place / "shares.yaml"
-    recipe.write_text(RECIPE.replace("SHAPE", sys.argv[2] if len(sys.argv) > 2 else "105M"))
+    shape = sys.argv[2] if len(sys.argv) > 2 else "105M"
+    recipe.write_text(RECIPE.replace("SHAPE", shape))
     command = [sys.executable, "-m", "tongues", "prepare", str(recipe), "--workspace", str(place)]
     subprocess.run(command, check=True, capture_output=True)
-    print(f"{date.today()}; MB of the process that takes most; in brackets, by what it should be\n")
-    print(f"{'processes':12}{'should be':>10}" + "".join(f"{name:>16}" for name in PHASES))
+    Path(__file__).with_suffix(".txt").write_text("")
+    keep(
+        f"{date.today()}, {shape}; MB of the process that takes most; in brackets, by what it "
+        "should be\n"
+    )
+    keep(f"{'processes':12}{'should be':>10}" + "".join(f"{name:>16}" for name in PHASES))
     by_one, states = list[float](), 0
     for processes, shards in LAYOUTS:
         rows = run(recipe, place, processes, shards, 0)
@@ -166,13 +178,13 @@ def main() -> None:
         cells = "".join(f"{peak / 1e6:9,.0f} ({peak / should:.2f})" for peak in peaks)
         off = max(abs(a - b) for a, b in zip(by_one, rows[0]["losses"], strict=True))
         name = f"{processes // shards} x {shards}" if shards else str(processes)
-        print(f"{name:12}{should / 1e6:10,.0f}{cells}   losses within {off:.0e}", flush=True)
+        keep(f"{name:12}{should / 1e6:10,.0f}{cells}   losses within {off:.0e}")
     limit = int(LIMIT * states)
-    print(f"\nAt most {limit / 1e6:,.0f} MB more a process, for states of {states / 1e6:,.0f}:")
+    keep(f"\nAt most {limit / 1e6:,.0f} MB more a process, for states of {states / 1e6:,.0f}:")
     for processes in (1, 4):
         rows = run(recipe, place, processes, None, limit)
         ending = rows if isinstance(rows, str) else "trains, checkpoints and exports"
-        print(f"{processes} process{'es' * (processes > 1)}: {ending}", flush=True)
+        keep(f"{processes} process{'es' * (processes > 1)}: {ending}")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,10 @@ REFUSED = {  # command lines, and words of the error
     "prepare wrong.yaml": "unknown key",
     "train wrong.yaml": "unknown key",
     "train recipe.yaml": "no prepared tokens",
+    "check large.yaml": "of memory; this machine has",
+    "check without.yaml": "no such tokenizer",
+    "languages xxqq": "no language `xxqq`",
+    "plan --language xxqq --flops 1e18": "no language `xxqq`",
     "study recipe.yaml": "no `study` section",
     "experts train recipe.yaml": "no `experts` section",
     "experts measure wrong.yaml": "unknown key",
@@ -61,6 +65,8 @@ print(json.dumps(answers))
 def test_a_refusal_imports_nothing_slow(tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(RECIPE)
     (tmp_path / "wrong.yaml").write_text(RECIPE.replace("budget", "budgett"))
+    (tmp_path / "large.yaml").write_text(RECIPE.replace("0.1M", "5534M"))
+    (tmp_path / "without.yaml").write_text(RECIPE.replace("vocab_size: 400", "base: nowhere"))
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "config.json").write_text('{"model_type": "llama"}')
     words = [sys.executable, "-c", CODE, json.dumps(list(REFUSED))]

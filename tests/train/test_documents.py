@@ -13,7 +13,7 @@ from tongues.models import find_shape
 from tongues.models.huggingface import build_model
 from tongues.tokens import open_tokens
 from tongues.train import run_of_recipe
-from tongues.train.engine.attention import BLOCKED
+from tongues.train.engine.attention import BLOCKED, DOCUMENTS
 from tongues.train.engine.scorer import positions
 from tongues.train.run import train
 
@@ -42,7 +42,7 @@ def test_positions_begin_anew_at_the_token_that_ends_a_document() -> None:
 
 
 @pytest.mark.parametrize("bfloat16", [False, True])
-@pytest.mark.parametrize("attention", ["sdpa", "eager", BLOCKED])
+@pytest.mark.parametrize("attention", ["sdpa", "eager", BLOCKED, DOCUMENTS])
 def test_a_change_in_one_document_moves_no_logit_of_another(attention: str, bfloat16: bool) -> None:
     model = build_model(find_shape("0.2M"), 200, CONTEXT, seed=1)
     model.set_attn_implementation(attention)

@@ -32,6 +32,7 @@ from tongues.text.synthetic import (
     Drift,
     SyntheticLanguage,
     World,
+    check_family,
     documents,
     make_family,
     shared_order,
@@ -211,7 +212,7 @@ def check_text(settings: recipe.Text) -> list[TextSource]:
         require("phonenumbers", "text.clean.private")
     if settings.synthetic:
         try:
-            _family(settings.synthetic)
+            check_family(_drifts(settings.synthetic))
         except UserError as error:
             where = f"text.synthetic.languages.{error.where}".rstrip(".")
             raise UserError(error.what, where=where, hint=error.hint) from None
@@ -270,8 +271,11 @@ def _generate(settings: recipe.Synthetic, lang: str, start: State | None) -> Ite
 
 
 def _family(settings: recipe.Synthetic) -> dict[str, SyntheticLanguage]:
-    drifts = tuple((tag, Drift(d.parent, d.divergence)) for tag, d in settings.languages.items())
-    return _cached_family(settings.seed, drifts)
+    return _cached_family(settings.seed, tuple(_drifts(settings).items()))
+
+
+def _drifts(settings: recipe.Synthetic) -> dict[str, Drift]:
+    return {tag: Drift(d.parent, d.divergence) for tag, d in settings.languages.items()}
 
 
 @lru_cache(maxsize=4)

@@ -24,7 +24,7 @@ from tongues.train.spikes import Recent, Spike, judge
 from tongues.train.step import BatchLoader, Setup, gradient, update, validate
 from tongues.train.threads import Slowdown, choose_threads, tries_threads
 
-__all__ = ["Watch", "samples_and_epochs", "train_steps"]
+__all__ = ["Watch", "checkpoint_interval", "samples_and_epochs", "train_steps"]
 
 _LOGGED = 200  # lines of metrics a run
 _ANCHORS = 20  # rollback checkpoints a run
@@ -82,7 +82,7 @@ def train_steps(
         if anchor_every and position.step % anchor_every == 0:
             anchors.save(position)
         while position.step < steps:
-            often = settings.checkpoint_every or max(_FIRST, checkpoints.cost / _COST)
+            often = settings.checkpoint_every or checkpoint_interval(checkpoints)
             due = checkpoints.ready and time.monotonic() - saved >= often
             due = due and setup.processes.first
             stop = bool(came) or (setup.directory / HOPELESS).exists()
@@ -159,6 +159,11 @@ def train_steps(
             if save and stopping:
                 raise Stopped(f"{setup.plan.name} stopped at step {step} of {steps}")
     return replace(position, seconds=meter.seconds)
+
+
+def checkpoint_interval(checkpoints: Checkpoints) -> float:
+    """Seconds between two checkpoints, so that they cost at most 1 % of the time."""
+    return max(_FIRST, checkpoints.cost / _COST)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ __all__ = [
     "compile_pays",
     "context_by_size",
 ]
-__all__ += ["enough_memory", "layer_bytes", "least_bytes", "micro_batch_that_fits"]
+__all__ += ["enough_memory", "is_exhausted", "layer_bytes", "least_bytes", "micro_batch_that_fits"]
 __all__ += [
     "nearest_shape",
     "rate_at_size",
@@ -301,14 +301,19 @@ def what_would_fit(settings: Train, derived: "Derived", machine: Machine) -> str
     return f"{' with '.join(changes)} would fit; the result stays the same up to rounding"
 
 
+def is_exhausted(error: Exception) -> bool:
+    """Whether an error of Python or PyTorch says that there is no more memory."""
+    reason = str(error).lower()
+    return isinstance(error, MemoryError) or any(words in reason for words in _EXHAUSTED)
+
+
 @contextmanager
 def enough_memory(name: str, settings: Train, derived: "Derived") -> Iterator[None]:
     """While entered, running out of memory is a UserError that names settings to try."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:  # PyTorch's are RuntimeErrors
-        reason = str(error).lower()
-        if not isinstance(error, MemoryError) and not any(x in reason for x in _EXHAUSTED):
+        if not is_exhausted(error):
             raise
         what = "out of memory; its checkpoints are kept: run it again to resume from there"
         less = Machine("what there is", "cpu", 0.8 * derived.memory)

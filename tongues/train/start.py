@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.sharding import make_mesh, shard
+from tongues.train.micro_batch import samples_that_fit
 from tongues.train.parts import select_parts
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.replay import cut_parts
@@ -160,9 +161,13 @@ def assemble(
         optimizer=make_optimizer(scorer.model, settings, derived.learning_rate),
         processor=processor,
         processes=task.processes,
+        samples_at_a_time=_samples_at_a_time(task, derived, engine),
         adapter=adapter,
         new_tokens=task.token_map.is_new.to(processor.device) if task.token_map else None,
     )
+    tried = processor.device.type == "cuda" and processes.count == 1
+    if tried and engine is None and settings.micro_batch is None:
+        setup = replace(setup, samples_at_a_time=samples_that_fit(setup))
     micro_batch = setup.samples_at_a_time * settings.context
     used = asdict(choices) | {"processes": task.processes.count, "micro_batch": micro_batch}
     if processor.device.type == "cuda":
@@ -172,6 +177,15 @@ def assemble(
         used["threads"] = before if before <= task.threads else choose_threads(setup)
         torch.set_num_threads(used["threads"])
     return setup, used, embeddings
+
+
+def _samples_at_a_time(task: LocalRun, derived: Derived, engine: Mapping[str, Any] | None) -> int:
+    """As the recipe says, or as the run was begun; else all of a process's share of a batch."""
+    settings, count = task.plan.settings, task.processes.count
+    named = settings.micro_batch
+    if named is None and engine and engine["processes"] == count:
+        named = engine["micro_batch"]
+    return (named or derived.batch // count) // settings.context
 
 
 def measure_speed(task: LocalRun, derived: Derived, tell: Say, seconds: float = _TRIAL) -> float:

@@ -59,6 +59,7 @@ class Setup:
     optimizer: torch.optim.Optimizer
     processor: Processor
     processes: Processes
+    samples_at_a_time: int  # of a micro-batch, in each process
     adapter: "PeftModel | None" = None  # the model with its low-rank updates
     new_tokens: Tensor | None = None  # of each id, whether the base does not have it
 
@@ -66,12 +67,6 @@ class Setup:
     def samples(self) -> int:
         """Of a batch, over all processes."""
         return self.derived.batch // self.plan.settings.context
-
-    @property
-    def samples_at_a_time(self) -> int:
-        """Of a micro-batch, in each process."""
-        settings, share = self.plan.settings, self.samples // self.processes.count
-        return settings.micro_batch // settings.context if settings.micro_batch else share
 
     def mixture_with(self, phases: Sequence[Phase]) -> Mixture:
         """The sampling order of the run; phases: where its shares changed."""

@@ -39,6 +39,24 @@ def test_blocks_give_what_whole_attention_gives(groups: int, context: int, near:
     torch.testing.assert_close(slopes, right)
 
 
+def test_keys_that_no_row_of_a_block_may_see_are_left_out() -> None:
+    """Documents begin at other places in each sample; what is left out must be hidden in both."""
+    query, key, value = made(4, 2, 18)
+    begins = torch.tensor([[0, 7, 12], [0, 6, 16]])
+    place = torch.arange(18)
+    number = (begins[:, None] <= place[:, None]).sum(2)
+    seen = (number[:, :, None] == number[:, None]) & (place[:, None] >= place)
+    found, _ = blocked_attention(MODULE, query, key, value, seen[:, None])
+    whole = scaled_dot_product_attention(
+        query, key, value, attn_mask=seen[:, None], enable_gqa=True
+    )
+    torch.testing.assert_close(found, whole.transpose(1, 2))
+    with torch.no_grad():  # rows 10 and later see nothing before place 6
+        key[:, :, :6], value[:, :, :6] = torch.nan, torch.nan
+    found, _ = blocked_attention(MODULE, query, key, value, seen[:, None])
+    assert found[:, 10:].isfinite().all() and not found[:, :5].isfinite().any()
+
+
 def test_what_it_does_not_know_is_refused() -> None:
     query, key, value = made(2, 2, 8)
     seen = torch.ones(8, 8, dtype=torch.bool).tril().expand(2, 1, 8, 8)

@@ -1,8 +1,14 @@
 """Families of small synthetic languages, with texts about one simulated world."""
 
-from tongues.text.synthetic.family import Drift, make_family, shared_order, shared_words
+from tongues.text.synthetic.family import (
+    Drift,
+    check_family,
+    make_family,
+    shared_order,
+    shared_words,
+)
 from tongues.text.synthetic.language import SyntheticLanguage, documents, parallel
 from tongues.text.synthetic.world import World
 
-__all__ = ["Drift", "SyntheticLanguage", "World", "documents", "make_family", "parallel"]
-__all__ += ["shared_order", "shared_words"]
+__all__ = ["Drift", "SyntheticLanguage", "World", "check_family", "documents", "make_family"]
+__all__ += ["parallel", "shared_order", "shared_words"]

@@ -14,7 +14,8 @@ from tongues.text.synthetic.language import AFFIXES, GENDERS, MARKINGS, ORDERS, 
 from tongues.text.synthetic.sounds import SCRIPTS, draw_changes, draw_phonology
 from tongues.text.synthetic.world import World
 
-__all__ = ["NEW_SCRIPT_FROM", "Drift", "make_family", "shared_order", "shared_words"]
+__all__ = ["NEW_SCRIPT_FROM", "Drift", "check_family", "make_family", "shared_order"]
+__all__ += ["shared_words"]
 
 NEW_SCRIPT_FROM = 0.6
 _CHANGES = 12  # sound changes a child may undergo
@@ -35,14 +36,8 @@ class Drift:
     divergence: float = 0.0
 
 
-def make_family(
-    world: World, drifts: Mapping[str, Drift], seed: int
-) -> dict[str, SyntheticLanguage]:
-    """Make one language per tag (`qaa` to `qtz`).
-
-    A language depends on the world, the seed, its tag and its ancestors alone, and what a
-    small divergence changes a larger one changes too.
-    """
+def check_family(drifts: Mapping[str, Drift]) -> None:
+    """Refuse a family that cannot be made, by its tag, without making any language."""
     for tag, drift in drifts.items():
         parent, divergence = drift.parent, drift.divergence
         if not re.fullmatch(r"q[a-t][a-z]", tag):
@@ -55,21 +50,38 @@ def make_family(
         if parent is not None and parent not in drifts:
             hint = nearest(parent, drifts)
             raise UserError(f"there is no parent `{parent}`", where=tag, hint=hint)
+    for tag in drifts:
+        line: list[str] = []
+        above: str | None = tag
+        while above is not None:
+            if above in line:
+                circle = " → ".join((*line[line.index(above) :], above))
+                raise UserError(f"languages descend from themselves: {circle}", where=above)
+            line.append(above)
+            above = drifts[above].parent
+
+
+def make_family(
+    world: World, drifts: Mapping[str, Drift], seed: int
+) -> dict[str, SyntheticLanguage]:
+    """Make one language per tag (`qaa` to `qtz`).
+
+    A language depends on the world, the seed, its tag and its ancestors alone, and what a
+    small divergence changes a larger one changes too.
+    """
+    check_family(drifts)
     family: dict[str, SyntheticLanguage] = {}
 
-    def make(tag: str, below: tuple[str, ...]) -> SyntheticLanguage:
-        if tag in below:
-            circle = " → ".join((*below[below.index(tag) :], tag))
-            raise UserError(f"languages descend from themselves: {circle}", where=tag)
+    def make(tag: str) -> SyntheticLanguage:
         parent, divergence = drifts[tag].parent, drifts[tag].divergence
         if tag not in family:
             if parent is None:
                 family[tag] = _root(world, tag, seed)
             else:
-                family[tag] = _child(make(parent, (*below, tag)), tag, divergence, seed)
+                family[tag] = _child(make(parent), tag, divergence, seed)
         return family[tag]
 
-    return {tag: make(tag, ()) for tag in drifts}
+    return {tag: make(tag) for tag in drifts}
 
 
 def shared_words(a: SyntheticLanguage, b: SyntheticLanguage) -> float:

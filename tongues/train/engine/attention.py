@@ -1,7 +1,9 @@
-"""Causal attention by blocks of rows, for short contexts on a CPU.
+"""Causal attention by blocks of rows on a CPU.
 
 Each block of queries meets only the keys up to its end, by plain batched products, which small
 heads multiply several times faster than the built-in kernel and half as much as a whole matrix.
+Keys before the first that any query of the block may see are left out too: of documents that do
+not see one another, and before a window.
 """
 
 from typing import Any
@@ -11,9 +13,11 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
-__all__ = ["BLOCKED", "blocked_attention"]
+__all__ = ["BLOCKED", "DOCUMENTS", "blocked_attention"]
 
-BLOCKED = "tongues_blocked"  # its name with transformers
+# Names with transformers. Compiled code leaves no keys out, since how many differs from sample to
+# sample; the second is never compiled.
+BLOCKED, DOCUMENTS = "tongues_blocked", "tongues_documents"
 _ROWS = 128  # queries at a time
 
 
@@ -42,16 +46,19 @@ def blocked_attention(
     query = query * (width**-0.5 if scaling is None else scaling)
     query = query.unflatten(1, (groups, heads // groups))
     key = key.transpose(2, 3)
-    parts = []
+    parts, left_out = [], not torch.compiler.is_compiling()
     for start in range(0, context, _ROWS):
         stop = min(start + _ROWS, context)
         rows = query[:, :, :, start:stop]
-        scores = torch.matmul(rows.flatten(2, 3), key[..., :stop]).unflatten(2, rows.shape[2:4])
         seen = attention_mask[:, :, None, start:stop, :stop]
+        first = int(seen.amax((0, 1, 2, 3)).int().argmax()) if start and left_out else 0
+        seen = seen[..., first:]
+        scores = torch.matmul(rows.flatten(2, 3), key[..., first:stop])
+        scores = scores.unflatten(2, rows.shape[2:4])
         # Added, not filled in: so its gradient costs nothing.
         hidden = torch.where(seen, 0.0, torch.finfo(torch.float32).min)
         weights = (scores.float() + hidden).softmax(-1).to(value.dtype)
-        part = torch.matmul(weights.flatten(2, 3), value[:, :, :stop])
+        part = torch.matmul(weights.flatten(2, 3), value[:, :, first:stop])
         parts.append(part.unflatten(2, rows.shape[2:4]))
     mixed = torch.cat(parts, dim=3).flatten(1, 2)
     return mixed.transpose(1, 2).contiguous(), None
@@ -63,4 +70,6 @@ def _whole_mask(*given: Any, **named: Any) -> Tensor | None:
 
 
 AttentionInterface.register(BLOCKED, blocked_attention)
-AttentionMaskInterface.register(BLOCKED, _whole_mask)
+AttentionInterface.register(DOCUMENTS, torch.compiler.disable(blocked_attention))
+for _name in (BLOCKED, DOCUMENTS):
+    AttentionMaskInterface.register(_name, _whole_mask)

@@ -10,7 +10,7 @@ from transformers import PreTrainedModel
 
 from tongues.errors import UserError
 from tongues.tokens.frame import TextFrame
-from tongues.train.engine.attention import BLOCKED
+from tongues.train.engine.attention import BLOCKED, DOCUMENTS
 from tongues.train.engine.processor import Processor, compile_layers
 from tongues.train.engine.scorer import Scorer, positions
 from tongues.train.engine.vocabulary import powers
@@ -20,6 +20,7 @@ __all__ = ["Choices", "fit_scorer"]
 _UNABLE = (ValueError, TypeError, AttributeError, NotImplementedError)
 _TRIED = 256  # tokens of a sample at most
 _SAME = 1e-4  # relative, of loss and gradients in float32; a wrong way is off by far more
+_LONG = 4096  # tokens from which the keys of other documents cost more than compiling saves
 _LARGE = 256.0  # logits at which any soft cap shows
 
 
@@ -73,7 +74,8 @@ def fit_scorer(
         hint = "look for nan or inf in them, and take the model from another place"
         raise UserError(what, where="train.base", hint=hint)
     # Ways to try, the fastest first.
-    ways = ("sdpa",) if processor.device.type == "cuda" else (BLOCKED, "sdpa")
+    blocks = DOCUMENTS if apart and context >= _LONG else BLOCKED
+    ways = ("sdpa",) if processor.device.type == "cuda" else (blocks, "sdpa")
     attention = "eager"
     for way in ways:
         if _same(_tried(own, windows, way), expected):

@@ -1,0 +1,58 @@
+"""How many samples a process computes at a time: as many as a GPU's memory holds in a trial."""
+
+from collections.abc import Callable
+
+import torch
+
+from tongues.train.engine.processor import uncompiled
+from tongues.train.gpu_memory import WEIGHT
+from tongues.train.rules import is_exhausted
+from tongues.train.step import Setup
+
+__all__ = ["largest", "samples_that_fit"]
+
+
+def samples_that_fit(setup: Setup) -> int:
+    """Samples whose forward and backward pass fit into memory with what training will hold.
+
+    The process's share of a batch, or half as many until that fits. As much as the moments take,
+    and the gradient of the micro-batches before, is held meanwhile. The weights stay as they are.
+    """
+    settings, scorer, derived = setup.plan.settings, setup.scorer, setup.derived
+    device, most = setup.processor.device, setup.samples_at_a_time
+    seeded = torch.Generator().manual_seed(0)
+
+    def compute(samples: int) -> None:
+        each = derived.moments + (WEIGHT if samples < most else 0)
+        held = torch.empty(each * derived.trained, dtype=torch.uint8, device=device)
+        size = samples, settings.context + 1
+        windows = torch.randint(derived.anatomy.vocabulary, size, generator=seeded).to(device)
+        try:
+            objective, _ = scorer(windows, settings.z_loss)
+            (objective / windows.numel()).backward()
+        finally:
+            scorer.zero_grad(set_to_none=True)
+            del held
+
+    with uncompiled():
+        samples = largest(compute, most)
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
+    return samples
+
+
+def largest(compute: Callable[[int], None], most: int) -> int:
+    """The first of `most`, half of it, … down to 1 for which computing does not exhaust memory."""
+    samples = most
+    while True:
+        try:
+            compute(samples)
+        except (MemoryError, RuntimeError) as error:
+            if samples == 1 or not is_exhausted(error):
+                raise
+        else:
+            return samples
+        samples //= 2
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
