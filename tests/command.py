@@ -18,7 +18,7 @@ from typing import Any
 from tongues.cores import wait_politely
 from tongues.ranks import main_left_alone
 
-__all__ = ["Done", "Started", "run_code", "run_command", "start_command"]
+__all__ = ["Done", "Started", "run_code", "run_command", "run_module", "start_command"]
 
 wait_politely()  # before torch is imported: several processes of tests share the cores
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as ranks have it: numpy is imported here
@@ -121,6 +121,12 @@ def run_command(
 def run_code(code: str, folder: Path, environment: Mapping[str, str]) -> Done:
     """Run `python -c CODE` in a folder."""
     return start_command((), folder, environment, code=code).wait()
+
+
+def run_module(module: str, words: Sequence[str | Path] = ()) -> Done:
+    """Run `python -m MODULE WORDS…`."""
+    code = f"import runpy; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+    return start_command(words, code=code).wait()
 
 
 def _run(

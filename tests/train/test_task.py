@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import run_module
 from tests.conftest import MakeRecipe
 from tongues.files import only_one
 from tongues.launch import command_line, why_ended
@@ -38,7 +39,8 @@ def test_a_queued_run_is_trained_as_it_was_meant(plan: RunPlan, workspace: Path)
     edited = replace(plan, settings=settings)
     assert command_line(training_job(edited, workspace, threads=1)) != start
     leave_plans([edited, replace(plan, name="study/other")], workspace)
-    subprocess.run(start, check=True)
+    done = run_module(start[2], start[3:])  # as `python -m` would
+    assert done.returncode == 0, done.stderr
     assert read_run(workspace / "runs" / plan.name).seed == plan.settings.seed
 
 

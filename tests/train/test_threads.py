@@ -17,6 +17,8 @@ from tongues.train import RunPlan, loop, progress, run, run_of_recipe, start, th
 from tongues.train.run import train
 from tongues.train.threads import Slowdown, fastest
 
+SHORT = "train.budget=2k tokens"
+
 
 def plan_of(make_recipe: MakeRecipe, *overrides: str, name: str) -> RunPlan:
     plan = replace(run_of_recipe(make_recipe(*overrides)), name=name)
@@ -62,10 +64,10 @@ def test_a_run_takes_no_more_threads_than_the_environment_grants(
     make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    free = read_run(train(plan_of(make_recipe, name="free"), workspace))
+    free = read_run(train(plan_of(make_recipe, SHORT, name="free"), workspace))
     assert 1 <= threads_of(free) <= core_count()
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    bound = read_run(train(plan_of(make_recipe, name="bound"), workspace))
+    bound = read_run(train(plan_of(make_recipe, SHORT, name="bound"), workspace))
     assert threads_of(bound) == torch.get_num_threads() == 1
 
 

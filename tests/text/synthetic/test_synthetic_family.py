@@ -40,7 +40,7 @@ def test_more_distance_never_brings_languages_nearer(seed: int):
     assert orders[-1] == 0
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 1000))
 def test_what_a_small_distance_replaces_a_larger_one_replaces_too(
     first: float, second: float, seed: int
