@@ -9,6 +9,7 @@ donors.txt.
 """
 
 from collections.abc import Callable
+from datetime import date
 from functools import partial
 from pathlib import Path
 from unittest.mock import patch
@@ -94,7 +95,7 @@ def coverage(new: bool) -> float:
 def main() -> None:
     """Print the table and keep it."""
     head = ("way to rank donors", "rho", "least", "first", "three", "spread")
-    lines = [f"{len(SCORES)} scores of {len(TARGETS)} targets, each target left out of the fit", ""]
+    lines = [f"{date.today()}; {len(SCORES)} scores of {len(TARGETS)} targets, each left out", ""]
     lines += [f"{head[0]:58} {head[1]:>5} {head[2]:>6} {head[3]:>6} {head[4]:>6} {head[5]:>7}"]
     lines += [
         measure("script, then family, then branch", rule),

@@ -12,10 +12,12 @@ is measured in forecast.txt.
 
 import csv
 import math
+import re
 import sys
 import time
 from collections import defaultdict
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +93,10 @@ def main() -> None:
     prior = fit_prior(table)
     scores = leave_out(table, prior)
     order = [(o, k, t) for o in LEAVING_OUT for t in (5, 4) for k in KNOWN if (o, k, t) in scores]
-    print(text_table([row(*key, scores[key], table) for key in order]))
+    lines = [row(*key, scores[key], table) for key in order]
+    print(date.today())
+    print(text_table(lines))
+    print(expected([line[group] for line in lines for group in ("holds", "Latin", "other")]))
     print(f"{len(table.tags)} languages, {time.time() - began:.0f} s")
     if "--write" in sys.argv:
         factors = [[factor(deviations(scores[o, k, 5])) for k in FACTORS] for o in LEAVING_OUT]
@@ -167,16 +172,36 @@ def row(
         "left out": title,
         "at": f"{MEGABYTES[target]} MB",
         "known": known,
-        "n": str(len(z)),
         "median error": f"{np.median(error):.2%}",
         "p90": f"{np.quantile(error, 0.9):.1%}",
         "95 % ±": f"{1.96 * np.median(deviation):.1%}",
-        "holds": f"{holds.mean():.0%}",
-        "Latin": f"{holds[latin].mean():.0%}",
-        "other": f"{holds[~latin].mean():.0%}",
+        "holds": share(holds),
+        "Latin": share(holds[latin]),
+        "other": share(holds[~latin]),
         "80 % holds": f"{(z < 1.2816).mean():.0%}",
         "log score": f"{np.mean(-0.5 * z**2 - np.log(deviation)) - 0.919:.2f}",
     }
+
+
+def share(holds: np.ndarray) -> str:
+    """In how many the interval holds."""
+    return f"{holds.mean():.0%} ({holds.sum()} of {len(holds)})"
+
+
+def expected(shares: list[str]) -> str:
+    """How many of groups that small would hold if 95 % did: the middle 95 % of binomials."""
+    found = [tuple(map(int, re.findall(r"\d+", one)[1:])) for one in shares]
+    usual = {n: binomial(n) for n in sorted({n for _, n in found})}
+    said = "; ".join(f"{low} to {high} of {n}" for n, (low, high) in usual.items())
+    outside = [f"{k} of {n}" for k, n in found if not usual[n][0] <= k <= usual[n][1]]
+    text = f"Intervals that hold 95 % hold in 95 % of samples: {said}. "
+    return text + f"Outside that: {', '.join(outside) or 'none'} (of {len(found)} groups)."
+
+
+def binomial(n: int, p: float = 0.95) -> tuple[int, int]:
+    """The middle 95 % of how many of n hold."""
+    chance = np.cumsum([math.comb(n, k) * p**k * (1.0 - p) ** (n - k) for k in range(n + 1)])
+    return int(np.searchsorted(chance, 0.025)), int(np.searchsorted(chance, 0.975))
 
 
 if __name__ == "__main__":

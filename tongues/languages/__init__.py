@@ -3,13 +3,14 @@
 `Language` says what each field is; `sources.csv` where it comes from and under which licence.
 """
 
-from tongues.languages import language, ngrams, prior
+from tongues.languages import forecast, language, ngrams
 from tongues.languages.catalogue import expected_scripts, find_language, languages
+from tongues.languages.forecast import *  # noqa: F403
 from tongues.languages.language import *  # noqa: F403
 from tongues.languages.ngrams import *  # noqa: F403
-from tongues.languages.prior import *  # noqa: F403
+from tongues.languages.prior import LossPrior, read_prior
 
-__all__ = ["expected_scripts", "find_language", "languages"]
+__all__ = ["LossPrior", "expected_scripts", "find_language", "languages", "read_prior"]
 __all__ += language.__all__
 __all__ += ngrams.__all__
-__all__ += prior.__all__
+__all__ += forecast.__all__

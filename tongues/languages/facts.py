@@ -9,9 +9,9 @@ from tongues.estimate import Estimate
 from tongues.languages.catalogue import field_sources, languages
 from tongues.languages.donors import Donor, confusable_languages, rank_donors
 from tongues.languages.fertility import TOKENIZERS, byte_premium, bytes_per_token
+from tongues.languages.forecast import LossForecast, forecast_language
 from tongues.languages.grammar import Grammar, Trait, grammar_of, traits
 from tongues.languages.language import Language
-from tongues.languages.prior import LossForecast, forecast_language
 
 __all__ = ["LanguageFacts", "language_facts", "select_languages"]
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tongues.languages.prior import LossPrior, columns, usual_law, width
+from tongues.languages.forecast import usual_law
+from tongues.languages.prior import LossPrior, columns, width
 
 __all__ = ["LossTable", "fit_prior"]
 

@@ -16,7 +16,7 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.languages import LossForecast, OwnRun, find_language, forecast_language
 from tongues.languages.fertility import byte_premium, bytes_per_token
-from tongues.languages.prior import BYTES_PER_TOKEN, EPOCHS, MOST_BYTES, MOST_PARAMETERS
+from tongues.languages.forecast import BYTES_PER_TOKEN, EPOCHS, MOST_BYTES, MOST_PARAMETERS
 from tongues.laws import preset
 from tongues.plan.amounts import read_bytes, read_count, read_number
 from tongues.plan.laws import Known, PlanLaws, published_law

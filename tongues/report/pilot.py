@@ -49,7 +49,7 @@ _LOSS = fixed(4)
 def write_pilot(pilot: PilotState, folder: Path) -> Path:
     """Write the page of a pilot and `real.yaml`, the recipe of the large run; returns the page."""
     assert pilot.advice
-    held, extra = hold_out(pilot.measured, pilot.frame), extra_runs(pilot)
+    held, extra = hold_out(pilot), extra_runs(pilot)
     (recipe, remarks), sentences = real_recipe(pilot), list(changes(pilot))
     ends = {role: _estimate(draws) for role, draws in pilot.advice.predicted.items()}
     more = {"Next run": _next(extra), "Test": _outside(held), "Recipe": list(remarks)}
@@ -208,8 +208,14 @@ def _grounds(pilot: PilotState) -> str:
     drift = {name: percentiles(one.drawn.drift) for name, one in pilot.beliefs.items()}
     drifts = ", ".join(f"{name} {low:.1%} to {high:.1%}" for name, (low, high) in drift.items())
     scatters = ", ".join(f"{name} {value:.2%}" for name, value in scatter.items())
+    doubted = [pilot.known[name].name for name, one in pilot.beliefs.items() if one.doubted]
+    known = [one.name for one in pilot.known.values() if one.name not in doubted]
+    before = f", and on published runs by the prior of {' and '.join(known)}" if known else ""
+    if doubted:
+        before += f" (the runs are unlikely by the prior of {' and '.join(doubted)}: left out)"
     return (
-        "On final losses. An interval adds up the uncertainty of the laws' parameters, the scatter "
+        f"On final losses{before}. "
+        "An interval adds up the uncertainty of the laws' parameters, the scatter "
         f"of single runs ({scatters}), and a drift away from the laws' forms, which grows with "
         f"distance (over the first tenfold, learned from the runs, 95 %: {drifts})."
     )

@@ -1,6 +1,6 @@
 """The predictive distribution of a law: what one more run would end at, and how sure that is."""
 
-from tongues.laws.predict.belief import Belief, Block, Places, learn
+from tongues.laws.predict.belief import Belief, Block, Foreknown, Places, learn
 from tongues.laws.predict.drift import DriftWalks
 from tongues.laws.predict.prediction import Prediction, Predictor, predictor_of, spent
 from tongues.laws.predict.prior import Chart, Scale
@@ -11,6 +11,7 @@ __all__ = [
     "Block",
     "Chart",
     "DriftWalks",
+    "Foreknown",
     "Known",
     "Places",
     "Prediction",

@@ -15,7 +15,7 @@ from tongues.laws.forms import FORMS
 from tongues.laws.predict.drift import DriftWalks
 from tongues.laws.predict.sampler import sample
 
-__all__ = ["Belief", "Block", "Places", "learn"]
+__all__ = ["Belief", "Block", "Foreknown", "Places", "learn"]
 
 Array = np.ndarray
 _ROUNDS = 20  # of the search for the most probable law
@@ -45,6 +45,18 @@ class Places:
 
     def __len__(self) -> int:
         return len(self.flops)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Foreknown:
+    """Losses of one role known before any run: their logarithms are jointly normal.
+
+    Of trained models, so the drift is in them. They are known by other means than the block's runs.
+    """
+
+    places: Places
+    middle: Array
+    covariance: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,18 +138,19 @@ def learn(
     draws: int = 1000,
     walkers: int = 400,
     seed: int = 0,
+    known: Foreknown | None = None,
 ) -> Belief:
     """Draw the laws of a block from what its runs (may be none) leave to believe.
 
-    measured: places with the losses there, nats per token.
+    measured: places with the losses there, nats per token. known: losses known before any run.
     draws: each walker is drawn several times with another drift.
     """
     random = np.random.default_rng(seed)
-    evidence = _Evidence(block, measured, walks)
+    evidence = _Evidence(block, measured, walks, known)
     x = random.standard_normal((walkers, block.size + 2))
-    if evidence.count:
+    if evidence.count or known:
         mode = evidence.mode(random)
-        for _ in range(_REWEIGHTINGS):
+        for _ in range(_REWEIGHTINGS if evidence.count else 0):
             evidence = evidence.robust(mode)
             mode = evidence.mode(random, mode)
         covariance = evidence.covariance(mode)
@@ -155,9 +168,10 @@ class _Evidence:
         block: Block,
         measured: Sequence[tuple[Places, Array]],
         walks: DriftWalks,
+        known: Foreknown | None = None,
         weights: Array | None = None,
     ) -> None:
-        self.block, self.measured, self.walks = block, measured, walks
+        self.block, self.measured, self.walks, self.known = block, measured, walks, known
         self.logs = np.concatenate([np.zeros(0), *(np.log(loss) for _, loss in measured)])
         self.count = len(self.logs)
         of_runs = [p.weights if len(p.weights) else np.ones(len(p)) for p, _ in measured]
@@ -169,9 +183,8 @@ class _Evidence:
         features = np.zeros((self.count, len(roles) * walks.count))
         first = 0
         for places, _ in measured:
-            column = roles.index(places.role) * walks.count
-            rows, columns = slice(first, first + len(places)), slice(column, column + walks.count)
-            features[rows, columns] = walks.features(places.variables, places.flops)
+            rows = slice(first, first + len(places))
+            features[rows, self._columns(places)] = walks.features(places.variables, places.flops)
             first += len(places)
         self.features = features
         # the axes along which a drift is seen, by how much of it
@@ -180,32 +193,77 @@ class _Evidence:
         self.axes, self.seen = axes, seen
         self.sizes = np.sqrt(np.maximum(values, 0.0))
         self.along = (self.root[:, None] * features) @ axes[:, seen] / self.sizes[seen]
+        if known:
+            own = walks.features(known.places.variables, known.places.flops)
+            self.far = own @ axes[self._columns(known.places)]  # the drift of what is known
+
+    def _columns(self, places: Places) -> slice:
+        """Those of a role among the coefficients of the drift."""
+        first = list(self.block.roles).index(places.role) * self.walks.count
+        return slice(first, first + self.walks.count)
 
     def off(self, x: Array) -> Array:
         """What was measured less the law, in log loss times the root of each run's weight."""
         z, _, _ = self.block.split(x)
         laws = [self.block.log_loss(z, places) for places, _ in self.measured]
-        off = self.logs - np.concatenate(laws, axis=-1)
+        off = self.logs - np.concatenate([np.zeros((len(x), 0)), *laws], axis=-1)
         return np.where(np.isfinite(off), off, 1e3) * self.root
 
     def posterior(self, x: Array) -> Array:
         """The log density of rows of standard normals after the runs, up to a constant."""
         _, scatter, drift = self.block.split(x)
         off = self.off(x)
-        return self._height(off @ self.along, (off**2).sum(-1), scatter, drift) - 0.5 * (x**2).sum(
-            -1
-        )
+        along, squares = off @ self.along, (off**2).sum(-1)
+        height = self._height(along, squares, scatter, drift, self._off_known(x))
+        return height - 0.5 * (x**2).sum(-1)
 
-    def _height(self, along: Array, squares: Array, scatter: Array, drift: Array) -> Array:
+    def _off_known(self, x: Array) -> Array:
+        """What is known beforehand less the law, in log loss."""
+        if self.known is None:
+            return np.zeros((len(x), 0))
+        z, _, _ = self.block.split(x)
+        off = self.known.middle - self.block.log_loss(z, self.known.places)
+        return np.where(np.isfinite(off), off, 1e3)
+
+    def _drift(self, along: Array, scatter: Array, drift: Array) -> tuple[Array, Array]:
+        """Means and deviations of the coefficients of the drift along its axes, given the runs."""
+        size, noise = drift[..., None], scatter[..., None] ** 2
+        spread = np.repeat(size, len(self.sizes), -1)
+        middle = np.zeros_like(spread)
+        sizes = self.sizes[self.seen]
+        variance = noise + (size * sizes) ** 2
+        middle[..., self.seen] = size**2 * sizes * along / variance
+        spread[..., self.seen] = size * np.sqrt(noise / variance)
+        return middle, spread
+
+    def _white(
+        self, off_known: Array, along: Array, scatter: Array, drift: Array
+    ) -> tuple[Array, Array]:
+        """What is off of the known losses given the runs, in deviations, and log of their size."""
+        assert self.known
+        middle, spread = self._drift(along, scatter, drift)
+        reached = self.far * spread[..., None, :]
+        root = np.linalg.cholesky(self.known.covariance + reached @ np.swapaxes(reached, -1, -2))
+        left = off_known - middle @ self.far.T
+        white = np.linalg.solve(root, left[..., None])[..., 0]
+        return white, np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(-1)
+
+    def _height(
+        self, along: Array, squares: Array, scatter: Array, drift: Array, off_known: Array
+    ) -> Array:
         noise = scatter[..., None] ** 2
         variance = noise + (drift[..., None] * self.sizes[self.seen]) ** 2
         rest = np.maximum(squares - (along**2).sum(-1), 0.0)
         left = self.runs - along.shape[-1]
-        return -0.5 * (
+        height = -0.5 * (
             (np.log(variance) + along**2 / variance).sum(-1)
             + left * np.log(noise[..., 0])
             + rest / noise[..., 0]
         )
+        if self.known is None:
+            return height
+        white, size = self._white(off_known, along, scatter, drift)
+        return height - 0.5 * (white**2).sum(-1) - size
 
     def mode(self, random: np.random.Generator, start: Array | None = None) -> Array:
         """The most probable coordinates: laws by damped least squares, the sizes by a grid."""
@@ -256,7 +314,7 @@ class _Evidence:
         both = np.zeros((len(_GRID), len(_GRID), len(x)))
         both[..., -2], both[..., -1] = _GRID[:, None], _GRID[None, :]
         _, scatter, drift = self.block.split(both)
-        height = self._height(along, squares, scatter, drift)
+        height = self._height(along, squares, scatter, drift, self._off_known(x[None])[0])
         return height - 0.5 * (both[..., -2:] ** 2).sum(-1)
 
     def _slopes(self, x: Array) -> tuple[Array, Array]:
@@ -266,9 +324,14 @@ class _Evidence:
         _, scatter, drift = self.block.split(x)
         off = self.off(moved)
         along = off @ self.along
-        rest = (off - along @ self.along.T) / scatter
-        along = along / np.sqrt(scatter**2 + (drift * self.sizes[self.seen]) ** 2)
-        white = np.concatenate([along, rest], axis=-1)
+        parts = [
+            along / np.sqrt(scatter**2 + (drift * self.sizes[self.seen]) ** 2),
+            (off - along @ self.along.T) / scatter,
+        ]
+        if self.known:
+            sizes = np.full(len(moved), scatter), np.full(len(moved), drift)
+            parts.append(self._white(self._off_known(moved), along, *sizes)[0])
+        white = np.concatenate(parts, axis=-1)
         slope = (white[1:] - white[0]) / _STEP
         return slope @ white[0] + x[:size], slope @ slope.T + np.eye(size)
 
@@ -296,7 +359,7 @@ class _Evidence:
         left = np.abs(off - self.along @ (along * share / (share + scatter**2))) / self.root
         spread = 1.4826 * np.median(left) + 1e-12
         weights = np.minimum(1.0, (_FAR * spread / np.maximum(left, 1e-300)) ** 2)
-        return _Evidence(self.block, self.measured, self.walks, weights)
+        return _Evidence(self.block, self.measured, self.walks, self.known, weights)
 
     def strayed(self, x: Array, random: np.random.Generator) -> dict[str, Array]:
         """The coefficients of the drift of every draw, by role, given what is off."""
@@ -312,6 +375,15 @@ class _Evidence:
             given += noise * random.standard_normal(given.shape)
             along = (self.off(x) - given) @ self.along
             drawn = drawn + (size**2 * sizes * along / (noise**2 + (size * sizes) ** 2)) @ axes.T
+        if known := self.known:  # the same again, by what is known beforehand
+            _, spread = self._drift(self.off(x) @ self.along, scatter, drift)
+            root = np.linalg.cholesky(known.covariance)
+            reached = self.far * spread[:, None, :]
+            both = known.covariance + reached @ np.swapaxes(reached, -1, -2)
+            given = drawn @ self.axes @ self.far.T
+            given += random.standard_normal(given.shape) @ root.T
+            left = np.linalg.solve(both, (self._off_known(x) - given)[..., None])
+            drawn = drawn + (spread * (left * reached).sum(-2)) @ self.axes.T
         each = self.walks.count
         return {
             role: drawn[:, i * each : (i + 1) * each] for i, role in enumerate(self.block.roles)

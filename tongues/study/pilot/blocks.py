@@ -7,15 +7,25 @@ language of its base). Laws that share parameters make a block. `tongues.laws.pr
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tongues.languages.forecast import UNLIKELY, surprise_of
 from tongues.laws import FORMS, Law
-from tongues.laws.predict import Belief, Block, Chart, DriftWalks, Places, Scale, learn
+from tongues.laws.predict import (
+    Belief,
+    Block,
+    Chart,
+    DriftWalks,
+    Foreknown,
+    Places,
+    Scale,
+    learn,
+)
 from tongues.randomness import derive_seed
 
-__all__ = ["BLOCKS", "Frame", "PilotBelief", "PilotBlock", "Point", "believe_block"]
+__all__ = ["BLOCKS", "Frame", "KnownLosses", "PilotBelief", "PilotBlock", "Point", "believe_block"]
 
 _DRAWS = 2000
 _WALKERS = 1000
@@ -39,6 +49,19 @@ class Point:
     flops: float
     r: float = 0.0
     S: float | Array = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownLosses:
+    """Losses known before any run, at points of one role: jointly normal logs, nats per token.
+
+    name: of the language whose prior says so.
+    """
+
+    name: str
+    points: tuple[Point, ...]
+    middle: Array
+    covariance: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +120,17 @@ class PilotBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PilotBelief:
-    """Draws of a block's laws after its runs at `points`."""
+    """Draws of a block's laws after its runs at `points`.
+
+    known: what was known before them, and agrees with them. doubted: whether they spoke against it.
+    """
 
     block: PilotBlock
     frame: Frame
     points: tuple[Point, ...]
     drawn: Belief
+    known: KnownLosses | None = None
+    doubted: bool = False
 
     def predicted(self, point: Point) -> Array:
         """The loss of one run in every draw, scatter and drift included, nats per token."""
@@ -113,6 +141,11 @@ class PilotBelief:
     def expected(self, point: Point) -> Array:
         """The same without the scatter of a single run."""
         return self.drawn.expected(self._place(point))[:, 0]
+
+    def surprise(self, points: Sequence[Point], losses: Sequence[float]) -> float:
+        """How unlikely losses are by the draws, as a standard normal deviate."""
+        draws = np.log([self.predicted(point) for point in points])
+        return surprise_of(draws.mean(1), np.atleast_2d(np.cov(draws)), np.log(losses))
 
     def law(self, point: Point, around: Sequence[Point] = (), target: str = "") -> Law:
         """The law of the point's role near the point: the drift is put into E, A and B.
@@ -156,15 +189,14 @@ class PilotBelief:
         columns = [self.drawn.block.log_loss(z, _places(self.block, [one])) for one in points]
         return np.concatenate(columns, axis=-1) if columns else np.empty((len(z), 0))
 
-    def drift_covariance(self, points: Sequence[Point]) -> Array:
-        """Covariance of drifts of the median size at these points, before any run."""
-        walks = self.drawn.walks
-        features = np.concatenate(
-            [walks.features(p.variables, p.flops) for p in map(self._place, points)]
-        )
-        roles = np.array([point.role for point in points])
-        same = roles[:, None] == roles[None, :]
-        return np.where(same, float(np.median(self.drawn.drift)) ** 2 * features @ features.T, 0.0)
+    def drift_slopes(self, points: Sequence[Point]) -> Array:
+        """Drifts of the median size at these points, by independent standard normals."""
+        walks, roles = self.drawn.walks, list(self.block.roles)
+        slopes = np.zeros((len(points), len(roles), walks.count))
+        for row, point in zip(slopes, points, strict=True):
+            place = self._place(point)
+            row[roles.index(point.role)] = walks.features(place.variables, place.flops)[0]
+        return float(np.median(self.drawn.drift)) * slopes.reshape(len(points), -1)
 
     def _place(self, point: Point) -> Places:
         places = _places(self.block, [point])
@@ -175,10 +207,24 @@ class PilotBelief:
 
 
 def believe_block(
-    name: str, points: Sequence[Point], losses: Sequence[float], frame: Frame, draws: int = _DRAWS
+    name: str,
+    points: Sequence[Point],
+    losses: Sequence[float],
+    frame: Frame,
+    draws: int = _DRAWS,
+    known: KnownLosses | None = None,
 ) -> PilotBelief:
-    """Draw the laws of a block after its runs, of which there may be none; nats per token."""
+    """Draw the laws of a block after its runs, of which there may be none; nats per token.
+
+    known: before any run; it is left out where the runs are too unlikely by it.
+    """
     block = BLOCKS[name]
+    if known and points:
+        before = believe_block(name, [], [], frame, draws, known)
+        role = known.points[0].role
+        own = [i for i, point in enumerate(points) if point.role == role]
+        if own and before.surprise([points[i] for i in own], [losses[i] for i in own]) > UNLIKELY:
+            return replace(believe_block(name, points, losses, frame, draws), doubted=True)
     measured: list[tuple[Places, Array]] = []
     for role in block.roles:
         own = [i for i, point in enumerate(points) if point.role == role]
@@ -193,8 +239,9 @@ def believe_block(
         draws=draws,
         walkers=min(draws, _WALKERS),
         seed=seed,
+        known=known and Foreknown(_places(block, known.points), known.middle, known.covariance),
     )
-    return PilotBelief(block, frame, tuple(points), drawn)
+    return PilotBelief(block, frame, tuple(points), drawn, known)
 
 
 def _places(block: PilotBlock, points: Sequence[Point]) -> Places:

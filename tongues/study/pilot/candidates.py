@@ -38,7 +38,7 @@ class PilotBudget:
     real: FLOPs of the real run. per_parameter: its tokens per parameter, or usual ones. window:
     factor by which small runs may have more or fewer. budget: FLOPs of all small runs with their
     bases. steps: of a small run with the real one's tokens per parameter. available: training
-    tokens by language, where they are counted.
+    tokens by language and bytes_per_token of these, where they are counted.
     """
 
     real: float
@@ -47,7 +47,8 @@ class PilotBudget:
     budget: float
     steps: float
     vocabulary: int
-    available: Mapping[str, int]
+    available: Mapping[str, float]
+    bytes_per_token: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,10 @@ class Candidate:
 
 
 def means_of(
-    recipe: Recipe, vocabulary: int, available: Mapping[str, int] | None = None
+    recipe: Recipe,
+    vocabulary: int,
+    available: Mapping[str, float] | None = None,
+    bytes_per_token: Mapping[str, float] | None = None,
 ) -> PilotBudget:
     """The real run's FLOPs, exact where its shape is given, and the budget of its pilot."""
     pilot, budget, shape = _pilot(recipe), recipe.train.budget, recipe.model.shape
@@ -89,7 +93,16 @@ def means_of(
         tokens = budget.tokens(total, per_token)
         real, ratio, window = per_token * tokens, tokens / total, _WINDOW
         steps = max(steps, tokens / _batch_of(recipe, total))
-    return PilotBudget(real, ratio, window, pilot.share * real, steps, vocabulary, available or {})
+    return PilotBudget(
+        real,
+        ratio,
+        window,
+        pilot.share * real,
+        steps,
+        vocabulary,
+        available or {},
+        bytes_per_token or {},
+    )
 
 
 def candidates(recipe: Recipe, means: PilotBudget) -> list[Candidate]:

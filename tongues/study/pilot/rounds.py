@@ -14,8 +14,16 @@ from tongues.quantities import show_count
 from tongues.recipe import Recipe
 from tongues.runs import read_run, run_rows, status_of
 from tongues.study.pilot.advice import PilotAdvice, Settled, advise_run, around, first_guess, settle
-from tongues.study.pilot.blocks import BLOCKS, Frame, PilotBelief, Point, believe_block
+from tongues.study.pilot.blocks import (
+    BLOCKS,
+    Frame,
+    KnownLosses,
+    PilotBelief,
+    Point,
+    believe_block,
+)
 from tongues.study.pilot.candidates import Candidate, PilotBudget, candidates, means_of
+from tongues.study.pilot.known import known_losses
 from tongues.study.pilot.selection import Forecast, choose_runs, cost_of, forecast, with_parents
 from tongues.tokens.store import read_manifest
 from tongues.train import RunPlan
@@ -59,7 +67,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PilotState:
-    """What a pilot may spend, its runs so far, and what is known by them."""
+    """What a pilot may spend, its runs so far, and what is known before and by them.
+
+    known: of each block whose language the catalogue has. lost: runs that diverged.
+    """
 
     recipe: Recipe
     means: PilotBudget
@@ -70,7 +81,8 @@ class PilotState:
     measured: tuple[MeasuredLoss, ...]
     beliefs: Mapping[str, PilotBelief]
     advice: PilotAdvice | None
-    lost: tuple[str, ...] = ()  # runs that diverged
+    known: Mapping[str, KnownLosses]
+    lost: tuple[str, ...] = ()
 
     @property
     def plans(self) -> list[RunPlan]:
@@ -91,15 +103,19 @@ class PilotState:
         sizes = {"scratch": settled.params, "cpt": settled.base or settled.params}
         open_sizes = [role for role, size in sizes.items() if not size]
         others = [other for role in open_sizes for other in around(real[role], _CHOICE)]
-        return forecast(self.beliefs, self.options, [*real.values(), *others])
+        options = {one.name: one.points for one in with_parents(self.options)}
+        return forecast(self.beliefs, options, [*real.values(), *others])
 
 
 def begin(recipe: Recipe, workspace: Path) -> PilotState:
     """The pilot of a recipe before any run; its text must be prepared."""
     manifest = read_manifest(workspace / "tokens" / recipe.name)
     vocabulary = manifest["vocabulary_size"]
-    available = {lang: one["train"]["tokens"] for lang, one in manifest["languages"].items()}
-    means = means_of(recipe, vocabulary, available)
+    available, per_token = (
+        {lang: one["train"][key] for lang, one in manifest["languages"].items()}
+        for key in ("tokens", "bytes_per_token")
+    )
+    means = means_of(recipe, vocabulary, available, per_token)
     options = candidates(recipe, means)
     points = [point for one in options for point in one.points]
     N, D = (
@@ -108,8 +124,12 @@ def begin(recipe: Recipe, workspace: Path) -> PilotState:
     )
     start = math.log10(min(one.flops for one in with_parents(options)))
     frame = Frame(N, D, _LOSS * math.log(vocabulary), start, recipe.train.seed)
-    settled, beliefs = settle(recipe, workspace, vocabulary), _believe([], frame)
-    return PilotState(recipe, means, settled, tuple(options), frame, (), (), beliefs, None)
+    settled = settle(recipe, workspace, vocabulary)
+    assert recipe.pilot
+    languages = {"target": recipe.pilot.target, "source": recipe.pilot.source}
+    known = known_losses(languages, options, first_guess(recipe, means, settled), means)
+    beliefs = _believe([], frame, known)
+    return PilotState(recipe, means, settled, tuple(options), frame, (), (), beliefs, None, known)
 
 
 def extend(pilot: PilotState, share: float) -> PilotState:
@@ -210,29 +230,35 @@ def learned(pilot: PilotState, workspace: Path) -> PilotState:
                 curve = trained[run.name].curves[run.plan.roles.base_languages[0]]
                 point = replace(point, S=float(curve.loss[0]))
             measured.append(MeasuredLoss(run.name, point, float(curve.loss[-1])))
-    beliefs = _believe(measured, pilot.frame)
+    beliefs = _believe(measured, pilot.frame, pilot.known)
     advice = advise_run(pilot.recipe, pilot.means, pilot.settled, beliefs)
     return replace(pilot, measured=tuple(measured), beliefs=beliefs, advice=advice)
 
 
-def _believe(measured: Sequence[MeasuredLoss], frame: Frame) -> dict[str, PilotBelief]:
-    return {name: _learn(name, measured, frame) for name in BLOCKS}
+def _believe(
+    measured: Sequence[MeasuredLoss], frame: Frame, known: Mapping[str, KnownLosses]
+) -> dict[str, PilotBelief]:
+    return {name: _learn(name, measured, frame, known.get(name)) for name in BLOCKS}
 
 
-def _learn(name: str, measured: Iterable[MeasuredLoss], frame: Frame) -> PilotBelief:
+def _learn(
+    name: str, measured: Iterable[MeasuredLoss], frame: Frame, known: KnownLosses | None
+) -> PilotBelief:
     own = [one for one in measured if one.point.role in BLOCKS[name].roles]
-    return believe_block(name, [one.point for one in own], [one.loss for one in own], frame)
+    points, losses = [one.point for one in own], [one.loss for one in own]
+    return believe_block(name, points, losses, frame, known=known)
 
 
-def hold_out(measured: Sequence[MeasuredLoss], frame: Frame) -> list[Held]:
+def hold_out(pilot: PilotState) -> list[Held]:
     """The largest run of each role, predicted from the smaller ones of its block."""
-    held: list[Held] = []
+    measured, held = pilot.measured, list[Held]()
     for role, name in ((role, of.name) for of in BLOCKS.values() for role in of.roles):
         own = [one for one in measured if one.point.role == role]
         if len(own) > _FEWEST:
             largest = max(own, key=lambda one: one.point.flops)
             smaller = (one for one in measured if one.point.flops < largest.point.flops)
-            predicted = _learn(name, smaller, frame).predicted(largest.point)
+            belief = _learn(name, smaller, pilot.frame, pilot.known.get(name))
+            predicted = belief.predicted(largest.point)
             low, high = percentiles(predicted)
             middle, above = float(np.median(predicted)), float(np.mean(predicted > largest.loss))
             held.append(

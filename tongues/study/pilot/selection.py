@@ -1,8 +1,9 @@
 """Which runs to train: those that narrow the losses of the real run the most for their cost.
 
 Around each draw of the laws, all losses are taken as jointly normal: their slopes by the parameters
-times their spread, and the drift that they share. The variance that is left after a set of runs
-follows in closed form, and is averaged over the draws.
+times their spread, and by the drift that they share. What is known of a language beforehand narrows
+both. The variance that is left after a set of runs follows in closed form, and is averaged over the
+draws.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -27,14 +28,13 @@ class Forecast:
     """The losses of candidates jointly with those of the real run, in log loss.
 
     rows: the losses of each candidate, by name. real: those of the real run.
-    slopes: of every loss by every parameter, times its spread, (draws, losses, parameters).
-    drifts: covariance of the drifts, (losses, losses). noise: variance of each loss's scatter.
+    slopes: of every loss by independent standard normals, (draws, losses, normals).
+    noise: variance of each loss's scatter.
     """
 
     rows: Mapping[str, tuple[int, ...]]
     real: tuple[int, ...]
     slopes: Array
-    drifts: Array
     noise: Array
 
     def left(self, names: Iterable[str]) -> Array:
@@ -64,7 +64,7 @@ class Forecast:
     def _after(self, names: Iterable[str]) -> tuple[Array, Array]:
         """Variances of all losses after these runs, and covariances with the real run's."""
         real = list(self.real)
-        variance = (self.slopes**2).sum(-1) + np.diag(self.drifts)
+        variance = (self.slopes**2).sum(-1)
         shared = np.stack([self._with(row) for row in real], axis=-1)
         known = np.empty((0, *variance.shape))
         for row in (row for name in names for row in self.rows[name]):
@@ -77,7 +77,7 @@ class Forecast:
 
     def _with(self, row: int) -> Array:
         """Covariances of a loss with all, (draws, losses)."""
-        return np.einsum("mnp,mp->mn", self.slopes, self.slopes[:, row]) + self.drifts[row]
+        return np.einsum("mnp,mp->mn", self.slopes, self.slopes[:, row])
 
 
 def with_parents(runs: Iterable[Candidate]) -> list[Candidate]:
@@ -96,31 +96,46 @@ def cost_of(runs: Iterable[Candidate]) -> float:
 
 
 def forecast(
-    beliefs: Mapping[str, PilotBelief], options: Sequence[Candidate], real: Sequence[Point]
+    beliefs: Mapping[str, PilotBelief],
+    options: Mapping[str, Sequence[Point]],
+    real: Sequence[Point],
 ) -> Forecast:
-    """The losses of all options and of the real run, by the laws as they are known."""
+    """The losses of all options, by name, and of the real run, by the laws as they are known."""
     points, rows = list(real), {}
-    for one in with_parents(options):
-        rows[one.name] = tuple(range(len(points), len(points) + len(one.points)))
-        points += one.points
-    drifts, noise = np.zeros((len(points), len(points))), np.zeros(len(points))
-    slopes = []
+    for name, of_run in options.items():
+        rows[name] = tuple(range(len(points), len(points) + len(of_run)))
+        points += of_run
+    noise, slopes = np.zeros(len(points)), []
     for belief in beliefs.values():
-        block, drawn = belief.block, belief.drawn
-        own = [i for i, point in enumerate(points) if point.role in block.roles]
-        chosen = [points[i] for i in own]
-        drifts[np.ix_(own, own)] = belief.drift_covariance(chosen)
-        noise[own] = float(np.median(drawn.scatter**2))
-        z = drawn.z[np.linspace(0, len(drawn.z) - 1, _DRAWS).astype(int)]
-        here = belief.log_losses(z, chosen)
-        slope = np.zeros((_DRAWS, len(points), len(block.spread)))
-        for i, (_, deviation) in enumerate(block.spread.values()):
-            moved = z.copy()
-            moved[:, i] += _STEP
-            slope[:, own, i] = (belief.log_losses(moved, chosen) - here) / _STEP * deviation
+        own = [i for i, point in enumerate(points) if point.role in belief.block.roles]
+        noise[own] = float(np.median(belief.drawn.scatter**2))
+        of_own = _slopes(belief, [points[i] for i in own])
+        slope = np.zeros((_DRAWS, len(points), of_own.shape[-1]))
+        slope[:, own] = of_own
         slopes.append(slope)
-    real_rows = tuple(range(len(real)))
-    return Forecast(rows, real_rows, np.concatenate(slopes, axis=-1), drifts, noise)
+    return Forecast(rows, tuple(range(len(real))), np.concatenate(slopes, axis=-1), noise)
+
+
+def _slopes(belief: PilotBelief, points: Sequence[Point]) -> Array:
+    """Of log losses by independent standard normals, given what is known beforehand."""
+    known = belief.known.points if belief.known else ()
+    points = [*points, *known]
+    drawn, spread = belief.drawn, belief.block.spread.values()
+    z = drawn.z[np.linspace(0, len(drawn.z) - 1, _DRAWS).astype(int)]
+    here = belief.log_losses(z, points)
+    of_laws = np.zeros((*here.shape, len(spread)))
+    for i, (_, deviation) in enumerate(spread):
+        moved = z.copy()
+        moved[:, i] += _STEP
+        of_laws[..., i] = (belief.log_losses(moved, points) - here) / _STEP * deviation
+    of_drift = belief.drift_slopes(points)
+    slopes = np.concatenate([of_laws, np.resize(of_drift, (_DRAWS, *of_drift.shape))], axis=-1)
+    if belief.known is None:
+        return slopes
+    slopes, seen = slopes[:, : -len(known)], slopes[:, -len(known) :]
+    across = np.swapaxes(seen, -1, -2)
+    learned = across @ np.linalg.solve(seen @ across + belief.known.covariance, seen)
+    return slopes @ np.linalg.cholesky(np.eye(slopes.shape[-1]) - learned)
 
 
 def choose_runs(
