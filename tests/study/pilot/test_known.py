@@ -37,8 +37,8 @@ def half(belief: PilotBelief) -> float:
     return 1.96 * float(np.log(belief.predicted(REAL)).std())
 
 
-def test_one_run_with_the_prior_is_worth_two_without(known: KnownLosses) -> None:
-    assert half(belief_of(1, known)) < half(belief_of(2, None))
+def test_the_first_run_brings_more_with_the_prior(known: KnownLosses) -> None:
+    assert half(belief_of(1, known)) < 0.6 * half(belief_of(1, None))
     assert np.median(belief_of(1, known).predicted(REAL)) == pytest.approx(
         np.exp(known.middle[-1]), rel=0.05
     )
