@@ -36,7 +36,7 @@ Array = np.ndarray
 _NODES = ((5e6, 39e6), (1e7, 39e6), (1e8, 125e6), (1e9, 125e6))
 EPOCHS = 10.0
 MOST_BYTES, MOST_PARAMETERS = _NODES[-1]
-_SIZE_LAW = "muennighoff2023"  # of parameters, tokens and different tokens
+_SIZE_LAW = "muennighoff2023"  # of parameters, tokens and unique tokens
 BYTES_PER_TOKEN = 4.7  # of content, by Goldfish's own vocabularies
 # By benchmarks/forecast.py. A text of one's own, next to the clean sentences of the table: held-out
 # text of the same sources is easier, by how much differs. Log loss and its deviation.
