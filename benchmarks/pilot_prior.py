@@ -37,7 +37,7 @@ from tongues.languages import Language, OwnRun, forecast_runs, known_language
 from tongues.languages.forecast import BYTES_PER_TOKEN, EPOCHS
 from tongues.languages.prior_fit import LossTable, fit_prior
 from tongues.study.pilot.blocks import Frame, KnownLosses, Point, believe_block
-from tongues.study.pilot.known import Text, losses_of
+from tongues.study.pilot.known import CountedText, losses_of
 from tongues.study.pilot.selection import forecast
 
 DRAWS = 500
@@ -167,7 +167,7 @@ def made() -> list[Case]:
     nats = BYTES_PER_TOKEN * math.log(2.0)
     for i in range(1, count, count // TESTED):
         fold = fit_prior(table.take(np.setdiff1d(np.arange(count), [i])), prior, ROUNDS)
-        text = Text(BYTES_PER_TOKEN)
+        text = CountedText(BYTES_PER_TOKEN)
         language = _language(f"l{i}", named[0][i], named[1][i])
         harder, drift = OWN * random.standard_normal() - 0.4, 0.01 * random.standard_normal()
 

@@ -11,11 +11,11 @@ from tongues.languages import find_language
 from tongues.recipe import Recipe
 from tongues.study.pilot.advice import first_guess
 from tongues.study.pilot.blocks import Frame, KnownLosses, PilotBelief, Point, believe_block
-from tongues.study.pilot.known import Text, known_losses, losses_of
+from tongues.study.pilot.known import CountedText, known_losses, losses_of
 from tongues.study.pilot.rounds import begin
 from tongues.study.pilot.selection import forecast
 
-TEXT = Text(bytes_per_token=4.0)
+TEXT = CountedText(bytes_per_token=4.0)
 SMALL = [Point("scratch", N, D, 6 * N * D) for N, D in ((5e6, 4e7), (1.2e7, 1e8), (3e7, 1e8))]
 REAL = Point("scratch", 1.25e8, 2e9, 1.5e18)
 FRAME = Frame(1e7, 7e7, 4.5, 15.0, 1)
@@ -99,6 +99,6 @@ def test_a_pilot_takes_the_languages_that_the_catalogue_has(
 def test_text_that_ends_is_repeated() -> None:
     swahili = find_language("sw")
     fresh, repeated = (
-        losses_of(swahili, [REAL], Text(4.0, tokens)).middle[0] for tokens in (np.inf, 2e7)
+        losses_of(swahili, [REAL], CountedText(4.0, tokens)).middle[0] for tokens in (np.inf, 2e7)
     )
     assert repeated > fresh + 0.05

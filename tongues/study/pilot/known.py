@@ -17,14 +17,14 @@ from tongues.study.pilot.blocks import KnownLosses, Point
 from tongues.study.pilot.candidates import Candidate, PilotBudget
 from tongues.study.pilot.selection import with_parents
 
-__all__ = ["known_losses", "losses_of"]
+__all__ = ["CountedText", "known_losses", "losses_of"]
 
 _PLACES = 4  # among the small runs
 _ROLES = {"target": "scratch", "source": "source"}  # of each block, the runs from scratch
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class CountedText:
     """A language's text: bytes behind a token, and how many tokens there are."""
 
     bytes_per_token: float
@@ -32,7 +32,7 @@ class Text:
 
 
 def losses_of(
-    language: Language, points: Sequence[Point], text: Text, prior: LossPrior | None = None
+    language: Language, points: Sequence[Point], text: CountedText, prior: LossPrior | None = None
 ) -> KnownLosses:
     """The losses at points, nats per token, by the prior; text is repeated where it ends."""
     runs = []
@@ -68,6 +68,6 @@ def known_losses(
         ordered = sorted(small.values(), key=lambda point: point.flops)
         at = np.linspace(0, len(ordered) - 1, min(_PLACES, len(ordered))).round().astype(int)
         points = [*(ordered[i] for i in at), guess[role]]
-        text = Text(means.bytes_per_token[lang], means.available.get(lang, math.inf))
+        text = CountedText(means.bytes_per_token[lang], means.available.get(lang, math.inf))
         known[block] = losses_of(language, points, text)
     return known
