@@ -6,12 +6,12 @@ Pilots that take one run after the other, each the most informative one by what 
 start from the laws alone or from the prior of the language too, and stop when half the 95 %
 interval of the real run's loss is narrow enough: after how many runs, on average (where it never
 is, one more than were tried counts), in how many languages that happens, and how often the interval
-then holds what the real run ends at. On a made world and on published runs:
+then holds what the real run ends at. On a synthetic world and on published runs:
 
 Goldfish's table, every language (or every EVERYth) with a model of a gigabyte, which is the real
 run; its pilots may take the models of 5, 10 and 100 MB, and the prior is fitted without it.
 
-A made world of 80 languages in ten families and three scripts. Losses follow
+A synthetic world of 80 languages in ten families and three scripts. Losses follow
 E + (A/N^.5 + B/D^.45)^.6, a form that neither the pilot nor the prior has; family (.08 and .10),
 script (.03) and language (.05 and .06) move log E and log B; repeated tokens count less. The prior
 is fitted to models of the table's four sizes in the other languages. The real run, 125M parameters
@@ -43,10 +43,10 @@ from tongues.study.pilot.selection import forecast
 DRAWS = 500
 MOST = 6  # runs of a pilot
 TARGET = 5  # a gigabyte, in the table
-TESTED = 10  # languages of the made world
+TESTED = 10  # languages of the synthetic world
 SEED = 11
 E, A, B, OWN = 0.6, 3238.0, 1597.0, 0.25
-MADE = "A made world"
+MADE = "A synthetic world"
 WORLDS = {  # and half widths of the interval that are wanted
     MADE: (0.15, 0.12, 0.10, 0.09, 0.08),
     "Goldfish's table": (0.12, 0.10, 0.08, 0.06, 0.05),
@@ -137,7 +137,7 @@ def _of_table(k: int) -> Point:
 
 
 def made() -> list[Case]:
-    """Languages of the made world, each with a prior fitted without it."""
+    """Languages of the synthetic world, each with a prior fitted without it."""
     random = np.random.default_rng(SEED)
     count, families, scripts = 80, random.integers(0, 10, 80), random.integers(0, 3, 80)
     of_families, of_scripts = random.standard_normal((10, 2)), random.standard_normal((3, 2))

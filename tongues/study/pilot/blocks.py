@@ -122,7 +122,7 @@ class PilotBlock:
 class PilotBelief:
     """Draws of a block's laws after its runs at `points`.
 
-    known: what was known before them, and agrees with them. doubted: whether they spoke against it.
+    known: what was known before them, and agrees with them. doubted: whether they contradicted it.
     """
 
     block: PilotBlock

@@ -1,6 +1,6 @@
 """What is known of a pilot's losses before any of its runs: by the prior for losses of languages.
 
-Of runs from scratch alone, on a language that the catalogue has. The prior speaks of bits per byte
+Of runs from scratch alone, on a language that the catalogue has. The prior is of bits per byte
 of any text of the language: how hard this text is, the first run shows; how losses fall with text
 and size is what the prior is worth.
 """
