@@ -1,13 +1,14 @@
 """Everything that can be wrong in a recipe, found before work starts, and what follows from it."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tongues.cores import core_count
 from tongues.errors import Caution, UserError, nearest
+from tongues.evaluate.tasks import FewShotTask, read_train_tasks
 from tongues.experts.plans import plan_rounds
 from tongues.hardware import USUAL_MFU, Cluster, Machine, this_machine
 from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
@@ -39,6 +40,7 @@ class Checked:
     token_bytes: int  # on disk, about
     machine: Machine
     hub: tuple[HubModel, ...] = ()  # bases that are there
+    tasks: Mapping[str, Mapping[str, FewShotTask]] = field(default_factory=dict)  # `train.tasks`
 
     @property
     def all(self) -> tuple[tuple[RunPlan, Derived], ...]:
@@ -209,7 +211,8 @@ def check_recipe(
     workers = core_count() if machine.device == "cpu" else machine.processes
     at_once = min(many.workers or workers, len(pairs)) if many else 1
     runs, first = pairs[len(sweep) :], pairs[: len(sweep)]
-    checked = Checked(completed, runs, first, at_once, round(disk), machine, hub)
+    tasks = read_train_tasks(recipe.train.tasks) if recipe.train.tasks and training else {}
+    checked = Checked(completed, runs, first, at_once, round(disk), machine, hub, tasks)
     if here:
         _check_memory(checked, each)
     if machine.gpu is None:  # the disk of GPUs that are named is elsewhere

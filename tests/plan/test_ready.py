@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 import tongues
 from tongues.cli.main import command
 from tongues.errors import UserError
-from tongues.plan import ready_bases, ready_recipe
+from tongues.plan import NoOption, ready_bases, ready_recipe
 from tongues.plan.bases import known_bases
 from tongues.recipe import Recipe, load_recipe
 from tongues.roles import Roles
@@ -129,9 +129,22 @@ def test_a_folder_of_text_gives_a_recipe_whose_text_is_there(texts: Path, tmp_pa
         f"about {size / 4000:.3g}k tokens, read about {120_000 / size:.3g} times" in draft.lines[1]
     )
     assert draft.lines[2].startswith("On 2 h100: ") and draft.forecast is None
+    assert "(`17600 B` is too little text: no law knows" in draft.lines[3]
     (texts / "en.jsonl").unlink()
     alone = tongues.new("SmolLM2-135M", "sw", text=texts, budget="40k tokens").recipe
     assert not read(alone, tmp_path).train.replay and "no replay" in alone
+
+
+def test_a_missing_forecast_has_the_reason_of_the_base() -> None:
+    with pytest.raises(NoOption) as caught:
+        tongues.plan(
+            language="sw", bases=["SmolLM2-135M=134515008"], params=134_515_008, tokens=4e4
+        )
+    reasons = {one.strategy: one.reason for one in caught.value.left_out}
+    begins = [reasons[strategy].startswith("a loss of 5.94") for strategy in ("scratch", "cpt")]
+    assert begins == [False, True]
+    draft = tongues.new("SmolLM2-135M", "sw", budget="40k tokens")
+    assert draft.forecast is None and "do not cover it (a loss of 5.94" in draft.lines[2]
 
 
 def test_what_cannot_be_is_refused_with_its_option(texts: Path) -> None:

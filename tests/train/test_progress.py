@@ -68,7 +68,7 @@ def test_steps_done_again_are_not_counted_backwards() -> None:
     reader = meter(clock)
     clock.now = 10.0
     assert read(reader, 100)
-    reader.go_back(60)
+    reader.restart(60)
     clock.now = 12.0
     progress = read(reader, 80)
     assert progress is not None and progress.tokens_per_second == 20 * 512 / 2

@@ -3,7 +3,7 @@
 from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.laws import Known, PlanLaws, gather_laws, read_laws
 from tongues.plan.options import Option
-from tongues.plan.plan import Plan, make_plan
+from tongues.plan.plan import NoOption, Plan, make_plan
 from tongues.plan.published import Project, published_projects
 from tongues.plan.question import Question, ask
 from tongues.plan.ready import ReadyBase, find_ready, hub_text, ready_bases, ready_recipe
@@ -14,6 +14,7 @@ __all__ = [
     "BaseCheckpoint",
     "FlatRange",
     "Known",
+    "NoOption",
     "Option",
     "Plan",
     "PlanLaws",

@@ -3,17 +3,17 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tongues.errors import Caution
 from tongues.laws import allocate
 from tongues.laws.uncertainty import percentiles
 from tongues.plan.laws import PlanLaws
 from tongues.plan.question import Question
 from tongues.plan.strategies import comparison, starting_loss
-from tongues.plan.ways import Way
+from tongues.plan.ways import LeftOut, Way
 from tongues.quantities import show_bytes, show_count
 from tongues.train.rules import least_bytes
 
@@ -127,28 +127,28 @@ class Layout:
     laws: PlanLaws
     question: Question
 
-    def options(self) -> tuple[list[Option], list[Caution]]:
-        """An option for every feasible way, and a caution for each of the others."""
+    def options(self) -> tuple[list[Option], list[LeftOut]]:
+        """An option for every feasible way, and why each of the others cannot be taken."""
         options: list[Option] = []
-        left_out: list[Caution] = []
+        left_out: list[LeftOut] = []
         for way in self.ways:
             option = self._full(way)
-            reason = option if isinstance(option, Caution) else obstacle(option, self.question)
+            reason = option if isinstance(option, LeftOut) else obstacle(option, self.question)
             if reason and reason.code == "out_of_memory" and not (way.settled or way.of_compute):
                 option = self._full(replace(way, params=self.largest()))
-                reason = option if isinstance(option, Caution) else obstacle(option, self.question)
+                reason = option if isinstance(option, LeftOut) else obstacle(option, self.question)
             if isinstance(option, Option) and reason is None:
                 options.append(option)
             elif reason and (not way.replay or way.base or way.advice):
                 left_out.append(reason)
         return options, list(dict.fromkeys(left_out))
 
-    def _full(self, way: Way) -> Option | Caution:
-        question, name = self.question, f"`{way.name}`"
+    def _full(self, way: Way) -> Option | LeftOut:
+        question, left_out = self.question, partial(LeftOut, way=way.name, strategy=way.strategy)
         if way.law.loose:
             reasons = "; ".join(dict.fromkeys(caution.sentence for caution in way.law.loose))
-            what = f"{name}: the runs behind `{way.law_name}` do not pin it down ({reasons})"
-            return Caution("not_pinned_down", what)
+            what = f"the runs behind `{way.law_name}` do not pin it down ({reasons})"
+            return left_out("not_pinned_down", reason=what)
         own = question.scratch_flops if way.strategy == "scratch" else None
         flops, most = (
             own or question.flops or way.compute(question.target_loss or math.nan),
@@ -157,14 +157,14 @@ class Layout:
         if way.repeats:
             most = way.most_flops()
             if flops > most and (question.target_loss is not None or question.tokens is not None):
-                what = f"{name}: it takes more than {way.repeats.most:.3g} epochs of "
+                what = f"it takes more than {way.repeats.most:.3g} epochs of "
                 what += f"{show_count(way.unique)} tokens of text, and more are not known to help"
-                return Caution("too_many_epochs", what)
+                return left_out("too_many_epochs", reason=what)
         floor = math.nan if question.target_loss is None else float(way.loss(np.array(_ENDLESS)))
         if math.isinf(flops):
             asked = question.show_loss(question.target_loss or math.nan)
-            what = f"{name}: no compute reaches a loss of {asked}; its law goes no lower than "
-            return Caution("loss_out_of_reach", what + question.show_loss(floor))
+            what = f"no compute reaches a loss of {asked}; its law goes no lower than "
+            return left_out("loss_out_of_reach", reason=what + question.show_loss(floor))
         flops = min(flops, most)
         if "U" in way.law.equation.variables and question.flops:  # whose loss may rise again
             spent = np.geomspace(flops / _LOWEST, flops, _SPENT)
@@ -173,8 +173,10 @@ class Layout:
         if tokens >= way.most_tokens and not way.settled:  # a larger model gains next to nothing
             flops = min(flops, way.compute(float(way.loss(np.array(flops))) * (1.0 + FLAT)))
         if not np.isfinite(way.loss(np.array(flops))):
-            what = f"{name}: by the law `{way.law_name}` no size is the best: the further from the "
-            return Caution("no_interior_optimum", what + "usual, the better, as no run confirms")
+            what = f"by the law `{way.law_name}` no size is the best: the further from the "
+            return left_out(
+                "no_interior_optimum", reason=what + "usual, the better, as no run confirms"
+            )
         return self.option(way, flops)
 
     def largest(self) -> float:
@@ -263,25 +265,26 @@ class Layout:
             return share, _interval(1.0 - spent[: len(in_draws)] / in_draws)
 
 
-def obstacle(option: Option, question: Question) -> Caution | None:
+def obstacle(option: Option, question: Question) -> LeftOut | None:
     """Why an option cannot be run, or is worth nothing; None where it can and is."""
-    name, cluster, needed = f"`{option.name}`", question.cluster, option.memory_per_gpu
+    cluster, needed = question.cluster, option.memory_per_gpu
+    left_out = partial(LeftOut, way=option.name, strategy=option.way.strategy)
     if cluster and needed and option.params and needed > cluster.gpu.memory:
-        what = f"{name}: {show_count(option.params)} parameters need about {show_bytes(needed)} on "
+        what = f"{show_count(option.params)} parameters need about {show_bytes(needed)} on "
         what += f"each of {cluster.count}; one {cluster.gpu.name} has "
-        return Caution("out_of_memory", what + show_bytes(cluster.gpu.memory))
+        return left_out("out_of_memory", reason=what + show_bytes(cluster.gpu.memory))
     if cluster and option.hours and option.hours > _LONGEST:
         count = math.ceil(cluster.count * option.hours / _USUAL_HOURS)
-        what = f"{name}: {option.hours / _LONGEST:,.3g} years on {cluster.count} {cluster.gpu.name}"
-        return Caution("too_long", f"{what}; a month takes {count:,} of them")
+        what = f"{option.hours / _LONGEST:,.3g} years on {cluster.count} {cluster.gpu.name}"
+        return left_out("too_long", reason=f"{what}; a month takes {count:,} of them")
     if option.loss > _GUESSING:
-        what = f"{name}: a loss of {question.show_loss(option.loss)} is more than guessing among "
+        what = f"a loss of {question.show_loss(option.loss)} is more than guessing among "
         what += "100,000 tokens has; this law does not cover so little compute"
-        return Caution("worse_than_guessing", what)
+        return left_out("worse_than_guessing", reason=what)
     own = question.base_loss
     if own is not None and option.way.strategy == "cpt" and option.loss >= own:
-        what = f"{name}: a loss of {question.show_loss(option.loss)} is not below the base's own "
-        return Caution("above_base", f"{what}{question.show_loss(own)} before any training")
+        what = f"a loss of {question.show_loss(option.loss)} is not below the base's own "
+        return left_out("above_base", reason=f"{what}{question.show_loss(own)} before any training")
     return None
 
 

@@ -20,9 +20,10 @@ from tongues.plan.published import Project, published_projects
 from tongues.plan.question import Question
 from tongues.plan.recommend import Recommendation, recommend
 from tongues.plan.strategies import law_cautions, ways_of
+from tongues.plan.ways import LeftOut
 from tongues.quantities import show_bytes, show_count
 
-__all__ = ["Plan", "filled", "make_plan"]
+__all__ = ["NoOption", "Plan", "filled", "make_plan"]
 
 _CAVEATS = 5  # shown without `verbose`
 _PROJECTS = 3
@@ -65,6 +66,14 @@ _HINTS = {
 }
 
 
+class NoOption(UserError):
+    """The budget can be spent in no way; left_out: why, for each of them."""
+
+    def __init__(self, what: str, *, left_out: Sequence[LeftOut], **about: str) -> None:
+        super().__init__(what, **about)
+        self.left_out = tuple(left_out)
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What was asked, by which laws, the options, the one to take, and the caveats.
@@ -77,7 +86,7 @@ class Plan:
     laws: PlanLaws
     options: tuple[Option, ...]
     recommendation: Recommendation
-    left_out: tuple[Caution, ...]
+    left_out: tuple[LeftOut, ...]
     warnings: tuple[Caution, ...]
     largest: float
     level: LanguageLevel | None = None
@@ -172,7 +181,7 @@ class Plan:
             "budget": self.question.to_json(),
             "options": [option.to_json() for option in self.options],
             "recommendation": self.recommendation.to_json(),
-            "left_out": [asdict(caution) for caution in self.left_out],
+            "left_out": [{"code": one.code, "sentence": one.sentence} for one in self.left_out],
             "warnings": [asdict(caution) for caution in self.warnings],
             "prior": self.level and self.level.forecast.to_json(),
         }
@@ -186,7 +195,7 @@ def make_plan(
 ) -> Plan:
     """Every way of spending the budget that can be taken, and recommend one.
 
-    projects: what others did; the table that comes with the package by default. A UserError where
+    projects: what others did; the table that comes with the package by default. A NoOption where
     no way can be taken.
     """
     projects = published_projects() if projects is None else projects
@@ -199,7 +208,7 @@ def make_plan(
         hint = _HINTS.get(first.code, "give a size by --params, or a base by --base")
         what = "; ".join([first.sentence, *(one.sentence for one in others[: _LEFT_OUT - 1])])
         where = "--law" if first.code == "not_pinned_down" else ""
-        raise UserError(what, where=where, code=first.code, hint=hint)
+        raise NoOption(what, where=where, code=first.code, hint=hint, left_out=left_out)
     taken, every = recommend(layout, options, projects)
     cautions = (
         *question.warnings,

@@ -13,7 +13,7 @@ from tongues.plan.bases import BaseCheckpoint, known_bases
 from tongues.plan.laws import Known, PlanLaws, of_compute, published_law
 from tongues.plan.published import Project, usual_replay
 from tongues.plan.question import USUAL_RATIO, Question
-from tongues.plan.ways import Repeats, ReplayAdvice, Way, predict, without_repeats
+from tongues.plan.ways import LeftOut, Repeats, ReplayAdvice, Way, predict, without_repeats
 
 __all__ = ["KEPT", "LIKELY", "comparison", "far_base", "law_cautions", "starting_loss", "ways_of"]
 
@@ -36,14 +36,14 @@ _CLOSE = 1e-6
 
 def ways_of(
     laws: PlanLaws, question: Question, projects: Sequence[Project]
-) -> tuple[list[Way], list[Caution]]:
+) -> tuple[list[Way], list[LeftOut]]:
     """Every way that the laws describe, continued ones from every base and with shares of replay.
 
     And why bases are left out: no share keeps the source language. A UserError where that is all.
     """
     forgetting, starting = laws.find("forgetting"), starting_loss(laws, question)
     ways: list[Way] = []
-    refusals: list[UserError] = []
+    refusals: list[tuple[LeftOut, UserError]] = []
     for way in _plain_ways(laws, question):
         if way.strategy == "scratch" or way.experts:
             ways.append(way)
@@ -54,7 +54,8 @@ def ways_of(
                 advice = _share_to_keep(way, forgetting, starting, question)
                 shares = {0.0: None} | shares | {advice.share: advice}
             except UserError as error:
-                refusals.append(error)
+                left = LeftOut(error.code, way.name, way.strategy, error.what)
+                refusals.append((left, error))
                 if question.max_forgetting is not None:
                     continue
         if not shares:
@@ -64,13 +65,14 @@ def ways_of(
             name = f"{way.name}, {share * 100:g}% replay" if share else way.name
             ways.append(replace(way, name=name, replay=share, advice=advice))
     if refusals and not any(way.strategy == "cpt" for way in ways):
-        raise refusals[0]
+        left, error = refusals[0]
+        raise UserError(left.sentence, where=error.where, hint=error.hint, code=error.code)
     if question.max_forgetting is not None and not any(way.strategy == "cpt" for way in ways):
         hint = "name a base by --base, or give a `cpt` law by --law"
         what = "nothing is forgotten where nothing is continued"
         raise UserError(what, where="--max-forgetting", hint=hint, code="no_cpt_law")
-    left = [Caution(error.code, error.what) for error in refusals]
-    return ways, left if question.max_forgetting is not None else []
+    told = refusals if question.max_forgetting is not None else []
+    return ways, [left for left, _ in told]
 
 
 def _plain_ways(laws: PlanLaws, question: Question) -> Iterator[Way]:
@@ -245,7 +247,7 @@ def _share_to_keep(
         budget = question.flops or mixed.compute(question.target_loss or math.nan)
         tokens = float(mixed.sizes(np.array(min(budget, mixed.most_flops())))[1])
         if not math.isfinite(tokens):
-            what = f"`{way.name}` does not get there with {advice.share * 100:.2g}% of replay"
+            what = f"it does not get there with {advice.share * 100:.2g}% of replay"
             hint = "ask for a higher loss"
             raise UserError(what, where=where, hint=hint, code="loss_out_of_reach")
         losses, measured = _source_losses(forgetting, tokens, starting, grid)
@@ -254,7 +256,7 @@ def _share_to_keep(
         if not (likely >= LIKELY).any():
             best = int(np.argmax(likely))
             raise UserError(
-                f"`{way.name}`: no share of replay keeps the source's loss of {starting:.3f} "
+                f"no share of replay keeps the source's loss of {starting:.3f} "
                 f"within {tolerance * 100:g}% over {tokens:.3g} tokens by this law with a "
                 f"probability of {LIKELY:.0%}; {grid[best]:.0%} does in {likely[best]:.0%}",
                 where=where,

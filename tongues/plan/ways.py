@@ -15,7 +15,7 @@ from tongues.plan.laws import Known, of_compute
 from tongues.plan.question import USUAL_RATIO
 from tongues.plan.search import first_reached, minimise, reached_in_draws
 
-__all__ = ["Repeats", "ReplayAdvice", "Way", "effective_amount", "filled_by", "predict"]
+__all__ = ["LeftOut", "Repeats", "ReplayAdvice", "Way", "effective_amount", "filled_by", "predict"]
 __all__ += ["without_repeats"]
 
 _SMALLEST = 10.0  # parameters, and tokens, that a search considers
@@ -30,6 +30,24 @@ _ENDLESS_TEXT = 1e20  # tokens: where nobody counted
 _SIZES = (math.log(1e-3), math.log(1e30))  # parameters among which the best size is looked for
 _BISECTIONS = 55  # halvings: from these bounds to beyond what rounding shows
 _NUDGE = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A way that cannot be taken, and why."""
+
+    code: str
+    way: str  # its name
+    strategy: str
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """The way with the reason."""
+        return f"`{self.way}`: {self.reason}"
+
+    def __str__(self) -> str:
+        return f"{self.sentence} ({self.code})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

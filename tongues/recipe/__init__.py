@@ -34,6 +34,7 @@ from tongues.recipe.training import (
     Study,
     Sweep,
     Train,
+    TrainTasks,
 )
 
 __all__ = [
@@ -63,4 +64,4 @@ __all__ += [
     "Synthetic",
 ]
 __all__ += ["Schedule", "Span", "Study", "Sweep", "Text", "TokenSettings", "Train", "load_recipe"]
-__all__ += ["TextRecipe", "load_text_recipe", "show_recipe"]
+__all__ += ["TextRecipe", "TrainTasks", "load_text_recipe", "show_recipe"]

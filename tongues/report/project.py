@@ -18,7 +18,7 @@ from tongues.pages import CARD, as_markdown, fixed, number, write_page
 from tongues.pages import blocks as b
 from tongues.quantities import show_bytes, show_count
 from tongues.recipe import load_text_recipe
-from tongues.report.curves import curve_figure
+from tongues.report.curves import curve_figure, task_figure
 from tongues.report.evaluation.answer import answer
 from tongues.report.evaluation.measures import Measure, how
 from tongues.runs import RECIPE, Run, find_runs, read_run
@@ -100,8 +100,7 @@ def run_blocks(workspace: Path) -> Iterator[b.Block]:
     ]
     yield b.Section("runs", "Runs", inside)
     chosen = [Path(state.directory) for state in alone or each if state.step]
-    if figure := curve_figure(chosen):
-        yield figure
+    yield from filter(None, (curve_figure(chosen), task_figure(chosen)))
 
 
 def _going(state: RunState) -> bool:

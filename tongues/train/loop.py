@@ -16,6 +16,7 @@ from tongues.runs import HOPELESS
 from tongues.tokens.mixture import Phase
 from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.processor import ceiling
+from tongues.train.milestones import score_at
 from tongues.train.progress import Meter, Progress, peak_memory
 from tongues.train.record import roll_back
 from tongues.train.replay import check, check_steps, first_losses
@@ -79,6 +80,9 @@ def train_steps(
     loader, spikes, saved = BatchLoader(setup, position.phases), 0, time.monotonic()
     slowdown, slow = Slowdown(), False
     with _signals() as came, checkpoints, anchors:
+        position, broken_off = score_at(setup, position, meter, came, tell)
+        if broken_off:
+            raise Stopped(f"{setup.plan.name} stopped at step {position.step} of {steps}")
         if anchor_every and position.step % anchor_every == 0:
             anchors.save(position)
         while position.step < steps:
@@ -93,7 +97,7 @@ def train_steps(
                 if _rolls_back(setup, spike, position, tell):
                     position = _roll_back(setup, checkpoints, anchors, position, tell)
                     loader = BatchLoader(setup, position.phases)
-                    meter.go_back(position.step)
+                    meter.restart(position.step)
                     continue
             rate = rate_at(position.step, steps, setup.derived.learning_rate, settings)
             for places in (checkpoints, anchors):
@@ -123,6 +127,7 @@ def train_steps(
                 position = replace(position, loss_sum=0.0)
             if step in evaluated:
                 losses, on_new = _evaluate(setup, position)
+            position, broken_off = score_at(setup, position, meter, came, tell)
             if step in checked:
                 position = _hold(setup, position)
                 loader = BatchLoader(setup, position.phases)
@@ -137,6 +142,7 @@ def train_steps(
                 rate=rate,
                 spikes=spikes,
                 held={lang: _shares(setup, position)[lang] for lang in settings.max_forgetting},
+                task_seconds=position.task_seconds,
             )
             if progress:
                 if meter.keeps(progress):
@@ -145,7 +151,8 @@ def train_steps(
                 first, tried = setup.processes.first, tries_threads(setup)
                 slow = slowdown.add(progress.tokens_per_second) and first and tried
                 slow = slow and progress.seconds_left > _WORTH
-            save = step < steps and (stopping or due)
+            stopping = stopping or broken_off
+            save = (step < steps and (stopping or due)) or broken_off
             if anchor_every and step % anchor_every == 0 and step < steps:
                 checkpoints.wait()  # one at a time
                 anchors.save(position)

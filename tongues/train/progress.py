@@ -35,6 +35,7 @@ class Progress:
     spikes: int  # so far, in this sitting
     on_new: Mapping[str, float] = field(default_factory=dict)  # as `losses`, of new tokens alone
     held: Mapping[str, float] = field(default_factory=dict)  # shares of languages that are held
+    task_seconds: float = 0.0  # of `seconds`, those of scoring tasks
 
     @property
     def share(self) -> float:
@@ -63,6 +64,8 @@ class Progress:
     def timing(self) -> dict[str, Any]:
         """The line of `timing.jsonl`."""
         used = {} if self.utilization is None else {"utilization": round(self.utilization, 4)}
+        if self.task_seconds:
+            used["task_seconds"] = round(self.task_seconds, 3)
         return {
             "step": self.step,
             "steps": self.steps,
@@ -114,6 +117,7 @@ class Meter:
         spikes: int,
         held: Mapping[str, float] = MappingProxyType({}),
         on_new: Mapping[str, float] = MappingProxyType({}),
+        task_seconds: float = 0.0,
     ) -> Progress | None:
         """The progress after `step`; None when it was read less than a second ago."""
         now = self._clock()
@@ -137,10 +141,11 @@ class Meter:
             spikes=spikes,
             held=held,
             on_new=on_new,
+            task_seconds=task_seconds,
         )
 
-    def go_back(self, step: int) -> None:
-        """Continue from `step` after a rollback: the work beyond it does not count."""
+    def restart(self, step: int) -> None:
+        """Judge the speed from `step` and now on: after a rollback, or other work than steps."""
         self._readings.clear()
         self._readings.append((self._clock(), step))
 

@@ -37,7 +37,7 @@ from tongues.train.start import (
     measure_speed,
     seen_by_base,
 )
-from tongues.train.step import Setup
+from tongues.train.step import ScoreTasks, Setup
 from tongues.train.transplant import transplanted
 from tongues.train.watch import check_tracker, tracked
 
@@ -56,6 +56,7 @@ def train(
     threads: int | None = None,
     overwrite: bool = False,
     recipe: str = "",
+    score_tasks: ScoreTasks | None = None,
 ) -> Path:
     """Train the run of `plan` in `workspace` and return its directory.
 
@@ -64,12 +65,19 @@ def train(
     the recipe names no number of threads, it is the fastest, at most `threads`. Started by
     torchrun, all its processes call this and train the one run together.
 
-    recipe: as YAML, to be kept with the run as `recipe.yaml`.
+    recipe: as YAML, to be kept with the run as `recipe.yaml`. score_tasks: scores the plan's tasks.
     """
     check_tracker(plan.settings.track)
     processes = join_processes("cuda" if torch.cuda.is_available() else "cpu")
     if not processes.first:
         watch, tell = lambda progress: None, lambda line: None
+    if plan.settings.tasks and processes.count > 1:
+        what = (
+            f"{processes.count} processes share the model, and tasks are scored by one that has all"
+        )
+        hint = "leave it out, and score checkpoints that `train.milestones` keeps: `tongues export`"
+        raise UserError(what, where="train.tasks", hint=hint)
+    assert bool(plan.settings.tasks) == bool(score_tasks)
     with together(processes, plan.name), ExitStack() as held:
         tokens = open_tokens(workspace / "tokens" / plan.tokens)
         if plan.cluster:
@@ -82,7 +90,7 @@ def train(
         token_map = check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None
         share = threads_for(processes.local_count)
         each = plan.settings.threads or min(threads or share, share)
-        here = LocalRun(plan, tokens, base, token_map, directory, processes, each)
+        here = LocalRun(plan, tokens, base, token_map, directory, processes, each, score_tasks)
         if each > core_count():
             tell(f"caution: {each} threads on {core_count()} cores wait for each other")
         derived = derive(plan, tokens.vocabulary_size, base)

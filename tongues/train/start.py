@@ -40,7 +40,7 @@ from tongues.train.parts import select_parts
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
-from tongues.train.step import BatchLoader, Setup, cut_windows, gradient, update
+from tongues.train.step import BatchLoader, ScoreTasks, Setup, cut_windows, gradient, update
 from tongues.train.threads import choose_threads, tries_threads
 
 __all__ = [
@@ -70,6 +70,7 @@ class LocalRun:
     directory: Path
     processes: Processes
     threads: int  # of each process, at most
+    score_tasks: ScoreTasks | None = None
 
 
 def make_mixture(plan: RunPlan, derived: Derived, tokens: Tokens) -> Mixture:
@@ -164,6 +165,7 @@ def assemble(
         samples_at_a_time=_samples_at_a_time(task, derived, engine),
         adapter=adapter,
         new_tokens=task.token_map.is_new.to(processor.device) if task.token_map else None,
+        score_tasks=task.score_tasks,
     )
     tried = processor.device.type == "cuda" and processes.count == 1
     if tried and engine is None and settings.micro_batch is None:

@@ -18,7 +18,7 @@ from tongues.evaluate.tasks import (
     OnError,
     is_task,
     merge_tasks,
-    read_fewshot_tasks,
+    read_named_tasks,
 )
 from tongues.experts.ensemble.places import lineage_of, with_bases
 from tongues.extras import EXTRAS
@@ -142,10 +142,10 @@ def evaluate(
             raise UserError("a task needs its items", where="--tasks", hint=hint)
         by_task = merge_tasks(
             by_task,
-            read_fewshot_tasks(
-                task,
-                _languages(own, what) if colon else chosen,
+            read_named_tasks(
+                what,
                 places,
+                chosen,
                 limit=limit,
                 num_fewshot=num_fewshot or 0,
                 fewshot_seeds=(fewshot_seeds or _FEWSHOT_SEEDS) if num_fewshot else 1,

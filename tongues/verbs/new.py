@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -16,8 +17,9 @@ from tongues.estimate import Estimate
 from tongues.files import write_json, write_text
 from tongues.hardware import USUAL_MFU, Cluster, find_gpu
 from tongues.languages import find_language
-from tongues.plan import Plan, find_ready, ready_recipe
+from tongues.plan import NoOption, Plan, find_ready, ready_recipe
 from tongues.plan.bases import known_bases
+from tongues.plan.ways import LeftOut
 from tongues.quantities import Budget, show_bytes, show_count, show_seconds
 from tongues.recipe import load_recipe
 from tongues.text.folder import check_language, find_texts
@@ -111,6 +113,7 @@ def new(
         lines.append(_text_line(one.tag, sizes[one.tag], tokens * (1 - sum(replay.values()))))
     lines.append(_cost_line(flops * tokens, cluster))
     name = base if Path(base).is_dir() or ready.base in known_bases() else ""
+    made, forecast, why = None, None, ""
     try:
         made = plan(
             language=one.tag,
@@ -121,7 +124,12 @@ def new(
             gpu=cluster.gpu.name if cluster else None,
             gpus=cluster.count if cluster else None,
         )
-        option = next(option for option in made.options if option.base)
+    except NoOption as error:
+        why = _why_not_continued(error.left_out)
+    except UserError as error:
+        why = error.what
+    option = next((option for option in made.options if option.base), None) if made else None
+    if made and option:
         nats = made.question.nats_per_bit or 1.0
         low, high = option.interval or (None, None)
         forecast = Estimate(option.loss / nats, low and low / nats, high and high / nats)
@@ -131,19 +139,23 @@ def new(
             f"Forecast, by published laws at the level of {one.name}: {forecast.value:.2f} bits "
             f"per byte{ends} on held-out text{far}."
         )
-    except (UserError, StopIteration) as error:
-        reasons = error.what.split("; `") if isinstance(error, UserError) else [""]
-        why = next((x for x in reasons if x.startswith("cpt")), reasons[0]).partition(": ")[2]
+    else:
+        why = why or _why_not_continued(made.left_out if made else ())
         lines.append(
             f"No forecast, since published laws do not cover it{f' ({why})' if why else ''}: four "
             "shorter runs and `tongues fit RUNS --law one-base` give one of your own."
         )
-        made = forecast = None
+        made = None
     lines.append("Written before any training: `tongues report` shows it next to what came of it.")
     draft = Draft(recipe, tuple(lines), forecast, made)
     if out is not None:
         draft.write(Path(out))
     return draft
+
+
+def _why_not_continued(left_out: Sequence[LeftOut]) -> str:
+    """Why no base can be continued; empty where nothing says so."""
+    return next((one.reason for one in left_out if one.strategy == "cpt"), "")
 
 
 def _texts(folder: Path, languages: tuple[str, ...]) -> tuple[dict[str, list[str]], dict[str, int]]:

@@ -96,6 +96,14 @@ def train(
     for caution in checked.cautions:
         voice.say(str(caution))
     ((plan, _),) = checked.runs
+    scored = None
+    if checked.tasks:
+        from tongues.evaluate.milestones import MilestoneTasks  # with torch
+
+        scored = MilestoneTasks(checked.tasks)
+        for by_language in checked.tasks.values():
+            for fewshot in by_language.values():
+                voice.say(fewshot.power)
     with voice.progress(plan.name) as show:
         return train_run(
             plan,
@@ -104,6 +112,7 @@ def train(
             tell=voice.say,
             overwrite=overwrite,
             recipe=show_recipe(loaded, short=True),
+            score_tasks=scored,
         )
 
 
