@@ -26,7 +26,7 @@ __all__ = [
     "JOINED",
     "PLANS",
     "RECIPE",
-    "TASKS",
+    "TASK_SCORES",
     "Base",
     "Cells",
     "DerivedMixture",
@@ -40,7 +40,7 @@ __all__ = [
 __all__ += ["find_runs", "read_run", "run_rows", "status_of", "write_run"]
 
 FAILURE = "failure.txt"  # in a run's directory: why it failed
-TASKS = "tasks.jsonl"  # in a run's directory: a line a task, language and time of scoring
+TASK_SCORES = "tasks.jsonl"  # in a run's directory: a line a task, language and time of scoring
 HOPELESS = "hopeless.txt"  # in a run's directory: why it is to stop, for which it looks there
 RECIPE = "recipe.yaml"  # in a run's directory: what it was trained by, overrides included
 PLANS = ".plans.json"  # in a study's folder: its planned runs by name

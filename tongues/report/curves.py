@@ -10,7 +10,7 @@ from tongues.pages import Figure
 from tongues.pages import axes as a
 from tongues.pages.plots import band, dots, line, panel, rule
 from tongues.quantities import show_seconds
-from tongues.runs import TASKS, read_run
+from tongues.runs import TASK_SCORES, read_run
 
 __all__ = ["curve_figure", "task_figure"]
 
@@ -68,7 +68,7 @@ def task_figure(directories: Sequence[Path]) -> Figure | None:
     for directory in _newest(directories):
         with suppress(UserError, OSError, ValueError, KeyError):  # damaged, or half written
             name = read_run(directory).run
-            own = read_lines(directory / TASKS)
+            own = read_lines(directory / TASK_SCORES)
             for row in own:
                 shown = {"tokens": float(row["tokens"]), "accuracy": 100 * row["accuracy"]}
                 ends = (row["low"], row["high"])

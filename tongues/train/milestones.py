@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 
 from tongues.files import read_lines
 from tongues.quantities import show_seconds
-from tongues.runs import TASKS
+from tongues.runs import TASK_SCORES
 from tongues.train.checkpoint import Position
 from tongues.train.engine.attention import BLOCKED
 from tongues.train.engine.processor import uncompiled
@@ -39,7 +39,7 @@ def score_at(
 
     came: the signals so far. What is broken off is not kept, and is done when the run resumes.
     """
-    tasks, file = setup.plan.settings.tasks, setup.directory / TASKS
+    tasks, file = setup.plan.settings.tasks, setup.directory / TASK_SCORES
     step = position.step
     if tasks is None or step not in task_steps(setup.derived.steps, tasks.every):
         return position, False
@@ -58,7 +58,7 @@ def score_at(
         except _BrokenOff:
             return position, True
     for row in rows:
-        setup.log(TASKS, {"step": step, "tokens": step * setup.derived.batch} | row)
+        setup.log(TASK_SCORES, {"step": step, "tokens": step * setup.derived.batch} | row)
     took = time.monotonic() - began
     shown = ", ".join(
         f"{row['task']} in {row['lang']} {100 * row['accuracy']:.1f} %" for row in rows

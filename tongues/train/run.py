@@ -71,14 +71,12 @@ def train(
     processes = join_processes("cuda" if torch.cuda.is_available() else "cpu")
     if not processes.first:
         watch, tell = lambda progress: None, lambda line: None
-    if plan.settings.tasks and processes.count > 1:
-        what = (
-            f"{processes.count} processes share the model, and tasks are scored by one that has all"
-        )
-        hint = "leave it out, and score checkpoints that `train.milestones` keeps: `tongues export`"
-        raise UserError(what, where="train.tasks", hint=hint)
     assert bool(plan.settings.tasks) == bool(score_tasks)
     with together(processes, plan.name), ExitStack() as held:
+        if plan.settings.tasks and processes.count > 1:
+            what = f"none of {processes.count} processes holds the whole model, as scoring needs"
+            hint = "leave it out; `tongues evaluate` scores what `tongues export --step` makes"
+            raise UserError(what, where="train.tasks", hint=hint)
         tokens = open_tokens(workspace / "tokens" / plan.tokens)
         if plan.cluster:
             tokens = open_cluster(tokens, plan.cluster)
