@@ -36,7 +36,7 @@ label: null
 
 @pytest.fixture(scope="module")
 def data(tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A task of held-out text: which words come next, those that do or others; three a group."""
+    """A task of held-out text: which words come next, those that do or others; two a group."""
     folder = tmp_path_factory.mktemp("task")
     (folder / "order.yaml").write_text(TASK)
     (folder / "order").mkdir()
@@ -47,10 +47,10 @@ def data(tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for n in range(0, 10 * ITEMS, 10):
         ends = [" ".join(words[start : start + 2]) for start in (n + 4, n + 60)]
         right, wrong = (
-            reversed(ends) if n // 30 % 3 == 0 else ends
+            reversed(ends) if n // 20 % 3 == 0 else ends
         )  # whole groups are answered wrong
         text = " ".join(words[n : n + 4])
-        rows.append({"text": text, "place": str(n // 30), "right": right, "wrong": wrong})
+        rows.append({"text": text, "place": str(n // 20), "right": right, "wrong": wrong})
     (folder / "order/qaa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
 
@@ -83,7 +83,8 @@ def test_scores_are_those_of_evaluate_and_training_is_the_same(
         sums[item["group"]] += one - np.mean(right)
     assert rows[-1]["groups"] == len(sums) < rows[-1]["items"] == len(items)
     clustered = np.sqrt(sum(x**2 for x in sums.values()) * len(sums) / (len(sums) - 1))
-    assert rows[-1]["error"] == pytest.approx(clustered / len(items))
+    least = 1 / len(sums)  # equal answers do not prove that further ones are equal
+    assert rows[-1]["error"] == pytest.approx(max(clustered / len(items), least))
     assert read_lines(scored / "timing.jsonl")[-1]["task_seconds"] > 0
     figure = task_figure([scored])
     assert figure and "of training" in figure.caption

@@ -27,7 +27,7 @@ from tongues.significance import (
     win_rates,
 )
 
-__all__ = ["corrected", "leaders", "text_scores", "translated"]
+__all__ = ["corrected", "leaders", "source_losses", "text_scores", "translated"]
 
 _PARALLEL = (
     0.5  # share of documents or items in several languages, from which they are translations
@@ -94,6 +94,23 @@ def text_scores(
         cautions=list(dict.fromkeys(cautions)),
         costs={model: _cost(list(by.values())) for model, by in losses.items()},
     )
+
+
+def source_losses(losses: Losses, sources: Mapping[str, Sequence[str]]) -> Losses:
+    """The losses of each source, as `LANGUAGE: SOURCE`; of languages that have several.
+
+    sources: where each document is from, by language.
+    """
+    places = {
+        f"{lang}: {title}": (lang, np.flatnonzero(np.array(each, dtype=object) == title))
+        for lang, each in sources.items()
+        for title in sorted(set(each))
+        if len(set(each)) > 1
+    }
+    return {
+        model: {key: by[lang].among(of) for key, (lang, of) in places.items() if lang in by}
+        for model, by in losses.items()
+    }
 
 
 def _loss(of: DocumentLosses) -> Loss:

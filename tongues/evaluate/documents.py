@@ -12,9 +12,11 @@ from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.heldout import scored_documents, unseen_documents
 from tongues.files import path_text
 from tongues.recipe import Files
+from tongues.roles import list_languages
 from tongues.text import Document
 from tongues.text.reading import Fault, find_files, read_file
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
+from tongues.tokens.store import read_manifest
 
 __all__ = ["held_out_documents", "read_texts"]
 
@@ -29,6 +31,7 @@ def read_texts(
     limit: int | None = None,
     lineages: Iterable[Lineage] = (),
     fault: Callable[[Fault], None] = lambda fault: None,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> dict[str, list[Document]]:
     """The documents of each language that a user names.
 
@@ -37,7 +40,8 @@ def read_texts(
     packed or not.
     A row has `text` and may have `id` and `group`, which translations of one text share; in `.txt`
     blank lines separate documents. limit: documents of a language. lineages: ensembles whose
-    training text is left out. fault: receives what is not a document.
+    training text is left out. fault: receives what is not a document. tell: receives lines
+    for users.
     """
     places = (workspace / "tokens" / source, workspace / source, Path(source))
     prepared = next((place for place in places if (place / "tokens.json").is_file()), None)
@@ -50,6 +54,8 @@ def read_texts(
                 what = f"`{lang}`: experts were trained on all text that is held out now"
                 hint = "leave the language out, or name files"
                 raise UserError(what, where=str(tokens.path), hint=hint)
+        if line := _unknown_sources(tokens, selected):
+            tell(line)
         return held_out_documents(tokens, unseen, selected, limit=limit)
     if not Path(source).exists():
         names = [file.parent.name for file in (workspace / "tokens").glob("*/tokens.json")]
@@ -73,6 +79,23 @@ def read_texts(
         for each in faults:
             fault(each)
     return texts
+
+
+def _unknown_sources(tokens: Tokens, languages: Sequence[str]) -> str:
+    """What to do where losses could be shown by source but for an older folder of tokens."""
+    splits = read_manifest(tokens.path)["splits"]
+    several = [
+        lang
+        for lang in languages
+        if sum(of["valid"] > 0 for of in splits[lang]["sources"].values()) > 1
+    ]
+    if tokens.sources or not several:
+        return ""
+    return (
+        f"`{tokens.path.name}` does not say which source a held-out document of "
+        f"{list_languages(f'`{lang}`' for lang in several)} is from; prepare it again with "
+        "`--overwrite` for losses by source"
+    )
 
 
 def _check_languages(
@@ -122,8 +145,15 @@ def held_out_documents(
         numbers = scored_documents(shard.bounds, tokens, unseen[lang])[:limit].tolist()
         ids = [shard.tokens[shard.bounds[n] : shard.bounds[n + 1] - 1].tolist() for n in numbers]
         texts = tokenizer.decode_batch(ids, skip_special_tokens=False)
+        sources = prepared.sources.get(lang)
         documents[lang] = [
-            Document(f"{prepared.path.name}/{lang}/{number}", lang, text, groups[number], place)
+            Document(
+                f"{prepared.path.name}/{lang}/{number}",
+                lang,
+                text,
+                groups[number],
+                sources[number] if sources else place,
+            )
             for number, text in zip(numbers, texts, strict=True)
             if text
         ]

@@ -127,6 +127,9 @@ class TextScores:
     added: Sequence[Comparison]  # with an ensemble before languages were added
     cautions: Sequence[str]
     costs: Mapping[str, Cost]  # by model
+    # The same of each source of the text, `LANGUAGE: SOURCE` in the place of languages, where a
+    # language has several.
+    by_source: "TextScores | None" = None
 
     @property
     def languages(self) -> list[str]:

@@ -124,6 +124,13 @@ class DocumentLosses:
         """Comparable between tokenizers on one text, not between languages."""
         return _ratio(self.nats, self.bytes) / math.log(2)
 
+    def among(self, chosen: np.ndarray) -> Self:
+        """Those of some documents, by a number of each; without what it cost."""
+        columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in _COLUMNS}
+        for name in ("ids", "segments"):
+            columns[name] = tuple(getattr(self, name)[number] for number in chosen.tolist())
+        return replace(self, **columns, cost=Reading(0, 0.0, 0), of_experts=(), of_members=())
+
     def to_json(self) -> dict[str, Any]:
         """As an evaluation stores it."""
         columns = {name: getattr(self, name).tolist() for name in _COLUMNS}

@@ -1,11 +1,12 @@
 """From the results of an evaluation's units to the evaluation."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
 from tongues.errors import UserError
 from tongues.evaluate.answers import metric_scores, task_scores
-from tongues.evaluate.comparing import text_scores
+from tongues.evaluate.comparing import source_losses, text_scores
 from tongues.evaluate.evaluation import Evaluation, TaskScores
 from tongues.evaluate.runner import Results, Unit
 from tongues.evaluate.tasks import count_faults
@@ -81,7 +82,11 @@ def build_evaluation(results: Results, named: Sequence[str] | None = None) -> Ev
         losses = {
             model: {lang: results.texts[Unit(model, text, lang)] for lang in by} for model in names
         }
-        texts[text] = text_scores(losses, pairs, {name: str(base) for name, base in bases.items()})
+        others = {name: str(base) for name, base in bases.items()}
+        sources = {lang: [document.source for document in of] for lang, of in by.items()}
+        each = source_losses(losses, sources)
+        by_source = text_scores(each, pairs, others) if any(each.values()) else None
+        texts[text] = replace(text_scores(losses, pairs, others), by_source=by_source)
     if spec.tasks and not (tasks or texts):
         what = "no item can be scored by every model"
         raise UserError(what, where="--tasks", hint="; ".join(left_out))

@@ -278,6 +278,7 @@ def _finish(recipe: TextRecipe, folder: Path, path: Path, tell: Say) -> None:
         languages={lang: part["counts"] for lang, part in written.items()},
         held_out={lang: part["held_out"] for lang, part in written.items()},
         groups={lang: part["groups"] for lang, part in written.items()},
+        sources={lang: part["sources"] for lang, part in written.items()},
         missing=missing,
         splits={lang: part["split"] for lang, part in written.items()},
         foreign={lang: summary[lang]["foreign_shares"] for lang in written},

@@ -1,5 +1,6 @@
 """Which documents are held out, and which overlap with them and are left out."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tongues.text.overlap import overlapping
 from tongues.tokens.store import SplitSummary, read_manifest
 
 __all__ = ["Documents", "draw_held_out", "split_documents"]
-__all__ += ["few_groups", "summarise_split"]
+__all__ += ["few_groups", "source_names", "summarise_split"]
 
 _FEWEST_GROUPS = 10  # independent; of fewer an interval says little
 _STRATUM = 0.1  # share of a language's text from which a source or a length is represented
@@ -169,6 +170,18 @@ def _limited(
         )
         train, part_of = train[~beyond], part_of[~beyond]
     return train
+
+
+def source_names(corpus: Corpus, numbers: np.ndarray) -> list[str]:
+    """Where each of some documents is from: a file, a data set, or the folder of many files."""
+    names: dict[tuple[str, str], str] = {}
+    for each in corpus.sources:
+        paths = [path for path, _ in each["content"]]
+        name = os.path.commonpath(paths) if len(paths) > 1 else each["title"]
+        names[each["lang"], each["name"]] = name
+    of_part = [names[part.lang, part.source] for part in corpus.parts]
+    owner = np.searchsorted([part.first for part in corpus.parts], numbers, side="right") - 1
+    return [of_part[number] for number in owner.tolist()]
 
 
 def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) -> SplitSummary:

@@ -1,7 +1,7 @@
 """Prepared tokens, opened: what training and evaluation read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -68,6 +68,7 @@ class Manifest(TypedDict):
     splits: dict[str, SplitSummary]
     missing: dict[str, MissingLanguage]
     foreign: dict[str, dict[str, float] | None]  # shares of other languages found in each, if known
+    sources: NotRequired[dict[str, list[str]]]  # of each held-out document; older folders lack it
     commit: NotRequired[str]  # of a tokenizer of the hub
     corpus: NotRequired[str]  # its folder in `corpus/`, if that has another name
 
@@ -86,6 +87,8 @@ class Tokens:
     token_bytes: np.ndarray  # bytes of text per token id; 0 for special ones
     counts: Mapping[str, Mapping[Split, Counts]]
     shards: Mapping[tuple[str, Split], Shard]
+    # Where each held-out document is from; nothing of an older folder, which does not say.
+    sources: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -140,6 +143,7 @@ def open_tokens(path: Path) -> Tokens:
         token_bytes=token_bytes(tokenizer),
         counts=manifest["languages"],
         shards=shards,
+        sources=manifest.get("sources", {}),
     )
 
 

@@ -15,7 +15,7 @@ from tongues.text.corpus import Corpus, Part, Selection
 from tongues.tokens.encoding import Encoder
 from tongues.tokens.frame import TextFrame
 from tongues.tokens.shards import shard_dtype, write_shard
-from tongues.tokens.split import Documents, summarise_split
+from tongues.tokens.split import Documents, source_names, summarise_split
 from tongues.tokens.store import Counts, Split
 from tongues.tokens.tokenizer import vocabulary_size
 
@@ -126,6 +126,7 @@ def write_language(
         "counts": counts,
         "held_out": [f"{number:016x}" for number in held_out.tolist()],
         "groups": [f"{number:016x}" for number in selection.component[valid].tolist()],
+        "sources": source_names(corpus, valid),
         "split": summarise_split(corpus, selection, documents),
     }
     write_json(counts_path(corpus.path, lang), content)

@@ -1,6 +1,6 @@
 """Models scored side by side on texts and tasks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -110,7 +110,7 @@ def evaluate(
     check_ranks(launcher, ranks)
     faults: list[ItemFault] = []
     texts = {
-        what: _documents(what, everyone, workspace, chosen, limit, faults)
+        what: _documents(what, everyone, workspace, chosen, limit, faults, voice.say)
         for what in options["--text"]
     }
     by_task: dict[str, dict[str, FewShotTask]] = {}
@@ -203,6 +203,7 @@ def _documents(
     languages: Sequence[str] | None,
     limit: int | None,
     faults: list[ItemFault],
+    tell: Callable[[str], None],
 ) -> dict[str, list[Document]]:
     def note(fault: Fault) -> None:
         faults.append(ItemFault(fault.source, f"at {fault.place:,}", fault.reason, fault.sample))
@@ -210,9 +211,8 @@ def _documents(
     if is_task(text.partition(":")[0]) and not Path(text).exists():
         raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
     lineages = [lineage_of(model, workspace) for model in models]
-    return read_texts(
-        text, workspace, languages=languages, limit=limit, lineages=lineages, fault=note
-    )
+    about = {"languages": languages, "limit": limit, "lineages": lineages}
+    return read_texts(text, workspace, **about, fault=note, tell=tell)
 
 
 def _languages(words: str | Sequence[str], where: str) -> list[str]:

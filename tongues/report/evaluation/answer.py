@@ -7,7 +7,7 @@ from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores, Text
 from tongues.pages import Show, interval, minus, number, signed
 from tongues.pages import blocks as b
 from tongues.quantities import show_bytes
-from tongues.report.evaluation.measures import Measure, how
+from tongues.report.evaluation.measures import SOURCES, Measure, how
 from tongues.roles import Role, list_languages
 from tongues.significance import POWER, detectable
 from tongues.significance.signs import fewest_languages, fewest_wins
@@ -135,6 +135,10 @@ def measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") ->
             text = f"In {measure.unit}, versus {versus}{signs}.{once}{power}"
             yield text
             yield measure.comparison_table(compared)
+    if table := measure.source_table(models):
+        yield b.Heading("By source")
+        yield SOURCES
+        yield table
     if measure.task:
         (language, example), *_ = evaluation.examples[measure.name].items()
         yield b.Heading("Example prompt")

@@ -21,7 +21,7 @@ from tongues.pages import Cell, Entry, Show, Table, estimate_cell, fixed, interv
 from tongues.quantities import show_count
 from tongues.significance import Chance
 
-__all__ = ["Measure", "how", "labels", "model_table", "show_perplexity"]
+__all__ = ["SOURCES", "Measure", "how", "labels", "model_table", "show_perplexity"]
 
 _UNITS = {"bits/byte": "bits per byte", "nats/token": "nats per token"}
 _COMPARED = {
@@ -31,6 +31,10 @@ _COMPARED = {
     "sum": "log-probability",
 }
 _PASSED = "the most probable continuations of up to 100 tokens"
+SOURCES = (
+    "Bits per byte by the file or data set that a document is from, and paired differences, "
+    "Holm-corrected for all sources and pairs of models."
+)
 _Rows = Mapping[str, Sequence[Entry]]  # by language
 
 
@@ -86,21 +90,57 @@ class Measure:
             each = {x: tuple(dict.fromkeys(r.role(x) for r in runs)) for x in scores.languages}
             alike = len(set(each.values())) == 1 and all(len(roles) < 2 for roles in each.values())
             roles = {} if alike else {lang: " or ".join(of) for lang, of in each.items()}
-            if isinstance(scores, TextScores):
-                by_model, bases = scores.losses, scores.forgotten
-                about = (f"Losses on {name}", "bits per byte", _UNITS[scores.unit], 1.0)
-            else:
-                by_model, bases = scores.accuracies, ()
-                unit, factor = ("points", 100.0) if scores.share else (scores.metric, 1.0)
-                title = name if scores.metric else f"Accuracy in {name}"
-                about = (title, unit if scores.metric else "% of the items right", unit, factor)
-            values = {
-                m: {x: _value(of, about[3]) for x, of in by_model[m].items()} for m in by_model
-            }
-            pairs = {(each.model, each.other) for each in bases}
-            rest = [each for each in scores.compared if (each.model, each.other) not in pairs]
-            measures.append(cls(name, scores, values, names, roles, *about, bases, rest))
+            measures.append(cls._of_scores(name, scores, names, roles))
         return measures
+
+    @classmethod
+    def _of_scores(
+        cls,
+        name: str,
+        scores: TextScores | TaskScores,
+        names: Mapping[str, str],
+        roles: Mapping[str, str],
+    ) -> Self:
+        if isinstance(scores, TextScores):
+            by_model, bases = scores.losses, scores.forgotten
+            about = (f"Losses on {name}", "bits per byte", _UNITS[scores.unit], 1.0)
+        else:
+            by_model, bases = scores.accuracies, ()
+            unit, factor = ("points", 100.0) if scores.share else (scores.metric, 1.0)
+            title = name if scores.metric else f"Accuracy in {name}"
+            about = (title, unit if scores.metric else "% of the items right", unit, factor)
+        values = {m: {x: _value(of, about[3]) for x, of in by_model[m].items()} for m in by_model}
+        pairs = {(each.model, each.other) for each in bases}
+        rest = [each for each in scores.compared if (each.model, each.other) not in pairs]
+        return cls(name, scores, values, names, roles, *about, bases, rest)
+
+    def source_table(self, models: Sequence[str] = ()) -> Table | None:
+        """Of a text: values by source, then paired differences; None where no language has several.
+
+        models: by default all.
+        """
+        if not isinstance(self.scores, TextScores) or self.scores.by_source is None:
+            return None
+        scores = self.scores.by_source
+        inner = self._of_scores(self.name, scores, self.names, {})
+        models = models or list(self.values)
+        pairs = [*inner.versus_base, *inner.versus_first]
+        pairs = [(pair, inner.differences(pair)) for pair in pairs if pair.model in models]
+        rows: list[list[Entry]] = []
+        for key in scores.languages:
+            language, _, source = key.partition(": ")
+            documents = next(by[key].documents for by in scores.losses.values() if key in by)
+            row: list[Entry] = [language, source]
+            row += [_cell(inner.values[model].get(key), self.show) for model in models]
+            row.append(documents)
+            row += [_cell(of.get(key), self.show, difference=True) for _, of in pairs]
+            rows.append(row)
+        differences = [
+            Cell(self.names[pair.model], below=f"versus {self.names[pair.other]}")
+            for pair, _ in pairs
+        ]
+        heads = [*self._heads(models), "documents", *differences]
+        return Table(["language", "source", *heads], rows)
 
     @property
     def task(self) -> bool:

@@ -7,7 +7,7 @@ from tongues.pages import blocks as b
 from tongues.pages import write_page
 from tongues.report.evaluation.answer import answer, measure_blocks
 from tongues.report.evaluation.figures import replay_figure, score_figure
-from tongues.report.evaluation.measures import Measure, how, model_table
+from tongues.report.evaluation.measures import SOURCES, Measure, how, model_table
 
 __all__ = ["score_blocks", "write_evaluation_report"]
 
@@ -44,6 +44,8 @@ def score_blocks(evaluation: Evaluation, *, compare: bool = False) -> list[b.Blo
         for other, compared in measure.versus.items() if compare else ():
             title = f"{measure.title} versus {other}, {measure.unit}"
             blocks.append(b.Section("", title, [measure.comparison_table(compared)]))
+        if compare and (table := measure.source_table()):
+            blocks.append(b.Section("", f"{measure.title} by source. {SOURCES}", [table]))
     return [*blocks, _topics(evaluation)] if compare else blocks
 
 
