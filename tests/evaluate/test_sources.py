@@ -91,7 +91,7 @@ def test_the_table_pairs_the_models_by_source(evaluation: Evaluation) -> None:
     assert max(tested) == len(tested) > 1  # Holm-corrected for all sources with enough documents
     for row, key in zip(table.cells, scores.by_source.languages, strict=True):
         assert f"{row[0].text}: {row[1].text}" == key
-        assert row[-1].value == compared.languages[key].value
+        assert row[-1].value == compared.languages[key]
     shown = as_text(score_blocks(evaluation, compare=True))
     assert "by source" in shown and "news.jsonl" in shown
     assert "news.jsonl" not in as_text(score_blocks(evaluation))
