@@ -1,6 +1,5 @@
 """Which documents are held out, and which overlap with them and are left out."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -176,9 +175,9 @@ def source_names(corpus: Corpus, numbers: np.ndarray) -> list[str]:
     """Where each of some documents is from: a file, a data set, or the folder of many files."""
     names: dict[tuple[str, str], str] = {}
     for each in corpus.sources:
-        paths = [path for path, _ in each["content"]]
-        name = os.path.commonpath(paths) if len(paths) > 1 else each["title"]
-        names[each["lang"], each["name"]] = name
+        folders = [path.rpartition("/")[0] for path, _ in each["content"]]
+        one = len(folders) > 1 and len(set(folders)) == 1
+        names[each["lang"], each["name"]] = folders[0] if one else each["title"]
     of_part = [names[part.lang, part.source] for part in corpus.parts]
     owner = np.searchsorted([part.first for part in corpus.parts], numbers, side="right") - 1
     return [of_part[number] for number in owner.tolist()]
