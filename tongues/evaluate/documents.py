@@ -31,7 +31,7 @@ def read_texts(
     limit: int | None = None,
     lineages: Iterable[Lineage] = (),
     fault: Callable[[Fault], None] = lambda fault: None,
-    tell: Callable[[str], None] = lambda line: None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, list[Document]]:
     """The documents of each language that a user names.
 
@@ -40,7 +40,7 @@ def read_texts(
     packed or not.
     A row has `text` and may have `id` and `group`, which translations of one text share; in `.txt`
     blank lines separate documents. limit: documents of a language. lineages: ensembles whose
-    training text is left out. fault: receives what is not a document. tell: receives lines
+    training text is left out. fault: receives what is not a document. say: receives lines
     for users.
     """
     places = (workspace / "tokens" / source, workspace / source, Path(source))
@@ -55,7 +55,7 @@ def read_texts(
                 hint = "leave the language out, or name files"
                 raise UserError(what, where=str(tokens.path), hint=hint)
         if line := _unknown_sources(tokens, selected):
-            tell(line)
+            say(line)
         return held_out_documents(tokens, unseen, selected, limit=limit)
     if not Path(source).exists():
         names = [file.parent.name for file in (workspace / "tokens").glob("*/tokens.json")]

@@ -203,7 +203,7 @@ def _documents(
     languages: Sequence[str] | None,
     limit: int | None,
     faults: list[ItemFault],
-    tell: Callable[[str], None],
+    say: Callable[[str], None],
 ) -> dict[str, list[Document]]:
     def note(fault: Fault) -> None:
         faults.append(ItemFault(fault.source, f"at {fault.place:,}", fault.reason, fault.sample))
@@ -212,7 +212,7 @@ def _documents(
         raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
     lineages = [lineage_of(model, workspace) for model in models]
     about = {"languages": languages, "limit": limit, "lineages": lineages}
-    return read_texts(text, workspace, **about, fault=note, tell=tell)
+    return read_texts(text, workspace, **about, fault=note, say=say)
 
 
 def _languages(words: str | Sequence[str], where: str) -> list[str]:
