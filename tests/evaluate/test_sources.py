@@ -107,9 +107,9 @@ def test_an_older_folder_is_answered_with_what_to_do(prepared: Path, tmp_path: P
     (older / "tokens.json").unlink()
     (older / "tokens.json").write_text(json.dumps(manifest))
     told: list[str] = []
-    (found,) = read_texts("mixed", tmp_path, tell=told.append).values()
+    (found,) = read_texts("mixed", tmp_path, say=told.append).values()
     assert len({document.source for document in found}) == 1
     assert len(told) == 1 and "`de`" in told[0] and "`--overwrite`" in told[0]
     told.clear()
-    read_texts(str(prepared), tmp_path, tell=told.append)
+    read_texts(str(prepared), tmp_path, say=told.append)
     assert told == []
