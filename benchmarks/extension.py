@@ -29,11 +29,12 @@ from time import perf_counter
 import numpy as np
 from tokenizers import AddedToken, Tokenizer
 
+from tongues.tokens.encoding import Encoder
 from tongues.tokens.extend import extend_tokenizer
 from tongues.tokens.fertility import changed_share
 from tongues.tokens.frame import TextFrame
 from tongues.tokens.spelling import token_bytes
-from tongues.tokens.tokenizer import encode, train_tokenizer, vocabulary_size
+from tongues.tokens.tokenizer import train_tokenizer, vocabulary_size
 
 __all__ = ["main"]
 
@@ -141,7 +142,7 @@ WAYS: dict[str, Way] = {
 def ids_of(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
     """All ids of texts, without the ends."""
     end = vocabulary_size(tokenizer)
-    ids, _ = encode(tokenizer, texts, TextFrame(None, end), np.dtype(np.int64))
+    ids, _ = Encoder(tokenizer, TextFrame(None, end), np.dtype(np.int64))(texts)
     return ids[ids != end]
 
 

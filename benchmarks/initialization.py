@@ -32,10 +32,11 @@ from tongues.models.token_map import map_tokens, resize_vocabulary
 from tongues.randomness import derive_seed
 from tongues.recipe import Train
 from tongues.tokens import END_ID, Mixture
+from tongues.tokens.encoding import Encoder
 from tongues.tokens.extend import extend_tokenizer
 from tongues.tokens.frame import TextFrame
 from tongues.tokens.spelling import token_bytes
-from tongues.tokens.tokenizer import encode, train_tokenizer
+from tongues.tokens.tokenizer import train_tokenizer
 from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.optimizer import make_optimizer, set_rate
 from tongues.train.engine.processes import Processes
@@ -70,7 +71,7 @@ def texts_of(folder: Path, lang: str) -> tuple[list[str], list[str]]:
 
 def tokens_of(tokenizer: Tokenizer, texts: list[str]) -> np.ndarray:
     """Token ids of texts, each closed by the end token."""
-    return encode(tokenizer, texts, TextFrame(END_ID, END_ID), np.dtype(np.uint16))[0]
+    return Encoder(tokenizer, TextFrame(END_ID, END_ID), np.dtype(np.uint16))(texts)[0]
 
 
 def learn(scorer: Scorer, mixture: Mixture, steps: int, alone: float = 0.0) -> Iterator[int]:

@@ -23,8 +23,9 @@ from time import perf_counter
 
 import numpy as np
 
+from tongues.tokens.encoding import Encoder
 from tongues.tokens.frame import TextFrame
-from tongues.tokens.tokenizer import END_ID, encode, train_tokenizer
+from tongues.tokens.tokenizer import END_ID, train_tokenizer
 
 __all__ = ["main"]
 
@@ -75,10 +76,8 @@ def main() -> None:
                 tokenizer.encode_batch_fast(batch, add_special_tokens=False)
             theirs.append(perf_counter() - start)
             start = perf_counter()
-            arrays = [
-                encode(tokenizer, b, TextFrame(END_ID, END_ID), np.dtype("<u2"))[0]
-                for b in batches(some)
-            ]
+            encode = Encoder(tokenizer, TextFrame(END_ID, END_ID), np.dtype("<u2"))
+            arrays = [encode(b)[0] for b in batches(some)]
             ours.append(perf_counter() - start)
             tokens = sum(map(len, arrays))
         ratios = [a / b for a, b in zip(theirs, ours, strict=True)]
