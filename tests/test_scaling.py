@@ -46,8 +46,19 @@ def test_the_files_for_schedulers_can_be_read_and_name_keys_of_the_recipe() -> N
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
     options = " ".join(re.findall(r"^#SBATCH (.*)$", script, re.MULTILINE))
     assert {"--nodes=4", "--ntasks-per-node=1", "--signal=TERM@120"} <= set(options.split())
-    (task,) = map(yaml.safe_load, blocks("yaml"))
+    sky, kubernetes = blocks("yaml")
+    task = yaml.safe_load(sky)
     assert task["num_nodes"] == 4
+    service, job = yaml.safe_load_all(kubernetes)
+    spec = job["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert spec["subdomain"] == service["metadata"]["name"]
+    assert service["spec"]["selector"] == {"job-name": job["metadata"]["name"]}
+    first = f"{job['metadata']['name']}-0.{spec['subdomain']}:29500"
+    assert f"--rdzv-endpoint {first}" in container["args"][0]
+    assert f"--nnodes {job['spec']['completions']} " in container["args"][0]
+    subprocess.run(["bash", "-n"], input=container["args"][0], text=True, check=True)
+    assert {x["name"] for x in container["volumeMounts"]} == {x["name"] for x in spec["volumes"]}
     subprocess.run(["bash", "-n"], input=task["run"], text=True, check=True)
     keys = set(re.findall(r"train\.(\w+)=", PAGE.read_text()))
     keys |= set(re.findall(r"^\| `(\w+): ", PAGE.read_text(), re.MULTILINE))

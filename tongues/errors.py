@@ -54,7 +54,7 @@ _KEYS = [
         "compile": "torch_compile",
         "cross_document_attention": "documents document_masking intra_doc_masking",
         "embedding_warmup": "embeddings_first",
-        "track": "report_to wandb tensorboard logger",
+        "track": "report_to wandb trackio tensorboard logger",
         "keep_checkpoints": "keep save_total_limit",
         "checkpoint_every": "save_steps save_interval",
         "num_evals": "evaluations eval_steps eval_interval eval_every",

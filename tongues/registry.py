@@ -1,4 +1,4 @@
-"""Open kinds: schedules, signals, law forms, routings, partitions, launchers, tasks.
+"""Open kinds: schedules, signals, law forms, routings, partitions, launchers, tasks and trackers.
 
 Each kind is a `Registry` of objects. An object carries its name, one sentence for help and docs
 (`summary`), and what it can do. The built-in ones are registered by the module that defines them;
@@ -27,6 +27,7 @@ _HOMES = {
     "partition": "tongues.experts.partition",
     "launcher": "tongues.launch",
     "task": "tongues.evaluate.tasks",
+    "tracker": "tongues.train.trackers",
 }
 
 

@@ -1,12 +1,26 @@
+import json
+import socket
+import struct
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from tongues.errors import UserError
 from tongues.files import append_line
+from tongues.recipe import Train
 from tongues.train.record import roll_back
-from tongues.train.watch import check_tracker, tracked
+from tongues.train.trackers import TRACKERS
+from tongues.train.watch import tracked
+
+
+def fail(line: str) -> None:
+    pytest.fail(line)
 
 
 def log(directory: Path, steps: range, loss: float) -> None:
@@ -18,46 +32,86 @@ def log(directory: Path, steps: range, loss: float) -> None:
             append_line(directory / "evals.jsonl", row)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Trackio reads its folder when it is imported."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRACKIO_DIR", str(tmp_path_factory.mktemp("trackio")))
+        yield
+
+
+@pytest.mark.parametrize("name", TRACKERS.names())
 def test_a_tracker_that_is_not_installed_is_named_before_training(
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "tensorboard", None)
-    check_tracker(None)
-    with pytest.raises(UserError, match=r"pip install 'tongues\[tensorboard\]'"):
-        check_tracker("tensorboard")
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(UserError, match=rf"pip install 'tongues\[{name}\]'"):
+        TRACKERS.find(name).check()
+
+
+def test_a_recipe_names_trackers_that_there_are() -> None:
+    assert Train.model_validate({"track": "wandb", "budget": "1M tokens"}).track == "wandb"
+    with pytest.raises(ValidationError, match="there is no tracker `wadnb`"):
+        Train.model_validate({"track": "wadnb", "budget": "1M tokens"})
 
 
 def test_without_a_tracker_nothing_is_left(tmp_path: Path) -> None:
     log(tmp_path, range(1, 6), 3.0)
     before = sorted(tmp_path.iterdir())
-    with tracked(None, tmp_path) as update:
+    with tracked(None, tmp_path, fail) as update:
         update()
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_run_that_went_on_and_went_back_has_every_step_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture
+@pytest.mark.parametrize("name", TRACKERS.names())
+def test_a_run_that_went_on_and_went_back_has_every_step_once_and_asks_no_host(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("tensorboard")
-    run = tmp_path / "run"
+    pytest.importorskip(name)
+    run, read = tmp_path / "run", READERS[name]
     run.mkdir()
-    with tracked("tensorboard", run) as update:
-        log(run, range(1, 11), 3.0)
-        update()
-        log(run, range(11, 21), 3.0)
-    assert from_tensorboard(run) == dict.fromkeys(range(1, 21), 3.0)
-    roll_back(run, 12)  # as after a kill
-    with tracked("tensorboard", run) as update:
-        log(run, range(13, 19), 2.0)
-        with (run / "metrics.jsonl").open("a") as file:
-            file.write('{"step": 19')  # half a line
-        update()
-        roll_back(run, 15)  # as after a spike
-        log(run, range(16, 31), 1.0)
-        update()
-    expected = dict.fromkeys(range(1, 13), 3.0) | dict.fromkeys(range(13, 16), 2.0)
-    assert from_tensorboard(run) == expected | dict.fromkeys(range(16, 31), 1.0)
+    with no_requests(monkeypatch):
+        with tracked(name, run, fail) as update:
+            log(run, range(1, 11), 3.0)
+            update()
+            log(run, range(11, 21), 3.0)
+        assert read(run) == dict.fromkeys(range(1, 21), 3.0)
+        roll_back(run, 12)  # as after a kill
+        with tracked(name, run, fail) as update:
+            log(run, range(13, 19), 2.0)
+            with (run / "metrics.jsonl").open("a") as file:
+                file.write('{"step": 19')  # half a line
+            update()
+            roll_back(run, 15)  # as after a spike
+            log(run, range(16, 31), 1.0)
+            update()
+        expected = dict.fromkeys(range(1, 13), 3.0) | dict.fromkeys(range(13, 16), 2.0)
+        assert read(run) == expected | dict.fromkeys(range(16, 31), 1.0)
     assert capsys.readouterr().out == ""
+
+
+def test_a_tracker_that_fails_is_told_of_once_and_the_run_goes_on(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    (tmp_path / "events.out.tfevents.1").mkdir()  # where it would remove a file
+    told: list[str] = []
+    with tracked("tensorboard", tmp_path, told.append) as update:
+        log(tmp_path, range(1, 6), 3.0)
+        update()
+        update()
+    (line,) = told
+    assert line.startswith("tensorboard failed and is left alone; the run goes on (IsADirectory")
+
+
+@contextmanager
+def no_requests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every request of this process and of what it starts would come to a proxy: none does."""
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        yield
+        proxy.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            proxy.accept()
 
 
 def from_tensorboard(directory: Path) -> dict[int, float]:
@@ -70,3 +124,55 @@ def from_tensorboard(directory: Path) -> dict[int, float]:
     points = [(point.step, point.value) for point in events.Scalars("train/loss")]
     assert len(dict(points)) == len(points)
     return dict(points)
+
+
+def from_wandb(directory: Path) -> dict[int, float]:
+    """The same, as `wandb sync` would upload it."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    (path,) = (directory / "wandb").glob("offline-run-*/*.wandb")
+    until = time.monotonic() + 60  # a process of wandb's own writes it
+    records: list[Record] = []
+    while not any(record.HasField("exit") for record in records) and time.monotonic() < until:
+        records = [Record.FromString(data) for data in leveldb_records(path.read_bytes())]
+    rows = [
+        {x.key or x.nested_key[0]: json.loads(x.value_json) for x in record.history.item}
+        for record in records
+        if record.HasField("history")
+    ]
+    return only_once(rows)
+
+
+def leveldb_records(log: bytes) -> Iterator[bytes]:
+    """Records of a LevelDB log behind wandb's own seven bytes, in blocks of 32 KiB."""
+    at, parts = 7, b""
+    while at + 7 <= len(log):
+        if 2**15 - at % 2**15 < 7:
+            at += 2**15 - at % 2**15
+        _, length, kind = struct.unpack_from("<IHB", log, at)
+        parts += log[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):  # whole, or the last part
+            yield parts
+            parts = b""
+
+
+def from_trackio(directory: Path) -> dict[int, float]:
+    """The same, as its page would show it."""
+    import trackio
+    from trackio.sqlite_storage import SQLiteStorage
+
+    (run,) = trackio.Api().runs("tongues")
+    assert run.config and run.config["directory"] == str(directory)
+    return only_once(SQLiteStorage.get_logs("tongues", run.name, run_id=run.id))
+
+
+def only_once(rows: list[dict[str, Any]]) -> dict[int, float]:
+    """The loss of every step, which comes in one row."""
+    assert any("held out/qaa" in row and "bits per byte/qaa" in row for row in rows)
+    points = [(row["step"], row["train/loss"]) for row in rows if "train/loss" in row]
+    assert len(dict(points)) == len(points)
+    return dict(points)
+
+
+READERS = {"tensorboard": from_tensorboard, "wandb": from_wandb, "trackio": from_trackio}

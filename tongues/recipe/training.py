@@ -10,10 +10,12 @@ from pydantic import (
     model_validator,
 )
 
+from tongues.errors import UserError
 from tongues.quantities import Budget, Seconds, Share, Tokens
-from tongues.recipe.base import Chosen, RecipeSection, readable_name
+from tongues.recipe.base import Chosen, RecipeSection, readable_name, refuse
 from tongues.recipe.mixtures import MixtureRule, MixtureShares, by_language
 from tongues.recipe.trainable import EmbeddingRate, LayerSlice, LowRank, Trainable
+from tongues.registry import registry
 
 __all__ = [
     "BaseChoice",
@@ -195,8 +197,16 @@ class Train(RecipeSection):
     """`auto`: where the run is long enough to regain the compiler's time."""
     threads: int | None = Field(default=None, ge=1)
     """Threads of each process; default: the fastest number in a short trial."""
-    track: Literal["tensorboard"] | None = None
-    """Copy the logs to TensorBoard during training."""
+    track: str | None = None
+    """Tracker that gets a copy of the logs during training: tensorboard, wandb or trackio."""
+
+    @field_validator("track")
+    @classmethod
+    def _known_tracker(cls, value: str | None) -> str | None:
+        try:
+            return value and registry("tracker").find(value).name
+        except UserError as error:
+            refuse(error.what, error.hint, (), value)
 
     @field_validator("replay", "max_forgetting", mode="before")
     @classmethod

@@ -38,8 +38,9 @@ from tongues.train.start import (
     seen_by_base,
 )
 from tongues.train.step import ScoreTasks, Setup
+from tongues.train.trackers import TRACKERS
 from tongues.train.transplant import transplanted
-from tongues.train.watch import check_tracker, tracked
+from tongues.train.watch import tracked
 
 __all__ = ["train"]
 
@@ -67,7 +68,8 @@ def train(
 
     recipe: as YAML, to be kept with the run as `recipe.yaml`. score_tasks: scores the plan's tasks.
     """
-    check_tracker(plan.settings.track)
+    if plan.settings.track:
+        TRACKERS.find(plan.settings.track).check()
     processes = join_processes("cuda" if torch.cuda.is_available() else "cpu")
     if not processes.first:
         watch, tell = lambda progress: None, lambda line: None
@@ -140,7 +142,7 @@ def _train(
     if processes.first:
         write_run(directory, run)
     tracker = plan.settings.track if processes.first else None
-    with tracked(tracker, directory) as track:
+    with tracked(tracker, directory, tell) as track:
 
         def watch_and_track(progress: Progress) -> None:
             watch(progress)

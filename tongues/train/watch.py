@@ -1,18 +1,18 @@
-"""A run's own logs, shown by TensorBoard during training.
+"""A run's own logs, copied to a tracker such as TensorBoard during training.
 
-The event files hold a copy of `metrics.jsonl`, `evals.jsonl` and `timing.jsonl`, written again when
-a run resumes or rolls back, so no step is in them twice.
+A tracker holds a copy of `metrics.jsonl`, `evals.jsonl` and `timing.jsonl`, written again when a
+run resumes or rolls back, so no step is in it twice.
 """
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tongues.extras import require
+from tongues.train.trackers import TRACKERS, Tracker, Write
 
-__all__ = ["check_tracker", "tracked"]
+__all__ = ["tracked"]
 
 _SHOWN = {  # the name of each number in a tracker
     "metrics.jsonl": {
@@ -28,43 +28,61 @@ _SHOWN = {  # the name of each number in a tracker
     },
 }
 
-Write = Callable[[int, dict[str, float]], None]  # the numbers of a step
-
-
-def check_tracker(track: str | None) -> None:
-    """Refuse a tracker that is not installed, with the line that installs it."""
-    if track is not None:
-        require(track, "train.track")
-
 
 @contextmanager
-def tracked(track: str | None, directory: Path) -> Iterator[Callable[[], None]]:
+def tracked(
+    track: str | None, directory: Path, tell: Callable[[str], None]
+) -> Iterator[Callable[[], None]]:
     """Hands out a call that brings the tracker up to the logs of the run in `directory`.
 
     Call it when the logs may have grown, such as once a second; the end of the block calls it
-    once more. Without a tracker the call does nothing.
+    once more. Without a tracker the call does nothing. A tracker that fails is told of and left
+    alone from then on; the run goes on.
     """
     if track is None:
         yield lambda: None
         return
-    with _Copy(directory) as copy:
-        try:
-            yield copy.update
-        finally:
-            copy.update()
+    copy = _Copy(TRACKERS.find(track), directory, tell)
+    try:
+        yield copy.update
+    finally:
+        copy.update()
+        copy.end()
 
 
-class _Copy(ExitStack):
-    def __init__(self, directory: Path) -> None:
-        super().__init__()
-        self._directory = directory
+class _Copy:
+    def __init__(self, tracker: Tracker, directory: Path, tell: Callable[[str], None]) -> None:
+        self._tracker, self._directory, self._tell = tracker, directory, tell
+        self._opened = ExitStack()
         self._write: Write | None = None
         self._read: dict[str, tuple[int, int]] = {}  # which file (inode) it was, bytes of it copied
+        self._failed = False
 
     def update(self) -> None:
+        self._guarded(self._copy)
+
+    def end(self) -> None:
+        self._guarded(self._opened.close)
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        """Whatever another program raises must not end the run."""
+        if self._failed:
+            return
+        try:
+            act()
+        except Exception as error:
+            self._failed = True
+            with suppress(Exception):
+                self._opened.close()
+            self._tell(
+                f"{self._tracker.name} failed and is left alone; the run goes on "
+                f"({type(error).__name__}: {error})"
+            )
+
+    def _copy(self) -> None:
         if self._write is None or self._cut_back():
-            self.close()
-            self._write = self.enter_context(_tensorboard(self._directory))
+            self._opened.close()
+            self._write = self._opened.enter_context(self._tracker.open(self._directory))
             self._read = {}
         steps: dict[int, dict[str, float]] = {}
         for name, shown in _SHOWN.items():
@@ -92,18 +110,3 @@ class _Copy(ExitStack):
             complete, newline, _ = file.read().rpartition(b"\n")
             self._read[name] = inode, copied + len(complete) + len(newline)
         yield from (json.loads(line) for line in complete.splitlines())
-
-
-@contextmanager
-def _tensorboard(directory: Path) -> Iterator[Write]:
-    from torch.utils.tensorboard.writer import SummaryWriter
-
-    for old in directory.glob("events.out.tfevents.*"):
-        old.unlink()
-    with SummaryWriter(str(directory)) as writer:
-
-        def write(step: int, numbers: dict[str, float]) -> None:
-            for name, number in numbers.items():
-                writer.add_scalar(name, number, step)
-
-        yield write
