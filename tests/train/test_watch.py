@@ -90,16 +90,16 @@ def test_a_run_that_went_on_and_went_back_has_every_step_once_and_asks_no_host(
     assert capsys.readouterr().out == ""
 
 
-def test_a_tracker_that_fails_is_told_of_once_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_a_tracker_that_fails_is_reported_once_and_the_run_continues(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     (tmp_path / "events.out.tfevents.1").mkdir()  # where it would remove a file
-    told: list[str] = []
-    with tracked("tensorboard", tmp_path, told.append) as update:
+    lines: list[str] = []
+    with tracked("tensorboard", tmp_path, lines.append) as update:
         log(tmp_path, range(1, 6), 3.0)
         update()
         update()
-    (line,) = told
-    assert line.startswith("tensorboard failed and is left alone; the run goes on (IsADirectory")
+    (line,) = lines
+    assert line.startswith("tensorboard failed and is left alone; the run continues (IsADirectory")
 
 
 @contextmanager

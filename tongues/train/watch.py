@@ -36,8 +36,8 @@ def tracked(
     """Hands out a call that brings the tracker up to the logs of the run in `directory`.
 
     Call it when the logs may have grown, such as once a second; the end of the block calls it
-    once more. Without a tracker the call does nothing. A tracker that fails is told of and left
-    alone from then on; the run goes on.
+    once more. Without a tracker the call does nothing. A tracker that fails is reported and left
+    alone from then on; the run continues.
     """
     if track is None:
         yield lambda: None
@@ -75,7 +75,7 @@ class _Copy:
             with suppress(Exception):
                 self._opened.close()
             self._tell(
-                f"{self._tracker.name} failed and is left alone; the run goes on "
+                f"{self._tracker.name} failed and is left alone; the run continues "
                 f"({type(error).__name__}: {error})"
             )
 
