@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -128,11 +129,11 @@ def from_tensorboard(directory: Path) -> dict[int, float]:
 
 def from_wandb(directory: Path) -> dict[int, float]:
     """The same, as `wandb sync` would upload it."""
-    from wandb.proto.wandb_internal_pb2 import Record
+    Record = import_module("wandb.proto.wandb_internal_pb2").Record  # made when it is imported
 
     (path,) = (directory / "wandb").glob("offline-run-*/*.wandb")
     until = time.monotonic() + 60  # a process of wandb's own writes it
-    records: list[Record] = []
+    records = []
     while not any(record.HasField("exit") for record in records) and time.monotonic() < until:
         records = [Record.FromString(data) for data in leveldb_records(path.read_bytes())]
     rows = [
