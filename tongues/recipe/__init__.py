@@ -10,6 +10,7 @@ from tongues.recipe.loading import (
 )
 from tongues.recipe.mixtures import MixtureRule
 from tongues.recipe.recipe import Recipe, TextRecipe
+from tongues.recipe.studies import Grid, Pilot, Study, Sweep
 from tongues.recipe.texts import (
     Ancestry,
     Clean,
@@ -25,14 +26,10 @@ from tongues.recipe.texts import (
 from tongues.recipe.trainable import Lora, LowRank
 from tongues.recipe.training import (
     BaseChoice,
-    Grid,
     Initialization,
     ModelShape,
-    Pilot,
     Schedule,
     Span,
-    Study,
-    Sweep,
     Train,
     TrainTasks,
 )

@@ -4,8 +4,9 @@ from pydantic import field_validator, model_validator
 
 from tongues.recipe.base import RecipeSection, readable_name
 from tongues.recipe.experts import Experts
+from tongues.recipe.studies import Pilot, Study
 from tongues.recipe.texts import Text, TokenSettings
-from tongues.recipe.training import ModelShape, Pilot, Study, Train
+from tongues.recipe.training import ModelShape, Train
 
 __all__ = ["Recipe", "TextRecipe"]
 
