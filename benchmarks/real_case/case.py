@@ -4,9 +4,10 @@
 
 SmolLM2-135M, Swahili and Chinese, English replay, on two cores (`case.yaml`). FOLDER gets text,
 models and runs; it needs `models/smollm2`, as made by `python -m tongues.models.smollm2`.
-Stages: prepare, pilots, forecast, runs, evaluate, table; without one, all in this order. Finished
-runs are kept and unfinished ones resume. `forecast.json` next to this file is what it wrote before
-the long runs, `case.txt` what `table` printed after them.
+Stages: prepare, pilots, forecast, runs, experts, evaluate, table, scores, figure; without one, all
+in this order. Finished runs are kept and unfinished ones resume. `forecast.json` next to this file
+is what it wrote before the long runs, `case.txt` what `table` printed after them, `scores.txt` what
+`scores` did; `figure` draws the README's figure.
 """
 
 import json
@@ -16,8 +17,14 @@ from datetime import date
 from pathlib import Path
 
 import tongues
+from tongues.evaluate.evaluation import read_evaluation
 from tongues.files import read_json, write_json
 from tongues.frames import text_table
+from tongues.pages.axes import categories, colour, linear
+from tongues.pages.blocks import Figure
+from tongues.pages.numbers import fixed, number
+from tongues.pages.plots import intervals
+from tongues.pages.write import write_figures
 from tongues.runs import read_run
 
 HERE = Path(__file__).resolve().parent
@@ -26,6 +33,7 @@ TARGETS = ("sw", "zh")
 PILOTS = (8192, 16384, 24576, 32768)  # tokens
 LONG, SHORT = 131072, 32768
 SHARES = (0, 5, 20, 50)  # percent of replay
+NAMES = {"sw": "Swahili", "zh": "Chinese", "en": "English"}
 
 
 def train(name: str, *overrides: str) -> Path:
@@ -81,12 +89,18 @@ def runs() -> None:
             continued("sw", SHORT, share, seed)
 
 
+def experts() -> None:
+    """An expert of each language and one model of all, on the tokens of two short runs."""
+    tongues.experts.train(HERE / "experts.yaml")
+
+
 def evaluate() -> None:
-    """The base and the long runs on held-out text of each source's share, and on tasks."""
+    """The base and the long runs: held-out text by source, and XCOPA."""
     models = ["models/smollm2", *(f"{lang}-{LONG // 1024}k-20" for lang in TARGETS)]
-    models += [f"sw-{LONG // 1024}k-20-lora"]
-    held = {"text": "case", "limit": 40}
-    tongues.evaluate(models, **held, tasks=["xcopa:sw,zh"], data="tasks", name="case")
+    tongues.evaluate(models, text="case", limit=20, dtype="bf16", name="text")
+    tongues.evaluate(
+        models, tasks=["xcopa:sw,zh"], data="tasks", limit=200, dtype="bf16", name="tasks"
+    )
 
 
 def ends(name: str) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
@@ -131,7 +145,62 @@ def table() -> None:
     print(text_table(rows))
 
 
-STAGES = {x.__name__: x for x in (prepare, pilots, forecast, runs, evaluate, table)}
+def scores() -> None:
+    """What each long run changed, by language and source, and its scores on XCOPA."""
+    text = read_evaluation(Path("evaluations/text")).texts["case"]
+    rows = []
+    for part in filter(None, (text, text.by_source)):
+        for one in part.compared:
+            for lang, change in one.languages.items():
+                before = part.losses[one.other][lang]
+                rows.append(
+                    {
+                        "run": one.model,
+                        "text": lang,
+                        "documents": str(before.documents),
+                        "before": f"{before.bits_per_byte.value:.3f}",
+                        "change, bits per byte": number(change, fixed(3)),
+                    }
+                )
+    print(text_table(rows))
+    rows = []
+    for name, task in read_evaluation(Path("evaluations/tasks")).tasks.items():
+        for one in task.compared:
+            for lang, change in one.languages.items():
+                row = {"run": one.model, "task": f"{name} {lang}"}
+                rows.append(row | {"change, points": number(change, lambda x: f"{x:.1%}")})
+    print(text_table(rows))
+
+
+def figure() -> None:
+    """Bits per byte of the base and the long runs, by language."""
+    text = read_evaluation(Path("evaluations/text")).texts["case"]
+    series = dict(zip(text.losses, ("before", "after Swahili", "after Chinese"), strict=True))
+    rows = []
+    for model, by in text.losses.items():
+        for lang, loss in by.items():
+            one = loss.bits_per_byte
+            row = {"series": series[model], "language": NAMES[lang]}
+            rows.append(row | {"bits": one.value, "low": one.low, "high": one.high})
+    x = linear("bits", "bits per byte on held-out text, 95 % interval over documents", (0.8, 2.8))
+    names = list(series.values())
+    panel = intervals(
+        "SmolLM2 135M after 131k tokens of a new language",
+        rows,
+        x,
+        categories("language", list(NAMES.values())),
+        colour(names, names, "circle"),
+        height=210,
+        side_by_side=names,
+    )
+    drawn = Figure("real-case", "", "", (panel,), tuple(rows))
+    write_figures([drawn], HERE.parents[1] / "docs/images")
+
+
+STAGES = {
+    x.__name__: x
+    for x in (prepare, pilots, forecast, runs, experts, evaluate, table, scores, figure)
+}
 
 if __name__ == "__main__":
     place, *chosen = sys.argv[1:]

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -74,3 +75,18 @@ def test_one_strategy_is_compared_with_nothing(make_study: Callable[..., Path], 
     text = as_text([answer_section(found)])
     assert text.startswith("What came of it")
     assert "so what CPT saves there is not known" in text
+
+
+def test_new_tokens_have_no_gain_since_they_are_untrained_before_the_first_step(
+    make_study: Callable[..., Path], tmp_path: Path
+):
+    rows = run_rows([make_study(tmp_path, targets=("near",), replay=(0.0,))])
+    rows = [row for row in rows if row["strategy"] != "scratch"]
+    plain, new = (as_text([answer_section(findings(some))]) for some in (rows, marked(rows)))
+    assert "Gain: the loss on the target" in plain and "untrained" not in plain
+    assert "Final loss: on the target" in new and "Gain:" not in new
+    assert "Before the first step new tokens are untrained" in new
+
+
+def marked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row | {"loss_new_tokens": 9.0} for row in rows]

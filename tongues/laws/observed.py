@@ -25,6 +25,7 @@ class RunCurves:
     A run of several targets gives one of these for each. `curves` holds, by language, the loss at
     each evaluation. seen: by language, the tokens of that language alone up to each evaluation.
     base: the model it continues. base_tokens: what that was trained on, where it is in the table.
+    new_tokens: whether its vocabulary has tokens that the base does not have.
     """
 
     name: str
@@ -42,6 +43,7 @@ class RunCurves:
     seen: Mapping[str, np.ndarray] = field(default_factory=dict)
     base_tokens: float | None = None
     base: str | None = None
+    new_tokens: bool = False
 
     @property
     def target(self) -> str:
@@ -125,6 +127,7 @@ def gather_runs(rows: Iterable[Mapping[str, Any]]) -> list[RunCurves]:
             },
             bits_per_byte={lang: own[-1]["bits_per_byte"] for lang, own in langs.items()},
             seen=column["tokens_lang"],
+            new_tokens=any("loss_new_tokens" in row for own in langs.values() for row in own),
         )
         runs += [replace(run, lang=lang) for lang in run.targets if lang in langs]
     lengths = {run.name: run.tokens for run in runs}

@@ -21,19 +21,24 @@ _ABOUT = (
 )
 _LOSS = "Final loss: on the target."
 _GAIN = "Gain: the loss on the target before the first step less the final one."
+_NEW_TOKENS = (
+    " Before the first step new tokens are untrained, so the loss there is not the base's. "
+    "`tongues evaluate` compares a run with its base, which reads the text by its own tokenizer."
+)
 
 
 def answer_section(findings: Findings) -> Section:
     """What to take on each target, and a row for everything that was trained."""
     rows = findings.outcomes
     several = len({(row.strategy, row.replay) for row in rows}) > 1
+    ends = several or any(row.gain is None for row in rows)
     langs = list(dict.fromkeys(lang for row in rows for lang in row.rises))
     table: list[dict[str, Entry]] = []
     for row in rows:
         cells: dict[str, Entry] = {
             "target": row.target,
             "strategy": Cell(series_name(row.strategy, row.replay), kind=row.strategy),
-            "final loss" if several else "gain": _cell(row.loss if several else row.gain),
+            "final loss" if ends else "gain": _cell(row.loss if ends else row.gain),
         }
         if any(one.lead for one in rows):
             saved = row.saved.times(100.0) if row.saved and row.measured else None
@@ -43,7 +48,9 @@ def answer_section(findings: Findings) -> Section:
         cells["FLOPs"] = Cell(compact(row.flops, 2), row.flops)
         cells |= {"runs": len(row.runs)} if len(findings.usual) > 1 else {}
         table.append(cells)
-    about = _ABOUT.format(first=_LOSS if several else _GAIN)
+    about = _ABOUT.format(first=_LOSS if ends else _GAIN)
+    if any(run.new_tokens for row in rows for run in row.runs):
+        about += _NEW_TOKENS
     lines = [*(advice(findings) if several else []), *findings.left_out]
     blocks: list[Block] = [Items(lines, "plain"), Table.of(table), Paragraph(about, "notes")]
     return Section("answer", "What to take" if several else "What came of it", blocks)

@@ -187,11 +187,18 @@ def _outcome(
 
 
 def _in_training(directory: Path, run: Run) -> Iterator[str]:
-    """Bits per byte before and after, on the held-out sample; no interval is known."""
+    """Bits per byte before and after, on the held-out sample; no interval is known.
+
+    With new tokens only after: before the first step these are untrained.
+    """
     by_lang: dict[str, list[float]] = {}
     for row in read_lines(directory / "evals.jsonl"):
         by_lang.setdefault(row["lang"], []).append(row["bits_per_byte"])
-    changes = [f"`{lang}` {of[0]:.2f} to {of[-1]:.2f}" for lang, of in by_lang.items()]
+    known = not run.vocabulary_extension
+    changes = [
+        f"`{lang}` {of[0]:.2f} to {of[-1]:.2f}" if known else f"`{lang}` {of[-1]:.2f} at the end"
+        for lang, of in by_lang.items()
+    ]
     yield f"`{run.run}`, in training: {', '.join(changes)} bits per byte; it is not evaluated."
 
 

@@ -56,10 +56,10 @@ class LossChange:
 class Outcome:
     """What the runs of one strategy and share of replay came to on one target.
 
-    loss: the final one on the target. gain: what it fell by since before the first step. lead: over
-    the twins from scratch after as many tokens. saved: share of their tokens. rises: of each base
-    language. replayed: by language, final losses less those without replay, nats per token, in
-    paired runs.
+    loss: the final one on the target. gain: what it fell by since before the first step, of runs
+    without new tokens, which are not trained there. lead: over the twins from scratch after as many
+    tokens. saved: share of their tokens. rises: of each base language. replayed: by language, final
+    losses less those without replay, nats per token, in paired runs.
     """
 
     target: str
@@ -183,7 +183,8 @@ def _outcome(runs: Sequence[RunCurves], usual: Sequence[RunCurves]) -> Outcome:
     first = runs[0]
     pairs = [_pair(run, other) for run in runs if (other := twin(run, usual))]
     pairs = [pair for pair in pairs if pair.scratch.as_long_as(pair.cpt)] or pairs
-    gains = [(run, -value) for run, value in rise(runs, first.lang)]
+    known = [run for run in runs if not run.new_tokens]
+    gains = [(run, -value) for run, value in rise(known, first.lang)]
     about = Outcome(*(first.target, first.strategy, first.replay), tuple(runs))
     ends = [(run, end) for run in runs if (end := run.final(first.lang)) is not None]
     about = replace(about, loss=_change(first.lang, ends), gain=_change(first.lang, gains))

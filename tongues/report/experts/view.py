@@ -26,7 +26,7 @@ _ABOUT = {
     "and processor time; weights are of all experts that a text needed.",
     _MIXED: "Held-out text that switches between two languages, some sentences of each by turns: "
     "the loss in nats per token, and its difference to the same experts where the language of each "
-    "token is given. Beside it the loss on text in one language, from the table above.",
+    "token is given. Next to it the loss on text in one language, from the table above.",
     _ADDED: "Losses in nats per token by routing, before and after languages were added.",
     _LANGUAGES: "Losses in nats per token, of every partition by its best routing; the lowest is "
     "bold. Then the best of all by its number of clusters, and the best experts versus one model.",
