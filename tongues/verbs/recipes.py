@@ -104,6 +104,11 @@ def train(
         for by_language in checked.tasks.values():
             for fewshot in by_language.values():
                 voice.say(fewshot.power)
+    if plan.settings.teacher:
+        from tongues.experts.teacher import taught
+
+        with voice.progress(f"{plan.name}: teacher") as show:
+            plan = taught(plan, workspace, watch=show, tell=voice.say)
     with voice.progress(plan.name) as show:
         return train_run(
             plan,
