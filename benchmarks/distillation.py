@@ -22,6 +22,7 @@ EXAMPLES = Path(__file__).parents[1] / "docs/examples"
 STUDENT = (
     "train.run={}",
     "train.budget=120k tokens",
+    "train.targets=[qaa, qab, qac, qad]",
     "train.mixture={{qaa: 25%, qab: 25%, qac: 25%, qad: 25%}}",
     "experts=null",
 )

@@ -1,5 +1,6 @@
 """A run that learns what a teacher predicts."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import torch
 
 from tests.conftest import MakeRecipe
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
+from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
 from tongues.experts.ensemble.routing import parse_routing
@@ -54,7 +56,10 @@ def test_odds_are_those_of_the_experts_by_their_weights(ensemble: Ensemble) -> N
 
 
 def student(
-    make_recipe: MakeRecipe, *overrides: str, teacher: str = "small", name: str = "student"
+    make_recipe: MakeRecipe,
+    *overrides: str,
+    teacher: str = "small",
+    name: str = "student",
 ) -> RunPlan:
     """A short run with a teacher."""
     own = (f"train.teacher={teacher}", "train.budget=4k tokens", *overrides)
@@ -94,6 +99,31 @@ def test_the_likeliest_tokens_are_stored_in_order_and_interruptions_change_nothi
         train(plan, workspace)
     taught(plan, workspace)
     assert {file: file.read_bytes() for file in stored.folder.iterdir()} == whole
+    plain, more = (
+        check_recipe(make_recipe("train.budget=4k tokens", *keys), workspace)
+        for keys in ((), ("train.teacher={model: small, top: 3}",))
+    )
+    assert more.predictions == sum(map(len, whole.values())) == more.disk - plain.disk
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_teacher_that_is_certain_of_the_text_changes_nothing(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    micro = "train.micro_batch=128 tokens"
+    certain = "{model: small, share: 100%, top: 1}"
+    plan = student(make_recipe, micro, teacher=certain, name="certain")
+    plain = student(make_recipe, micro, teacher="null", name="text")
+    tokens, stored = open_tokens(workspace / "tokens/small"), stored_for(plan, workspace)
+    mixture = make_mixture(plan, derive(plan, tokens.vocabulary_size), tokens)
+    for number in range(8):
+        reached = mixture.batch(number)[:, 1:, None]
+        stored.add(reached, np.ones(reached.shape))
+    found, expected = (
+        [(row["loss"], row["norm"]) for row in read_lines(train(one, workspace) / "metrics.jsonl")]
+        for one in (plan, plain)
+    )
+    np.testing.assert_allclose(found, expected, rtol=5e-3)  # in bfloat16
 
 
 @pytest.mark.usefixtures("trained")
@@ -112,8 +142,20 @@ def test_a_run_is_taught_alike_in_parts_and_otherwise_than_by_the_text_alone(
     assert parts == pytest.approx(whole, rel=1e-4)
     assert plain[0] == pytest.approx(whole[0], rel=1e-5)  # of the text, at first
     assert abs(plain[-1] - whole[-1]) > 1e-3
+    plan = taught(student(make_recipe), workspace)
+    folder = stored_for(plan, workspace).folder
+    shutil.rmtree(folder)
+    assert taught(plan, workspace) == plan  # nothing is stored for a finished run
+    assert losses(plan) == whole and not folder.exists()
 
 
-def test_a_teacher_needs_the_samples_beforehand(make_recipe: MakeRecipe) -> None:
+def test_a_teacher_is_for_one_run_whose_samples_are_known(make_recipe: MakeRecipe) -> None:
     with pytest.raises(UserError, match="rollback"):
         student(make_recipe, "train.on_spike=rollback")
+    with pytest.raises(UserError, match="is for one run"):
+        student(make_recipe, "pilot={source: qaa, target: qab}")
+
+
+def test_the_settings_of_a_run_without_a_teacher_do_not_name_one(make_recipe: MakeRecipe) -> None:
+    assert "teacher" in student(make_recipe).identity()
+    assert "teacher" not in student(make_recipe, teacher="null").identity()

@@ -16,9 +16,11 @@ from tongues.experts.ensemble.routing import Routing, parse_routing
 from tongues.experts.heldout import same_tokenizer
 from tongues.files import only_one
 from tongues.models.scorer import log_probs
-from tongues.tokens import open_tokens
-from tongues.train.base import find_base
+from tongues.runs import read_run, status_of
+from tongues.tokens import Tokens, open_tokens
+from tongues.train.base import base_fingerprint, find_base
 from tongues.train.plan import RunPlan, derive
+from tongues.train.record import run_fingerprint
 from tongues.train.start import make_mixture
 from tongues.train.teacher import teacher_folder
 
@@ -36,7 +38,8 @@ def taught(
 ) -> RunPlan:
     """The plan with its teacher as it is now, whose predictions are stored for all samples.
 
-    Interrupted, the same call goes on where it was. A plan without a teacher stays as it is.
+    Interrupted, the same call resumes. Nothing is stored for a finished run. A plan without a
+    teacher stays as it is.
     """
     teacher = plan.settings.teacher
     if teacher is None:
@@ -58,10 +61,11 @@ def taught(
         ensemble.check(routing, lang)
     found = teacher.model_copy(update={"fingerprint": model.fingerprint})
     plan = replace(plan, settings=plan.settings.model_copy(update={"teacher": found}))
-    derived = derive(plan, tokens.vocabulary_size, find_base(plan.base, workspace))
+    base = find_base(plan.base, workspace)
+    derived = derive(plan, tokens.vocabulary_size, base)
     mixture, stored = make_mixture(plan, derived, tokens), teacher_folder(plan, derived, tokens)
     at_a_time = max(1, _NUMBERS // (plan.settings.context * ensemble.vocabulary))
-    if stored.done < stored.samples:
+    if stored.done < stored.samples and not _finished(plan, tokens, base, workspace):
         tell(f"{plan.name}: storing what `{teacher.model}` predicts ({routing})")
         with only_one(stored.folder):
             for number in range(stored.done // mixture.samples, derived.steps):
@@ -76,6 +80,12 @@ def taught(
                     stored.add(ids.cpu().numpy(), likely.cpu().numpy())
                 watch((number + 1) / derived.steps)
     return plan
+
+
+def _finished(plan: RunPlan, tokens: Tokens, base: Path | None, workspace: Path) -> bool:
+    directory = workspace / "runs" / plan.name
+    fresh = run_fingerprint(plan, tokens, base_fingerprint(base))
+    return status_of(directory) == "finished" and read_run(directory).fingerprint == fresh
 
 
 @torch.inference_mode()

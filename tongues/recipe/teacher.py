@@ -22,6 +22,11 @@ class Teacher(RecipeSection):
     fingerprint: str | None = None
     """Of the model's files; `tongues train` finds it."""
 
+    @property
+    def bytes_per_token(self) -> int:
+        """On disk, for a token of text: an id (4) and a probability (2) for each of `top`."""
+        return 6 * self.top
+
 
 def _by_name(value: Any) -> Any:
     return {"model": value} if isinstance(value, str) else value

@@ -263,8 +263,8 @@ class Train(RecipeSection):
             "budget": self.budget.seconds is not None,
         }
         if self.teacher and (named := [key for key, there in changing.items() if there]):
-            what = "a `teacher` needs to know all samples beforehand, and"
-            raise ValueError(f"{what} `{named[0]}` says them only in the run")
+            what = "the predictions of a `teacher` are stored before the run, and"
+            raise ValueError(f"{what} `{named[0]}` changes its samples on the way")
         if 0.0 in self.milestones:
             raise ValueError("at 0% nothing is learned yet; the first milestone comes after it")
         self.schedule.check(self.warmup, self.min_learning_rate)

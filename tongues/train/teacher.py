@@ -1,4 +1,4 @@
-"""What a teacher predicts at every place of a run's samples, stored beside its tokens.
+"""What a teacher predicts at every place of a run's samples, stored with its tokens.
 
 Only the most probable tokens are kept. Outside them the text's own token stands for the rest: over
 text as the teacher expects it, the gradient is that of its whole distribution.
@@ -19,7 +19,7 @@ from tongues.train.plan import Derived, RunPlan
 
 __all__ = ["TeacherOdds", "open_teacher", "teacher_folder"]
 
-_TOKENS, _ODDS = "tokens.bin", "odds.bin"
+_FILES = {"tokens.bin": np.dtype("<i4"), "odds.bin": np.dtype("<f2")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +35,29 @@ class TeacherOdds:
     def done(self) -> int:
         """Samples that are stored."""
         each = self.shape[0] * self.shape[1]
-        files = ((_TOKENS, 4), (_ODDS, 2))
-        sizes = [(self.folder / name, width * each) for name, width in files]
+        sizes = [(self.folder / name, kind.itemsize * each) for name, kind in _FILES.items()]
         return min(file.stat().st_size // size if file.is_file() else 0 for file, size in sizes)
 
     def add(self, tokens: np.ndarray, odds: np.ndarray) -> None:
         """Store the next samples: the most probable tokens [n, context, top] and their odds."""
         self.folder.mkdir(parents=True, exist_ok=True)
         begun = self.done * self.shape[0] * self.shape[1]
-        for name, values in ((_TOKENS, tokens.astype("<i4")), (_ODDS, odds.astype("<f2"))):
+        for (name, kind), values in zip(_FILES.items(), (tokens, odds), strict=True):
             with (self.folder / name).open("ab") as file:
-                file.truncate(begun * values.itemsize)  # half a sample, after a kill
-                file.write(values.tobytes())
+                file.truncate(begun * kind.itemsize)  # half a sample, after a kill
+                file.write(values.astype(kind).tobytes())
 
     def read(self, first: int, windows: Tensor) -> SoftTargets:
         """What windows [n, context + 1] are to be learned by; first: the number of the first."""
         shape = (self.samples, *self.shape)
-        stored = (("<i4", _TOKENS), ("<f2", _ODDS))
+        some = slice(first, first + len(windows))
         tokens, odds = (
             torch.from_numpy(
-                np.memmap(self.folder / name, kind, "r", shape=shape)[first : first + len(windows)]
+                np.memmap(self.folder / name, kind, "r", shape=shape)[some]
                 .reshape(-1, self.shape[1])
-                .astype(np.int64 if kind == "<i4" else np.float32)
+                .astype(np.int64 if kind.kind == "i" else np.float32)
             ).to(windows.device)
-            for kind, name in stored
+            for name, kind in _FILES.items()
         )
         own = windows[:, 1:].flatten()
         outside = (tokens != own[:, None]).all(1)
@@ -69,8 +68,8 @@ def teacher_folder(plan: RunPlan, derived: Derived, tokens: Tokens) -> TeacherOd
     """Where the predictions for a run are stored, by all that they depend on."""
     settings, teacher = plan.settings, plan.settings.teacher
     assert teacher
-    parts = [teacher.model_dump(mode="json", exclude={"share"}), plan.shares, plan.cluster]
-    parts += [settings.seed, settings.context]
+    parts = [teacher.model_dump(mode="json", exclude={"share"}), plan.shares]
+    parts += [tokens.fingerprint, settings.seed, settings.context]
     folder = tokens.path / "teachers" / fingerprint(parts)[:16]
     samples = derived.steps * derived.batch // settings.context
     return TeacherOdds(folder, samples, (settings.context, teacher.top), teacher.share)
