@@ -1,6 +1,6 @@
 """What a teacher predicts at every place of a run's samples, stored with its tokens.
 
-Only the most probable tokens are kept. Outside them the text's own token stands for the rest: over
+Only the most probable tokens are kept. The text's own token gets the probability of the rest: over
 text as the teacher expects it, the gradient is that of its whole distribution.
 """
 
