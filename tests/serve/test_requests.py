@@ -14,6 +14,7 @@ import pytest
 
 from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.model import Model
+from tongues.experts.ensemble.writer import Writer
 from tongues.serve.refusal import Limits
 from tongues.serve.text_process import TextProcess
 
@@ -216,6 +217,19 @@ def test_a_large_body_is_refused_and_the_connection_lives_on(server: Server) -> 
         assert fault(answer)["code"] == "body_too_large"
 
 
+@pytest.fixture
+def slow_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that texts are still written when a busy machine looks at them."""
+    step = Writer.step
+
+    def slow(writer: Writer) -> Any:
+        time.sleep(0.02)
+        return step(writer)
+
+    monkeypatch.setattr(Writer, "step", slow)
+
+
+@pytest.mark.usefixtures("slow_steps")
 def test_too_many_texts_are_refused_and_those_before_are_written(
     served: Mapping[str, Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,6 +288,7 @@ def until(holds: Callable[[], bool], seconds: float = 5) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.usefixtures("slow_steps")
 def test_nothing_is_written_for_those_who_went_away(server: Server) -> None:
     body = json.dumps(GOOD | {"max_tokens": 90, "n": 8})
     head = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
