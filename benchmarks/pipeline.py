@@ -1,14 +1,18 @@
-"""Processor time of `tongues prepare` on 50 MB, next to another version's and to datatrove's.
+"""Processor time of the stages of `tongues prepare` on 50 MB, next to datatrove's.
 
-Run as `python benchmarks/pipeline.py FOLDER`, a checkout of the version to compare with;
-`pipeline.txt` holds what it printed. Each way is a process of one thread. datatrove does the same
-work: language by py3langid (its own model is downloaded), MinHash of three words with its defaults
-and plain runs of word characters (quicker than its own words), tokens of one tokenizer, which it
-does not train, as `prepare` does. It reads the shared text next to the
+Run as `python benchmarks/pipeline.py [FOLDER…]`, checkouts of versions to compare with;
+`pipeline.txt` holds what it printed. Each way is a process of one thread that gets the same files
+and the same tokenizer, made beforehand from a tenth of the text. datatrove drops by the language of
+a document (py3langid; its own model is downloaded), repetition (Gopher's filter; nothing else of
+ours has a counterpart that knows more than English), near copies (MinHash of three words with its
+defaults), and encodes. It gets plain runs of word characters, quicker than its own words. Ours
+does what a recipe does without settings: segments of documents are identified, held-out text is
+drawn, and runs of 13 words are searched for across the split. It reads the shared text next to the
 project.
 """
 
 import gzip
+import hashlib
 import json
 import os
 import resource
@@ -16,41 +20,44 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from statistics import median
 from typing import Any, cast
 
 TEXT = Path(__file__).parents[1] / "../shared/data/text"
 LANGUAGES = ("en", "vi", "pl", "es", "fr", "sv")
-TURNS = 1
-RECIPE = """name: fifty
-text: {files: {%s}}
-tokens: {vocab_size: 16000, held_out: 2%%}
-train: {mixture: auto, budget: 1M tokens}
-model: {shape: 0.05M}
-"""
+TURNS = 2
+ALONE = {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
-def spent(command: Sequence[str], **environment: str) -> tuple[float, float, float]:
-    """Seconds of the processor, megabytes of memory, and seconds to the first line of a command."""
-    before, start, first = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter(), 0.0
-    alone = {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    alone |= {"PYTHONUNBUFFERED": "1"}
-    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(command, env={**os.environ, **alone, **environment}, **pipes) as process:
-        lines: list[str] = []
-        for line in process.stdout or ():
-            first = first or time.perf_counter() - start
-            lines.append(line)
-    assert process.returncode == 0, "".join(lines)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = sum(getattr(after, key) - getattr(before, key) for key in ("ru_utime", "ru_stime"))
-    return seconds, after.ru_maxrss / 1e3, first
+def spent() -> float:
+    """Seconds of the processor that this process has used."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
-def datatrove(source: Path, tokenizer: str, work: Path) -> None:
-    """The same work by datatrove, one process."""
+def ours(source: Path, tokenizer: Path, work: Path) -> dict[str, float]:
+    """Seconds of each stage of `prepare`; `start` is that of the imports."""
+    from tongues.ranks import Rank
+    from tongues.recipe import TextRecipe
+    from tongues.text import find_sources
+    from tongues.tokens.prepare import STAGES, run_stage
+
+    files = {path.stem: str(path) for path in sorted(source.glob("*.jsonl"))}
+    settings = {"base": str(tokenizer), "held_out": "2%"}
+    recipe = TextRecipe.model_validate({"name": "a", "text": {"files": files}, "tokens": settings})
+    sources = find_sources(recipe.text)
+    seconds, before = {"start": spent()}, spent()
+    for stage in STAGES:
+        run_stage(Rank(0, 1), lambda _: None, stage, recipe, work, sources)
+        seconds[stage] = spent() - before
+        before = spent()
+    return seconds
+
+
+def datatrove(source: Path, tokenizer: Path, work: Path) -> dict[str, float]:
+    """Seconds of each step of the same work by datatrove."""
     from datatrove.executor import LocalPipelineExecutor
     from datatrove.pipeline.dedup.minhash import (
         MinhashConfig,
@@ -59,7 +66,7 @@ def datatrove(source: Path, tokenizer: str, work: Path) -> None:
         MinhashDedupFilter,
         MinhashDedupSignature,
     )
-    from datatrove.pipeline.filters import LambdaFilter
+    from datatrove.pipeline.filters import GopherRepetitionFilter, LambdaFilter
     from datatrove.pipeline.readers import JsonlReader
     from datatrove.pipeline.tokens import DocumentTokenizer
     from datatrove.pipeline.writers import JsonlWriter
@@ -78,66 +85,105 @@ def datatrove(source: Path, tokenizer: str, work: Path) -> None:
         return str(work / name)
 
     words = cast("str", PlainWords())  # it takes a tokenizer too, though annotated as a name
+    filters = [LambdaFilter(own), GopherRepetitionFilter(language=words)]
     signatures = MinhashDedupSignature(folder("signatures"), config, language=words)
-    steps: list[list[Any]] = [
-        [JsonlReader(str(source)), LambdaFilter(own), JsonlWriter(folder("kept"))],
-        [JsonlReader(folder("kept")), signatures],
-        [MinhashDedupBuckets(folder("signatures"), folder("buckets"), config=config)],
-        [MinhashDedupCluster(folder("buckets"), folder("removed"), config=config)],
-        [
+    encoding = DocumentTokenizer(folder("tokens"), tokenizer_name_or_path=str(tokenizer))
+    steps: dict[str, list[Any]] = {
+        "filter": [JsonlReader(str(source)), *filters, JsonlWriter(folder("kept"))],
+        "sign": [JsonlReader(folder("kept")), signatures],
+        "match": [MinhashDedupBuckets(folder("signatures"), folder("buckets"), config=config)],
+        "cluster": [MinhashDedupCluster(folder("buckets"), folder("removed"), config=config)],
+        "encode": [
             JsonlReader(folder("kept")),
             MinhashDedupFilter(folder("removed")),
-            DocumentTokenizer(folder("tokens"), tokenizer_name_or_path=tokenizer),
+            encoding,
         ],
-    ]
-    for number, pipeline in enumerate(steps):
-        tasks = config.num_buckets if number == 2 else 1
-        LocalPipelineExecutor(
-            pipeline, tasks=tasks, workers=1, logging_dir=folder(f"{number}")
-        ).run()
+    }
+    seconds, before = {"start": spent()}, spent()
+    for name, pipeline in steps.items():
+        tasks = config.num_buckets if name == "match" else 1
+        LocalPipelineExecutor(pipeline, tasks=tasks, workers=1, logging_dir=folder(name)).run()
+        seconds[name] = spent() - before
+        before = spent()
+    return seconds
+
+
+def write_text(folder: Path) -> tuple[int, dict[str, list[str]]]:
+    """The text as a file for each language; its bytes, and its documents."""
+    size, texts = 0, dict[str, list[str]]()
+    folder.mkdir()
+    for lang in LANGUAGES:
+        rows = texts[lang] = []
+        with (folder / f"{lang}.jsonl").open("w", encoding="utf-8") as file:
+            for source in sorted(TEXT.glob(f"*/{lang}.jsonl.gz")):
+                for line in gzip.decompress(source.read_bytes()).splitlines():
+                    rows.append(json.loads(line)["text"])
+                    size += len(rows[-1].encode())
+                    row = {"text": rows[-1], "language": lang}
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return size, texts
+
+
+def run(way: str, checkout: Path, *places: Path) -> tuple[dict[str, float], float]:
+    """Seconds by stage of a way in a process of its own, and its megabytes of memory."""
+    found = [str(checkout.resolve()), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, **ALONE, "PYTHONPATH": os.pathsep.join(found)}
+    command = [sys.executable, __file__, way, *map(str, places)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def digest(folder: Path) -> str:
+    """A hash of the shards in a folder."""
+    every = sorted(path for path in folder.rglob("*") if path.suffix in (".bin", ".idx"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in every)).hexdigest()[:12]
 
 
 def main() -> None:
     """Print each way's seconds of the processor."""
+    from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
+
+    ways = {"this version": Path(__file__).parents[1]}
+    ways |= {f"version {n}": Path(x) for n, x in enumerate(sys.argv[1:], start=1)}
     with tempfile.TemporaryDirectory() as place:
-        work, size, files = Path(place), 0, dict[str, str]()
-        (work / "text").mkdir()
-        for lang in LANGUAGES:
-            path = work / "text" / f"{lang}.jsonl"
-            with path.open("w", encoding="utf-8") as file:
-                for source in sorted(TEXT.glob(f"*/{lang}.jsonl.gz")):
-                    for line in gzip.decompress(source.read_bytes()).splitlines():
-                        text = json.loads(line)["text"]
-                        size += len(text.encode())
-                        row = {"text": text, "language": lang}
-                        file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            files[lang] = str(path)
-        recipe = work / "fifty.yaml"
-        recipe.write_text(RECIPE % ", ".join(f"{lang}: {path}" for lang, path in files.items()))
+        work = Path(place)
+        size, texts = write_text(work / "text")
+        sample = {lang: rows[::10] for lang, rows in texts.items()}
+        sizes = dict.fromkeys(sample, 1_000_000)
+        save_tokenizer(train_tokenizer(sample, sizes, 16_000), work / "tokenizer")
+        tokenizer = work / "tokenizer" / "tokenizer.json"
         print(f"{date.today()}  {size / 1e6:.1f} MB in {len(LANGUAGES)} languages, one thread")
-        own, other = Path(__file__).parents[1], Path(sys.argv[1])
-        seconds: dict[str, list[float]] = {"this version": [], "the other version": []}
+        totals = {name: list[float]() for name in (*ways, "datatrove")}
         for turn in range(TURNS):
-            for name, folder in zip(seconds, (own, other), strict=True):
+            for name in totals:
                 space = work / f"{name}-{turn}"
-                command = [sys.executable, "-m", "tongues", "prepare", str(recipe), "--ranks", "1"]
-                command += ["--workspace", str(space)]
-                took, memory, first = spent(command, PYTHONPATH=str(folder.resolve()))
-                seconds[name].append(took)
+                way = "datatrove" if name == "datatrove" else "ours"
+                checkout = ways.get(name, ways["this version"])
+                start = time.perf_counter()
+                seconds, memory = run(way, checkout, work / "text", tokenizer, space)
+                took = time.perf_counter() - start
+                totals[name].append(sum(seconds.values()))
+                shown = ", ".join(f"{stage} {each:.1f}" for stage, each in seconds.items())
+                hashed = f", shards {digest(space)}" if way == "ours" else ""
                 print(
-                    f"{name:18} {took:6.1f} s of processor time, {took / size * 1e6:.2f} a MB, "
-                    f"at most {memory:.0f} MB, first line after {first:.1f} s",
+                    f"{name:13} {totals[name][-1]:6.1f} s of processor time ({shown}), "
+                    f"{took:.0f} s by the clock, at most {memory:.0f} MB{hashed}",
                     flush=True,
                 )
-        tokenizer = work / "this version-0" / "tokens" / "fifty" / "tokenizer.json"
-        command = [sys.executable, __file__, str(work / "text"), str(tokenizer), str(work / "peer")]
-        took, memory, _ = spent(command, PYTHONPATH=str(own))
-        ours = min(seconds["this version"])
-        print(f"{'datatrove':18} {took:6.1f} s, at most {memory:.0f} MB: {took / ours:.1f} × ours")
+        best = median(totals["this version"])
+        for name, each in totals.items():
+            print(
+                f"{name:13} median {median(each):6.1f} s [{min(each):.1f}, {max(each):.1f}], "
+                f"{median(each) / size * 1e6:.2f} a MB, {median(each) / best:.2f} × ours"
+            )
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 4:
-        datatrove(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
+    if sys.argv[1:2] and sys.argv[1] in ("ours", "datatrove"):
+        kind = {"ours": ours, "datatrove": datatrove}[sys.argv[1]]
+        by_stage = kind(Path(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4]))
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+        print(json.dumps([by_stage, most]))
     else:
         main()
