@@ -182,7 +182,7 @@ def figure() -> None:
             one = loss.bits_per_byte
             row = {"series": series[model], "language": NAMES[lang]}
             rows.append(row | {"bits": one.value, "low": one.low, "high": one.high})
-    x = linear("bits", "bits per byte on held-out text, 95 % interval over documents", (0.8, 2.8))
+    x = linear("bits", "bits per byte on held-out text, 95 % interval over documents", (0.8, 3.0))
     names = list(series.values())
     panel = intervals(
         "SmolLM2 135M after 131k tokens of a new language",
