@@ -103,6 +103,17 @@ def warmups(rows: list[dict]) -> list[float]:
     return shares
 
 
+def for_new_tokens() -> dict[str, float]:
+    """Training tokens for each token that a project added, where both are stated."""
+    found = {}
+    with (SHARED / "published/projects.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            added = re.search(r"extended \D*\+([\d,]+)", row["tokenizer_change"])
+            if added and math.isfinite(tokens := amount(row["cpt_tokens"])):
+                found[row["project"]] = tokens / float(added[1].replace(",", ""))
+    return found
+
+
 def left_out(rows: list[dict], size: float, batch: float) -> list[float]:
     """Of each project, published over predicted rate, by the constant of the other studies.
 
@@ -133,6 +144,13 @@ def show_rules() -> None:
     least, most = min(shares), max(shares)
     print(f"warm-up: median {median(shares):.1%} of {len(shares)}, {least:.1%} to {most:.0%}")
     rates = [row["rate"] for row in full]
+    of_new = for_new_tokens()
+    fewest = sorted(of_new, key=of_new.__getitem__)
+    print(
+        f"training tokens for each new token, {len(of_new)} projects: "
+        + ", ".join(f"{name} {of_new[name]:,.0f}" for name in fewest[:3])
+        + f", …, {max(of_new.values()):,.0f}"
+    )
     print(f"peak rate: {min(rates):g} to {max(rates):g}, {len(rates)} projects")
     batches = [row["batch"] for row in rows]
     print(f"batch: {min(batches):,.0f} to {max(batches):,.0f} tokens, {len(batches)} projects\n")

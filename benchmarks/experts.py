@@ -1,13 +1,14 @@
-"""Language experts on made or real languages: every partition and routing, then two new languages.
+"""Experts on synthetic or real languages: every partition and routing, then two new languages.
 
 usage: python benchmarks/experts.py [--text TEXT] [--workspace WORKSPACE] [--workers 2]
 TEXT: a folder of `<source>/<lang>.jsonl.gz`, a document a line; synthetic languages without it.
 
-A seed model is trained on eight languages. From it a dense model, pairs by typology, pairs by
-gradient similarity, topics and monolingual experts are trained, each partition on the same tokens
-in all, twice. Then two languages that nobody has seen are added to the typological experts, each
-branched from its donor's, and, for the same tokens, both at once to the dense model. The tables are
-those of `tongues experts measure`, and are written next to this script. Run it again to resume.
+A seed model is trained on eight languages. From it two dense models (the same batch, and four times
+the batch, so the steps of each of four experts), pairs by typology, pairs by gradient similarity,
+topics and monolingual experts are trained, each partition on the same tokens in all, twice. Then
+two languages that nobody has seen are added to the typological experts, each branched from its
+donor's, and, for the same tokens, both at once to the dense model. The tables are those of `tongues
+experts measure`, and are written next to this script. Run it again to resume.
 """
 
 import argparse
@@ -20,9 +21,11 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.evaluate.settings import MeasuredExperts
+from tongues.experts.partition.partition import Partition
+from tongues.frames import text_table
+from tongues.pages.numbers import fixed, number
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,7 @@ train: {{base: seed, budget: {world.partition} tokens, learning_rate: 3.0e-3, {U
 experts:
   partitions:
     - {{by: dense}}
+    - {{by: dense, batch: 4x}}
     - {{by: typology, k: 4}}
     - {{by: gradient-similarity, k: 4}}
     - {{by: topics, k: 4}}
@@ -146,38 +150,51 @@ def tongues(*arguments: str) -> None:
         raise SystemExit(f"{' '.join(arguments)} ended with exit code {done.returncode}")
 
 
-def interval(of: Estimate) -> str:
-    """A difference in nats per token with its interval."""
-    return f"{of.value:+.3f} [{of.low:+.3f}, {of.high:+.3f}]"
-
-
-def table_of_settings(found: MeasuredExperts) -> list[str]:
-    """Mean over the languages of each partition and routing."""
-    lines = [
-        f"{'partition':<23}{'routing':<11}{'experts run':>12}{'loss':>8}{'perplexity':>12}"
-        f"{'bits/byte':>11}  {'minus the base':<26}minus dense"
-    ]
+def table_of_settings(found: MeasuredExperts) -> str:
+    """Mean over the languages of each partition and routing, in nats per token."""
+    rows = []
     for one in (one for one in found.settings if one.whole):
-        versus = {name: one.difference(name) for name in one.versus}
-        shown = {name: interval(of) for name, of in versus.items() if of}
-        lines.append(
-            f"{one.partition:<23}{one.routing:<11}{one.cost.experts_run:>12.2f}"
-            f"{one.loss:>8.3f}{one.perplexity:>12.2f}{one.bits_per_byte:>11.3f}  "
-            f"{shown.get('base', ''):<26}{shown.get('dense', '')}"
+        of, mixed = one.difference, one.mixed
+        minus = {f"minus {name}": of(name) for name in ("base", "dense")}
+        rows.append(
+            {
+                "partition": one.partition,
+                "routing": one.routing,
+                "experts run": f"{one.cost.experts_run:.2f}",
+                "loss": f"{one.loss:.3f}",
+                "perplexity": f"{one.perplexity:.2f}",
+                "bits/byte": f"{one.bits_per_byte:.3f}",
+                **{name: number(of, fixed(3)) if of else "" for name, of in minus.items()},
+                "two languages": f"{mixed.loss.value:.3f}" if mixed else "",
+                "versus given": number(mixed.versus_given, fixed(3))
+                if mixed and mixed.versus_given
+                else "",
+            }
         )
-    return lines
+    return text_table(rows)
 
 
-def table_of_languages(found: MeasuredExperts, routings: tuple[str, ...]) -> list[str]:
-    """The loss of every language under the settings with these routings."""
-    chosen = [one for one in found.settings if one.routing in routings]
-    head = [f"{one.partition}/{one.routing}".strip("/") for one in chosen]
-    lines = [f"{'nats per token':<15}" + "".join(f"{name:>32}" for name in head)]
-    for lang in found.languages:
-        losses = [one.losses.get(lang) for one in chosen]
-        cells = [loss.nats_per_token if loss else float("nan") for loss in losses]
-        lines.append(f"{lang:<15}" + "".join(f"{cell:>21.3f}" for cell in cells))
-    return lines
+def table_of_languages(found: MeasuredExperts, routings: tuple[str, ...]) -> str:
+    """The loss of every language under the settings with these routings, in nats per token."""
+    rows = []
+    for one in (one for one in found.settings if one.routing in routings):
+        name = f"{one.partition}/{one.routing}".strip("/")
+        losses = {lang: one.losses.get(lang) for lang in found.languages}
+        cells = {lang: f"{of.nats_per_token:.3f}" if of else "" for lang, of in losses.items()}
+        rows.append({"nats per token": name} | cells)
+    return text_table(rows)
+
+
+def clusters(partition: Partition) -> str:
+    """The languages of each cluster, with the share of its text where that is not all of it."""
+    return ", ".join(
+        " ".join(
+            lang if share == 1 else f"{lang} {share:.0%}"
+            for lang, share in cluster.items()
+            if share >= 0.005
+        )
+        for cluster in partition.shares
+    )
 
 
 def forgetting(found: MeasuredExperts) -> list[str]:
@@ -221,28 +238,25 @@ def main(world: World, workspace: Path, workers: int) -> None:
         name: MeasuredExperts.of(read_evaluation(workspace / "evaluations" / f"{name}-experts"))
         for name in ("family", "added", "adapted")
     }
-    partitions = {
-        label: [" ".join(cluster) for cluster in partition.clusters]
-        for label, partition in found["family"].scores.partitions.items()
-    }
+    partitions = found["family"].scores.partitions
     lines = [
         f"{date.today()}  seed of {world.shape} on eight languages, {world.seed} tokens; every "
         f"partition {world.partition} tokens in all, two seeds; {minutes:.0f} minutes for all of "
         "this sitting",
-        *(f"{label}: {', '.join(parts)}" for label, parts in partitions.items()),
+        *(f"{label}: {clusters(partition)}" for label, partition in partitions.items()),
         "",
-        *table_of_settings(found["family"]),
+        table_of_settings(found["family"]),
         "",
-        *table_of_languages(found["family"], ("", "language")),
+        table_of_languages(found["family"], ("", "language")),
         "",
         *forgetting(found["family"]),
         "",
         f"two unseen languages, {' and '.join(world.new)}: before, and after {world.added} tokens "
         "on them and their donors",
-        *table_of_languages(found["added"], ("", "language", "text", "tfidf")),
+        table_of_languages(found["added"], ("", "language", "filter:1", "text", "tfidf")),
         "",
         "the dense model before and after the same tokens (dense LAPT)",
-        *table_of_languages(found["adapted"], ("",)),
+        table_of_languages(found["adapted"], ("",)),
     ]
     print("\n".join(lines))
     Path(__file__).with_name(world.kept).write_text("\n".join(lines) + "\n")

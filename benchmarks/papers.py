@@ -1,14 +1,17 @@
 """What two papers found at scale, next to what the same designs find here in minutes.
 
-    python benchmarks/papers.py
+    python benchmarks/papers.py [zheng2024 | blevins2024]
 
-Reads the kept results of `transfer.py` (Zheng et al. 2024, synthetic languages) and of `experts.py`
-(Blevins et al. 2024, synthetic languages, and real ones with `--text`), which train; run those
-first. The designs at full scale are the recipes of `docs/examples/papers`. Losses are in nats per
-token; published perplexities are averages over languages, of which the logarithm is taken.
+With a paper's name, its scaled-down twin on synthetic languages is trained first: `transfer.py`
+(Zheng et al. 2024) or `experts.py` (Blevins et al. 2024; `experts.py --text` is that on real ones).
+Without one, the tables are those of the twins' kept results. The designs at full scale are the
+recipes of `docs/examples/papers`. Losses are in nats per token; published perplexities are averages
+over languages, of which the logarithm is taken.
 """
 
 import re
+import subprocess
+import sys
 from datetime import date
 from math import log
 from pathlib import Path
@@ -16,9 +19,10 @@ from pathlib import Path
 from tongues.frames import text_table
 
 HERE = Path(__file__).parent
+TWINS = {"zheng2024": "transfer.py", "blevins2024": "experts.py"}
 SEED, DENSE = 14.74, 12.97  # perplexity of XGLM-1.7B and of the dense model, tables 1 and 7
 PERPLEXITY = {  # with 10.5B tokens; the partition here has as many languages in a cluster
-    "dense": ("dense", "uniform", DENSE),
+    "dense": ("dense", "", DENSE),
     "TF-IDF, k = 8, one expert": ("topics-4", "text", 12.70),
     "TF-IDF, k = 8, all experts": ("topics-4", "tfidf", 12.60),
     "typology, k = 8, two languages each": ("typology-4", "language", 12.19),
@@ -50,7 +54,7 @@ def main() -> None:
     for name, (partition, routing, published) in PERPLEXITY.items():
         row = {"nats per token minus the base": name, "XGLM-1.7B": f"{log(published / SEED):+.3f}"}
         for column, text in (("synthetic languages", made), ("real text", real)):
-            row[column] = f"{loss(partition, routing, text) - loss('(?:seed|base)', '', text):+.3f}"
+            row[column] = f"{loss(partition, routing, text) - loss('base', '', text):+.3f}"
         rows.append(row)
     for name, (partition, published) in FORGOTTEN.items():
         row = {"nats per token minus the base": name, "XGLM-1.7B": f"{published}"}
@@ -75,4 +79,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if asked := sys.argv[1:2]:
+        if asked[0] not in TWINS:
+            raise SystemExit(f"no paper is named `{asked[0]}`; use {' or '.join(TWINS)}")
+        subprocess.run([sys.executable, str(HERE / TWINS[asked[0]])], check=True)
     main()

@@ -5,10 +5,12 @@ usage: python benchmarks/training_speed.py [ROUNDS] [SHAPES]
 Ours is `tongues train` as it is: load, step, clip, log, evaluate, write the model; its layers
 compiled. The bare loop is what anyone would write over the same Hugging Face model and tokens:
 bfloat16 autocast where the processor has it, fused AdamW, clipping, transformers' own loss and
-default attention; once more with our allocator setting, and once in float32. Trainer does the same
-by its own loop (needs `accelerate`; left out where it is not installed). Each measurement is a
-process of its own, and they take turns. Speeds are steady ones, from the fifth step on; what
-compiling costs at the start, with nothing cached, and when it is won back stands apart. At the
+default attention; once more with our allocator setting, once with that and `torch.compile`, and
+once in float32. Trainer does the same by its own loop, as it is and with `torch_compile` and our
+allocator setting (needs `accelerate`; left out where it is not installed). Each measurement is a
+process of its own, and they take turns. Speeds are steady ones, from the fifth step on, by the
+clock and by processor time; what compiling costs us at the start, with nothing cached, and when it
+is won back stands apart. At the
 end, quality: the loss on held-out text after the same training, by the fast way in bfloat16 and
 by transformers' own way in float32, over three seeds.
 """
@@ -24,7 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -42,19 +44,46 @@ train: {{mixture: {{qaa: 50%, qab: 50%}}, budget: 1M tokens, batch: {BATCH} toke
         context: {CONTEXT} tokens, num_evals: 1, threads: {THREADS}}}
 """
 KINDS = {
+    "products": "products of the linear layers alone, bf16",
     "ours": "ours, bf16",
     "uncompiled": "ours, bf16, not compiled",
     "bare": "bare loop, bf16",
     "allocator": "bare loop, bf16, our allocator setting",
+    "compiled": "bare loop, bf16, allocator, torch.compile",
     "trainer": "Trainer, bf16",
+    "trainer compiled": "Trainer, bf16, allocator, torch_compile",
     "ours fp32": "ours, fp32",
     "bare fp32": "bare loop, fp32",
 }
-BESIDE = {"bare": "ours", "allocator": "ours", "trainer": "ours", "bare fp32": "ours fp32"}
+OURS = ("ours", "uncompiled", "ours fp32")
+FLOOR = 20  # rounds of products that are timed
+BESIDE = {kind: "ours fp32" if "fp32" in kind else "ours" for kind in KINDS if kind not in OURS}
 
 
-def run(workspace: Path, shape: str, steps: int, *changes: str) -> tuple[Path, list[float]]:
-    """A run, and the seconds since its start at which each step was seen to be done."""
+@dataclass(frozen=True)
+class Moment:
+    """When a step was seen to be done, in seconds by the clock and of processor time."""
+
+    clock: float
+    processor: float
+
+
+def now() -> Moment:
+    """The time by both clocks."""
+    return Moment(time.monotonic(), time.process_time())
+
+
+def steady(first: Moment, last: Moment, steps: int) -> dict[str, float]:
+    """Tokens a second between two moments `steps` apart, and processor seconds a million tokens."""
+    tokens = BATCH * steps
+    return {
+        "speed": tokens / (last.clock - first.clock),
+        "processor": (last.processor - first.processor) / tokens * 1e6,
+    }
+
+
+def run(workspace: Path, shape: str, steps: int, *changes: str) -> tuple[Path, dict[int, Moment]]:
+    """A run, and the moment at which each step was seen to be done; 0 is the start."""
     from tongues.recipe import load_recipe
     from tongues.train import run_of_recipe
     from tongues.train.run import train
@@ -62,10 +91,10 @@ def run(workspace: Path, shape: str, steps: int, *changes: str) -> tuple[Path, l
     settings = [f"model.shape={shape}", f"train.budget={steps * BATCH} tokens", *changes]
     recipe = load_recipe(workspace / "speed.yaml", settings)
     plan = replace(run_of_recipe(recipe), name=f"{shape}-{os.getpid()}")
-    start, seen = time.monotonic(), [0.0] * (steps + 1)
+    seen = {0: now()}
 
     def watch(progress: Any) -> None:
-        seen[progress.step] = time.monotonic() - start
+        seen[progress.step] = now()
 
     return train(plan, workspace, watch=watch), seen
 
@@ -76,10 +105,10 @@ def ours(workspace: Path, shape: str, steps: int, kind: str) -> dict[str, float]
     compiled = "off" if kind == "uncompiled" else "on"
     changes = f"train.precision={precision}", f"train.compile={compiled}"
     _, seen = run(workspace, shape, steps, *changes)
-    done = [(step, at) for step, at in enumerate(seen) if step >= WARM and at]
-    (first, since), (last, until) = done[0], done[-1]
-    step = (until - since) / (last - first)
-    return {"speed": BATCH / step, "start": since - first * step}
+    first, last = min(step for step in seen if step >= WARM), max(seen)
+    speeds = steady(seen[first], seen[last], last - first)
+    start = seen[first].clock - seen[0].clock - first * BATCH / speeds["speed"]
+    return speeds | {"start": start}
 
 
 def theirs(workspace: Path, shape: str, steps: int, kind: str) -> dict[str, float]:
@@ -90,7 +119,7 @@ def theirs(workspace: Path, shape: str, steps: int, kind: str) -> dict[str, floa
     from tongues.models.huggingface import build_model
     from tongues.tokens import open_tokens
 
-    if kind == "allocator":
+    if kind == "allocator" or "compiled" in kind:
         libc = ctypes.CDLL(None)
         libc.mallopt(-3, 1 << 30)
         libc.mallopt(-1, (1 << 31) - 1)
@@ -99,10 +128,41 @@ def theirs(workspace: Path, shape: str, steps: int, kind: str) -> dict[str, floa
     model = build_model(find_shape(shape), store.vocabulary_size, CONTEXT, seed=1)
     tokens = torch.from_numpy(store.train("qaa").astype("i8"))
     rows = tokens[: len(tokens) // CONTEXT * CONTEXT].view(-1, CONTEXT)
-    times: list[float] = []
-    loop = trainer_loop if kind == "trainer" else bare_loop
-    loop(model, rows, steps, kind != "bare fp32", lambda: times.append(time.monotonic()))
-    return {"speed": BATCH * (steps - WARM) / (times[-1] - times[WARM - 1])}
+    seen: list[Moment] = []
+    if "trainer" in kind:
+        trainer_loop(model, rows, steps, "compiled" in kind, lambda: seen.append(now()))
+    else:
+        ready = torch.compile(model) if kind == "compiled" else model
+        bare_loop(ready, rows, steps, kind != "bare fp32", lambda: seen.append(now()))
+    return steady(seen[WARM - 1], seen[-1], steps - WARM)
+
+
+def products(workspace: Path, shape: str) -> dict[str, float]:
+    """Speed of the products of all linear layers, forward and backward, and nothing else.
+
+    No loop that computes them in bfloat16 with the same kernels can be faster.
+    """
+    import torch
+
+    from tongues.models import find_shape
+    from tongues.models.huggingface import build_model
+    from tongues.tokens import open_tokens
+
+    torch.set_num_threads(THREADS)
+    vocabulary = open_tokens(workspace / "tokens" / "speed").vocabulary_size
+    model = build_model(find_shape(shape), vocabulary, CONTEXT, seed=1)
+    layers = [part for part in model.modules() if isinstance(part, torch.nn.Linear)]
+    weights = [part.weight.bfloat16() for part in layers]
+    inputs = {size: torch.randn(BATCH, size).bfloat16() for of in weights for size in of.shape}
+    start = now()
+    with torch.no_grad():
+        for turn in range(FLOOR + WARM):
+            start = now() if turn == WARM else start
+            for weight in weights:
+                x, gradient = inputs[weight.shape[1]], inputs[weight.shape[0]]
+                for left, right in ((x, weight.T), (gradient, weight), (gradient.T, x)):
+                    torch.matmul(left, right)
+    return steady(start, now(), FLOOR)
 
 
 def bare_loop(
@@ -127,9 +187,10 @@ def bare_loop(
 
 
 def trainer_loop(
-    model: Any, rows: Any, steps: int, bfloat16: bool, stepped: Callable[[], None]
+    model: Any, rows: Any, steps: int, compiled: bool, stepped: Callable[[], None]
 ) -> None:
-    """The same by Hugging Face's Trainer with its defaults."""
+    """The same by Hugging Face's Trainer in bfloat16, otherwise with its defaults."""
+    import torch
     from torch.utils.data import Dataset
     from transformers import Trainer, TrainerCallback, TrainingArguments
 
@@ -150,7 +211,8 @@ def trainer_loop(
             per_device_train_batch_size=SAMPLES,
             max_steps=steps,
             learning_rate=3e-3,
-            bf16=bfloat16,
+            bf16=bool(torch.cpu.get_capabilities().get("avx512_bf16")),
+            torch_compile=compiled,
             use_cpu=True,
             report_to=[],
             save_strategy="no",
@@ -204,7 +266,7 @@ def measured(workspace: Path, shape: str, rounds: int, kinds: list[str]) -> list
     for _ in range(rounds):
         tops.append(apart(workspace, "ceilings", cache=workspace))
         for kind, found in got.items():
-            cache = workspace / f"cache-{shape}-{kind}"
+            cache = workspace / f"cache-{shape}-{kind.replace(' ', '-')}"
             found.append(apart(workspace, "speed", shape, kind, cache=cache))
     vocabulary = open_tokens(workspace / "tokens" / "speed").vocabulary_size
     flops = of_shape(find_shape(shape), vocabulary).flops_per_token(CONTEXT)
@@ -214,10 +276,15 @@ def measured(workspace: Path, shape: str, rounds: int, kinds: list[str]) -> list
     for kind, found in got.items():
         speed = statistics.median(one["speed"] for one in found)
         share = speed * flops / best["float32" if "fp32" in kind else "bfloat16"]
-        line = f"  {KINDS[kind]:40} {speed:8,.0f} tokens/s {share:5.0%} of the ceiling"
+        processor = statistics.median(one["processor"] for one in found)
+        line = f"  {KINDS[kind]:42} {speed:8,.0f} tokens/s {share:5.0%} of the ceiling"
+        line += f" {processor:6,.0f} processor s a million tokens"
         if beside := BESIDE.get(kind):
             pairs = zip(got[beside], found, strict=True)
-            line += f"   ours {spread([a['speed'] / b['speed'] for a, b in pairs])} x"
+            ratios = [a["speed"] / b["speed"] for a, b in pairs]
+            pairs = zip(got[beside], found, strict=True)
+            spent = [b["processor"] / a["processor"] for a, b in pairs]
+            line += f"   ours {spread(ratios)} x, by processor time {spread(spent)} x"
         lines.append(line)
     saved = BATCH / statistics.median(one["speed"] for one in got["uncompiled"])
     saved -= BATCH / statistics.median(one["speed"] for one in got["ours"])
@@ -235,7 +302,9 @@ def main(rounds: int, shapes: list[str]) -> None:
     from tongues.recipe import load_recipe
     from tongues.tokens import prepare_tokens
 
-    kinds = [kind for kind in KINDS if kind != "trainer" or importlib.util.find_spec("accelerate")]
+    kinds = [
+        kind for kind in KINDS if "trainer" not in kind or importlib.util.find_spec("accelerate")
+    ]
     lines = [
         f"{date.today()}  {platform.machine()}, {THREADS} threads, batch {SAMPLES} x {CONTEXT}, "
         f"{rounds} rounds; medians, ratios round by round: median [lowest, highest]"
@@ -270,7 +339,9 @@ def one(workspace: Path, what: str, *arguments: str) -> dict[str, float]:
     if what == "quality":
         return quality(workspace, int(arguments[0]), arguments[1])
     shape, kind = arguments
-    way = ours if kind in ("ours", "uncompiled", "ours fp32") else theirs
+    if kind == "products":
+        return products(workspace, shape)
+    way = ours if kind in OURS else theirs
     return way(workspace, shape, STEPS[shape], kind)
 
 

@@ -13,7 +13,7 @@ from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.experts.plans import plan_rounds
 from tongues.hub import is_hub_id
-from tongues.recipe import Recipe, load_recipe
+from tongues.recipe import Extend, Recipe, TokenSettings, load_recipe
 from tongues.runs import write_run
 from tongues.train import run_of_recipe
 from tongues.train.defaults import (
@@ -200,6 +200,17 @@ def test_runs_and_experts_take_the_values_and_check_shows_them(base: Path, tmp_p
         for one in plan_rounds(load_recipe(recipe, partition), tmp_path, {"qaa": 3e5}, make=False)
     ]
     assert run.settings.context == 256
+
+
+def test_a_budget_too_short_for_the_new_tokens_is_questioned(base: Path, tmp_path: Path) -> None:
+    def codes(tokens: int) -> set[str]:
+        extend = Extend(new_tokens=100, languages=["qaa"], preserve=["qac"])
+        extended = TokenSettings(base=str(base), extend=extend)
+        recipe = recipe_of(base, budget=f"{tokens} tokens").model_copy(update={"tokens": extended})
+        return {one.code for one in complete_recipe(recipe, tmp_path).cautions}
+
+    assert "few_for_new_tokens" not in codes(500_000)
+    assert "few_for_new_tokens" in codes(499_999)
 
 
 def test_values_far_from_the_rule_are_questioned_with_the_published_range(

@@ -50,8 +50,8 @@ class HarnessTask:
     def fingerprint(self, draw: int) -> str:
         """Changes with anything that a model's scores depend on."""
         file = Path(self.source)
-        beside = sorted(file.parent.iterdir()) if file.is_file() else []  # what it may include
-        content = [file_hash(path) for path in beside if path.is_file()]
+        neighbours = sorted(file.parent.iterdir()) if file.is_file() else []  # what it may include
+        content = [file_hash(path) for path in neighbours if path.is_file()]
         about = [self.name, self.num_fewshot, self.limit, draw]
         return fingerprint([version("lm_eval"), *content, *about])
 
@@ -151,12 +151,12 @@ def _scores(task: Any, results: Mapping[str, Any], name: str) -> HarnessScores:
             metrics.append(Metric(shown, better, between, values, blocks))
     first = next(iter(by_filter.values()))
     choice = task.OUTPUT_TYPE == "multiple_choice"
-    asked = 2 if "acc_mutual_info" in task.aggregation() else 1  # each choice without context too
+    requests = 2 if "acc_mutual_info" in task.aggregation() else 1  # choices without context too
     context, *rest = first[0]["arguments"][0]
     return HarnessScores(
         ids=tuple(f"{name} {sample['doc_id']}" for sample in first),  # rows are no translations
         groups=tuple(_group(sample) for sample in first),
-        choices=tuple(len(sample["arguments"]) // asked if choice else 0 for sample in first),
+        choices=tuple(len(sample["arguments"]) // requests if choice else 0 for sample in first),
         labels=tuple(_label(task, sample) if choice else -1 for sample in first),
         metrics=tuple(metrics),
         shots=int(results["n-shot"][name]),

@@ -157,7 +157,7 @@ class Message(Object):
 
     @field_validator("content")
     @classmethod
-    def _said(cls, content: Any, info: ValidationInfo) -> Any:
+    def _content(cls, content: Any, info: ValidationInfo) -> Any:
         if content is None and info.data.get("role") != "assistant":
             raise PydanticCustomError("content_type", "should be given")
         return content
@@ -290,8 +290,8 @@ def _explain(error: ValidationError, kind: type[Body]) -> Refusal:
     elif {names[0], names[-1]} & _REFUSED:
         message, code = f"`{field}` cannot be honoured here; leave it out", "unsupported_parameter"
     else:
-        meant = next((_MEANT[name] for name in reversed(names) if name in _MEANT), None)
+        known = next((_MEANT[name] for name in reversed(names) if name in _MEANT), None)
         plain = first["msg"].replace(" after validation", "")
-        reason = meant or re.sub(r"^(Input|\w+) should", "should", plain)
+        reason = known or re.sub(r"^(Input|\w+) should", "should", plain)
         message = f"`{field}` {reason}"
     return Refusal(400, message, code=code, param=field)

@@ -232,11 +232,11 @@ def _check_tokens(model: Model, tokens: np.ndarray, param: str) -> None:
 
 
 def _token_name(model: Model, token: int) -> str:
-    piece = model.bytes_of(token)
+    data = model.bytes_of(token)
     try:
-        return piece.decode("utf-8") or model.token_name(token)
+        return data.decode("utf-8") or model.token_name(token)
     except UnicodeDecodeError:
-        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in piece)
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
 
 
 def conversation_prompt(model: Model, tokens: np.ndarray) -> Prompt:

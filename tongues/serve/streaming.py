@@ -72,18 +72,18 @@ class Completion:
                 parts.append(self._of_prompt([item.id], item))
             else:
                 self.written += 1
-                piece = b"" if item.id in self.model.stops else self.model.bytes_of(item.id)
-                parts.append(self._builder.push(piece, item))
+                data = b"" if item.id in self.model.stops else self.model.bytes_of(item.id)
+                parts.append(self._builder.push(data, item))
                 if self._builder.stopped:
                     self.finish = "stop"
         part = _join(parts)
         return part if part.text or part.tokens or self.finish else None
 
     def _of_prompt(self, tokens: Sequence[int], token: Token | None = None) -> TextPiece:
-        piece = b"".join(map(self.model.bytes_of, tokens))
-        if self._spaced and piece:
-            piece, self._spaced = piece.removeprefix(b" "), False
-        return self._builder.push(piece, token)
+        data = b"".join(map(self.model.bytes_of, tokens))
+        if self._spaced and data:
+            data, self._spaced = data.removeprefix(b" "), False
+        return self._builder.push(data, token)
 
 
 def _join(parts: Sequence[TextPiece]) -> TextPiece:

@@ -73,11 +73,11 @@ def _read(path: Path) -> RunTable:
     if path.is_dir():
         table = _of_runs(path)
     elif not path.exists():
-        beside = [p.name for p in path.parent.glob("*") if p.suffix.lower() in _READERS]
+        nearby = [p.name for p in path.parent.glob("*") if p.suffix.lower() in _READERS]
         records = (*path.parent.glob("*/run.json"), *path.parent.glob("*/*/run.json"))
-        beside += {p.relative_to(path.parent).parts[0] for p in records}
+        nearby += {p.relative_to(path.parent).parts[0] for p in records}
         hint = f"`{path.parent}` holds no table and no folder of runs"
-        hint = nearest(path.name, beside) if beside else hint
+        hint = nearest(path.name, nearby) if nearby else hint
         raise UserError("there is no such file", where=str(path), hint=hint)
     elif not path.is_file():
         raise UserError("is not a regular file", where=str(path))

@@ -74,10 +74,10 @@ def _candidates(
     """
     order = np.argsort(keys, kind="stable")
     same = keys[order[1:]] == keys[order[:-1]]
-    beside = np.zeros(len(order), dtype=bool)
-    beside[1:] |= same
-    beside[:-1] |= same
-    shared = order[beside]
+    adjacent = np.zeros(len(order), dtype=bool)
+    adjacent[1:] |= same
+    adjacent[:-1] |= same
+    shared = order[adjacent]
     shared = shared[np.lexsort((digest[shared], next_keys[shared], keys[shared]))]
     new = np.ones(len(shared), dtype=bool)
     new[1:] = keys[shared[1:]] != keys[shared[:-1]]

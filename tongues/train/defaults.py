@@ -46,6 +46,8 @@ _PUBLISHED = {  # the range of those projects, bases of 2B to 70B parameters
     "batch": "16,384 to 4.2M tokens",
     "context": "2,048 to 8,192 tokens",
 }
+# Training tokens for each new token in the project that had the fewest (the same benchmark).
+_FEWEST_FOR_NEW = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Completed:
 
     recipe: Recipe
     defaults: tuple[Default, ...]  # values that follow from the base and are not the usual ones
-    cautions: tuple[Caution, ...]  # about values of the recipe that are far from the rule
+    cautions: tuple[Caution, ...]  # about values of the recipe that are far from published ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def complete_recipe(recipe: Recipe, workspace: Path) -> Completed:
     values |= {one.key: one.value for one in left_out}
     completed = load_section(values, Train, "train") if left_out else train
     changed = [x for x in left_out if getattr(completed, x.key) != getattr(train, x.key)]
-    cautions = () if facts.run else tuple(_questions(recipe, usual))
+    cautions = (*(() if facts.run else _questions(recipe, usual)), *_few_for_new(recipe, facts))
     return Completed(recipe.model_copy(update={"train": completed}), tuple(changed), cautions)
 
 
@@ -134,6 +136,22 @@ def _questions(recipe: Recipe, usual: Sequence[Default]) -> Iterator[Caution]:
             yield Caution(f"unusual_{one.key}", what)
 
 
+def _few_for_new(recipe: Recipe, facts: _Facts) -> Iterator[Caution]:
+    """About new tokens that the budget is too short to learn."""
+    extend, tokens = recipe.tokens.extend, _tokens(recipe, facts)
+    if extend and tokens is not None and tokens < _FEWEST_FOR_NEW * extend.new_tokens:
+        what = f"a budget of {show_count(tokens)} tokens is short for {extend.new_tokens:,} new "
+        what += f"tokens: published projects trained at least {_FEWEST_FOR_NEW:,} for each; "
+        what += "compare with a run that keeps the base's tokenizer"
+        yield Caution("few_for_new_tokens", what)
+
+
+def _tokens(recipe: Recipe, facts: _Facts) -> int | None:
+    """Of the budget; None where it is a time."""
+    budget = recipe.train.budget
+    return None if budget.seconds else budget.tokens(facts.params, 6.0 * facts.params)
+
+
 def _facts(recipe: Recipe, workspace: Path) -> _Facts | None:
     try:
         base = find_base(recipe.train.base_model, workspace, weights=False)
@@ -152,9 +170,7 @@ def _facts(recipe: Recipe, workspace: Path) -> _Facts | None:
 def _usual(recipe: Recipe, facts: _Facts) -> list[Default]:
     train = recipe.train
     given, run = train.model_fields_set, facts.run
-    tokens = _ROUGHLY
-    if train.budget.seconds is None:
-        tokens = train.budget.tokens(facts.params, 6.0 * facts.params)
+    tokens = _tokens(recipe, facts) or _ROUGHLY
     own = run.settings if run else {}
     usual = int(str(own.get("context", 0)).split()[0]) or base_context(facts.positions, tokens)
     context = _fitting(usual, recipe)

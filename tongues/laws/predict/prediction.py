@@ -62,7 +62,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictor:
-    """Draws of whole laws with their errors, to be asked anywhere: the same draws every time.
+    """Draws of whole laws with their errors, to be evaluated anywhere: the same draws every time.
 
     parts: what is believed of each form, with draws in proportion to the form's weight.
     """
@@ -75,9 +75,9 @@ class Predictor:
     ) -> Prediction:
         """What a run would end at; variables are the form's, as in `Law.loss`."""
         given = {"N": N, "D": D} | others
-        asked = [(belief, places_of(form, given)) for form, belief in self.parts]
-        expected = np.concatenate([belief.expected(places) for belief, places in asked])
-        scatter = np.concatenate([belief.scatter for belief, _ in asked])
+        queries = [(belief, places_of(form, given)) for form, belief in self.parts]
+        expected = np.concatenate([belief.expected(places) for belief, places in queries])
+        scatter = np.concatenate([belief.scatter for belief, _ in queries])
         noise = np.random.default_rng(self.seed).standard_normal(expected.shape)
         draws = expected * np.exp(scatter[:, None] * noise)
         low, point, high = np.percentile(draws, (2.5, 50.0, 97.5), axis=0)
@@ -164,7 +164,7 @@ def _walks(places: Places) -> DriftWalks:
 def places_of(
     form: Form, given: Mapping[str, ArrayLike | None], weights: Array | None = None
 ) -> Places:
-    """Where a law is asked; a UserError names what is missing. weights: as of `Places`."""
+    """Where a law is evaluated; a UserError names what is missing. weights: as of `Places`."""
     known = {name: given.get(name) for name in form.variables}
     if missing := [name for name, value in known.items() if value is None]:
         raise UserError(f"the {form.name} law needs {' and '.join(missing)}", where="predict")

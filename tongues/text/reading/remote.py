@@ -195,8 +195,8 @@ class _Stream(io.RawIOBase):
                 if not waits or isinstance(reason, _LASTING) or _status(reason) in _FINAL:
                     with _explained(self._remote.url, ""):
                         raise
-                said = f"{self._remote}: {_sentence(reason)}; from byte {self._place} on again"
-                self._remote.tell(f"{said} in {waits[0]:g} s")
+                message = f"{self._remote}: {_sentence(reason)}; from byte {self._place} on again"
+                self._remote.tell(f"{message} in {waits[0]:g} s")
                 time.sleep(waits.pop(0))
 
 
@@ -232,8 +232,8 @@ def _checksum(about: dict[str, Any]) -> str:
 def _identity(about: dict[str, Any]) -> str:
     """Short text from size and checksum of a file; without a checksum, its time."""
     times = (about.get(key) for key in _TIMES)
-    said = _checksum(about) or str(next((each for each in times if each), ""))
-    return fingerprint([about.get("size"), said])
+    version = _checksum(about) or str(next((each for each in times if each), ""))
+    return fingerprint([about.get("size"), version])
 
 
 @contextmanager
@@ -248,14 +248,14 @@ def _explained(url: str, where: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = _cause(error)
-        said = _sentence(reason)
-        what = f"`{url}` cannot be read ({said})"
+        reply = _sentence(reason)
+        what = f"`{url}` cannot be read ({reply})"
         hint, code = "check the connection, and run the same command again", "download"
         if isinstance(error, ImportError):
             package = str(known_implementations[scheme]["class"]).partition(".")[0]
             what, code = f"`{url}` needs a package that is not installed", ""
             hint = f"pip install {'aiohttp requests' if package == 'fsspec' else package}"
-        elif "Protocol not known" in said:
+        elif "Protocol not known" in reply:
             schemes = ("s3", "gs", "az", "hf", "https", "http", "ftp", "sftp")
             what, hint, code = (
                 f"`{url}`: no store of this kind is known",
@@ -264,7 +264,7 @@ def _explained(url: str, where: str) -> Iterator[None]:
             )
         elif isinstance(reason, FileNotFoundError) or _status(reason) in _GONE:
             what, hint, code = f"there is no file `{url}`", "check its spelling", ""
-        elif isinstance(reason, PermissionError) or _status(reason) or "redential" in said:
+        elif isinstance(reason, PermissionError) or _status(reason) or "redential" in reply:
             hint = "give credentials in the environment, as the store's package reads them, or in "
             hint += "fsspec's configuration, never in a recipe"
         raise UserError(what, where=where or url, hint=hint, code=code) from None
