@@ -36,7 +36,7 @@ text:
     el: {text}/el.jsonl.gz
     hi: {text}/hi.jsonl.gz
     sw: {text}/sw.jsonl.gz
-tokens: {{base: models/smollm2, held_out: 16k tokens}}
+tokens: {{base: models/smollm2, held_out: 40k tokens}}
 train:
   base: {{model: models/smollm2, languages: [en]}}
   budget: {tokens} tokens

@@ -79,8 +79,9 @@ class Checked:
     @property
     def cautions(self) -> tuple[Caution, ...]:
         """What is allowed and likely to be a mistake."""
-        if self.completed.cautions:
-            return self.completed.cautions
+        questioned = self.completed.cautions
+        if any(one.code == "unusual_learning_rate" for one in questioned):
+            return questioned
         by_shape: dict[str, Caution] = {}
         for plan, derived in self.all:
             usual = rate_at_size(None, derived.parameters["non_embedding"])
@@ -91,7 +92,7 @@ class Checked:
                 what = f"a learning rate of {rate:.3g} is {rate / usual:.3g} times"
                 what += f" what is usual for this size, {usual:.2g}; the run is likely to diverge"
                 by_shape.setdefault(derived.anatomy.name, Caution("high_rate", what))
-        return tuple(by_shape.values())
+        return (*questioned, *by_shape.values())
 
     def rows(self) -> list[dict[str, str]]:
         """A row of text a run: name, parameters, tokens, steps, operations, memory."""

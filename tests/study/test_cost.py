@@ -33,6 +33,20 @@ def test_what_is_left_to_train_is_reckoned(make_recipe: MakeRecipe, workspace: P
     assert left.run_seconds.keys() == {plan.name for plan in others}
 
 
+def test_the_trials_leave_no_memory_behind(make_recipe: MakeRecipe, workspace: Path) -> None:
+    def resident() -> float:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+    def measured(shape: str) -> float:
+        measure_cost(
+            check_recipe(make_recipe(f"model.shape={shape}"), workspace).runs, workspace, 1
+        )
+        return resident()
+
+    before = measured("0.05M")  # with what is imported once
+    assert measured("12M") - before < 60  # the weights, gradients and moments take 200
+
+
 def test_runs_are_chosen_with_their_parents(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     pairs = check_recipe(make_recipe(*STUDY), tmp_path).runs
 

@@ -63,7 +63,7 @@ def check(
     if time := checked.time_sentence():
         click.echo(f"time, about: {time}")
     for caution in checked.cautions:
-        say(str(caution))
+        say(f"caution: {caution}")
     options.hint_recipe(loaded, (recipe, *overrides), workspace)
 
 

@@ -100,6 +100,7 @@ def _measured_speeds(
 def _tried(plan: RunPlan, workspace: Path, threads: int, tokens: Tokens) -> float:
     from tongues.tokens import load_tokenizer
     from tongues.train.base import find_base
+    from tongues.train.engine.processor import release_memory
     from tongues.train.engine.processes import Processes
     from tongues.train.start import LocalRun, check_base, measure_speed
 
@@ -116,7 +117,9 @@ def _tried(plan: RunPlan, workspace: Path, threads: int, tokens: Tokens) -> floa
         threads=threads,
     )
     derived = derive(plan, tokens.vocabulary_size, base)
-    return measure_speed(task, derived, lambda line: None, seconds=1.0)
+    speed = measure_speed(task, derived, lambda line: None, seconds=1.0)
+    release_memory()  # this process only waits from here on, next to those that train
+    return speed
 
 
 def _until_the_last(plans: Sequence[RunPlan], seconds: Mapping[str, float], at_once: int) -> float:

@@ -115,7 +115,7 @@ def complete_recipe(recipe: Recipe, workspace: Path) -> Completed:
     values |= {one.key: one.value for one in left_out}
     completed = load_section(values, Train, "train") if left_out else train
     changed = [x for x in left_out if getattr(completed, x.key) != getattr(train, x.key)]
-    cautions = (*(() if facts.run else _questions(recipe, usual)), *_few_for_new(recipe, facts))
+    cautions = () if facts.run else (*_questions(recipe, usual), *_few_for_new(recipe, facts))
     return Completed(recipe.model_copy(update={"train": completed}), tuple(changed), cautions)
 
 

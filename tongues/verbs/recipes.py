@@ -94,7 +94,7 @@ def train(
         values = (f"`{one.key}: {one.value}`" for one in checked.completed.defaults)
         voice.say(f"by the rules for the base: {', '.join(values)}")
     for caution in checked.cautions:
-        voice.say(str(caution))
+        voice.say(f"caution: {caution}")
     ((plan, _),) = checked.runs
     scored = None
     if checked.tasks:

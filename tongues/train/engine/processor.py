@@ -1,6 +1,7 @@
 """The machine a run computes on: device, precision, threads, speed, and layers compiled for it."""
 
 import ctypes
+import gc
 import os
 import time
 from contextlib import AbstractContextManager
@@ -12,7 +13,7 @@ from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 __all__ = ["Processor", "autocast", "ceiling", "compile_layers", "decoder_layers", "set_up"]
-__all__ += ["uncompiled"]
+__all__ += ["release_memory", "uncompiled"]
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _MEASURED = 0.3  # seconds
@@ -47,6 +48,14 @@ def set_up(precision: str, threads: int, place: int = 0, *, shared: bool = False
         torch.cuda.set_device(device)
     bfloat16 = precision == "bfloat16" or (precision == "auto" and _fast(device))
     return Processor(device, bfloat16, threads)
+
+
+def release_memory() -> None:
+    """Give the system what nothing uses any more, which glibc would keep after `set_up`."""
+    gc.collect()
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):
+        libc.malloc_trim(0)
 
 
 def autocast(processor: Processor) -> torch.autocast:
