@@ -2,18 +2,20 @@
 
     python benchmarks/expert_budget.py [WORKSPACE]
 
-Four languages of `../shared/data/text`, one of them with about half of the text. A base of 0.2M
-parameters, then as many tokens again: one dense model, and experts of each language that share them
-by every rule. In `even base` the base has read all languages equally, in `uneven base` in
-proportion to their text; speakers, as weights, are those of `tongues languages`. Intervals are over
-documents: another order of training text is not in them. A workspace is resumed.
+Four languages of `../shared/data/text`, one of them with about half of the text, or a third. A base
+of 0.2M parameters, then as many tokens again: one dense model, and experts of each language that
+share them by every rule. The base has read all languages equally (`even base`) or in proportion to
+their text (`uneven base`); speakers, as weights, are those of `tongues languages`. Intervals are
+over documents: another order of training text is not in them. A workspace is resumed.
 """
 
 import gzip
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -35,12 +37,23 @@ from tongues.tokens import open_tokens
 
 Losses = dict[str, DocumentLosses]  # by language
 
+
+@dataclass(frozen=True)
+class Setting:
+    """Languages, how many times as much text the first has as each other, what the base read."""
+
+    languages: tuple[str, ...]
+    times: float
+    even_base: bool
+
+
 TEXT = (Path(__file__).parents[1] / "../shared/data/text/mdn").resolve()
 SETTINGS = {
-    "even base": ("de", "en", "es", "ru"),
-    "uneven base": ("fr", "en", "ko", "vi"),
+    "even base": Setting(("de", "en", "es", "ru"), 2.5, even_base=True),
+    "uneven base": Setting(("fr", "en", "ko", "vi"), 2.5, even_base=False),
+    "uneven base, a third": Setting(("ja", "en", "pl", "zh"), 1.5, even_base=False),
 }
-SIZE, TIMES = 400_000, 2.5  # bytes of each language; times that of the first
+SIZE = 400_000  # bytes of each language but the first
 SCORED = 40  # texts of each language, of pages that no language was trained on
 RECIPE = """
 name: uneven
@@ -63,11 +76,12 @@ experts:
 """
 
 
-def cut(workspace: Path, languages: tuple[str, ...]) -> str:
+def cut(workspace: Path, setting: Setting) -> str:
     """Text of each language, as the recipe names it; `unseen/` gets other pages."""
     lines, rest, used = [], {}, set()
-    for place, lang in enumerate(languages):
-        file, left, kept = workspace / f"{lang}.jsonl", SIZE * (1 if place else TIMES), []
+    for place, lang in enumerate(setting.languages):
+        size = SIZE * (1 if place else setting.times)
+        file, left, kept = workspace / f"{lang}.jsonl", size, []
         lines.append(f"    {lang}: {file}")
         with gzip.open(TEXT / f"{lang}.jsonl.gz", "rt") as packed:
             rows = list(packed)
@@ -110,13 +124,13 @@ def shown(of: Estimate) -> str:
     return f"{of.value:+.3f} [{of.low:+.3f}, {of.high:+.3f}]" if of.low is not None else "none"
 
 
-def measure(setting: str, workspace: Path) -> Iterator[str]:
+def measure(setting: Setting, workspace: Path) -> Iterator[str]:
     """Train all, and say what came out of it; the laws' notes come first."""
     workspace.mkdir(parents=True, exist_ok=True)
-    langs = SETTINGS[setting]
-    files, first = cut(workspace, langs), langs[0]
+    langs = setting.languages
+    files, first = cut(workspace, setting), langs[0]
     even = ", ".join(f"{lang}: {1 / len(langs):.0%}" for lang in langs)
-    rule = f"{{{even}}}" if setting == "even base" else "{by: text, power: 1, max_epochs: off}"
+    rule = f"{{{even}}}" if setting.even_base else "{by: text, power: 1, max_epochs: off}"
     model, rest = "model: {shape: 0.2M}\n", "  num_evals: 12\n"
     base = f"run: base\n  mixture: {rule}"
     base_file = recipe(workspace, "base", files=files, model=model, base=base, rest=rest)
@@ -178,9 +192,9 @@ def main(workspace: Path) -> None:
         f"{date.today()}  {(__doc__ or '').splitlines()[0]}",
         "Held-out nats per token; differences with 95 % intervals over documents.",
     ]
-    for setting in SETTINGS:
-        lines += ["", f"{setting}: {', '.join(SETTINGS[setting])}"]
-        for line in measure(setting, workspace / setting.replace(" ", "-")):
+    for name, setting in SETTINGS.items():
+        lines += ["", f"{name}: {', '.join(setting.languages)}"]
+        for line in measure(setting, workspace / re.sub(r"\W+", "-", name)):
             print(line, flush=True)
             lines.append(line)
         Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
