@@ -16,7 +16,7 @@ from pathlib import Path
 
 import tongues
 from tongues.pages import as_text
-from tongues.report.evaluation import score_blocks
+from tongues.report.evaluation.view import score_blocks
 
 EXAMPLES = Path(__file__).parents[1] / "docs/examples"
 STUDENT = (

@@ -1,6 +1,6 @@
 """Numbers as people read them: three figures, with a scale or a unit."""
 
-__all__ = ["BYTES", "SCALE", "show_bytes", "show_count", "show_seconds"]
+__all__ = ["BYTES", "SCALE", "counted", "show_bytes", "show_count", "show_seconds"]
 
 SCALE = {"": 1, "k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
 SCALE |= {"P": 10**15, "E": 10**18, "Z": 10**21}  # of operations alone
@@ -34,3 +34,8 @@ def show_seconds(number: float) -> str:
         return f"{number / 60:.0f} min"
     hours = number / 3600
     return f"{hours:.1f} h" if hours < 48 else f"{hours / 24:.0f} days"
+
+
+def counted(number: int, thing: str = "row") -> str:
+    """`1 row`, `2 rows`."""
+    return f"{number} {thing}" + "s" * (number != 1)

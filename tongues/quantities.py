@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
-from tongues.magnitudes import BYTES, SCALE, show_bytes, show_count, show_seconds
+from tongues.magnitudes import BYTES, SCALE, counted, show_bytes, show_count, show_seconds
 
 __all__ = ["Amount", "Budget", "Bytes", "Seconds", "Share", "Threshold", "Tokens", "percentile"]
-__all__ += ["show_bytes", "show_count", "show_seconds"]
+__all__ += ["counted", "show_bytes", "show_count", "show_seconds"]
 
 _NUMBER = re.compile(
     r"^\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kMBGT]?)(?![A-Za-z])\s*(.*?)\s*$"

@@ -14,7 +14,8 @@ from tongues.evaluate.harness import HARNESS, harness_tasks, item_values, score_
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Unit, evaluate
 from tongues.experts.ensemble.model import open_model
-from tongues.report.evaluation import card_section, write_evaluation_report
+from tongues.pages import page_as_html
+from tongues.report.evaluation.view import card_section, evaluation_page
 from tongues.significance import paired_accuracy
 
 REASON = "lm-eval is not installed: pip install 'tongues[eval]'"
@@ -130,7 +131,7 @@ def test_they_are_units_that_are_paired_and_on_the_page(
     card = card_section(evaluation, "models/e1")
     assert "### lm-eval:roll word_perplexity" in card and "lower is better" in card
     assert "Accuracy" not in card and "50.0 ± " in card and "66.7" in card
-    page = write_evaluation_report(evaluation, tmp_path / "all-evaluation").read_text()
+    page = page_as_html(evaluation_page(evaluation, "all"))
     assert "lm-eval:write chrf" in page
     own = importlib.import_module("tongues.evaluate.harness")
     monkeypatch.setattr(own, "score_harness", None)  # all is kept

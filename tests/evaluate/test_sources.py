@@ -11,8 +11,8 @@ from tests.text.corpora import OFF, text, write_rows
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import Evaluation
 from tongues.pages import as_text
-from tongues.report.evaluation import score_blocks
 from tongues.report.evaluation.measures import Measure
+from tongues.report.evaluation.view import score_blocks
 
 LETTERS = {"web": "abcdefghij", "news": "абвгдежзик"}
 MODELS = ["e0", "e1"]

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tongues.pages.axes import categories, colour, linear, logs, ranks, shade, tips
+from tongues.pages.axes import Axis, categories, colour, linear, logs, ranks, shade, tips
 from tongues.pages.plots import alt, area, bars, beyond, dots, heat, intervals, line, panel, rule
 
 ROWS: list[dict[str, Any]] = [
@@ -20,16 +20,23 @@ def data(figure: alt.LayerChart, layer: int) -> list[dict[str, Any]]:
     return found["values"] if "values" in found else spec["datasets"][found["name"]]
 
 
+def ends(axis: Axis) -> tuple[float, float]:
+    assert axis.scale is not None
+    low, high = axis.scale.to_dict()["domain"]
+    return low, high
+
+
 def encoding(chart: alt.Chart) -> dict[str, Any]:
     return chart.to_dict()["encoding"]
 
 
 def test_axes_hold_their_values_with_room() -> None:
-    assert X.ends == (-1.0, 5.0)
-    assert linear("x", "", (0.0, 4.0), room=(0.0, 0.5), low=-9.0).ends == (-9.0, 6.0)
-    assert linear("x", "", (2.0, 2.0), room=0.1).ends == pytest.approx((1.99, 2.01))
+    assert ends(X) == (-1.0, 5.0)
+    assert ends(linear("x", "", (0.0, 4.0), room=0.5, low=-9.0)) == (-9.0, 6.0)
+    assert ends(linear("value", "", ROWS, room=0.5)) == (0.0, 4.0)  # of rows its field
+    assert ends(linear("x", "", (2.0, 2.0), room=0.1)) == pytest.approx((1.99, 2.01))
     assert linear("x", None).scale is not None
-    low, high = logs("x", "tokens", (1e6, 1e8), margin=0.5).ends
+    low, high = ends(logs("x", "tokens", (1e6, 1e8), margin=0.5))
     assert (low, high) == pytest.approx((1e5, 1e9))
     drawn = encoding(dots(ROWS, X, Y))
     assert drawn["y"]["sort"] == ["sw", "he"]
@@ -86,12 +93,13 @@ def test_lines_go_along_a_field_and_through_means() -> None:
 
 def test_bars_and_matrices_say_what_they_show() -> None:
     tint = colour(["a", "b"])
-    bar = bars("B", ROWS, X, Y, tint, height=9, tooltip=("value:.1%",), order="value").to_dict()
+    bar = bars("B", ROWS, X, Y, tint, tooltip=("value:.1%",), order="value", row=9).to_dict()
     assert bar["layer"][0]["encoding"]["tooltip"][0]["format"] == ".1%"
-    cells = {"height": 9, "tooltip": ("value",)}
+    cells = {"row": 9, "tooltip": ("value",)}
     plain = heat("H", ROWS, Y, Y, tint, "value", {"domain": [0, 1]}, **cells).to_dict()
     assert len(plain["layer"]) == 1
     written = heat("H", ROWS, Y, Y, tint, "value", {}, written="datum.value", **cells).to_dict()
+    assert written["height"] == bar["height"] == 2 * 9 + 20
     assert written["layer"][1]["mark"]["type"] == "text"
 
 

@@ -127,7 +127,7 @@ def test_where_all_is_saved_nothing_is_told_of_how_much(saturated: Findings):
     text = "How much CPT saves on `far` and `near` is not known: in all 6 pairs the base had"
     assert unmeasured(saturated).startswith(text)
     assert not any("saved" in sentence for sentence in advice(saturated))
-    body = page_as_html(study_page(saturated, claims(saturated), [], "Saturated", {}, {}))
+    body = page_as_html(study_page(saturated, "Saturated"))
     assert 0 < body.index("How much CPT saves on") < body.index("Two ways to a model")
     assert body.count("How much CPT saves on") == 1
 

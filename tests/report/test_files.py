@@ -6,7 +6,8 @@ import pytest
 
 from tongues import laws
 from tongues.errors import UserError
-from tongues.report import law_figures, write_figures
+from tongues.pages import write_figures
+from tongues.report.laws import law_figures
 
 
 def test_each_figure_is_three_whole_files(tmp_path: Path):

@@ -10,7 +10,7 @@ from tongues.laws import Law
 from tongues.laws.forms import FORMS
 from tongues.laws.rows import Rows, read_rows
 from tongues.pages import Figure
-from tongues.report import law_figures
+from tongues.report.laws import law_figures
 
 SIZES = np.array([4e7, 1e8, 2e8, 5e8, 1e9, 2e9])
 SCRATCH = Law("chinchilla", {"E": 1.55, "A": 420.0, "B": 720.0, "alpha": 0.4, "beta": 0.3})

@@ -3,12 +3,13 @@ from pathlib import Path
 import tongues
 from tests.report.pages import Page
 from tongues.files import read_json
-from tongues.report.plan import write_plan_report
+from tongues.pages import write_page
+from tongues.report.plan import plan_page
 
 
 def test_the_page_of_a_plan_opens_with_the_price_and_the_advice(tmp_path: Path) -> None:
     plan = tongues.plan("hoffmann2022-full", flops="1e21", gpu="h100", gpus=8)
-    path = write_plan_report(plan, tmp_path / "page")
+    path = write_page(plan_page(plan), tmp_path / "page")
     page, taken = Page(path.read_text()), plan.recommendation.option
     assert not page.open
     row = next(row for row in plan.rows() if row[""] == "→")

@@ -7,24 +7,31 @@ from pathlib import Path
 
 import pytest
 
+from tests.records import make_run
 from tests.report.pages import Page
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.files import read_json, write_json
-from tongues.pages import page_as_html
+from tongues.pages import page_as_html, write_page
 from tongues.recipe import MixtureRule
-from tongues.report import write_report
-from tongues.report.study import study_page
+from tongues.report.study import runs_page, study_page
 from tongues.runs import DerivedMixture, find_runs, read_run, run_rows, write_run
 from tongues.states import state_of
-from tongues.study.claims import claims
 from tongues.study.findings import Findings
 from tongues.train.mixture import derive_shares
 
 
+@pytest.fixture
+def bare(long_findings: Findings) -> Findings:
+    """Runs alone, of which pages are made at once."""
+    return replace(long_findings, outcomes=(), laws=(), compared={})
+
+
 @pytest.fixture(scope="module")
 def report(made_study: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_report([made_study], tmp_path_factory.mktemp("reports") / "study")
+    return write_page(
+        runs_page([made_study], "", print), tmp_path_factory.mktemp("reports") / "study"
+    )
 
 
 def test_page_needs_no_other_host(report: Path):
@@ -58,9 +65,7 @@ def test_page_tells_which_findings_hold(report: Path):
 
 
 def test_long_runs_and_long_bases_are_told_apart(long_findings: Findings):
-    words = Page(
-        page_as_html(study_page(long_findings, claims(long_findings), [], "Long", {}, {}))
-    ).said
+    words = Page(page_as_html(study_page(long_findings, "Long"))).said
     assert "Laws of near and far are fitted on final losses alone" in words
     assert "tokens before" in words  # a column of the runs
 
@@ -96,17 +101,18 @@ def test_a_report_replaces_a_report_and_nothing_else(
     place = make_study(tmp_path / "runs", shapes=("0.1M", "0.2M"), seeds=(1,), targets=("near",))
     told: list[str] = []
     out = tmp_path / "report"
-    first = write_report([place], out, title="A <title>", progress=told.append)
+    page = runs_page([place], "A <title>", told.append)
+    first = write_page(page, out, told.append)
     assert told[0] == "reading runs"
     assert told[-1] == "writing the page"
     assert "<h1>A &lt;title&gt;</h1>" in first.read_text()
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     (out / "figures" / "stray.svg").touch()
-    write_report([place], out, title="A <title>")
+    write_page(runs_page([place], "A <title>", print), out)
     assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     (out / "report.json").unlink()
     with pytest.raises(UserError, match="not empty and no report"):
-        write_report([place], out)
+        write_page(page, out)
     assert first.is_file()
 
 
@@ -118,36 +124,33 @@ def test_names_from_outside_are_only_text(make_study: Callable[..., Path], tmp_p
         write_run(directory, replace(run, targets=(evil,)) if run.targets == ("near",) else run)
         lines = (directory / "evals.jsonl").read_text()
         (directory / "evals.jsonl").write_text(lines.replace('"near"', json.dumps(evil)))
-    text = write_report([place], tmp_path / "report").read_text()
+    text = page_as_html(runs_page([place], "", print))
     assert "<script>alert" not in text
     assert not Page(text).open
 
 
-def test_unfinished_runs_are_forecast_apart(made_study: Path, long_findings: Findings) -> None:
+def test_unfinished_runs_are_forecast_apart(made_study: Path, bare: Findings) -> None:
     (directory, *_) = find_runs([made_study])
     forecast = Estimate(3.25, 3.125, 3.375, "nats/token", 4)
     running = replace(state_of(directory), run="made/long", state="running", step=40, steps=100)
-    page = study_page(
-        long_findings, [], [], "Long", {}, {}, [replace(running, forecast=forecast), running]
-    )
+    ahead = [replace(running, forecast=forecast), running]
+    page = study_page(bare, "Long", states=ahead)
     words = Page(page_as_html(page)).said
     assert "Runs that have not finished" in words
     assert words.count("made/long") == 1  # the other has no forecast
     assert "40 of 100" in words and "3.250[3.125, 3.375]" in words.replace("3.250 [", "3.250[")
     assert page.numbers["forecasts"]["made/long"]["low"] == 3.125
-    assert (
-        "not finished" not in Page(page_as_html(study_page(long_findings, [], [], "", {}, {}))).said
-    )
+    assert "not finished" not in Page(page_as_html(study_page(bare))).said
 
 
-def test_shares_that_follow_from_a_rule_are_shown(long_findings: Findings) -> None:
+def test_shares_that_follow_from_a_rule_are_shown(bare: Findings) -> None:
     texts = {"near": (1e5, 4e5), "far": (1e4, 4e4)}
     rule = MixtureRule(max_epochs=4.0)
     made: DerivedMixture = {
         "rule": rule.model_dump(mode="json"),
         "languages": derive_shares(rule, ["near", "far"], texts, 1e5),
     }
-    page = study_page(long_findings, [], [], "Long", {}, {}, mixtures={"made/long": made})
+    page = study_page(bare, "Long", [make_run(run="made/long", mixture=made)])
     words = Page(page_as_html(page)).said
     assert "equal amounts of content (UniMax), at most 4 epochs of each language" in words
     assert "60.00%" in words and "40.00%" in words and "4.00" in words
@@ -159,8 +162,7 @@ def test_unfinished_runs_are_not_reported(make_study: Callable[..., Path], tmp_p
         record = read_json(directory / "run.json")
         write_json(directory / "run.json", record | {"status": "running"})
     with pytest.raises(UserError, match="no finished run"):
-        write_report([place], tmp_path / "report")
-    assert not (tmp_path / "report").exists()
+        runs_page([place], "", print)
 
 
 def test_one_run_from_scratch_has_a_page(make_study: Callable[..., Path], tmp_path: Path) -> None:
@@ -168,5 +170,5 @@ def test_one_run_from_scratch_has_a_page(make_study: Callable[..., Path], tmp_pa
     (alone,) = [
         directory for directory in find_runs([place]) if read_run(directory).strategy == "scratch"
     ]  # no language of a base is known
-    words = Page(write_report([alone], tmp_path / "report").read_text()).said
+    words = Page(page_as_html(runs_page([alone], "", print))).said
     assert "What came of it" in words and "1 run" in words

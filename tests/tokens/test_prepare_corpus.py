@@ -7,8 +7,9 @@ import pytest
 from tests.text.corpora import contents, quiet, recipe_of, text, text_of, write_rows
 from tongues.errors import UserError
 from tongues.files import read_json, write_json
+from tongues.pages import page_as_html
 from tongues.recipe import Recipe, TextRecipe, load_text_recipe
-from tongues.report.corpus import write_corpus_report
+from tongues.report.corpus import corpus_page
 from tongues.text import gather
 from tongues.tokens import check_tokens, prepare_tokens
 from tongues.tokens.store import corpus_of, tokens_of
@@ -156,6 +157,6 @@ def test_one_page_compares_the_tokenizers_of_a_corpus(
     del files["sw"]
     for number in (400, 600):
         prepare_tokens(named(f"bpe{number}", files, "web", number), tmp_path, quiet)
-    page = write_corpus_report(tmp_path / "corpus/web", tmp_path / "report").read_text()
+    page = page_as_html(corpus_page(tmp_path / "corpus/web", "", print))
     assert "bpe600</span>:</strong> on every language its tokens are the fewest" in page
     assert page.count("<h2>Held-out text") == 1

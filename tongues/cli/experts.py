@@ -145,7 +145,7 @@ def show(ensemble: str, workspace: Path, as_json: bool) -> None:
 def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None:
     from tongues.experts.partition.partition import tree_lines
     from tongues.pages import as_text
-    from tongues.report.experts import cluster_table
+    from tongues.report.experts.partition import cluster_table
 
     click.echo(as_text([cluster_table(made, amounts)]))
     for line in [*tree_lines(made), *made.notes]:

@@ -77,7 +77,8 @@ def fit(
     if out:
         answer.write(out)
     if figures:
-        from tongues.report import law_figures, write_figures
+        from tongues.pages import write_figures
+        from tongues.report.laws import law_figures
 
         write_figures(law_figures(*answer.drawn), figures, say)
     if as_json:
@@ -187,9 +188,10 @@ def plan(
         return
     made = tongues.plan(laws, write=write, **keywords)
     if out:
-        from tongues.report.plan import write_plan_report
+        from tongues.pages import write_page
+        from tongues.report.plan import plan_page
 
-        say(str(write_plan_report(made, out)))
+        say(str(write_page(plan_page(made), out)))
     if as_json:
         print_json(made.to_json())
         return

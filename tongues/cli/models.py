@@ -76,7 +76,7 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
         print_json(made.to_json())
         return
     from tongues.pages import as_text
-    from tongues.report.evaluation import score_blocks
+    from tongues.report.evaluation.view import score_blocks
 
     click.echo(as_text(score_blocks(made, compare=compare)) + "\n")
     for line in made.left_out:

@@ -15,8 +15,9 @@ from tongues.laws.predict import hold_out_compute, leading, spent, weigh_forms
 from tongues.laws.rows import Rows, read_rows
 from tongues.laws.solver import FitProblem, Ties, pose, read_ties, solve
 from tongues.laws.uncertainty import FEWEST_RUNS, bootstrap_intervals, draw_runs, refit
+from tongues.quantities import counted
 from tongues.tables import Observations
-from tongues.tables.checks import copies, counted, name_rows, other_unit
+from tongues.tables.checks import copies, name_rows, other_unit
 
 __all__ = ["FitRequest", "FitTask", "fit", "fit_observed", "fit_stack", "prepare", "records"]
 

@@ -1,23 +1,25 @@
 """The axes, colours and tooltips of figures: round ticks, one colour for one thing."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 from typing import Any
 
 import altair as alt
 
-__all__ = ["COUNT", "PLAIN", "SCIENTIFIC", "Axis", "Row", "categories", "colour", "decades"]
-__all__ += ["linear", "logs", "ranks", "shade", "tips"]
+__all__ = ["COUNT", "LOSS", "PLAIN", "SCIENTIFIC", "Axis", "Row", "across", "categories", "colour"]
+__all__ += ["decades", "domain", "linear", "logs", "ranks", "series_name", "shade", "tips"]
 
 Row = dict[str, Any]
 
+LOSS = "Loss (nats per token)"
 COUNT = "replace(format(datum.value, '.3~s'), 'G', 'B')"  # 5M, 2B
 PLAIN = "format(datum.value, '~r')"
 SCIENTIFIC = "replace(format(datum.value, '.0e'), '+', '')"  # 2e12, as people write FLOPs
 _FEW = 6  # values that a legend names one by one
 _NAME = 240  # pixels of a series' name
+_LEVEL = 9  # columns of a matrix whose names there is room to write level
 _FINER = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
 _STEPS = (
     (1,),
@@ -42,13 +44,6 @@ class Axis:
         """The same for another field, such as the end of an interval."""
         return replace(self, field=field)
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Where it begins and ends."""
-        assert self.scale is not None
-        low, high = self.scale.to_dict()["domain"]
-        return low, high
-
     def channel(self, make: Any) -> Any:
         """As altair takes it; make: `alt.X` or `alt.Y`."""
         more: Row = {"sort": list(self.sort)} if self.sort is not None else {}
@@ -56,10 +51,17 @@ class Axis:
         return make(f"{self.field}:{self.kind}", title=self.title, axis=self.axis, **more)
 
 
+Held = Iterable[Row | float]  # what an axis holds: numbers, or rows with its field
+
+
+def _values(field: str, holds: Held) -> list[float]:
+    return [each[field] if isinstance(each, Mapping) else each for each in holds]
+
+
 def logs(
     field: str,
     title: str,
-    values: Iterable[float],
+    holds: Held,
     form: str = COUNT,
     *,
     margin: float = 0.04,
@@ -67,7 +69,7 @@ def logs(
     ticks: Iterable[float] | None = None,
 ) -> Axis:
     """A log axis that just holds the values, with round ticks; form: Vega's words for these."""
-    values = list(values)
+    values = _values(field, holds)
     low, high = min(values), max(values)
     room = (high / low) ** margin if high > low else 1.1
     scale = alt.Scale(type="log", domain=[low / room, high * room], nice=False)
@@ -78,9 +80,9 @@ def logs(
 def linear(
     field: str,
     title: str | None,
-    holds: Iterable[float] | None = None,
+    holds: Held = (),
     *,
-    room: float | tuple[float, float] = 0.06,
+    room: float = 0.06,
     low: float | None = None,
     high: float | None = None,
     clamp: bool = False,
@@ -93,11 +95,10 @@ def linear(
     axes take it.
     """
     scale = alt.Scale(zero=False)
-    if ends := sorted(holds or ()):
+    if ends := sorted(_values(field, holds)):
         span = ends[-1] - ends[0] or 0.1
-        below, above = (room, room) if isinstance(room, int | float) else room
-        low = ends[0] - below * span if low is None else low
-        high = ends[-1] + above * span if high is None else high
+        low = ends[0] - room * span if low is None else low
+        high = ends[-1] + room * span if high is None else high
     if low is not None and high is not None:
         more = Row(clamp=True) if clamp else {}
         scale = alt.Scale(domain=[low, high], nice=nice, **more)
@@ -109,6 +110,12 @@ def categories(field: str, order: Sequence[str], *, size: float = 13, **axis: An
     drawn = Row(domain=False, ticks=False, grid=False, labelFontSize=size)
     drawn |= Row(labelPadding=8, labelLimit=130) | axis
     return Axis(field, None, None, alt.Axis(**drawn), "N", order)
+
+
+def across(field: str, order: Sequence[str], level: int = _LEVEL, **axis: Any) -> Axis:
+    """The names above a matrix; level: columns up to which they are written level."""
+    angle = 0 if len(order) <= level else -90
+    return categories(field, order, size=12, labelAngle=angle, orient="top", **axis)
 
 
 def tips(*fields: str) -> list[alt.Tooltip]:
@@ -129,29 +136,32 @@ def _symbols(symbol: str, **legend: Any) -> Row:
 
 def colour(
     domain: Sequence[str],
-    shown: Iterable[str] | None = None,
+    shown: Iterable[str | Row] | None = None,
     symbol: str = "stroke",
     field: str = "series",
     **legend: Any,
 ) -> alt.Color:
-    """The series' colour, the same in every figure; the legend names those shown, if any."""
+    """The series' colour, the same in every figure; the legend names those shown, if any.
+
+    shown: names, or rows with the field.
+    """
     scale = alt.Scale(domain=list(domain))
     if shown is None:
         return alt.Color(f"{field}:N", scale=scale, legend=None)
-    shown = set(shown)
-    names = [name for name in domain if name in shown]
+    used = {each if isinstance(each, str) else each[field] for each in shown}
+    names = [name for name in domain if name in used]
     drawn = Row(values=names, columns=2 if len(names) > 3 else 0, labelLimit=_NAME)
     return alt.Color(
         f"{field}:N", scale=scale, legend=alt.Legend(**drawn | _symbols(symbol, **legend))
     )
 
 
-def shade(field: str, title: str, values: Iterable[float], symbol: str = "circle") -> alt.Color:
+def shade(field: str, title: str, values: Iterable[float]) -> alt.Color:
     """From pale for the least to dark for the most, evenly in logs; few values have names."""
     ends = sorted(set(values))
     few, ticks = len(ends) <= _FEW, decades(ends[0], ends[-1])
     legend = _symbols(
-        symbol,
+        "circle",
         title=title,
         titleOrient="left",
         type="symbol" if few else "gradient",
@@ -166,11 +176,11 @@ def shade(field: str, title: str, values: Iterable[float], symbol: str = "circle
     return alt.Color(f"{field}:Q", scale=scale, legend=alt.Legend(**legend))
 
 
-def ranks(order: Sequence[str], symbol: str = "stroke", *, legend: bool = True) -> alt.Color:
+def ranks(order: Sequence[str], *, legend: bool = True) -> alt.Color:
     """A colour for each of some names in order, pale to dark, by the field `rank`."""
     names = f"{json.dumps(list(order))}[datum.value]"
     columns = 4 if len(order) > 5 else 0  # wider ones leave a narrow page
-    named = _symbols(symbol, type="symbol", values=list(range(len(order))), labelExpr=names)
+    named = _symbols("stroke", type="symbol", values=list(range(len(order))), labelExpr=names)
     least = 0 if len(order) > 1 else -1  # one alone is dark
     scale = alt.Scale(domain=[least, len(order) - 1], range="ramp")
     drawn = alt.Legend(**named, columns=columns) if legend else None
@@ -188,3 +198,15 @@ def decades(low: float, high: float) -> list[float]:
         if len(ticks) >= fewest:
             break
     return ticks
+
+
+def series_name(strategy: str, replay: float = 0.0) -> str:
+    """What the runs of a strategy are called in figures and words."""
+    if strategy != "cpt":
+        return strategy
+    return f"CPT + {replay * 100:.3g} % replay" if replay else "CPT"
+
+
+def domain(ratios: Iterable[float] = ()) -> list[str]:
+    """Every series in the order of the palette, so that a colour means one thing everywhere."""
+    return ["scratch", "CPT", *(series_name("cpt", ratio) for ratio in sorted(set(ratios) - {0.0}))]

@@ -231,13 +231,14 @@ class Figure:
         cls,
         name: str,
         title: str,
-        caption: str,
-        panels: "Iterable[alt.LayerChart]",
+        caption: str | Iterable[str],
+        panels: "Iterable[alt.LayerChart | None]",
         rows: Iterable[dict[str, Any]],
     ) -> "Figure | None":
-        """A figure where there is a panel to show."""
-        panels = tuple(panels)
-        return cls(name, title, caption, panels, tuple(rows)) if panels else None
+        """A figure where there is a panel to show; empty sentences of a caption are left out."""
+        shown = tuple(panel for panel in panels if panel is not None)
+        caption = caption if isinstance(caption, str) else " ".join(filter(None, caption))
+        return cls(name, title, caption, shown, tuple(rows)) if shown else None
 
     @property
     def columns(self) -> int:

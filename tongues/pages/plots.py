@@ -11,15 +11,15 @@ import altair as alt
 
 from tongues.pages.axes import Axis, Row, tips
 
-__all__ = ["HEIGHT", "area", "band", "bars", "beyond", "chart", "dots", "heat"]
-__all__ += ["intervals", "line", "panel", "rule", "words"]
+__all__ = ["area", "band", "bars", "beyond", "chart", "dots", "heat", "intervals", "line", "panel"]
+__all__ += ["rule", "words"]
 
-HEIGHT = 290
 _DASHED = (4, 4)
+_ROW = 30  # pixels of a category
 Place = Axis | float | str | None  # a field, pixels, `width` or `height`
 
 
-def panel(title: str, *layers: alt.Chart | None, height: float = HEIGHT) -> alt.LayerChart:
+def panel(title: str, *layers: alt.Chart | None, height: float = 290) -> alt.LayerChart:
     """One panel as wide as its container; layers that are None are left out."""
     drawn = [layer for layer in layers if layer is not None]
     return alt.LayerChart(layer=drawn, title=title, width="container", height=height)
@@ -68,19 +68,17 @@ def dots(
     **mark: Any,
 ) -> alt.Chart:
     """A dot a row; tooltip: as `tips` takes it."""
-    base = _at(rows, x, y, tint)
-    base = base.encode(tooltip=tips(*tooltip)) if tooltip else base
+    base = _at(rows, x, y, tint, tooltip)
     if ring:
         return base.mark_point(**Row(size=size, filled=False, strokeWidth=2, opacity=1) | mark)
     return base.mark_circle(**Row(size=size, opacity=1) | mark)
 
 
 def band(
-    rows: Iterable[Row], x: Axis, low: Axis, high: str, tint: alt.Color | None = None, **mark: Any
+    rows: Iterable[Row], x: Axis, low: Axis, high: str, tint: alt.Color | None = None
 ) -> alt.Chart:
     """The area between two fields."""
-    base = _at(rows, x, low, tint).encode(y2=high)
-    return base.mark_area(**Row(opacity=0.2, clip=True) | mark)
+    return _at(rows, x, low, tint).encode(y2=high).mark_area(opacity=0.2, clip=True)
 
 
 def rule(
@@ -89,27 +87,19 @@ def rule(
     at: float | None = 0.0,
     *,
     dash: Sequence[float] = _DASHED,
-    **mark: Any,
 ) -> alt.Chart | None:
     """A quiet line across a panel, upright where `x` is given; nothing at None."""
-    if at is None:
-        return None
     axis = x or y
-    assert axis
+    if at is None or axis is None:
+        return None
     dashes = Row(strokeDash=list(dash)) if dash else {}
-    drawn = Row(strokeWidth=1.2, style="quiet") | dashes | mark
-    return _at([{axis.field: at}], x, y).mark_rule(**drawn)
+    return _at([{axis.field: at}], x, y).mark_rule(strokeWidth=1.2, style="quiet", **dashes)
 
 
-def area(
-    x: tuple[Place, Place] = (0, "width"),
-    y: tuple[Place, Place] = (0, "height"),
-    style: str = "beyond",
-    **row: Any,
-) -> alt.Chart:
-    """A shaded rectangle between two ends each; row: the values of the fields among these."""
-    base = _at([row or {"all": 0}], x[0], y[0])
-    return base.encode(x2=_end(x[1]), y2=_end(y[1])).mark_rect(style=style)
+def area(x: tuple[Place, Place] = (0, "width"), **row: Any) -> alt.Chart:
+    """A panel shaded between two ends; row: the values of the fields among these."""
+    base = _at([row or {"all": 0}], x[0], 0)
+    return base.encode(x2=_end(x[1]), y2=_end("height")).mark_rect(style="beyond")
 
 
 def beyond(x: Axis, start: float | None) -> tuple[alt.Chart, ...]:
@@ -148,7 +138,6 @@ def intervals(
     tooltip: Sequence[str] = (),
     size: float = 75,
     width: float = 2.5,
-    opacity: float = 1.0,
     lower: float = 0.0,
     singles: Sequence[Row] = (),
     under: Sequence[alt.Chart | None] = (),
@@ -171,7 +160,7 @@ def intervals(
         title,
         *under,
         dots(singles, x, y, tint, size=26, opacity=0.45).encode(**offset) if singles else None,
-        ends.mark_rule(strokeWidth=width, opacity=opacity, **down) if ranged else None,
+        ends.mark_rule(strokeWidth=width, opacity=1.0, **down) if ranged else None,
         dots(rows, x, y, tint, size=size, tooltip=tooltip, **down).encode(**offset),
         *(layer.encode(**offset) for layer in over),
         height=height,
@@ -185,16 +174,14 @@ def bars(
     y: Axis,
     tint: alt.Color,
     *,
-    height: float,
-    tooltip: Sequence[str] = (),
-    order: str = "",
+    tooltip: Sequence[str],
+    order: str,
+    row: float = _ROW,
     band: float = 0.7,
-    over: Sequence[alt.Chart] = (),
 ) -> alt.LayerChart:
-    """Bars by category, one behind the other in the order of a field where they share a row."""
-    base = _at(rows, x, y, tint).encode(tooltip=tips(*tooltip))
-    base = base.encode(order=f"{order}:Q") if order else base
-    return panel(title, base.mark_bar(height={"band": band}), *over, height=height)
+    """Bars by category, one behind the other in the order of a field; row: pixels of a category."""
+    base = _at(rows, x, y, tint, tooltip).encode(order=f"{order}:Q")
+    return panel(title, base.mark_bar(height={"band": band}), height=_height(y, row))
 
 
 def heat(
@@ -206,34 +193,44 @@ def heat(
     depth: str,
     scale: Mapping[str, Any],
     *,
-    height: float,
     tooltip: Sequence[str],
+    row: float = _ROW,
     written: str = "",
     outlined: str = "",
 ) -> alt.LayerChart:
     """A matrix, a cell as deep as its value; written: Vega's words for the number on it.
 
-    outlined: the field of cells that have a frame.
+    outlined: the field of cells that have a
+    frame. row: pixels of a category.
     """
-    cells = _at(rows, x, y).encode(tooltip=tips(*tooltip))
+    cells = _at(rows, x, y, tooltip=tooltip)
     deep = alt.Opacity(f"{depth}:Q", scale=alt.Scale(**scale), legend=None)
     numbers = cells.transform_calculate(short=written).encode(text="short:N")
     shown = numbers.mark_text(style="ink", fontSize=11) if written else None
     framed = cells.transform_filter(f"datum.{outlined}")
     frames = framed.mark_rect(filled=False, strokeWidth=1.8, style="step") if outlined else None
     filled = cells.mark_rect().encode(opacity=deep, color=tint)
-    return panel(title, filled, frames, shown, height=height)
+    return panel(title, filled, frames, shown, height=_height(y, row))
+
+
+def _height(categories: Axis, row: float) -> float:
+    return row * len(categories.sort or ()) + 20
 
 
 def _at(
-    rows: Iterable[Mapping[str, Any]], x: Place, y: Place, tint: alt.Color | None = None
+    rows: Iterable[Mapping[str, Any]],
+    x: Place,
+    y: Place,
+    tint: alt.Color | None = None,
+    tooltip: Sequence[str] = (),
 ) -> alt.Chart:
     base = chart(rows)
     for name, place, make in (("x", x, alt.X), ("y", y, alt.Y)):
         if place is not None:
             value = place.channel(make) if isinstance(place, Axis) else alt.value(place)
             base = base.encode(**Row({name: value}))
-    return base if tint is None else base.encode(color=tint)
+    base = base if tint is None else base.encode(color=tint)
+    return base.encode(tooltip=tips(*tooltip)) if tooltip else base
 
 
 def _end(place: Place) -> Any:

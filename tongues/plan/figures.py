@@ -6,9 +6,18 @@ from dataclasses import replace
 import numpy as np
 
 from tongues.pages import Figure, compact
-from tongues.pages.axes import SCIENTIFIC, Axis, Row, colour, linear, logs
+from tongues.pages.axes import (
+    LOSS,
+    SCIENTIFIC,
+    Axis,
+    Row,
+    colour,
+    domain,
+    linear,
+    logs,
+    series_name,
+)
 from tongues.pages.plots import dots, intervals, line, panel, rule, words
-from tongues.pages.series import LOSS, domain, series_name, series_of
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan
 from tongues.plan.strategies import starting_loss
@@ -58,7 +67,7 @@ def _options(plan: Plan) -> Figure:
         shown,
         x,
         y,
-        colour(domain(), series_of(shown), "circle"),
+        colour(domain(), shown, "circle"),
         height=_ROW * len(shown),
         tooltip=("option", "loss:.4f", "flops:.3e=FLOPs"),
         size=110,
@@ -125,9 +134,9 @@ def _replay(plan: Plan) -> Figure | None:
         loss = float(way.loss(np.array(taken.flops)))
         row: Row = {"replay": share, "text": f"{share * 100:.3g} %", "loss": loss}
         rows.append(row | {"source_loss": float(source), "taken": share == taken.way.replay})
-    levels = [row["source_loss"] for row in rows] + ([start] if start else [])
+    levels = [*rows, *([start] if start else [])]
     title = "Loss on the {} language (nats per token)"
-    x = linear("loss", title.format("target"), [row["loss"] for row in rows], room=0.1)
+    x = linear("loss", title.format("target"), rows, room=0.1)
     y = linear("source_loss", title.format("base"), levels, room=0.1)
     drawn = panel(
         "Each dot a share of replay",

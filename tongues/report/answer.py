@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from tongues.estimate import Estimate
 from tongues.pages import Block, Cell, Entry, Items, Paragraph, Section, Show, Table, compact
+from tongues.pages.axes import series_name
 from tongues.pages.numbers import estimate_cell, fixed, minus, number
-from tongues.pages.series import series_name
 from tongues.roles import list_languages
 from tongues.study.findings import Findings, LossChange
 
@@ -101,15 +101,11 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
         replay = best if best in led else min(led)
         lead, name, sign = led[replay], series_name("cpt", replay), _sign(led[min(led)])
         yield {1: f"take {way}.", -1: "train from scratch.", 0: "no significant difference."}[sign]
-        yield (
-            f"At equal tokens {name} ends "
-            + {
-                1: f"{_nats(lead)} below training from scratch",
-                -1: f"{_nats(-lead)} above training from scratch",
-                0: f"as low as training from scratch, no significant difference: {_nats(lead)}",
-            }[_sign(lead)]
-            + (f" (mean of {lead.n} pairs)." if (lead.n or 0) > 1 else " (one pair).")
-        )
+        size = _nats(lead.times(_sign(lead) or 1))
+        ended = {1: f"{size} below", -1: f"{size} above", 0: "as low as"}[_sign(lead)]
+        level = "" if _sign(lead) else f", no significant difference: {size}"
+        pairs = f"mean of {lead.n} pairs" if (lead.n or 0) > 1 else "one pair"
+        yield f"At equal tokens {name} ends {ended} training from scratch{level} ({pairs})."
         if lead.n == 1:
             yield "One pair has no interval: train more seeds before relying on it."
         if not all(o.equally_long for o in tried):
@@ -119,9 +115,9 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
     if best:
         cost = costs[best]
         kept = " and ".join(f"by {_nats(-c)} on `{lang}`" for lang, c in effects[best].items())
-        change = f"{'raised' if cost.value >= 0 else 'lowered'} the loss on `{target}`"
-        size = _nats(cost if cost.value >= 0 else -cost)
-        yield f"{best * 100:.3g} % replay reduced forgetting {kept} and {change} by {size}."
+        change, sign = ("raised", 1) if cost.value >= 0 else ("lowered", -1)
+        change = f"{change} the loss on `{target}` by {_nats(cost.times(sign))}"
+        yield f"{best * 100:.3g} % replay reduced forgetting {kept} and {change}."
     elif effects:
         yield "No share of replay kept more of the base languages than it cost."
 

@@ -1,21 +1,20 @@
 """The page of a corpus: how much was kept, what was dropped and why, and what is inside."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tongues.pages import blocks as b
-from tongues.pages import check_folder, percent, percent_cell, share, write_page
-from tongues.quantities import show_bytes
+from tongues.pages import percent, percent_cell, share
+from tongues.quantities import counted, show_bytes
 from tongues.report.corpus_figures import corpus_figures
-from tongues.report.held_out import held_out_blocks
 from tongues.report.tokenizer import choice, spelling, tokenizer_blocks, tokenizer_numbers
 from tongues.text.reading import REASONS
 from tongues.text.signals import LIMIT, SIGNALS
 from tongues.text.summary import (
     CorpusSummary,
     LanguageSummary,
-    TextSize,
     faults_by_reason,
     read_summary,
     show_dropped,
@@ -25,26 +24,31 @@ from tongues.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, mea
 from tongues.tokens.split import few_groups
 from tongues.tokens.store import Manifest, read_manifest, tokens_of
 
-__all__ = ["about_languages", "write_corpus_report"]
+__all__ = ["about_languages", "corpus_page"]
+
+Row = Mapping[str, b.Entry]
 
 _FAULTS = 12  # of a language, shown
 _EXAMPLE = 90  # characters of a dropped document
+_SOURCES = 12  # of a language, the largest, next to their part of the held-out text
 _ABOUT_COPIES = (
     "A cluster holds documents that are near copies of one another, in whatever language; of those "
     "in one language the longest is kept. Near copies, and documents of one group, are on the same "
     "side of the split between training and held-out text."
 )
+_ABOUT_HELD_OUT = (
+    "Groups of documents are held out by the hash of their name, so the held-out text resembles "
+    "the corpus and stays the same when text is added. Left out: documents of either side that "
+    "contain much of a document of the other."
+)
 
 
-def write_corpus_report(
-    place: Path, out: Path, title: str = "", progress: Callable[[str], None] = lambda _: None
-) -> Path:
-    """Write the page of the corpus at `place` to `out`; returns its `index.html`.
+def corpus_page(place: Path, title: str, progress: Callable[[str], None]) -> b.Page:
+    """The page of the corpus at `place`; `progress` gets a line for each step.
 
     Where tokens of the corpus are in `tokens/` next to `corpus/`, the page compares their
     tokenizers.
     """
-    check_folder(out)
     progress("reading the corpus")
     summary, made = read_summary(place), tokens_of(place)
     manifests = [read_manifest(path) for path in made]
@@ -58,8 +62,7 @@ def write_corpus_report(
             for lang, each in measured.languages.items()
         }
         measures[number] = replace(measured, languages=languages)
-    page = _page(title or f"Corpus {place.resolve().name}", summary, measures, manifests)
-    return write_page(page, out, progress)
+    return _page(title or f"Corpus {place.resolve().name}", summary, measures, manifests)
 
 
 def about_languages(summary: CorpusSummary, clauses: Mapping[str, str]) -> dict[str, str]:
@@ -97,35 +100,36 @@ def _page(
         {unit: sum(about[fate][unit] for about in abouts) for unit in ("documents", "bytes")}
         for fate in ("read", "kept")
     )
-    copies = sum(
-        size["documents"] for x in abouts for why, size in x["dropped"].items() if "copy" in why
-    )
+    dropped = [each for x in abouts for each in x["dropped"].items()]
+    copies = sum(size["documents"] for why, size in dropped if "copy" in why)
     unread = sum(sum(faults_by_reason(about).values()) for about in abouts)
     of_all = f"{percent(share(copies, read['documents']))} of the documents"
     size = f"{show_bytes(kept['bytes'])} of {show_bytes(read['bytes'])}"
     sources = f"in {sum(len(about['sources']) for about in abouts):,} sources"
     cards = [
         b.Card(percent(share(kept["bytes"], read["bytes"])), size, "of the text kept"),
+        *map(_held_out_card, manifests[:1]),
         b.Card(f"{copies:,}", of_all, "copies and near copies dropped"),
-        b.Card(f"{unread:,}", sources, "places that could not be read"),
     ]
-    foreign = {
-        x: about["foreign"] for x, about in languages.items() if about["foreign"] is not None
-    }
-    if worst := max(foreign, key=foreign.__getitem__, default=""):
+    foreign = [
+        (about["foreign"], x) for x, about in languages.items() if about["foreign"] is not None
+    ]
+    if foreign:
+        most, worst = max(foreign, key=lambda each: each[0])
         what = f"of `{worst}` is in other languages" + ", the highest" * (len(foreign) > 1)
-        cards.insert(2, b.Card(percent(foreign[worst]), "of the bytes kept", what))
-    if manifests:
-        cards.insert(1, _held_out_card(manifests[0]))
+        cards.append(b.Card(percent(most), "of the bytes kept", what))
+    cards.append(b.Card(f"{unread:,}", sources, "places that could not be read"))
     sentences = about_languages(summary, spelling(measures[0]) if len(measures) == 1 else {})
     topics = {f"[{lang}](#language-{lang})": [b.Paragraph(s)] for lang, s in sentences.items()}
     cautions = [f"{c['sentence']} ({c['code']})." for c in summary["cautions"]]
     splits = manifests[0]["splits"] if manifests else {}
     few = [each for lang, split in splits.items() for each in few_groups(lang, split)]
     cautions += [f"{each} (few_groups)." for each in few]
-    (table, copied), reasons = _tables(languages), _reasons(languages, read)
+    reasons = b.Table.of(_reasons(languages, read["bytes"]))
+    table = b.Table.of(_row(lang, about) for lang, about in languages.items())
+    copied = b.Table.of(_copies(lang, about) for lang, about in languages.items())
     lead = (
-        f"{len(languages)} language{'s' * (len(languages) != 1)}: {kept['documents']:,} of "
+        f"{counted(len(languages), 'language')}: {kept['documents']:,} of "
         f"{read['documents']:,} documents kept, {size}"
     )
     return b.Page(
@@ -151,13 +155,12 @@ def _page(
 
 
 def _held_out_card(manifest: Manifest) -> b.Card:
-    splits, counts = manifest["splits"].values(), manifest["languages"].values()
-    size = sum(each["valid"]["bytes"] for each in counts)
-    whole = size + sum(each["train"]["bytes"] for each in counts)
-    groups = [each["groups"] for each in splits]
-    most = f" to {max(groups)}" if len(groups) > 1 else ""
-    what = f"held out, in {min(groups)}{most} independent groups"
-    return b.Card(percent(share(size, whole)), show_bytes(size), what + " each" * (len(groups) > 1))
+    counts = manifest["languages"].values()
+    held, train = (sum(each[side]["bytes"] for each in counts) for side in ("valid", "train"))
+    groups = [each["groups"] for each in manifest["splits"].values()]
+    most, each = (f" to {max(groups)}", " each") if len(groups) > 1 else ("", "")
+    what = f"held out, in {min(groups)}{most} independent groups{each}"
+    return b.Card(percent(share(held, held + train)), show_bytes(held), what)
 
 
 def _held_out(manifests: Sequence[Manifest]) -> list[b.Block]:
@@ -167,12 +170,38 @@ def _held_out(manifests: Sequence[Manifest]) -> list[b.Block]:
         if all(manifest["groups"] != other["groups"] for other in different):
             different.append(manifest)
     return [
-        b.Section(f"held-out{'-' * bool(n)}{n or ''}", "Held-out text", held_out_blocks(manifest))
+        b.Section(f"held-out{'-' * bool(n)}{n or ''}", "Held-out text", _of_split(manifest))
         for n, manifest in enumerate(different)
     ]
 
 
-def _reasons(languages: Mapping[str, LanguageSummary], read: Mapping[str, int]) -> b.Table:
+def _of_split(manifest: Manifest) -> list[b.Block]:
+    """What the held-out text of each language consists of, next to its training text."""
+    rows, sources = list[Row](), list[Row]()
+    for lang, split in manifest["splits"].items():
+        valid, overlap = manifest["languages"][lang]["valid"], split["overlap"]
+        own, train = (", ".join(map(show_bytes, split["lengths"][x])) for x in ("valid", "train"))
+        rows.append(
+            {"language": lang, "independent groups": split["groups"], **_amount(valid)}
+            | {"quartiles of length": own, "in training text": train}
+            | {"left out": overlap["documents"], "size left out": _size(overlap["bytes"])}
+        )
+        totals = {
+            side: sum(each[side] for each in split["sources"].values()) for side in split["lengths"]
+        }
+        largest = sorted(split["sources"].items(), key=lambda each: -sum(each[1].values()))
+        sources += [
+            {"language": lang, "source": title}
+            | {"of the held-out text": percent_cell(sizes["valid"], totals["valid"])}
+            | {"of the training text": percent_cell(sizes["train"], totals["train"])}
+            for title, sizes in largest[:_SOURCES]
+        ]
+    table = b.Table.of(sources)
+    folded = b.Details("by source", [table], count=str(len(sources)))
+    return [_ABOUT_HELD_OUT, b.Table.of(rows), table if len(sources) <= _SOURCES else folded]
+
+
+def _reasons(languages: Mapping[str, LanguageSummary], read: int) -> Iterator[Row]:
     """A row for each reason, the largest first, with the beginning of a document, and the rest."""
     lost: dict[str, dict[str, tuple[int, int, str]]] = {}  # documents or places, bytes, example
     for lang, about in languages.items():
@@ -183,59 +212,56 @@ def _reasons(languages: Mapping[str, LanguageSummary], read: Mapping[str, int]) 
         for kind, taken in about["removed"].items():
             row = (taken["places"], taken["bytes"], "".join(taken["samples"][:1]))
             lost.setdefault(f"taken out: {kind}", {})[lang] = row
-    kept = {
-        lang: (about["kept"]["documents"], about["kept"]["bytes"], "")
-        for lang, about in languages.items()
-    }
     order = sorted(lost, key=lambda why: -sum(size for _, size, _ in lost[why].values()))
-    rows = list[Mapping[str, b.Entry]]()
-    for why in [*order, "kept"] if order else []:
-        each = kept if why == "kept" else lost[why]
-        count = sum(row[0] for row in each.values())
-        size = sum(row[1] for row in each.values())
+    sizes = ((lang, about["kept"]) for lang, about in languages.items())
+    kept = {lang: (size["documents"], size["bytes"], "") for lang, size in sizes}
+    for why, each in [*((why, lost[why]) for why in order), ("kept", kept)] if lost else []:
+        count, size = sum(row[0] for row in each.values()), sum(row[1] for row in each.values())
         most = max(each, key=lambda lang: each[lang][1])
         example = " ".join(each[most][2].split())[:_EXAMPLE]
-        rows.append(
+        yield (
             {"reason": b.Cell(why, strong=why == "kept"), "documents or places": count}
-            | {"size": _size(size), "of the bytes": percent_cell(size, read["bytes"])}
+            | {"size": _size(size), "of the bytes": percent_cell(size, read)}
             | {"mean size": _size(round(size / max(count, 1)))}
             | {"most in": b.Cell(most, link=f"#language-{most}")}
             | {"example": b.Cell(example, code=bool(example))}
         )
-    return b.Table.of(rows)
 
 
-def _tables(languages: Mapping[str, LanguageSummary]) -> tuple[b.Table, b.Table]:
-    """A row per language: what came in and what stayed; and its copies."""
-    rows, copied = list[Mapping[str, b.Entry]](), list[Mapping[str, b.Entry]]()
-    for lang, about in languages.items():
-        read, kept, clusters = about["read"], about["kept"], about["clusters"]
-        foreign = about["foreign"]
-        rows.append(
-            {"language": b.Cell(lang, link=f"#language-{lang}")}
-            | {"kept": percent_cell(kept["bytes"], read["bytes"])}
-            | {"documents": kept["documents"], "size": _size(kept["bytes"])}
-            | {"documents read": read["documents"], "size read": _size(read["bytes"])}
-            | {"other languages": percent_cell(foreign) if foreign is not None else "not known"}
-            | {"unreadable": sum(faults_by_reason(about).values())}
-            | {"scripts": ", ".join(list(about["scripts"])[:3])}
-        )
-        gone = {why: about["dropped"].get(why) for why in ("copy", "near copy")}
-        copied.append(
-            {"language": lang}
-            | {f"{why} dropped": size and size["documents"] for why, size in gone.items()}
-            | {"clusters": clusters["clusters"], "documents in them": clusters["documents"]}
-            | {"largest clusters": ", ".join(f"{size:,}" for size in clusters["largest"][:5])}
-        )
-    return b.Table.of(rows), b.Table.of(copied)
+def _row(lang: str, about: LanguageSummary) -> Row:
+    """What came in of a language and what stayed."""
+    read, kept, foreign = about["read"], about["kept"], about["foreign"]
+    return (
+        {"language": b.Cell(lang, link=f"#language-{lang}")}
+        | {"kept": percent_cell(kept["bytes"], read["bytes"]), **_amount(kept)}
+        | {"documents read": read["documents"], "size read": _size(read["bytes"])}
+        | {"other languages": "not known" if foreign is None else percent_cell(foreign)}
+        | {"unreadable": sum(faults_by_reason(about).values())}
+        | {"scripts": ", ".join(list(about["scripts"])[:3])}
+    )
+
+
+def _copies(lang: str, about: LanguageSummary) -> Row:
+    clusters = about["clusters"]
+    gone = {why: about["dropped"].get(why) for why in ("copy", "near copy")}
+    return (
+        {"language": lang}
+        | {f"{why} dropped": size and size["documents"] for why, size in gone.items()}
+        | {"clusters": clusters["clusters"], "documents in them": clusters["documents"]}
+        | {"largest clusters": ", ".join(f"{size:,}" for size in clusters["largest"][:5])}
+    )
 
 
 def _size(count: int) -> b.Cell:
     return b.Cell(show_bytes(count), count)
 
 
+def _amount(size: Mapping[str, Any]) -> dict[str, b.Entry]:
+    return {"documents": size["documents"], "size": _size(size["bytes"])}
+
+
 def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
-    read, faults = about["read"], faults_by_reason(about)
+    read, faults, removed = about["read"], faults_by_reason(about), about["removed"]
     lines = []
     for what, counts in (
         ("Scripts, by documents", about["scripts"]),
@@ -245,24 +271,14 @@ def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
         whole = 1.0 if counts is about["identified"] else read["documents"]
         parts = [f"`{name}` {percent(share(n, whole))}" for name, n in list(counts.items())[:6]]
         lines += [f"{what}: {', '.join(parts)}."] if parts else []
-    steps: list[tuple[str, TextSize, str]] = [("read", read, "")]
-    steps += [(why, size, _rule(why, about)) for why, size in about["dropped"].items()]
-    sources = [
-        {"source": b.Cell(source["title"]), "documents": source["documents"]}
-        | {"size": _size(source["bytes"]), "unreadable": sum(source["faults"].values()) or None}
-        | {"": "cut at the limit of the recipe" if source["capped"] else ""}
-        for source in about["sources"]
-    ]
-    table = b.Table.of(
-        [
-            {"step": b.Cell(name, strong=not rule), "documents": size["documents"]}
-            | {"size": _size(size["bytes"])}
-            | {"of the bytes": percent_cell(size["bytes"], read["bytes"]), "what goes": rule}
-            for name, size, rule in [*steps, ("kept", about["kept"], "")]
-        ]
-    )
-    if removed := about["removed"]:
+    if removed:
         lines.append(f"Taken out of documents as they were read: {show_removed(removed)}.")
+    dropped = ((why, size, _rule(why, about)) for why, size in about["dropped"].items())
+    table = b.Table.of(
+        {"step": b.Cell(name, strong=not rule), **_amount(size)}
+        | {"of the bytes": percent_cell(size["bytes"], read["bytes"]), "what goes": rule}
+        for name, size, rule in [("read", read, ""), *dropped, ("kept", about["kept"], "")]
+    )
     blocks: list[b.Block] = [b.Items(lines, "plain"), table, b.Heading("Samples")]
     for kind, taken in removed.items():
         quotes: list[b.Block] = [b.Quote(text, "") for text in taken["samples"]]
@@ -279,17 +295,24 @@ def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
         count = (about["kept"] if kept else about["dropped"][why])["documents"]
         head = why if kept else f"{why}: {_rule(why, about)}"
         blocks.append(b.Details(head, quotes, kept, f"{len(samples)} of {count:,}"))
-    blocks += [b.Heading("Where it came from"), b.Table.of(sources)]
+    sources = b.Table.of(
+        {"source": source["title"], **_amount(source)}
+        | {"unreadable": sum(source["faults"].values()) or None}
+        | {"": "cut at the limit of the recipe" if source["capped"] else ""}
+        for source in about["sources"]
+    )
+    blocks += [b.Heading("Where it came from"), sources]
     if faults:
         rows = [row for source in about["sources"] for row in source["fault_samples"]][:_FAULTS]
-        places = [
+        places = b.Table.of(
             {"reason": row["reason"], "what it is": REASONS.get(row["reason"])}
             | {"file": b.Cell(row["source"].rsplit("/", 1)[-1], title=row["source"])}
             | {"place": row["place"], "begins": b.Cell(row["sample"], code=True)}
             for row in rows
-        ]
-        summary = f"{sum(faults.values()):,} places that could not be read"
-        blocks.append(b.Details(summary, [b.Table.of(places)]))
+        )
+        blocks.append(
+            b.Details(f"{sum(faults.values()):,} places that could not be read", [places])
+        )
     return blocks
 
 

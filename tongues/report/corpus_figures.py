@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tongues.pages import blocks as b
 from tongues.pages import percent, share
-from tongues.pages.axes import Row, categories, colour, linear
+from tongues.pages.axes import Row, across, categories, colour, linear
 from tongues.pages.plots import bars, heat
 from tongues.text.signals import LIMIT, SIGNALS, same_language
 from tongues.text.summary import CorpusSummary, LanguageSummary
@@ -15,14 +15,11 @@ __all__ = ["corpus_figures"]
 _GROUPS = ("copy", "language or script", "repetitive", "symbols, digits", "short", "benchmark")
 _COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares are written
 _SEEN = 0.0005  # shares below it are not drawn
-_ROW = 30  # pixels of a language
 
 
-def corpus_figures(summary: CorpusSummary) -> list[b.Figure]:
+def corpus_figures(summary: CorpusSummary) -> list[b.Figure | None]:
     """Every figure that there is something to show in."""
-    languages = summary["languages"]
-    drawn = (_dropped(languages), _identified(languages), _signals(languages))
-    return [figure for figure in drawn if figure]
+    return [make(summary["languages"]) for make in (_dropped, _identified, _signals)]
 
 
 def _dropped(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
@@ -34,8 +31,6 @@ def _dropped(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
         for lang, about in languages.items()
         for why, size in about["dropped"].items()
     ]
-    if not rows:
-        return None
     kinds = sorted({str(row["series"]) for row in rows})
     order = list(dict.fromkeys([*_GROUPS, "limit", *kinds]))
     drawn = [row | {"order": order.index(row["series"])} for row in rows]
@@ -47,14 +42,14 @@ def _dropped(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
             linear(f"of {unit}", "share dropped", format="~%"),
             categories("language", list(languages)),
             tint,
-            height=_ROW * len(languages) + 20,
             tooltip=("language", "reason", "documents:,", f"of {unit}:.1%"),
             order="order",
         )
         for unit in ("documents", "bytes")
+        if rows
     ]
     caption = "A document is dropped for the first reason that applies. The rest was kept."
-    return b.Figure("dropped", "What was dropped, and why", caption, tuple(panels), tuple(rows))
+    return b.Figure.of("dropped", "What was dropped, and why", caption, panels, rows)
 
 
 def _identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
@@ -81,17 +76,15 @@ def _identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
             if (part := parts.get(label, 0.0)) >= _SEEN
         ]
         written = len(columns) <= _WRITTEN
-        across = {"labelAngle": 0 if written else -90, "orient": "top", "title": "identified as"}
         panels.append(
             heat(
                 f"Of the {name}{', %' * written}",
                 cells,
-                categories("found", columns, size=12, **across),
+                across("found", columns, title="identified as"),
                 categories("language", list(languages)),
                 colour(["other", "own"], field="kind"),
                 "share",
                 {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.75]},
-                height=_ROW * len(languages) + 20,
                 tooltip=("language", "found", "text=share"),
                 written="datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')" * written,
             )
@@ -102,7 +95,7 @@ def _identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
         f"by passages of the text kept. Rare labels and shares below {percent(2 * _SEEN)} are not "
         "drawn."
     )
-    return b.Figure("identified", "Languages identified", caption, tuple(panels), tuple(rows))
+    return b.Figure.of("identified", "Languages identified", caption, panels, rows)
 
 
 def _signals(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
@@ -138,20 +131,16 @@ def _signals(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
                 colour(["documents"], field="kind"),
                 "share",
                 {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.95]},
-                height=_ROW * len(languages) + 20,
                 tooltip=("language", "bin=from", "kept:,", "dropped:,", "threshold"),
                 outlined="mostly_dropped",
             )
         )
         rows += cells
-    if not panels:
-        return None
     caption = (
         "A row is a language, a cell the documents read from that value on to the next, darker the "
         "more. A frame: most of them were dropped, for whatever reason."
     )
-    title = "What was measured of the documents"
-    return b.Figure("signals", title, caption, tuple(panels), tuple(rows))
+    return b.Figure.of("signals", "What was measured of the documents", caption, panels, rows)
 
 
 def _text(value: float) -> str:

@@ -45,8 +45,8 @@ def curve_figure(directories: Sequence[Path]) -> Figure | None:
         ("Training text", "nats per token", trained),
     ):
         if rows:
-            x = a.linear("tokens", "Tokens trained on", [row["tokens"] for row in rows])
-            y = a.linear("loss", f"Loss, {unit}", [row["loss"] for row in rows])
+            x = a.linear("tokens", "Tokens trained on", rows)
+            y = a.linear("loss", f"Loss, {unit}", rows)
             names = sorted({row["series"] for row in rows})
             tint, held_out = a.colour(names, names), rows is held
             marked = dots(rows, x, y, tint) if held_out else None
@@ -82,7 +82,7 @@ def task_figure(directories: Sequence[Path]) -> Figure | None:
                 costs.append(f"scoring took {parts[0]} of {parts[1]} of training in {name}")
     if not rows:
         return None
-    x = a.linear("tokens", "Tokens trained on", [row["tokens"] for row in rows])
+    x = a.linear("tokens", "Tokens trained on", rows)
     values = [row[field] for row in rows for field in ("low", "high", "chance")]
     y = a.linear("accuracy", "Accuracy, %", values)
     names = sorted({row["series"] for row in rows})

@@ -10,19 +10,8 @@ import numpy as np
 from tongues.estimate import Estimate
 from tongues.files import write_text
 from tongues.laws.uncertainty import percentiles
-from tongues.pages import (
-    Block,
-    Entry,
-    Items,
-    Page,
-    Paragraph,
-    Section,
-    Table,
-    estimate_cell,
-    fixed,
-    value_cell,
-    write_page,
-)
+from tongues.pages import estimate_cell, fixed, value_cell, write_page
+from tongues.pages.blocks import Block, Entry, Items, Page, Paragraph, Section, Table
 from tongues.quantities import show_count
 from tongues.recipe import show_recipe
 from tongues.report.plan import plan_answer

@@ -1,23 +1,22 @@
 """The page of a plan: what to train, what it costs, and how sure that is."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from tongues.pages import blocks as b
-from tongues.pages import write_page
 from tongues.plan import Plan
 from tongues.plan.figures import plan_figures
 
-__all__ = ["plan_answer", "write_plan_report"]
+__all__ = ["plan_answer", "plan_page"]
 
 _CARDS = ("loss", "bits/byte", "parameters", "tokens", "hours", "US$", "FLOPs")
 _TOPICS = {"Advice": "Advice", "How sure": "Certainty", "Replay": "Replay", "Unspent": "Unspent"}
 
 
-def write_plan_report(plan: Plan, out: Path) -> Path:
-    """Write the page of a plan to `out`; returns its `index.html`."""
-    blocks = [*plan_answer(plan), *plan_figures(plan)]
-    return write_page(b.Page("What to train", blocks, numbers=plan.to_json()), out)
+def plan_page(plan: Plan) -> b.Page:
+    """The page of a plan."""
+    return b.Page(
+        "What to train", [*plan_answer(plan), *plan_figures(plan)], numbers=plan.to_json()
+    )
 
 
 def plan_answer(plan: Plan, more: Mapping[str, Sequence[str]] | None = None) -> list[b.Block]:
@@ -36,9 +35,7 @@ def plan_answer(plan: Plan, more: Mapping[str, Sequence[str]] | None = None) -> 
         name: taken[name].replace("e+", "e").partition(" [") for name in _CARDS if taken.get(name)
     }
     cards = [b.Card(x, f"[{ends}" if ends else "", name) for name, (x, _, ends) in values.items()]
-    lines["Caveats"] = [
-        f"{caution.sentence[0].upper()}{caution.sentence[1:]}." for caution in plan.warnings
-    ]
+    lines["Caveats"] = [f"{of.sentence[0].upper()}{of.sentence[1:]}." for of in plan.warnings]
     return [
         b.Cards(cards),
         b.Topics.of(first | dict(more or {})),

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from tongues.estimate import Estimate
@@ -13,31 +12,22 @@ from tongues.evaluate.task_forecasts import TaskForecast, task_forecasts
 from tongues.laws.observed import RunCurves, size_order
 from tongues.laws.targets import SETTLED
 from tongues.pages import blocks as b
-from tongues.pages import (
-    check_folder,
-    estimate_card,
-    estimate_cell,
-    fixed,
-    interval,
-    minus,
-    value_cell,
-    write_page,
-)
-from tongues.pages.blocks import Block, Cell, Entry, Figure, Paragraph, Section, Table
-from tongues.pages.series import series_name
-from tongues.quantities import show_count
+from tongues.pages import estimate_card, estimate_cell, fixed, interval, minus, value_cell
+from tongues.pages.axes import series_name
+from tongues.pages.blocks import Block, Cell, Entry, Paragraph, Section, Table
+from tongues.quantities import counted, show_count
 from tongues.report.answer import advice, answer_section, show_nats, unmeasured
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
 from tongues.roles import list_languages
-from tongues.runs import DerivedMixture, find_runs, read_run, run_rows
+from tongues.runs import Run, find_runs, read_run, run_rows
 from tongues.states import RunState, states
 from tongues.study.claims import Claim, ClaimPart, claims
 from tongues.study.findings import Findings, findings
 from tongues.study.forecasts import with_forecasts
 from tongues.train.mixture import describe_mixture, mixture_rows
 
-__all__ = ["claim_tables", "study_page", "write_report"]
+__all__ = ["claim_tables", "runs_page", "study_page"]
 
 _MANY = 80  # runs whose table is folded away
 _TWO_WAYS = (
@@ -96,35 +86,13 @@ _LAWS_OF = {
 }
 
 
-def write_report(
-    places: Sequence[Path],
-    out: Path,
-    title: str = "",
-    progress: Callable[[str], None] = lambda _: None,
-) -> Path:
-    """Write a report on the finished runs at or below `places`; returns its `index.html`."""
-    check_folder(out)
+def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None]) -> b.Page:
+    """The page of the finished runs at or below `places`; `progress` gets a line for each step."""
     progress("reading runs")
     known = findings(run_rows(places))
-    records = [
-        record for path in find_runs(places) if (record := read_run(path)).status == "finished"
-    ]
-    shared = {
-        key: value
-        for key, value in records[0].settings.items()
-        if value not in (None, {}, []) and all(r.settings.get(key) == value for r in records)
-    }
-    used: dict[str, set[str]] = {"altair": {version("altair")}}
-    for record in records:
-        for name, number in record.versions.items():
-            used.setdefault(name, set()).add(number)
-    versions = {name: ", ".join(sorted(numbers)) for name, numbers in used.items()}
-    drawn = figures(known)
-    title, ahead = title or _title(known), with_forecasts(states(places), places)
-    mixtures = {record.run: record.mixture for record in records if record.mixture}
-    tasks = task_forecasts(places, records, known)
-    page = study_page(known, claims(known), drawn, title, shared, versions, ahead, mixtures, tasks)
-    return write_page(page, out, progress)
+    records = [run for run in map(read_run, find_runs(places)) if run.status == "finished"]
+    ahead = with_forecasts(states(places), places)
+    return study_page(known, title, records, ahead, task_forecasts(places, records, known))
 
 
 def _title(known: Findings) -> str:
@@ -138,53 +106,60 @@ def _title(known: Findings) -> str:
 
 def study_page(
     findings: Findings,
-    claims: Sequence[Claim],
-    figures: Sequence[Figure],
-    title: str,
-    settings: Mapping[str, Any],
-    versions: Mapping[str, str],
+    title: str = "",
+    records: Sequence[Run] = (),
     states: Sequence[RunState] = (),
-    mixtures: Mapping[str, DerivedMixture] = MappingProxyType({}),
     tasks: Sequence[TaskForecast] = (),
 ) -> b.Page:
-    """The page of a study; settings: what all runs had in common; states: with forecasts.
+    """The page of a study; records: of its runs. states: with forecasts of what has not finished.
 
-    mixtures: of runs whose shares follow from a rule. tasks: that runs were evaluated on.
+    tasks: that runs were evaluated on.
     """
-    ahead = [state for state in states if state.forecast]
-    tested = claim_tables(claims, findings.targets)
+    ahead = {state.run: state for state in states if state.forecast}
+    tested = claims(findings)
+    tables = claim_tables(tested, findings.targets)
     rest = [
-        *figures,
-        tested and Section("claims", "Which claims of others hold here", tested, "claims"),
+        *figures(findings),
+        tables and Section("claims", "Which claims of others hold here", tables, "claims"),
         findings_law_section(findings),
-        tasks and _section("tasks", "Task scores to come", _ABOUT_TASKS, map(_task_row, tasks)),
-        ahead
-        and _section(
-            "unfinished", "Runs that have not finished", _ABOUT_UNFINISHED, map(_unfinished, ahead)
+        _section("tasks", "Task scores to come", _ABOUT_TASKS, map(_task_row, tasks)),
+        _section(
+            "unfinished",
+            "Runs that have not finished",
+            _ABOUT_UNFINISHED,
+            map(_unfinished, ahead.values()),
         ),
-        mixtures and _mixtures(mixtures),
-        _method(findings, settings),
+        _mixtures(records),
+        _method(findings, records),
         _runs(findings),
     ]
-    rest = [block for block in rest if isinstance(block, Section | Figure)]
-    links = " · ".join(
-        f"[{block.title}](#{block.place if isinstance(block, Section) else block.name})"
-        for block in rest
-    )
-    contents = Section("contents", "", [links])
+    rest = [block for block in rest if block]
+    places = ((x, x.place if isinstance(x, Section) else x.name) for x in rest)
+    links = " · ".join(f"[{block.title}](#{place})" for block, place in places)
+    used: dict[str, set[str]] = {"altair": {version("altair")}}
+    for name, number in (each for run in records for each in run.versions.items()):
+        used.setdefault(name, set()).add(number)
     return b.Page(
-        title,
-        [answer_section(findings), b.Cards(_cards(findings)), contents, *rest],
+        title or _title(findings),
+        [
+            answer_section(findings),
+            b.Cards(_cards(findings)),
+            Section("contents", "", [links]),
+            *rest,
+        ],
         lead=_lead(findings),
-        versions=versions,
-        numbers=_numbers(findings, claims)
-        | {"forecasts": {x.run: x.forecast.to_json() for x in ahead if x.forecast}}
+        versions={name: ", ".join(sorted(numbers)) for name, numbers in used.items()},
+        numbers=_numbers(findings, tested)
+        | {"forecasts": {name: x.forecast.to_json() for name, x in ahead.items() if x.forecast}}
         | {"task_forecasts": [of.to_json() for of in tasks]},
     )
 
 
-def _section(place: str, title: str, about: str, rows: Iterable[dict[str, Entry]]) -> Section:
-    return Section(place, title, [about, Table.of(rows)])
+def _section(
+    place: str, title: str, about: str, rows: Iterable[dict[str, Entry]]
+) -> Section | None:
+    table = Table.of(rows)
+    return Section(place, title, [about, table]) if table.rows else None
 
 
 def _task_row(of: TaskForecast) -> dict[str, Entry]:
@@ -214,21 +189,24 @@ def _unfinished(state: RunState) -> dict[str, Entry]:
     }
 
 
-def _mixtures(mixtures: Mapping[str, DerivedMixture]) -> Section:
-    """Which shares the runs have, and why."""
+def _mixtures(records: Sequence[Run]) -> Section | None:
+    """Which shares the runs have that follow from a rule, and why."""
+    mixtures = {run.run: run.mixture for run in records if run.mixture}
     blocks: list[Block] = []
     for run, mixture in mixtures.items():
         name = b.Heading(run) if len(mixtures) > 1 else None
         blocks += [name, " ".join(describe_mixture(mixture)), Table.of(mixture_rows(mixture))]
-    return Section("mixture", "The mixture", [*blocks, _ABOUT_MIXTURES])
+    return Section("mixture", "The mixture", [*blocks, _ABOUT_MIXTURES]) if blocks else None
 
 
 def _lead(findings: Findings) -> list[Block]:
     runs, sizes = findings.runs, size_order(findings.runs)
-    counts = ((len(runs), "run"), (len(sizes), "size"), (len({run.seed for run in runs}), "seed"))
-    parts = [f"{count} {what}{'s' * (count > 1)}" for count, what in counts]
-    parts[1] += f", {sizes[0]}" + (f" to {sizes[-1]}" if len(sizes) > 1 else "")
-    parts.append(f"up to {show_count(max(run.tokens for run in runs))} tokens")
+    parts = [
+        counted(len(runs), "run"),
+        f"{counted(len(sizes), 'size')}, {' to '.join(dict.fromkeys([sizes[0], sizes[-1]]))}",
+        counted(len({run.seed for run in runs}), "seed"),
+        f"up to {show_count(max(run.tokens for run in runs))} tokens",
+    ]
     if findings.ratios:
         parts.append("replay " + ", ".join(f"{ratio * 100:.3g} %" for ratio in findings.ratios))
     doubt = unmeasured(findings)
@@ -291,16 +269,20 @@ def _claim_cell(claim: Claim, part: ClaimPart) -> Cell:
     return Cell(text, below=interval(of, show) or "no interval", notes=notes)
 
 
-def _method(findings: Findings, settings: Mapping[str, Any]) -> Section:
+def _method(findings: Findings, records: Sequence[Run]) -> Section:
     base = list_languages(f"`{lang}`" for lang in findings.base_languages)
     points = [_TWO_WAYS.format(base), *_METHOD] if base else list(_METHOD)
     for by_ends, text in _LAWS_OF.items():
         laws = [fitted for fitted in findings.laws if ("laws" in fitted.by_ends) == by_ends]
         if laws:
             points.append(text.format(list_languages(f"`{fitted.target}`" for fitted in laws)))
-    terms = b.Terms({str(key).replace("_", " "): _setting(of) for key, of in settings.items()})
-    shared = b.Details("Settings all runs share", [terms]) if settings else None
-    return Section("method", "How it was measured", [b.Items(points, "notes"), shared])
+    shared = {
+        key.replace("_", " "): _setting(value)
+        for key, value in (records[0].settings if records else {}).items()
+        if value not in (None, {}, []) and all(r.settings.get(key) == value for r in records)
+    }
+    folded = b.Details("Settings all runs share", [b.Terms(shared)]) if shared else None
+    return Section("method", "How it was measured", [b.Items(points, "notes"), folded])
 
 
 def _setting(value: Any) -> str:
@@ -313,8 +295,12 @@ def _setting(value: Any) -> str:
 
 def _runs(findings: Findings) -> Section:
     langs = list(dict.fromkeys(lang for run in findings.runs for lang in run.curves))
-    order = {strategy: i for i, strategy in enumerate(("source", "scratch", "cpt"))}
+    order = ("source", "scratch", "cpt")
     bases_differ = len(findings.usual) < len(findings.runs)  # in how long they were trained
+
+    def place(run: RunCurves) -> tuple[int, str, float, int, float, int]:
+        first = order.index(run.strategy) if run.strategy in order else len(order)
+        return first, run.target, run.replay, run.params, run.tokens, run.seed
 
     def loss(run: RunCurves, lang: str) -> Entry:
         if lang not in run.curves:
@@ -333,22 +319,7 @@ def _runs(findings: Findings) -> Section:
             | {f"loss, {lang}": loss(run, lang) for lang in langs}
         )
 
-    runs: Block = Table.of(
-        map(
-            row,
-            sorted(
-                findings.runs,
-                key=lambda r: (
-                    order.get(r.strategy, 9),
-                    r.target,
-                    r.replay,
-                    r.params,
-                    r.tokens,
-                    r.seed,
-                ),
-            ),
-        )
-    )
+    runs: Block = Table.of(map(row, sorted(findings.runs, key=place)))
     if len(findings.runs) > _MANY:
         runs = b.Details(f"All {len(findings.runs)} runs", [runs])
     return Section("runs", "What was run", [_ABOUT_RUNS, runs])
@@ -368,8 +339,8 @@ def _numbers(known: Findings, tested: Sequence[Claim]) -> dict[str, Any]:
         },
         "envelopes": {
             fitted.target: {
-                strategy: {"params": power.params, "interval": power.interval, "range": power.range}
-                for strategy, power in fitted.powers.items()
+                strategy: {name: getattr(law, name) for name in ("params", "interval", "range")}
+                for strategy, law in fitted.powers.items()
             }
             for fitted in known.laws
         },

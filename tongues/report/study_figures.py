@@ -7,9 +7,8 @@ from tongues.estimate import Estimate
 from tongues.laws.observed import RunCurves, size_order
 from tongues.pages import Figure, Show, fixed
 from tongues.pages import axes as a
-from tongues.pages.axes import Row
+from tongues.pages.axes import Row, domain, series_name
 from tongues.pages.plots import alt, dots, intervals, line, panel, rule, words
-from tongues.pages.series import LOSS, domain, ranked, series_name, series_of
 from tongues.quantities import show_count
 from tongues.report.laws import findings_law_figures
 from tongues.roles import list_languages
@@ -42,29 +41,24 @@ def _overview(findings: Findings) -> Figure | None:
         for lang, change in o.rises.items():
             each = [value for _, value in rise(o.runs, lang)]
             forgotten += _points(o.target, o.replay, change.nats, each, "{:+.2f}".format, lang)
-    panels: list[alt.LayerChart] = []
-    notes: list[str] = []
-    if saved:
-        unit = "share of tokens saved (%)"
-        panels.append(_intervals(findings, saved, "Tokens saved versus scratch", unit))
-        notes.append(
-            "Saved: the share of tokens, and so of compute, that CPT does without at the final "
-            "loss of its twin from scratch."
-        )
-        if any(o.saturated for o in findings.outcomes):
-            notes.append("At 100 % the base had that loss before its first step.")
-    if forgotten:
-        known = list_languages(findings.base_languages)
-        notes.append(f"Forgotten: how far CPT's final loss on {known} is above the base model's.")
+    known = list_languages(findings.base_languages)
+    caption = [
+        "Saved: the share of tokens, and so of compute, that CPT does without at the final "
+        "loss of its twin from scratch." * bool(saved),
+        "At 100 % the base had that loss before its first step."
+        * (bool(saved) and any(o.saturated for o in findings.outcomes)),
+        f"Forgotten: how far CPT's final loss on {known} is above the base model's."
+        * bool(forgotten),
+        "Small dots are single runs, the large dot their mean, the bar its 95 % interval.",
+    ]
+    shown = [(saved, "Tokens saved versus scratch", "share of tokens saved (%)")]
     for lang in findings.base_languages if forgotten else ():
         own = [row for row in forgotten if row["lang"] == lang]
-        panels.append(_intervals(findings, own, f"Rise of the loss on {lang}", "nats per token"))
-    if not panels:
-        return None
-    notes.append("Small dots are single runs, the large dot their mean, the bar its 95 % interval.")
+        shown.append((own, f"Rise of the loss on {lang}", "nats per token"))
+    panels = [_intervals(findings, *each) for each in (shown if saved else shown[1:])]
     rows = [{"measure": "tokens saved (%)"} | row for row in saved]
     rows += [{"measure": "rise of source loss (nats per token)"} | row for row in forgotten]
-    return Figure("overview", "Saved and forgotten", " ".join(notes), tuple(panels), tuple(rows))
+    return Figure.of("overview", "Saved and forgotten", caption, panels, rows)
 
 
 def _points(
@@ -96,7 +90,7 @@ def _intervals(findings: Findings, rows: Sequence[Row], title: str, unit: str) -
         means,
         x,
         y,
-        a.colour(names, series_of(rows)),
+        a.colour(names, rows),
         height=30 + (52 if ratios < 4 else 42) * len(findings.targets) * ratios,
         side_by_side=names[1:],
         tooltip=("series=runs", "text=mean", "from=95 %, from", "to"),
@@ -114,9 +108,8 @@ def _by_compute(findings: Findings) -> Figure | None:
     if not rows:
         return None
     names = domain(findings.ratios)
-    compute, loss = ([row[name] for row in rows] for name in ("compute", "loss"))
-    x = a.logs("compute", "Training compute (FLOPs)", compute, a.SCIENTIFIC, grid=False)
-    y = a.logs("loss", LOSS, loss, a.PLAIN)
+    x = a.logs("compute", "Training compute (FLOPs)", rows, a.SCIENTIFIC, grid=False)
+    y = a.logs("loss", a.LOSS, rows, a.PLAIN)
     panels: list[alt.LayerChart] = []
     envelopes: list[Row] = []
     for fitted in findings.laws:
@@ -129,7 +122,7 @@ def _by_compute(findings: Findings) -> Figure | None:
             for strategy, power in fitted.powers.items()
             for C in power.range["C"]
         ]
-        tint = a.colour(names, series_of(own))
+        tint = a.colour(names, own)
         thin = line(own, x, y, tint, "run", width=1.1, opacity=0.5)
         law = line(ends, x, y, tint, strokeDash=[7, 4])
         panels.append(
@@ -147,6 +140,7 @@ def _by_compute(findings: Findings) -> Figure | None:
 
 def _through_training(findings: Findings) -> Figure | None:
     pairs = [pair for outcome in findings.plain if outcome.saved for pair in outcome.pairs]
+    sizes = size_order(pair.cpt for pair in pairs)
     rows: list[Row] = [
         {"target": pair.cpt.target, "run": pair.cpt.name, "shape": pair.cpt.shape}
         | {"seed": pair.cpt.seed, "loss": point.loss, "tokens": point.tokens_scratch}
@@ -158,11 +152,10 @@ def _through_training(findings: Findings) -> Figure | None:
     ]
     if not rows:
         return None
-    sizes = size_order(pair.cpt for pair in pairs)
-    names = ("saved", "tokens", "tokens_transferred")
-    saved, tokens, transferred = ([row[name] for row in rows] for name in names)
-    least, top, end = min(0.0, *saved), min(100.0, max(10.0, 1.15 * max(saved))), max(tokens)
-    time = a.logs("tokens", _SEEN, tokens, grid=False)
+    saved, transferred = ([row[name] for row in rows] for name in ("saved", "tokens_transferred"))
+    least, top = min(0.0, *saved), min(100.0, max(10.0, 1.15 * max(saved)))
+    end = max(row["tokens"] for row in rows)
+    time = a.logs("tokens", _SEEN, rows, grid=False)
     ends = a.Row(low=max(_FLOOR, least), high=top, clamp=True, nice=True, tickCount=6)
     share = a.linear("saved", "Compute saved (%)", **ends)
     along = a.linear("tokens", _SEEN, low=0.0, high=1.03 * end, labelExpr=a.COUNT, grid=False)
@@ -172,7 +165,8 @@ def _through_training(findings: Findings) -> Figure | None:
     diagonal = line(all_of_it, along, data, width=1.2, strokeDash=[4, 4], style="quiet")
     panels: list[alt.LayerChart] = []
     for target in dict.fromkeys(row["target"] for row in rows):
-        own = ranked([row for row in rows if row["target"] == target], sizes)
+        own = [row for row in rows if row["target"] == target]
+        own = [row | {"rank": sizes.index(row["shape"])} for row in own]
         for what, x, y, below in (
             ("compute saved", time, share, rule(y=share, dash=())),
             ("data transferred", along, data, diagonal),
@@ -187,7 +181,7 @@ def _through_training(findings: Findings) -> Figure | None:
         "effectively transferred. Dashed: 100 % transfer."
     )
     title = "Compute saved and data transferred, through training"
-    return Figure("saved-through-training", title, caption, tuple(panels), tuple(rows))
+    return Figure.of("saved-through-training", title, caption, panels, rows)
 
 
 def _forgetting(findings: Findings) -> Figure | None:
@@ -196,20 +190,18 @@ def _forgetting(findings: Findings) -> Figure | None:
         return None
     known, size = findings.base_languages, shown[0].shape
     rows = [row for run in shown for lang in (*known, run.lang) for row in _evaluations(run, lang)]
-    tokens = [row["tokens"] for row in rows]
-    x = a.logs("tokens", "Tokens trained on, all languages", tokens, grid=False)
+    x = a.logs("tokens", "Tokens trained on, all languages", rows, grid=False)
     panels: list[alt.LayerChart] = []
     for target in findings.targets:
-        if not (runs := [run for run in shown if run.target == target]):
-            continue
-        for lang in (*known, runs[0].lang):
+        runs = [run for run in shown if run.target == target]
+        for lang in (*known, runs[0].lang) if runs else ():
             on = [row for row in rows if (row["target"], row["lang"]) == (target, lang)]
             title, start = f"Loss on {lang}", None
             if lang != runs[0].lang:
                 title += f", while learning {target}"
                 start = fmean(float(run.curves[lang].loss[0]) for run in runs)
-            ends = [row["loss"] for row in on] + ([] if start is None else [start])
-            y, tint = a.linear("loss", LOSS, ends), a.colour(domain(findings.ratios), series_of(on))
+            y = a.linear("loss", a.LOSS, [*on, *([] if start is None else [start])])
+            tint = a.colour(domain(findings.ratios), on)
             thin = line(on, x, y, tint, "run", width=1, opacity=0.45)
             mean = line(on, x, y, tint, mean=True)
             tips = dots(on, x, y, opacity=0, tooltip=_RUN_TIPS)
@@ -221,7 +213,7 @@ def _forgetting(findings: Findings) -> Figure | None:
         f"what is above it on {list_languages(known)} is forgotten."
     )
     title = "What replay keeps, and what it costs"
-    return Figure("forgetting", title, caption, tuple(panels), tuple(rows))
+    return Figure.of("forgetting", title, caption, panels, rows)
 
 
 def _one_size_of_cpt(findings: Findings) -> list[RunCurves]:

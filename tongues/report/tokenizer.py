@@ -1,11 +1,11 @@
 """The page of tokenizers: what they do with each language, and whether more tokens are worth it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tongues.pages import blocks as b
-from tongues.pages import check_folder, percent, percent_cell, share, write_page
+from tongues.pages import fixed, percent, percent_cell, share, value_cell
 from tongues.pages.axes import Row, colour, linear, logs
 from tongues.pages.plots import dots, line, panel, words
 from tongues.quantities import show_bytes, show_count
@@ -13,7 +13,7 @@ from tongues.roles import list_languages
 from tongues.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
 from tongues.tokens.store import corpus_of
 
-__all__ = ["choice", "spelling", "tokenizer_blocks", "tokenizer_numbers", "write_tokenizer_report"]
+__all__ = ["choice", "spelling", "tokenizer_blocks", "tokenizer_numbers", "tokenizer_page"]
 
 _SCRIPTS = 14  # shown
 _COLOURS = 7  # languages that colours distinguish
@@ -21,20 +21,14 @@ _AS_SHORT = 1.01  # times the fewest tokens: as good
 _HINT = "Name text by `--text RECIPE` or `--text corpus/NAME` to see what it makes of languages."
 
 
-def write_tokenizer_report(
-    places: Sequence[Path],
-    out: Path,
-    on: Path | None = None,
-    title: str = "",
-    progress: Callable[[str], None] = lambda _: None,
-) -> Path:
-    """Write the page of tokenizers side by side to `out`; returns its `index.html`.
+def tokenizer_page(
+    places: Sequence[Path], on: Path | None, title: str, progress: Callable[[str], None]
+) -> b.Page:
+    """The page of tokenizers side by side; `progress` gets a line for each step.
 
-    An earlier report at `out` is replaced, any other filled folder refused. They are tried on the
-    text of a recipe or a corpus, `on`, or else of the corpus next to the first one's tokens;
-    without any, only their vocabularies are shown.
+    They are tried on the text of a recipe or a corpus, `on`, or else of the corpus next to the
+    first one's tokens; without any, only their vocabularies are shown.
     """
-    check_folder(out)
     if on is None and (places[0] / "tokens.json").is_file():
         corpus = corpus_of(places[0])
         on = corpus if (corpus / "corpus.json").is_file() else None
@@ -49,25 +43,20 @@ def write_tokenizer_report(
         for lang, text in spelling(each).items():
             topics[lang].append(f"{name}{text}.")
     topics["Vocabulary"] = [f"`{each.name}`: {_about(each)}" for each in measures]
-    page = b.Page(
+    return b.Page(
         title or f"Tokenizer{'s' * several} {list_languages(each.name for each in measures)}",
-        [
-            b.Topics.of(topics),
-            *tokenizer_blocks(measures),
-        ],
+        [b.Topics.of(topics), *tokenizer_blocks(measures)],
         lead=[] if langs else [b.Paragraph(_HINT, "lead")],
         numbers={"tokenizers": [tokenizer_numbers(each) for each in measures]},
     )
-    return write_page(page, out, progress)
 
 
 def choice(measures: Sequence[TokenizerMeasures]) -> str:
     """The tokenizer of about the fewest tokens in every language, or that of each."""
-    langs = measures[0].languages
-    sizes = {x: {each.name: each.languages[x].bytes_per_token for each in measures} for x in langs}
+    sizes = {lang: _ratios(measures, lang) for lang in measures[0].languages}
     near = {
-        x: [name for name in of if of[name] >= max(of.values()) / _AS_SHORT]
-        for x, of in sizes.items()
+        lang: [name for name in of if of[name] >= max(of.values()) / _AS_SHORT]
+        for lang, of in sizes.items()
     }
     take = [each.name for each in measures if all(each.name in names for names in near.values())]
     if len(take) == len(measures):
@@ -84,14 +73,16 @@ def choice(measures: Sequence[TokenizerMeasures]) -> str:
     return f"No tokenizer is best in every language: {', '.join(each)}."
 
 
+def _ratios(measures: Sequence[TokenizerMeasures], lang: str) -> dict[str, float]:
+    """Bytes per token on a language, by tokenizer."""
+    return {each.name: each.languages[lang].bytes_per_token for each in measures}
+
+
 def _ranking(measures: Sequence[TokenizerMeasures], lang: str) -> list[str]:
-    ratios = {each.name: each.languages[lang].bytes_per_token for each in measures}
+    ratios = _ratios(measures, lang)
     best = max(ratios, key=ratios.__getitem__)
-    others = ", ".join(
-        f"`{name}` {percent(ratios[best] / ratio - 1)} more"
-        for name, ratio in ratios.items()
-        if name != best
-    )
+    more = {name: percent(ratios[best] / of - 1) for name, of in ratios.items() if name != best}
+    others = ", ".join(f"`{name}` {share} more" for name, share in more.items())
     return [f"Fewest tokens by `{best}`; {others}."]
 
 
@@ -106,24 +97,20 @@ def spelling(measures: TokenizerMeasures) -> dict[str, str]:
     """How it does on each language, in a few words."""
     sentences: dict[str, str] = {}
     for lang, found in measures.languages.items():
-        clauses = [f"{'falls back to bytes: ' * found.spelt_out}{found.bytes_per_token:.2f} bytes "]
-        clauses[0] += "per token"
+        spelt = "falls back to bytes: " * found.spelt_out
+        clauses = [f"{spelt}{found.bytes_per_token:.2f} bytes per token"]
         if found.multiplier is not None and lang != measures.home:
-            text = f"{found.multiplier:.2f} times the tokens of `{measures.home}`"
-            clauses.append(f"{text} for the same text")
+            times = f"{found.multiplier:.2f} times the tokens of `{measures.home}`"
+            clauses.append(f"{times} for the same text")
         if found.unknown:
             clauses.append(f"{percent(share(found.unknown, found.tokens))} of its tokens unknown")
-        sentences[lang] = "; ".join(filter(None, [*clauses, _advice(measures, lang)]))
+        advice = measures.advice.get(lang)
+        if advice and len(advice.curve) > 1:
+            more = f"{show_count(advice.new_tokens)} more tokens shorten it by"
+            worth = f"{more} {percent(advice.saved)}"
+            clauses.append(worth if advice.new_tokens else "more tokens are not worth it")
+        sentences[lang] = "; ".join(clauses)
     return sentences
-
-
-def _advice(measures: TokenizerMeasures, lang: str) -> str:
-    advice = measures.advice.get(lang)
-    if advice is None or len(advice.curve) == 1:
-        return ""
-    if not advice.new_tokens:
-        return "more tokens are not worth it"
-    return f"{show_count(advice.new_tokens)} more tokens shorten it by {percent(advice.saved)}"
 
 
 def tokenizer_numbers(measures: TokenizerMeasures) -> dict[str, Any]:
@@ -151,25 +138,19 @@ def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[b.Block]:
         "Tokens versus another language are counted on documents of the same groups."
     )
     home, several = measures[0].home, len(measures) > 1
-    rows: list[Mapping[str, b.Entry]] = [
+    table = b.Table.of(
         {"language": lang, **({"tokenizer": each.name} if several else {})}
-        | {"bytes per token": _ratio(found.bytes_per_token)}
-        | {"tokens per word": _ratio(found.tokens_per_word)}
-        | {f"tokens versus {home}": _ratio(found.multiplier)}
+        | {"bytes per token": value_cell(found.bytes_per_token, fixed(2))}
+        | {"tokens per word": value_cell(found.tokens_per_word, fixed(2))}
+        | {f"tokens versus {home}": value_cell(found.multiplier, fixed(2))}
         | {"unknown": percent_cell(found.unknown, found.tokens)}
         | {"partial": percent_cell(found.partial, found.tokens)}
         for lang in measures[0].languages
         for each in measures
         for found in (each.languages[lang],)
-    ]
-    inside = [about, b.Table.of(rows)]
-    extended = _extensions(measures)
-    figures = [extended] if extended else []
-    return [b.Section("tokens", "Tokens by language", inside), *figures, _scripts(measures)]
-
-
-def _ratio(value: float | None) -> b.Cell:
-    return b.Cell("") if value is None else b.Cell(f"{value:.2f}", value)
+    )
+    section = b.Section("tokens", "Tokens by language", [about, table])
+    return [section, _extensions(measures), _scripts(measures)]
 
 
 def _extensions(measures: Sequence[TokenizerMeasures]) -> b.Figure | None:
@@ -185,9 +166,8 @@ def _extensions(measures: Sequence[TokenizerMeasures]) -> b.Figure | None:
     if not rows:
         return None
     langs = list(dict.fromkeys(row["language"] for row in rows))
-    counts, saved = [row["added"] for row in rows], [row["saved"] for row in rows]
-    ticks = sorted(set(counts))
-    x = logs("added", "tokens added", counts, margin=0.1, grid=False, ticks=ticks)
+    saved, ticks = [row["saved"] for row in rows], sorted({row["added"] for row in rows})
+    x = logs("added", "tokens added", rows, margin=0.1, grid=False, ticks=ticks)
     y = linear("saved", "length saved", low=min(0.0, *saved), high=1.1 * max(saved), format="~%")
     few = len(langs) <= _COLOURS
     tint = colour(langs, langs, field="language", columns=5) if few else None
@@ -205,12 +185,10 @@ def _extensions(measures: Sequence[TokenizerMeasures]) -> b.Figure | None:
         panels.append(panel(name, *layers, *(() if few else named)))
     caption = (
         "The tokenizer's own merges continued on text of the language, measured on other text. A "
-        "ring marks the number advised, where there is one."
+        "ring marks the number advised, where there is one.",
+        f"Text of {measures[0].home} keeps its tokens." * (measures[0].home not in langs),
     )
-    if measures[0].home not in langs:
-        caption += f" Text of {measures[0].home} keeps its tokens."
-    title = "What a larger vocabulary brings"
-    return b.Figure("extensions", title, caption, tuple(panels), tuple(rows))
+    return b.Figure.of("extensions", "What a larger vocabulary brings", caption, panels, rows)
 
 
 def _scripts(measures: Sequence[TokenizerMeasures]) -> b.Section:
@@ -218,10 +196,10 @@ def _scripts(measures: Sequence[TokenizerMeasures]) -> b.Section:
     for each in measures:
         for script, count in each.scripts.items():
             totals[script] = totals.get(script, 0) + count
-    rows: list[Mapping[str, b.Entry]] = [
+    table = b.Table.of(
         {"script": script}
         | {x.name: percent_cell(x.scripts.get(script, 0), x.size) for x in measures}
         for script in sorted(totals, key=lambda script: (-totals[script], script))[:_SCRIPTS]
-    ]
+    )
     about = "By the script of most letters; `Zyyy`: without letters, `bytes`: parts of characters."
-    return b.Section("scripts", "Vocabulary by script", [about, b.Table.of(rows)])
+    return b.Section("scripts", "Vocabulary by script", [about, table])

@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 
 from tongues.cores import threads_for
-from tongues.quantities import show_seconds
+from tongues.quantities import counted, show_seconds
 from tongues.runs import read_run, status_of
 from tongues.tokens import Tokens, open_tokens
 from tongues.train import Derived, RunPlan, derive
@@ -35,7 +35,7 @@ class StudyCost:
     seconds: float  # until the last one ends, so many at a time
 
     def __str__(self) -> str:
-        runs = f"{self.runs} run{'s' * (self.runs > 1)} to train"
+        runs = f"{counted(self.runs, 'run')} to train"
         return f"{runs}: {self.flops:.2g} FLOPs, about {show_seconds(self.seconds)} on this machine"
 
 

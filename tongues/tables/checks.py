@@ -7,11 +7,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import numpy as np
 
 from tongues.errors import Caution, UserError
+from tongues.quantities import counted
 from tongues.tables.files import RunTable, cell_number
 from tongues.tables.roles import ROLES
 from tongues.tables.where import comparable, where_flag
 
-__all__ = ["check_amounts", "check_one_language", "copies", "counted", "diverged_runs", "in_bits"]
+__all__ = ["check_amounts", "check_one_language", "copies", "diverged_runs", "in_bits"]
 __all__ += ["name_rows", "other_unit", "read_numbers", "start_losses"]
 
 _LARGEST = 1e99  # an amount beyond it is a fault, and its products overflow
@@ -22,11 +23,6 @@ _HIGHEST = 15.0  # nats: more than guessing among three million tokens
 _FEWEST = 3  # rows in bits; fewer may be outliers
 _POWER = -0.35  # near the exponents that laws of sizes and tokens have
 _STARTS, _ROUNDS, _SAMPLE = 60, 4, 300
-
-
-def counted(number: int, thing: str = "row") -> str:
-    """`1 row`, `2 rows`."""
-    return f"{number} {thing}" + "s" * (number != 1)
 
 
 def name_rows(places: Sequence[str], rows: Iterable[int], shown: Sequence[object] = ()) -> str:

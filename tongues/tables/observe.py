@@ -7,11 +7,11 @@ from typing import Self
 import numpy as np
 
 from tongues.errors import Caution, UserError
+from tongues.quantities import counted
 from tongues.tables.checks import (
     check_amounts,
     check_one_language,
     copies,
-    counted,
     diverged_runs,
     in_bits,
     name_rows,

@@ -8,7 +8,7 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.files import read_json, read_lines
-from tongues.quantities import show_bytes
+from tongues.quantities import counted, show_bytes
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.rewriting import Removed, add_removed
 from tongues.text.signals import Signal, counts_as, large_others
@@ -267,7 +267,7 @@ def _cautions(languages: Mapping[str, LanguageSummary]) -> Iterator[tuple[str, s
             places = sum(faults.values())
             reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(faults.items()))
             lost = sum(sum(source["lost"].values()) for source in about["sources"])
-            what = f"{lang}: {places} place{'s' * (places > 1)} ({reasons}; {show_bytes(lost)}) "
+            what = f"{lang}: {counted(places, 'place')} ({reasons}; {show_bytes(lost)}) "
             what += f"could not be read; see corpus/*/{lang}/*/faults.jsonl"
             yield "unreadable_places", what
         samples = [row for source in about["sources"] for row in source["fault_samples"]]
@@ -279,7 +279,7 @@ def _cautions(languages: Mapping[str, LanguageSummary]) -> Iterator[tuple[str, s
         if kinds := about["passed_over"]:
             sizes = [f"{x} {n['files']}, {show_bytes(n['bytes'])}" for x, n in kinds.items()]
             files = sum(each["files"] for each in kinds.values())
-            what = f"{lang}: {files} file{'s' * (files > 1)} passed over ({'; '.join(sizes)})"
+            what = f"{lang}: {counted(files, 'file')} passed over ({'; '.join(sizes)})"
             yield "passed_over", what
         read, foreign = about["read"]["documents"], about["dropped"].get("other language")
         if foreign and foreign["documents"] > _MISTAGGED * read:

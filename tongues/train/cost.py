@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tongues.hardware import GPUS, Cluster
-from tongues.quantities import show_seconds
+from tongues.quantities import counted, show_seconds
 from tongues.runs import Run
 
 __all__ = ["RunCost", "run_cost"]
@@ -36,8 +36,7 @@ def run_cost(record: Run) -> RunCost | None:
     count = engine.get("processes", 1)
     if engine.get("device", "").startswith("cpu"):
         cores = count * engine.get("threads", 1)
-        named = f"{cores} core{'s' * (cores != 1)}"
-        basis = f"{named}; {_CORE:g} W a core are assumed"
+        basis = f"{counted(cores, 'core')}; {_CORE:g} W a core are assumed"
         return RunCost(hours, _CORE * cores * hours / 1000, None, basis)
     name = engine.get("gpu", "").lower().replace(" ", "")
     gpu = next((GPUS[x] for x in sorted(GPUS, key=len, reverse=True) if x in name), None)

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tongues.quantities import show_bytes, show_count, show_seconds
+from tongues.quantities import counted, show_bytes, show_count, show_seconds
 
 __all__ = ["Meter", "Progress", "peak_memory"]
 
@@ -58,7 +58,7 @@ class Progress:
             f"{show_count(self.tokens_per_second)} tokens/s",
             *([] if self.utilization is None else [f"MFU {self.utilization:.0%}"]),
             show_bytes(self.memory),
-            *([f"{self.spikes} spike{'s' * (self.spikes > 1)}"] if self.spikes else []),
+            *([counted(self.spikes, "spike")] if self.spikes else []),
         ]
 
     def timing(self) -> dict[str, Any]:

@@ -160,7 +160,8 @@ def evaluate(
             voice.say(fewshot.power)
     from tongues.evaluate import runner  # with torch: what is refused above needs no model
     from tongues.evaluate.outcome import build_evaluation
-    from tongues.report.evaluation import write_cards, write_evaluation_report
+    from tongues.pages import write_page
+    from tongues.report.evaluation.view import evaluation_page, write_cards
 
     policy = Policy(window, stride)
     spec = runner.EvalSpec(
@@ -192,7 +193,7 @@ def evaluate(
     if page and not figures.is_installed:
         voice.say(f"no page: {figures.purpose} need `{figures.install}`")
     elif page:
-        write_evaluation_report(evaluation, workspace / "reports" / f"{name}-evaluation")
+        write_page(evaluation_page(evaluation, name), workspace / "reports" / f"{name}-evaluation")
     return evaluation
 
 

@@ -45,14 +45,15 @@ def partition(
         raise UserError("there are no `experts.partitions`", where=where_of(recipe))
     named = loaded.experts.partitions
     loaded = check_prepared(loaded, workspace).completed.recipe
-    from tongues.report.experts import write_partition_page
+    from tongues.pages import write_page
+    from tongues.report.experts.partition import partition_page
 
     amounts = text_amounts(loaded, {}, workspace)
     partitions: dict[str, PartitionedText] = {}
     for settings in named:
         made = make_partition(loaded, settings, workspace)
         folder = workspace / "reports" / f"{loaded.name}-{settings.label}"
-        page = write_partition_page(made, amounts, folder)
+        page = write_page(partition_page(made, amounts), folder)
         partitions[settings.label] = PartitionedText(made, amounts, page)
     return partitions
 
@@ -159,8 +160,9 @@ def measure(
     held = memory_bytes(max_memory)
     require("vl_convert", "the page")
     from tongues.evaluate.experts import evaluate_experts  # with torch
-    from tongues.report.evaluation import write_cards
-    from tongues.report.experts import write_experts_report
+    from tongues.pages import write_page
+    from tongues.report.evaluation.view import write_cards
+    from tongues.report.experts.view import experts_page
 
     name, voice = f"{loaded.name}-experts", Voice(quiet)
     store, place = workspace / "ensembles", workspace / "evaluations" / name
@@ -186,7 +188,7 @@ def measure(
         )
     evaluation.write(place)
     write_cards(evaluation, place / "cards")
-    return write_experts_report(evaluation, workspace / "reports" / name)
+    return write_page(experts_page(evaluation, loaded.name), workspace / "reports" / name)
 
 
 def show(ensemble: str, workspace: Path | str = ".") -> Lineage:

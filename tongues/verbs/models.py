@@ -270,7 +270,7 @@ def export(
             raise UserError("is of a chat model", where=option, hint="add `--add-chat`")
     from tongues.laws.describe import laws_section
     from tongues.laws.presets import read_laws_file
-    from tongues.report.evaluation import newest_scores
+    from tongues.report.evaluation.view import newest_scores
 
     section = laws_section(read_laws_file(Path(law))) if law else ""
     evaluated = partial(newest_scores, workspace=workspace)

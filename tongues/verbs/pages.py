@@ -40,24 +40,27 @@ def report(
     if missing := [place for place in places if not place.exists()]:
         hint = "name a folder of runs or a corpus; without one it is the page of the whole folder"
         raise UserError("is not a directory of runs", where=str(missing[0]), hint=hint)
-    from tongues.report.places import default_folder, kind_of
+    from tongues.pages import check_folder, write_page
+    from tongues.report import default_folder, kind_of
 
     kind, say = kind_of(places), Voice(quiet).say
     folder = Path(out) if out is not None else default_folder(places, kind)
     if text is not None and kind != "tokenizer":
         raise UserError("only tokenizers are tried on a text", where="--text")
+    check_folder(folder)
     if kind == "corpus":
-        from tongues.report.corpus import write_corpus_report
+        from tongues.report.corpus import corpus_page
 
-        return write_corpus_report(places[0], folder, title, say)
-    if kind == "tokenizer":
-        from tongues.report.tokenizer import write_tokenizer_report
+        page = corpus_page(places[0], title, say)
+    elif kind == "tokenizer":
+        from tongues.report.tokenizer import tokenizer_page
 
-        tried = None if text is None else Path(text)
-        return write_tokenizer_report(places, folder, tried, title, say)
-    from tongues.report import write_report
+        page = tokenizer_page(places, None if text is None else Path(text), title, say)
+    else:
+        from tongues.report.study import runs_page
 
-    return write_report(places, folder, title, say)
+        page = runs_page(places, title, say)
+    return write_page(page, folder, say)
 
 
 def watch(

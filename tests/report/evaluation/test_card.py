@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from tests.report.evaluation.scored import MIXED, PLAIN, SOURCE, outcome
-from tongues.report.evaluation import card_section, write_cards
+from tongues.report.evaluation.view import card_section, write_cards
 
 
 def test_a_card_says_scores_comparisons_and_how() -> None:
@@ -22,7 +22,8 @@ def test_a_card_says_scores_comparisons_and_how() -> None:
 
 def test_a_file_for_each_model(tmp_path: Path) -> None:
     found = outcome((SOURCE, MIXED), languages=("qaa",))
-    written = write_cards(found, tmp_path / "cards")
+    write_cards(found, tmp_path / "cards")
+    written = sorted((tmp_path / "cards").iterdir())
     names = [path.name.rpartition("-")[0] for path in written]  # a hash tells `a/b` from `a-b`
     assert names == ["study-qaa-source-s1", "study-qab-cpt-r20-s1"]
     assert written[1].read_text(encoding="utf-8") == card_section(found, MIXED)

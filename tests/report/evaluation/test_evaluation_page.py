@@ -10,11 +10,11 @@ from tests.report.evaluation.scored import MIXED, PLAIN, SCRATCH, SOURCE, about,
 from tests.report.pages import Page
 from tongues.errors import UserError
 from tongues.evaluate.evaluation import Evaluation
-from tongues.pages import Table, as_text
-from tongues.report.evaluation import card_section, score_blocks, write_evaluation_report
+from tongues.pages import Table, as_text, page_as_html, write_page
 from tongues.report.evaluation.answer import answer
 from tongues.report.evaluation.figures import replay_figure, score_figure
 from tongues.report.evaluation.measures import Measure, labels, model_table
+from tongues.report.evaluation.view import card_section, evaluation_page, score_blocks
 
 
 @pytest.fixture(scope="module")
@@ -167,8 +167,8 @@ def test_one_model_on_too_little_text() -> None:
     assert replay_figure(evaluation, [text, task]) is None and not text.versus_base
 
 
-def test_every_sentence_stands_once(evaluation: Evaluation, tmp_path: Path) -> None:
-    page = write_evaluation_report(evaluation, tmp_path / "once-evaluation").read_text("utf-8")
+def test_every_sentence_stands_once(evaluation: Evaluation) -> None:
+    page = page_as_html(evaluation_page(evaluation, "once"))
     body = re.sub(r"<(script|style|svg)\b.*?</\1>", "", page, flags=re.DOTALL)
     said = re.findall(r"<(?:p|li|figcaption)\b[^>]*>(.*?)</(?:p|li|figcaption)>", body, re.DOTALL)
     sentences = [one for text in said for one in re.split(r"(?<=\.) ", text) if len(one) > 60]
@@ -189,9 +189,9 @@ def test_differences_to_the_base_are_a_table_and_a_figure(evaluation: Evaluation
     assert beside[2:] == [*head[2:], "qab-scratch-s1"]  # each pair once, all versus one model
 
 
-def test_perplexities_are_by_tokenizer(evaluation: Evaluation, tmp_path: Path) -> None:
+def test_perplexities_are_by_tokenizer(evaluation: Evaluation) -> None:
     own = changed(evaluation, "other", "models", 1, "tokenizer")
-    page = Page(write_evaluation_report(own, tmp_path / "own-evaluation").read_text("utf-8"))
+    page = Page(page_as_html(evaluation_page(own, "own")))
     assert "Perplexity of a token, models of one tokenizer" in page.said
     assert rows_of(model_table(own))[0][-1] == "tokenizer"
     assert "tokenizer" not in rows_of(model_table(evaluation))[0]
@@ -224,7 +224,7 @@ def test_it_is_said_where_nothing_stands_before_prompts() -> None:
     assert "comes the token `<end>`, but nothing before" in card_section(evaluation, PLAIN)
 
 
-def test_a_ratio_to_chance_itself_is_left_out_of_the_page(tmp_path: Path) -> None:
+def test_a_ratio_to_chance_itself_is_left_out_of_the_page() -> None:
     evaluation = outcome((SOURCE, PLAIN, MIXED))
     none = {"value": None, "low": None, "high": None}
     for place in range(len(evaluation.tasks["xnli"].compared)):
@@ -233,7 +233,7 @@ def test_a_ratio_to_chance_itself_is_left_out_of_the_page(tmp_path: Path) -> Non
     drawn = replay_figure(evaluation, Measure.of(evaluation))
     assert drawn is not None
     assert ("xnli", "qab") not in {(row["on"], row["series"]) for row in drawn.rows}
-    write_evaluation_report(evaluation, tmp_path / "none-evaluation")
+    evaluation_page(evaluation, "none")
 
 
 def test_a_task_at_chance_cannot_separate_models() -> None:
@@ -276,7 +276,7 @@ def test_the_terminal_has_the_tables_of_the_page(evaluation: Evaluation) -> None
 
 
 def test_a_page_with_its_files(evaluation: Evaluation, tmp_path: Path) -> None:
-    page = write_evaluation_report(evaluation, tmp_path / "first-evaluation")
+    page = write_page(evaluation_page(evaluation, "first"), tmp_path / "first-evaluation")
     text = page.read_text(encoding="utf-8")
     whole = Page(text)
     assert not whole.open and "Evaluation: first" in whole.said
@@ -291,4 +291,4 @@ def test_a_page_with_its_files(evaluation: Evaluation, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "note.txt").write_text("mine")
     with pytest.raises(UserError, match="is not empty and no report"):
-        write_evaluation_report(evaluation, tmp_path / "mine")
+        write_page(evaluation_page(evaluation, "first"), tmp_path / "mine")

@@ -10,7 +10,7 @@ from tests.experts.ensemble.making import make_ensemble, make_expert, make_token
 from tests.records import make_run
 from tests.report.evaluation.scored import MIXED, SOURCE, outcome
 from tongues.experts.ensemble.model import open_model
-from tongues.report.evaluation import newest_scores
+from tongues.report.evaluation.view import newest_scores
 from tongues.runs import write_run
 
 

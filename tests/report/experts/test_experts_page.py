@@ -23,10 +23,10 @@ from tests.report.experts.measured import (
     told_apart,
 )
 from tongues.errors import UserError
-from tongues.report.experts import write_experts_report
+from tongues.pages import page_as_html, write_page
 from tongues.report.experts.answer import expert_answer
 from tongues.report.experts.figures import expert_figures
-from tongues.report.experts.view import expert_tables
+from tongues.report.experts.view import expert_tables, experts_page
 
 
 def rows_of(plain: dict[str, Any], title: str) -> list[list[str]]:
@@ -188,7 +188,7 @@ def test_texts_in_the_colours_of_their_experts(tmp_path: Path) -> None:
     pieces = [("ab", {"0": 0.7, "1": 0.3}), (" גד", {"1": 0.996})]
     shown = [{"text": text, "weights": weights} for text, weights in pieces]
     plain["routed"] = {"typology-2": [{"languages": ["qaa"], "spans": shown}]}
-    page = write_experts_report(evaluation_of(plain), tmp_path / "one-experts").read_text("utf-8")
+    page = page_as_html(experts_page(evaluation_of(plain), "one"))
     assert '<i title="0: 70%, 1: 30%">ab</i></b> <b data-e="1"' in page
     assert '<i title="1: 100%">גד</i>' in page
     assert '<b data-e="1" style="--e:var(--s1)"><i title="">qac, qad </i>' in page
@@ -255,7 +255,7 @@ def test_added_languages_and_donors() -> None:
 
 def test_a_page_with_its_files(tmp_path: Path) -> None:
     found = compared(0.05)
-    page = write_experts_report(evaluation_of(found), tmp_path / "family-experts")
+    page = write_page(experts_page(evaluation_of(found), "family"), tmp_path / "family-experts")
     text = page.read_text(encoding="utf-8")
     assert "<h1>Language experts: family</h1>" in text
     files = sorted(path.stem for path in (page.parent / "figures").glob("*.svg"))
@@ -269,7 +269,7 @@ def test_a_page_with_its_files(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "note.txt").write_text("mine")
     with pytest.raises(UserError, match="is not empty and no report"):
-        write_experts_report(evaluation_of(found), tmp_path / "mine")
+        write_page(experts_page(evaluation_of(found), "family"), tmp_path / "mine")
 
 
 def test_a_dense_model_alone() -> None:

@@ -7,9 +7,8 @@ import pytest
 from tongues.errors import UserError
 from tongues.experts.partition.partition import Partition, of_languages
 from tongues.experts.partition.tree import by_tree
-from tongues.pages import as_text
-from tongues.report.experts import cluster_table, write_partition_page
-from tongues.report.experts.partition import partition_lead
+from tongues.pages import as_text, write_page
+from tongues.report.experts.partition import cluster_table, partition_lead, partition_page
 
 PLACES = {"qaa": 0, "qab": 1, "qac": 7, "qad": 9, "qae": 30}
 DISTANCES = {a: {b: float(abs(PLACES[a] - PLACES[b])) for b in PLACES} for a in PLACES}
@@ -23,7 +22,7 @@ def rows_of(out: Path, name: str) -> list[dict[str, str]]:
 
 def test_a_tree_of_languages(tmp_path: Path) -> None:
     partition = by_tree("gradient-similarity", DISTANCES, 2, notes=("`qae` is far",))
-    page = write_partition_page(partition, TEXT, tmp_path / "page")
+    page = write_page(partition_page(partition, TEXT), tmp_path / "page")
     text = page.read_text(encoding="utf-8")
     assert "The text of 5 languages in 2 clusters, by gradient similarity" in text
     assert '<span class="lang">qae</span> is far' in text
@@ -38,7 +37,7 @@ def test_a_tree_of_languages(tmp_path: Path) -> None:
 def test_topics_spread_languages_over_clusters(tmp_path: Path) -> None:
     shares = ({"qaa": 0.75, "qab": 1.0}, {"qaa": 0.25, "qab": 0.0})
     partition = Partition("topics", (("qaa", "qab"),) * 2, shares)
-    page = write_partition_page(partition, TEXT, tmp_path / "page")
+    page = write_page(partition_page(partition, TEXT), tmp_path / "page")
     drawn = {(row["cluster"], row["language"]): row for row in rows_of(page.parent, "shares")}
     assert set(drawn) == {("0", "qaa"), ("0", "qab"), ("1", "qaa")}
     assert float(drawn["1", "qaa"]["tokens"]) == 1e6
@@ -54,18 +53,18 @@ def test_topics_spread_languages_over_clusters(tmp_path: Path) -> None:
 def test_one_cluster_has_a_page_too(tmp_path: Path) -> None:
     partition = of_languages("dense", [["qaa"]])
     assert partition_lead(partition) == "The text of 1 language in one cluster, for one model."
-    write_partition_page(partition, TEXT, tmp_path / "page")
+    write_page(partition_page(partition, TEXT), tmp_path / "page")
 
 
 def test_another_folder_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(UserError, match="is not empty and no report"):
-        write_partition_page(of_languages("dense", [["qaa"]]), TEXT, tmp_path)
+        write_page(partition_page(of_languages("dense", [["qaa"]]), TEXT), tmp_path)
 
 
 def test_distances_of_topics_know_no_clusters_and_no_tree(tmp_path: Path) -> None:
     halves = (dict.fromkeys(PLACES, 0.5),) * 2
     partition = Partition("topics", (tuple(PLACES),) * 2, halves, distances=DISTANCES)
-    page = write_partition_page(partition, TEXT, tmp_path / "page")
+    page = write_page(partition_page(partition, TEXT), tmp_path / "page")
     assert {row["kind"] for row in rows_of(page.parent, "distances")} == {"distance"}
     assert "order of the merges" not in page.read_text(encoding="utf-8")

@@ -26,19 +26,21 @@ def score_figure(measure: Measure) -> Figure | None:
         first = next(iter(measure.scores.accuracies.values()))
         chance = {x: 100 * of.chance.level for x, of in first.items() if of.chance}
         rows = [{**row, "chance": chance.get(row["language"])} for row in rows]
-    unit = measure.quantity
     names, title = list(measure.names.values()), measure.title.split()[0]
-    panels = [_panel(title, rows, unit, names, chance)]
+    panels = [_panel(title, rows, measure.quantity, names, chance)]
     for other, compared in measure.versus.items():
         values = {measure.names[each.model]: measure.differences(each) for each in compared}
         shown = [{**row, "versus": other} for row in _rows(values)]
         panels.append(_panel(f"Versus {other}", shown, measure.unit, names, {"": 0.0}))
         rows += shown
-    caption = "With 95 % confidence intervals." + " The dashed line is chance." * bool(chance)
     side = "left" if measure.lower_is_better else "right"
-    caption += f" Of differences, {side} of the line at 0 is better." * bool(measure.versus)
+    caption = (
+        "With 95 % confidence intervals.",
+        "The dashed line is chance." * bool(chance),
+        f"Of differences, {side} of the line at 0 is better." * bool(measure.versus),
+    )
     name = f"{'task' if measure.task else 'loss'}-{file_name(measure.name)}"
-    return Figure(name, measure.title, caption, tuple(panels), tuple(rows))
+    return Figure.of(name, measure.title, caption, panels, rows)
 
 
 def _rows(values: Mapping[str, Mapping[str, Estimate]], **more: str) -> list[Row]:
@@ -98,21 +100,17 @@ def replay_figure(evaluation: Evaluation, measures: Sequence[Measure]) -> Figure
             own = _relative(measure, dict(sorted(shares.items(), key=lambda of: of[1])), first)
             if len({row["share"] for row in own}) > 1:
                 title = f"{measure.name}{f', {target} {shape}' if len(groups) > 1 else ''}"
-                name = measure.names[first]
-                unit = (
-                    f"score relative to {name}" if measure.task else f"{measure.unit} above {name}"
-                )
+                unit = "score relative to" if measure.task else f"{measure.unit} above"
+                unit = f"{unit} {measure.names[first]}"
                 level = {"": 1.0 if measure.task else 0.0}
                 panels.append(_panel(title, own, unit, measure.scores.languages, level, "share"))
                 rows += [{"on": measure.name, **row} for row in own]
-    if not panels:
-        return None
     caption = (
         "Continued runs by the share of replay in their training. Of a text, the difference of "
         "losses; of a task, (accuracy − chance) / (accuracy of the first model − chance), left out "
         "where that model is not significantly above chance."
     )
-    return Figure("replay", "By share of replay", caption, tuple(panels), tuple(rows))
+    return Figure.of("replay", "By share of replay", caption, panels, rows)
 
 
 def _relative(measure: Measure, shares: Mapping[str, float], first: str) -> list[Row]:

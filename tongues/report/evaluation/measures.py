@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from statistics import fmean
+from types import MappingProxyType
 from typing import Self
 
 from tongues.estimate import LEVEL, Estimate
@@ -35,7 +36,7 @@ SOURCES = (
     "Bits per byte by the file or data set that a document is from, and paired differences, "
     "Holm-corrected for all sources and pairs of models."
 )
-_Rows = Mapping[str, Sequence[Entry]]  # by language
+_Column = Mapping[str, Entry]  # by language
 
 
 def labels(evaluation: Evaluation) -> dict[str, str]:
@@ -114,34 +115,6 @@ class Measure:
         rest = [each for each in scores.compared if (each.model, each.other) not in pairs]
         return cls(name, scores, values, names, roles, *about, bases, rest)
 
-    def source_table(self, models: Sequence[str] = ()) -> Table | None:
-        """Of a text: values by source, then paired differences; None where no language has several.
-
-        models: by default all.
-        """
-        if not isinstance(self.scores, TextScores) or self.scores.by_source is None:
-            return None
-        scores = self.scores.by_source
-        inner = self._of_scores(self.name, scores, self.names, {})
-        models = models or list(self.values)
-        pairs = [*inner.versus_base, *inner.versus_first]
-        pairs = [(pair, inner.differences(pair)) for pair in pairs if pair.model in models]
-        rows: list[list[Entry]] = []
-        for key in scores.languages:
-            language, _, source = key.partition(": ")
-            documents = next(by[key].documents for by in scores.losses.values() if key in by)
-            row: list[Entry] = [language, source]
-            row += [_cell(inner.values[model].get(key), self.show) for model in models]
-            row.append(documents)
-            row += [_cell(of.get(key), self.show, difference=True) for _, of in pairs]
-            rows.append(row)
-        differences = [
-            Cell(self.names[pair.model], below=f"versus {self.names[pair.other]}")
-            for pair, _ in pairs
-        ]
-        heads = [*self._heads(models), "documents", *differences]
-        return Table(["language", "source", *heads], rows)
-
     @property
     def task(self) -> bool:
         """Whether these are scores of items, as accuracies are."""
@@ -179,85 +152,122 @@ class Measure:
         model is the best. models: by default all.
         """
         scores, models = self.scores, models or list(self.values)
-        rows, rest = dict[str, list[Entry]](), dict[str, list[Entry]]()
-        for lang in scores.languages:
-            bold = of if len(of := self.leaders(lang)) < len(self.values) else ()
-            rows[lang] = [
-                _cell(self.values[m].get(lang), self.show, strong=m in bold) for m in models
-            ]
-            if isinstance(scores, TextScores):
-                documents = (by[lang].documents for by in scores.losses.values() if lang in by)
-                rows[lang].append(next(documents))
-            else:
-                each = [scores.accuracies[model][lang] for model in models]
-                counts = sorted({of.items for of in each})
-                items = "–".join(f"{count:,}" for count in dict.fromkeys([counts[0], counts[-1]]))
-                groups = f"{each[0].groups:,} groups" * (each[0].groups < each[0].items)
-                rows[lang] += [_chance(each[0].chance), _share(each[0].majority)]
-                rows[lang].append(Cell(items, counts[0], below=groups))
-        last = ["chance", "majority", "items"] if self.task else ["documents"]
-        if isinstance(scores, TaskScores):
-            means = [_cell(scores.mean[model].times(self.factor), self.show) for model in models]
-            rest["mean"] = [*means, _chance(scores.chance), None, None]
+        best = {x: of for x in scores.languages if len(of := self.leaders(x)) < len(self.values)}
+        columns = [
+            {x: self._cell(of, strong=m in best.get(x, ())) for x, of in self.values[m].items()}
+            for m in models
+        ]
+        rest: dict[str, list[Cell]] = {}
+        if isinstance(scores, TextScores):
+            last: dict[str, _Column] = {"documents": self._documents(scores)}
+        else:
+            each = [scores.accuracies[model] for model in models]
+            last = {"chance": {x: _chance(of.chance) for x, of in each[0].items()}}
+            last["majority"] = {x: _share(of.majority) for x, of in each[0].items()}
+            last["items"] = {x: _items([by[x] for by in each]) for x in each[0]}
+            means = [self._cell(scores.mean[model].times(self.factor)) for model in models]
+            rest["mean"] = [*means, _chance(scores.chance)]
         if len(models) > 1 and all(model in scores.best for model in models):
             rates = [scores.best[model] for model in models]
             won = [_count(of.alone + of.shared, of.languages, of.shared, "shared") for of in rates]
-            rest["best in"] = [*won, *(None for _ in last)]
-        return self._table([*self._heads(models), *last], rows, rest)
+            rest["best in"] = won
+        return self._table([*self._heads(models), *last], [*columns, *last.values()], rest)
 
     def comparison_table(self, comparisons: Sequence[Comparison]) -> Table:
         """Differences, a column per comparison; last their mean, and languages ahead."""
-        columns = [self.differences(each) for each in comparisons]
-        rows = {
-            lang: [_cell(of.get(lang), self.show, difference=True) for of in columns]
-            for lang in self.scores.languages
-        }
-        means = [each.mean and each.mean.times(self.factor) for each in comparisons]
         counts = [
             replace(count, quiet=(of.p or 1) > LEVEL)
             for of in (each.signs for each in comparisons)
             for count in [_count(of.wins, of.wins + of.losses + of.ties, of.ties, "level")]
         ]
-        rest = {"mean": [_cell(of, self.show, difference=True) for of in means], "ahead in": counts}
+        means = [
+            self._difference(of and of.times(self.factor)) for of in (c.mean for c in comparisons)
+        ]
         heads = self._heads([each.model for each in comparisons])
         if len({each.other for each in comparisons}) > 1:
             heads = [
                 replace(head, below=f"{head.below} versus {self.names[each.other]}".strip())
                 for head, each in zip(heads, comparisons, strict=True)
             ]
-        return self._table(heads, rows, rest)
+        columns = list(map(self._differences, comparisons))
+        return self._table(heads, columns, {"mean": means, "ahead in": counts})
 
     def perplexity_table(self, models: Sequence[str]) -> Table:
         """Perplexities of a token, and their mean."""
         assert isinstance(self.scores, TextScores)
         losses = [self.scores.losses[model] for model in models]
         each = [{lang: of.perplexity or float("inf") for lang, of in by.items()} for by in losses]
-        rows = {
-            lang: [show_perplexity(of[lang]) if lang in of else None for of in each]
-            for lang in self.scores.languages
-        }
-        mean = [show_perplexity(fmean(of.values())) for of in each]
-        return self._table(self._heads(models), rows, {"mean": mean})
+        columns = [{lang: show_perplexity(of) for lang, of in by.items()} for by in each]
+        means = [show_perplexity(fmean(by.values())) for by in each]
+        return self._table(self._heads(models), columns, {"mean": means})
 
     def segment_table(self, models: Sequence[str]) -> Table:
         """Bits of segments that are translations of each other, which compare between languages."""
         assert isinstance(self.scores, TextScores)
         bits = {model: of for model, of in self.scores.bits_per_segment.items() if model in models}
-        rows = {x: [f"{of[x]:,.1f}" for of in bits.values()] for x in self.scores.languages}
-        return self._table(self._heads(list(bits)), rows, {})
+        columns = [{lang: f"{of:,.1f}" for lang, of in by.items()} for by in bits.values()]
+        return self._table(self._heads(list(bits)), columns)
 
-    def _table(self, heads: Sequence[str | Cell], rows: _Rows, rest: _Rows) -> Table:
+    def source_table(self, models: Sequence[str] = ()) -> Table | None:
+        """Of a text: values by source, then paired differences; None where no language has several.
+
+        models: by default all.
+        """
+        if not isinstance(self.scores, TextScores) or self.scores.by_source is None:
+            return None
+        scores, names = self.scores.by_source, self.names
+        inner = self._of_scores(self.name, scores, names, {})
+        models = models or list(self.values)
+        pairs = [each for of in inner.versus.values() for each in of if each.model in models]
+        heads = [Cell(names[each.model], below=f"versus {names[each.other]}") for each in pairs]
+        values = [{key: self._cell(of) for key, of in inner.values[m].items()} for m in models]
+        parts = {key: key.partition(": ") for key in scores.languages}
+        columns = [{key: language for key, (language, _, _) in parts.items()}]
+        columns += [{key: source for key, (*_, source) in parts.items()}, *values]
+        columns += [self._documents(scores), *map(inner._differences, pairs)]
+        heads = ["language", "source", *self._heads(models), "documents", *heads]
+        return Table(heads, [[of.get(key) for of in columns] for key in parts])
+
+    def _table(
+        self,
+        heads: Sequence[str | Cell],
+        columns: Sequence[_Column],
+        rest: Mapping[str, Sequence[Entry]] = MappingProxyType({}),
+    ) -> Table:
         """A row per language with its role; the rest only where they have one role."""
-        more = {} if self.roles or len(rows) < 2 else rest
-        each = [
-            [name, *([self.roles[name]] if self.roles else []), *row]
-            for name, row in {**rows, **more}.items()
+        langs = self.scores.languages
+        rows = [
+            [lang, *([self.roles[lang]] if self.roles else []), *(of.get(lang) for of in columns)]
+            for lang in langs
         ]
-        return Table(["language", *(["role"] if self.roles else []), *heads], each)
+        if not self.roles and len(langs) > 1:
+            empty = [None] * len(columns)
+            rows += [[name, *of, *empty[len(of) :]] for name, of in rest.items()]
+        return Table(["language", *(["role"] if self.roles else []), *heads], rows)
 
     def _heads(self, models: Sequence[str]) -> list[Cell]:
         parts = [self.names[model].partition("@") for model in models]
         return [Cell(name, below=routing) for name, _, routing in parts]
+
+    def _differences(self, comparison: Comparison) -> _Column:
+        return {x: self._difference(of) for x, of in self.differences(comparison).items()}
+
+    def _difference(self, of: Estimate | None) -> Cell:
+        if of is None:
+            return Cell("")
+        cell = self._cell(of, plus=True, quiet=not of.significant)
+        if of.low is None or of.significant:
+            return cell
+        return replace(cell, below=f"{cell.below}, {'too few' if of.reason else 'not significant'}")
+
+    def _cell(self, of: Estimate, *, strong: bool = False, **more: bool) -> Cell:
+        cell = estimate_cell(of, self.show, **more)
+        return replace(cell, below=interval(of, self.show) or "too few", strong=strong)
+
+    def _documents(self, scores: TextScores) -> _Column:
+        return {
+            x: of.documents for by in reversed([*scores.losses.values()]) for x, of in by.items()
+        }
 
 
 def how(measure: Measure) -> str:
@@ -304,20 +314,15 @@ def _value(of: Loss | Accuracy, factor: float) -> Estimate:
     return of.bits_per_byte if isinstance(of, Loss) else of.share.times(factor)
 
 
-def _cell(
-    of: Estimate | None, show: Show, *, difference: bool = False, strong: bool = False
-) -> Cell:
-    if of is None:
-        return Cell("")
-    ends = interval(of, show) or "too few"
-    if difference and of.low is not None and not of.significant:
-        ends += ", too few" if of.reason else ", not significant"
-    cell = estimate_cell(of, show, plus=difference, quiet=difference and not of.significant)
-    return replace(cell, below=ends, strong=strong)
-
-
 def _count(part: int, whole: int, more: int, name: str) -> Cell:
     return Cell(f"{part} of {whole}", below=f"{more} {name}" if more else "")
+
+
+def _items(each: Sequence[Accuracy]) -> Cell:
+    counts = sorted({of.items for of in each})
+    items = "–".join(f"{count:,}" for count in dict.fromkeys([counts[0], counts[-1]]))
+    groups = f"{each[0].groups:,} groups" * (each[0].groups < each[0].items)
+    return Cell(items, counts[0], below=groups)
 
 
 def _share(value: float | None) -> Cell:

@@ -1,6 +1,3 @@
-"""The pages of language experts."""
+"""The pages of language experts and of partitions."""
 
-from tongues.report.experts.partition import cluster_table, write_partition_page
-from tongues.report.experts.view import write_experts_report
-
-__all__ = ["cluster_table", "write_experts_report", "write_partition_page"]
+__all__ = []

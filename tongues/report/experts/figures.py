@@ -6,7 +6,7 @@ from statistics import fmean
 from tongues.evaluate.settings import MeasuredExperts
 from tongues.experts.ensemble import ROUTINGS
 from tongues.pages import Figure, signed
-from tongues.pages.axes import Axis, Row, categories, colour, linear, logs
+from tongues.pages.axes import Axis, Row, across, categories, colour, linear, logs
 from tongues.pages.plots import alt, dots, heat, line, panel, rule, words
 from tongues.report.experts.partition import spread_panel
 from tongues.significance.correlation import correlate
@@ -32,16 +32,10 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
     if not shown:
         return None
     rows: list[Row] = [
-        {
-            "series": each.partition,
-            "routing": each.routing,
-            "way": each.kind,
-            "line": f"{each.partition} {each.kind}",
-            "experts run": each.cost.experts_run,
-            "milliseconds": each.cost.seconds * 1e3,
-            "megabytes": each.cost.memory / 1e6,
-            "loss": each.loss,
-        }
+        {"series": each.partition, "routing": each.routing, "way": each.kind}
+        | {"line": f"{each.partition} {each.kind}", "experts run": each.cost.experts_run}
+        | {"milliseconds": each.cost.seconds * 1e3, "megabytes": each.cost.memory / 1e6}
+        | {"loss": each.loss}
         for each in shown
     ]
     most = max(row["experts run"] for row in rows)
@@ -49,14 +43,13 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
     scale = alt.Scale(type="log", base=2, domain=[0.92, most * 1.09], nice=False)
     axis = alt.Axis(values=ticks, format="d", grid=False)
     x = Axis("experts run", "experts run for a token", scale, axis)
-    losses = [*(row["loss"] for row in rows), *([dense.loss] if dense else [])]
-    y = linear("loss", f"mean loss ({_LOSS})", losses, room=0.08)
+    y = linear("loss", f"mean loss ({_LOSS})", [*rows, *([dense.loss] if dense else [])], room=0.08)
     ways = dict(zip((routing.name for routing in ROUTINGS), _SHAPES * 9, strict=False))
     used = {way: ways[way] for way in ways if any(row["way"] == way for row in rows)}
     scale = alt.Scale(domain=list(used), range=list(used.values()))
     shape = alt.Shape("way:N", scale=scale, legend=alt.Legend(symbolSize=70))
     tips = ("series=partition", "routing", "experts run:.2f", "milliseconds:.3~g", "loss:.3f")
-    tint = colour(experts.colours, (row["series"] for row in rows), "circle")
+    tint = colour(experts.colours, rows, "circle")
     points = dots(rows, x, y, tint, tooltip=tips).mark_point(size=75, opacity=0.9, filled=True)
     level: tuple[alt.Chart | None, ...] = ()
     if dense:
@@ -66,7 +59,7 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
     steps = line(variants, x, y, tint, "line", width=1.2, opacity=0.5) if variants else None
     drawn = panel("By experts run", *level, steps, points.encode(shape=shape))
     caption = "Lines join one routing with more experts. Losses are means over languages."
-    return Figure("cost", "What a loss costs", caption, (drawn,), tuple(rows))
+    return Figure.of("cost", "What a loss costs", caption, [drawn], rows)
 
 
 def _unlearned(experts: MeasuredExperts) -> Figure | None:
@@ -82,8 +75,8 @@ def _unlearned(experts: MeasuredExperts) -> Figure | None:
         {"language": lang, "series": name, "value": fmean(rises), "amount": float(amounts[lang])}
         for (name, lang), rises in each.items()
     ]
-    names, related = list(dict.fromkeys(row["series"] for row in rows)), list[str]()
-    for name in names:
+    related: list[str] = []
+    for name in dict.fromkeys(row["series"] for row in rows):
         own = [(row["amount"], row["value"]) for row in rows if row["series"] == name]
         if correlation := correlate(*zip(*own, strict=True)):
             rho, p = signed(correlation[0], "{:.2f}".format), correlation[1]
@@ -95,19 +88,19 @@ def _unlearned(experts: MeasuredExperts) -> Figure | None:
     else:
         x = logs("amount", "training tokens", amounts.values(), margin=0.08, grid=False)
         form = ".3~s"
-    y, tint = linear("value", f"change of loss ({_LOSS})"), colour(experts.colours, names, "circle")
-    tips = ("language", "series", f"amount:{form}", "value:.3f")
-    beside = {"field": "language", "align": "left", "dx": 7}
-    layers = words(rows, x, y, **beside) if len(rows) <= _NAMED else ()
-    points = dots(rows, x, y, tint, size=70, tooltip=tips)
-    drawn = panel("Versus the base model", points, *layers)
+    y, tint = linear("value", f"change of loss ({_LOSS})"), colour(experts.colours, rows, "circle")
+    points = dots(
+        rows, x, y, tint, size=70, tooltip=("language", "series", f"amount:{form}", "value:.3f")
+    )
+    named = words(rows, x, y, field="language", align="left", dx=7) if len(rows) <= _NAMED else ()
+    drawn = panel("Versus the base model", points, *named)
     what = "its training tokens here (what the base was trained on is not known)"
     what = "its share of the base's training" if known else what
     caption = (
         "The mean change over the experts that did not learn a language, against "
         f"{what}. Spearman's rank correlation: {'; '.join(related) or 'too few languages'}."
     )
-    return Figure("unlearned", "Forgetting by frequency", caption, (drawn,), tuple(rows))
+    return Figure.of("unlearned", "Forgetting by frequency", caption, [drawn], rows)
 
 
 def _shares(experts: MeasuredExperts) -> Figure | None:
@@ -117,34 +110,26 @@ def _shares(experts: MeasuredExperts) -> Figure | None:
         if partition.k > 1
         and max(sum(s > 0.01 for s in of.values()) for of in partition.shares) > 1
     }
-    rows = tuple({"partition": name, **row} for name, (_, own) in spreads.items() for row in own)
+    rows = [{"partition": name, **row} for name, (_, own) in spreads.items() for row in own]
     caption = "The share of each language's text that goes to each expert, by its number."
-    panels = tuple(drawn for drawn, _ in spreads.values())
-    title = "Whose text each expert learned"
-    return Figure("shares", title, caption, panels, rows) if panels else None
+    panels = (drawn for drawn, _ in spreads.values())
+    return Figure.of("shares", "Whose text each expert learned", caption, panels, rows)
 
 
 def _forgetting(experts: MeasuredExperts) -> Figure | None:
-    rises = experts.rises
-    if not rises:
-        return None
-    most, panels = max(abs(rise.rise) for rise in rises), []
+    rises, panels = experts.rises, list[alt.LayerChart]()
+    most = max((abs(rise.rise) for rise in rises), default=0.0)
     written = len(experts.languages) <= _WRITTEN
     for name in dict.fromkeys(rise.partition for rise in rises):
         own = sorted((r for r in rises if r.partition == name), key=lambda rise: rise.number)
-        shown = ({"kind": _KINDS[rise.rise <= 0], "size": abs(rise.rise)} for rise in own)
-        rows = [asdict(rise) | more for rise, more in zip(own, shown, strict=True)]
-        order = list(dict.fromkeys(rise.expert for rise in own))
-        angle = 0 if written else -90
         drawn = heat(
             name,
-            rows,
-            categories("lang", experts.languages, size=12, labelAngle=angle, orient="top"),
-            categories("expert", order, labelLimit=120),
+            [asdict(r) | {"kind": _KINDS[r.rise <= 0], "size": abs(r.rise)} for r in own],
+            across("lang", experts.languages),
+            categories("expert", list(dict.fromkeys(rise.expert for rise in own)), labelLimit=120),
             colour(_KINDS, field="kind"),
             "size",
             {"type": "sqrt", "domain": [0, most], "range": [0.06, 0.9]},
-            height=30 * len(order) + 20,
             tooltip=("expert", "lang=language", "rise:+.3f"),
             written="format(datum.rise, '+.2f')" if written else "",
             outlined="learned",
@@ -155,5 +140,4 @@ def _forgetting(experts: MeasuredExperts) -> Figure | None:
         "Orange became worse, blue better; outlined are the languages of which it learned at "
         f"least half the text. The strongest colour is {most:.2f}."
     )
-    rows = tuple(asdict(rise) for rise in rises)
-    return Figure("forgetting", "What each expert forgot", caption, tuple(panels), rows)
+    return Figure.of("forgetting", "What each expert forgot", caption, panels, map(asdict, rises))

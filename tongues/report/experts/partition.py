@@ -1,60 +1,45 @@
 """The page of a partition: its clusters, whose text is where, and the decisions behind it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import permutations
-from pathlib import Path
 
 from tongues.experts.partition import PARTITIONS
 from tongues.experts.partition.partition import Partition, amounts, balance, leaves
 from tongues.pages import blocks as b
-from tongues.pages import check_folder, percent, percent_cell, write_page
-from tongues.pages.axes import Row, categories, colour, linear
+from tongues.pages import percent, percent_cell, value_cell
+from tongues.pages.axes import Row, across, categories, colour, linear
 from tongues.pages.plots import alt, bars, heat
-from tongues.quantities import show_count
+from tongues.quantities import counted, show_count
 
-__all__ = ["cluster_table", "partition_lead", "spread_panel", "write_partition_page"]
+__all__ = ["cluster_table", "partition_lead", "partition_page", "spread_panel"]
 
 _SEEN = 0.0005  # shares below it are neither named nor drawn
 _ROW = 24  # pixels of a language or a cluster
 _WRITTEN = 12  # languages up to which a matrix says its distances
 
 
-def write_partition_page(
-    partition: Partition,
-    text: Mapping[str, float],
-    out: Path,
-    title: str = "",
-    progress: Callable[[str], None] = lambda _: None,
-) -> Path:
-    """Write the page of a partition to `out`; returns its `index.html`.
-
-    text: training tokens of every language. An earlier report at `out` is replaced, any other
-    filled folder refused.
-    """
-    check_folder(out)
-    notes = [b.Callout("Notes", partition.notes)] if partition.notes else []
-    figures: list[b.Figure] = []
+def partition_page(partition: Partition, text: Mapping[str, float]) -> b.Page:
+    """The page of a partition; text: training tokens of every language."""
+    notes = b.Callout("Notes", partition.notes) if partition.notes else None
+    spread = None
     if any(0 < share < 1 for shares in partition.shares for share in shares.values()):
-        spread, rows = spread_panel("Each language's text", partition)
-        rows = tuple(row | {"tokens": row["share"] * text[row["language"]]} for row in rows)
+        panel, rows = spread_panel("Each language's text", partition)
+        rows = [row | {"tokens": row["share"] * text[row["language"]]} for row in rows]
         caption = "How the text of each language is spread over the clusters."
-        title = "Whose text each expert learns"
-        figures.append(b.Figure("shares", title, caption, (spread,), rows))
-    if partition.distances and len(partition.distances) > 1:
-        figures.append(_matrix(partition, partition.distances))
+        spread = b.Figure.of("shares", "Whose text each expert learns", caption, [panel], rows)
     even = f"The largest cluster has {balance(amounts(partition, text)):.2f} times the mean text."
-    page = b.Page(
-        title or f"Partition in {partition.k} clusters",
-        [*notes, b.Section("clusters", "Clusters", [cluster_table(partition, text)]), *figures],
+    clusters = b.Section("clusters", "Clusters", [cluster_table(partition, text)])
+    return b.Page(
+        f"Partition in {partition.k} clusters",
+        [notes, clusters, spread, _matrix(partition, partition.distances or {})],
         lead=[b.Paragraph(f"{partition_lead(partition)} {even}", "lead")],
         numbers={"tokens": dict(text), **partition.to_json()},
     )
-    return write_page(page, out, progress)
 
 
 def partition_lead(partition: Partition) -> str:
     """What the partition is, in a sentence."""
-    languages = f"{len(partition.languages)} language{'s' * (len(partition.languages) != 1)}"
+    languages = counted(len(partition.languages), "language")
     if partition.k == 1:
         return f"The text of {languages} in one cluster, for one model."
     summaries = {"distances": "by given distances, near languages together"}
@@ -69,13 +54,14 @@ def cluster_table(partition: Partition, text: Mapping[str, float] | None = None)
     rows: list[dict[str, b.Entry]] = []
     for number, shares in enumerate(partition.shares):
         most_first = sorted(shares.items(), key=lambda item: -item[1])
-        seen = [(lang, share) for lang, share in most_first if share >= _SEEN]
         named = ", ".join(
-            lang if share == 1 else f"{lang} {percent(share)}" for lang, share in seen
+            lang if share == 1 else f"{lang} {percent(share)}"
+            for lang, share in most_first
+            if share >= _SEEN
         )
         row: dict[str, b.Entry] = {"cluster": number, "languages": named}
         if text:
-            row["tokens"] = b.Cell(show_count(sizes[number]), sizes[number])
+            row["tokens"] = value_cell(sizes[number], show_count)
             row["of all"] = percent_cell(sizes[number], sum(sizes))
         rows.append(row)
     return b.Table.of(rows)
@@ -89,14 +75,14 @@ def spread_panel(title: str, partition: Partition) -> tuple[alt.LayerChart, list
         for lang, share in shares.items()
         if share >= _SEEN
     ]
-    names, order = [f"cluster {number}" for number in range(partition.k)], leaves(partition)
+    names = [f"cluster {number}" for number in range(partition.k)]
     drawn = bars(
         title,
         rows,
         linear("share", "share of its text", low=0, high=1, format="~%"),
-        categories("language", order),
+        categories("language", leaves(partition)),
         colour(names, names, "square", symbolSize=90, columns=4),
-        height=_ROW * len(order) + 20,
+        row=_ROW,
         tooltip=("language", "series=cluster", "share:.1%"),
         order="cluster",
         band=0.75,
@@ -104,7 +90,9 @@ def spread_panel(title: str, partition: Partition) -> tuple[alt.LayerChart, list
     return drawn, rows
 
 
-def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) -> b.Figure:
+def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) -> b.Figure | None:
+    if len(distances) < 2:
+        return None
     order, cluster = leaves(partition), _cluster_of(partition)
     kinds = ["one cluster", "two clusters"] if cluster else ["distance"]
     rows: list[Row] = []
@@ -112,23 +100,24 @@ def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) 
         kind = kinds[cluster[a] != cluster[other] if cluster else 0]
         rows.append({"language": a, "other": other, "distance": distances[a][other], "kind": kind})
     values = [row["distance"] for row in rows]
-    written = len(order) <= _WRITTEN
     drawn = heat(
         "Distances of languages",
         rows,
-        categories("other", order, size=12, labelAngle=0 if written else -90, orient="top"),
+        across("other", order, _WRITTEN),
         categories("language", order),
         colour(kinds, kinds if cluster else None, "square", field="kind", symbolSize=90),
         "distance",
         {"domain": [min(values), max(values)], "range": [0.9, 0.08]},
-        height=_ROW * len(order) + 20,
+        row=_ROW,
         tooltip=("language", "other", "distance"),
-        written="format(datum.distance, '.2f')" if written else "",
+        written="format(datum.distance, '.2f')" * (len(order) <= _WRITTEN),
     )
-    caption = "The darker, the nearer."
-    caption += " Languages are in the order of the merges." if partition.merges else ""
-    caption += " Pairs in one cluster have a colour of their own." if cluster else ""
-    return b.Figure("distances", "The distances behind it", caption, (drawn,), tuple(rows))
+    caption = (
+        "The darker, the nearer.",
+        "Languages are in the order of the merges." * bool(partition.merges),
+        "Pairs in one cluster have a colour of their own." * bool(cluster),
+    )
+    return b.Figure.of("distances", "The distances behind it", caption, [drawn], rows)
 
 
 def _cluster_of(partition: Partition) -> dict[str, int]:

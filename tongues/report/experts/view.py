@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from statistics import fmean
 
 from tongues.estimate import Estimate
@@ -10,13 +9,13 @@ from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.settings import AddedLanguages, MeasuredExperts, Setting
 from tongues.experts.ensemble import ROUTINGS
 from tongues.pages import blocks as b
-from tongues.pages import estimate_cell, write_page
-from tongues.quantities import show_count
+from tongues.pages import estimate_cell, value_cell
+from tongues.quantities import counted, show_count
 from tongues.report.evaluation.measures import show_perplexity
 from tongues.report.experts.answer import expert_answer, forgotten, nats, show_cost
 from tongues.report.experts.figures import expert_figures
 
-__all__ = ["expert_tables", "mixed_table", "routing_sentences", "write_experts_report"]
+__all__ = ["expert_tables", "experts_page", "mixed_table", "routing_sentences"]
 
 _SETTINGS, _MIXED, _ADDED = "Partitions and routings", "Mixed text", "Added languages"
 _LANGUAGES, _FORGETTING = "Languages", "Forgetting"
@@ -45,8 +44,8 @@ _ABOUT_ROUTED = (
 )
 
 
-def write_experts_report(evaluation: Evaluation, folder: Path) -> Path:
-    """Write the page of an evaluation of experts; returns its `index.html`."""
+def experts_page(evaluation: Evaluation, name: str) -> b.Page:
+    """The page of an evaluation of experts."""
     experts = MeasuredExperts.of(evaluation)
     topics, figures = expert_answer(experts), expert_figures(experts)
     blocks: list[b.Block] = [b.Topics.of(topics)]
@@ -54,23 +53,25 @@ def write_experts_report(evaluation: Evaluation, folder: Path) -> Path:
         first, place = title == _SETTINGS, f"table-{title.split()[0].lower()}"
         about = _ABOUT[title] + (f" {routing_sentences(experts.settings)}" if first else "")
         blocks.append(b.Section(place, title, [about, table]))
-        blocks += [figures[name] for name in _FIGURES.get(title, ()) if name in figures]
+        blocks += map(figures.get, _FIGURES.get(title, ()))
         blocks += _routed(experts) if first else ()
-    counts = {"language": len(experts.languages), "ensemble": len(experts.partitions)}
-    counts["random seed"] = max(
-        len(of.of_members) for each in experts.settings for of in each.losses.values()
-    )
     tokens = fmean(of.tokens for of in experts.base.losses.values())
-    lead = [f"{count} {name}{'s' * (count != 1)}" for name, count in counts.items()]
-    lead += [f"base model {experts.scores.base}"]
-    lead += [f"about {show_count(tokens)} held-out tokens of each language"]
-    page = b.Page(
-        f"Language experts: {folder.name.removesuffix('-experts')}",
+    lead = [
+        counted(len(experts.languages), "language"),
+        counted(len(experts.partitions), "ensemble"),
+        counted(
+            max(len(x.of_members) for s in experts.settings for x in s.losses.values()),
+            "random seed",
+        ),
+        f"base model {experts.scores.base}",
+        f"about {show_count(tokens)} held-out tokens of each language",
+    ]
+    return b.Page(
+        f"Language experts: {name}",
         blocks,
         lead=[b.Paragraph(" · ".join(lead), "lead")],
         numbers={"findings": topics, **evaluation.to_json()},
     )
-    return write_page(page, folder)
 
 
 def routing_sentences(settings: Sequence[Setting]) -> str:
@@ -113,7 +114,7 @@ def _setting_table(experts: MeasuredExperts) -> b.Table:
         row: dict[str, b.Entry] = {
             "partition": b.Cell(each.partition, strong=strong),
             "routing": each.routing,
-            "loss": b.Cell(nats(each.loss), each.loss, strong=strong) if whole else None,
+            "loss": value_cell(each.loss, nats, strong=strong) if whole else None,
             "perplexity": show_perplexity(each.perplexity) if whole else None,
             "bits per byte": nats(each.bits_per_byte) if whole else None,
         }
@@ -125,19 +126,17 @@ def _setting_table(experts: MeasuredExperts) -> b.Table:
 
 def mixed_table(experts: MeasuredExperts) -> b.Table:
     """Every setting on text in one language, and on text that switches languages."""
-    rows = [
-        [
-            each.partition,
-            each.routing,
-            b.Cell(nats(each.loss), each.loss) if each.whole else None,
-            _estimate(each.mixed.loss),
-            _difference(each.mixed.versus_given),
-        ]
+    return b.Table.of(
+        {
+            "partition": each.partition,
+            "routing": each.routing,
+            "one language": value_cell(each.loss, nats) if each.whole else None,
+            "two languages": _estimate(each.mixed.loss),
+            "versus given": _difference(each.mixed.versus_given),
+        }
         for each in experts.settings
         if each.mixed
-    ]
-    heads = ("one language", "two languages", "versus given")
-    return b.Table(["partition", "routing", *heads], rows)
+    )
 
 
 def _language_table(experts: MeasuredExperts) -> b.Table:
@@ -148,7 +147,7 @@ def _language_table(experts: MeasuredExperts) -> b.Table:
         losses = [each.losses[lang].nats_per_token for each in columns.values()]
         best = experts.best(experts.scored(lang, experts.colours), lang)
         own = experts.best(experts.scored(lang, experts.partitions), lang)
-        cells = [b.Cell(nats(loss), loss, strong=loss == min(losses)) for loss in losses]
+        cells = [value_cell(loss, nats, strong=loss == min(losses)) for loss in losses]
         k = b.Cell(str(best.k), best.k, after=best.partition) if best else None
         change = _difference(own.difference(other, lang) if own else None)
         rows.append([lang, *cells, k, own.name if own else None, change])
@@ -163,12 +162,10 @@ def _added_table(experts: MeasuredExperts, added: AddedLanguages) -> b.Table:
         if not (role := added.role(lang)):
             continue
         losses = [each.losses.get(lang) for each in (experts.base, *ways)]
-        values = [of.nats_per_token if of else None for of in losses]
-        values.append(added.alone.get(lang))
-        cells = [None if value is None else b.Cell(nats(value), value) for value in values]
+        values = [*(of and of.nats_per_token for of in losses), added.alone.get(lang)]
         after = experts.own_setting("added", lang)
         change = _difference(after.difference("before", lang) if after else None)
-        rows.append([lang, role, *cells, change])
+        rows.append([lang, role, *(value_cell(value, nats) for value in values), change])
     heads = [b.Cell(each.partition, below=each.routing) for each in ways]
     return b.Table(["language", "", "base", *heads, "new expert alone", "versus before"], rows)
 

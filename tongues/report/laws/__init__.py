@@ -7,7 +7,7 @@ from tongues.laws import Law, allocate
 from tongues.laws.rows import Rows
 from tongues.pages import Figure, interval, minus, short
 from tongues.pages import blocks as b
-from tongues.pages.series import domain, series_name
+from tongues.pages.axes import domain, series_name
 from tongues.report.laws.fit import forgetting_law, power_laws, residuals
 from tongues.report.laws.series import all_series, of_findings, of_laws
 from tongues.report.laws.surface import loss_surface
@@ -44,12 +44,11 @@ def law_figures(laws: Sequence[Law], observed: Sequence[Rows | None]) -> list[Fi
     return [figure for figure in drawn if figure]
 
 
-def findings_law_figures(findings: Findings) -> list[Figure]:
+def findings_law_figures(findings: Findings) -> list[Figure | None]:
     """Those of a study's laws; no predictions of a law that the runs do not pin down."""
     fitted, names = of_findings(findings), domain(findings.ratios)
     firm = [each for each in fitted if not each.law.loose]
-    drawn = [forgetting_law(fitted), loss_surface(firm, names)]
-    return [figure for figure in (*drawn, *residuals(fitted)) if figure]
+    return [forgetting_law(fitted), loss_surface(firm, names), *residuals(fitted)]
 
 
 def findings_law_section(findings: Findings) -> b.Section | None:
@@ -95,8 +94,7 @@ def findings_law_section(findings: Findings) -> b.Section | None:
             errors.append(row)
     blocks: list[b.Block] = [_ABOUT_FORMS, b.Table.of(rows)]
     if errors:
-        blocks += [b.Heading("Fitting errors"), _ABOUT_ERRORS]
-        blocks.append(b.Table.of(errors))
+        blocks += [b.Heading("Fitting errors"), _ABOUT_ERRORS, b.Table.of(errors)]
     if caveats:
         named = [(", ".join(names), text) for text, names in caveats.items()]
         notes = [f"{names}: {text}{'' if text[-1] in '.?!' else '.'}" for names, text in named]

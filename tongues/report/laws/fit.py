@@ -11,7 +11,6 @@ from tongues.pages import Figure, compact
 from tongues.pages import axes as a
 from tongues.pages.axes import Row
 from tongues.pages.plots import alt, band, beyond, dots, line, panel, rule, words
-from tongues.pages.series import LOSS
 from tongues.report.laws.series import (
     BEYOND,
     UNKNOWN,
@@ -32,7 +31,13 @@ _ROOM = 0.22  # of the tokens' span, for the labels at the lines' ends
 _APART = 0.05  # least distance between two labels, as a share of the panel's height
 _POINTS = 61
 _RUN_TIPS = ("run", "compute:.2e=FLOPs", "loss:.3f")
-_OFF_TIPS = ("run", "size:.3s=parameters", "loss:.3f=measured", "law:.3f")
+_OFF_TIPS = (
+    "run",
+    "size:.3s=parameters",
+    "loss:.3f=measured",
+    "law:.3f",
+    "off:+.2f=difference (%)",
+)
 _RESIDUALS = (
     "Each dot is a loss a law was fitted on, by how much it is above or below that law. A trend "
     "along the tokens, or from small sizes to large, would mean that the law has the wrong shape."
@@ -43,7 +48,7 @@ _HELD_OUT = (
 )
 
 
-def residuals(fitted: Sequence[LawSeries]) -> list[Figure]:
+def residuals(fitted: Sequence[LawSeries]) -> list[Figure | None]:
     """How far losses are from their laws: those fitted on, and the largest runs, held out."""
     sized = [(each, each.rows) for each in fitted if each.rows and each.by_size]
     every = [N for _, rows in sized for N in rows.variables["N"].tolist()]
@@ -53,26 +58,23 @@ def residuals(fitted: Sequence[LawSeries]) -> list[Figure]:
         for each, _ in sized
         if each.law.holdout and (held := held_out(each))
     ]
-    figures: list[Figure] = []
+    figures: list[Figure | None] = []
     for name, title, caption, drawn in (
         ("residuals", "The runs versus their laws", _RESIDUALS, own),
         ("extrapolation", "The largest runs, predicted", _HELD_OUT, out),
     ):
         of_laws = [(each, what, _off(each, law, rows)) for each, what, law, rows in drawn]
         rows = [row for *_, own_rows in of_laws for row in own_rows]
-        if not rows:
-            continue
-        reach = max(1.0, *(abs(row["off"]) for row in rows)) * 1.08
-        x = a.logs("tokens", "Tokens trained on", [row["tokens"] for row in rows], grid=False)
-        y = a.linear("off", "Measured versus law (%)", low=-reach, high=reach, format="+~r")
-        tint, tips = a.shade("size", "Parameters", every), (*_OFF_TIPS, "off:+.2f=difference (%)")
-        panels: list[alt.LayerChart] = []
-        for each, what, own_rows in of_laws:
-            half = float(np.median([abs(row["off"]) for row in own_rows]))
+        reach, panels = max((1.0, *(abs(row["off"]) for row in rows))) * 1.08, []
+        for each, what, off in of_laws:
+            x = a.logs("tokens", "Tokens trained on", rows, grid=False)
+            y = a.linear("off", "Measured versus law (%)", low=-reach, high=reach, format="+~r")
+            half = float(np.median([abs(row["off"]) for row in off]))
             heading = each.title(f"{each.series}{what}, half within {half:.2g} %")
-            shown = dots(own_rows, x, y, tint, size=38, opacity=0.8, tooltip=tips)
+            tint = a.shade("size", "Parameters", every)
+            shown = dots(off, x, y, tint, size=38, opacity=0.8, tooltip=_OFF_TIPS)
             panels.append(panel(heading, rule(y=y, dash=()), shown, height=240))
-        figures.append(Figure(name, title, caption, tuple(panels), tuple(rows)))
+        figures.append(Figure.of(name, title, caption, panels, rows))
     return figures
 
 
@@ -92,9 +94,8 @@ def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
     if not rows:
         return None
     shares = sorted({row["replay"] for row in rows})
-    tokens = [row["tokens"] for row in rows]
-    ends = [min(tokens), max(tokens) * (max(tokens) / min(tokens)) ** _ROOM]
-    ticks = a.decades(min(tokens) * 0.96, max(tokens) * 1.04)
+    low, high = min(row["tokens"] for row in rows), max(row["tokens"] for row in rows)
+    ends, ticks = [low, high * (high / low) ** _ROOM], a.decades(low * 0.96, high * 1.04)
     x = a.logs("tokens", "Tokens trained on, all languages", ends, grid=False, ticks=ticks)
     tint = a.ranks([str(share) for share in shares], legend=False)
     tips = ("run", "replay:.3~%", "tokens:.3s", "loss:.3f")
@@ -102,28 +103,26 @@ def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
     for each, S, own in drawn:
         own = [row | {"rank": shares.index(row["replay"])} for row in own]
         loss = [S, *(row["loss"] for row in own)]
-        y = a.logs("loss", LOSS, loss, a.PLAIN)
+        y = a.logs("loss", a.LOSS, loss, a.PLAIN)
         lines = of_kind(own, "law")
         base = next((name for start, name in each.bases.items() if abs(start / S - 1) < _LIKE), "")
         start = f"from a base loss of {S:.2f}"
-        named = words(_share_names(lines, max(loss) / min(loss)), x, y, align="left", dx=6)
         shown = panel(
             each.title(f"{base}, {start}" if base else start.capitalize()),
             rule(y=y, at=S),
             dots(of_kind(own, "measured"), x, y, tint, size=22, opacity=0.75, tooltip=tips),
             line(lines, x, y, tint, width=2.2),
-            *named,
+            *words(_share_names(lines, max(loss) / min(loss)), x, y, align="left", dx=6),
             height=320,
         )
         panels.append(shown)
     caption = (
         "Loss on a base language while another is learned, a line for each share of replay, named "
-        "at its end. The dashed line is the loss before the first step: above it is forgotten."
+        "at its end. The dashed line is the loss before the first step: above it is forgotten.",
+        "Dots were measured, lines are the law." * bool(of_kind(rows, "measured")),
     )
-    if of_kind(rows, "measured"):
-        caption += " Dots were measured, lines are the law."
     title = "What replay keeps, by the law of forgetting"
-    return Figure("law-of-forgetting", title, caption, tuple(panels), tuple(rows))
+    return Figure.of("law-of-forgetting", title, caption, panels, rows)
 
 
 def _starts(fitted: LawSeries) -> list[float]:
@@ -168,42 +167,37 @@ def _share_names(lines: Sequence[Row], span: float) -> list[Row]:
 
 def power_laws(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | None:
     """Loss against compute by the power laws, over the points they were fitted on."""
-    targets = by_target(each for each in fitted if each.of_compute)
+    targets = by_target(each for each in fitted if each.law.equation.role == "compute")
     if not targets:
         return None
     drawn = {target: _power_rows(own) for target, own in targets.items()}
     rows = [row for own in drawn.values() for row in own]
-    compute, loss = ([row[name] for row in rows] for name in ("compute", "loss"))
-    title = "Training compute (FLOPs)"
-    x = a.logs("compute", title, compute, a.SCIENTIFIC, margin=0.0, grid=False)
-    y = a.logs("loss", LOSS, loss, a.PLAIN)
+    title, tips = "Training compute (FLOPs)", Row(tooltip=_RUN_TIPS)
+    x = a.logs("compute", title, rows, a.SCIENTIFIC, margin=0.0, grid=False)
+    y = a.logs("loss", a.LOSS, rows, a.PLAIN)
     panels: list[alt.LayerChart] = []
     for target, of_target in targets.items():
         own, known = drawn[target], compute_known(of_target)
-        tint = a.colour(names, [row["series"] for row in own])
-        tips = Row(tooltip=_RUN_TIPS)
-        predicted = line(of_kind(own, "predicted"), x, y, tint, width=2.2, strokeDash=[6, 4])
+        tint = a.colour(names, own)
         layers = (
             *beyond(x, known and known[1]),
             band(of_kind(own, "band"), x, y, "loss_high", tint),
             dots(of_kind(own, "point"), x, y, tint, size=14, opacity=0.4, **tips),
             line(of_kind(own, "law"), x, y, tint),
-            predicted,
+            line(of_kind(own, "predicted"), x, y, tint, width=2.2, strokeDash=[6, 4]),
             dots(of_kind(own, "envelope"), x, y, tint, size=40, opacity=0.9, **tips),
             dots(of_kind(own, "held out"), x, y, tint, size=48, ring=True, **tips),
         )
         panels.append(panel(of_target[0].title("Lowest loss by compute"), *layers, height=320))
     kinds = {row["kind"] for row in rows}
-    caption = "Small dots are all points, large ones those that no cheaper point beats. "
-    caption = caption if "point" in kinds else ""
-    caption += f"The line is the law of these{', the band its 95 % interval' * ('band' in kinds)}."
-    if "predicted" in kinds:
-        caption += (
-            " Rings are the points with most compute; the dashed line is the law fitted without "
-            "them, which had to predict them."
-        )
-    title = "The lowest loss that compute buys"
-    return Figure("power-laws", title, caption, tuple(panels), tuple(rows))
+    caption = (
+        "Small dots are all points, large ones those that no cheaper point beats."
+        * ("point" in kinds),
+        f"The line is the law of these{', the band its 95 % interval' * ('band' in kinds)}.",
+        "Rings are the points with most compute; the dashed line is the law fitted without "
+        "them, which had to predict them." * ("predicted" in kinds),
+    )
+    return Figure.of("power-laws", "The lowest loss that compute buys", caption, panels, rows)
 
 
 def _power_rows(fitted: Sequence[LawSeries]) -> list[Row]:

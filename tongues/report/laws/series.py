@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,8 +11,7 @@ from tongues.laws.observed import usual_bases
 from tongues.laws.predict import hold_out_compute
 from tongues.laws.rows import Rows
 from tongues.laws.targets import base_losses, law_rows
-from tongues.pages.axes import Row
-from tongues.pages.series import domain, series_name
+from tongues.pages.axes import Row, domain, series_name
 from tongues.study.findings import Findings
 from tongues.tables import Observations
 
@@ -41,15 +40,21 @@ class LawSeries:
         return self.law.range if self.rows is None else self.rows.range
 
     @property
-    def strategy(self) -> str:
-        """Whose law it is; where it does not say, its form does."""
-        form = self.law.equation
-        return self.law.strategy or (form.strategy if form.role == "loss" else "")
+    def compute(self) -> np.ndarray:
+        """Of every row, or of the law's range; none where it is unknown."""
+        known = self.law.range if self.rows is None else self.rows.variables
+        return np.array(known["C"]) if "C" in known else self.corners[:, 0]
 
     @property
-    def of_compute(self) -> bool:
-        """Whether it is a law over compute alone."""
-        return self.law.equation.role == "compute"
+    def corners(self) -> np.ndarray:
+        """Compute and size of every row, or of the corners of the law's range."""
+        if not self.by_size:
+            return np.empty((0, 2))
+        if self.rows is not None:
+            N, D = self.rows.variables["N"], self.rows.variables["D"]
+        else:
+            N, D = np.repeat(self.range["N"], 2), np.tile(self.range["D"], 2)
+        return np.stack([6.0 * N * D, N], axis=-1)
 
     @property
     def by_size(self) -> bool:
@@ -66,16 +71,17 @@ class LawSeries:
 
 def of_laws(laws: Sequence[Law], observed: Sequence[Rows | None]) -> list[LawSeries]:
     """Laws with their rows; series go by strategy, and by form where several have one strategy."""
-    drawn = [LawSeries(*each, "") for each in zip(laws, observed, strict=True)]
     keys: list[tuple[str, str, bool]] = []
-    for each in drawn:
-        named = each.law.strategy or each.strategy == "cpt"
-        name = series_name(each.strategy) if named else each.law.form
-        keys.append((each.law.target, name, each.of_compute))
+    for law in laws:
+        form = law.equation
+        of_form = form.strategy if form.role == "loss" else ""  # where the law does not say
+        named = law.strategy or of_form == "cpt"
+        name = series_name(law.strategy or of_form) if named else law.form
+        keys.append((law.target, name, form.role == "compute"))
     often = Counter(keys)
     return [
-        replace(each, series=f"{key[1]}, {each.law.form}" if often[key] > 1 else key[1])
-        for each, key in zip(drawn, keys, strict=True)
+        LawSeries(law, rows, f"{key[1]}, {law.form}" if often[key] > 1 else key[1])
+        for law, rows, key in zip(laws, observed, keys, strict=True)
     ]
 
 
@@ -86,17 +92,13 @@ def of_findings(findings: Findings) -> list[LawSeries]:
         runs = [run for run in findings.runs if run.target == target.target]
         observed, _ = law_rows(runs)
         for strategy, law in target.laws.items():
-            fitted.append(
-                LawSeries(law, _rows(observed[strategy], "N", "D"), series_name(strategy))
-            )
+            rows = _rows(observed[strategy], "N", "D")
+            fitted.append(LawSeries(law, rows, series_name(strategy)))
         if target.forgetting:
             continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
             rows = _rows(base_losses(continued), "D", "r", "S")
-            bases = {
-                float(run.curves[lang].loss[0]): run.shape
-                for run in continued
-                for lang in run.forgettable
-            }
+            starts = ((run.curves[x].loss[0], run) for run in continued for x in run.forgettable)
+            bases = {float(loss): run.shape for loss, run in starts}
             fitted.append(LawSeries(target.forgetting, rows, series_name("cpt"), bases))
     return fitted
 
@@ -123,15 +125,8 @@ def by_target(fitted: Iterable[LawSeries]) -> dict[str, list[LawSeries]]:
 
 def compute_known(fitted: Iterable[LawSeries]) -> tuple[float, float] | None:
     """The least and most compute of the runs, or of the laws' ranges; None where unknown."""
-    ends: list[float] = []
-    for each in fitted:
-        known = each.law.range if each.rows is None else each.rows.variables
-        if "C" in known:
-            ends += [float(np.min(known["C"])), float(np.max(known["C"]))]
-        elif {"N", "D"} <= known.keys():
-            compute = 6.0 * np.asarray(known["N"]) * np.asarray(known["D"])
-            ends += [float(compute.min()), float(compute.max())]
-    return (min(ends), max(ends)) if ends else None
+    compute = np.concatenate([each.compute for each in fitted])
+    return (float(compute.min()), float(compute.max())) if len(compute) else None
 
 
 def held_out(fitted: LawSeries) -> tuple[Law, Rows] | None:

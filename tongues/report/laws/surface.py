@@ -26,7 +26,7 @@ def loss_surface(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | 
     fitted = [each for each in fitted if each.law.equation.inverse]
     if not fitted:
         return None
-    corners = np.concatenate([_corners(each) for each in fitted])
+    corners = np.concatenate([each.corners for each in fitted])
     if len(corners):  # around the runs and a step beyond
         (least, smallest), (most, largest) = corners.min(0).tolist(), corners.max(0).tolist()
         compute, size = (least, most * BEYOND), (smallest / 2, largest * 4)
@@ -34,48 +34,35 @@ def loss_surface(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | 
         best = [found for each in fitted if (found := allocate(each.law))]
         sizes = [one.sizes(C)[0] for one in best for C in UNKNOWN] or [1e8, 1e12]
         compute, size = UNKNOWN, (min(sizes) / 4, max(sizes) * 4)
-    drawn = {target: _surface_rows(own, compute, size) for target, own in by_target(fitted).items()}
-    rows = [row for own in drawn.values() for row in own]
-    panels: list[alt.LayerChart] = []
-    for target, own in by_target(fitted).items():
+    rows, panels = list[Row](), list[alt.LayerChart]()
+    for own in by_target(fitted).values():
+        drawn = _surface_rows(own, compute, size)
         best = [(each.series, allocate(each.law)) for each in own]
         powers = [f"C^{found.a:.2f} ({s})" if found else f"none ({s})" for s, found in best]
         title = own[0].title(f"Best size: {', '.join(powers)}")
-        panels.append(_surface_panel(title, drawn[target], compute, size, names))
+        panels.append(_surface_panel(title, drawn, compute, size, names))
+        rows += drawn
     kinds = {row["kind"] for row in rows}
-    ranged = ", the band its 95 % interval" if "band" in kinds else ""
-    several = len({each.series for each in fitted}) > 1
-    notes = {
-        "Along a thin line the law predicts the same loss, in nats per token.": True,
-        f"The numbers are at the lines of {fitted[0].series}.": several,
-        f"The thick line is the size with the least compute for each loss{ranged}.": "frontier"
-        in kinds,
-        "Dots are where runs ended, in the colour of their law.": "run" in kinds,
-        "Shaded: beyond the runs, a projection.": "within" in kinds,
-        "On what runs the law was fitted is not known: all of it may be projection.": "within"
-        not in kinds,
-    }
-    caption = " ".join(note for note, shown in notes.items() if shown)
+    ranged = ", the band its 95 % interval" * ("band" in kinds)
+    caption = (
+        "Along a thin line the law predicts the same loss, in nats per token.",
+        f"The numbers are at the lines of {fitted[0].series}."
+        * (len({each.series for each in fitted}) > 1),
+        f"The thick line is the size with the least compute for each loss{ranged}."
+        * ("frontier" in kinds),
+        "Dots are where runs ended, in the colour of their law." * ("run" in kinds),
+        "Shaded: beyond the runs, a projection."
+        if "within" in kinds
+        else "On what runs the law was fitted is not known: all of it may be projection.",
+    )
     title = "The same loss from many sizes, the least compute at one"
-    return Figure("equal-loss", title, caption, tuple(panels), tuple(rows))
-
-
-def _corners(fitted: LawSeries) -> np.ndarray:
-    """Compute and size of every row, or of the corners of the law's range; none where unknown."""
-    if fitted.rows is not None:
-        N, D = fitted.rows.variables["N"], fitted.rows.variables["D"]
-    elif fitted.range:
-        N, D = (np.array(fitted.range[name]) for name in ("N", "D"))
-        N, D = np.repeat(N, 2), np.tile(D, 2)
-    else:
-        return np.empty((0, 2))
-    return np.stack([6.0 * N * D, N], axis=-1)
+    return Figure.of("equal-loss", title, caption, panels, rows)
 
 
 def _surface_rows(fitted: Sequence[LawSeries], compute: Ends, size: Ends) -> list[Row]:
     target: Row = {"target": fitted[0].law.target}
     rows: list[Row] = []
-    corners = np.concatenate([_corners(each) for each in fitted])
+    corners = np.concatenate([each.corners for each in fitted])
     if len(np.unique(corners, axis=0)) > 2:
         hull = _hull(corners)
         columns = {"compute": hull[:, 0], "size": hull[:, 1], "corner": np.arange(len(hull))}
@@ -94,15 +81,12 @@ def _surface_rows(fitted: Sequence[LawSeries], compute: Ends, size: Ends) -> lis
             low, high = np.array([best.sizes_interval(flops)[0] for flops in C]).T
             rows += points(shared | {"kind": "band"}, compute=C, size=low, size_high=high)
         if each.rows is not None:  # the last row of each run
-            N, D = each.rows.variables["N"], each.rows.variables["D"]
-            order = np.argsort(D, kind="stable")
+            order = np.argsort(each.rows.variables["D"], kind="stable")
             last = dict(zip(each.rows.run[order].tolist(), order.tolist(), strict=True))
-            rows += [
-                shared
-                | {"kind": "run", "run": each.rows.runs[run], "compute": float(6.0 * N[i] * D[i])}
-                | {"size": float(N[i]), "loss": float(each.rows.loss[i])}
-                for run, i in last.items()
-            ]
+            names, ends = [each.rows.runs[run] for run in last], list(last.values())
+            columns = dict(zip(("compute", "size"), each.corners[ends].T, strict=True))
+            columns = {"run": np.array(names, object), **columns, "loss": each.rows.loss[ends]}
+            rows += points(shared | {"kind": "run"}, **columns)
     return rows
 
 
@@ -149,7 +133,7 @@ def _surface_panel(
     unit = "Training compute 6·N·D (FLOPs)"
     x = logs("compute", unit, compute, SCIENTIFIC, margin=0.0, grid=False)
     y = logs("size", "Parameters", size, margin=0.0, grid=False)
-    tint = colour(names, [row["series"] for row in rows if "series" in row])
+    tint = colour(names, (row for row in rows if "series" in row))
     region, note = [], ()
     if within := of_kind(rows, "within"):
         shape = Row(interpolate="linear-closed", style="within", clip=True)
@@ -166,14 +150,13 @@ def _surface_panel(
         if compute[0] <= row["compute"] <= 0.8 * compute[1]
     }
     thin = Row(width=1.1, opacity=0.75, clip=True)
-    runs = of_kind(rows, "run")
     return panel(
         title,
         *region,
         band(of_kind(rows, "band"), x, y, "size_high", tint),
         line(contours, x, y, tint, "loss", order="size", **thin),
         line(of_kind(rows, "frontier"), x, y, tint, width=3, clip=True),
-        dots(runs, x, y, tint, size=30, opacity=0.85, tooltip=_RUN_TIPS),
+        dots(of_kind(rows, "run"), x, y, tint, size=30, opacity=0.85, tooltip=_RUN_TIPS),
         *words(tops.values(), x, y, dy=8),
         *note,
         height=340,
