@@ -8,6 +8,16 @@ import pytest
 from hypothesis import settings
 
 import tests.command  # noqa: F401 - one fork server for all that tests start
+from tests.studies import (  # noqa: F401 - fixtures
+    few_draws,
+    long_findings,
+    long_study,
+    made_findings,
+    made_study,
+    make_study,
+    saturated,
+    truth,
+)
 from tongues.recipe import Recipe, load_recipe
 from tongues.tokens import prepare_tokens
 

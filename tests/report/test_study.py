@@ -12,11 +12,13 @@ from tests.report.pages import Page
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.files import read_json, write_json
-from tongues.pages import page_as_html, write_page
+from tongues.pages import as_html, page_as_html, write_page
 from tongues.recipe import MixtureRule
-from tongues.report.study import runs_page, study_page
+from tongues.report.answer import advice, unmeasured
+from tongues.report.study import claim_tables, runs_page, study_page
 from tongues.runs import DerivedMixture, find_runs, read_run, run_rows, write_run
 from tongues.states import state_of
+from tongues.study.claims import claims
 from tongues.study.findings import Findings
 from tongues.train.mixture import derive_shares
 
@@ -172,3 +174,22 @@ def test_one_run_from_scratch_has_a_page(make_study: Callable[..., Path], tmp_pa
     ]  # no language of a base is known
     words = Page(page_as_html(runs_page([alone], "", print))).said
     assert "What came of it" in words and "1 run" in words
+
+
+def test_where_the_base_had_all_it_is_said_once_that_savings_are_unknown(saturated: Findings):
+    text = "How much CPT saves on `far` and `near` is not known: in all 6 pairs the base had"
+    assert unmeasured(saturated).startswith(text)
+    assert not any("saved" in sentence for sentence in advice(saturated))
+    body = page_as_html(study_page(saturated, "Saturated"))
+    assert 0 < body.index("How much CPT saves on") < body.index("Two ways to a model")
+    assert body.count("How much CPT saves on") == 1
+
+
+def test_claims_are_shown_in_their_units_where_there_are_intervals(made_findings: Findings):
+    tested = {claim.name: claim for claim in claims(made_findings)}
+    (near, _) = tested["saves"].parts
+    said = as_html(claim_tables([tested["saves"]], ["near", "far"]))
+    assert f"{near.value.value:.0f}\u00a0%<small>[" in said
+    parts = [replace(part, value=Estimate(0.5, n=1)) for part in tested["saves"].parts]
+    single = replace(tested["saves"], parts=tuple(parts))
+    assert claim_tables([single], ["near"]) == []  # so the page has no such section

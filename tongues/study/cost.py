@@ -100,8 +100,8 @@ def _measured_speeds(
 def _tried(plan: RunPlan, workspace: Path, threads: int, tokens: Tokens) -> float:
     from tongues.tokens import load_tokenizer
     from tongues.train.base import find_base
-    from tongues.train.engine.processor import release_memory
     from tongues.train.engine.processes import Processes
+    from tongues.train.engine.processor import release_memory
     from tongues.train.start import LocalRun, check_base, measure_speed
 
     base = find_base(plan.base, workspace)

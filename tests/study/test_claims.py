@@ -6,9 +6,6 @@ from typing import Any
 import pytest
 
 from tongues.estimate import Estimate
-from tongues.pages import as_html, page_as_html
-from tongues.report.answer import advice, unmeasured
-from tongues.report.study import claim_tables, study_page
 from tongues.runs import run_rows
 from tongues.study.claims import ABOVE, BELOW, Claim, ClaimPart, claims, verdict_on, within
 from tongues.study.findings import Findings, findings
@@ -103,17 +100,6 @@ def test_pairs_with_nothing_transferred_are_counted(
     assert some.parts[0].value.n == 4 - count
 
 
-@pytest.fixture(scope="module")
-def saturated(
-    make_study: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
-) -> Findings:
-    """Three sizes whose source model begins below the loss that scratch ends with."""
-    place = tmp_path_factory.mktemp("saturated")
-    shapes = ("0.1M", "0.2M", "0.6M")
-    make_study(place, shapes=shapes, seeds=(1,), replay=(0.0,), apart=0.3)
-    return findings(run_rows([place]))
-
-
 def test_where_all_is_saved_nothing_is_told_of_how_much(saturated: Findings):
     told = asked(saturated)
     assert {o.saturated for o in saturated.plain} == {3}
@@ -124,12 +110,6 @@ def test_where_all_is_saved_nothing_is_told_of_how_much(saturated: Findings):
     (nearer,) = told["nearer-gains"].parts
     assert (nearer.verdict, "on both targets" in nearer.reason) == ("inconclusive", True)
     assert told["below-scratch"].verdict == "holds"  # which is measured all the same
-    text = "How much CPT saves on `far` and `near` is not known: in all 6 pairs the base had"
-    assert unmeasured(saturated).startswith(text)
-    assert not any("saved" in sentence for sentence in advice(saturated))
-    body = page_as_html(study_page(saturated, "Saturated"))
-    assert 0 < body.index("How much CPT saves on") < body.index("Two ways to a model")
-    assert body.count("How much CPT saves on") == 1
 
 
 def test_gamma_of_too_few_runs_is_not_told(saturated: Findings):
@@ -145,15 +125,12 @@ def test_a_share_is_given_in_its_unit(found: dict[str, Claim]):
     (near, _) = found["saves"].parts
     assert found["saves"].unit == "%"
     assert 30 < near.value.value < 60
-    said = as_html(claim_tables([found["saves"]], ["near", "far"]))
-    assert f"{near.value.value:.0f}\u00a0%<small>[" in said
 
 
 def test_one_pair_tells_nothing(make_study: Callable[..., Path], tmp_path: Path):
     found = of(make_study(tmp_path, shapes=("0.2M",), seeds=(1,), targets=("near",)))
     assert {claim.verdict for claim in found.values()} == {"inconclusive"}
     assert "gamma-cpt" not in found
-    assert claim_tables(list(found.values()), ["near"]) == []  # so the page has no such section
 
 
 def test_scratch_alone_asks_about_scratch(make_study: Callable[..., Path], tmp_path: Path):

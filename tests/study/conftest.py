@@ -1,0 +1,8 @@
+"""Laws with few draws, which take most of the time of a test."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def quick(few_draws: None) -> None:
+    pass
