@@ -4,6 +4,7 @@ import csv
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Literal, Self
 
@@ -147,7 +148,11 @@ def read_prices(path: Path) -> dict[str, Gpu]:
 def this_machine() -> Machine:
     """The processor of this machine and all of its memory."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Machine("this machine", "cpu", memory, bfloat16=_has_bfloat16())
+
+
+@cache
+def _has_bfloat16() -> bool:
     info = Path("/proc/cpuinfo")  # as Linux says
     flags = info.read_text(encoding="utf-8", errors="replace") if info.is_file() else ""
-    bfloat16 = "avx512_bf16" in flags or "amx_bf16" in flags
-    return Machine("this machine", "cpu", memory, bfloat16=bfloat16)
+    return "avx512_bf16" in flags or "amx_bf16" in flags

@@ -17,7 +17,7 @@ from tongues.pages.theme import config
 __all__ = ["chart_of", "check_folder", "write_figures", "write_page"]
 
 _MARK = "report.json"  # a folder that holds it is a page's, and may be replaced by one
-_NUMBERED = re.compile(r'(id="|url\(#)((?:clip|gradient_)\d+)')
+_NUMBERED = [re.compile(start + r"((?:clip|gradient_)\d+)") for start in ('id="', r"url\(#")]
 _SCALE = 2  # pixels of a PNG to a pixel of the figure
 _WIDTH = 430  # pixels of one panel in an SVG or PNG
 _LETTER = 5.7  # pixels, about
@@ -95,4 +95,11 @@ def chart_of(figure: Figure) -> Any:
 def _renumbered(svg: str) -> str:
     """The same picture with ids counted from 0, so that one figure always gives the same bytes."""
     names: dict[str, str] = {}
-    return _NUMBERED.sub(lambda m: m[1] + names.setdefault(m[2], f"part{len(names)}"), svg)
+
+    def renamed(found: re.Match[str]) -> str:
+        name = names.setdefault(found[1], f"part{len(names)}")
+        return found[0].removesuffix(found[1]) + name
+
+    for pattern in _NUMBERED:  # each begins with letters, which are found many times sooner
+        svg = pattern.sub(renamed, svg)
+    return svg

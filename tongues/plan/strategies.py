@@ -13,7 +13,7 @@ from tongues.plan.bases import BaseCheckpoint, known_bases
 from tongues.plan.laws import Known, PlanLaws, of_compute, published_law
 from tongues.plan.published import Project, usual_replay
 from tongues.plan.question import USUAL_RATIO, Question
-from tongues.plan.ways import LeftOut, Repeats, ReplayAdvice, Way, predict, without_repeats
+from tongues.plan.ways import LeftOut, Repeats, ReplayAdvice, Way, predictions, without_repeats
 
 __all__ = ["KEPT", "LIKELY", "comparison", "far_base", "law_cautions", "starting_loss", "ways_of"]
 
@@ -283,8 +283,8 @@ def _source_losses(
     """
     law = forgetting.law
     at = {"D": np.full_like(grid, tokens), "r": grid, "S": np.full_like(grid, starting)}
-    losses = predict(forgetting, at, one_run=False)
-    scatter = predict(forgetting, at)[:, :1] / losses[:, :1]  # of one run, at whatever share
+    one, losses = predictions(forgetting, at)
+    scatter = one[:, :1] / losses[:, :1]  # of one run, at whatever share
     if law.rows is None:
         return losses * scatter, law.range.get("r", (0.0, 1.0))
     D, r, S = (law.rows.variables[name] for name in "DrS")

@@ -16,7 +16,7 @@ from tongues.plan.question import USUAL_RATIO
 from tongues.plan.search import first_reached, minimise, reached_in_draws
 
 __all__ = ["LeftOut", "Repeats", "ReplayAdvice", "Way", "effective_amount", "filled_by", "predict"]
-__all__ += ["without_repeats"]
+__all__ += ["predictions", "without_repeats"]
 
 _SMALLEST = 10.0  # parameters, and tokens, that a search considers
 _LARGEST = 1e13  # parameters that it considers where no range of the law is known
@@ -345,11 +345,16 @@ def predict(
     known: Known, variables: Mapping[str, np.ndarray], *, one_run: bool = True
 ) -> np.ndarray:
     """Draws of what one run would end at, or many on average, along a new first axis."""
+    return predictions(known, variables)[0 if one_run else 1]
+
+
+def predictions(known: Known, variables: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Both that `predict` gives."""
     shape = np.broadcast_shapes(*(np.shape(value) for value in variables.values()))
-    prediction = _predictor(known.law)(**variables)
-    draws = prediction.draws if one_run else prediction.expected
+    one, many = _predictor(known.law).draws(**variables)
     shared = (known.level, known.law.target)  # by all laws of a language: it is their common level
     for deviation, of in (shared, (_PRINTED if known.study else 0.0, known.name)):
-        noise = np.random.default_rng(zlib.crc32(of.encode())).normal(size=len(draws))
-        draws = draws * np.exp(deviation * noise)[:, None] if deviation else draws
-    return draws.reshape(-1, *shape)
+        if deviation:
+            noise = np.random.default_rng(zlib.crc32(of.encode())).normal(size=len(one))
+            one, many = (draws * np.exp(deviation * noise)[:, None] for draws in (one, many))
+    return one.reshape(-1, *shape), many.reshape(-1, *shape)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -179,7 +180,7 @@ def derive(
             hint = "find them at sizes nearer to this one, or give the rate itself"
             raise UserError(what, where="train.learning_rate", hint=hint)
     per_token = float(anatomy.flops_per_token(context))
-    speed = tokens_per_second or core_count() * _CORE / per_token
+    speed = tokens_per_second or _operations() / per_token
     budget = settings.budget.tokens(total, per_token, speed)
     steps = max(1, round(budget / batch))
     if 2 * budget < batch and settings.budget.seconds is None:
@@ -204,6 +205,12 @@ def derive(
             compared=plan.new_embeddings == "auto",
         ),
     )
+
+
+@cache
+def _operations() -> float:
+    """What this machine computes in a second, about."""
+    return core_count() * _CORE
 
 
 def _lacks_rows(folder: Path, vocabulary: int) -> bool:

@@ -74,14 +74,20 @@ class Predictor:
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
     ) -> Prediction:
         """What a run would end at; variables are the form's, as in `Law.loss`."""
+        draws, expected = self.draws(N, D, **others)
+        low, point, high = np.percentile(draws, (2.5, 50.0, 97.5), axis=0)
+        return Prediction(point, low, high, draws, expected)
+
+    def draws(
+        self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
+    ) -> tuple[Array, Array]:
+        """Draws of a prediction, of one run and without its scatter, where no more is asked."""
         given = {"N": N, "D": D} | others
         queries = [(belief, places_of(form, given)) for form, belief in self.parts]
         expected = np.concatenate([belief.expected(places) for belief, places in queries])
         scatter = np.concatenate([belief.scatter for belief, _ in queries])
         noise = np.random.default_rng(self.seed).standard_normal(expected.shape)
-        draws = expected * np.exp(scatter[:, None] * noise)
-        low, point, high = np.percentile(draws, (2.5, 50.0, 97.5), axis=0)
-        return Prediction(point, low, high, draws, expected)
+        return expected * np.exp(scatter[:, None] * noise), expected
 
 
 def predictor_of(law: "Law", draws: int, seed: int) -> Predictor:

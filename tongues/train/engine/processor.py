@@ -6,6 +6,7 @@ import os
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import nn
@@ -16,7 +17,6 @@ __all__ = ["Processor", "autocast", "ceiling", "compile_layers", "decoder_layers
 __all__ += ["release_memory", "uncompiled"]
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_MEASURED = 0.3  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,18 @@ def autocast(processor: Processor) -> torch.autocast:
     return torch.autocast(processor.device.type, dtype=torch.bfloat16, enabled=processor.bfloat16)
 
 
+@cache
 def ceiling(processor: Processor) -> float:
-    """Operations a second of big matrix products in the run's precision, measured here and now."""
+    """Operations a second of big matrix products in the run's precision, measured once a process.
+
+    The best of several: on a busy core a product is seldom undisturbed if it takes long.
+    """
     cpu = processor.device.type == "cpu"
-    size = 2048 if cpu else 8192
+    size, seconds = (1024 if processor.threads <= 16 else 2048, 0.1) if cpu else (8192, 0.3)
     dtype = torch.bfloat16 if processor.bfloat16 else torch.float32
     left = torch.ones(size, size, device=processor.device, dtype=dtype)
     right, out = left.clone(), torch.empty_like(left)
-    best, end = float("inf"), time.perf_counter() + _MEASURED
+    best, end = float("inf"), time.perf_counter() + seconds
     while best == float("inf") or time.perf_counter() < end:
         start = time.perf_counter()
         torch.mm(left, right, out=out)
