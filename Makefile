@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) # such as https://download.pytorch.org/whl/cpu
 
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+# Byte code is kept, whatever the environment says: commands that tests start would compile all again.
+PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 SPREAD := --numprocesses auto --dist loadfile --no-loadscope-reorder # a file a core at a time
 
 .PHONY: setup demo test test-long test-slow check docs wheel format clean

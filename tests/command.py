@@ -1,11 +1,12 @@
 """Runs the real command in processes forked from one that holds torch: seconds less each time.
 
-A process of tests has one fork server. Commands, the runs of launchers and all that these start in
-turn are forked from it, each with the environment of the process that asked for it.
+There is one fork server for all processes of tests. Commands, the runs of launchers and all that
+these start in turn are forked from it, each with the environment of the process that asked for it.
 """
 
 import multiprocessing
 import os
+import pickle
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +19,11 @@ from typing import Any
 from tongues.cores import wait_politely
 from tongues.ranks import main_left_alone
 
-__all__ = ["Done", "Started", "run_code", "run_command", "run_module", "start_command"]
+__all__ = ["Done", "Started", "run_code", "run_command", "run_module", "serve_all", "start_command"]
 
 wait_politely()  # before torch is imported: several processes of tests share the cores
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as ranks have it: numpy is imported here
+os.fsync = lambda fd: None  # it is for power cuts, which no test makes
 
 _HELD = ("tests.command", "tongues.cli.main", "tongues.train.run", "tongues.experts.ensemble")
 _HELD += ("tongues.report", "tongues.verbs.recipes", "tongues.evaluate.experts")
@@ -29,6 +31,7 @@ _HELD += ("tongues.tokens.prepare", "pyarrow.parquet", "tests.warm")
 _COMMAND = "from tongues.cli.main import main; main()"
 _SERVER = vars(forkserver)["_forkserver"]
 _ADDRESS = ("_forkserver_address", "_forkserver_authkey")  # the latter since Python 3.14
+_SHARED = "TONGUES_TESTS_SERVER"  # the address, to processes of tests that this one starts
 _about, _prepare = spawn.get_preparation_data, spawn.prepare
 
 
@@ -36,16 +39,25 @@ def _described(name: str) -> dict[str, Any]:
     """What a new process is given: where the server is, too, and the environment."""
     if name == "ignore":  # the server itself
         return _about(name)
+    return _about(name) | {"server": _server(), "environment": dict(os.environ)}
+
+
+def _server() -> dict[str, Any]:
+    """Where the server is, once it is there."""
     _SERVER.ensure_running()
-    server = {key: value for key, value in vars(_SERVER).items() if key in _ADDRESS}
-    return _about(name) | {"server": server, "environment": dict(os.environ)}
+    return {key: value for key, value in vars(_SERVER).items() if key in _ADDRESS}
+
+
+def _ask(server: dict[str, Any]) -> None:
+    """Have new processes asked for at a server that another process started."""
+    vars(_SERVER).update(server, ensure_running=lambda: None)
 
 
 def _begin(data: dict[str, Any]) -> None:
     """Take what was given; the next process is asked for at the same server."""
     os.environ.clear()
     os.environ.update(data.pop("environment"))
-    vars(_SERVER).update(data.pop("server"), ensure_running=lambda: None)
+    _ask(data.pop("server"))
     _prepare(data)
 
 
@@ -56,6 +68,14 @@ for module, name, replacement in (
     (spawn, "prepare", _begin),
 ):
     setattr(module, name, replacement)
+if _SHARED in os.environ:
+    _ask(pickle.loads(bytes.fromhex(os.environ[_SHARED])))
+    vars(_SERVER)["_forkserver_alive_fd"] = os.open(os.devnull, os.O_RDONLY)  # ends no server
+
+
+def serve_all() -> None:
+    """Start the server now, also for the processes of tests that this one is about to start."""
+    os.environ[_SHARED] = pickle.dumps(_server()).hex()
 
 
 @dataclass(frozen=True, slots=True)

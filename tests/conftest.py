@@ -1,3 +1,4 @@
+import gc
 import shutil
 import signal
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-import tests.command  # noqa: F401 - one fork server for all that tests start
+from tests.command import serve_all
 from tests.studies import (  # noqa: F401 - fixtures
     few_draws,
     long_findings,
@@ -56,9 +57,20 @@ LONGEST += ("test_study", "test_whole", "test_run", "test_prepare_stopped", "tes
 LONGEST += ("test_pilot", "test_driver", "test_hub_recipes", "test_threads", "test_replay")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # while modules are imported, which stay
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        serve_all()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # modules and tests stay to the end: no collection need look at them
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

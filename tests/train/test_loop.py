@@ -121,5 +121,5 @@ def test_stopped_and_resumed_a_run_goes_back_to_the_same_place(
 def interrupt_after(log: Path, rows: int) -> None:
     """As Ctrl-C, once a log has so many rows."""
     while not log.exists() or log.read_bytes().count(b"\n") < rows:
-        time.sleep(0.001)
+        time.sleep(0.004)
     os.kill(os.getpid(), signal.SIGINT)

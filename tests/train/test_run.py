@@ -54,7 +54,7 @@ def train_and_stop(
 
     def interrupt() -> None:
         while len(list(directory.glob("checkpoints/step-*"))) < 2:
-            time.sleep(0.001)
+            time.sleep(0.004)
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
