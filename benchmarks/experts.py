@@ -3,12 +3,12 @@
 usage: python benchmarks/experts.py [--text TEXT] [--workspace WORKSPACE] [--workers 2]
 TEXT: a folder of `<source>/<lang>.jsonl.gz`, a document a line; synthetic languages without it.
 
-A seed model is trained on eight languages. From it two dense models (the same batch, and four times
-the batch, so the steps of each of four experts), pairs by typology, pairs by gradient similarity,
-topics and monolingual experts are trained, each partition on the same tokens in all, twice. Then
-two languages that nobody has seen are added to the typological experts, each branched from its
-donor's, and, for the same tokens, both at once to the dense model. The tables are those of `tongues
-experts measure`, and are written next to this script. Run it again to resume.
+A base is trained on eight languages. From it two dense models (the same batch, and four times the
+batch, so the steps of each of four experts), pairs by typology, pairs by gradient similarity,
+topics and monolingual experts are trained, each partition on the same tokens in all. Then two
+languages that nobody has seen are added to the typological experts, each branched from its donor's,
+and, for the same tokens, both at once to the dense model. The tables are those of `tongues experts
+measure`, and are written next to this script. Run it again to resume.
 """
 
 import argparse
@@ -38,7 +38,7 @@ class World:
     donors: Mapping[str, str]  # how the expert that each branches from is found
     tokens: str
     shape: str
-    seed: str  # tokens
+    base: str  # tokens
     partition: str  # tokens
     added: str  # tokens
     kept: str  # beside this script
@@ -65,7 +65,7 @@ MADE = World(
     donors={"qai": "typology", "qaj": "loss"},
     tokens="vocab_size: 1024",
     shape="0.2M",
-    seed="3M",
+    base="3M",
     partition="3M",
     added="600k",
     kept="experts.txt",
@@ -85,7 +85,7 @@ def real(text: Path) -> World:
         donors={"sv": "typology", "bg": "loss"},
         tokens="vocab_size: 4096",
         shape="0.4M",
-        seed="4M",
+        base="4M",
         partition="3M",
         added="600k",
         kept="experts_real.txt",
@@ -95,14 +95,14 @@ def real(text: Path) -> World:
 USUAL = "batch: 2048 tokens, context: 128 tokens, num_evals: 2, eval_tokens: 8k tokens"
 
 
-def seed_recipe(world: World) -> str:
+def base_recipe(world: World) -> str:
     """The model that knows all eight."""
     mixture = ", ".join(f"{lang}: 12.5%" for lang in world.languages)
     return f"""\
 name: family
 {world.text(added=False)}tokens: {{{world.tokens}, held_out: 20k tokens}}
 model: {{shape: {world.shape}}}
-train: {{run: seed, mixture: {{{mixture}}}, budget: {world.seed} tokens,
+train: {{run: base, mixture: {{{mixture}}}, budget: {world.base} tokens,
   learning_rate: 6.0e-3, threads: 1, {USUAL}}}
 """
 
@@ -112,7 +112,7 @@ def partition_recipe(world: World, workers: int) -> str:
     return f"""\
 name: family
 {world.text(added=False)}tokens: {{{world.tokens}, held_out: 20k tokens}}
-train: {{base: seed, budget: {world.partition} tokens, learning_rate: 3.0e-3, {USUAL}}}
+train: {{base: base, budget: {world.partition} tokens, learning_rate: 3.0e-3, {USUAL}}}
 experts:
   partitions:
     - {{by: dense}}
@@ -121,7 +121,6 @@ experts:
     - {{by: gradient-similarity, k: 4}}
     - {{by: topics, k: 4}}
     - {{by: languages}}
-  seeds: [1, 2]
   workers: {workers}
 """
 
@@ -138,7 +137,6 @@ train: {{budget: {world.added} tokens, learning_rate: 3.0e-3, {USUAL}}}
 experts:
   add_to: {ensemble}
   add: {{{donors}}}
-  seeds: [1, 2]
   workers: {workers}
 {together}"""
 
@@ -198,7 +196,7 @@ def clusters(partition: Partition) -> str:
 
 
 def forgetting(found: MeasuredExperts) -> list[str]:
-    """How often an expert became worse than the seed, and by how much."""
+    """How often an expert became worse than the base, and by how much."""
     lines = []
     for partition in dict.fromkeys(cell.partition for cell in found.scores.cells):
         rises = [c.perplexity_rise for c in found.scores.cells if c.partition == partition]
@@ -220,10 +218,10 @@ def main(world: World, workspace: Path, workers: int) -> None:
         (workspace / name).write_text(recipe)
         return str(workspace / name)
 
-    seed = written("seed.yaml", seed_recipe(world))
+    base = written("base.yaml", base_recipe(world))
     partitions = written("experts.yaml", partition_recipe(world, workers))
-    tongues("prepare", seed, *where)
-    tongues("train", seed, *where)
+    tongues("prepare", base, *where)
+    tongues("train", base, *where)
     tongues("experts", "partition", partitions, *where)
     tongues("experts", "train", partitions, *where)
     tongues("experts", "measure", partitions, *where)
@@ -240,8 +238,8 @@ def main(world: World, workspace: Path, workers: int) -> None:
     }
     partitions = found["family"].scores.partitions
     lines = [
-        f"{date.today()}  seed of {world.shape} on eight languages, {world.seed} tokens; every "
-        f"partition {world.partition} tokens in all, two seeds; {minutes:.0f} minutes for all of "
+        f"{date.today()}  base of {world.shape} on eight languages, {world.base} tokens; every "
+        f"partition {world.partition} tokens in all, one seed; {minutes:.0f} minutes for all of "
         "this sitting",
         *(f"{label}: {clusters(partition)}" for label, partition in partitions.items()),
         "",
