@@ -41,6 +41,7 @@ def config(palette: str, *, paper: bool = False) -> dict[str, Any]:
     legend = {"orient": "top", "title": None, "labelColor": ink, "labelFontSize": 12.5}
     legend |= {"symbolStrokeWidth": 3, "symbolSize": 200, "symbolOpacity": 1, "offset": 6}
     legend |= {"columnPadding": 14, "padding": 0}
+    legend |= {"layout": {"top": {"direction": "vertical"}}}  # a narrow page has room for one
     title = {"anchor": "start", "frame": "group", "color": ink, "fontSize": 14, "fontWeight": 600}
     title |= {"offset": 10, "subtitleColor": quiet, "subtitleFontSize": 12.5}
     title |= {"subtitleLineHeight": 17, "subtitlePadding": 7}

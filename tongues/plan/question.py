@@ -257,11 +257,11 @@ def _cluster(
         raise UserError(f"`{count:g}` is not a whole number", where="--gpus")
     if "mfu" not in given:
         what = f"assumed: training reaches {USUAL_MFU:.0%} of the GPU's peak speed; hours and "
-        what += "costs change in proportion, so measure yours and give it with --mfu"
+        what += "costs change in proportion, so measure yours and give it with `--mfu`"
         assumed.append(Caution("assumed_mfu", what))
     if "price" not in given:
         what = f"assumed: one {kind.name} costs ${kind.price:.2f} an hour ({kind.priced}); give "
-        what += "your own with --price or --prices"
+        what += "your own with `--price` or `--prices`"
         assumed.append(Caution("assumed_price", what))
     mfu, price = given.get("mfu", USUAL_MFU), given.get("price", kind.price)
     grid = {"grid": given["grid"]} if "grid" in given else {}

@@ -13,16 +13,19 @@ __all__ = ["advice", "answer_section", "show_nats", "unmeasured"]
 
 _ABOUT = (
     "Losses in nats per token, below them 95 % confidence intervals (Student's t over shapes and "
-    "seeds, not corrected for multiple tests) and bits per byte. {first} Lead: the loss of "
-    "training from scratch less CPT's, at equal tokens. Saved: the share of scratch's tokens that "
-    "CPT does not need for the same loss; the base's own training is not counted. Rise: the final "
-    "loss on a base language less the one before the first step. FLOPs: of all runs of the row, "
-    "without the training of the base."
+    "seeds, not corrected for multiple tests) and bits per byte."
 )
+_LEAD = (
+    "Lead: the loss of training from scratch less CPT's, at equal tokens. Saved: the share of "
+    "scratch's tokens that CPT does not need for the same loss; the base's own training is not "
+    "counted."
+)
+_RISE = "Rise: the final loss on a base language less the one before the first step."
+_FLOPS = "FLOPs: of all runs of the row, without the training of the base."
 _LOSS = "Final loss: on the target."
 _GAIN = "Gain: the loss on the target before the first step less the final one."
 _NEW_TOKENS = (
-    " Before the first step new tokens are untrained, so the loss there is not the base's. "
+    "Before the first step new tokens are untrained, so the loss there is not the base's. "
     "`tongues evaluate` compares a run with its base, which reads the text by its own tokenizer."
 )
 
@@ -33,6 +36,7 @@ def answer_section(findings: Findings) -> Section:
     several = len({(row.strategy, row.replay) for row in rows}) > 1
     ends = several or any(row.gain is None for row in rows)
     langs = list(dict.fromkeys(lang for row in rows for lang in row.rises))
+    lead = any(row.lead for row in rows)
     table: list[dict[str, Entry]] = []
     for row in rows:
         cells: dict[str, Entry] = {
@@ -40,7 +44,7 @@ def answer_section(findings: Findings) -> Section:
             "strategy": Cell(series_name(row.strategy, row.replay), kind=row.strategy),
             "final loss" if ends else "gain": _cell(row.loss if ends else row.gain),
         }
-        if any(one.lead for one in rows):
+        if lead:
             saved = row.saved.times(100.0) if row.saved and row.measured else None
             cells["lead over scratch"] = _cell(row.lead)
             cells["tokens saved, %"] = estimate_cell(saved, fixed(0))
@@ -48,11 +52,11 @@ def answer_section(findings: Findings) -> Section:
         cells["FLOPs"] = Cell(compact(row.flops, 2), row.flops)
         cells |= {"runs": len(row.runs)} if len(findings.usual) > 1 else {}
         table.append(cells)
-    about = _ABOUT.format(first=_LOSS if ends else _GAIN)
-    if any(run.new_tokens for row in rows for run in row.runs):
-        about += _NEW_TOKENS
+    new = any(run.new_tokens for row in rows for run in row.runs)
+    about = [_ABOUT, _LOSS if ends else _GAIN, _LEAD * lead, _RISE * bool(langs), _FLOPS]
+    text = " ".join(filter(None, [*about, _NEW_TOKENS * new]))
     lines = [*(advice(findings) if several else []), *findings.left_out]
-    blocks: list[Block] = [Items(lines, "plain"), Table.of(table), Paragraph(about, "notes")]
+    blocks: list[Block] = [Items(lines, "plain"), Table.of(table), Paragraph(text, "notes")]
     return Section("answer", "What to take" if several else "What came of it", blocks)
 
 

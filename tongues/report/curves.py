@@ -45,7 +45,7 @@ def curve_figure(directories: Sequence[Path]) -> Figure | None:
         ("Training text", "nats per token", trained),
     ):
         if rows:
-            x = a.linear("tokens", "Tokens trained on", rows)
+            x = a.linear("tokens", "Tokens trained on", rows, labelExpr=a.COUNT)
             y = a.linear("loss", f"Loss, {unit}", rows)
             names = sorted({row["series"] for row in rows})
             tint, held_out = a.colour(names, names), rows is held
@@ -82,7 +82,7 @@ def task_figure(directories: Sequence[Path]) -> Figure | None:
                 costs.append(f"scoring took {parts[0]} of {parts[1]} of training in {name}")
     if not rows:
         return None
-    x = a.linear("tokens", "Tokens trained on", rows)
+    x = a.linear("tokens", "Tokens trained on", rows, labelExpr=a.COUNT)
     values = [row[field] for row in rows for field in ("low", "high", "chance")]
     y = a.linear("accuracy", "Accuracy, %", values)
     names = sorted({row["series"] for row in rows})

@@ -27,7 +27,7 @@ def plan_answer(plan: Plan, more: Mapping[str, Sequence[str]] | None = None) -> 
     lines: dict[str, list[str]] = {}
     for line in plan.sentences():
         topic, _, sentence = line.partition(": ")
-        lines.setdefault(topic.capitalize(), []).append(sentence[0].upper() + sentence[1:])
+        lines.setdefault(topic.capitalize(), []).append(_capital(sentence))
     first = {_TOPICS[topic]: lines.pop(topic) for topic in _TOPICS if topic in lines}
     rows = plan.rows()
     taken = next(row for row in rows if row[""].strip())
@@ -35,10 +35,16 @@ def plan_answer(plan: Plan, more: Mapping[str, Sequence[str]] | None = None) -> 
         name: taken[name].replace("e+", "e").partition(" [") for name in _CARDS if taken.get(name)
     }
     cards = [b.Card(x, f"[{ends}" if ends else "", name) for name, (x, _, ends) in values.items()]
-    lines["Caveats"] = [f"{of.sentence[0].upper()}{of.sentence[1:]}." for of in plan.warnings]
+    lines["Caveats"] = [f"{_capital(of.sentence)}." for of in plan.warnings]
     return [
         b.Cards(cards),
         b.Topics.of(first | dict(more or {})),
         b.Section("options", "Options", [b.Table.of(rows)]),
         b.Topics.of(lines),
     ]
+
+
+def _capital(sentence: str) -> str:
+    """With a capital, but for a name such as `zheng2024-cpt`."""
+    named = any(letter.isdigit() for letter in sentence.split()[0])
+    return sentence if named else sentence[0].upper() + sentence[1:]

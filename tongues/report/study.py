@@ -214,22 +214,33 @@ def _lead(findings: Findings) -> list[Block]:
 
 
 def _cards(findings: Findings) -> list[b.Card]:
+    """What a target gained, by the best measure there is, and what its base languages lost."""
 
-    def card(of: Estimate, what: str, unit: str = "") -> b.Card:
-        below = "one pair, no interval" if of.low is None else f"n\u00a0=\u00a0{of.n}"
+    def card(of: Estimate, what: str, unit: str = "", pair: str = "one pair") -> b.Card:
+        below = f"{pair}, no interval" if of.low is None else f"n\u00a0=\u00a0{of.n}"
         show = fixed(0) if unit else show_nats(of)
-        return estimate_card(of, show, what, unit, plus=not unit, below=below)
+        return estimate_card(of, show, what, unit, plus=what.startswith("nats on"), below=below)
 
     saved = [(o.target, o.saved) for o in findings.plain if o.measured and o.saved]
-    risen = [o for o in findings.outcomes if o.rises and o.target == findings.targets[0]]
     cards = [
         card(value.times(100.0), f"fewer tokens with CPT on `{target}`", " %")
         for target, value in dict([*saved[:1], *saved[-1:]]).items()
     ]
+    own = [o for o in findings.outcomes if o.target == findings.targets[0]]
+    for o in [] if cards else sorted(own, key=lambda o: not o.lead)[:1]:
+        ways = (
+            (o.lead, "nats below training from scratch", "one pair"),
+            (o.gain, "nats lower than before the first step", "one run"),
+            (o.loss, "nats per token at the end", "one run"),
+        )
+        where = f"on `{o.target}`, {series_name(o.strategy, o.replay)}"
+        found = ((change, what, pair) for change, what, pair in ways if change)
+        cards += [card(of.nats, f"{what} {where}", pair=pair) for of, what, pair in found][:1]
+    risen = [o for o in own if o.rises]
     for o in [risen[0], risen[len(risen) // 2]] if len(risen) > 1 else risen:
         lang, change = next(iter(o.rises.items()))
         what = f"nats on `{lang}` after learning {o.target}, {o.replay * 100:.3g} % replay"
-        cards.append(card(change.nats, what))
+        cards.append(card(change.nats, what, pair="one run"))
     return cards
 
 

@@ -18,6 +18,7 @@ __all__ = ["choice", "spelling", "tokenizer_blocks", "tokenizer_numbers", "token
 _SCRIPTS = 14  # shown
 _COLOURS = 7  # languages that colours distinguish
 _AS_SHORT = 1.01  # times the fewest tokens: as good
+_NEAR = f"{_AS_SHORT * 100 - 100:.0f} %"
 _HINT = "Name text by `--text RECIPE` or `--text corpus/NAME` to see what it makes of languages."
 
 
@@ -60,14 +61,12 @@ def choice(measures: Sequence[TokenizerMeasures]) -> str:
     }
     take = [each.name for each in measures if all(each.name in names for names in near.values())]
     if len(take) == len(measures):
-        return (
-            f"All are as good on this text: their tokens differ by less than {_AS_SHORT - 1:.0%}."
-        )
+        return f"All are as good on this text: their tokens differ by less than {_NEAR}."
     if take:
         named = " or ".join(f"`{name}`" for name in take)
         return (
             f"**Take {named}:** on every language its tokens are the fewest, or at most "
-            f"{_AS_SHORT - 1:.0%} more."
+            f"{_NEAR} more."
         )
     each = (f"on {lang} {' or '.join(f'`{n}`' for n in names)}" for lang, names in near.items())
     return f"No tokenizer is best in every language: {', '.join(each)}."

@@ -47,7 +47,8 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
     ways = dict(zip((routing.name for routing in ROUTINGS), _SHAPES * 9, strict=False))
     used = {way: ways[way] for way in ways if any(row["way"] == way for row in rows)}
     scale = alt.Scale(domain=list(used), range=list(used.values()))
-    shape = alt.Shape("way:N", scale=scale, legend=alt.Legend(symbolSize=70))
+    grey = Row(symbolFillColor="gray", symbolStrokeColor="gray")  # seen on light and on dark
+    shape = alt.Shape("way:N", scale=scale, legend=alt.Legend(symbolSize=70, columns=3, **grey))
     tips = ("series=partition", "routing", "experts run:.2f", "milliseconds:.3~g", "loss:.3f")
     tint = colour(experts.colours, rows, "circle")
     points = dots(rows, x, y, tint, tooltip=tips).mark_point(size=75, opacity=0.9, filled=True)

@@ -149,7 +149,7 @@ def _surface_panel(
         if row["series"] == contours[0]["series"]
         if compute[0] <= row["compute"] <= 0.8 * compute[1]
     }
-    thin = Row(width=1.1, opacity=0.75, clip=True)
+    thin, named = Row(width=1.1, opacity=0.75, clip=True), list(tops.values())
     return panel(
         title,
         *region,
@@ -157,7 +157,8 @@ def _surface_panel(
         line(contours, x, y, tint, "loss", order="size", **thin),
         line(of_kind(rows, "frontier"), x, y, tint, width=3, clip=True),
         dots(of_kind(rows, "run"), x, y, tint, size=30, opacity=0.85, tooltip=_RUN_TIPS),
-        *words(tops.values(), x, y, dy=8),
+        *words(named[::2], x, y, dy=8),  # by turns, so that none lies on another
+        *words(named[1::2], x, y, dy=22),
         *note,
         height=340,
     )
