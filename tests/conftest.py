@@ -70,6 +70,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     gc.freeze()  # modules and tests stay to the end: no collection need look at them
+    gc.set_threshold(20_000)  # objects; what tests make is small
     gc.enable()
 
 

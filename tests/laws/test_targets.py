@@ -6,7 +6,7 @@ import pytest
 
 import tongues
 from tests.laws.made import SMALL, SMALL_CPT
-from tests.report.conftest import write_run
+from tests.studies import write_run
 from tongues.errors import UserError
 from tongues.laws import Curve, Law
 from tongues.laws.observed import RunCurves

@@ -100,7 +100,7 @@ def test_numbers_are_there_for_programs(report: Path):
 def test_a_report_replaces_a_report_and_nothing_else(
     make_study: Callable[..., Path], tmp_path: Path
 ):
-    place = make_study(tmp_path / "runs", shapes=("0.1M", "0.2M"), seeds=(1,), targets=("near",))
+    place = make_study(tmp_path / "runs", shapes=("0.1M",), seeds=(1,), targets=("near",))
     told: list[str] = []
     out = tmp_path / "report"
     page = runs_page([place], "A <title>", told.append)

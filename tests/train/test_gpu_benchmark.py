@@ -1,14 +1,14 @@
 """The benchmark of GPUs, as far as a machine without one can run it."""
 
 import importlib.util
-import subprocess
-import sys
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from tests.command import run_code
 from tests.conftest import MakeRecipe
 from tongues.tokens import open_tokens
 from tongues.train import derive, run_of_recipe
@@ -19,9 +19,9 @@ FILE = Path(__file__).parents[2] / "benchmarks/gpu.py"
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_without_a_gpu_it_refuses_with_the_reason(tmp_path: Path) -> None:
-    refused = subprocess.run(
-        [sys.executable, str(FILE), str(tmp_path / "place")], capture_output=True, text=True
-    )
+    code = f"import runpy, sys; sys.argv = [{str(FILE)!r}, 'place']; "
+    code += f"runpy.run_path({str(FILE)!r}, run_name='__main__')"
+    refused = run_code(code, tmp_path, os.environ)
     assert refused.returncode == 2
     assert "there is no GPU here that PyTorch sees" in refused.stderr
     assert not (tmp_path / "place").exists()

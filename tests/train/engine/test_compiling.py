@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import start_command
 from tests.conftest import MakeRecipe
 from tests.train.test_run import STOPPABLE, digests, train_and_stop
 from tongues.files import read_lines
@@ -45,15 +46,14 @@ def test_without_a_compiler_a_run_says_so_and_goes_on(
     recipe_file: Path, workspace: Path, tmp_path: Path
 ) -> None:
     settings = ["train.compile=on", "train.budget=2k tokens"]
-    command = [sys.executable, "-m", "tongues", "train", str(recipe_file), *settings]
-    cache = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CXX": "/nowhere/c++"}
-    done = subprocess.run(
-        [*command, "--workspace", str(workspace)],
-        env=os.environ | cache,
-        check=True,
-        capture_output=True,
-        text=True,
+    words = ["train", str(recipe_file), *settings, "--workspace", str(workspace)]
+    cache = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    code = (  # what CXX says at a start
+        "from torch._inductor import config; config.cpp.cxx = (None, '/nowhere/c++')\n"
+        "from tongues.cli.main import main; main()"
     )
+    done = start_command(words, environment=os.environ | cache, code=code).wait()
+    assert done.returncode == 0, done.stderr
     assert "layers are not compiled" in done.stderr
     record = read_run(workspace / "runs/small")
     assert record.status == "finished"
