@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tongues.errors import UserError
-from tongues.evaluate.harness import HARNESS, harness_tasks, item_values, score_harness
+from tongues.evaluate.harness import HARNESS, harness_tasks, item_keys, item_values, score_harness
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Unit, evaluate
 from tongues.experts.ensemble.model import open_model
@@ -90,6 +90,7 @@ def test_scores_are_lm_evals_own(
         better = {metric.name: metric.higher_is_better for metric in scores.metrics}
         assert better[scores.metrics[-1].name] is (name == "toy_sw")
         assert (len(scores.ids), len(set(scores.groups))) == (24, 12)
+        assert (scores.keys[1] == "1") is (name == "toy_sw")  # others with a mark of the target
 
 
 def test_they_are_units_that_are_paired_and_on_the_page(
@@ -187,6 +188,21 @@ def test_of_a_perplexity_the_jackknife_has_the_error_of_the_delta_method() -> No
     estimate = paired_accuracy(np.array([values]), np.zeros((1, 400)), groups)
     assert estimate.low is not None and estimate.high is not None
     assert (estimate.high - estimate.low) / 2 / 2.01 == pytest.approx(error, rel=0.25)
+
+
+def test_items_have_the_keys_that_their_translations_have() -> None:
+    def keys(*docs: Mapping[str, Any], rows: bool = False) -> tuple[str, ...]:
+        samples = [{"doc_id": n, "doc": doc, "target": 8} for n, doc in enumerate(docs)]
+        return item_keys(samples, rows=rows)
+
+    assert keys({"link": "a", "question_number": 1}, {"link": "a", "question_number": 2}) == (
+        "a 1",
+        "a 2",
+    )
+    assert keys({"idx": 0}, {"idx": 1}) == ("0", "1")
+    assert keys({"id": 5}, {"id": 5}, rows=True) == keys({}, {}, rows=True) == ("0", "1")
+    (one, _), (same, _) = keys({}, {}), keys({}, {"id": 3})
+    assert one == same and one.startswith("0 ")
 
 
 def test_what_cannot_be_loaded_is_a_user_error(files: dict[str, str], tmp_path: Path) -> None:

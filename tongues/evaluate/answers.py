@@ -27,6 +27,8 @@ __all__ = ["metric_scores", "task_scores"]
 Answers: TypeAlias = Mapping[str, Mapping[str, Sequence[Sequence[ItemScore]]]]  # model, language
 Harness: TypeAlias = Mapping[str, Mapping[str, Sequence[HarnessScores]]]  # and draw
 
+_AGREED = 0.95  # share of items with the same right choice, from which they are translations
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Items:
@@ -85,7 +87,13 @@ def metric_scores(results: Harness, pairs: Sequence[tuple[str, str]]) -> dict[st
 
     Languages without an item that the metric counts of every model are left out.
     """
-    first = next(iter(next(iter(results.values())).values()))[0]
+    by_language = next(iter(results.values()))
+    first = next(iter(by_language.values()))[0]
+    if _are_translations([draws[0] for draws in by_language.values()]):
+        results = {
+            model: {lang: [replace(of, ids=of.keys) for of in draws] for lang, draws in by.items()}
+            for model, by in results.items()
+        }
     scores: dict[str, TaskScores] = {}
     for number, metric in enumerate(first.metrics):
         items = {
@@ -105,6 +113,22 @@ def metric_scores(results: Harness, pairs: Sequence[tuple[str, str]]) -> dict[st
             of, metric=metric.name, share=metric.share, num_fewshot=first.shots
         )
     return scores
+
+
+def _are_translations(languages: Sequence[HarnessScores]) -> bool:
+    """Whether items of one key are translations of each other.
+
+    Rows of unrelated items have numbers in common too, but not the right choices.
+    """
+    if not all(of.keys for of in languages):
+        return False
+    facts = [
+        dict(zip(of.keys, zip(of.choices, of.labels, strict=True), strict=True)) for of in languages
+    ]
+    pairs = [(facts[0][key], of[key]) for of in facts[1:] for key in of if key in facts[0]]
+    alike = sum(one == other for one, other in pairs) >= _AGREED * len(pairs)
+    chosen = any(any(of.choices) for of in languages)
+    return alike and (len({one for one, _ in pairs}) > 1 or not chosen)
 
 
 def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -> _Items:

@@ -26,14 +26,16 @@ from tongues.files import file_hash, fingerprint
 if TYPE_CHECKING:  # with torch
     from tongues.experts.ensemble.model import Model
 
-__all__ = ["HARNESS", "HarnessScores", "HarnessTask", "Metric", "harness_tasks", "item_values"]
-__all__ += ["score_harness"]
+__all__ = ["HARNESS", "HarnessScores", "HarnessTask", "Metric", "harness_tasks", "item_keys"]
+__all__ += ["item_values", "score_harness"]
 
 HARNESS = "lm-eval:"
 _SEED = 1234  # lm-eval's, of demonstrations; the first draw is its own
 _BLOCKS = 50  # of the jackknife: their t has 2 % wider intervals than infinitely many
 # Fields of lm-eval's documents that items share; equal texts make a group.
 _GROUPS = ("flores_passage", "passage", "premise", "context", "article", "paragraph", "source_id")
+# Those that name an item, which its translations have too.
+_KEYS = (("link", "question_number"), ("id",), ("idx",), ("story_id",), ("sample_id",), ("ind",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class HarnessTask:
         neighbours = sorted(file.parent.iterdir()) if file.is_file() else []  # what it may include
         content = [file_hash(path) for path in neighbours if path.is_file()]
         about = [self.name, self.num_fewshot, self.limit, draw]
-        return fingerprint([version("lm_eval"), *content, *about])
+        return fingerprint([version("lm_eval"), "keys", *content, *about])
 
     def score(self, model: "Model", draw: int = 0) -> "HarnessScores":
         """The values of a model."""
@@ -82,6 +84,7 @@ class HarnessScores:
     metrics: tuple[Metric, ...]
     shots: int
     example: str
+    keys: tuple[str, ...] = ()  # as ids, but those of its translations too where there are any
 
 
 def harness_tasks(
@@ -154,13 +157,14 @@ def _scores(task: Any, results: Mapping[str, Any], name: str) -> HarnessScores:
     requests = 2 if "acc_mutual_info" in task.aggregation() else 1  # choices without context too
     context, *rest = first[0]["arguments"][0]
     return HarnessScores(
-        ids=tuple(f"{name} {sample['doc_id']}" for sample in first),  # rows are no translations
+        ids=tuple(f"{name} {sample['doc_id']}" for sample in first),
         groups=tuple(_group(sample) for sample in first),
         choices=tuple(len(sample["arguments"]) // requests if choice else 0 for sample in first),
         labels=tuple(_label(task, sample) if choice else -1 for sample in first),
         metrics=tuple(metrics),
         shots=int(results["n-shot"][name]),
         example=context + "".join(of for of in rest if isinstance(of, str)),
+        keys=item_keys(first, rows=choice),
     )
 
 
@@ -190,6 +194,17 @@ def _group(sample: Mapping[str, Any]) -> str:
     texts = (doc[field] for field in _GROUPS if isinstance(doc.get(field), str) and doc[field])
     text = next(texts, None)
     return str(sample["doc_id"]) if text is None else fingerprint([text])[:12]
+
+
+def item_keys(samples: Sequence[Mapping[str, Any]], *, rows: bool) -> tuple[str, ...]:
+    """The documents' own keys, else their rows; without choices, with a mark of their targets."""
+    docs = [each["doc"] if isinstance(each["doc"], Mapping) else {} for each in samples]
+    for fields in _KEYS:
+        named = [" ".join(str(doc.get(field, "")) for field in fields).strip() for doc in docs]
+        if all(named) and len(set(named)) == len(named):
+            return tuple(named)
+    marks = ["" if rows else f" {fingerprint([str(each['target'])])[:12]}" for each in samples]
+    return tuple(f"{each['doc_id']}{mark}" for each, mark in zip(samples, marks, strict=True))
 
 
 def _label(task: Any, sample: Mapping[str, Any]) -> int:
