@@ -17,7 +17,7 @@ from tongues.serve.refusal import Limits
 from tongues.serve.server import address, listen, run
 from tongues.serve.text_process import TextProcess
 
-_RULES: dict[Path, TextProcess] = {}  # shared, since each is a process
+RULES: dict[Path, TextProcess] = {}  # shared, since each is a process
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def serving(
         limits,
         key=key,
         hosts=frozenset({"tongues.test"}),
-        rules=_RULES,
+        rules=RULES,
         examples=examples or {},
     )
     listening = listen("127.0.0.1", 0, keyed=key is not None)

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.serve.serving import serving
+from tests.serve.serving import RULES, serving
 from tongues.errors import UserError
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.serve.opening import open_served, probe_step
@@ -118,6 +118,7 @@ def test_a_template_that_loops_on_some_messages_holds_up_no_other_model(
     (copied / "chat_template.jinja").write_text(template)
     ensemble = replace(served[hub].ensemble, tokenizer=copied)
     models = {hub: served[hub], "bad": replace(served[hub], name="bad", ensemble=ensemble)}
+    RULES[copied.resolve()] = TextProcess(copied, seconds=0.6)
     with serving(models) as server, ThreadPoolExecutor(3) as pool:
 
         def ask(model: str, content: str) -> Any:
@@ -133,7 +134,7 @@ def test_a_template_that_loops_on_some_messages_holds_up_no_other_model(
             problem = one.result().json()["error"]
             assert one.result().status_code == 400
             assert problem["code"] == "text_failed"
-            assert "longer than 2 seconds" in problem["message"]
+            assert "longer than 0.6 seconds" in problem["message"]
         assert ask("bad", "a").status_code == 200  # by a new process
 
 
