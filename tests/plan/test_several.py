@@ -33,6 +33,30 @@ def test_a_budget_without_a_plan_says_why() -> None:
     assert rows[1]["advice"] == "scratch" and rows[1]["parameters"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        ("cost", "5,000", "write `5000`"),
+        ("cost", "20,500", "write `20500`, or for a list `20.0,500`"),
+        ("cost", "1,5k", "write `1.5k`"),
+        ("flops", "1,5e21", "write `1.5e21`"),
+        ("hours", "0,5", "write `0.5`"),
+        ("hours", "1,000,000", "write `1000000`"),
+        ("target_loss", "2,4", "write `2.4`, or for a list `2.0,4`"),
+    ],
+)
+def test_a_comma_inside_a_number_is_no_list(name: str, text: str, hint: str) -> None:
+    with pytest.raises(UserError, match="looks like one number") as refused:
+        plan_each(MAKE, {name: text, "gpu": "h100"})
+    assert refused.value.hint == hint
+
+
+def test_lists_of_plain_numbers_are_lists() -> None:
+    for name, text in {"hours": "24,168", "cost": "500.0,750", "flops": "1e20,1.5e21"}.items():
+        words = {name: text} | ({} if name == "flops" else {"gpu": "h100", "gpus": 8})
+        assert [budget[name] for budget, _ in plan_each(MAKE, words)] == text.split(",")
+
+
 def test_all_gpus_side_by_side() -> None:
     answers = plan_each(MAKE, {"flops": "1e21", "gpu": "all", "gpus": "8"})
     assert [budget["gpu"] for budget, _ in answers] == list(GPUS)

@@ -3,15 +3,14 @@ from typing import Any
 
 import pytest
 
-from tests.records import make_run
 from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.hardware import GPUS, Machine
 from tongues.laws import Law, preset
-from tongues.models import find_shape, of_shape
+from tongues.models import of_shape
 from tongues.plan import Known, Plan, ask, gather_laws, make_plan, read_laws, write_recipe
 from tongues.recipe import Train, load_recipe
-from tongues.runs import write_run
+from tongues.runs import read_run
 from tongues.train.rules import batch_by_size
 
 CPT = Law("cpt", {"E": 1.0, "A": 30.0, "B": 60.0, "alpha": 0.3, "beta": 0.3, "gamma": 0.02})
@@ -76,7 +75,9 @@ def test_continuing_needs_a_base_and_says_so(tmp_path: Path) -> None:
         check_recipe(recipe, tmp_path)
 
 
-def test_text_and_tokens_come_from_a_study(tmp_path: Path) -> None:
+def test_text_and_tokens_come_from_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs/mine").mkdir(parents=True)  # its base is still to be trained
     (tmp_path / "study.yaml").write_text(STUDY)
     study = load_recipe(tmp_path / "study.yaml")
     plan = plan_of(CPT, flops="1e13", replay="10%", bases=["mine/qaa-source=300k@6M"])
@@ -95,19 +96,48 @@ def test_text_and_tokens_come_from_a_study(tmp_path: Path) -> None:
     assert not other.exists()
 
 
-def test_a_base_of_the_store_gives_its_shape(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_base_that_is_there_gives_shape_tokenizer_and_settings(
+    trained: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    params = of_shape(find_shape("0.2M"), 512).parameters
-    (tmp_path / "runs/first").mkdir(parents=True)
-    shares = {"qaa": 1.0}
-    run = make_run(shape="0.2M", params=params, targets=("qaa",), shares=shares)
-    write_run(tmp_path / "runs/first", run)
-    path = tmp_path / "recipe.yaml"
-    cautions = write_recipe(plan_of(CPT, flops="1e12", bases=["first=300k@6M"]), path)
+    monkeypatch.chdir(workspace)
+    path = workspace / "of_run.yaml"
+    cautions = write_recipe(plan_of(CPT, flops="1e12", bases=["small=300k@6M"]), path)
     assert [caution.code for caution in cautions] == ["placeholder_text"]
-    assert load_recipe(path).model.shape == "0.2M"
+    ((run, derived),) = check_recipe(load_recipe(path), workspace).runs
+    assert (run.base, derived.parameters) == ("small", read_run(trained).params)
+    assert derived.batch == read_run(trained).batch
+    path, folder = workspace / "of_folder.yaml", "runs/small/model"
+    plan = plan_of(CPT, flops="1e12", bases=[folder])
+    cautions = write_recipe(plan, path)
+    assert [caution.code for caution in cautions] == ["placeholder_text"]
+    recipe = load_recipe(path)
+    assert (recipe.tokens.base, recipe.model.shape) == (folder, None)
+    ((_, derived),) = check_recipe(recipe, workspace).runs
+    assert derived.flops_rule == pytest.approx(1e12, rel=0.05)
+    (workspace / "study.yaml").write_text(STUDY)
+    path = workspace / "of_study.yaml"
+    write_recipe(plan, path, load_recipe(workspace / "study.yaml"), target="qac")
+    tokens = load_recipe(path).tokens
+    assert (tokens.base, tokens.held_out) == (folder, 8000)
+
+
+def test_a_base_of_the_hub_is_named_by_its_id_and_not_by_another_shape(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    plan = plan_of(CPT, flops="1e22", bases=["llama-3.1-8b"])
+    cautions = write_recipe(plan, path)
+    assert [caution.code for caution in cautions] == ["placeholder_text"]
+    recipe, name = load_recipe(path), "meta-llama/Llama-3.1-8B"
+    assert (recipe.train.base_model, recipe.tokens.base, recipe.model.shape) == (name, name, None)
+    planned = plan.recommendation.option.tokens or 0
+    assert recipe.train.budget.tokens(1, 1.0) == pytest.approx(planned, rel=1e-3)
+
+
+def test_a_base_that_nobody_has_keeps_the_tokens_of_the_plan(tmp_path: Path) -> None:
+    plan = plan_of(CPT, flops="1e22", bases=["mine=8.03B@1T"])
+    path = tmp_path / "recipe.yaml"
+    assert "placeholder_base" in {caution.code for caution in write_recipe(plan, path)}
+    planned = plan.recommendation.option.tokens or 0
+    assert load_recipe(path).train.budget.tokens(1, 1.0) == pytest.approx(planned, rel=1e-3)
 
 
 def test_replay_needs_text_of_the_source(tmp_path: Path) -> None:

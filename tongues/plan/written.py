@@ -9,14 +9,14 @@ from typing import Any
 from tongues.errors import Caution, UserError, nearest
 from tongues.files import write_text
 from tongues.hardware import this_machine
-from tongues.models import Anatomy, Shape, find_shape, of_shape
+from tongues.hub import is_hub_id
+from tongues.models import Anatomy, Shape, of_shape
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan
 from tongues.plan.published import published_projects, usual_replay
 from tongues.quantities import show_bytes, show_count
 from tongues.recipe import Ancestry, ModelShape, Recipe, Synthetic, Text, TokenSettings, Train
-from tongues.runs import read_run
-from tongues.train.base import PLACEHOLDER_BASE
+from tongues.train.base import PLACEHOLDER_BASE, is_run_name, model_folder
 from tongues.train.rules import (
     batch_by_size,
     context_by_size,
@@ -41,7 +41,8 @@ _NO_BASE = (
 )
 _UNKNOWN_BASE = (
     "Start: `train.base` names `{base}`, which is neither a run under runs/ nor a Hugging Face "
-    "folder here; write its path, and the shape it has."
+    "folder or id; if it is one by another name, write that here and in `tokens.base`, and leave "
+    "`model.shape` out."
 )
 _MADE_TEXT = (
     "Text: synthetic text ({languages}) takes the place of yours. List your own files under "
@@ -104,9 +105,14 @@ def _compose(
 ) -> tuple[Recipe, dict[str, str]]:
     remarks: dict[str, str] = {}
     vocabulary = like.tokens.vocab_size if like else vocabulary_by_size(params)
-    shape, count, about_shape = _shape(option, params, vocabulary)
-    far = abs(math.log(count / params)) > math.log(1.5)
-    remarks["other_size" if far else "shape"] = about_shape
+    home, shape, count = _home(option.base), None, params
+    if home:
+        remarks["shape"] = f"Model: the base's, {show_count(params)} parameters."
+    else:
+        shape, nearest_count, about_shape = _shape(params, vocabulary)
+        count = params if option.base else nearest_count
+        far = abs(math.log(nearest_count / params)) > math.log(1.5)
+        remarks["other_size" if far else "shape"] = about_shape
     tokens = int(float(f"{plan.question.tokens or option.flops / (6 * count):.4g}"))
     flops = 6.0 * count * tokens
     remarks["tokens"] = (
@@ -126,40 +132,49 @@ def _compose(
     if like is None:
         languages = " and ".join(text.languages)
         remarks["placeholder_text"] = _MADE_TEXT.format(languages=languages, target=learned)
-    held_out = (like.tokens if like else TokenSettings()).held_out_of(tokens)
-    anatomy = of_shape(shape, vocabulary)
     train: dict[str, Any] = {
         "mixture": {learned: 1.0},
         **({"replay": {replayed: share}} if replayed else {}),
         "budget": f"{tokens} tokens",
-        "context": f"{context_by_size(params, held_out)} tokens",
-        "learning_rate": float(f"{rate_at_size(None, anatomy.parameters['non_embedding']):.2g}"),
     }
-    train |= _batch(plan, anatomy, tokens, train, remarks)
+    if shape:  # a base that is there says the rest itself
+        held_out = (like.tokens if like else TokenSettings()).held_out_of(tokens)
+        anatomy = of_shape(shape, vocabulary)
+        rate = rate_at_size(None, anatomy.parameters["non_embedding"])
+        train["context"] = f"{context_by_size(params, held_out)} tokens"
+        train["learning_rate"] = float(f"{rate:.2g}")
+        train |= _batch(plan, anatomy, tokens, train, remarks)
     if like:
         train["run"] = f"{like.name}-plan"
     if option.way.strategy == "cpt":
-        model = option.base or PLACEHOLDER_BASE
-        train["base"] = {"model": model, "languages": others[:1]}
-        if not option.base:
-            remarks["placeholder_base"] = _NO_BASE
-        elif not (_run_of_base(option) or (Path(model) / "config.json").is_file()):
-            remarks["placeholder_base"] = _UNKNOWN_BASE.format(base=model)
+        train["base"] = {"model": option.base or PLACEHOLDER_BASE, "languages": others[:1]}
+        if not home:
+            unknown = _UNKNOWN_BASE.format(base=option.base)
+            remarks["placeholder_base"] = unknown if option.base else _NO_BASE
+    model: dict[str, Any] = {"model": ModelShape(shape=shape.name)} if shape else {}
     recipe = Recipe(
         name=like.name if like else "plan",
         text=text,
-        tokens=like.tokens if like else TokenSettings.model_validate({"vocab_size": vocabulary}),
-        model=ModelShape(shape=shape.name),
+        tokens=_tokens(like, option.base, vocabulary),
         train=Train.model_validate(train),
+        **model,
     )
     return recipe, remarks
 
 
-def _shape(option: Option, params: float, vocabulary: int) -> tuple[Shape, int, str]:
-    if directory := _run_of_base(option):
-        record = read_run(directory)
-        shape = find_shape(record.shape)
-        return shape, record.params["total"], f"Model: shape {shape.name}, as the base has it."
+def _tokens(like: Recipe | None, base: str, vocabulary: int) -> TokenSettings:
+    """Those of `like`, or else the tokenizer of the base; where neither is there, a new one."""
+    home = _home(base)
+    if like and (not home or _run_of(base) or like.tokens.base or like.tokens.replace):
+        return like.tokens
+    if not home:
+        return TokenSettings.model_validate({"vocab_size": vocabulary})
+    kept: dict[str, Any] = like.tokens.model_dump(mode="json", exclude_unset=True) if like else {}
+    kept.pop("vocab_size", None)
+    return TokenSettings.model_validate(kept | {"base": home})
+
+
+def _shape(params: float, vocabulary: int) -> tuple[Shape, int, str]:
     shape, count = nearest_shape(params, vocabulary)
     if max(count / params, params / count) > _FARTHEST:
         raise UserError(
@@ -177,9 +192,17 @@ def _shape(option: Option, params: float, vocabulary: int) -> tuple[Shape, int, 
     )
 
 
-def _run_of_base(option: Option) -> Path | None:
-    directory = Path("runs") / option.base
-    return directory if option.base and (directory / "run.json").is_file() else None
+def _run_of(base: str) -> Path | None:
+    directory = Path("runs") / base
+    return directory if base and (directory / "run.json").is_file() else None
+
+
+def _home(base: str) -> str:
+    """The folder of a base, or its id on the hub; empty where neither is known yet."""
+    if directory := _run_of(base):
+        return str(model_folder(directory))
+    there = (Path(base) / "config.json").is_file()
+    return base if there or (is_hub_id(base) and not is_run_name(base, Path())) else ""
 
 
 def _languages(
