@@ -1,10 +1,13 @@
 """Folders that somebody made to do harm, or by mistake: refused, and others are served."""
 
 import json
+import os
+import resource
 import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+import tongues
 from tests.serve.serving import RULES, serving
 from tongues.errors import UserError
 from tongues.experts.ensemble.model import Model, open_model
+from tongues.hardware import this_machine
 from tongues.serve.opening import open_served, probe_step
 from tongues.serve.text_process import TextProcess
 
@@ -56,6 +61,30 @@ def narrow(folder: Path, rows: int) -> None:
     config_of(folder, vocab_size=rows)
 
 
+def enlarge(folder: Path) -> None:
+    """Weights in bfloat16, of twice this machine's memory: their file has a head and a hole."""
+    rows, size = int(this_machine().memory) // 2**7, 0
+    head: dict[str, object] = {}
+    for name, weight in load_file(folder / "model.safetensors").items():
+        shape = [rows, 64] if "embed_in" in name else list(weight.shape)
+        end = size + 2 * prod(shape)
+        head[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [size, end]}
+        size = end
+    written = json.dumps(head).encode()
+    with (folder / "model.safetensors").open("wb") as file:
+        file.write(len(written).to_bytes(8, "little") + written)
+        file.truncate(8 + len(written) + size)
+
+
+def empty_vocabulary(folder: Path) -> None:
+    file = folder / "tokenizer.json"
+    plain = json.loads(file.read_text())
+    plain["model"] |= {"vocab": {}, "merges": []}
+    plain["added_tokens"] = []
+    plain["post_processor"] = None
+    file.write_text(json.dumps(plain))
+
+
 FAULTY: dict[str, tuple[Callable[[Path], object], str]] = {
     "nan": (lambda folder: lose(folder, "embed_in", torch.nan), "holds NaN"),
     "infinite": (lambda folder: lose(folder, "mlp", torch.inf), "holds NaN or infinite"),
@@ -64,12 +93,20 @@ FAULTY: dict[str, tuple[Callable[[Path], object], str]] = {
     "wide": (lambda folder: config_of(folder, intermediate_size=10**9), "cannot predict|mlp"),
     "layers": (lambda folder: config_of(folder, num_hidden_layers=10**9), "names 1,000,000,000"),
     "heads": (lambda folder: config_of(folder, num_attention_heads=7), "."),
+    "context": (lambda folder: config_of(folder, max_position_embeddings=-3), "sees -3 tokens"),
+    "nested": (lambda folder: config_of(folder, text_config=5), "cannot be opened"),
+    "activation": (lambda folder: config_of(folder, hidden_act="os.system"), "os.system"),
+    "kernels": (lambda folder: config_of(folder, attn_implementation="a/b"), "code of the hub"),
+    "zeros": (lambda folder: os.truncate(folder / "config.json", 10**9), "is no configuration"),
+    "too large": (lambda folder: enlarge(folder), "of memory in float32"),
 }
 HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "loop": (lambda folder: (folder / "chat_template.jinja").write_text(LOOP), "longer than 0.3"),
     "large": (lambda folder: (folder / "chat_template.jinja").write_text(LARGE), "MemoryError"),
     "regex": (lambda folder: tokenizer_of(folder, "(a+)+$"), "rules for text fail|longer"),
     "broken": (lambda folder: (folder / "tokenizer.json").write_text("{"), "rules for text fail"),
+    "zeros": (lambda folder: os.truncate(folder / "tokenizer.json", 2**33), "rules for text fail"),
+    "empty": (lambda folder: empty_vocabulary(folder), "no tokens for text"),
 }
 
 
@@ -107,6 +144,24 @@ def test_the_others_are_served(copied: Path, hub: str) -> None:
     assert line.startswith(f"caution: `{copied}` is not served: ") and "NaN" in line
     for each in rules.values():
         each.close()
+
+
+def test_no_memory_is_taken_for_weights_that_are_not_there(copied: Path) -> None:
+    harm, _ = FAULTY["vocabulary"]
+    harm(copied)
+    config_of(copied, vocab_size=10**7)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(UserError, match="10000000 x"):
+        probe_step(open_model(str(copied), copied.parent))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
+
+
+def test_an_evaluation_refuses_a_tokenizer_that_would_end_it(copied: Path) -> None:
+    tokenizer_of(copied, "(a+)+$")
+    (copied.parent / "qaa.txt").write_text("a b c")
+    text = copied.parent / "qaa.txt"
+    with pytest.raises(UserError, match=r"rules for text fail|longer"):
+        tongues.evaluate(str(copied), copied.parent, text=text, page=False)
 
 
 def test_a_template_that_loops_on_some_messages_holds_up_no_other_model(

@@ -1,19 +1,21 @@
 """A Hugging Face folder, looked at without loading it: nothing in it is run or unpickled."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError
 from tongues.hub import is_remote, remote_shapes
 
-__all__ = ["other_files", "read_config", "stored_shapes", "weight_files"]
+__all__ = ["check_layers", "other_files", "read_config", "stored_shapes", "weight_files"]
 
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 # What comes with a model's configuration, weights, tokenizer and card: how to generate, how images
 # and sound are prepared, and the terms under which it may be passed on.
 _OTHERS = ("generation_config.json", "*processor_config.json", "LICENSE*", "NOTICE*")
 _OTHERS += ("USE_POLICY*",)
+_LARGEST = 2**24  # bytes of a config.json; none has more than some hundred thousand
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -21,6 +23,9 @@ def read_config(folder: Path) -> dict[str, Any]:
     file, where = folder / "config.json", str(folder)
     if not file.is_file():
         raise UserError("holds no Hugging Face model (no config.json)", where=where)
+    if file.stat().st_size > _LARGEST:
+        what = f"is no configuration: it has {file.stat().st_size:,} bytes"
+        raise UserError(what, where=str(file), hint="copy it again from where it came")
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -33,6 +38,9 @@ def read_config(folder: Path) -> dict[str, Any]:
         hint += "config.json and see that it gives the same logits"
         what = "wants its own code run (`auto_map`), which is never done"
         raise UserError(what, where=where, hint=hint)
+    if code := next(_code_of_the_hub(config), None):
+        what = f"wants code of the hub run (`{code}`), which is never done"
+        raise UserError(what, where=where, hint="delete that key from its config.json")
     if config.get("is_encoder_decoder"):
         raise UserError("is an encoder with a decoder; only decoders are trained", where=where)
     if quantized := config.get("quantization_config"):
@@ -41,8 +49,24 @@ def read_config(folder: Path) -> dict[str, Any]:
         hint = (
             "take a copy in bfloat16, or make one with the publisher's or transformers' converter"
         )
-        raise UserError(f"{what} and cannot be trained", where=where, hint=hint)
+        raise UserError(f"{what}, which is not supported", where=where, hint=hint)
     return config
+
+
+def _code_of_the_hub(settings: dict[str, Any]) -> Iterator[str]:
+    """Implementations, of attention or experts, that transformers would fetch and run."""
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from _code_of_the_hub(value)
+        elif key.endswith("_implementation") and "/" in str(value):
+            yield f"{key}: {value}"
+
+
+def check_layers(folder: Path, layers: object) -> None:
+    """Refuse a number of layers that would take hours to build, and has no weights."""
+    if isinstance(layers, int) and layers > len(stored_shapes(folder)):
+        what = f"config.json names {layers:,} layers, and there are weights of fewer"
+        raise UserError(what, where=str(folder), hint="copy both from one place")
 
 
 def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:

@@ -12,7 +12,6 @@ from tongues.experts.ensemble.caches import TokenSequence
 from tongues.experts.ensemble.lineage import expert_folder, read_lineage
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.experts.ensemble.places import resolve_model
-from tongues.models.folders import read_config, stored_shapes
 from tongues.serve.gguf import gguf_file, llama_package, open_gguf
 from tongues.serve.text_process import TextProcess
 from tongues.train.base import model_folder
@@ -88,14 +87,14 @@ def _rules_place(name: str, workspace: Path, llama_cpp: bool) -> Path:
 def probe_step(model: Model) -> None:
     """Let every expert predict once; a UserError where one cannot."""
     ensemble = model.ensemble
-    count = min(_TOKENS, (ensemble.context or _TOKENS) - 1)
+    context = ensemble.context or _TOKENS
+    if context < 2:
+        what = f"sees {context} tokens by its config.json, and so cannot continue any"
+        raise UserError(what, where=model.name, hint="take the model from another place")
+    count = min(_TOKENS, context - 1)
     ids = np.linspace(0, ensemble.vocabulary - 1, count).astype(np.int64)
     for number, place in enumerate(ensemble.models.folders):
         where, hint = str(place), "take the model from another place"
-        layers = read_config(place).get("num_hidden_layers", 0) if place.is_dir() else 0
-        if isinstance(layers, int) and layers and layers > len(stored_shapes(place)):
-            what = f"config.json names {layers:,} layers, and there are weights of fewer"
-            raise UserError(what, where=where, hint=hint)
         text = TokenSequence([model.first, *ids.tolist()])
         lost: list[str] = []
         try:

@@ -79,11 +79,14 @@ class TextProcess:
         """
         return self._ask(list(messages))
 
-    def probe(self) -> None:
-        """A UserError where the rules cannot be used on ordinary or on repetitive text."""
-        for text in _PROBES:
-            self.encode(text)
-        if has_template(self.folder):
+    def probe(self, *, chat: bool = True) -> None:
+        """A UserError where the rules cannot be used on ordinary or on repetitive text.
+
+        chat: whether the template is tried too.
+        """
+        if not any(len(self.encode(text)) for text in _PROBES):
+            raise UserError("the model's tokenizer has no tokens for text", where=str(self.folder))
+        if chat and has_template(self.folder):
             try:
                 self.conversation([{"role": "user", "content": "a"}])
             except UserError as error:

@@ -28,6 +28,7 @@ Messages = Sequence[Mapping[str, str]]  # each with `role` and `content`
 SECONDS = 2.0  # of computing for one text
 _OPENING = 6.0  # the same, to open a tokenizer
 _MEMORY = 2**30  # bytes beyond those of the opened tokenizer
+_OPENED = 2**32  # bytes of that at most
 _TEMPLATE = "tokenizer.chat_template"
 _STATUS = Path("/proc/self/status")
 
@@ -199,6 +200,8 @@ def _parts(
 
 def _serve(folder: Path, seconds: float, texts: BinaryIO, replies: BinaryIO) -> None:
     _limit(_OPENING)
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (_OPENED, hard))
     rules: FolderRules | None = None
     fault: dict[str, str] = {}
     try:
@@ -208,7 +211,6 @@ def _serve(folder: Path, seconds: float, texts: BinaryIO, replies: BinaryIO) -> 
     _limit(0)
     if _STATUS.is_file():
         used = int(re.findall(r"VmData:\s+(\d+) kB", _STATUS.read_text())[0]) * 1024
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (used + _MEMORY, hard))
     for line in texts:
         _limit(seconds)

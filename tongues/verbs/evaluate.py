@@ -20,10 +20,11 @@ from tongues.evaluate.tasks import (
     merge_tasks,
     read_named_tasks,
 )
-from tongues.experts.ensemble.places import lineage_of, with_bases
+from tongues.experts.ensemble.places import lineage_of, resolve_model, with_bases
 from tongues.extras import EXTRAS
 from tongues.launch import check_ranks, open_launcher
 from tongues.recipe.base import readable_name
+from tongues.serve.text_process import TextProcess
 from tongues.text import Document
 from tongues.text.reading import Fault
 from tongues.verbs.shared import Voice, listed, memory_bytes
@@ -158,6 +159,7 @@ def evaluate(
     for by_language in by_task.values():
         for fewshot in by_language.values():
             voice.say(fewshot.power)
+    _probe_tokenizers(everyone, workspace)
     from tongues.evaluate import runner  # with torch: what is refused above needs no model
     from tongues.evaluate.outcome import build_evaluation
     from tongues.pages import write_page
@@ -195,6 +197,18 @@ def evaluate(
     elif page:
         write_page(evaluation_page(evaluation, name), workspace / "reports" / f"{name}-evaluation")
     return evaluation
+
+
+def _probe_tokenizers(models: Sequence[str], workspace: Path) -> None:
+    """Refuse a folder from elsewhere whose tokenizer would hold up or end this process."""
+    for name in models:
+        kind, folder, _, _ = resolve_model(name, workspace)
+        if kind == "folder":
+            rules = TextProcess(folder)
+            try:
+                rules.probe(chat=False)
+            finally:
+                rules.close()
 
 
 def _documents(

@@ -29,10 +29,12 @@ from tongues.experts.ensemble.router import Router, load_router
 from tongues.experts.ensemble.routing import Routing, RoutingContext
 from tongues.experts.ensemble.updates import find_updates, with_updates
 from tongues.files import file_hash
-from tongues.models.folders import stored_shapes, weight_files
-from tongues.models.huggingface import configure, load_model
+from tongues.hardware import this_machine
+from tongues.models.folders import check_layers, stored_shapes, weight_files
+from tongues.models.huggingface import configure, load_model, open_layout
 from tongues.models.placement import Placement
 from tongues.models.scorer import batch_scorer
+from tongues.quantities import show_bytes
 from tongues.tokens import load_tokenizer
 from tongues.tokens.frame import TextFrame, read_frame
 from tongues.tokens.tokenizer import vocabulary_size
@@ -149,12 +151,31 @@ def map_model(folder: Path) -> PreTrainedModel:
 
     Its weights are mapped where they are in the file as the model wants them, and read otherwise.
     """
-    weights = mapped_weights(folder)
-    with no_init_weights():  # buffers are computed, weights are room that nobody touches
-        model = AutoModelForCausalLM.from_config(configure(folder), dtype=torch.float32)
+    weights, config = mapped_weights(folder), configure(folder)
+    check_layers(folder, config.num_hidden_layers)
+    try:
+        with no_init_weights():  # buffers are computed, weights are room that nobody touches
+            model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    except Exception as error:  # each family raises its own
+        open_layout(folder)  # says which weight is of another shape
+        raise UserError(f"cannot be opened ({error!r})", where=str(folder)) from None
     if not _assigned(model, weights):
+        open_layout(folder)  # other shapes are refused before there is memory for any
         model = load_model(folder)
     return model.requires_grad_(False).eval()
+
+
+def _check_memory(folder: Path) -> None:
+    """Refuse a model larger than this machine's memory, before its files are read.
+
+    One in float32 is mapped and may be larger.
+    """
+    machine, needed = this_machine(), 4 * _count(folder)
+    stored = sum(file.stat().st_size for file in weight_files(folder))
+    if stored < needed > machine.memory:
+        what = f"takes {show_bytes(needed)} of memory in float32; "
+        what += f"{machine.name} has {show_bytes(machine.memory)}"
+        raise UserError(what, where=str(folder), hint="use it on a larger machine")
 
 
 def mapped_weights(folder: Path) -> dict[str, Tensor]:
@@ -283,6 +304,7 @@ def assembled(
 
 def open_alone(folder: Path, name: str, placement: Placement | None = None) -> Ensemble:
     """A Hugging Face folder as an ensemble of one, used in the same way."""
+    _check_memory(folder)
     expert = describe_expert(name, folder, folder, languages={}, parent=None, run=None, tokens=0)
     lineage = Lineage((expert,), {}, name, file_hash(folder / "tokenizer.json"), None, {})
     return assembled(lineage, None, folder, placement=placement)

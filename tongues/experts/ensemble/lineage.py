@@ -12,7 +12,7 @@ from typing import Any
 from tongues.errors import UserError, nearest
 from tongues.files import file_hash, path_text, read_json, write_json
 from tongues.jsonable import from_plain
-from tongues.models.folders import stored_shapes, weight_files
+from tongues.models.folders import read_config, stored_shapes, weight_files
 
 __all__ = [
     "ADAPTER",
@@ -97,7 +97,8 @@ def describe_expert(
     tokens: int,
 ) -> Expert:
     """An expert as it is in a Hugging Face folder now."""
-    stored_shapes(folder)  # damaged files are refused
+    read_config(folder)  # what is damaged is refused before it is read
+    stored_shapes(folder)
     whole, root = folder.resolve(), workspace.resolve()
     place = whole.relative_to(root) if whole.is_relative_to(root) else whole
     hashes = {file.name: file_hash(file) for file in (folder / _CONFIG, *weight_files(folder))}

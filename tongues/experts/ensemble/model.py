@@ -174,35 +174,40 @@ def open_models(
     models = []
     for name in names:
         kind, folder, plain, way = resolve_model(name, workspace)
-        if folder not in ensembles and kind == "ensemble":
-            ensembles[folder] = open_ensemble(
-                folder, workspace, memory=max_memory, placement=placement
-            )
-        elif folder not in ensembles:
-            ensembles[folder] = open_alone(model_folder(folder), plain, placement)
-        ensemble = ensembles[folder]
-        routing = _routing(name, ensemble, way)
-        tokenizer = load_tokenizer(ensemble.tokenizer)
-        first, prompted = ensemble.frame.first, ensemble.frame.start is not None
-        ends = read_settings(ensemble.tokenizer / "generation_config.json").get("eos_token_id")
-        ends = ends if isinstance(ends, list) else [ends]
-        models.append(
-            Model(
-                name=name,
-                kind=kind,
-                ensemble=ensemble,
-                routing=routing,
-                first=first,
-                prompted=prompted,
-                stops=frozenset(
-                    {ensemble.frame.end, *(end for end in ends if isinstance(end, int))}
-                ),
-                tokenizer=tokenizer,
-                base=base_of(kind, folder),
-                fingerprint=_fingerprint(ensemble, routing, first, prompted),
-            )
-        )
+        try:
+            if folder not in ensembles and kind == "ensemble":
+                ensembles[folder] = open_ensemble(
+                    folder, workspace, memory=max_memory, placement=placement
+                )
+            elif folder not in ensembles:
+                ensembles[folder] = open_alone(model_folder(folder), plain, placement)
+            models.append(_as_model(name, kind, folder, ensembles[folder], way))
+        except UserError:
+            raise
+        except Exception as error:  # whatever a library raises on a folder it does not expect
+            hint = "take the model from another place"
+            raise UserError(f"cannot be opened ({error!r})", where=name, hint=hint) from None
     return models
+
+
+def _as_model(name: str, kind: Kind, folder: Path, ensemble: Ensemble, way: str | None) -> Model:
+    routing = _routing(name, ensemble, way)
+    tokenizer = load_tokenizer(ensemble.tokenizer)
+    first, prompted = ensemble.frame.first, ensemble.frame.start is not None
+    ends = read_settings(ensemble.tokenizer / "generation_config.json").get("eos_token_id")
+    ends = ends if isinstance(ends, list) else [ends]
+    return Model(
+        name=name,
+        kind=kind,
+        ensemble=ensemble,
+        routing=routing,
+        first=first,
+        prompted=prompted,
+        stops=frozenset({ensemble.frame.end, *(end for end in ends if isinstance(end, int))}),
+        tokenizer=tokenizer,
+        base=base_of(kind, folder),
+        fingerprint=_fingerprint(ensemble, routing, first, prompted),
+    )
 
 
 def model_in_memory(name: str, network: PreTrainedModel, tokens: Tokens) -> Model:
