@@ -10,7 +10,7 @@ from tongues.cores import core_count
 from tongues.errors import Caution, UserError, nearest
 from tongues.evaluate.tasks import FewShotTask, read_train_tasks
 from tongues.experts.plans import plan_rounds
-from tongues.hardware import USUAL_MFU, Cluster, Machine, this_machine
+from tongues.hardware import USUAL_MFU, Cluster, Machine, gpu_count, this_machine
 from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
 from tongues.quantities import show_bytes, show_count
 from tongues.recipe import LowRank, Recipe
@@ -19,7 +19,13 @@ from tongues.text import check_text, text_bytes
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import find_base, is_run_name
 from tongues.train.defaults import Completed, complete_recipe
-from tongues.train.rules import LOW_RANK, check_batch, rate_at_size, what_would_fit
+from tongues.train.rules import (
+    LOW_RANK,
+    check_batch,
+    micro_batch_that_fits,
+    rate_at_size,
+    what_would_fit,
+)
 
 __all__ = ["Checked", "check_recipe"]
 
@@ -216,6 +222,7 @@ def check_recipe(
     two_or_four = 2 if vocabulary <= 65_536 else 4
     disk = sum(sizes.values()) * (_CORPUS + 2 * two_or_four / _TOKEN)  # twice: aside, then in order
     workers = core_count() if machine.device == "cpu" else machine.processes
+    workers = workers if machine.gpu else max(workers, gpu_count())
     at_once = min(many.workers or workers, len(pairs)) if many else 1
     runs, first = pairs[len(sweep) :], pairs[: len(sweep)]
     tasks = read_train_tasks(recipe.train.tasks) if recipe.train.tasks and training else {}
@@ -294,6 +301,11 @@ def _check_memory(checked: Checked, each: Machine) -> None:
     if checked.memory <= machine.memory:
         return
     largest, derived = max(checked.all, key=lambda run: run[1].memory)
+    settings = largest.settings
+    if machine.device == "cuda" and machine.gpu is None and each.processes == 1:
+        sizes = derived.anatomy, settings, derived.batch, derived.flops, each
+        if settings.micro_batch is None and micro_batch_that_fits(*sizes):
+            return  # training finds the micro-batch by trial
     needs, has = show_bytes(checked.memory), show_bytes(machine.memory)
     what = f"needs {needs} of memory on each GPU of {machine.name}, which has {has}"
     other = ""
@@ -303,7 +315,7 @@ def _check_memory(checked: Checked, each: Machine) -> None:
         other = "; for a run on other machines check with `--gpu`, such as `--gpu h100 --gpus 8`"
     hint = "lower `study.workers`"
     if derived.memory > machine.memory:
-        hint = what_would_fit(largest.settings, derived, each) + other
+        hint = what_would_fit(settings, derived, each) + other
     raise UserError(what, where=largest.name, hint=hint)
 
 

@@ -2,16 +2,18 @@
 
 import csv
 import os
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from shutil import which
 from typing import Literal, Self
 
 from tongues.errors import UserError, nearest
 
 __all__ = ["GPUS", "USUAL_MFU", "Cluster", "Gpu", "Machine", "find_gpu", "read_prices"]
-__all__ += ["this_machine"]
+__all__ += ["gpu_count", "gpu_memory", "host_memory", "this_machine"]
 
 _PRICED = "June 2025, on demand, roughly"
 USUAL_MFU = 0.4  # share of the peak that a well-kept training run of a decoder reaches
@@ -146,9 +148,40 @@ def read_prices(path: Path) -> dict[str, Gpu]:
 
 
 def this_machine() -> Machine:
-    """The processor of this machine and all of its memory."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return Machine("this machine", "cpu", memory, bfloat16=_has_bfloat16())
+    """Its visible GPUs, as many as torchrun has processes; without any, its processor.
+
+    GPUs are those that `nvidia-smi` names, so that nothing has to be imported; written by its
+    manual, and tried with a stand-in alone.
+    """
+    if memory := gpu_memory(os.environ.get("CUDA_VISIBLE_DEVICES")):
+        return Machine("this machine", "cuda", min(memory), int(os.environ.get("WORLD_SIZE", "1")))
+    return Machine("this machine", "cpu", host_memory(), bfloat16=_has_bfloat16())
+
+
+def gpu_count() -> int:
+    """How many GPUs of this machine are visible."""
+    return len(gpu_memory(os.environ.get("CUDA_VISIBLE_DEVICES")))
+
+
+def host_memory() -> int:
+    """Bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@cache
+def gpu_memory(visible: str | None) -> tuple[float, ...]:
+    """Bytes of each GPU that `CUDA_VISIBLE_DEVICES` leaves visible; None: all."""
+    if not which("nvidia-smi"):
+        return ()
+    command = ["nvidia-smi", "--query-gpu=index,uuid,memory.total", "--format=csv,noheader,nounits"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    rows = [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines()]
+    memory: dict[str, float] = {}
+    for index, uuid, size in (row for row in rows if len(row) == 3 and row[2].isdigit()):
+        memory |= {index: float(size) * 2**20, uuid: float(size) * 2**20}
+    if visible is None:
+        return tuple(memory[row[0]] for row in rows if row[0] in memory)
+    return tuple(memory[name.strip()] for name in visible.split(",") if name.strip() in memory)
 
 
 @cache

@@ -33,6 +33,14 @@ def test_what_is_left_to_train_is_reckoned(make_recipe: MakeRecipe, workspace: P
     assert left.run_seconds.keys() == {plan.name for plan in others}
 
 
+def test_for_a_cluster_nothing_is_tried_here(make_recipe: MakeRecipe, workspace: Path) -> None:
+    pairs = check_recipe(make_recipe(*STUDY), workspace).runs
+    cost = measure_cost(pairs, workspace, at_once=2, launcher="slurm")
+    assert cost.seconds is None
+    assert cost.flops == measure_cost(pairs, workspace, at_once=2).flops
+    assert str(cost) == f"12 runs to train: {cost.flops:.2g} FLOPs"
+
+
 def test_the_trials_leave_no_memory_behind(make_recipe: MakeRecipe, workspace: Path) -> None:
     def resident() -> float:
         return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6

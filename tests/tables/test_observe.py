@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tongues.errors import UserError
-from tongues.tables import Observations, RunTable, observe, select_rows
+from tongues.tables import Observations, RunTable, observe, select_rows, without_replay
 
 Row = dict[str, Any]
 
@@ -215,6 +215,21 @@ def test_nothing_left_says_why() -> None:
     assert refusal.value.code == "empty_selection"
     assert "12 rows left out for a missing cell" in refusal.value.hint
     assert "12 rows left out for a loss that is not finite" in refusal.value.hint
+
+
+def test_rows_with_replay_are_left_out_with_a_word() -> None:
+    def kept(*shares: object) -> tuple[int, list[str]]:
+        rows = rows_of_law(1)
+        mixed = [row | {"replay": shares[i % len(shares)]} for i, row in enumerate(rows)]
+        table, cautions = without_replay(table_of(mixed), {}, "why")
+        return len(table), [one.code for one in cautions]
+
+    assert kept(0, None, "0.2") == (16, ["replay_left_out"])
+    assert kept(0, 0.0) == (24, [])
+    assert kept(0.05, 0.5) == (24, ["replay_in_all"])
+    with pytest.raises(UserError) as refusal:
+        kept("0%", "20%")
+    assert "0.2 for 20%" in refusal.value.hint
 
 
 def test_rows_are_taken_by_index_and_by_mask() -> None:

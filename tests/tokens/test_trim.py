@@ -28,7 +28,8 @@ def test_text_keeps_its_tokens_and_ids_close_up(kind: str) -> None:
     assert all(trimmed.token_to_id(token) == number for token, number in special.items())
 
 
-def test_what_precedes_a_text_gets_its_new_id() -> None:
+@pytest.mark.parametrize("in_sequence", [False, True])  # as GPT-2 and Llama 3 have it
+def test_what_precedes_a_text_gets_its_new_id(in_sequence: bool) -> None:
     base = gpt(BROAD, 330)
     parts = parts_of(base)
     number = base.token_to_id("<|endoftext|>")
@@ -47,6 +48,11 @@ def test_what_precedes_a_text_gets_its_new_id() -> None:
             }
         },
     }
+    if in_sequence:
+        own = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False}
+        own["use_regex"] = True
+        template = parts["post_processor"]
+        parts["post_processor"] = {"type": "Sequence", "processors": [own, template]}
     trimmed = trim_tokenizer(rebuilt(parts), KEPT)
     end = trimmed.token_to_id("<|endoftext|>")
     assert end is not None and number is not None and end < number

@@ -10,7 +10,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.train.engine.together import backward, make_optimizer, make_scorer
-from tongues.errors import UserError
+from tongues.errors import Stopped, UserError
 from tongues.tokens.frame import TextFrame
 from tongues.tokens.mixture import Phase
 from tongues.train.checkpoint import (
@@ -219,6 +219,22 @@ def test_one_that_cannot_be_written_ends_the_run_and_spares_the_one_before(
     assert "step-00000001" in caught.value.hint
     assert [place.name for place in tmp_path.iterdir()] == ["step-00000001"]
     assert saved.load() == (position(1), [])
+
+
+def test_a_stop_whose_checkpoint_cannot_be_written_says_so(
+    trained: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, shares: dict[str, storage.Share], staged: Callable[[], None]) -> str:
+        staged()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(storage, "write_shares", full)
+    with (
+        pytest.raises(UserError, match="No space left"),
+        checkpoints(tmp_path, trained) as saved,
+    ):
+        saved.save(position(1))
+        raise Stopped("stopped at step 1 of 9")
 
 
 def test_its_weights_are_opened_by_themselves(trained: Course, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch.nn.functional import cross_entropy
 
 from tests.conftest import RECIPE, MakeRecipe
@@ -19,6 +20,7 @@ from tongues.runs import read_run
 from tongues.tokens import load_tokenizer, open_tokens, prepare_tokens
 from tongues.train import run_of_recipe
 from tongues.train.run import train
+from tongues.train.transplant import transplanted
 
 
 @pytest.fixture
@@ -77,6 +79,17 @@ def test_a_trimmed_base_keeps_its_embeddings_and_its_loss(workspace: Path, base:
     named = (f"train.base={{model: {base}, languages: [qab]}}",)
     ((_, derived),) = check_recipe(load_recipe(workspace / "child.yaml", named), workspace).runs
     assert derived.parameters["total"] == model.num_parameters()
+
+
+def test_two_bases_of_one_name_stay_apart(workspace: Path, base: Path) -> None:
+    tokens = f"base: {base}, trim: true, sample: 2 kB"
+    continued(workspace, base, tokens)
+    weights = base / "model.safetensors"
+    state = load_file(weights)
+    save_file({name: 2 * tensor for name, tensor in state.items()}, weights, {"format": "pt"})
+    transplanted(base, open_tokens(workspace / "tokens/child"), workspace, print)
+    one, other = (input_rows(folder) for folder in (workspace / "bases").iterdir())
+    assert not torch.equal(one, other)
 
 
 def test_another_tokenizer_composes_what_the_base_does_not_have(

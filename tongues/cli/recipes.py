@@ -1,5 +1,6 @@
 """The verbs of one recipe: check, prepare, train, study."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,10 +127,11 @@ def study(
         check_study(
             recipe, loaded, **{key: keywords[key] for key in ("where", "pilot", "overwrite")}
         )
-        kept = {key: keywords[key] for key in ("workspace", "where")}
+        kept = {key: keywords[key] for key in ("workspace", "where", "launcher")}
         show_runs(tongues.dry_run(loaded, **kept), as_json)
         if not (as_json or keywords["pilot"]):
-            hint(f"tongues study {recipe}")
+            chosen = ("--where", keywords["where"]) if keywords["where"] else ()
+            hint(shlex.join(("tongues", "study", str(recipe), *overrides, *chosen)))
         return
     made = tongues.study(recipe, overrides, **keywords)
     print_paths([made], as_json=as_json)

@@ -7,6 +7,7 @@ import subprocess
 import time
 from contextlib import suppress
 from shutil import which
+from typing import NamedTuple
 
 from tongues.errors import UserError
 from tongues.files import file_name, fingerprint
@@ -15,7 +16,6 @@ from tongues.launch.launcher import Launcher, Options
 
 __all__ = ["Slurm"]
 
-_LONGEST = "24:00:00"  # of a job
 _LOOK_EVERY = 5.0  # seconds between looks at the queue
 _PATIENCE = 600.0  # seconds for which Slurm may not answer
 _CANCELLED = 120.0  # seconds in which a cancelled job is gone, unless Slurm cannot clear it away
@@ -23,8 +23,18 @@ _BEFORE_THE_END = 60  # seconds before its time is over that a job is asked to s
 _MARGIN = 1.25  # of memory, over what is foretold
 _BESIDES = 0.25  # GiB of a job, for the process that starts others
 _GIB = 2**30
+# Why a job waits for what will not come, such as a longer limit of its partition.
+_NEVER = {"PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints", "AccountNotAllowed"}
+_NEVER |= {"QOSNotAllowed", "InvalidAccount", "InvalidQOS", "QOSMaxWallDurationPerJobLimit"}
 _GO_ON = {"COMPLETED", "TIMEOUT", "DEADLINE", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", ""}
 _EXIT = re.compile(r"(?P<code>\d+):(?P<signal>\d+)")
+
+
+class _Queued(NamedTuple):
+    """A job in the queue."""
+
+    name: str = ""
+    reason: str = ""  # why it waits
 
 
 class Slurm(Launcher):
@@ -48,7 +58,7 @@ class Slurm(Launcher):
         if not which("sbatch"):
             what, hint = "there is no `sbatch` here", "run it where jobs are submitted"
             raise UserError(what, where="--launcher slurm", hint=hint)
-        self._partition, self._time = options.partition, options.time or _LONGEST
+        self._partition, self._time = options.partition, options.time  # None: the partition's
         resources = _ask("sinfo", "--noheader", f"--partition={self._partition}", "--format=%G")
         self._has_gpus = "gpu" in resources
         self._jobs: dict[str, tuple[str, Job]] = {}  # with the number of each, by name
@@ -84,6 +94,11 @@ class Slurm(Launcher):
         queue = self._look()
         if queue is None:
             return {}
+        for number, job in self._jobs.values():
+            if number in queue and queue[number].reason in _NEVER:
+                what = f"Slurm does not start job {number} ({job.name}): {queue[number].reason}"
+                hint = "choose `--time` and `--partition` by `sinfo`"
+                raise UserError(what, where="--launcher slurm", hint=hint)
         gone = [name for name, (number, _) in self._jobs.items() if number not in queue]
         return {name: self._reason(*self._jobs.pop(name)) for name in gone}
 
@@ -104,10 +119,10 @@ class Slurm(Launcher):
         """Whether another command left it in the queue."""
         return bool(self._left(job, self._look() or {}))
 
-    def _left(self, job: Job, queue: dict[str, str]) -> str | None:
+    def _left(self, job: Job, queue: dict[str, _Queued]) -> str | None:
         """The number of this very job in the queue; jobs that may not be there are a UserError."""
         place = f"-{_place(job)}"
-        there = {name: number for number, name in queue.items() if place in name}
+        there = {one.name: number for number, one in queue.items() if place in one.name}
         own = place + job.fingerprint[:6]
         if job.alone and any(not name.endswith(own) for name in there):
             what = "jobs of other settings are at work here"
@@ -115,7 +130,7 @@ class Slurm(Launcher):
             raise UserError(what, where=str(job.folder), hint=hint)
         return there.get(_name(job))
 
-    def _look(self) -> dict[str, str] | None:
+    def _look(self) -> dict[str, _Queued] | None:
         try:
             queue = _queue()
         except UserError:
@@ -130,13 +145,14 @@ class Slurm(Launcher):
         settings = {
             "job-name": _name(job),
             "partition": self._partition,
-            "time": self._time,
             "signal": f"B:TERM@{_BEFORE_THE_END}",
             "cpus-per-task": job.threads,
             "mem": f"{math.ceil(_BESIDES + _MARGIN * job.memory / _GIB)}G",
             "output": job.files.resolve() / "%j.log",
             "wrap": f"exec {shlex.join(command_line(job))}",
         }
+        if self._time:
+            settings["time"] = self._time
         if self._has_gpus and job.gpus:
             settings["gpus-per-node"] = job.gpus
         done = _call("sbatch", "--parsable", *(f"--{name}={of}" for name, of in settings.items()))
@@ -171,9 +187,10 @@ def _name(job: Job) -> str:
     return f"{file_name(job.name.rpartition('/')[2])}-{_place(job)}{job.fingerprint[:6]}"
 
 
-def _queue() -> dict[str, str]:
-    lines = _ask("squeue", "--me", "--noheader", "--format=%i %j").splitlines()
-    return {number: name for number, _, name in (line.strip().partition(" ") for line in lines)}
+def _queue() -> dict[str, _Queued]:
+    lines = _ask("squeue", "--me", "--noheader", "--format=%i %j %r").splitlines()
+    rows = (line.split(maxsplit=2) for line in lines if line.strip())
+    return {number: _Queued(*rest) for number, *rest in rows}
 
 
 def _call(*command: str) -> subprocess.CompletedProcess[str]:

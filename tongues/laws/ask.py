@@ -38,11 +38,10 @@ from tongues.laws.targets import (
 from tongues.tables import (
     Observations,
     RunTable,
-    cell_number,
-    find_columns,
     observe,
     read_table,
     select_rows,
+    without_replay,
 )
 
 __all__ = ["FitAnswer", "fit_places"]
@@ -298,13 +297,8 @@ def _of_table(
         with replay are left out, but for the law of forgetting, as with directories of runs.
     """
     doubts: list[Caution] = []
-    replayed = find_columns(table, roles).get("r")
-    if replayed and "r" not in form.variables:
-        plain = [i for i, cell in enumerate(table.columns[replayed]) if not cell_number(cell)]
-        if plain and (left := len(table) - len(plain)):
-            what = f"{left} rows with replay (`{replayed}` above 0) are left out: "
-            doubts.append(Caution("replay_left_out", what + f"the {form.name} law is about none"))
-            table = table.take(plain)
+    if "r" not in form.variables:
+        table, doubts = without_replay(table, roles, f"the {form.name} law is about none")
     every = observe(table, roles, needs)
     every = replace(every, runs=every.runs or every.places)
     doubts += every.warnings

@@ -222,7 +222,7 @@ def check_causal(
     whole: what it is the text part of; it must predict the same.
     """
     size = model.config.get_text_config().vocab_size
-    tokens = torch.arange(2 * _PROBED).reshape(2, _PROBED) % size
+    tokens = torch.arange(2 * _PROBED, device=model.device).reshape(2, _PROBED) % size
     tokens[1, :-1] = tokens[0, :-1]
     try:
         logits = model.eval()(input_ids=tokens).logits

@@ -60,7 +60,7 @@ def write_pilot(pilot: PilotState, folder: Path) -> Path:
     title = f"Pilot of {pilot.recipe.name}"
     page = Page(title, [*plan_answer(pilot.advice.plan, more), *blocks], numbers=numbers)
     path = write_page(page, folder)
-    write_text(folder / "real.yaml", show_recipe(recipe))
+    write_text(folder / "real.yaml", show_recipe(recipe, short=True))
     return path
 
 

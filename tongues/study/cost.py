@@ -9,6 +9,7 @@ from statistics import median
 import numpy as np
 
 from tongues.cores import threads_for
+from tongues.launch import LAUNCHERS
 from tongues.quantities import counted, show_seconds
 from tongues.runs import read_run, status_of
 from tongues.tokens import Tokens, open_tokens
@@ -32,15 +33,22 @@ class StudyCost:
     runs: int
     flops: float
     run_seconds: dict[str, float]  # by run
-    seconds: float  # until the last one ends, so many at a time
+    seconds: float | None  # until the last one ends, so many at a time; None: not on this machine
 
     def __str__(self) -> str:
         runs = f"{counted(self.runs, 'run')} to train"
-        return f"{runs}: {self.flops:.2g} FLOPs, about {show_seconds(self.seconds)} on this machine"
+        what = f"{runs}: {self.flops:.2g} FLOPs"
+        if self.seconds is None:
+            return what
+        return f"{what}, about {show_seconds(self.seconds)} on this machine"
 
 
-def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> StudyCost:
+def measure_cost(
+    pairs: Sequence[Pair], workspace: Path, at_once: int, launcher: str = "local"
+) -> StudyCost:
     """The cost of those runs that are not finished in `workspace`, `at_once` at a time here.
+
+    Where `launcher` trains them on other machines, nothing is tried here, and no time is known.
 
     Speeds are those of finished runs, else of short trials of the smallest, the middle and the
     largest shape; others are interpolated. To the steps of a run come what its evaluations score
@@ -49,6 +57,9 @@ def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> StudyC
     to_do = [pair for pair in pairs if status_of(workspace / "runs" / pair[0].name) != "finished"]
     if not to_do:
         return StudyCost(0, 0, {}, 0.0)
+    flops = sum(derived.flops for _, derived in to_do)
+    if not LAUNCHERS.find(launcher, "--launcher").here:
+        return StudyCost(len(to_do), flops, {}, None)
     threads = threads_for(at_once)
     texts = {n: open_tokens(workspace / "tokens" / n) for n in {plan.tokens for plan, _ in pairs}}
     speeds = _measured_speeds(pairs, workspace, threads, texts)
@@ -64,7 +75,7 @@ def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> StudyC
         seconds[plan.name] = _AROUND + worth / speed
     return StudyCost(
         runs=len(to_do),
-        flops=sum(derived.flops for _, derived in to_do),
+        flops=flops,
         run_seconds=seconds,
         seconds=_FIRST + _until_the_last([plan for plan, _ in to_do], seconds, at_once),
     )

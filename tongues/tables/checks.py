@@ -46,7 +46,9 @@ def read_numbers(table: RunTable, role: str, column: str) -> np.ndarray:
         what = f"{counted(len(texts))} {verb} where a number belongs: {named}"
         distinct = list(dict.fromkeys(str(cells[i]) for i in texts))
         hint = "leave a cell empty where there is no number"
-        if all(value is None for value in read):
+        if any(re.fullmatch(r"[\d.]+ ?%", text) for text in distinct):
+            hint = "write shares without a percent sign, 0.2 for 20%"
+        elif all(value is None for value in read):
             hint = f"name another column for the {ROLES[role].meaning}: {ROLES[role].flag} COLUMN"
         elif any(re.fullmatch(r"-?\d+,\d+", text) for text in distinct):
             hint = "write numbers with a decimal point, 3.14 for 3,14"

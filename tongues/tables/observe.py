@@ -22,7 +22,7 @@ from tongues.tables.checks import (
 from tongues.tables.files import RunTable, cell_number
 from tongues.tables.roles import find_columns, missing_column
 
-__all__ = ["Observations", "observe"]
+__all__ = ["Observations", "observe", "without_replay"]
 
 _LABELS = ("run", "strategy", "lang")
 
@@ -127,6 +127,26 @@ def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[st
     if observations.langs:
         check_one_language(table, columns["lang"], observations.langs, observations.places)
     return replace(observations, warnings=(*sieve.warnings, *_cautions(observations)))
+
+
+def without_replay(
+    table: RunTable, names: Mapping[str, str | None], why: str
+) -> tuple[RunTable, list[Caution]]:
+    """The rows without replay, or all where every row has some, and what to know of that.
+
+    names: as of `observe`. why: rows with replay are left out, for the caution.
+    """
+    column = find_columns(table, names).get("r")
+    if column is None:
+        return table, []
+    plain = np.flatnonzero(~(read_numbers(table, "r", column) > 0)).tolist()
+    if not plain:
+        what = f"all rows have replay (`{column}` above 0): {why}"
+        return table, [Caution("replay_in_all", what)]
+    if left := len(table) - len(plain):
+        what = f"{left} rows with replay (`{column}` above 0) are left out: {why}"
+        return table.take(plain), [Caution("replay_left_out", what)]
+    return table, []
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """A tokenizer without the tokens that some texts do not use; those texts keep their tokens."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -44,12 +44,19 @@ def trim_tokenizer(base: Tokenizer, texts: Sequence[str]) -> Tokenizer:
     model["merges"] = [merge for merge in model["merges"] if {*merge, merge[0] + merge[1]} <= kept]
     for token in layout["added_tokens"]:
         token["id"] = ids[token["content"]]
-    named = (layout["post_processor"] or {}).get("special_tokens", {})
-    for token in named.values() if isinstance(named, dict) else ():
-        token["ids"] = [ids[name] for name in token["tokens"]]
+    _renumber(layout["post_processor"] or {}, ids)
     trimmed = Tokenizer.from_str(json.dumps(layout))
     trimmed.encode_special_tokens = True
     return trimmed
+
+
+def _renumber(processor: dict[str, Any], ids: Mapping[str, int]) -> None:
+    """Give the special tokens of templates, also of those in a sequence, their new ids."""
+    for part in processor.get("processors", ()):
+        _renumber(part, ids)
+    named = processor.get("special_tokens", {})
+    for token in named.values() if isinstance(named, dict) else ():
+        token["ids"] = [ids[name] for name in token["tokens"]]
 
 
 def _always(base: Tokenizer) -> Iterable[str]:

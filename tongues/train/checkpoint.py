@@ -25,7 +25,7 @@ from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, PreTrainedModel
 
-from tongues.errors import UserError
+from tongues.errors import Stopped, UserError
 from tongues.files import file_hash, fingerprint, read_json, whole_directory, write_json
 from tongues.tokens.mixture import Phase
 from tongues.train.engine.processes import Processes
@@ -106,7 +106,7 @@ class Checkpoints:
         trace: TracebackType | None,
     ) -> None:
         self._thread.shutdown()
-        if error is None:
+        if error is None or isinstance(error, Stopped):  # whose message promises the checkpoint
             self.wait()
 
     def save(self, position: Position, *, milestone: bool = False) -> None:

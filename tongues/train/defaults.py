@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import Caution, UserError
+from tongues.hardware import this_machine
 from tongues.models.folders import read_config, stored_shapes
 from tongues.quantities import show_count
 from tongues.recipe import LowRank, Recipe, Train
@@ -200,7 +201,8 @@ def _usual(recipe: Recipe, facts: _Facts) -> list[Default]:
         "schedule": own.get("schedule", "cosine"),
         "warmup": own.get("warmup", f"{base_warmup(tokens / step):.0%}"),
     }
-    if step > max(_AT_A_TIME, used):
+    machine = this_machine()  # training finds the micro-batch of a single GPU by trial
+    if step > max(_AT_A_TIME, used) and (machine.device == "cpu" or machine.processes > 1):
         defaults["micro_batch"] = f"{_divisor(step // used, _AT_A_TIME // used) * used} tokens"
         rules["micro_batch"] = f"about {_AT_A_TIME:,} tokens at a time; changes only rounding"
     return [Default(key, value, rules[key]) for key, value in defaults.items()]

@@ -13,6 +13,7 @@ from tongues.models.token_map import TokenMap
 from tongues.randomness import derive_seed
 from tongues.runs import Probe, VocabularyExtension
 from tongues.train.distillation import DISTILLED, distill
+from tongues.train.engine.processor import uncompiled
 from tongues.train.engine.sharding import kept_buffers, reshard, set_rows
 from tongues.train.plan import Derived
 from tongues.train.step import (
@@ -193,7 +194,9 @@ def _fewer(setup: Setup, text: HeldOut, tokens: int) -> HeldOut:
 def start_by(setup: Setup, new: NewTokens, name: str) -> None:
     """Give the new tokens embeddings by a method."""
     method = EMBEDDING_METHODS[name]
-    rows, hidden = method.compose(new), _states_of_known_text(setup)
+    rows = method.compose(new)
+    with uncompiled():  # as the lengths of snippets differ, none is worth compiling for
+        hidden = _states_of_known_text(setup)
 
     def set_all() -> None:
         if hidden is not None:
@@ -204,7 +207,8 @@ def start_by(setup: Setup, new: NewTokens, name: str) -> None:
 
     set_all()
     if method.distilled:
-        rows[0] = distill(setup, new, rows[0])
+        with uncompiled():
+            rows[0] = distill(setup, new, rows[0])
         set_all()
 
 

@@ -24,6 +24,7 @@ def samples_that_fit(setup: Setup) -> int:
 
     def compute(samples: int) -> None:
         each = derived.moments + (WEIGHT if samples < most else 0)
+        each = 0 if settings.offload else each  # which the host then holds
         held = torch.empty(each * derived.trained, dtype=torch.uint8, device=device)
         size = samples, settings.context + 1
         windows = torch.randint(derived.anatomy.vocabulary, size, generator=seeded).to(device)

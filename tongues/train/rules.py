@@ -6,12 +6,13 @@
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.hardware import Machine
+from tongues.hardware import Machine, this_machine
 from tongues.models import SHAPES, Anatomy, Shape, find_shape, of_shape
 from tongues.recipe import Train
 from tongues.train.gpu_memory import WEIGHT, moments_bytes, share_bytes, trained_parameters
@@ -316,6 +317,7 @@ def enough_memory(name: str, settings: Train, derived: "Derived") -> Iterator[No
         if not is_exhausted(error):
             raise
         what = "out of memory; its checkpoints are kept: run it again to resume from there"
-        less = Machine("what there is", "cpu", 0.8 * derived.memory)
+        machine = this_machine()
+        less = replace(machine, memory=min(machine.memory, 0.8 * derived.memory))
         hint = what_would_fit(settings, derived, less)
         raise UserError(what, where=name, hint=hint, code="out_of_memory") from None

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 from torch.nn.functional import cross_entropy
 from transformers import PreTrainedModel
 
-from tongues.files import whole_directory
+from tongues.files import fingerprint, whole_directory
 from tongues.models.anatomy import embedding_matrices
 from tongues.models.embeddings import EMBEDDING_METHODS, NewTokens
 from tongues.models.huggingface import load_model, save_model
@@ -19,7 +19,7 @@ from tongues.tokens import Tokens, load_tokenizer, tokenizer_files
 from tongues.tokens.frame import prepended_token
 from tongues.tokens.spelling import token_bytes
 from tongues.tokens.store import read_manifest
-from tongues.train.base import model_folder
+from tongues.train.base import base_fingerprint, model_folder
 
 __all__ = ["transplanted"]
 
@@ -39,7 +39,8 @@ def transplanted(base: Path, tokens: Tokens, workspace: Path, tell: Say) -> Path
     settings = read_manifest(tokens.path)["inputs"]["tokens"]
     if not (settings.get("trim") or settings.get("replace")):
         return base
-    place = workspace / "bases" / f"{base.name}-{tokens.fingerprint[:12]}"
+    both = fingerprint([base_fingerprint(base), tokens.fingerprint])
+    place = workspace / "bases" / f"{base.name}-{both[:12]}"
     if (place / "config.json").is_file():
         return place
     folder, own = model_folder(base), load_tokenizer(tokens.tokenizer_path)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from tongues import __version__
 from tongues.cores import core_count, cpu_quota, threads_for
 from tongues.extras import EXTRAS
-from tongues.hardware import this_machine
+from tongues.hardware import host_memory
 from tongues.quantities import show_bytes
 
 __all__ = ["Diagnosis", "Finding", "available_memory", "doctor"]
@@ -128,7 +128,7 @@ def _threads() -> Finding:
 
 
 def _memory() -> Finding:
-    total, free = this_machine().memory, available_memory()
+    total, free = host_memory(), available_memory()
     few = free < _MEMORY
     advice = f"under {show_bytes(_MEMORY)}: too little to train a base of 135M" if few else ""
     value = f"{show_bytes(free)} of {show_bytes(total)} available"
@@ -141,7 +141,7 @@ def available_memory(
     """Bytes that may still be used: of the machine, or of a container's limit."""
     lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
     named = dict(line.split(":", 1) for line in lines if ":" in line)
-    free = this_machine().memory
+    free = host_memory()
     if "MemAvailable" in named:
         free = float(named["MemAvailable"].split()[0]) * 1024
     try:

@@ -97,13 +97,13 @@ def dry_run(
         vocabulary = open_tokens(workspace / "tokens" / loaded.name).vocabulary_size
         pairs = [(plan, derive(plan, vocabulary)) for plan in plan_pilot(loaded, workspace).plans]
         remark = "the first of two rounds; the second is chosen by its result"
-        cost = measure_cost(pairs, workspace, core_count())
+        cost = measure_cost(pairs, workspace, core_count(), launcher)
         return DryRun(tuple(pairs), cost, remark=remark)
     if loaded.experts:
         pairs = expert_runs(plan_rounds(loaded, workspace, {}, make=True), workspace)
     else:
         pairs = [*checked.sweep, *_chosen(checked, where)]
-    cost = measure_cost(pairs, workspace, checked.at_once)
+    cost = measure_cost(pairs, workspace, checked.at_once, launcher)
     return DryRun(tuple(pairs), cost, checked.disk)
 
 
@@ -156,7 +156,7 @@ def study(
             result = run_pilot(loaded, workspace, train, voice.say)
         return write_pilot(result, workspace / "reports" / loaded.name)
     pairs = _chosen(checked, where)
-    cost = measure_cost([*checked.sweep, *pairs], workspace, checked.at_once)
+    cost = measure_cost([*checked.sweep, *pairs], workspace, checked.at_once, launcher)
     if cost.runs:
         voice.say(f"{cost}; {show_bytes(checked.disk)} of disk at most")
 

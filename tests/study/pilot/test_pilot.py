@@ -72,7 +72,10 @@ def test_a_settled_size_is_kept(recipe_of: RecipeOf, workspace: Path, train: Tra
         "model.shape=0.4M", "train.budget=10 tokens per parameter", "pilot.share=60%"
     )
     page = write_pilot(run_pilot(recipe, workspace, train, print), workspace / "page")
-    assert load_recipe(page.with_name("real.yaml")).model.shape == "0.4M"
+    real = load_recipe(page.with_name("real.yaml"))
+    assert real.model.shape == "0.4M"
+    named = recipe.train.model_fields_set | {"mixture", "run", "eval_languages", "base", "replay"}
+    assert real.train.model_fields_set <= named  # a base decides about the rest
     predicted = read_json(page.with_name("report.json"))["predicted"]
     assert len({one["params"] for one in predicted.values()}) == 1
     assert predicted["scratch"]["tokens"] == pytest.approx(10 * 504_880, rel=0.01)

@@ -10,6 +10,7 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.models import SHAPES, of_folder, of_shape
 from tongues.plan import BaseCheckpoint, Known, Option, Plan, Question, gather_laws, make_plan
+from tongues.plan.bases import known_bases
 from tongues.plan.strategies import KEPT
 from tongues.recipe import Recipe
 from tongues.runs import read_run
@@ -76,8 +77,10 @@ def settle(recipe: Recipe, workspace: Path, vocabulary: int) -> Settled:
     if start is None or parent is None:
         return Settled(params, None)
     size = float(of_folder(model_folder(parent), vocabulary).parameters["total"])
-    is_run = (parent / "run.json").is_file()
-    tokens = float(read_run(parent).tokens) if is_run else _USUAL * size
+    if (parent / "run.json").is_file():
+        tokens = float(read_run(parent).tokens)
+    else:
+        tokens = known_bases()[start].tokens if start in known_bases() else math.nan
     return Settled(params, BaseCheckpoint(start, size, tokens))
 
 
@@ -170,12 +173,13 @@ def _points(
     assert recipe.pilot
     D = {name: means.real / _per_token(recipe, means, N) for name, N in sizes.items()}
     N, per_token = sizes["cpt"], _per_token(recipe, means, sizes["cpt"])
-    budget = base_budget(recipe.pilot)
-    base = settled.base.tokens if settled.base else budget.tokens(round(N), per_token)
+    base = float(base_budget(recipe.pilot).tokens(round(N), per_token))
+    if settled.base:  # where nobody says what it has read, as much as is usual
+        base = _USUAL * N if math.isnan(settled.base.tokens) else settled.base.tokens
     return {
         "scratch": Point("scratch", sizes["scratch"], D["scratch"], means.real),
         "cpt": Point("cpt", N, (1.0 - replay) * D["cpt"], means.real, replay),
-        "source": Point("source", N, float(base), per_token * base),
+        "source": Point("source", N, base, per_token * base),
         "forgetting": Point("forgetting", N, D["cpt"], means.real, replay, 1.0),
     }
 

@@ -134,7 +134,8 @@ def real_recipe(pilot: PilotState) -> tuple[Recipe, list[str]]:
         remarks.append(
             f"The shape nearest to {show_count(params)} parameters is {shape.name} ({off:+.0%})."
         )
-    settings = Train.model_validate(recipe.train.model_dump(mode="json") | train)
+    named = recipe.train.model_dump(mode="json", exclude_unset=True)  # the rest is by the base
+    settings = Train.model_validate(named | train)
     model = recipe.model.model_copy(update={"shape": None if of_base else shape.name})
     changed = {"pilot": None, "train": settings, "model": model}
     return recipe.model_copy(update=changed), remarks

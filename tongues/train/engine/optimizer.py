@@ -78,11 +78,12 @@ class NarrowAdamW(torch.optim.Optimizer):
                 continue
             state = self.state[weight]
             if not state:
-                state["step"] = torch.zeros((), device=weight.device)
+                state["step"] = torch.zeros(())
                 for kind in ("exp_avg", "exp_avg_sq"):
                     state[kind] = torch.zeros_like(weight, dtype=torch.bfloat16)
-            state["step"] += 1
-            first, second = (1 - beta ** state["step"].item() for beta in (fast, slow))
+            state["step"] = state["step"].cpu() + 1  # a GPU would be waited for, weight by weight
+            steps = state["step"].item()
+            first, second = 1 - fast**steps, 1 - slow**steps
             whole = (weight, weight.grad, state["exp_avg"], state["exp_avg_sq"])
             parts = (_local(tensor).view(-1).split(_AT_A_TIME) for tensor in whole)
             for moved, grad, mean, square in zip(*parts, strict=True):

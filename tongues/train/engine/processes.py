@@ -5,6 +5,7 @@ import select
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
@@ -19,6 +20,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _CPU = torch.device("cpu")
+# For which processes wait for the first, which may make a base with another tokenizer or write a
+# model of many gigabytes: hours. When one of them ends, torchrun ends the others at once.
+_PATIENCE = timedelta(hours=12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ def join_processes(device_type: str) -> Processes:
         torchrun = os.pidfd_open(os.getppid())
         stop_after(lambda: select.select([torchrun], [], []))
         backend = "cpu:gloo,cuda:nccl" if device_type == "cuda" else "gloo"
-        distributed.init_process_group(backend)
+        distributed.init_process_group(backend, timeout=_PATIENCE)
     return Processes(
         distributed.get_rank(), distributed.get_world_size(), local_rank, local_count, device
     )
