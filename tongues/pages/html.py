@@ -20,7 +20,10 @@ _MARKS = (
     (re.compile(r"\[([^\]]*)\]\((#[^)\s]*)\)"), r'<a href="\2">\1</a>'),
     (re.compile(r"\[([^\]]*)\]\{\.([\w-]+)\}"), r'<span class="\2">\1</span>'),
     (re.compile(r"\^\{([^}]*)\}"), r"<sup>\1</sup>"),
+)
+_NUMBERS = (  # a true minus, 2e12 as people write it, a unit that stays with its number
     (re.compile(r"(?<![\w.])-(?=\d)"), "−"),
+    (re.compile(r"(?<=\d)e\+0*(?=\d)"), "e"),
     (re.compile(r"(?<=\d) (?=%)"), "\u00a0"),
 )
 _LEADING_SPACE = re.compile(r"^(<b[^>]*><i[^>]*>)(\s+)(?=[^<\s])")
@@ -61,8 +64,11 @@ def as_html(blocks: Sequence[Block]) -> str:
 
 def prose(sentence: str) -> str:
     """A marked sentence as HTML: languages set apart, numbers kept with their units."""
-    text = escape(sentence)
-    for mark, instead in _MARKS:
+    return _marked(escape(sentence), *_MARKS, *_NUMBERS)
+
+
+def _marked(text: str, *marks: tuple[re.Pattern[str], str]) -> str:
+    for mark, instead in marks:
         text = mark.sub(instead, text)
     return text
 
@@ -140,7 +146,8 @@ def _table(table: Table) -> str:
 
 
 def _cell(tag: str, cell: Cell, left: bool) -> str:
-    text = prose(cell.text) if cell.marked else escape(cell.text).replace(" %", "\u00a0%")
+    marks = () if cell.code else (*_MARKS, *_NUMBERS) if cell.marked else _NUMBERS
+    text = _marked(escape(cell.text), *marks)
     text = f'<code dir="auto">{text}</code>' if cell.code else text
     text = f'<a href="{escape(cell.link)}">{text}</a>' if cell.link else text
     text = f"<strong>{text}</strong>" if cell.strong and text else text

@@ -78,7 +78,7 @@ class Question:
 
     def show_loss(self, nats: float) -> str:
         """A loss on the target, of nats per token, in the unit of this plan."""
-        return f"{nats / self.nats_per_bit:.3f}" if self.nats_per_bit else f"{nats:.4g}"
+        return f"{nats / self.nats_per_bit:.3f}" if self.nats_per_bit else f"{nats:#.4g}"
 
     def unique(self, base: BaseCheckpoint | None) -> float:
         """Tokens of unique text there are, by the base's tokenizer or a new one."""

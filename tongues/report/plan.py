@@ -45,6 +45,7 @@ def plan_answer(plan: Plan, more: Mapping[str, Sequence[str]] | None = None) -> 
 
 
 def _capital(sentence: str) -> str:
-    """With a capital, but for a name such as `zheng2024-cpt`."""
-    named = any(letter.isdigit() for letter in sentence.split()[0])
+    """With a capital, but for a name such as `zheng2024-cpt` or `cpt:`."""
+    first = sentence.split()[0]
+    named = first[-1] in ":," or any(letter.isdigit() for letter in first)
     return sentence if named else sentence[0].upper() + sentence[1:]
