@@ -135,6 +135,12 @@ def test_a_folder_of_text_gives_a_recipe_whose_text_is_there(texts: Path, tmp_pa
     assert not read(alone, tmp_path).train.replay and "no replay" in alone
 
 
+def test_of_several_languages_one_is_asked_for_and_where_the_others_go() -> None:
+    with pytest.raises(UserError, match="names one language") as caught:
+        tongues.new("SmolLM2-135M", "sw,tr")
+    assert "`text.files`" in caught.value.hint
+
+
 def test_a_missing_forecast_has_the_reason_of_the_base() -> None:
     with pytest.raises(NoOption) as caught:
         tongues.plan(

@@ -73,6 +73,12 @@ def test_a_mistake_is_told_by_its_field(
     assert message in found["message"]
 
 
+def test_one_model_takes_no_routing(server: Server, hub: str) -> None:
+    answer = server.http.post("/v1/completions", json=GOOD | {"model": hub, "routing": "text"})
+    assert answer.status_code == 400
+    assert "this is one model" in fault(answer)["message"]
+
+
 @pytest.mark.parametrize(
     ("said", "param", "message"),
     [

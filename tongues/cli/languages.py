@@ -53,4 +53,4 @@ def languages(
     from tongues.pages import as_text
 
     click.echo(as_text(describe.facts_blocks(answer)))
-    hint(f"tongues plan --language {answer.language.tag} …")
+    hint(f"tongues plan --language {answer.language.tag} --gpu h100 --hours 24")

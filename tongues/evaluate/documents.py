@@ -60,7 +60,7 @@ def read_texts(
     if not Path(source).exists():
         names = [file.parent.name for file in (workspace / "tokens").glob("*/tokens.json")]
         what = f"there are no prepared tokens, no file and no folder `{source}`"
-        raise UserError(what, where=str(workspace), hint=nearest(source, names))
+        raise UserError(what, where="--text", hint=nearest(source, names))
     files: dict[str, list[Path]] = {}
     for path in find_files([source], where=source):
         lang = path.name.partition(".")[0]

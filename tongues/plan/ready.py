@@ -118,7 +118,7 @@ def find_ready(base: str) -> ReadyBase:
     if ready := by_name.get(base.lower()):
         return ready
     hint = nearest(base, [one.short for one in ready_bases().values()])
-    hint += "; or name a folder of Hugging Face, or change the ids in one of these"
+    hint += "\n  any other base: name its Hugging Face folder, or change the ids in a recipe"
     raise UserError(f"there is no ready recipe for `{base}`", where="BASE", hint=hint)
 
 

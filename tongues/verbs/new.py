@@ -89,6 +89,11 @@ def new(
     by language; None: public text of the hub. budget: of its training. machine: `here`, or GPUs
     such as `h100` or `8 h100`.
     """
+    if "," in language:
+        hint = (
+            "write the recipe for one; then add the others to its `text.files` and `train.mixture`"
+        )
+        raise UserError("names one language to learn", where="--language", hint=hint)
     one, ready = find_language(language, "--language"), find_ready(base)
     amount = read_as(Budget, budget, "--budget")
     cluster = _cluster(machine)

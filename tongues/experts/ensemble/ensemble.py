@@ -244,6 +244,9 @@ class Ensemble:
             name = routing.name
             hint = f"`{name}:{self.k}`, or `{name}` for all" if self.k > 1 else "leave it out"
             raise UserError(what, where="routing", hint=hint)
+        if routing.needs_router and self.k == 1:
+            what = f"`{routing}` chooses among experts, and this is one model"
+            raise UserError(what, where="routing", hint="leave it out")
         if routing.needs_router:
             routing.need(self.router)
         self.about(routing, language)
