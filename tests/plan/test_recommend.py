@@ -230,3 +230,16 @@ def test_a_law_of_repeated_text_that_turns_upward_is_followed() -> None:
         gather_laws([Known("own", law, "scratch")]), ask(flops="1e21", available_tokens="1.5B")
     )
     assert (free.recommendation.option.params or 0) < 2e9
+
+
+def test_a_best_size_far_from_all_runs_does_not_decide() -> None:
+    near = {"N": (1e7, 2e8), "D": (5e7, 1.6e10), "D/N": (5.0, 80.0)}
+    runaway = {"E": 1.4, "A": 30.0, "B": 90.0, "alpha": 0.2, "beta": 0.2, "gamma": 0.115}
+    usual = {"E": 1.5, "A": 250.0, "B": 400.0, "alpha": 0.36, "beta": 0.3}
+    both = [Known("s", Law("chinchilla", usual, range=near), "scratch")]
+    both.append(Known("c", Law("cpt", runaway, range=near), "cpt"))
+    taken = make_plan(gather_laws(both), ask(flops="1e20")).recommendation
+    assert not taken.decided and "`cpt` is a projection" in taken.why
+    assert taken.option.params == pytest.approx(5.77e9, rel=1e-2)  # by its closed form 13T
+    held = make_plan(gather_laws(both), ask(flops="1e20", params="100B")).recommendation
+    assert not held.decided

@@ -182,6 +182,24 @@ def test_sizes_do_not_run_away_where_text_is_short() -> None:
     assert float(way.sizes(np.array(1e24))[0]) == pytest.approx(2e11)
 
 
+RUNAWAY = Law(  # fitted on 5 to 80 tokens per parameter; its best size at 1e20 FLOPs is 13T
+    "cpt",
+    {"E": 1.4, "A": 30.0, "B": 90.0, "alpha": 0.2, "beta": 0.2, "gamma": 0.115},
+    range={"N": (1e7, 2e8), "D": (5e7, 1.6e10), "D/N": (5.0, 80.0)},
+)
+
+
+@pytest.mark.parametrize("unique", [math.inf, 1e12, 1e9])
+def test_a_best_size_stays_near_the_tokens_per_parameter_of_the_runs(unique: float) -> None:
+    way = Way("a", "cpt", known(RUNAWAY), replay=0.2, repeats=of(unique))
+    N, D = way.sizes(np.array([1e18, 1e20]))
+    assert pytest.approx(0.5, rel=1e-3) == 0.8 * D / N
+    assert pytest.approx([1e18, 1e20]) == 6 * N * D
+    other = replace(RUNAWAY, params=RUNAWAY.params | {"A": 1e-3, "gamma": 0.0})
+    N, D = Way("a", "cpt", known(other), repeats=of(unique)).sizes(np.array([1e16]))
+    assert pytest.approx(800, rel=1e-3) == D / N
+
+
 def test_draws_of_repeated_text_are_those_of_what_it_is_worth() -> None:
     point = chinchilla().params
     draws = {name: np.full(2, value) for name, value in point.items()}

@@ -207,6 +207,9 @@ class Layout:
         epochs = None if target is None or math.isinf(way.unique) else target / way.unique
         free = spends and not way.settled and (epochs or 0) <= 1 and bool(way.law.draws)
         best = allocate(way.law) if free else None
+        sizes = best.sizes_interval((1.0 - way.replay) * budget)[0] if best and best.draws else None
+        if sizes and N and not sizes[0] <= N <= sizes[1]:
+            sizes = None  # the size is held where the law's best one is too far from its runs
         forgetting, before = self.laws.find("forgetting"), starting_loss(self.laws, question)
         source_loss = None
         forgets = way.strategy == "cpt" and not way.experts
@@ -219,9 +222,7 @@ class Layout:
         return Option(
             way=way,
             params=N,
-            params_interval=best.sizes_interval((1.0 - way.replay) * budget)[0]
-            if best and best.draws
-            else None,
+            params_interval=sizes,
             tokens=D,
             tokens_target=target,
             flops=flops,

@@ -18,6 +18,7 @@ from tongues.plan.published import Project, Verdict, usual_replay, verdict
 from tongues.plan.question import Question
 from tongues.plan.search import first_reached
 from tongues.plan.strategies import KEPT, far_base, starting_loss
+from tongues.plan.ways import FARTHEST, FARTHEST_RATIO
 from tongues.quantities import show_count
 
 __all__ = ["FlatRange", "Recommendation", "recommend"]
@@ -203,11 +204,22 @@ def _conflict(scratch: Option, cpt: Option) -> str:
     if len({one.study for one in laws}) > 1:
         names = " and ".join(f"`{one.name}`" for one in laws)
         reasons.append(f"{names} are of different text and tokenizers")
+    reasons += [
+        f"`{one.name}` is a projection, {one.farthest}" for one in (scratch, cpt) if _far(one)
+    ]
     if scratch.way.of_compute != cpt.way.of_compute:
         reasons.append("one law is of size and tokens, the other of compute alone")
     if cpt.way.base and far_base(cpt.way.base):
         reasons.append(far_base(cpt.way.base))
     return "; ".join(dict.fromkeys(reasons))
+
+
+def _far(option: Option) -> bool:
+    """Whether an option is so far from the runs of its law that this knows nothing of it."""
+    beyond, within = option.beyond or {}, 0.99  # sizes that are held at an end count
+    return (
+        beyond.get("D/N", 0.0) > within * FARTHEST_RATIO or beyond.get("N", 0.0) > within * FARTHEST
+    )
 
 
 def _wins(best: Option, others: Sequence[Option], question: Question) -> np.ndarray:

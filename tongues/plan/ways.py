@@ -15,13 +15,26 @@ from tongues.plan.laws import Known, of_compute
 from tongues.plan.question import USUAL_RATIO
 from tongues.plan.search import first_reached, minimise, reached_in_draws
 
-__all__ = ["LeftOut", "Repeats", "ReplayAdvice", "Way", "effective_amount", "filled_by", "predict"]
+__all__ = [
+    "FARTHEST",
+    "FARTHEST_RATIO",
+    "LeftOut",
+    "Repeats",
+    "ReplayAdvice",
+    "Way",
+    "effective_amount",
+    "filled_by",
+    "predict",
+]
 __all__ += ["predictions", "without_repeats"]
 
 _SMALLEST = 10.0  # parameters, and tokens, that a search considers
 _LARGEST = 1e13  # parameters that it considers where no range of the law is known
 _STEP = 1e-3  # in log parameters
-_FARTHEST = 100.0  # times the largest size that the law was fitted on, where that is known
+FARTHEST = 100.0  # times the largest size that the law was fitted on, where that is known
+# Times past the range of tokens per parameter that it was fitted on. A law may have its best size
+# anywhere, and what lies that far from its runs is a property of its form.
+FARTHEST_RATIO = 10.0
 _COMPUTE = (math.log(1e6), math.log(1e40))  # FLOPs within which a loss is looked for
 _FACTOR = math.log(1e4)  # how far from the point estimate a draw is looked for
 _POINTS = 161
@@ -301,17 +314,24 @@ class Way:
     def _best_size(self, flops: np.ndarray) -> np.ndarray:
         """The size that learns most from `flops`; NaN where every larger or smaller one is better.
 
-        In closed form where no text is read again; a numeric search otherwise.
+        In closed form where no text is read again; a numeric search otherwise. No further from the
+        law's runs in tokens per parameter than `FARTHEST_RATIO` times.
         """
-        best, most = allocate(replace(self.law, draws={})), math.inf  # intervals would take long
+        best = allocate(replace(self.law, draws={}))  # intervals would take long
+        target = (1.0 - self.replay) * flops
+        few, many = self.law.range.get("D/N", (0.0, math.inf))
+        least = np.sqrt(target / (6.0 * many * FARTHEST_RATIO))
+        with np.errstate(divide="ignore"):
+            most = np.sqrt(target / (6.0 * few / FARTHEST_RATIO))
         if self.repeats:  # where text is short, sizes run away
             known = self.law.range.get("N")
-            most = _FARTHEST * known[1] if known else _LARGEST
+            largest = FARTHEST * known[1] if known else _LARGEST
+            least, most = np.minimum(least, largest), np.minimum(most, largest)
         closed, direct = np.full(np.shape(flops), np.nan), np.zeros(np.shape(flops), dtype=bool)
         if best is not None:
-            target = (1.0 - self.replay) * flops
-            closed = best.N_coef * target**best.a
-            direct = (closed <= most) & (target <= 6.0 * closed * self.unique)
+            closed = np.clip(best.N_coef * target**best.a, least, most)
+            direct = (closed < most) | (not self.repeats)
+            direct &= target <= 6.0 * closed * self.unique
         if np.all(direct):
             return closed
         C = np.atleast_1d(flops)[:, None]
@@ -321,13 +341,18 @@ class Way:
             N = np.exp(x)
             return alone.loss_of(N, C / (6.0 * N))
 
-        low = np.full(len(C), math.log(_SMALLEST))
+        least, most = np.atleast_1d(least), np.atleast_1d(most)
+        low = np.log(np.maximum(_SMALLEST, least))
         high = np.maximum(np.log(np.minimum(C[:, 0] / (6.0 * _SMALLEST), most)), low + 1e-6)
         N = np.exp(minimise(loss, low, high))
-        own = "U" in self.law.equation.variables
-        if self.repeats and not own and math.isfinite(filled_by(self.law, self.unique)):
+        known = "D/N" in self.law.range
+        if "U" not in self.law.equation.variables and (
+            known or (self.repeats and math.isfinite(filled_by(self.law, self.unique)))
+        ):
             falling = loss(high[:, None] - _STEP)[:, 0] > loss(high[:, None])[:, 0]
             N = np.where(np.isnan(N) & falling & (np.exp(high) > 0.99 * most), most, N)
+            rising = loss(low[:, None] + _STEP)[:, 0] > loss(low[:, None])[:, 0]
+            N = np.where(np.isnan(N) & rising & (np.exp(low) < 1.01 * least), least, N)
         return np.where(direct, closed, N.reshape(np.shape(flops)))
 
 
