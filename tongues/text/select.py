@@ -19,7 +19,7 @@ from tongues.text.paragraphs import write_repeated
 from tongues.text.rewriting import Removed
 from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in
 from tongues.text.sources import TextSource, files_passed_over
-from tongues.text.summary import read_summary, show_dropped, show_removed, summarise
+from tongues.text.summary import read_summary, show_dropped, show_removed, summarise, whole_files
 
 __all__ = ["nothing_kept", "read_selection", "select", "write_selection"]
 
@@ -103,6 +103,7 @@ def nothing_kept(corpus: Corpus) -> dict[str, UserError]:
             hint = f"{reason}: {samples[0]['sample']:.120}"
             if reason == "no text":
                 hint += "; name the column of the text: `columns: {text: ...}`"
+            hint += whole_files(lang, samples[:1])
         errors[lang] = UserError(what, where=f"text of {lang}", hint=hint)
     return errors
 

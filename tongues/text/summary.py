@@ -1,6 +1,6 @@
 """What was read, what was dropped and why, and its languages: `corpus.json`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -10,11 +10,12 @@ from tongues.errors import UserError
 from tongues.files import read_json, read_lines
 from tongues.quantities import counted, show_bytes
 from tongues.text.corpus import Corpus, Selection
+from tongues.text.reading.streams import content_kind
 from tongues.text.rewriting import Removed, add_removed
 from tongues.text.signals import Signal, counts_as, large_others
 
 __all__ = ["CorpusSummary", "LanguageSummary", "TextSize", "faults_by_reason", "read_summary"]
-__all__ += ["show_dropped", "show_removed", "summarise"]
+__all__ += ["show_dropped", "show_removed", "summarise", "whole_files"]
 
 _BINS = 24
 _SAMPLES = 5  # of each language and reason
@@ -86,6 +87,19 @@ def read_summary(path: Path) -> CorpusSummary:
     ):
         raise UserError("is not a complete summary of a corpus", where=str(file), hint=hint)
     return CorpusSummary(**summary)
+
+
+def whole_files(lang: str, samples: Iterable[Mapping[str, Any]]) -> str:
+    """What to do about plain text that is too long to be one document; empty where there is none.
+
+    samples: of faults.
+    """
+    long = any(
+        sample["reason"] == "too long" and content_kind(sample["source"]) in ("txt", "md")
+        for sample in samples
+    )
+    paragraphs = f"`text.files.{lang}.documents: paragraphs`"
+    return f"; {paragraphs} makes documents of parts of a text file" if long else ""
 
 
 def faults_by_reason(about: LanguageSummary) -> dict[str, int]:
@@ -263,14 +277,14 @@ def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[d
 
 def _cautions(languages: Mapping[str, LanguageSummary]) -> Iterator[tuple[str, str]]:
     for lang, about in languages.items():
+        samples = [row for source in about["sources"] for row in source["fault_samples"]]
         if faults := faults_by_reason(about):
             places = sum(faults.values())
             reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(faults.items()))
             lost = sum(sum(source["lost"].values()) for source in about["sources"])
             what = f"{lang}: {counted(places, 'place')} ({reasons}; {show_bytes(lost)}) "
             what += f"could not be read; see corpus/*/{lang}/*/faults.jsonl"
-            yield "unreadable_places", what
-        samples = [row for source in about["sources"] for row in source["fault_samples"]]
+            yield "unreadable_places", what + whole_files(lang, samples)
         guesses = {row["source"]: row["encoding"] for row in samples if row.get("encoding")}
         if guesses:
             names = ", ".join(f"`{name}` {guess}" for name, guess in list(guesses.items())[:3])

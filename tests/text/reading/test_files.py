@@ -66,6 +66,20 @@ def test_neighbouring_paragraphs_are_a_group(tmp_path: Path) -> None:
     assert [groups.count(group) for group in sorted(set(groups))] == [250, 250, 100]
 
 
+def test_text_without_a_blank_line_is_read_in_stretches(tmp_path: Path) -> None:
+    """Before: one fault of 11 MB."""
+    path = tmp_path / "a.txt"
+    lines = [f"Satz {n:07}.\n" for n in range(800_000)]
+    long = "x" * (LONGEST - 100_000) + "\n"
+    path.write_text("".join(lines) + long)
+    read = [item for item, _ in items(path, PARAGRAPHS)]
+    texts = [item.text for item in read if isinstance(item, Document)]
+    assert len(texts) == len(read) and "\n".join(texts) == "".join([*lines, long])[:-1]
+    assert max(map(len, texts[:-1])) < 250_020
+    (_, state) = items(path, PARAGRAPHS)[20]
+    assert [item for item, _ in items(path, PARAGRAPHS, state)] == read[21:]
+
+
 def test_a_line_of_json_is_a_document(tmp_path: Path) -> None:
     rows = [
         '{"text": "eins"}',

@@ -20,7 +20,7 @@ from tongues.text import Document, find_sources
 from tongues.text.corpus import open_corpus
 from tongues.text.gather import gather
 from tongues.text.reading import Fault, find_files, passed_over, read_file
-from tongues.text.select import write_selection
+from tongues.text.select import nothing_kept, write_selection
 from tongues.text.summary import read_summary
 
 UKRAINIAN = "Ріка була широка й повільна, а старий, що жив на її березі, знав кожен човен."
@@ -87,6 +87,55 @@ def test_of_a_page_the_text_is_read(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<head><title>x</title></head><body><form id=a><p>Ein Satz.</p></form></body>",
+        "<!doctype html><html><head><title>x</title><body><p>Ein Satz.</p>",
+        "<!doctype html><title>x</title><meta charset=utf-8><p>Ein Satz.",
+        "<head><noscript><img src=x>no</noscript><link rel=y><p>Ein Satz.</p>",
+        "<body><header><nav><ul><li>Menu<li>Haus</ul></header><p>Ein Satz.</p></body>",
+        "<body><nav><a>Menu</a><main><button>Teilen</button><p>Ein Satz.</p></main>",
+        "<body><nav>a</nav></nav></div><select><option>a<option>b</select><p>Ein Satz.<br></p>",
+    ],
+)
+def test_ordinary_markup_hides_no_text(tmp_path: Path, page: str) -> None:
+    (tmp_path / "a.html").write_text(page)
+    assert texts(tmp_path / "a.html") == ["Ein Satz."]
+
+
+def test_a_page_without_text_is_lost_with_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<head><title>x</title></head><nav>Menu</nav>")
+    (fault,) = read(tmp_path / "a.html")
+    assert isinstance(fault, Fault) and (fault.reason, fault.size) == ("empty", 44)
+    assert "no text outside" in fault.sample
+
+
+def test_odd_quotation_marks_hold_no_rows_together(tmp_path: Path) -> None:
+    """Before: two documents with tabs in them, and no fault."""
+    said = ['"Habari, alisema.', "pili", 'tatu "nne" tano', '"tano', "sita", '"Ndiyo" tu', '"saba"']
+    (tmp_path / "a.tsv").write_text(
+        "id\ttext\n" + "".join(f"{n}\t{one}\n" for n, one in enumerate(said))
+    )
+    assert texts(tmp_path / "a.tsv") == [*said[:-1], "saba"]
+    (tmp_path / "b.tsv").write_text('text\tid\n"Habari\ta\nalisema."\tb\n')
+    assert texts(tmp_path / "b.tsv") == ['"Habari', 'alisema."']
+
+
+def test_a_damaged_row_between_commas_costs_no_other(tmp_path: Path) -> None:
+    rows = ['1,"Habari, alisema.', "2,pili", '3,"Ndiyo" tu', '4,"eins,', 'zwei"', '5,"sita']
+    (tmp_path / "a.csv").write_text("id,text\n" + "\n".join(rows))
+    fault, *documents = read(tmp_path / "a.csv")
+    assert isinstance(fault, Fault) and (fault.reason, fault.place) == ("damaged", 0)
+    assert fault.sample.startswith(rows[0]) and fault.size == len(rows[0]) + 1
+    found = [item.text for item in documents if isinstance(item, Document)]
+    assert found == ["pili", '"Ndiyo" tu', "eins,\nzwei", '"sita']
+    (tmp_path / "b.csv").write_bytes(b'text\n"eins\nzwei\n\xff\n')  # a quotation mark before damage
+    *documents, fault = read(tmp_path / "b.csv")
+    assert [item.text for item in documents if isinstance(item, Document)] == ['"eins', "zwei"]
+    assert isinstance(fault, Fault) and fault.reason == "bad encoding"
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.csv"])
 def test_byte_order_marks_are_honoured(tmp_path: Path, encoding: str, name: str) -> None:
@@ -147,3 +196,15 @@ def test_losses_and_guesses_are_in_the_summary(tmp_path: Path) -> None:
     (fault,) = (row for source in about["sources"] for row in source["fault_samples"])
     assert fault["encoding"] == "cp1251"
     assert "a.txt` cp1251" in printed and "`text.files.uk.encoding`" in printed
+
+
+def test_long_plain_text_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Ein Satz ist das.\n" * 600_000)
+    settings = recipe.Text.model_validate({"files": {"de": str(tmp_path)}, "clean": OFF})
+    sources, lines = find_sources(settings), list[str]()
+    gather(sources, lines.append, settings, tmp_path / "corpus")
+    corpus = open_corpus(tmp_path / "corpus", sources)
+    write_selection(settings, corpus, sources, lines.append)
+    advice = "`text.files.de.documents: paragraphs` makes documents of parts"
+    assert advice in str(nothing_kept(corpus)["de"])
+    assert sum(advice in line for line in lines) == 1

@@ -1,10 +1,8 @@
 """Documents from the user's files, each with the state to resume from after it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +40,9 @@ def read_file(
     to there first. No file raises an error: faults report what cannot be read.
 
     - `.txt`: the file is one document and one group. With `documents: paragraphs` each block
-      between blank lines is a document; blocks that begin in the same 250 kB of the file are one
-      group, so the split keeps a chapter together and can still divide a crawl.
+      between blank lines is a document, or 250 kB of its lines; blocks that begin in the same
+      250 kB of the file are one group, so the split keeps a chapter together and can still divide
+      a crawl.
     - `.jsonl`: a line is a document, with a column for its text and optional columns `id` and
       `group`. Blank lines are skipped.
     - `.parquet`: a row is a document, with the same columns.
@@ -125,18 +124,29 @@ def _decoded(line: Line, source: str) -> str | Fault:
 
 def _read_paragraphs(path: Place, lang: str, encoding: str, state: State) -> Iterator[Item]:
     source = path_text(path)
-    for blank, stretch in groupby(_lines(path, encoding, state), key=attrgetter("blank")):
-        if not blank:
-            first = last = next(stretch)
-            held = [first.data]
-            for last in stretch:
-                if last.after - first.place <= LONGEST:  # no further than a document may go
-                    held.append(last.data)
-            data = b"\n".join(held).removesuffix(b"\r")
-            whole = Line(first.place, first.number, last.after, data, last.ended)
-            group = f"{source}#{whole.place // _STRETCH}"
-            item = _of_text(whole, source, lang, f"{source}:{whole.number}", group)
-            yield item, {"place": last.after, "line": last.number + 1}
+    for held in _paragraphs(_lines(path, encoding, state)):
+        first, last = held[0], held[-1]
+        data = b"\n".join(line.data for line in held).removesuffix(b"\r")
+        whole = Line(first.place, first.number, last.after, data, last.ended)
+        group = f"{source}#{whole.place // _STRETCH}"
+        item = _of_text(whole, source, lang, f"{source}:{whole.number}", group)
+        yield item, {"place": last.after, "line": last.number + 1}
+
+
+def _paragraphs(each: Iterable[Line]) -> Iterator[list[Line]]:
+    """The lines between blank ones, no more than a stretch: some texts have no blank one."""
+    held: list[Line] = []
+    for line in each:
+        if held and (line.blank or line.after - held[0].place > LONGEST):
+            yield held
+            held = []
+        if not line.blank:
+            held.append(line)
+            if line.after - held[0].place >= _STRETCH:
+                yield held
+                held = []
+    if held:
+        yield held
 
 
 def _read_whole(path: Place, lang: str, encoding: str) -> Iterator[Item]:
@@ -148,7 +158,10 @@ def _read_whole(path: Place, lang: str, encoding: str) -> Iterator[Item]:
     whole = Line(0, 1, size, b"".join(held), ended=False)
     item = _of_text(whole, source, lang, source, source)
     if isinstance(item, Document) and content_kind(path.name) in ("html", "htm"):
-        item = read_text(html_text(item.text), lang, source, 0, source, source)
+        text = html_text(item.text)
+        item = read_text(text, lang, source, 0, source, source)
+        if not text:
+            item = fault(source, 0, "empty", "no text outside of head, menus and scripts", size)
     yield item, _ENDED
 
 

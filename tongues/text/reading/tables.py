@@ -3,20 +3,26 @@
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
 from tongues.files import path_text
 from tongues.recipe import Files
 from tongues.text.reading.remote import Place
-from tongues.text.reading.rows import LONGEST, Item, State, read_row
+from tongues.text.reading.rows import LONGEST, Fault, Item, State, fault, read_row
 from tongues.text.reading.streams import Broken, blocks, lines
 
 __all__ = ["html_text", "read_table_file"]
 
 _WHOLE = 100_000_000  # bytes of a JSON file, which is held in memory
-_HIDDEN = ("script", "style", "head", "noscript", "template", "svg", "nav", "form")
+_HIDDEN = ("script", "style", "head", "title", "noscript", "template", "svg", "nav")
+_HIDDEN += ("select", "button")
+_IN_HEAD = ("title", "meta", "link", "base", "script", "style", "noscript", "template")
+_ENDED_BY = {"body": ("head", "title", "nav"), "main": ("nav",), "article": ("nav",)}
+_VOID = "area base br col embed hr img input link meta param source track wbr"
 _INLINE = "a abbr b bdi bdo cite code em font i kbd mark q s samp small span strong sub sup u var"
 
 
@@ -29,12 +35,15 @@ def read_table_file(
     for number, row in enumerate(rows, start=1):
         if number > start:
             name = f"{source}:{number}"
-            item = read_row(row, settings.columns, lang, source, number - 1, name)
+            if isinstance(row, Fault):
+                item = replace(row, place=number - 1)
+            else:
+                item = read_row(row, settings.columns, lang, source, number - 1, name)
             yield item, {"row": number}
 
 
 def html_text(markup: str) -> str:
-    """The text of a page, a block a line, without scripts, menus and forms."""
+    """The text of a page, a block a line, without scripts, menus and buttons."""
     page = _Page()
     page.feed(markup)
     page.close()
@@ -43,22 +52,38 @@ def html_text(markup: str) -> str:
 
 
 class _Page(HTMLParser):
+    """Which elements are open, as a browser closes them where end tags are left out."""
+
     def __init__(self) -> None:
         super().__init__()
         self.parts: list[str] = []
-        self.hidden = 0
+        self.open: list[str] = []
+        self.count: Counter[str] = Counter()  # of the open ones
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.hidden += tag in _HIDDEN
+        if self.open[-1:] == ["head"] and tag not in _IN_HEAD:
+            self._close("head")
+        for ended in _ENDED_BY.get(tag, ()):
+            self._close(ended)
+        if tag not in _VOID.split():
+            self.open.append(tag)
+            self.count[tag] += 1
         self.parts.append("" if tag in _INLINE.split() else "\n")
 
     def handle_endtag(self, tag: str) -> None:
-        self.hidden = max(self.hidden - (tag in _HIDDEN), 0)
+        self._close(tag)
         self.parts.append("" if tag in _INLINE.split() else "\n")
 
     def handle_data(self, data: str) -> None:
-        if not self.hidden:
+        if not any(self.count[tag] for tag in _HIDDEN):
             self.parts.append(re.sub(r"\s+", " ", data))
+
+    def _close(self, tag: str) -> None:
+        """The innermost one of these, with all that is open in it."""
+        last = "" if self.count[tag] else tag
+        while last != tag:
+            last = self.open.pop()
+            self.count[last] -= 1
 
 
 def _json_rows(path: Place, settings: Files) -> Iterator[dict[str, Any]]:
@@ -84,7 +109,7 @@ def _json_rows(path: Place, settings: Files) -> Iterator[dict[str, Any]]:
         yield row if isinstance(row, dict) else {text: row}
 
 
-def _csv_rows(path: Place, kind: str, settings: Files) -> Iterator[dict[str, Any]]:
+def _csv_rows(path: Place, kind: str, settings: Files) -> Iterator[dict[str, Any] | Fault]:
     csv.field_size_limit(LONGEST)
     written = _csv_lines(path, settings.encoding)
     head = next(written, "")
@@ -93,10 +118,52 @@ def _csv_rows(path: Place, kind: str, settings: Files) -> Iterator[dict[str, Any
     names = next(csv.reader([head], delimiter=mark), [])
     if settings.columns.text not in names:
         raise Broken("no text", 0, f"the columns are {', '.join(names)}")
-    try:
-        yield from csv.DictReader(written, names, delimiter=mark, restval="")
-    except csv.Error as error:
-        raise Broken("damaged", 0, str(error)) from None
+    for row in _fields(written, names, mark):
+        if isinstance(row, str):
+            yield fault(path_text(path), 0, "damaged", row)
+        else:
+            yield dict(zip(names, row, strict=False)) | dict.fromkeys(names[len(row) :], "")
+
+
+def _fields(written: Iterator[str], names: Sequence[str], mark: str) -> Iterator[list[str] | str]:
+    """The fields of each row; where a quotation mark quotes nothing, those of the unquoted line.
+
+    In a TSV file no quoted field holds a tab: one that does is several rows with odd marks. Of a
+    CSV file, an unquoted line without a field for each name is yielded as it is, for a fault.
+    """
+    again: deque[str] = deque()
+    taken: list[str] = []  # lines of the row that is read
+    broken: list[Broken] = []
+
+    def feed() -> Iterator[str]:
+        try:
+            while True:
+                taken.append(again.popleft() if again else next(written))
+                yield taken[-1]
+        except StopIteration:
+            return
+        except Broken as error:
+            broken.append(error)
+
+    while True:
+        try:
+            for row in csv.reader(feed(), delimiter=mark, strict=True):
+                if mark == "\t" and any(mark in field for field in row):
+                    break
+                if row:  # no blank line
+                    yield row
+                taken.clear()
+            else:
+                break
+        except csv.Error:
+            pass
+        line, *rest = taken
+        again.extendleft(reversed(rest))
+        taken.clear()
+        row = line.removesuffix("\n").split(mark)
+        yield row if mark == "\t" or len(row) == len(names) else line
+    if broken:
+        raise broken[0]
 
 
 def _csv_lines(path: Place, encoding: str) -> Iterator[str]:
