@@ -182,6 +182,21 @@ def test_mixtures_know_what_they_would_write(house: Path) -> None:
     assert adapter.would_write(subject, rows, score_rows(subject, rows)) == [True, False]
 
 
+@pytest.mark.parametrize("routing", ["tfidf:2", "uniform", "filter"])
+def test_a_context_is_continued_no_further_than_its_own_ends(house: Path, routing: str) -> None:
+    """Before: a long end of one item, a full context of another, and no result at all."""
+    model, rows, expected = open_model(f"small/small@{routing}", house), list[Row](), list[bool]()
+    assert model.context is not None
+    words = np.tile(model.encode(" ".join(WORDS)), 9)
+    for start, count in ((model.context - 1, 2), (5, 20)):
+        begun = np.concatenate([[model.first], words[: start - 1]])
+        (text,) = adapter.write(model, [begun], max_tokens=count)
+        for end in (text, np.append(text[:-1], (text[-1] + 1) % 300)):
+            rows.append(Row(np.concatenate([begun, end]), start, None, start))
+            expected.append(end is text)
+    assert adapter.would_write(model, rows, score_rows(model, rows)) == expected
+
+
 @pytest.mark.parametrize("name", ["models/e1", "small/small@tfidf:2"])
 def test_whole_texts_cost_what_they_cost_here(house: Path, name: str) -> None:
     model = adapter.as_lm_eval(str(house / name) if "models" in name else name, house)

@@ -271,7 +271,7 @@ def would_write(model: Model, rows: Sequence[Row], losses: Sequence[TokenLosses]
     """Whether each row's scored end is the model's greedy continuation.
 
     losses: the rows by `score_rows`. Where these leave it open, because active experts disagree,
-    the mixture continues the context, at most as far as the longest end.
+    the mixture continues the context, as far as the longest of its ends.
     """
     greedy = [bool((row.greedy == 1).all()) for row in losses]
     unknown: dict[tuple[bytes, str | None], list[int]] = {}
@@ -283,7 +283,7 @@ def would_write(model: Model, rows: Sequence[Row], losses: Sequence[TokenLosses]
     texts = write(
         model,
         [row.tokens[: row.start] for row in firsts],
-        max_tokens=max((len(losses[n].nats) for ns in unknown.values() for n in ns), default=0),
+        max_tokens=[max(len(losses[n].nats) for n in numbers) for numbers in unknown.values()],
         languages=[row.language for row in firsts],
     )
     for text, numbers in zip(texts, unknown.values(), strict=True):
@@ -297,14 +297,14 @@ def write(
     model: Model,
     begun: Sequence[np.ndarray],
     *,
-    max_tokens: int,
+    max_tokens: int | Sequence[int],
     languages: Sequence[str | None] | None = None,
     sampling: Sampling | None = None,
     stop: Collection[int] = (),
 ) -> list[np.ndarray]:
     """The tokens generated behind contexts, whose first token is that before every text.
 
-    stop: tokens that end a text.
+    max_tokens: one number, or one per context. stop: tokens that end a text.
     """
     written = [np.empty(0, dtype=np.int64)] * len(begun)
     heads: dict[int, list[int]] = {}
@@ -318,7 +318,7 @@ def write(
                 ensemble,
                 [begun[number][1:] for number in some],
                 model.routing,
-                most=max_tokens,
+                most=max_tokens if isinstance(max_tokens, int) else [max_tokens[n] for n in some],
                 languages=[languages[number] or "" for number in some] if languages else None,
                 sampling=sampling or Sampling(temperature=0),
                 stop=stop,

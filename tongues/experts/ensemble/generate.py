@@ -89,12 +89,12 @@ def generate(
     prompts: Sequence[np.ndarray],
     routing: Routing,
     *,
-    most: int,
+    most: int | Sequence[int],
     languages: Sequence[str] | None = None,
     sampling: Sampling | None = None,
     stop: Collection[int] | None = None,
 ) -> list[Generated]:
-    """Continue prompts of token ids by at most `most` tokens each.
+    """Continue prompts of token ids by at most `most` tokens: one number, or one per prompt.
 
     A prompt gives the same text alone and among others, up to rounding; one that comes several
     times gives several. languages: of each prompt, for a routing that needs them. stop: tokens
@@ -105,7 +105,8 @@ def generate(
     copies = _copies([np.asarray(prompt, dtype=np.int64).tobytes() for prompt in prompts])
     tokens: dict[RunningText, list[Token]] = {}
     for i, (prompt, copy) in enumerate(zip(prompts, copies, strict=True)):
-        of = (prompt, routing, most, languages[i] if languages else None, sampling or Sampling())
+        count = most if isinstance(most, int) else most[i]
+        of = (prompt, routing, count, languages[i] if languages else None, sampling or Sampling())
         tokens[writer.add(Request(*of, stops=stops, copy=copy))] = []
     for text, token in _tokens(writer):
         tokens[text].append(token)
