@@ -128,6 +128,7 @@ def main(folder: str, tokens: int = 98_304) -> None:
         ["full/dense-s1", *(x for x in MODELS if x != "full/dense-s1")],
         text="full",
         dtype="bf16",
+        limit=8,
         name="lora-experts",
     )
     lines = [
