@@ -151,7 +151,7 @@ def this_machine() -> Machine:
     """Its visible GPUs, as many as torchrun has processes; without any, its processor.
 
     GPUs are those that `nvidia-smi` names, so that nothing has to be imported; written by its
-    manual, and tried with a stand-in alone.
+    manual, and never tried on GPUs.
     """
     if memory := gpu_memory(os.environ.get("CUDA_VISIBLE_DEVICES")):
         return Machine("this machine", "cuda", min(memory), int(os.environ.get("WORLD_SIZE", "1")))

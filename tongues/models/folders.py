@@ -24,7 +24,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not file.is_file():
         raise UserError("holds no Hugging Face model (no config.json)", where=where)
     if file.stat().st_size > _LARGEST:
-        what = f"is no configuration: it has {file.stat().st_size:,} bytes"
+        what = f"is not a configuration: it has {file.stat().st_size:,} bytes"
         raise UserError(what, where=str(file), hint="copy it again from where it came")
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
