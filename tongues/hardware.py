@@ -1,10 +1,9 @@
 """Machines: accelerators with their speed, memory, power and price, and this machine."""
 
-import csv
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from shutil import which
@@ -12,7 +11,7 @@ from typing import Literal, Self
 
 from tongues.errors import UserError, nearest
 
-__all__ = ["GPUS", "USUAL_MFU", "Cluster", "Gpu", "Machine", "find_gpu", "read_prices"]
+__all__ = ["GPUS", "USUAL_MFU", "Cluster", "Gpu", "Machine", "find_gpu"]
 __all__ += ["gpu_count", "gpu_memory", "host_memory", "this_machine"]
 
 _PRICED = "June 2025, on demand, roughly"
@@ -119,32 +118,6 @@ def find_gpu(name: str, gpus: Mapping[str, Gpu] | None = None) -> Gpu:
     if name.lower() not in known:
         raise UserError(f"no GPU is called `{name}`", where="--gpu", hint=nearest(name, known))
     return known[name.lower()]
-
-
-def read_prices(path: Path) -> dict[str, Gpu]:
-    """The accelerators with the prices of a CSV file: columns `gpu`, `price` and `date`.
-
-    New accelerators have `tflops` (dense bfloat16), `gigabytes` and `watts` too.
-    """
-    gpus, where = dict(GPUS), str(path)
-    try:
-        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot be read ({error})", where=where) from None
-    for row in rows:
-        name = (row.get("gpu") or "").strip().lower()
-        try:
-            price, known = float(row["price"]), gpus.get(name)
-            if known is None:
-                peak, memory, watts = (float(row[n]) for n in ("tflops", "gigabytes", "watts"))
-                known = Gpu(name, peak * 1e12, memory * 1e9, price, watts)
-            if not (name and price > 0):
-                raise ValueError
-        except (KeyError, TypeError, ValueError):
-            hint = "columns gpu, price and date; a new GPU has tflops, gigabytes and watts too"
-            raise UserError(f"no price of `{name}` can be read", where=where, hint=hint) from None
-        gpus[name] = replace(known, price=price, priced=row.get("date") or path.name)
-    return gpus
 
 
 def this_machine() -> Machine:

@@ -1,3 +1,4 @@
+import gzip
 import json
 import math
 from pathlib import Path
@@ -80,6 +81,19 @@ def test_text_in_files_is_counted_by_the_tokenizer_of_the_folder(tmp_path: Path)
     asked = {"flops": "1e20", "available_text": str(tmp_path / "text.txt"), "bases": [str(base)]}
     question = ask(**asked)
     assert question.unique(question.bases[0]) == pytest.approx(20_000)
+
+
+def test_packed_text_is_not_counted_by_its_bytes(tmp_path: Path) -> None:
+    text = b"habari ya dunia, mambo vipi? " * 10_000
+    (tmp_path / "sw.txt").write_bytes(text)
+    asked = {"flops": "1e20", "language": "sw"}
+    counted = ask(**asked, available_text=str(tmp_path)).unique(None)
+    assert counted == pytest.approx(len(text) / 4.84, rel=0.01)
+    (tmp_path / "sw.txt.gz").write_bytes(gzip.compress(text))
+    for place in (tmp_path, tmp_path / "sw.txt.gz"):
+        with pytest.raises(UserError, match="is not plain text") as refused:
+            ask(**asked, available_text=str(place))
+        assert "sw.txt.gz" in str(refused.value)
 
 
 @pytest.mark.parametrize(

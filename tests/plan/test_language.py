@@ -55,6 +55,9 @@ def test_own_runs_narrow_the_plan(tmp_path: Path) -> None:
     file = tmp_path / "runs.csv"
     file.write_text("bytes,loss,params,epochs\n10 MB,1.9,39M,10\n100M,1.5,125M,10\n")
     assert read_own_runs(file) == [OwnRun(1e7, 1.9, 39e6, 10.0), OwnRun(1e8, 1.5, 125e6, 10.0)]
+    other = tmp_path / "excel.csv"
+    other.write_text("\ufeffbytes;loss;params;epochs\r\n10M;1.9;39M;10\r\n", encoding="utf-8")
+    assert read_own_runs(other) == [OwnRun(1e7, 1.9, 39e6, 10.0)]
     plans = [tongues.plan(language="sw", flops=1e20, runs=runs) for runs in (None, file)]
     low, high = zip(*(plan.options[0].interval or (0, 0) for plan in plans), strict=True)
     alone, both = np.log(np.array(high) / np.array(low))
@@ -76,6 +79,9 @@ def test_wrong_runs_and_languages_are_refused(tmp_path: Path) -> None:
     file.write_text("bytes,loss\n10M,\n")
     with pytest.raises(UserError, match="are needed"):
         tongues.plan(language="sw", flops=1e20, runs=file)
+    file.write_text("bytes;loss\n10M;1,9\n")
+    with pytest.raises(UserError, match="decimals with a point"):
+        read_own_runs(file)
     file.write_text("bytes,loss\n10M,1.9\n")
     with pytest.raises(UserError, match="without a law"):
         tongues.plan("hoffmann2022", language="sw", flops=1e20, runs=file)

@@ -7,8 +7,9 @@ from click.testing import CliRunner
 import tongues
 from tongues.cli.laws import plan
 from tongues.errors import UserError
-from tongues.hardware import GPUS, find_gpu, read_prices
+from tongues.hardware import GPUS, find_gpu
 from tongues.plan import Plan
+from tongues.plan.prices import read_prices
 from tongues.plan.several import budget_rows, plan_each
 
 MAKE = partial(tongues.plan, "hoffmann2022-full")
@@ -84,5 +85,10 @@ def test_prices_are_those_of_a_file(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(UserError, match="no price of"):
             read_prices(path)
-    with pytest.raises(UserError, match="cannot be read"):
+    path.write_text("gpu;price\nh100;1,99\n")
+    with pytest.raises(UserError, match=r"decimals have a point"):
+        read_prices(path)
+    path.write_text("\ufeffgpu;price;date\r\nh100;1.99;2026-11\r\n", encoding="utf-8")  # Excel's
+    assert read_prices(path)["h100"].price == 1.99
+    with pytest.raises(UserError, match="no such file"):
         read_prices(tmp_path / "none.csv")

@@ -29,7 +29,8 @@ def read_number(text: str, flag: str, most: float = math.inf) -> float:
     number = _value(text)
     if not 0 < number <= most or math.isinf(number):
         bound = "" if math.isinf(most) else f" and at most {most:g}"
-        raise UserError(f"`{text}` is not a number above 0{bound}", where=flag)
+        hint = "write decimals with a point, such as `1.9`" if "," in text else ""
+        raise UserError(f"`{text}` is not a number above 0{bound}", where=flag, hint=hint)
     return number
 
 

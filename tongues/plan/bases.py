@@ -2,6 +2,7 @@
 
 import csv
 import math
+from codecs import getincrementaldecoder
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -12,8 +13,9 @@ from tongues.errors import UserError, nearest
 from tongues.models.folders import read_config, stored_shapes
 from tongues.plan.amounts import read_count
 
-__all__ = ["BaseCheckpoint", "known_bases", "read_base", "sample_tokens"]
+__all__ = ["BaseCheckpoint", "known_bases", "read_base", "sample_tokens", "text_files"]
 
+_HEAD = 65_536  # bytes of a file that show what it is
 _SAMPLE = 2_000_000  # bytes of text that are enough to measure a tokenizer
 
 
@@ -107,12 +109,30 @@ def _parameters(folder: Path) -> float:
     return float(matrices * vocabulary * width + layers * layer + width)
 
 
+def text_files(text: Path) -> list[Path]:
+    """The files of plain text that a file or folder has; a UserError names one of another kind."""
+    paths = sorted(path for path in text.rglob("*") if path.is_file()) if text.is_dir() else [text]
+    for path in paths:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+        try:
+            getincrementaldecoder("utf-8")().decode(head)  # its last character may be cut
+            plain = b"\0" not in head
+        except UnicodeDecodeError:
+            plain = False
+        if not plain:
+            what = "is not plain text in UTF-8, so that its size says nothing of its tokens"
+            hint = "unpack it, or give the size of its text, such as `--available-text 3GB`"
+            raise UserError(what, where=str(path), hint=hint)
+    return paths
+
+
 def sample_tokens(text: Path, base: BaseCheckpoint | None) -> tuple[float, float]:
     """The size of a file or folder of text in bytes, and its bytes per token; NaN without a base.
 
     The tokenizer is that of the base's folder, tried on the first two megabytes.
     """
-    paths = sorted(path for path in text.rglob("*") if path.is_file()) if text.is_dir() else [text]
+    paths = text_files(text)
     size = float(sum(path.stat().st_size for path in paths))
     file = Path(base.tokenizer) / "tokenizer.json" if base else Path()
     if not file.is_file():

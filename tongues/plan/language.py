@@ -5,7 +5,6 @@ prior of `tongues.languages` forecasts, from the catalogue alone or from a sampl
 losses of own runs.
 """
 
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +18,10 @@ from tongues.languages.fertility import byte_premium, bytes_per_token
 from tongues.languages.forecast import BYTES_PER_TOKEN, EPOCHS, MOST_BYTES, MOST_PARAMETERS
 from tongues.laws import preset
 from tongues.plan.amounts import read_bytes, read_count, read_number
+from tongues.plan.bases import text_files
 from tongues.plan.laws import Known, PlanLaws, published_law
 from tongues.plan.ways import effective_amount
+from tongues.tables import read_table
 
 __all__ = ["LanguageLevel", "language_level", "laws_of_language", "read_own_runs"]
 
@@ -89,31 +90,26 @@ def laws_of_language(level: LanguageLevel, tag: str) -> PlanLaws:
 
 
 def read_own_runs(path: Path) -> list[OwnRun]:
-    """Runs of a CSV file: bytes, loss (bits per byte), and perhaps params and epochs."""
-    if not path.is_file():
-        raise UserError("there is no such file", where=f"--runs {path}")
-    runs: list[OwnRun] = []
-    with path.open(newline="", encoding="utf-8") as file:
-        for line, row in enumerate(csv.DictReader(file), start=2):
-            where = f"{path}, line {line}"
-            if not row.get("bytes") or not row.get("loss"):
-                hint = "the columns are bytes, loss (bits per byte), params and epochs"
-                raise UserError("`bytes` and `loss` are needed", where=where, hint=hint)
-            amount = read_bytes(row["bytes"], where) if row["bytes"][-1] in "Bb" else None
-            size = amount if isinstance(amount, float) else read_count(row["bytes"], where)
-            params = read_count(row["params"], where) if row.get("params") else None
-            epochs = read_number(row["epochs"], where) if row.get("epochs") else 1.0
-            runs.append(OwnRun(size, read_number(row["loss"], where), params, epochs))
-    if not runs:
-        raise UserError("has no runs", where=str(path))
+    """Runs of a table: bytes, loss (bits per byte), and perhaps params and epochs."""
+    runs, table = list[OwnRun](), read_table([path])
+    for i, where in enumerate(table.places):
+        cells = {name: column[i] for name, column in table.columns.items()}
+        row = {name: str(cell) for name, cell in cells.items() if cell is not None}
+        if not {"bytes", "loss"} <= row.keys():
+            hint = "the columns are bytes, loss (bits per byte), params and epochs"
+            raise UserError("`bytes` and `loss` are needed", where=where, hint=hint)
+        amount = read_bytes(row["bytes"], where) if row["bytes"][-1] in "Bb" else None
+        size = amount if isinstance(amount, float) else read_count(row["bytes"], where)
+        params = read_count(row["params"], where) if "params" in row else None
+        epochs = read_number(row["epochs"], where) if "epochs" in row else 1.0
+        runs.append(OwnRun(size, read_number(row["loss"], where), params, epochs))
     return runs
 
 
 def _head(path: Path) -> str:
     """The first characters of a file, or of the files of a folder."""
-    paths = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     text = ""
-    for one in paths:
+    for one in text_files(path):
         with one.open(encoding="utf-8", errors="ignore") as file:
             text += file.read(_SAMPLE - len(text))
         if len(text) >= _SAMPLE:

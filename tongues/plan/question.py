@@ -9,11 +9,12 @@ from typing import Any
 
 from tongues.errors import Caution, UserError
 from tongues.estimate import Estimate
-from tongues.hardware import USUAL_MFU, Cluster, find_gpu, read_prices
+from tongues.hardware import USUAL_MFU, Cluster, find_gpu
 from tongues.languages.catalogue import find_language
 from tongues.languages.fertility import bytes_per_token
 from tongues.plan.amounts import read_bytes, read_count, read_number, read_share, read_shares
 from tongues.plan.bases import BaseCheckpoint, read_base, sample_tokens
+from tongues.plan.prices import read_prices
 from tongues.quantities import show_bytes, show_count
 
 __all__ = ["USUAL_RATIO", "Question", "ask"]
