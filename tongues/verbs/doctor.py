@@ -115,7 +115,8 @@ def _gpus() -> Iterator[Finding]:
 
 def _threads() -> Finding:
     cores, online = core_count(), os.cpu_count() or 1
-    value, quota = f"{cores} of {online} cores, {threads_for()} threads", cpu_quota()
+    threads, quota = threads_for(), cpu_quota()
+    value = f"{cores} of {online} cores, {threads} thread{'s' * (threads > 1)}"
     if quota < online:
         value += f", quota {quota:g}"
     load, named = os.getloadavg()[0], os.environ.get("OMP_NUM_THREADS", "")
