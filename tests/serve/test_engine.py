@@ -1,19 +1,23 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from torch import Tensor
 
 from tongues.errors import UserError
+from tongues.experts.ensemble.caches import Caches, TokenSequence
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.request import Request, Sampling, Token
 from tongues.experts.ensemble.routing import parse_routing
+from tongues.experts.ensemble.writer import Writer
 from tongues.serve.engine import End, Engine, Full
 
 MODEL = "small/small"
 GREEDY = Sampling(temperature=0)
+UNENDING = replace(GREEDY, bias={0: -1000.0})  # no end before the length
 
 
 class Asked:
@@ -92,9 +96,8 @@ def test_more_than_may_wait_are_refused_and_the_rest_ends(
 def test_a_cancelled_text_ends_at_once_waiting_or_written(
     engine: Engine, served: Mapping[str, Model]
 ) -> None:
-    bias = Sampling(temperature=0, bias={0: -1000.0})  # no end before the length
     asked = [
-        Asked(engine, served[MODEL], "the ban", max_tokens=85, sampling=bias) for _ in range(5)
+        Asked(engine, served[MODEL], "the ban", max_tokens=85, sampling=UNENDING) for _ in range(5)
     ]
     for each in asked:
         engine.cancel(each.job)
@@ -153,8 +156,8 @@ def test_closing_ends_what_is_written(served: Mapping[str, Model]) -> None:
 
 
 def test_texts_wait_until_their_keys_and_values_fit(served: Mapping[str, Model]) -> None:
-    model = served[MODEL]
-    one = (1 + len(model.read("the ban").tokens) + 8) * model.cache_bytes
+    model = served[MODEL]  # one expert at a time
+    one = (len(model.read("the ban").tokens) + 8) * model.cache_bytes
     engine = Engine(served, memory=len(served) * (2 * one + one // 2))
     counts: list[int] = []
     done = threading.Semaphore(0)
@@ -172,3 +175,59 @@ def test_texts_wait_until_their_keys_and_values_fit(served: Mapping[str, Model])
     assert all(done.acquire(timeout=30) for _ in range(5))
     engine.close()
     assert max(counts) == 2
+
+
+def test_short_texts_with_a_long_one_wait_until_all_fit(served: Mapping[str, Model]) -> None:
+    model = served[MODEL]
+    engine = Engine({MODEL: model}, memory=3 * 80 * model.cache_bytes)
+    long = request(model, "the ban", 80 - len(model.read("the ban").tokens), sampling=UNENDING)
+    short = [request(model, "the ban", 8, copy=copy) for copy in range(6)]
+    running: list[int] = []
+    held: list[int] = []
+    done = threading.Semaphore(0)
+
+    def look(news: Sequence[Token | End]) -> None:
+        running.append(engine.counts.running)
+        held.append(engine.counts.held)
+        if isinstance(news[-1], End):
+            done.release()
+
+    for each in (long, *short):
+        engine.submit(MODEL, each, look)
+    engine.start()
+    assert all(done.acquire(timeout=30) for _ in range(7))
+    engine.close()
+    assert max(running) == 3
+    assert 0 < max(held) <= 3 * 80 * model.cache_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Celled(Model):
+    """A model that remembers 50 tokens and, as llama.cpp does, computes nothing beyond them."""
+
+    def cache_limit(self, texts: int, memory: int | None) -> int | None:
+        return 50 * self.cache_bytes
+
+    def writer(self, texts: int, memory: int | None, *, pace: int | None = None) -> Writer:
+        return Writer(self.ensemble, pace=pace, caches=Cells(self.ensemble.models))
+
+
+class Cells(Caches):
+    def logits(self, expert: int, texts: Sequence[TokenSequence]) -> Tensor:
+        if sum(len(text.tokens) for text in texts) > 50:
+            raise RuntimeError("could not compute")
+        return super().logits(expert, texts)
+
+
+def test_texts_wait_until_what_computes_them_has_room(
+    served: Mapping[str, Model], hub: str
+) -> None:
+    own = served[hub]
+    model = Celled(**{name: getattr(own, name) for name in own.__dataclass_fields__})
+    engine = Engine({hub: model})
+    with pytest.raises(UserError, match="the server keeps"):
+        Asked(engine, model, "the ban", max_tokens=50)
+    asked = [Asked(engine, model, "the ban", sampling=UNENDING) for _ in range(5)]
+    engine.start()
+    assert [each.end.reason for each in asked] == ["length"] * 5
+    engine.close()

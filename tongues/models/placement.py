@@ -6,6 +6,7 @@ import torch
 
 from tongues.cores import threads_for
 from tongues.errors import UserError
+from tongues.hardware import host_memory
 
 __all__ = ["Placement", "choose_placement"]
 
@@ -18,6 +19,14 @@ class Placement:
 
     devices: tuple[torch.device, ...] = (torch.device("cpu"),)
     dtype: torch.dtype = torch.float32
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory of the machine, or of the GPU that has least."""
+        gpus = [device for device in self.devices if device.type == "cuda"]
+        if gpus:
+            return min(torch.cuda.get_device_properties(gpu).total_memory for gpu in gpus)
+        return host_memory()
 
 
 def choose_placement(device: str | None = None, dtype: str | None = None) -> Placement:

@@ -5,7 +5,6 @@ A text joins at the next step and leaves when it ends, so no request waits for a
 
 import itertools
 import logging
-import math
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -87,6 +86,9 @@ class Engine:
         self.models, self.counts = models, EngineCounts(written=dict.fromkeys(models, 0))
         self._most_running, self._most_queued = running, queued
         self._memory = None if memory is None else memory // len(models)  # of one model
+        self._limits = {
+            name: model.cache_limit(running, self._memory) for name, model in models.items()
+        }
         self._writers: dict[str, Writer] = {}
         self._jobs: dict[TextJob, RunningText | None] = {}  # the oldest first; None: it waits
         self._waiting: deque[TextJob] = deque()
@@ -120,8 +122,9 @@ class Engine:
         ensemble, job = self.models[model].ensemble, TextJob(model, request, listener)
         check_length(ensemble, request)
         ensemble.check(request.routing, request.language)
-        if self._memory is not None and self._need(job) > self._memory:
-            need, most = (f"{size / 1e6:,.0f} MB" for size in (self._need(job), self._memory))
+        limit = self._limits[model]
+        if limit is not None and (size := self.models[model].cache_need([request])) > limit:
+            need, most = (f"{each / 1e6:,.1f} MB" for each in (size, limit))
             what = f"keys and values of this request take {need}, and the server keeps {most}"
             raise UserError(what, where="max_tokens", hint="ask for a shorter text")
         with self._changed:
@@ -161,16 +164,12 @@ class Engine:
                     self._step(name, writer)
             self.counts.held = sum(writer.bytes for writer in self._writers.values())
 
-    def _need(self, job: TextJob) -> int:
-        tokens, model = 1 + len(job.request.prompt) + job.request.max_tokens, self.models[job.model]
-        own, usual = (x.m or model.ensemble.k for x in (job.request.routing, model.routing))
-        return math.ceil(tokens * model.cache_bytes * own / usual)
-
     def _fits(self, job: TextJob) -> bool:
-        if self._memory is None:
+        limit = self._limits[job.model]
+        if limit is None:
             return True
-        others = (each for each in self._by_text.values() if each.model == job.model)
-        return sum(map(self._need, others)) + self._need(job) <= self._memory
+        others = [each.request for each in self._by_text.values() if each.model == job.model]
+        return self.models[job.model].cache_need([*others, job.request]) <= limit
 
     def _begin_next(self) -> bool:
         with self._changed:

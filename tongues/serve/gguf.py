@@ -24,6 +24,7 @@ from tongues.experts.ensemble.caches import TokenSequence
 from tongues.experts.ensemble.ensemble import Ensemble, ExpertModels
 from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.ensemble.model import Model
+from tongues.experts.ensemble.request import Request
 from tongues.experts.ensemble.routing import default_routing
 from tongues.experts.ensemble.writer import Writer
 from tongues.models.placement import Placement
@@ -101,13 +102,23 @@ class GgufModel(Model):
 
     def writer(self, texts: int, memory: int | None, *, pace: int | None = None) -> Writer:
         """See `Model.writer`."""
-        usual = max(_CELLS, self.context or 0)
-        cells = min(usual, texts * (self.context or usual))
-        if memory is not None:
-            cells = min(cells, memory // self.cache_bytes)
-        size = self.ensemble.vocabulary
+        size, cells = self.ensemble.vocabulary, self._cells(texts, memory)
         caches = LlamaCaches(self.llama, self.handle, size, self.cache_bytes, texts, cells)
         return Writer(self.ensemble, pace=pace, caches=caches)
+
+    def cache_limit(self, texts: int, memory: int | None) -> int | None:
+        """See `Model.cache_limit`."""
+        return self._cells(texts, memory) * self.cache_bytes
+
+    def cache_need(self, requests: Sequence[Request]) -> int:
+        """See `Model.cache_need`; every text takes as much as it is long."""
+        return sum(request.longest for request in requests) * self.cache_bytes
+
+    def _cells(self, texts: int, memory: int | None) -> int:
+        """Tokens that are remembered of this number of texts."""
+        usual = max(_CELLS, self.context or 0)
+        cells = min(usual, texts * (self.context or usual))
+        return cells if memory is None else min(cells, memory // self.cache_bytes)
 
     @cached_property
     def cache_bytes(self) -> int:

@@ -95,7 +95,7 @@ def probe_step(model: Model) -> None:
     ids = np.linspace(0, ensemble.vocabulary - 1, count).astype(np.int64)
     for number, place in enumerate(ensemble.models.folders):
         where, hint = str(place), "take the model from another place"
-        text = TokenSequence([model.first, *ids.tolist()])
+        text = TokenSequence([model.first, *ids.tolist()], 1 + count)
         lost: list[str] = []
         try:
             caches = model.writer(1, 4 * _TOKENS * model.cache_bytes).caches

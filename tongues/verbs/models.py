@@ -122,7 +122,8 @@ def serve(
     lenient: ignore parameters that are unknown or cannot be honoured; answers name them.
     engine: `llama.cpp` computes runs and folders by the GGUF that `tongues export --gguf` wrote
         there; None: that is done with GGUF files only.
-    max_cache: for keys and values of texts, in bytes or as `2GB`; None: a quarter of the memory.
+    max_cache: for keys and values of texts, in bytes or as `2GB`; None: a quarter of the memory
+        of the machine, or of the GPU where models compute.
     example: serve a small ensemble of synthetic languages that comes with the package.
     ready: called with the address once the page is shown, while models are still being opened;
         None says it on standard error.
@@ -141,8 +142,7 @@ def serve(
         raise UserError(f"`{twice[0]}` is named twice", hint="once is enough")
     key = _key(None if key_file is None else Path(key_file))
     held = memory_bytes(max_memory)
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    cache = memory_bytes(max_cache, "--max-cache") or machine // 4
+    cache = memory_bytes(max_cache, "--max-cache")
     for name in names:  # what is not there needs no torch
         if Path(name).suffix != ".gguf":
             place_of(name, Path(workspace))
@@ -170,7 +170,8 @@ def serve(
         opened, rules = open_served(names, Path(workspace), say=say, llama_cpp=by_llama, **placed)
         for each in rules.values():
             closing.callback(each.close)
-        running = Engine(opened, running=max_batch, queued=max_queue, memory=cache)
+        room = min(model.ensemble.models.placement.memory for model in opened.values())
+        running = Engine(opened, running=max_batch, queued=max_queue, memory=cache or room // 4)
         shown = {"example": read_json(_EXAMPLE / "examples.json")} if example else {}
         app = App(opened, running, limits, key=key, hosts=hosts, rules=rules, examples=shown)
         running.start()

@@ -4,22 +4,24 @@ Texts join and leave at any time. An expert remembers each up to a place of its 
 it missed when it is needed again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import Cache, PreTrainedModel
+from transformers import Cache, PretrainedConfig, PreTrainedModel
 
 from tongues.errors import UserError
 from tongues.experts.ensemble.ensemble import ExpertModels
 
-__all__ = ["Caches", "TokenSequence"]
+__all__ = ["Caches", "TokenSequence", "kept_bytes"]
 
 _REMEMBERED = {"full_attention", "sliding_attention"}
 _ROOM = 64  # columns at first
+_EXCESS = 2  # times the usual room: more is given back
 
 
 @dataclass(slots=True, eq=False)
@@ -27,14 +29,29 @@ class TokenSequence:
     """A text as experts read it; it grows by appending to `tokens`."""
 
     tokens: list[int]  # from the one before every text on
+    longest: int  # tokens that are read of it at most
+    experts: Collection[int] = ()  # that have a weight now
     computed: int = 0  # tokens read of it, over all experts
 
 
-class Caches:
-    """The experts' logits for what follows in any of the texts."""
+def kept_bytes(config: PretrainedConfig, dtype: torch.dtype) -> int:
+    """Bytes of keys and values that a model keeps of a token."""
+    heads = config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // heads
+    kept = config.num_hidden_layers * (getattr(config, "num_key_value_heads", 0) or heads)
+    return 2 * kept * width * dtype.itemsize
 
-    def __init__(self, models: ExpertModels) -> None:
-        self.models = models
+
+class Caches:
+    """The experts' logits for what follows in any of the texts.
+
+    limit: bytes of keys and values; None: any. Where the usual room would exceed it, experts forget
+    texts for which they have no weight now, and there is no extra room. The rest takes as much as
+    the longest text for every expert with a weight for any text.
+    """
+
+    def __init__(self, models: ExpertModels, limit: int | None = None) -> None:
+        self.models, self.limit = models, limit
         self._memories: dict[int, _Memory] = {}
 
     @property
@@ -52,9 +69,8 @@ class Caches:
 
     def logits(self, expert: int, texts: Sequence[TokenSequence]) -> Tensor:
         """Logits [texts, V] for the token behind each, after reading what was missed."""
-        memory = self._memory(expert)
-        slots = memory.slots_of(texts)
         stops = np.array([len(text.tokens) for text in texts])
+        memory, slots = self._placed(expert, texts, int(stops.max()))
         missed = stops - memory.filled[slots]
         # texts that missed about as much are read together
         sizes = np.arange(len(texts)) if memory.apart else np.ceil(np.log2(missed))
@@ -73,8 +89,7 @@ class Caches:
 
     def read(self, expert: int, text: TokenSequence, stop: int, last: int = 1) -> Tensor:
         """Read a text up to its token `stop`; logits [last, V] behind its last tokens there."""
-        memory = self._memory(expert)
-        slots = memory.slots_of([text])
+        memory, slots = self._placed(expert, [text], stop)
         return self._forward(expert, memory, [text], slots, np.array([stop]), last)
 
     @torch.inference_mode()
@@ -84,12 +99,36 @@ class Caches:
             memory.forget(text)
             if not memory.slots:
                 del self._memories[expert]
+            elif prod(memory.shape) > _EXCESS * prod(memory.usual()):
+                memory.resize(memory.usual())
 
-    def _memory(self, expert: int) -> "_Memory":
+    @torch.inference_mode()
+    def _placed(
+        self, expert: int, texts: Sequence[TokenSequence], stop: int
+    ) -> tuple["_Memory", np.ndarray]:
+        """An expert's memory with room for texts up to their tokens `stop`, and their slots."""
         if expert not in self._memories:
             folder = str(self.models.folders[expert])
             self._memories[expert] = _Memory(self.models[expert], folder)
-        return self._memories[expert]
+        memory = self._memories[expert]
+        slots = memory.slots_of(texts)
+        if len(memory.slots) <= memory.shape[0] and stop <= memory.shape[1]:
+            return memory, slots
+        others = self.bytes - memory.bytes
+        if self.limit is None or others + memory.bytes_of(memory.usual(stop)) <= self.limit:
+            memory.resize(memory.usual(stop))
+            return memory, slots
+        for number, other in list(self._memories.items()):
+            for text in list(other.slots):
+                read_now = other is memory and text in texts
+                if not read_now and number not in text.experts:
+                    other.forget(text)
+            if not other.slots:
+                del self._memories[number]
+            elif other is not memory:
+                other.resize((len(other.slots), min(other.shape[1], other.usual()[1])))
+        memory.resize((len(memory.slots), memory.usual(stop)[1]))
+        return memory, memory.slots_of(texts)
 
     def _forward(
         self,
@@ -156,8 +195,9 @@ class _Memory(Cache):
         if self._kinds == {"full_attention"}:
             self._window = None
         self._dtype, self._device = model.dtype, model.device
-        self._columns = _ROOM
-        self._layers: dict[int, tuple[Tensor, Tensor]] = {}
+        self._kept_bytes = kept_bytes(config, model.dtype)
+        self.shape = (0, 0)  # slots and columns there is room for
+        self._layers: dict[int, list[Tensor]] = {}  # keys and values of each
         self._start = self._stop = 0  # columns of what comes next, where alike in all slots
         self._rows: Tensor | None = None  # its slots; None: all
         self._writes: list[tuple[int, int, int]] | None = None  # slots and columns, where not alike
@@ -167,6 +207,33 @@ class _Memory(Cache):
     def bytes(self) -> int:
         """Bytes of keys and values."""
         return sum(state.nbytes for states in self._layers.values() for state in states)
+
+    def bytes_of(self, shape: tuple[int, int]) -> int:
+        """Bytes with room for this number of slots and columns."""
+        return prod(shape) * self._kept_bytes
+
+    def usual(self, stop: int = 1) -> tuple[int, int]:
+        """The room that is taken where there is enough, so that it seldom has to grow.
+
+        stop: tokens that some text is about to have.
+        """
+        count, most = len(self.slots), max(text.longest for text in self.slots)
+        stop = max(stop, int(self.filled[:count].max()))
+        columns = max(stop, min(most, max(_ROOM, _doubled(stop))))
+        return _doubled(count), columns
+
+    def resize(self, shape: tuple[int, int]) -> None:
+        """Make room for this number of slots and columns; what texts have there is kept."""
+        if shape == self.shape:
+            return
+        self.shape, count = shape, min(len(self.slots), shape[0])
+        columns = int(self.filled[:count].max())
+        for layer, states in self._layers.items():
+            for half, state in enumerate(states):
+                larger = state.new_zeros(shape[0], state.shape[1], shape[1], state.shape[3])
+                kept = min(count, len(state))
+                larger[:kept, :, :columns] = state[:kept, :, :columns]
+                self._layers[layer][half] = larger
 
     def slots_of(self, texts: Sequence[TokenSequence]) -> np.ndarray:
         """The slots of texts; those that are new get the next ones."""
@@ -217,13 +284,13 @@ class _Memory(Cache):
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
         """Keep a layer's new keys and values; returns all that is remembered of these slots."""
-        while self._columns < self._stop:
-            self._columns *= 2
-        states = self._layers.get(layer_idx)
-        if states is None or len(states[0]) < len(self.slots) or states[0].shape[2] < self._stop:
-            old = states or (key_states[:0, :, :0], value_states[:0, :, :0])
-            states = self._enlarged(old[0], key_states), self._enlarged(old[1], value_states)
-            self._layers[layer_idx] = states
+        if layer_idx not in self._layers:
+            slots, columns = self.shape
+            self._layers[layer_idx] = [
+                new.new_zeros(slots, new.shape[1], columns, new.shape[3])
+                for new in (key_states, value_states)
+            ]
+        states = self._layers[layer_idx]
         rows = slice(len(self.slots)) if self._rows is None else self._rows
         for kept, new in zip(states, (key_states, value_states), strict=True):
             if self._place:
@@ -261,8 +328,7 @@ class _Memory(Cache):
             return {"full_attention": whole, "sliding_attention": near}
         return near
 
-    def _enlarged(self, held: Tensor, like: Tensor) -> Tensor:
-        shape = (len(self.filled), like.shape[1], self._columns, like.shape[3])
-        larger = like.new_zeros(shape)
-        larger[: len(held), :, : held.shape[2]] = held
-        return larger
+
+def _doubled(count: int) -> int:
+    """The smallest power of two that is not less."""
+    return 1 << (count - 1).bit_length()

@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
+from tongues.experts.ensemble.caches import Caches, kept_bytes
 from tongues.experts.ensemble.ensemble import (
     Ensemble,
     ExpertModels,
@@ -115,17 +116,27 @@ class Model:
 
     @cached_property
     def cache_bytes(self) -> int:
-        """Bytes of keys and values of a token, by all experts that the model's routing uses."""
-        config, models = configure(self.ensemble.tokenizer), self.ensemble.models
-        heads = config.num_attention_heads
-        width = getattr(config, "head_dim", None) or config.hidden_size // heads
-        kept = config.num_hidden_layers * (getattr(config, "num_key_value_heads", 0) or heads)
-        used = self.routing.m or self.ensemble.k
-        return 2 * kept * width * models.placement.dtype.itemsize * used
+        """Bytes of keys and values of a token, by one expert."""
+        dtype = self.ensemble.models.placement.dtype
+        return kept_bytes(configure(self.ensemble.tokenizer).get_text_config(), dtype)
+
+    def cache_limit(self, texts: int, memory: int | None) -> int | None:
+        """Bytes of keys and values that `writer` has for this number of texts; None: any."""
+        return memory
+
+    def cache_need(self, requests: Sequence[Request]) -> int:
+        """Bytes of keys and values that must be held while these texts are generated together.
+
+        Every text takes as much as the longest, for each expert that can have a weight at once.
+        """
+        every = self.ensemble.k  # while a prompt is scored, many tokens are read at once
+        used = sum(every if x.score_prompt else x.routing.m or every for x in requests)
+        return used * max(request.longest for request in requests) * self.cache_bytes
 
     def writer(self, texts: int, memory: int | None, *, pace: int | None = None) -> Writer:
         """What generates this number of texts at once, with keys and values of `memory` bytes."""
-        return Writer(self.ensemble, pace=pace)
+        caches = Caches(self.ensemble.models, memory)
+        return Writer(self.ensemble, pace=pace, caches=caches)
 
     def request(
         self, prompt: Prompt, max_tokens: int, routing: Routing | None = None, **options: Any

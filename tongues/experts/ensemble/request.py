@@ -70,6 +70,11 @@ class Request:
     score_prompt: bool = False  # whether the prompt's tokens are reported first
     find_language: bool = False  # whether each token has the text's language so far
 
+    @property
+    def longest(self) -> int:
+        """Tokens that experts read of it at most; the last that is written is not read."""
+        return len(self.prompt) + self.max_tokens
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Token:

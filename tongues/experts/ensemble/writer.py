@@ -107,7 +107,7 @@ class Writer:
             random=np.random.Generator(
                 np.random.PCG64(derive_seed(seed, "text", digest, request.copy))
             ),
-            sequence=TokenSequence([first, *prompt.tolist()]),
+            sequence=TokenSequence([first, *prompt.tolist()], request.longest),
             weights=routing.weights(prompt, about) if scored and not routing.learns else None,
             known=0 if scored or routing.learns else len(prompt),
             belief=belief,
@@ -132,7 +132,8 @@ class Writer:
             weight = text.guide.weights()
             if text.weights is not None and not text.writes:
                 weight = text.weights[text.known : text.known + self._chunk].sum(axis=0)
-            behind = self._behind(text, weight)
+            text.sequence.experts = np.flatnonzero(weight).tolist()
+            behind = self._behind(text)
             fits = behind <= max(budget, 1) or (
                 not text.writes and budget > 0 and behind <= self._chunk
             )
@@ -154,10 +155,10 @@ class Writer:
                 self.drop(text)
         return news
 
-    def _behind(self, text: RunningText, weights: np.ndarray) -> int:
+    def _behind(self, text: RunningText) -> int:
         """The most that any expert with a weight has to read before the next tokens are known."""
-        experts = np.flatnonzero(weights).tolist()
-        behind = max(self.caches.behind(expert, text.sequence) for expert in experts)
+        sequence = text.sequence
+        behind = max(self.caches.behind(expert, sequence) for expert in sequence.experts)
         left = len(text.request.prompt) - text.known
         return behind - 1 - max(0, left - self._chunk) if left else behind
 
