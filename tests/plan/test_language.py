@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,6 +73,22 @@ def test_both_ways_share_the_level_so_that_it_does_not_decide() -> None:
     at = {"N": np.array([1e9]), "D": np.array([1e10])}
     pair = [np.log(predict(one, at, one_run=False)[:, 0]) for one in (scratch, continued)]
     assert np.std(pair[0] - pair[1]) < 0.75 * np.std(pair[0])
+
+
+def test_of_the_same_text_the_tokenizer_of_a_base_does_not_matter() -> None:
+    asked: dict[str, Any] = {
+        "language": "my",
+        "flops": 1e21,
+        "replay": "0",
+        "bases": ["Llama-2-7b-hf=7B@2T"],
+    }
+    asked["bases"] += ["gemma-2-9b=7B@8T"]  # 5.7 and 9.2 bytes a token
+    short = tongues.plan(**asked, available_text="3GB").options  # read five times by both
+    losses = {option.base: option.loss for option in short if option.base}
+    assert losses["Llama-2-7b-hf"] == pytest.approx(losses["gemma-2-9b"], rel=1e-6)
+    long = tongues.plan(**asked, available_text="300GB").options  # the same tokens are more text
+    losses = {option.base: option.loss for option in long if option.base}
+    assert losses["gemma-2-9b"] < 0.98 * losses["Llama-2-7b-hf"]
 
 
 def test_wrong_runs_and_languages_are_refused(tmp_path: Path) -> None:

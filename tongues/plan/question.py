@@ -87,6 +87,16 @@ class Question:
             return self.available
         return self.text / (self.bytes_per_token or _per_token(self.language, base).value)
 
+    def own_tokens(self, base: BaseCheckpoint) -> float:
+        """Tokens of a vocabulary of the language's own in the text of one of the base's.
+
+        1 where laws are not at a language's level: they count tokens as their runs did.
+        """
+        if not self.nats_per_bit:
+            return 1.0
+        own = _per_token(self.language, None).value
+        return (self.bytes_per_token or _per_token(self.language, base).value) / own
+
     def to_json(self) -> dict[str, Any]:
         """The question as plain numbers; hours and costs where the compute is known."""
         plain: dict[str, Any] = {

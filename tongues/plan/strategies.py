@@ -107,6 +107,7 @@ def _plain_ways(laws: PlanLaws, question: Question) -> Iterator[Way]:
             if base:
                 name = base.name.split("/")[-1] if base.name in known_bases() else base.name
                 way = replace(way, name=f"cpt from {name}", base=base, params=base.params)
+                way = replace(way, own_tokens=question.own_tokens(base))
             yield way
     elif by_compute["cpt"]:
         yield Way("cpt, by compute alone", "cpt", by_compute["cpt"])

@@ -167,6 +167,7 @@ class Way:
         unlimited.
     experts: among how many the tokens are divided, 1 of the dense model; 0 where no ensemble is.
     start: the base's own loss on the target, for laws that begin there.
+    own_tokens: tokens of the law's vocabulary in the text of one of the base's.
     """
 
     name: str
@@ -181,6 +182,7 @@ class Way:
     repeats: Repeats | None = None
     experts: int = 0
     start: float | None = None
+    own_tokens: float = 1.0
 
     @property
     def law(self) -> Law:
@@ -297,18 +299,19 @@ class Way:
         """What a law takes: compute, or parameters and tokens as far as they teach something."""
         if of_compute(law):
             return {"C": (1.0 - self.replay) * flops}
-        target = (1.0 - self.replay) * D
+        target = (1.0 - self.replay) * D * self.own_tokens
+        unique = self.unique * self.own_tokens
         if "S" in law.equation.variables:
             own = {"N": N, "D": target, "S": np.asarray(self.start), "k": np.asarray(self.experts)}
             return {name: own[name] for name in law.equation.variables}
         if "U" in law.equation.variables:  # it knows itself what repeats are worth
-            return {"N": N, "D": target, "U": np.minimum(self.unique, _ENDLESS_TEXT)}
+            return {"N": N, "D": target, "U": np.minimum(unique, _ENDLESS_TEXT)}
         if self.repeats is not None:
             # parameters that the base's own text has filled: all, where it is read as it usually
             # is, as a base that nobody named is presumed to be
             read = self.base.tokens / USUAL_RATIO if self.base else math.inf
             full = 0.0 if self.strategy == "scratch" else math.inf if math.isnan(read) else read
-            N, target = self.repeats.worth(law, N, target, full)
+            N, target = replace(self.repeats, unique=unique).worth(law, N, target, full)
         return {"N": N, "D": target}
 
     def _best_size(self, flops: np.ndarray) -> np.ndarray:
