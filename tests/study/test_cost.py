@@ -23,6 +23,7 @@ def test_what_is_left_to_train_is_reckoned(make_recipe: MakeRecipe, workspace: P
     longest = max(whole.run_seconds.values())
     alone = sum(whole.run_seconds.values())
     start = 4  # seconds until the first run begins
+    assert whole.seconds is not None
     assert 0.999 * max(alone / 2, 2 * longest) <= whole.seconds - start <= alone / 2 + 2 * longest
     assert min(whole.run_seconds.values()) > 0.6  # which every run takes around its steps
     small = [pair for pair in pairs if pair[1].anatomy.name == "0.05M"]
