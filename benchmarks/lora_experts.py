@@ -59,7 +59,6 @@ MODELS = {
     "full/dense-s1": "dense, all weights",
     "full/languages-s1@language": "experts, all weights, given the language",
     "lora/languages-s1@language": "experts, rank 16, given the language",
-    "full/languages-s1@filter:1": "experts, all weights, filter",
     "lora/languages-s1@filter:1": "experts, rank 16, filter",
 }
 
@@ -128,7 +127,7 @@ def main(folder: str, tokens: int = 98_304) -> None:
         ["full/dense-s1", *(x for x in MODELS if x != "full/dense-s1")],
         text="full",
         dtype="bf16",
-        limit=8,
+        limit=6,
         name="lora-experts",
     )
     lines = [
