@@ -6,6 +6,7 @@ Meanwhile that many other processes compute; by default as many as there are cor
 "before" is what torch and GNU OpenMP do by themselves: a thread a core, which keeps its core for
 some milliseconds while it waits.
 Each training is a command of its own, and they take turns. The load is that of the whole machine.
+`demo` is all of `tongues demo --experts` in an empty folder.
 """
 
 import os
@@ -93,6 +94,19 @@ def trained(
     return steps * BATCH / run.seconds, seconds, [run.engine["threads"], *changed][-1]
 
 
+def demonstrated(kind: str) -> float:
+    """Seconds of `tongues demo --experts` in an empty folder."""
+    known = {"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}
+    base = {name: value for name, value in os.environ.items() if name not in known}
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        words = [sys.executable, "-m", "tongues", "demo", "--experts"]
+        subprocess.run(
+            words, cwd=folder, env=base | KINDS[kind][0], capture_output=True, check=True
+        )
+    return time.monotonic() - start
+
+
 def main(rounds: int, steps: int, counts: list[int]) -> None:
     """Train by each kind; the outcome is kept next to this script."""
     lines = [f"{date.today()}  {platform.processor() or platform.machine()}, {CORES} cores, "]
@@ -106,17 +120,22 @@ def main(rounds: int, steps: int, counts: list[int]) -> None:
             lines += ["", f"{count} other processes of this benchmark (load before: {load})"]
             lines += [f"{'shape':8}{'threads':10}{'tokens/s':>10}{'command':>10}{'threads':>9}"]
             with others(count):
-                for shape in SHAPES:
+                for kind in ("default", "by hand"):
+                    seconds = statistics.median(demonstrated(kind) for _ in range(rounds))
+                    lines.append(f"{'demo':8}{kind:10}{'':10}{seconds:9.1f}s")
+                    print(lines[-1], flush=True)
+                for place, shape in enumerate(SHAPES):
+                    kinds = list(KINDS)[: 2 if place else 3]  # the slowest for the smallest alone
                     results = [
                         {
                             kind: trained(
                                 workspace, shape, steps, kind, f"{count}-{shape}-{turn}-{kind[:2]}"
                             )
-                            for kind in KINDS
+                            for kind in kinds
                         }
                         for turn in range(rounds)
                     ]
-                    for kind in KINDS:
+                    for kind in kinds:
                         speed, seconds = (
                             statistics.median(result[kind][n] for result in results) for n in (0, 1)
                         )
