@@ -84,7 +84,7 @@ async def streamed(load: Load) -> None:
 
 
 async def drawn(load: Load) -> None:
-    """Texts by lot, with everything a request can say."""
+    """Texts at random, with everything a request can say."""
     said = body(
         load.random.choice(load.prompts),
         temperature=load.random.choice([0.1, 1, 2]),
@@ -97,7 +97,7 @@ async def drawn(load: Load) -> None:
         routing=load.random.choice(["tfidf", "tfidf:2", "uniform", "posterior", "text"]),
     )
     answer = await load.client.post("/v1/completions", json=said)
-    load.note("by lot", answer.status_code)
+    load.note("at random", answer.status_code)
 
 
 async def malformed(load: Load) -> None:
