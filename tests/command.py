@@ -4,9 +4,9 @@ There is one fork server for all processes of tests. Commands, the runs of launc
 these start in turn are forked from it, each with the environment of the process that asked for it.
 """
 
+import json
 import multiprocessing
 import os
-import pickle
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -69,13 +69,15 @@ for module, name, replacement in (
 ):
     setattr(module, name, replacement)
 if _SHARED in os.environ:
-    _ask(pickle.loads(bytes.fromhex(os.environ[_SHARED])))
+    shared: dict[str, Any] = json.loads(os.environ[_SHARED])
+    key = shared.get(_ADDRESS[1])
+    _ask(shared | ({_ADDRESS[1]: bytes.fromhex(key)} if key else {}))
     vars(_SERVER)["_forkserver_alive_fd"] = os.open(os.devnull, os.O_RDONLY)  # ends no server
 
 
 def serve_all() -> None:
     """Start the server now, also for the processes of tests that this one is about to start."""
-    os.environ[_SHARED] = pickle.dumps(_server()).hex()
+    os.environ[_SHARED] = json.dumps(_server(), default=bytes.hex)
 
 
 @dataclass(frozen=True, slots=True)
