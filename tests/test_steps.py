@@ -167,10 +167,17 @@ def test_text_that_is_missing_is_named_and_not_prepared(workspace: Path) -> None
 
 
 def test_verbs_and_next_agree_and_a_workspace_is_named(workspace: Path, tmp_path: Path) -> None:
-    arguments = ["check", "small.yaml", "train.seed=7"]
-    assert CliRunner().invoke(command, arguments).stderr.splitlines()[-1] == (
-        "→ tongues report runs/small"
-    )
+    Path("runs/small-2").mkdir()
+    own = "train.seed=" + str(tongues.load_recipe("small.yaml").train.seed)
+    for override, step in {
+        "train.seed=7": "train small.yaml train.seed=7 train.run=small-3",
+        own: "report runs/small",
+    }.items():
+        done = CliRunner().invoke(command, ["check", "small.yaml", override])
+        assert done.stderr.splitlines()[-1] == f"→ tongues {step}"
+    words = ["small.yaml", "train.seed=7", "train.run=small"]
+    step = step_of_recipe(tongues.load_recipe(words[0], words[1:]), words, Path())
+    assert step.command == "tongues train small.yaml train.seed=7 train.run=small-3"
     away = ["check", "small.yaml", "train.batch=256 tokens", "--workspace", str(tmp_path / "e f")]
     last = CliRunner().invoke(command, away).stderr.splitlines()[-1]
     assert (

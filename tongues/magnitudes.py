@@ -1,11 +1,33 @@
-"""Numbers as people read them: three figures, with a scale or a unit."""
+"""Numbers as people read and write them: three figures, with a scale or a unit."""
 
-__all__ = ["BYTES", "SCALE", "counted", "show_bytes", "show_count", "show_seconds"]
+import re
+
+__all__ = ["BYTES", "SCALE", "counted", "parse_count", "show_bytes", "show_count", "show_seconds"]
+__all__ += ["with_scale"]
 
 SCALE = {"": 1, "k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
 SCALE |= {"P": 10**15, "E": 10**18, "Z": 10**21}  # of operations alone
 BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+_COUNT = re.compile(r"^(\d[\d_]*\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?([kMBGT]?)$")
+
+
+def parse_count(text: str) -> float | None:
+    """A count that `k`, `M`, `B` (or `G`) and `T` scale; None for other text."""
+    match = _COUNT.match(text)
+    if match is None:
+        return None
+    digits, exponent, letter = match.groups()
+    power = len(str(SCALE[letter])) - 1 + int(exponent or 0)
+    return float(f"{digits.replace('_', '')}e{power}")  # 1.4B is 1.4e9 to the last bit
+
+
+def with_scale(text: str) -> str:
+    """A count without spaces, its letter in the case that is read: `20M` for `20 m`."""
+    bare = re.sub(r"\s", "", text)
+    letter = bare[-1:].upper()
+    return bare[:-1] + {"K": "k"}.get(letter, letter)
 
 
 def show_count(number: float) -> str:

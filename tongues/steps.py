@@ -1,5 +1,6 @@
 """What comes next and why, from what is on disk: the one place that decides, for every verb."""
 
+import itertools
 import re
 import shlex
 from collections import Counter
@@ -97,6 +98,8 @@ def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: P
         )
     train, folder = f"tongues {training_verb(recipe)} {named}", _runs_of(recipe, workspace)
     if (own := folder / RECIPE).is_file() and _differs(own, recipe):  # it was made with overrides
+        if len(words) > 1:  # not with these
+            return _under_another_name(words, folder, workspace)
         train = f"tongues train {_q(own)}{_where(workspace)}"
     begun = Step(train, "its text is prepared, and nothing is trained yet")
     if recipe.pilot:
@@ -152,6 +155,15 @@ def _use(run: Run, workspace: Path) -> Step:
     reason = f"{run.run} is evaluated; this writes it as a folder to use elsewhere, with a card"
     name, out = _q(run.run), _q(f"exports/{run.run}")
     return Step(f"tongues export {name} -o {out}{_where(workspace)}", reason)
+
+
+def _under_another_name(words: Sequence[Path | str], taken: Path, workspace: Path) -> Step:
+    """Train with these overrides, where the run of that name has other settings."""
+    own = [word for word in map(str, words) if not word.startswith("train.run=")]
+    names = (f"{taken.name}-{count}" for count in itertools.count(2))
+    name = next(name for name in names if not (taken.parent / name).exists())
+    command = shlex.join(["tongues", "train", *own, f"train.run={name}"]) + _where(workspace)
+    return Step(command, f"{taken.name} was trained with other settings")
 
 
 def _differs(file: Path, recipe: Recipe) -> bool:

@@ -158,7 +158,7 @@ def written(plan: Plan, path: Path) -> tuple[Train, set[str]]:
 def test_the_batch_is_the_one_by_size_whatever_this_machine_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = plan_of(preset("hoffmann2022-full"), params="45M", tokens="1B")
+    plan = plan_of(preset("hoffmann2022-full"), params="83M", tokens="2B")
     monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 25e9}.get)
     path = tmp_path / "x.yaml"
     settings, codes = written(plan, path)
@@ -193,6 +193,18 @@ def test_a_short_run_gets_a_smaller_batch(tmp_path: Path) -> None:
     plan = plan_of(preset("hoffmann2022-full"), params="45M", tokens="10M")
     settings, codes = written(plan, tmp_path / "short.yaml")
     assert settings.batch == 98_304 and "smaller_batch" in codes
+
+
+@pytest.mark.parametrize("params", ["1.1M", "4M", "12M"])
+def test_eight_gpus_divide_a_batch_that_was_planned_for_no_machine(
+    params: str, tmp_path: Path
+) -> None:
+    plan = plan_of(preset("hoffmann2022-full"), params=params, tokens="1B")
+    settings, codes = written(plan, path := tmp_path / "x.yaml")
+    assert "smaller_batch" not in codes
+    machine = Machine.of_gpus(GPUS["a100"], 8)
+    ((_, derived),) = check_recipe(load_recipe(path), tmp_path, machine=machine).runs
+    assert derived.batch // settings.context % 8 == 0
 
 
 def test_the_advised_replay_is_written(tmp_path: Path) -> None:

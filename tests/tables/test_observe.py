@@ -72,6 +72,8 @@ class Fault:
 FAULTS = {
     "text": Fault("text_cells", "loss", ("n/a", "-", True), refused=True),
     "text with quotes": Fault("text_cells", "tokens", ('"$x`', "it's"), refused=True),
+    "counts with commas": Fault("text_cells", "tokens", ("20,000,000",), True, False),
+    "an amount of loss": Fault("text_cells", "loss", ("3M",), refused=True),
     "decimal comma": Fault("text_cells", "loss", ("3,14",), True, resolved_by_hint=False),
     "zero size": Fault("not_positive", "params", (0, -1e9), refused=True),
     "negative tokens": Fault("not_positive", "tokens", (-1, -2.5), refused=True),
@@ -178,6 +180,22 @@ def test_runs_that_diverge_are_told_and_kept(spoil: Callable[[int], float]) -> N
     assert len(found) == 24
     # the rise of a source language's loss is what a law of forgetting describes
     assert not observe(table_of(rows), {}, ["D", "r", "S"]).warnings
+
+
+def test_counts_are_read_as_papers_print_them() -> None:
+    rows: list[Row] = [
+        {"params (M)": 70, "tokens": "1.2B", "loss": 3.1},
+        {"params (M)": "160M", "tokens": "2.5 b", "loss": 2.9},
+        {"params (M)": 1400, "tokens": "300k", "loss": 2.7},
+    ]
+    for as_text in (False, True):
+        table = table_of(rows, as_text=as_text)
+        found = observe(table, {}, ["N", "D"])
+        assert found.variables["N"].tolist() == [70e6, 160e6, 1.4e9]
+        assert found.variables["D"].tolist() == [1.2e9, 2.5e9, 3e5]
+        assert [caution.code for caution in found.warnings] == ["scaled_column"]
+        assert "largest is 1.4B" in found.warnings[0].sentence
+        assert len(select_rows(table, "tokens > 1e9")) == 2
 
 
 def test_compute_is_made_by_rule_where_no_column_tells_it() -> None:

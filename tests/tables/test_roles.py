@@ -4,7 +4,7 @@ import pytest
 
 from tongues.errors import UserError
 from tongues.tables import ROLES, RunTable, observe
-from tongues.tables.roles import find_columns
+from tongues.tables.roles import column_scale, find_columns
 
 TABLE = RunTable(
     {"params": ["1e7"], "tokens": ["1e9"], "loss": ["3"], "strategy": ["scratch"]}, ["t.csv:2"]
@@ -28,6 +28,37 @@ def test_columns_go_by_the_names_given_before_those_well_known() -> None:
 def test_every_well_known_name_is_found(role: str) -> None:
     for name in ROLES[role].names:
         assert find_columns(of_names(name, "other"), {}) == {role: name}
+
+
+@pytest.mark.parametrize(
+    ("column", "name", "scale"),
+    [
+        ("params (M)", "params", 10**6),
+        ("Tokens [in billions]", "Tokens", 10**9),
+        ("tokens(B)", "tokens", 10**9),
+        ("n_tokens_B", "n_tokens", 10**9),
+        ("compute (EFLOPs)", "compute", 10**18),
+        ("C (1e21)", "C", 10**21),
+        ("params_million", "params", 10**6),
+        ("params (m)", "params", 10**6),
+        ("params", "params", 1),
+        ("model_b", "model_b", 1),
+        ("loss (nats)", "loss (nats)", 1),
+        ("n_params", "n_params", 1),
+    ],
+)
+def test_a_column_may_name_its_unit(column: str, name: str, scale: int) -> None:
+    assert column_scale(column) == (name, scale)
+
+
+def test_columns_with_a_unit_are_found_after_those_without() -> None:
+    assert find_columns(of_names("Params (M)", "tokens (B)", "loss"), {}) == {
+        "N": "Params (M)",
+        "D": "tokens (B)",
+        "loss": "loss",
+    }
+    assert find_columns(of_names("params (M)", "params"), {}) == {"N": "params"}
+    assert find_columns(of_names("loss (M)"), {}) == {}
 
 
 def test_observations_tell_which_columns_were_read() -> None:

@@ -18,6 +18,7 @@ Ends = tuple[float, float]
 _FEW_SIZES = 4
 _FEW_RUNS = 6
 _FEWEST_COUNTED = 1e4  # parameters or tokens of the smallest model anybody fits a law to
+_SCALED = "if they are in millions, name the column like `params (M)`"
 _TOGETHER = 0.98  # a correlation of log N and log D beyond which their terms blend
 _ILL_CONDITIONED = 1e6  # healthy sets of published runs are between 1e3 and 2e4
 _NOTHING = 1e-3  # an E below this share of the lowest loss is as good as zero
@@ -71,7 +72,7 @@ def _about_rows(rows: Rows, problem: FitProblem, count: int) -> Iterator[Caution
     for column, name in ((N, "parameters"), (D, "tokens")):
         if column is not None and np.median(column) < _FEWEST_COUNTED:
             what = f"half of the rows have fewer than {float(np.median(column)):g} {name}"
-            yield Caution("implausible_amounts", f"{what}; are they in millions or billions?")
+            yield Caution("implausible_amounts", f"{what}; {_SCALED}")
     if N is not None and D is not None and (D < N).all():
         what = "every row has fewer tokens than parameters; are the columns swapped?"
         yield Caution("implausible_amounts", what)

@@ -1,18 +1,16 @@
 """Amounts as people write them behind an option: `1.4B`, `1e21`, `5%`, `3GB`."""
 
 import math
-import re
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from tongues.errors import UserError
+from tongues.magnitudes import parse_count, with_scale
 from tongues.quantities import Bytes
 
 __all__ = ["read_bytes", "read_count", "read_number", "read_share", "read_shares"]
 
-_COUNT = re.compile(r"^(\d[\d_]*\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?([kMBGT]?)$")
-_SCALE = {"": 0, "k": 3, "M": 6, "B": 9, "G": 9, "T": 12}
 _BYTES: TypeAdapter[int] = TypeAdapter(Bytes)
 
 
@@ -36,16 +34,12 @@ def read_number(text: str, flag: str, most: float = math.inf) -> float:
 
 def read_count(text: str, flag: str) -> float:
     """A count above 0, which `k`, `M`, `B` (or `G`) and `T` scale."""
-    match = _COUNT.match(text.strip())
-    if match is None:
-        hint, bare = "write it like `1.4B`, `30M` or `1e21`", re.sub(r"[\s,]", "", text)
-        letter = bare[-1:].upper()  # of its scale, in the case that is read
-        if bare and _COUNT.match(scaled := bare[:-1] + {"K": "k"}.get(letter, letter)):
+    number = parse_count(text.strip())
+    if number is None:
+        hint, scaled = "write it like `1.4B`, `30M` or `1e21`", with_scale(text.replace(",", ""))
+        if parse_count(scaled) is not None:
             hint = f"did you mean `{scaled}`?"
         raise UserError(f"`{text}` is not a count", where=flag, hint=hint)
-    digits, exponent, letter = match.groups()
-    power = int(exponent or 0) + _SCALE[letter]
-    number = float(f"{digits.replace('_', '')}e{power}")  # read once: 1.4B is 1.4e9 to the last bit
     if not 0 < number < math.inf:
         raise UserError(f"`{text}` is not more than nothing, or more than can be", where=flag)
     return number

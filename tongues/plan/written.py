@@ -33,7 +33,8 @@ __all__ = ["write_recipe"]
 _STEPS = 100  # fewer steps than this teach little: rather a smaller batch
 _FARTHEST = 4.0  # times the size of the nearest shape that is still of use
 _READINGS = 500  # times that placeholder text is read
-_PLAIN = ("shape", "tokens")  # remarks that ask nothing of a reader
+_NODE = 8  # GPUs of a usual node; what they divide, 1, 2 and 4 divide too
+_PLAIN = ("shape", "tokens", "batch")  # remarks that ask nothing of a reader
 
 _NO_BASE = (
     "Start: `train.base` must name the base, a run of the store or a Hugging Face folder of this "
@@ -238,11 +239,18 @@ def _batch(
     machine, context = cluster.machine if cluster else this_machine(), settings.context
     by_size = batch_by_size(anatomy.parameters["total"], context)
     most = max(context, min(by_size, tokens // _STEPS))
-    batch = shared_batch(most, context, machine.processes)
+    gpus = machine.processes
+    if (
+        gpus == 1 and most >= _NODE * context
+    ):  # planned without `--gpus`, and trained who knows where
+        gpus = _NODE
+    batch = shared_batch(most, context, gpus)
     written: dict[str, Any] = {"batch": "by size" if batch == by_size else f"{batch} tokens"}
     if batch < by_size:
-        reason = "the run is short" if most < by_size else f"{machine.processes} GPUs share it"
-        remarks["smaller_batch"] = (
+        short = most < by_size
+        reason = "the run is short" if short else f"{gpus} GPUs share it"
+        code = "smaller_batch" if short or machine.processes > 1 else "batch"
+        remarks[code] = (
             f"Batch: the rule for this size asks for {by_size:,} tokens a step; {batch:,} are "
             f"taken, since {reason}."
         )

@@ -8,8 +8,8 @@ import numpy as np
 
 from tongues.errors import Caution, UserError
 from tongues.quantities import counted
-from tongues.tables.files import RunTable, cell_number
-from tongues.tables.roles import ROLES
+from tongues.tables.files import RunTable, cell_amount, cell_number
+from tongues.tables.roles import COUNTS, ROLES, column_scale
 from tongues.tables.where import comparable, where_flag
 
 __all__ = ["check_amounts", "check_one_language", "copies", "diverged_runs", "in_bits"]
@@ -36,9 +36,18 @@ def _first(named: Sequence[str]) -> str:
 
 
 def read_numbers(table: RunTable, role: str, column: str) -> np.ndarray:
-    """A column as numbers, nan where a cell is missing; a text in it is refused."""
+    """A column as numbers, nan where a cell is missing; a text in it is refused.
+
+    Counts may be written like `20M`; the plain ones in a column `params (M)` are millions.
+    """
     cells = table.columns[column]
     read = [cell_number(cell) for cell in cells]
+    if role in COUNTS:
+        scale = column_scale(column)[1]
+        read = [
+            cell_amount(cell) if number is None else number * scale
+            for cell, number in zip(cells, read, strict=True)
+        ]
     texts = [i for i, cell in enumerate(cells) if read[i] is None and cell is not None]
     if texts:
         verb = "holds a text" if len(texts) == 1 else "hold texts"
@@ -50,6 +59,8 @@ def read_numbers(table: RunTable, role: str, column: str) -> np.ndarray:
             hint = "write shares without a percent sign, 0.2 for 20%"
         elif all(value is None for value in read):
             hint = f"name another column for the {ROLES[role].meaning}: {ROLES[role].flag} COLUMN"
+        elif role in COUNTS and any(re.fullmatch(r"\d+(,\d{3})+", text) for text in distinct):
+            hint = "write counts without commas, 20000000 or 20M for 20,000,000"
         elif any(re.fullmatch(r"-?\d+,\d+", text) for text in distinct):
             hint = "write numbers with a decimal point, 3.14 for 3,14"
         elif len(distinct) <= _SHOWN:

@@ -14,8 +14,9 @@ from typing import Any, Self
 from tongues import runs
 from tongues.errors import UserError, nearest
 from tongues.extras import require
+from tongues.magnitudes import parse_count, with_scale
 
-__all__ = ["Cell", "RunTable", "cell_number", "read_table"]
+__all__ = ["Cell", "RunTable", "cell_amount", "cell_number", "read_table"]
 
 Cell = float | int | str | bool | None
 
@@ -50,6 +51,12 @@ def cell_number(cell: Cell) -> float | None:
         return None
     except OverflowError:
         return float("inf")
+
+
+def cell_amount(cell: Cell) -> float | None:
+    """The number in a cell, which may be written like `20M` or `1.2 b`; None as `cell_number`."""
+    number = cell_number(cell)
+    return parse_count(with_scale(cell)) if number is None and isinstance(cell, str) else number
 
 
 def read_table(paths: Sequence[Path]) -> RunTable:

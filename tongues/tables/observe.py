@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from tongues.errors import Caution, UserError
-from tongues.quantities import counted
+from tongues.quantities import counted, show_count
 from tongues.tables.checks import (
     check_amounts,
     check_one_language,
@@ -20,7 +20,7 @@ from tongues.tables.checks import (
     start_losses,
 )
 from tongues.tables.files import RunTable, cell_number
-from tongues.tables.roles import find_columns, missing_column
+from tongues.tables.roles import COUNTS, column_scale, find_columns, missing_column
 
 __all__ = ["Observations", "observe", "without_replay"]
 
@@ -84,6 +84,13 @@ def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[st
     named = [run or place for run, place in zip(runs or table.places, table.places, strict=True)]
 
     sieve = _Sieve(table.places, np.ones(len(table), bool))
+    for role in read:
+        if role in COUNTS and (scale := column_scale(columns[role])[1]) > 1:
+            largest = show_count(float(np.nanmax([0.0, *values[role]])))
+            sentence = (
+                f"`{columns[role]}` is read in units of {scale:.0e}: its largest is {largest}"
+            )
+            sieve.warnings.append(Caution("scaled_column", sentence))
     missing = [""] * len(table)
     for role, column in values.items():
         cells = table.columns[columns[role]]

@@ -1,12 +1,14 @@
 """The column of each role: named by the user, or found by its usual name."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tongues.errors import UserError, nearest
+from tongues.magnitudes import SCALE
 from tongues.tables.files import RunTable
 
-__all__ = ["ROLES", "Role", "find_columns", "missing_column"]
+__all__ = ["COUNTS", "ROLES", "Role", "column_scale", "find_columns", "missing_column"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,28 @@ ROLES: Mapping[str, Role] = {
     "strategy": Role("--strategy", ("strategy",), "strategies"),
     "lang": Role("--lang", ("lang", "language"), "languages"),
 }
+COUNTS = ("N", "D", "C", "U")  # their cells may be written like 20M, and their names end in `(M)`
+_WORDS = {"thousand": 10**3, "million": 10**6, "mn": 10**6, "billion": 10**9, "bn": 10**9}
+_WORDS |= {"trillion": 10**12}
+_HEAD = re.compile(r"^(.*?)\s*[(\[]\s*(?:in )?([^()\[\]]*?)\s*[)\]]$|^(.*?)_(?:in_)?([A-Za-z]+)$")
+
+
+def column_scale(column: str) -> tuple[str, int]:
+    """The name and the scale of a column such as `params (M)` or `tokens_billions`."""
+    match = _HEAD.match(column.strip())
+    if match is None:
+        return column, 1
+    name, inside, stem, suffix = match.groups()
+    unit = re.sub(r"(?i)\s*(tokens?|param\w*|flops?)$", "", suffix if inside is None else inside)
+    word = unit.lower().removesuffix("s")
+    if power := re.fullmatch(r"(?:1e|10\^|10\*\*)(\d\d?)", unit):
+        scale = 10 ** int(power[1])
+    elif word in _WORDS:
+        scale = _WORDS[word]
+    else:  # after `_` a small letter is a name
+        scale = SCALE.get({"K": "k"}.get(unit.upper(), unit.upper()), 1)
+        scale = scale if inside is not None or unit.isupper() else 1
+    return (name if inside is not None else stem, scale) if scale > 1 else (column, 1)
 
 
 def find_columns(table: RunTable, names: Mapping[str, str | None]) -> dict[str, str]:
@@ -52,7 +76,7 @@ def find_columns(table: RunTable, names: Mapping[str, str | None]) -> dict[str, 
             raise UserError(what, where=flag, hint=hint, code="column_twice")
         taken[column] = flag
     free = [column for column in table.columns if column not in taken]
-    known = {role: _by_name(ROLES[role].names, free) for role in ROLES if role not in given}
+    known = {role: _by_name(role, free) for role in ROLES if role not in given}
     return given | {role: column for role, column in known.items() if column is not None}
 
 
@@ -68,8 +92,11 @@ def missing_column(table: RunTable, roles: Iterable[str]) -> UserError:
     return UserError(what, where=where, hint=f"{hint}{shown}{more}", code="missing_column")
 
 
-def _by_name(names: Iterable[str], columns: Iterable[str]) -> str | None:
-    lowered = {column.lower(): column for column in reversed(list(columns))}
+def _by_name(role: str, columns: Sequence[str]) -> str | None:
+    names = ROLES[role].names
+    lowered = {column.lower(): column for column in reversed(columns)}
     exact = [name for name in names if name in lowered.values()]
+    if role in COUNTS:
+        lowered = {column_scale(c)[0].lower(): c for c in reversed(columns)} | lowered
     loose = [lowered[name.lower()] for name in names if name.lower() in lowered]
     return next(iter(exact + loose), None)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tongues.errors import UserError, nearest
-from tongues.tables.files import Cell, RunTable, cell_number
+from tongues.tables.files import Cell, RunTable, cell_amount
 
 __all__ = ["comparable", "select_rows", "where_flag"]
 
@@ -101,7 +101,7 @@ class _Query:
         if name not in columns:
             hint = f"a text needs quotes, '{name}'; of columns, {nearest(name, columns)}"
             raise _refused(f"there is no column `{name}`", hint, "unknown_column")
-        return _Column(name, columns[name], [cell_number(cell) for cell in columns[name]])
+        return _Column(name, columns[name], [cell_amount(cell) for cell in columns[name]])
 
     def keep(self, node: ast.expr, rows: Sequence[int]) -> Sequence[int]:
         match node:
@@ -147,7 +147,7 @@ class _Query:
             raise self.refusal(left, f"and `{self.source(right)}` are not columns")
         as_numbers = not words and (len(columns) == 1 or any(side.numeric for side in columns))
         if not as_numbers:
-            if words and columns[0].numeric and cell_number(words[0]) is None:
+            if words and columns[0].numeric and cell_amount(words[0]) is None:
                 what = f"`{columns[0].name}` holds numbers, and {words[0]!r} is a text"
                 raise _refused(what, columns[0].extent, "text_and_number")
             if true not in (operator.eq, operator.ne):
