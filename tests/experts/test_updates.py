@@ -11,9 +11,9 @@ from tongues.errors import UserError
 from tongues.experts.ensemble.ensemble import (
     ExpertModels,
     expert_log_probs,
-    map_model,
     open_ensemble,
 )
+from tongues.experts.ensemble.mapped import map_model
 from tongues.experts.ensemble.updates import find_updates
 from tongues.experts.train import train_experts
 from tongues.files import read_json, write_json

@@ -28,6 +28,7 @@ from tongues.experts.heldout import base_shares, same_tokenizer, unseen_document
 from tongues.experts.partition.partition import Partition
 from tongues.experts.routed import routed_texts
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
+from tongues.tokens.extend import extends
 from tongues.train.base import model_folder
 
 __all__ = ["default_routings", "evaluate_experts"]
@@ -70,18 +71,16 @@ def evaluate_experts(
 ) -> Evaluation:
     """Score held-out text with all ensembles of one recipe by all routings; kept in `folder`.
 
-    Every expert reads every document once. Losses are in nats per token of the experts' tokenizer;
-    a base model with another one reads the same text in its own tokens. ensembles: folders by
-    partition, one for each random seed; all are compared with `dense`, if there is one, and those
-    with added languages with `before`. text: the name of prepared tokens. scored: tokens of a
-    language, in whole documents. context: tokens of a window. memory: bytes of weights to hold at
-    most; None: any.
+    Every expert reads every document once. Losses are in nats per token of the text's tokenizer; a
+    base model with another one, or an ensemble from before an extension, reads the same text in its
+    own tokens. ensembles: folders by partition, one for each random seed; all are compared with
+    `dense`, if there is one, and those with added languages with `before`. text: the name of
+    prepared tokens. scored: tokens of a language, in whole documents. context: tokens of a window.
+    memory: bytes of weights to hold at most; None: any.
     """
     tokens = open_tokens(workspace / "tokens" / text)
-    lineages = {
-        partition: [_checked_lineage(place, tokens, workspace) for place in places]
-        for partition, places in ensembles.items()
-    }
+    lineages = {partition: list(map(read_lineage, each)) for partition, each in ensembles.items()}
+    shorter = _check_tokens(ensembles, lineages, tokens, workspace)
     everyone = list(chain(*lineages.values()))
     unseen = unseen_documents(tokens, everyone, workspace)
     documents = held_out_documents(tokens, unseen, tokens=scored)
@@ -108,20 +107,24 @@ def evaluate_experts(
         fault = results.spec.faults[0]
         hint = f"{fault.sample}; train it again"
         raise UserError(f"{fault.reason}, {fault.place}", where=fault.source, hint=hint)
-    losses = _losses(results, text, settings)
+    others = {member for one in settings if one.partition in shorter for member in one.members}
+    read = ((unit, of) for unit, of in results.texts.items() if unit.model not in others)
+    counts = {unit.language: of.tokens for unit, of in read}
+    losses = _losses(results, text, settings, counts)
     routed, tokenizer = {}, load_tokenizer(tokens.tokenizer_path)
     begun = {
         lang: [np.array(tokenizer.encode(own[0].text, add_special_tokens=False).ids)]
         for lang, own in documents.items()
     }
     for partition, (lineage, *_) in lineages.items():
-        if lineage.router and len(lineage.experts) > 1:
+        if lineage.router and len(lineage.experts) > 1 and partition not in shorter:
             router = load_router(ensembles[partition][0] / lineage.router.file)
             routed[partition] = routed_texts(lineage, router, tokenizer, begun)
-    names, place = [one.name for one in settings], model_folder(find_model(base, workspace)[1])
-    same = same_tokenizer(place, tokens.tokenizer_path)
+    names = [one.name for one in settings]
     readers = [
-        one for one in settings[not same :] if not any(unknown.get(of) for of in one.members)
+        one
+        for one in settings
+        if one.partition not in shorter and not any(unknown.get(of) for of in one.members)
     ]
     mixed = mixed_scores(
         mixed_texts({lang: [of.text for of in own] for lang, own in documents.items()}, tokenizer),
@@ -151,11 +154,11 @@ def evaluate_experts(
         },
         experts=ExpertScores(
             base=base,
-            same_tokenizer=same,
+            same_tokenizer=base not in shorter,
             base_shares=base_shares(base, tokens.languages, workspace),
             context=context,
             train_tokens={lang: tokens.counts[lang]["train"]["tokens"] for lang in documents},
-            cells=_cells(results, text, settings, lineages),
+            cells=_cells(results, text, settings, lineages, counts),
             partitions={
                 partition: Partition.from_json(each[0].partition)
                 for partition, each in lineages.items()
@@ -172,25 +175,41 @@ def _groups(settings: Sequence[_Setting]) -> Iterator[tuple[tuple[str, ...], dic
         yield ensembles, {one.name: parse_routing(one.routing or "uniform") for one in own}
 
 
-def _checked_lineage(folder: Path, tokens: Tokens, workspace: Path) -> Lineage:
-    lineage = read_lineage(folder)
-    place = expert_folder(lineage.experts[0], workspace)
-    if not same_tokenizer(place, tokens.tokenizer_path):
-        what = f"its experts have another tokenizer than the text in {tokens.path}"
-        hint = "train it again, or prepare the text with its `tokenizer.json` by `tokens.base`"
-        raise UserError(what, where=str(folder), hint=hint)
-    return lineage
+def _check_tokens(
+    ensembles: Mapping[str, Sequence[Path]],
+    lineages: Mapping[str, Sequence[Lineage]],
+    tokens: Tokens,
+    workspace: Path,
+) -> set[str]:
+    """The partitions, and the base, that read the text in tokens of their own.
+
+    Of the ensembles only the one before an extension may.
+    """
+    shorter: set[str] = set()
+    for partition, each in lineages.items():
+        for folder, lineage in zip(ensembles[partition], each, strict=True):
+            place = expert_folder(lineage.widest, workspace)
+            if same_tokenizer(place, tokens.tokenizer_path):
+                continue
+            if partition == "before" and extends(tokens.tokenizer_path, place / "tokenizer.json"):
+                shorter.add(partition)
+                continue
+            what = f"its experts have another tokenizer than the text in {tokens.path}"
+            hint = "train it again, or prepare the text with its `tokenizer.json` by `tokens.base`"
+            raise UserError(what, where=str(folder), hint=hint)
+    base = next(iter(lineages.values()))[0].base
+    place = model_folder(find_model(base, workspace)[1])
+    return shorter if same_tokenizer(place, tokens.tokenizer_path) else shorter | {base}
 
 
 def _losses(
-    results: Results, text: str, settings: Sequence[_Setting]
+    results: Results, text: str, settings: Sequence[_Setting], tokens: Mapping[str, np.ndarray]
 ) -> dict[str, dict[str, DocumentLosses]]:
     """The losses of each setting by language, in the mean over its members.
 
-    They are shared out over the tokens of the experts' tokenizer.
+    They are shared out over these tokens of the documents of each language.
     """
-    base, losses = settings[0].members, results.texts
-    tokens = {unit.language: of.tokens for unit, of in losses.items() if unit.model not in base}
+    losses = results.texts
     means: dict[str, dict[str, DocumentLosses]] = {}
     for setting in settings:
         own = means[setting.name] = {}
@@ -227,6 +246,7 @@ def _cells(
     text: str,
     settings: Sequence[_Setting],
     lineages: Mapping[str, Sequence[Lineage]],
+    tokens: Mapping[str, np.ndarray],
 ) -> list[ExpertCell]:
     losses, cells = results.texts, []
     each = ((partition, *both) for partition, of in lineages.items() for both in enumerate(of))
@@ -236,7 +256,7 @@ def _cells(
             units = [Unit(one.members[place], text, lang) for one in own]
             read = (losses[unit] for unit in units if unit in losses)
             if alone := next((of for of in read if of.of_experts), None):
-                count = float(alone.tokens.sum())
+                count = float(tokens[lang].sum())
                 base = float(losses[Unit(settings[0].name, text, lang)].nats.sum())
                 cells += [
                     ExpertCell(

@@ -135,7 +135,8 @@ def _stores(workspace: Path) -> dict[str, Path]:
 
 
 def _documents(shard: Shard) -> list[bytes]:
-    return [shard.tokens[start:end].tobytes() for start, end in pairwise(shard.bounds)]
+    tokens = shard.tokens.astype(np.uint32)  # a larger vocabulary may be stored wider
+    return [tokens[start:end].tobytes() for start, end in pairwise(shard.bounds)]
 
 
 def base_shares(base: str, languages: Sequence[str], workspace: Path) -> dict[str, float] | None:

@@ -15,7 +15,14 @@ import numpy as np
 
 from tongues.errors import Caution, UserError, nearest
 from tongues.experts.budgets import share_budget
-from tongues.experts.ensemble.lineage import ENSEMBLE, Lineage, find_ensemble, read_lineage, verify
+from tongues.experts.ensemble.lineage import (
+    ENSEMBLE,
+    Lineage,
+    expert_folder,
+    find_ensemble,
+    read_lineage,
+    verify,
+)
 from tongues.experts.partition.distances import nearest_donors
 from tongues.experts.partition.methods import (
     clusters_of,
@@ -26,11 +33,11 @@ from tongues.experts.partition.methods import (
     text_amounts,
 )
 from tongues.experts.partition.partition import Partition
-from tongues.files import file_hash
 from tongues.languages.donors import best_donor
 from tongues.recipe import BaseChoice, Experts, Recipe
 from tongues.roles import Roles
 from tongues.tokens import open_tokens
+from tongues.tokens.extend import extends
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_languages, find_base
 from tongues.train.defaults import complete_recipe
@@ -332,11 +339,11 @@ def _ensembles(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tupl
         lineages[folder] = read_lineage(folder)
         if make:
             verify(lineages[folder], folder, workspace)
-            tokenizer = open_tokens(workspace / "tokens" / recipe.name).tokenizer_path
-            if file_hash(tokenizer) != lineages[folder].tokenizer_sha256:
-                what = "the text was encoded with another tokenizer than the ensemble's"
-                hint = "name its `tokenizer.json` by `tokens.base`, without `extend`, and prepare"
-                raise UserError(what, where="tokens.base", hint=f"{hint} again")
+            place = expert_folder(lineages[folder].widest, workspace) / "tokenizer.json"
+            if not extends(open_tokens(workspace / "tokens" / recipe.name).tokenizer_path, place):
+                what = "the text's tokenizer is neither the ensemble's nor an extension of it"
+                hint = f"name {place} by `tokens.base`, with `extend` or without, and prepare again"
+                raise UserError(what, where="tokens.base", hint=hint)
     return {seed: (folder, lineages[folder]) for seed, folder in folders.items()}
 
 
@@ -362,7 +369,7 @@ def _donors(recipe: Recipe, ensemble: Lineage, workspace: Path, *, make: bool) -
             else:
                 donors[lang] = best_donor(lang, known, where)
         elif way == "loss":
-            donors[lang] = _donor_by_loss(recipe, lang, known, workspace) if make else known[0]
+            donors[lang] = _by_loss(recipe, ensemble, lang, known, workspace) if make else known[0]
         elif way in known:
             donors[lang] = way
         else:
@@ -372,12 +379,14 @@ def _donors(recipe: Recipe, ensemble: Lineage, workspace: Path, *, make: bool) -
     return donors
 
 
-def _donor_by_loss(recipe: Recipe, lang: str, known: Sequence[str], workspace: Path) -> str:
-    from tongues.experts.ensemble.ensemble import expert_log_probs, open_ensemble
+def _by_loss(
+    recipe: Recipe, lineage: Lineage, lang: str, known: Sequence[str], workspace: Path
+) -> str:
+    from tongues.experts.ensemble.ensemble import assembled, expert_log_probs
     from tongues.experts.heldout import documents_of, tuning_documents
 
-    ensemble = open_ensemble(find_ensemble(_experts(recipe).add_to or "", workspace), workspace)
     tokens = open_tokens(workspace / "tokens" / recipe.name)
+    ensemble = assembled(lineage, None, workspace, tokens=tokens.tokenizer_path)
     shard = tokens.shard(lang, "valid")
     numbers = tuning_documents(shard.bounds, _HELD_OUT)
     documents = documents_of(shard.tokens, shard.bounds, numbers)

@@ -52,6 +52,10 @@ def taught(
     if not same_tokenizer(ensemble.tokenizer / "tokenizer.json", tokens.tokenizer_path):
         what, hint = "has another tokenizer than the text", "name its own by `tokens.base`, prepare"
         raise UserError(f"`{teacher.model}` {what}", where=where, hint=hint)
+    if ensemble.own:
+        what = f"some experts of `{teacher.model}` have fewer tokens than others"
+        hint = "name one of its experts, such as that of the new language"
+        raise UserError(what, where=where, hint=hint)
     if ensemble.context and ensemble.context < plan.settings.context:
         what = f"`{teacher.model}` sees {ensemble.context} tokens, less than `train.context`"
         raise UserError(what, where=where, hint=f"lower that to `{ensemble.context} tokens`")

@@ -13,6 +13,7 @@ from tongues.experts.ensemble.filter import count_tokens, token_logs
 from tongues.experts.ensemble.lineage import (
     ENSEMBLE,
     ROUTER,
+    TOKENIZER,
     Expert,
     Lineage,
     best_experts,
@@ -125,6 +126,10 @@ def merge(
         taken = {lang for cluster in made.partition.clusters for lang in cluster}
         added = taken - before.languages.keys()
         kept = tuple(e for e in before.experts if added or not taken.issuperset(e.languages))
+    tokenizer = file_hash(Path(workspace, new[0].folder) / TOKENIZER)
+    if before and tokenizer != before.tokenizer_sha256:  # an extension: kept experts have their own
+        own = {TOKENIZER: before.tokenizer_sha256}
+        kept = tuple(replace(expert, sha256={**own, **expert.sha256}) for expert in kept)
     experts = (*kept, *new)
     old = _kept_router(add_to, before, kept) if add_to and before and kept else None
     if (folder / ENSEMBLE).is_file() and _is_merged(folder, experts, workspace, overwrite):
@@ -134,12 +139,11 @@ def merge(
     languages, names = best_experts(new), {expert.name for expert in kept}
     if before:  # those that were known stay where their expert does
         languages |= {lang: name for lang, name in before.languages.items() if name in names}
-    tokenizer = Path(workspace, new[0].folder) / "tokenizer.json"
     lineage = Lineage(
         experts=experts,
         languages=languages,
         base=before.base if before else str(made.runs[0].base),
-        tokenizer_sha256=before.tokenizer_sha256 if before else file_hash(tokenizer),
+        tokenizer_sha256=tokenizer,
         router=None,
         partition=made.partition.to_json(),
         rounds=(
@@ -233,7 +237,7 @@ def _fit(
     if old is None:
         weights, directions = term_directions(tokens, seed=made.seed)
         return fit_router(weights, directions, samples, sizes, names)
-    old = with_new_tokens(old, list(chain(*samples)))
+    old = with_new_tokens(_with_rows(old, tokens.vocabulary_size), list(chain(*samples)))
     fitted = fit_router(np.ones(len(old.vectors)), old.vectors, samples)
     logs = token_logs(count_tokens([*chain(*samples)], len(old.vectors)), old.common)
     share = 1.0 / (old.k + fitted.k)
@@ -246,6 +250,15 @@ def _fit(
         logs=np.concatenate([old.logs, logs], axis=1),
         languages=(*old.languages, *names) if old.languages else (),
     )
+
+
+def _with_rows(router: Router, vocabulary: int) -> Router:
+    """The router for an extension: what it knew of has a new token as rarely as its rarest one."""
+    more = vocabulary - len(router.vectors)
+    common = np.append(router.common, np.full(more, router.common.min()))
+    none = token_logs(np.zeros((more, router.logs.shape[1])), common[vocabulary - more :])
+    vectors = np.pad(router.vectors, ((0, more), (0, 0)))
+    return replace(router, vectors=vectors, logs=np.vstack([router.logs, none]), common=common)
 
 
 def with_new_tokens(router: Router, samples: Sequence[Sequence[np.ndarray]]) -> Router:

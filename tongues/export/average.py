@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
-from tongues.experts.ensemble.ensemble import mapped_weights
+from tongues.experts.ensemble.mapped import mapped_weights
 from tongues.models.huggingface import load_model
 from tongues.runs import read_run
 from tongues.tokens import tokenizer_files

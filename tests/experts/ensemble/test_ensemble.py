@@ -7,7 +7,8 @@ from transformers import AutoModelForCausalLM
 from tests.experts.ensemble.making import VOCABULARY
 from tests.models.families import FAMILIES, tiny
 from tongues.errors import UserError
-from tongues.experts.ensemble.ensemble import ExpertModels, map_model, mapped_weights
+from tongues.experts.ensemble.ensemble import ExpertModels
+from tongues.experts.ensemble.mapped import map_model, mapped_weights
 
 STORED = [("float32", name) for name in FAMILIES]
 STORED += [(way, name) for way in ("bfloat16", "sharded") for name in ("llama-tied", "gpt2")]

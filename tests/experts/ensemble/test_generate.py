@@ -10,8 +10,9 @@ from tests.experts.ensemble.making import CONTEXT, VOCABULARY, make_ensemble, sc
 from tests.models.families import FAMILIES, tiny
 from tongues.errors import UserError
 from tongues.experts.ensemble import parse_routing
-from tongues.experts.ensemble.ensemble import Ensemble, map_model, open_ensemble
+from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
 from tongues.experts.ensemble.generate import Generated, generate
+from tongues.experts.ensemble.mapped import map_model
 from tongues.experts.ensemble.request import Sampling
 from tongues.tokens import load_tokenizer
 from tongues.tokens.tokenizer import vocabulary_size

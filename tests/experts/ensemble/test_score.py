@@ -7,7 +7,8 @@ from torch import Tensor
 
 from tests.experts.ensemble.making import CONTEXT, score, texts
 from tongues.experts.ensemble import parse_routing
-from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, map_model, mixed
+from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, mixed
+from tongues.experts.ensemble.mapped import map_model
 from tongues.models import scorer
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.experts.ensemble.making import score, texts
 from tongues.errors import UserError
 from tongues.experts.ensemble import parse_routing
-from tongues.experts.ensemble.ensemble import Ensemble, map_model, open_ensemble
+from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
 from tongues.experts.ensemble.generate import generate
+from tongues.experts.ensemble.mapped import map_model
 from tongues.experts.ensemble.request import Request, Sampling, Token
 from tongues.experts.ensemble.writer import RunningText, Writer
 

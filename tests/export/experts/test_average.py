@@ -7,7 +7,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.experts.ensemble.making import make_expert
 from tongues.errors import UserError
-from tongues.experts.ensemble.ensemble import map_model
+from tongues.experts.ensemble.mapped import map_model
 from tongues.export.average import average_experts
 
 

@@ -1,40 +1,33 @@
-"""Experts used as one: opened when they are first needed, with what chooses among them; scored.
-
-Their weights are mapped from their files: a mapped model takes no memory until its pages are read,
-and opens in milliseconds.
-"""
+"""Experts used as one: opened when they are first needed, with what chooses among them; scored."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import prod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors import safe_open
-from torch import Tensor, nn
-from transformers import AutoModelForCausalLM, PreTrainedModel
-from transformers.initialization import no_init_weights
+from torch import nn
+from transformers import PreTrainedModel
 
 from tongues.errors import UserError
 from tongues.experts.ensemble.lineage import (
+    TOKENIZER,
     Lineage,
     describe_expert,
     expert_folder,
     read_lineage,
     verify,
 )
+from tongues.experts.ensemble.mapped import check_memory, count_weights, map_model
+from tongues.experts.ensemble.own_tokens import OwnTokens, own_tokens, sum_parts
 from tongues.experts.ensemble.router import Router, load_router
 from tongues.experts.ensemble.routing import Routing, RoutingContext
 from tongues.experts.ensemble.updates import find_updates, with_updates
 from tongues.files import file_hash
-from tongues.hardware import this_machine
-from tongues.models.folders import check_layers, stored_shapes, weight_files
-from tongues.models.huggingface import configure, load_model, open_layout
+from tongues.models.huggingface import configure
 from tongues.models.placement import Placement
 from tongues.models.scorer import batch_scorer
-from tongues.quantities import show_bytes
 from tongues.tokens import load_tokenizer
 from tongues.tokens.frame import TextFrame, read_frame
 from tongues.tokens.tokenizer import vocabulary_size
@@ -44,8 +37,6 @@ __all__ = [
     "ExpertModels",
     "assembled",
     "expert_log_probs",
-    "map_model",
-    "mapped_weights",
     "mixed",
     "open_alone",
     "open_ensemble",
@@ -85,8 +76,9 @@ class ExpertModels:
         ]
         each = zip(folders, own, strict=True)
         width = self.placement.dtype.itemsize
-        self.bytes = tuple(width * _count(x, files) for x, files in each)  # of each, when open
-        self.shared = width * sum(map(_count, bases))  # of what all of them are updates of
+        # of each, when open
+        self.bytes = tuple(width * count_weights(x, files) for x, files in each)
+        self.shared = width * sum(map(count_weights, bases))  # of what all of them are updates of
 
     @classmethod
     def held_in_memory(cls, model: PreTrainedModel) -> "ExpertModels":
@@ -134,79 +126,9 @@ class ExpertModels:
         return tuple(self._models)
 
 
-def _count(folder: Path, files: Sequence[Path] | None = None) -> int:
-    """Weights in a Hugging Face folder, or in these files."""
-    if files is None:
-        return sum(map(prod, stored_shapes(folder).values()))
-    count = 0
-    for file in files:
-        with safe_open(file, framework="pt") as stored:
-            names = stored.keys()
-            count += sum(prod(stored.get_slice(name).get_shape()) for name in names)
-    return count
-
-
-def map_model(folder: Path) -> PreTrainedModel:
-    """The causal model of a Hugging Face folder in float32, to predict with.
-
-    Its weights are mapped where they are in the file as the model wants them, and read otherwise.
-    """
-    weights, config = mapped_weights(folder), configure(folder)
-    check_layers(folder, config.num_hidden_layers)
-    try:
-        with no_init_weights():  # buffers are computed, weights are room that nobody touches
-            model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    except Exception as error:  # each family raises its own
-        open_layout(folder)  # says which weight is of another shape
-        raise UserError(f"cannot be opened ({error!r})", where=str(folder)) from None
-    if not _assigned(model, weights):
-        open_layout(folder)  # other shapes are refused before there is memory for any
-        model = load_model(folder)
-    return model.requires_grad_(False).eval()
-
-
-def _check_memory(folder: Path) -> None:
-    """Refuse a model larger than this machine's memory, before its files are read.
-
-    One in float32 is mapped and may be larger.
-    """
-    machine, needed = this_machine(), 4 * _count(folder)
-    stored = sum(file.stat().st_size for file in weight_files(folder))
-    if stored < needed > machine.memory:
-        what = f"takes {show_bytes(needed)} of memory in float32; "
-        what += f"{machine.name} has {show_bytes(machine.memory)}"
-        raise UserError(what, where=str(folder), hint="use it on a larger machine")
-
-
-def mapped_weights(folder: Path) -> dict[str, Tensor]:
-    """The stored tensors of a Hugging Face folder by name, mapped from their files."""
-    stored_shapes(folder)  # damaged files are refused
-    weights: dict[str, Tensor] = {}
-    for file in weight_files(folder):
-        with safe_open(file, framework="pt") as stored:
-            names = stored.keys()
-            weights |= {name: stored.get_tensor(name) for name in names}
-    return weights
-
-
-def _assigned(model: PreTrainedModel, weights: dict[str, Tensor]) -> bool:
-    """Put the weights in place; False where one is missing, is left over, or is of another kind."""
-    if any(w.is_floating_point() and w.dtype != torch.float32 for w in weights.values()):
-        return False
-    try:
-        left = model.load_state_dict(weights, strict=False, assign=True)
-    except RuntimeError:  # of other shapes
-        return False
-    model.tie_weights()
-    names = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers())
-    there = {id(names[name]) for name in weights if name in names}
-    tied = all(id(names[name]) in there for name in left.missing_keys)
-    return tied and not left.unexpected_keys
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Ensemble:
-    """Experts of one vocabulary, opened as they are needed, with what chooses among them."""
+    """Experts of a vocabulary, opened as they are needed, with what chooses among them."""
 
     lineage: Lineage
     models: ExpertModels
@@ -215,6 +137,7 @@ class Ensemble:
     frame: TextFrame  # of every text
     vocabulary: int  # ids of the tokenizer; a model may have more, which mean nothing
     context: int | None  # the longest text that every expert can see; None: any
+    own: Mapping[int, OwnTokens] = field(default_factory=dict)  # of experts with fewer tokens
 
     @property
     def k(self) -> int:
@@ -225,6 +148,11 @@ class Ensemble:
     def prior(self) -> np.ndarray:
         """The experts' weights [k] before anything is known of a text."""
         return self.router.prior if self.router else np.full(self.k, 1 / self.k)
+
+    def own_length(self, length: int) -> int:
+        """The most tokens that a text of this many has to any expert."""
+        most = length * max((own.most for own in self.own.values()), default=1)
+        return max(length, min(most, self.context or most))
 
     def about(self, routing: Routing, language: str | None = None) -> RoutingContext:
         """What a routing may know of a text in this language; a UserError where it needs more."""
@@ -282,12 +210,23 @@ def assembled(
     router: Router | None,
     workspace: Path,
     *,
+    tokens: Path | None = None,
     memory: int | None = None,
     placement: Placement | None = None,
 ) -> Ensemble:
-    """Experts and a router as one, without looking whether they are what they were."""
+    """Experts and a router as one, without looking whether they are what they were.
+
+    tokens: the `tokenizer.json` of the texts, an extension of the experts'; None: the ensemble's.
+    """
     places = [expert_folder(expert, workspace) for expert in lineage.experts]
-    tokenizer = load_tokenizer(places[0])
+    widest = expert_folder(lineage.widest, workspace)
+    tokenizer = load_tokenizer(tokens or widest)
+    whole = file_hash(tokens) if tokens else lineage.tokenizer_sha256
+    own: dict[str, OwnTokens] = {}  # by tokenizer
+    each = [expert.sha256.get(TOKENIZER, lineage.tokenizer_sha256) for expert in lineage.experts]
+    for digest, place in zip(each, places, strict=True):
+        if digest != whole and digest not in own:
+            own[digest] = own_tokens(load_tokenizer(place), tokenizer, str(place))
     lengths = [getattr(configure(place), "max_position_embeddings", None) for place in places]
     return Ensemble(
         lineage=lineage,
@@ -298,16 +237,17 @@ def assembled(
             workspace=workspace if len(places) > 1 else None,
         ),
         router=router,
-        tokenizer=places[0],
-        frame=read_frame(tokenizer, places[0]),
+        tokenizer=widest,
+        frame=read_frame(tokenizer, widest),
         vocabulary=vocabulary_size(tokenizer),
         context=min((length for length in lengths if length), default=None),
+        own={number: own[digest] for number, digest in enumerate(each) if digest in own},
     )
 
 
 def open_alone(folder: Path, name: str, placement: Placement | None = None) -> Ensemble:
     """A Hugging Face folder as an ensemble of one, used in the same way."""
-    _check_memory(folder)
+    check_memory(folder)
     expert = describe_expert(name, folder, folder, languages={}, parent=None, run=None, tokens=0)
     lineage = Lineage((expert,), {}, name, file_hash(folder / "tokenizer.json"), None, {})
     return assembled(lineage, None, folder, placement=placement)
@@ -331,31 +271,47 @@ def expert_log_probs(
 ) -> list[np.ndarray]:
     """Of each document of token ids, the log-probability [T, k] of its tokens by every expert.
 
-    Each is predicted from the first token of its frame on, in whole windows. context: tokens of a
-    window, at most what the experts can see, which is the default.
+    Each is predicted from the first token of its frame on, in whole windows. An expert
+    with fewer tokens reads its own that spell a new one, whose log-probability is their sum.
+    context: tokens of a window, at most what the experts can see, which is the default.
     """
     if context and ensemble.context and context > ensemble.context:
         raise ValueError(f"a window of {context} tokens; the experts see {ensemble.context}")
     step = context or ensemble.context
+    scores = [np.full((len(tokens), ensemble.k), -np.inf) for tokens in documents]
+    for expert in range(ensemble.k if any(map(len, documents)) else 0):
+        if (own := ensemble.own.get(expert)) is None:
+            each = _log_probs(ensemble, expert, documents, step)
+        else:
+            spelt = [own.spelt(tokens) for tokens in documents]
+            read = _log_probs(ensemble, expert, [ids for ids, _ in spelt], step)
+            each = [sum_parts(logs, ends) for logs, (_, ends) in zip(read, spelt, strict=True)]
+        for found, logs in zip(scores, each, strict=True):
+            found[:, expert] = logs
+    return scores
+
+
+def _log_probs(
+    ensemble: Ensemble, expert: int, documents: Sequence[np.ndarray], step: int | None
+) -> list[np.ndarray]:
     windows = [
         (number, start, min(step or len(tokens), len(tokens) - start))
         for number, tokens in enumerate(documents)
         for start in range(0, len(tokens), step or len(tokens))
     ]
-    scores = [np.full((len(tokens), ensemble.k), -np.inf) for tokens in documents]
-    for expert in range(ensemble.k if windows else 0):
-        scorer = batch_scorer(ensemble.models[expert])
-        for batch in _batches(windows, min(_TOKENS, scorer.logits // scorer.vocabulary)):
-            rows = np.full((len(batch), batch[0][2] + 1), ensemble.frame.first, dtype=np.int64)
-            for row, (number, start, count) in zip(rows, batch, strict=True):
-                first = max(start - 1, 0)  # the token before, or that of the frame
-                row[first + 1 - start : count + 1] = documents[number][first : start + count]
-            rows = ensemble.frame.begin(rows)
-            tokens = torch.from_numpy(rows).to(scorer.device)
-            every = torch.ones_like(tokens[:, 1:], dtype=torch.bool)
-            likely = scorer.score(tokens[:, :-1], tokens[:, 1:], every)[0].double().cpu().numpy()
-            for row, (number, start, count) in zip(likely, batch, strict=True):
-                scores[number][start : start + count, expert] = row[:count]
+    scores = [np.empty(len(tokens)) for tokens in documents]
+    scorer = batch_scorer(ensemble.models[expert])
+    for batch in _batches(windows, min(_TOKENS, scorer.logits // scorer.vocabulary)):
+        rows = np.full((len(batch), batch[0][2] + 1), ensemble.frame.first, dtype=np.int64)
+        for row, (number, start, count) in zip(rows, batch, strict=True):
+            first = max(start - 1, 0)  # the token before, or that of the frame
+            row[first + 1 - start : count + 1] = documents[number][first : start + count]
+        rows = ensemble.frame.begin(rows)
+        tokens = torch.from_numpy(rows).to(scorer.device)
+        every = torch.ones_like(tokens[:, 1:], dtype=torch.bool)
+        likely = scorer.score(tokens[:, :-1], tokens[:, 1:], every)[0].double().cpu().numpy()
+        for row, (number, start, count) in zip(likely, batch, strict=True):
+            scores[number][start : start + count] = row[:count]
     return scores
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "ADAPTER",
     "ENSEMBLE",
     "ROUTER",
+    "TOKENIZER",
     "EnsembleState",
     "Expert",
     "Lineage",
@@ -36,7 +37,7 @@ __all__ = [
 
 ENSEMBLE, ROUTER = "ensemble.json", "router.safetensors"
 ADAPTER = "../adapter/adapter_model.safetensors"  # of a run's low-rank updates, from its model on
-_CONFIG, _TOKENIZER = "config.json", "tokenizer.json"
+_CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 _LANGUAGES = 8  # of an ensemble that a table names
 
 
@@ -46,7 +47,8 @@ class Expert:
 
     name: str
     folder: str  # Hugging Face's: from the workspace on where it is inside, else whole
-    sha256: Mapping[str, str]  # of config.json and every file of weights, by name
+    # Of config.json and every file of weights, by name; and of tokenizer.json, if others extend it.
+    sha256: Mapping[str, str]
     languages: Mapping[str, float]  # share of each one's text that it learned
     parent: str | None  # the expert, run or folder that it branched from
     run: str | None  # of the run store
@@ -77,6 +79,16 @@ class Lineage:
     def names(self) -> tuple[str, ...]:
         """The experts' names, in order."""
         return tuple(expert.name for expert in self.experts)
+
+    @property
+    def widest(self) -> Expert:
+        """An expert with the ensemble's tokenizer, which may extend that of others."""
+        return next((e for e in self.experts if TOKENIZER not in e.sha256), self.experts[0])
+
+    @property
+    def extended(self) -> bool:
+        """Whether experts differ in their tokens."""
+        return any(TOKENIZER in expert.sha256 for expert in self.experts)
 
     def number_of(self, language: str) -> int:
         """The place of a language's expert; a UserError where it has none."""
@@ -175,10 +187,10 @@ def expert_folder(expert: Expert, workspace: Path) -> Path:
 def verify(lineage: Lineage, folder: Path, workspace: Path, *, bytes_too: bool = True) -> None:
     """Refuse an ensemble that is not what `ensemble.json` in `folder` says.
 
-    Experts and router must be there, all of one vocabulary, and, with `bytes_too`, have the
-    SHA-256 they had. Reads every file once.
+    Experts and router must be there, all of one vocabulary or its extensions, and, with
+    `bytes_too`, have the SHA-256 they had. Reads every file once.
     """
-    sizes: dict[int, str] = {}
+    rows: dict[str, dict[int, str]] = {}  # by tokenizer
     for expert in lineage.experts:
         place = expert_folder(expert, workspace)
         hint = "copy the folder again from where it came"
@@ -190,15 +202,19 @@ def verify(lineage: Lineage, folder: Path, workspace: Path, *, bytes_too: bool =
             if bytes_too and file_hash(place / name) != digest:
                 what = f"expert `{expert.name}` is not what it was: `{name}` has changed"
                 raise UserError(what, where=str(place), hint=hint)
-        file = place / _TOKENIZER
+        file = place / TOKENIZER
         if not file.is_file():
             raise UserError(f"`{expert.name}` has no tokenizer", where=str(file), hint=hint)
-        if file_hash(file) != lineage.tokenizer_sha256:
+        own = expert.sha256.get(TOKENIZER, lineage.tokenizer_sha256)
+        if file_hash(file) != own:
             what = f"expert `{expert.name}` has another tokenizer than the ensemble"
             hint = "only experts of one tokenizer can be mixed: take one trained from the same base"
             raise UserError(what, where=str(file), hint=hint)
-        sizes.setdefault(int(read_json(place / _CONFIG).get("vocab_size") or 0), expert.name)
-    if len(sizes) > 1:
+        size = int(read_json(place / _CONFIG).get("vocab_size") or 0)
+        rows.setdefault(own, {}).setdefault(size, expert.name)
+    for sizes in rows.values():
+        if len(sizes) < 2:
+            continue
         each = " and ".join(f"`{name}` has {size:,} rows" for size, name in sizes.items())
         what = f"experts differ in their vocabularies: {each}"
         hint = "mixed probabilities need one vocabulary: train them from one base"

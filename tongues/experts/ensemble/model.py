@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
-from tongues.experts.ensemble.caches import Caches, kept_bytes
+from tongues.experts.ensemble.caches import kept_bytes
 from tongues.experts.ensemble.ensemble import (
     Ensemble,
     ExpertModels,
@@ -19,6 +19,7 @@ from tongues.experts.ensemble.ensemble import (
     open_ensemble,
 )
 from tongues.experts.ensemble.lineage import Expert, Lineage
+from tongues.experts.ensemble.own_caches import open_caches
 from tongues.experts.ensemble.places import Kind, base_of, resolve_model
 from tongues.experts.ensemble.request import Request
 from tongues.experts.ensemble.routing import Routing, default_routing, parse_routing
@@ -131,12 +132,12 @@ class Model:
         """
         every = self.ensemble.k  # while a prompt is scored, many tokens are read at once
         used = sum(every if x.score_prompt else x.routing.m or every for x in requests)
-        return used * max(request.longest for request in requests) * self.cache_bytes
+        longest = self.ensemble.own_length(max(request.longest for request in requests))
+        return used * longest * self.cache_bytes
 
     def writer(self, texts: int, memory: int | None, *, pace: int | None = None) -> Writer:
         """What generates this number of texts at once, with keys and values of `memory` bytes."""
-        caches = Caches(self.ensemble.models, memory)
-        return Writer(self.ensemble, pace=pace, caches=caches)
+        return Writer(self.ensemble, pace=pace, caches=open_caches(self.ensemble, memory))
 
     def request(
         self, prompt: Prompt, max_tokens: int, routing: Routing | None = None, **options: Any

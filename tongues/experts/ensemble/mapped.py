@@ -1,0 +1,92 @@
+"""Models of Hugging Face folders to predict with, their weights mapped from their files.
+
+A mapped model takes no memory until its pages are read, and opens in milliseconds.
+"""
+
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from torch import Tensor
+from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers.initialization import no_init_weights
+
+from tongues.errors import UserError
+from tongues.hardware import this_machine
+from tongues.models.folders import check_layers, stored_shapes, weight_files
+from tongues.models.huggingface import configure, load_model, open_layout
+from tongues.quantities import show_bytes
+
+__all__ = ["check_memory", "count_weights", "map_model", "mapped_weights"]
+
+
+def count_weights(folder: Path, files: Sequence[Path] | None = None) -> int:
+    """Weights in a Hugging Face folder, or in these files."""
+    if files is None:
+        return sum(map(prod, stored_shapes(folder).values()))
+    count = 0
+    for file in files:
+        with safe_open(file, framework="pt") as stored:
+            names = stored.keys()
+            count += sum(prod(stored.get_slice(name).get_shape()) for name in names)
+    return count
+
+
+def map_model(folder: Path) -> PreTrainedModel:
+    """The causal model of a Hugging Face folder in float32, to predict with.
+
+    Its weights are mapped where they are in the file as the model wants them, and read otherwise.
+    """
+    weights, config = mapped_weights(folder), configure(folder)
+    check_layers(folder, config.num_hidden_layers)
+    try:
+        with no_init_weights():  # buffers are computed, weights are room that nobody touches
+            model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    except Exception as error:  # each family raises its own
+        open_layout(folder)  # says which weight is of another shape
+        raise UserError(f"cannot be opened ({error!r})", where=str(folder)) from None
+    if not _assigned(model, weights):
+        open_layout(folder)  # other shapes are refused before there is memory for any
+        model = load_model(folder)
+    return model.requires_grad_(False).eval()
+
+
+def check_memory(folder: Path) -> None:
+    """Refuse a model larger than this machine's memory, before its files are read.
+
+    One in float32 is mapped and may be larger.
+    """
+    machine, needed = this_machine(), 4 * count_weights(folder)
+    stored = sum(file.stat().st_size for file in weight_files(folder))
+    if stored < needed > machine.memory:
+        what = f"takes {show_bytes(needed)} of memory in float32; "
+        what += f"{machine.name} has {show_bytes(machine.memory)}"
+        raise UserError(what, where=str(folder), hint="use it on a larger machine")
+
+
+def mapped_weights(folder: Path) -> dict[str, Tensor]:
+    """The stored tensors of a Hugging Face folder by name, mapped from their files."""
+    stored_shapes(folder)  # damaged files are refused
+    weights: dict[str, Tensor] = {}
+    for file in weight_files(folder):
+        with safe_open(file, framework="pt") as stored:
+            names = stored.keys()
+            weights |= {name: stored.get_tensor(name) for name in names}
+    return weights
+
+
+def _assigned(model: PreTrainedModel, weights: dict[str, Tensor]) -> bool:
+    """Put the weights in place; False where one is missing, is left over, or is of another kind."""
+    if any(w.is_floating_point() and w.dtype != torch.float32 for w in weights.values()):
+        return False
+    try:
+        left = model.load_state_dict(weights, strict=False, assign=True)
+    except RuntimeError:  # of other shapes
+        return False
+    model.tie_weights()
+    names = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers())
+    there = {id(names[name]) for name in weights if name in names}
+    tied = all(id(names[name]) in there for name in left.missing_keys)
+    return tied and not left.unexpected_keys
