@@ -1,15 +1,16 @@
 """Scores of lm-eval's own tasks, by lm-eval's own model and by `tongues evaluate`, to the digit.
 
 Each task is lm-eval's YAML file, with its prompts, metrics and filters, on local rows in the fields
-of its data set: COPA in four languages and PAWS-X as published, premises of XCOPA as translations,
-web documentation for perplexities, and sums of random numbers. The models are a random Llama and a
-random GPT-2, made decided so that answers differ. Both sides print four decimals, as lm-eval does;
-of random models' perplexities above 10,000 six figures. In a rolling loss lm-eval also scores the
-token that a tokenizer adds before a text, behind itself; `tongues` does not, so models with such a
-tokenizer differ in the perplexities of documents.
+of its data set: XCOPA and PAWS-X as published; from them answers to find in a passage and French
+sentences to translate; web documentation to continue and for perplexities; sums. The model is
+SmolLM2 135M with a context of 256 tokens, so that documents need several windows: as it is
+(`plain`, whose tokenizer adds nothing) and with a tokenizer that puts a token before a text
+(`begun`). lm-eval's model is Hugging Face's in float32. Both sides print four decimals, as lm-eval
+does.
 
-usage: python benchmarks/lm_eval_tasks.py DATA
-DATA: a folder with `eval/xcopa`, `eval/pawsx_dev` and `text/mdn`.
+usage: python benchmarks/lm_eval_tasks.py DATA [BASE]
+DATA: a folder with `eval/xcopa`, `eval/pawsx_dev` and `text/mdn`. BASE: SmolLM2 135M, by default
+build/smollm2.
 """
 
 import gzip
@@ -26,31 +27,34 @@ from typing import Any
 
 import numpy as np
 import torch
-from evaluate_parity import as_on_the_hub, make
+from tokenizers import Tokenizer
+from tokenizers.processors import TemplateProcessing
 
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.harness import HARNESS
+from tongues.files import write_json
 from tongues.verbs.evaluate import evaluate
 
-ITEMS, CONTEXT = 60, 512
-FLORES = "spanish_bench/flores_es/flores_en-es"
+ITEMS, DOCUMENTS, SHOTS, CONTEXT = 16, 6, 3, 256
 TASKS = {  # lm-eval's file, and the split that it scores
-    "xcopa_sw": ("xcopa/default_sw", "test"),
-    "xcopa_et": ("xcopa/default_et", "test"),
-    "xcopa_zh": ("xcopa/default_zh", "test"),
     "copa": ("super_glue/copa/default", "validation"),
+    "xcopa_sw": ("xcopa/default_sw", "test"),
+    "xcopa_zh": ("xcopa/default_zh", "test"),
     "paws_en": ("paws-x/paws_en", "test"),
-    "paws_fr": ("paws-x/paws_fr", "test"),
+    "hellaswag": ("hellaswag/hellaswag", "validation"),
     "lambada_openai": ("lambada/lambada_openai", "test"),
     "wikitext": ("wikitext/wikitext", "test"),
     "arithmetic_2da": ("arithmetic/arithmetic_2da", "validation"),
     "gsm8k": ("gsm8k/gsm8k", "test"),
-    "spanish_bench_flores_en-es": (FLORES, "test"),
+    "triviaqa": ("triviaqa/default", "validation"),
+    "wmt14-fr-en": ("translation/wmt14_fr-en", "test"),
 }
-MODELS = {"llama": True, "gpt2": False}  # whether a token comes before a prompt
+BEGUN = ("copa", "lambada_openai", "wikitext", "gsm8k", "triviaqa")  # of the second model
+SHOWN = ("gsm8k", "triviaqa")  # behind demonstrations
+UNTIL = {"gsm8k": ["Question:"], "triviaqa": ["\n", ".", ","], "wmt14-fr-en": ["\n"]}
 
 
-def rows_of(path: Path, count: int = ITEMS) -> list[dict[str, Any]]:
+def rows_of(path: Path, count: int = ITEMS + SHOTS) -> list[dict[str, Any]]:
     """The first rows of a file."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8") as lines:
@@ -60,53 +64,97 @@ def rows_of(path: Path, count: int = ITEMS) -> list[dict[str, Any]]:
 def rows_by_task(data: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Rows in the fields of each task's data set."""
     random = np.random.default_rng(0)
-    copa = {lang: rows_of(data / f"eval/xcopa/{lang}.jsonl") for lang in ("en", "et", "it", "sw")}
-    copa["zh"] = rows_of(data / "eval/xcopa/zh.jsonl")
-    for lang in ("sw", "et", "zh"):
-        yield f"xcopa_{lang}", copa[lang]
+    copa = {lang: rows_of(data / f"eval/xcopa/{lang}.jsonl") for lang in ("en", "sw", "zh")}
     yield "copa", copa["en"]
-    for lang in ("en", "fr"):
-        yield f"paws_{lang}", rows_of(data / f"eval/pawsx_dev/{lang}.jsonl")
-    documents = [row["text"] for row in rows_of(data / "text/mdn/en.jsonl.gz")]
-    yield "lambada_openai", [{"text": " ".join(text.split()[:40])} for text in documents]
-    yield "wikitext", [{"page": text[:1500]} for text in documents]
-    pairs = random.integers(0, 100, (ITEMS, 2)).tolist()
+    for lang in ("sw", "zh"):
+        yield f"xcopa_{lang}", copa[lang]
+    paws, french = (rows_of(data / f"eval/pawsx_dev/{lang}.jsonl") for lang in ("en", "fr"))
+    yield "paws_en", paws
+    documents = [row["text"].split() for row in rows_of(data / "text/mdn/en.jsonl.gz", ITEMS)]
+    endings = [" ".join(words[24:36]) for words in documents]
+    others = [random.permutation([at, *random.permutation(ITEMS)[:3]]) for at in range(ITEMS)]
+    yield (
+        "hellaswag",
+        [
+            {"activity_label": words[0], "ctx_a": " ".join(words[:23]), "ctx_b": words[23]}
+            | {"endings": [endings[other] for other in four], "label": list(four).index(at)}
+            for at, (words, four) in enumerate(zip(documents, others, strict=True))
+        ],
+    )
+    yield "lambada_openai", [{"text": " ".join(words[:40])} for words in documents]
+    yield "wikitext", [{"page": " ".join(words[:240])} for words in documents[:DOCUMENTS]]
+    pairs = random.integers(0, 10, (ITEMS + SHOTS, 2)).tolist()
     sums = [(f"What is {a} plus {b}?", a + b) for a, b in pairs]
     yield (
         "arithmetic_2da",
         [{"context": f"Question: {ask}\nAnswer:", "completion": f" {of}"} for ask, of in sums],
     )
-    yield "gsm8k", [{"question": ask, "answer": f"#### {of}"} for ask, of in sums]
-    both = zip(copa["en"], copa["it"], strict=True)
+    yield "gsm8k", [{"question": ask, "answer": f"It is {of}.\n#### {of}"} for ask, of in sums]
     yield (
-        "spanish_bench_flores_en-es",
-        [{"sentence_eng_Latn": e["premise"], "sentence_spa_Latn": i["premise"]} for e, i in both],
+        "triviaqa",
+        [
+            {"question": f"{row['premise']} The {row['question']}: {answer} What was it"}
+            | {"answer": {"aliases": [answer.rstrip(".")]}}
+            for row in copa["en"]
+            for answer in (row[f"choice{row['label'] + 1}"],)
+        ],
+    )
+    yield (
+        "wmt14-fr-en",
+        [
+            {"translation": {"fr": fr["sentence1"], "en": en["sentence1"]}}
+            for fr, en in zip(french, paws, strict=True)
+        ],
     )
 
 
 def write_task(folder: Path, name: str, rows: list[dict[str, Any]]) -> str:
     """lm-eval's task on these rows, as a YAML file."""
     tasks = Path(str(importlib.import_module("lm_eval.tasks").__file__)).parent
-    (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     path, split = TASKS[name]
+    parts, shots = {split: rows[:ITEMS]}, SHOTS if name in SHOWN else 0
+    if shots:
+        parts["shown"] = rows[-shots:]
+    for part, some in parts.items():
+        file = folder / f"{name}-{part}.jsonl"
+        file.write_text("\n".join(map(json.dumps, some)), encoding="utf-8")
     config = {
         "include": str(tasks / f"{path}.yaml"),
         "task": name,
         "dataset_path": "json",
         "dataset_name": None,
         "dataset_kwargs": {
-            "data_files": {split: str(folder / f"{name}.jsonl")},
+            "data_files": {part: str(folder / f"{name}-{part}.jsonl") for part in parts},
             "cache_dir": str(folder / "cache"),
         },
-        "num_fewshot": 0,
+        "num_fewshot": shots,
     } | dict.fromkeys(("training_split", "validation_split", "test_split", "fewshot_split"))
-    config |= {f"{split}_split": split}
-    if name in ("gsm8k", "spanish_bench_flores_en-es"):
-        until = ["Question:"] if name == "gsm8k" else ["\n"]
-        config["generation_kwargs"] = {"until": until, "do_sample": False, "max_gen_toks": 24}
+    config |= {f"{split}_split": split} | ({"fewshot_split": "shown"} if shots else {})
+    if name in UNTIL:
+        stop = {"until": UNTIL[name], "do_sample": False, "max_gen_toks": 32}
+        config["generation_kwargs"] = stop
     file = folder / f"{name}.yaml"
     file.write_text(json.dumps(config), encoding="utf-8")
     return str(file)
+
+
+def variant(base: Path, folder: Path, *, begun: bool) -> None:
+    """The base with a short context, whose tokenizer puts its first token before a text or not."""
+    folder.mkdir()
+    for file in base.iterdir():
+        (folder / file.name).symlink_to(file.resolve())
+    config = json.loads((base / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").unlink()
+    write_json(folder / "config.json", config | {"max_position_embeddings": CONTEXT})
+    if begun:
+        settings = json.loads((base / "tokenizer_config.json").read_text(encoding="utf-8"))
+        tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
+        first = settings["bos_token"]
+        pieces = {"single": f"{first} $A", "pair": f"{first} $A $B"}
+        special = [(first, tokenizer.token_to_id(first))]
+        tokenizer.post_processor = TemplateProcessing(**pieces, special_tokens=special)
+        (folder / "tokenizer.json").unlink()
+        tokenizer.save(str(folder / "tokenizer.json"))
 
 
 def theirs(folder: Path, files: list[str]) -> dict[str, dict[str, float]]:
@@ -129,45 +177,41 @@ def theirs(folder: Path, files: list[str]) -> dict[str, dict[str, float]]:
     return by_task
 
 
-def main(data: Path) -> None:
+def main(data: Path, base: Path) -> None:
     """Compare all tasks."""
     torch.set_num_threads(1)
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     env = importlib.import_module("lm_eval.evaluator")
     vars(env)["add_env_info"] = lambda storage: None  # seconds for what is not compared
-    lines = [f"{date.today()}, lm-eval {version('lm_eval')}"]
-    lines.append(f"{'model':6} {'task':27} {'metric':30} {'lm-eval':>14} {'tongues':>14}")
-    equal = count = 0
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        texts = {
-            lang: [row["premise"] for row in rows_of(data / f"eval/xcopa/{lang}.jsonl", 200)]
-            for lang in ("en", "et", "it", "sw", "zh")
-        }
-        for model, begun in MODELS.items():
-            make(folder / model, model, texts, CONTEXT)
-            as_on_the_hub(folder / model, begun=begun)
-        files = [write_task(folder, name, rows) for name, rows in rows_by_task(data)]
-        ours = evaluate(
-            [str(folder / model) for model in MODELS],
-            folder,
-            tasks=[f"{HARNESS}{file}" for file in files],
-            quiet=True,
-        )
-        for model in MODELS:
-            for task, metrics in theirs(folder / model, files).items():
+    lines = [f"{'model':6} {'task':15} {'metric':28} {'lm-eval':>10} {'tongues':>10}  equal"]
+    equal = count = inside = 0
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        files = {name: write_task(folder, name, rows) for name, rows in rows_by_task(data)}
+        for model, names in (("plain", list(TASKS)), ("begun", list(BEGUN))):
+            variant(base, folder / model, begun=model == "begun")
+            place, asked = str(folder / model), [files[name] for name in names]
+            by_us = evaluate(place, folder, tasks=[f"{HARNESS}{file}" for file in asked])
+            for task, metrics in theirs(folder / model, asked).items():
                 for metric, value in metrics.items():
-                    own = score(ours, str(folder / model), task, metric)
-                    both = [f"{of:.4f}" if of < 1e4 else f"{of:.6g}" for of in (value, own)]
-                    equal, count = equal + (both[0] == both[1]), count + 1
-                    mark = "" if both[0] == both[1] else "  differs"
+                    own = score(by_us, place, task, metric)
+                    both = f"{value:.4f}", f"{own:.4f}"
+                    same = both[0] == both[1]
+                    equal, count = equal + same, count + 1
+                    inside += both[0] not in ("0.0000", "1.0000")
                     lines.append(
-                        f"{model:6} {task:27} {metric:30} {both[0]:>14} {both[1]:>14}{mark}"
+                        f"{model:6} {task:15} {metric:28} {both[0]:>10} {both[1]:>10}"
+                        f"  {'yes' if same else 'NO'}"
                     )
-    lines.insert(
-        1, f"{equal} of {count} scores of {len(TASKS)} tasks are equal to the printed digit"
-    )
-    print(*lines, sep="\n")
+                    print(lines[-1], flush=True)
+    lines = [
+        f"{date.today()}, lm-eval {version('lm_eval')}, SmolLM2 135M, {ITEMS} items a task"
+        f" ({DOCUMENTS} of wikitext), {SHOTS} demonstrations for {' and '.join(SHOWN)}",
+        f"{equal} of {count} scores of {len(TASKS)} tasks are equal to the printed digit;"
+        f" {inside} are neither 0 nor 1",
+        *lines,
+    ]
+    print(*lines[:3], sep="\n")
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -182,4 +226,4 @@ def score(ours: Evaluation, model: str, task: str, metric: str) -> float:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path((sys.argv[2:] or ["build/smollm2"])[0]))

@@ -17,9 +17,8 @@ from tongues.evaluate.losses import Policy
 from tongues.evaluate.rows import Row, score_rows
 from tongues.evaluate.tasks import Task, correct, read_fewshot_task, read_items
 from tongues.evaluate.tasks.score import fewshot_prefix, score_task
-from tongues.evaluate.texts import routed_losses
+from tongues.evaluate.texts import token_nats
 from tongues.experts.ensemble.model import Model, open_model
-from tongues.text import Document
 
 REASON = "lm-eval is not installed: pip install 'tongues[eval]'"
 harness: Any = pytest.importorskip("lm_eval", reason=REASON)
@@ -155,6 +154,12 @@ def test_answers_of_hub_models_are_those_of_lm_evals_own(
     written = [request(words, {"max_gen_toks": 8, "until": ["on"]}) for words in WORDS]
     expected = theirs.generate_until(written, disable_tqdm=True)
     assert adapter.as_lm_eval(str(folder), house).generate_until(written) == expected
+    whole = [request(words) for words in (*WORDS, " ".join(WORDS) * 7)]  # the last in windows
+    np.testing.assert_allclose(
+        adapter.as_lm_eval(str(folder), house).loglikelihood_rolling(whole, disable_tqdm=True),
+        theirs.loglikelihood_rolling(whole, disable_tqdm=True),
+        atol=2e-4,
+    )
 
 
 def test_it_tells_what_the_model_would_write(house: Path) -> None:
@@ -202,10 +207,10 @@ def test_whole_texts_cost_what_they_cost_here(house: Path, name: str) -> None:
     model = adapter.as_lm_eval(str(house / name) if "models" in name else name, house)
     texts = [" ".join(WORDS) * 7, "the ban of", ""]
     assert len(model.loaded.encode(texts[0])) > 96
-    documents = [Document(str(n), "qab", text, str(n), "made") for n, text in enumerate(texts)]
-    expected = routed_losses([model.loaded], documents, Policy(back=True))[0].nats
+    begun = [np.array([model.loaded.first, *model.loaded.encode(text)]) for text in texts]
+    expected = [own.sum() for own in token_nats(model.loaded, begun, Policy(back=True))]
     found = model.loglikelihood_rolling([request(text) for text in texts], disable_tqdm=True)
-    np.testing.assert_allclose(found, -expected, atol=1e-4)
+    np.testing.assert_allclose(found, np.negative(expected), atol=1e-4)
 
 
 def test_it_writes_up_to_the_words_that_end_a_text(house: Path) -> None:

@@ -55,7 +55,7 @@ class HarnessTask:
         neighbours = sorted(file.parent.iterdir()) if file.is_file() else []  # what it may include
         content = [file_hash(path) for path in neighbours if path.is_file()]
         about = [self.name, self.num_fewshot, self.limit, draw]
-        return fingerprint([version("lm_eval"), "keys", *content, *about])
+        return fingerprint([version("lm_eval"), "keys, first token scored", *content, *about])
 
     def score(self, model: "Model", draw: int = 0) -> "HarnessScores":
         """The values of a model."""

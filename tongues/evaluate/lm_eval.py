@@ -131,10 +131,14 @@ class LmEvalModel(TemplateLM):
     def loglikelihood_rolling(
         self, requests: Sequence[Any], disable_tqdm: bool = False
     ) -> list[float]:
-        """Each text's log-probability, in lm-eval's windows."""
+        """Each text's log-probability, in lm-eval's windows.
+
+        A token that the tokenizer puts before texts is scored too, behind itself, as lm-eval does.
+        """
         sums = [0.0] * len(requests)
         for model, by_number in self._groups(requests):
-            texts = [model.encode(requests[number].args[0]) for number in by_number]
+            asked = [requests[number].args[0] for number in by_number]
+            texts = [np.array(self.tok_encode(text), dtype=np.int64) for text in asked]
             languages = list(by_number.values())
             with _progress(disable_tqdm) as tell:
                 nats = token_nats(model, texts, Policy(back=True), languages=languages, tell=tell)
