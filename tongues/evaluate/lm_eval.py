@@ -12,6 +12,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +30,7 @@ from tongues.experts.ensemble.places import place_of
 from tongues.experts.ensemble.request import Sampling
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.quantities import Bytes
+from tongues.tokens.frame import named_token, read_settings
 
 __all__ = ["LmEvalModel", "as_lm_eval", "begins_with", "language_of", "main", "would_write"]
 __all__ += ["write"]
@@ -90,10 +92,12 @@ class LmEvalModel(TemplateLM):
         """The token that ends a text."""
         return self.loaded.ensemble.frame.end
 
-    @property
+    @cached_property
     def prefix_token_id(self) -> int:
-        """The token before every text."""
-        return self.loaded.first
+        """What a text without a context is predicted from: the tokenizer's `bos_token`, if any."""
+        settings = read_settings(self.loaded.ensemble.tokenizer / "tokenizer_config.json")
+        named = named_token(self.loaded.tokenizer, settings, "bos_token")
+        return self.loaded.first if named is None else named
 
     @property
     def max_length(self) -> int | None:
@@ -141,7 +145,8 @@ class LmEvalModel(TemplateLM):
             texts = [np.array(self.tok_encode(text), dtype=np.int64) for text in asked]
             languages = list(by_number.values())
             with _progress(disable_tqdm) as tell:
-                nats = token_nats(model, texts, Policy(back=True), languages=languages, tell=tell)
+                begun = replace(model, first=self.prefix_token_id)
+                nats = token_nats(begun, texts, Policy(back=True), languages=languages, tell=tell)
             for number, own in zip(by_number, nats, strict=True):
                 sums[number] = -float(own.sum())
         return sums

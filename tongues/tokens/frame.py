@@ -21,6 +21,7 @@ __all__ = [
     "NAME_THE_END",
     "TextFrame",
     "apply_frame",
+    "named_token",
     "prepended_token",
     "read_frame",
     "read_settings",
@@ -126,6 +127,13 @@ def _named(tokenizer: Tokenizer, start: str) -> int:
     return number
 
 
+def named_token(tokenizer: Tokenizer, settings: Mapping[str, Any], key: str) -> int | None:
+    """The id of a token that settings name, as text or with its properties; None where none is."""
+    token = settings.get(key)
+    token = token.get("content") if isinstance(token, dict) else token
+    return tokenizer.token_to_id(token) if isinstance(token, str) else None
+
+
 def _start(tokenizer: Tokenizer, folder: Path | None) -> int | None:
     prepended = prepended_token(tokenizer)
     if prepended is not None or folder is None:
@@ -133,9 +141,7 @@ def _start(tokenizer: Tokenizer, folder: Path | None) -> int | None:
     settings = read_settings(folder / "tokenizer_config.json")
     if settings.get("add_bos_token") is not True:
         return None
-    token = settings.get("bos_token")
-    token = token.get("content") if isinstance(token, dict) else token
-    return tokenizer.token_to_id(token) if isinstance(token, str) else None
+    return named_token(tokenizer, settings, "bos_token")
 
 
 def prepended_token(tokenizer: Tokenizer) -> int | None:
@@ -163,10 +169,8 @@ def _end(tokenizer: Tokenizer, folder: Path | None, where: str) -> int:
 
 def _end_in(file: Path, tokenizer: Tokenizer) -> int | None:
     settings = read_settings(file)
-    token = settings.get("eos_token")
-    token = token.get("content") if isinstance(token, dict) else token
-    if isinstance(token, str):
-        return tokenizer.token_to_id(token)
+    if (named := named_token(tokenizer, settings, "eos_token")) is not None:
+        return named
     number: Any = settings.get("eos_token_id")
     number = number[0] if isinstance(number, list) and number else number
     if isinstance(number, int) and tokenizer.id_to_token(number) is not None:
