@@ -89,7 +89,7 @@ def probe_step(model: Model) -> None:
     ensemble = model.ensemble
     context = ensemble.context or _TOKENS
     if context < 2:
-        what = f"sees {context} tokens by its config.json, and so cannot continue any"
+        what = f"sees {context} tokens by its settings, and so cannot continue any"
         raise UserError(what, where=model.name, hint="take the model from another place")
     count = min(_TOKENS, context - 1)
     ids = np.linspace(0, ensemble.vocabulary - 1, count).astype(np.int64)

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -37,10 +38,12 @@ class TextProcess:
         self.folder, self.seconds = folder, seconds
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="text")
         self._process: subprocess.Popen[bytes] | None = None
+        self._opened = False
         self._lock = threading.Lock()
 
     def start(self) -> None:
         """Begin to open the tokenizer, without waiting."""
+        self._opened = False
         command = [sys.executable, "-P", "-m", text_rules.__name__]
         command += [str(self.folder.resolve()), str(self.seconds)]
         path = os.pathsep.join(place or os.getcwd() for place in sys.path)
@@ -49,7 +52,8 @@ class TextProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path, "TOKENIZERS_PARALLELISM": "false"},
+            env={**os.environ, "PYTHONPATH": path, "TOKENIZERS_PARALLELISM": "false"}
+            | {"GGML_NO_BACKTRACE": "1"},  # by a debugger, which takes seconds
             start_new_session=True,  # Ctrl+C is the server's
         )
 
@@ -59,8 +63,9 @@ class TextProcess:
         if process is None:
             return 0
         for pipe in (process.stdin, process.stdout):
-            if pipe:
-                pipe.close()
+            with suppress(OSError):  # a text for a process that ended before
+                if pipe:
+                    pipe.close()
         try:
             return process.wait(0.5)
         except subprocess.TimeoutExpired:
@@ -104,6 +109,7 @@ class TextProcess:
             try:
                 texts.write(json.dumps(given).encode() + b"\n")
                 texts.flush()
+                self._opened = self._opened or replies.readline() == b"\n"
                 line = replies.readline()
             except OSError:
                 line = b""
@@ -115,10 +121,14 @@ class TextProcess:
         return np.array(reply["ids"], dtype=np.int64)
 
     def _ended(self, status: int, given: str | list[Mapping[str, str]]) -> UserError:
+        where, late = str(self.folder), status in (-signal.SIGPROF, -signal.SIGALRM)
+        if not self._opened:
+            why = "it takes too long" if late else f"the process that tried ended with {status}"
+            hint = "it is damaged or made to do harm; take the model from another place"
+            return UserError(f"cannot be opened: {why}", where=where, hint=hint, code="text_failed")
         rules = "tokenizer" if isinstance(given, str) else "chat template or tokenizer"
         why = f"computes longer than {self.seconds:g} seconds on this text"
-        if status not in (-signal.SIGPROF, -signal.SIGALRM):
+        if not late:
             why = f"fails on this text (its process ended with {status})"
         hint = "the text may be too long or repetitive, or the model's folder faulty"
-        where = str(self.folder)
         return UserError(f"the model's {rules} {why}", where=where, hint=hint, code="text_failed")

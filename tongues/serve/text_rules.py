@@ -4,6 +4,7 @@ Run as a module, it answers each line of JSON on standard input by one: a text o
 conversation, and their token ids. It imports little, to start fast.
 """
 
+import atexit
 import json
 import re
 import resource
@@ -26,7 +27,7 @@ __all__ = ["SECONDS", "FolderRules", "Messages", "has_template"]
 Messages = Sequence[Mapping[str, str]]  # each with `role` and `content`
 
 SECONDS = 2.0  # of computing for one text
-_OPENING = 6.0  # the same, to open a tokenizer
+_OPENING = 6.0  # the same, to open a tokenizer, and for each 2 GB of a GGUF file's weights
 _MEMORY = 2**30  # bytes beyond those of the opened tokenizer
 _OPENED = 2**32  # bytes of that at most
 _TEMPLATE = "tokenizer.chat_template"
@@ -65,7 +66,9 @@ def _template(folder: Path) -> str | None:
 def _vocabulary(file: Path) -> Any:
     """llama.cpp's tokenizer of a GGUF file, and its metadata."""
     library: Any = import_module("llama_cpp")
-    return library.Llama(str(file), vocab_only=True, verbose=False)
+    llama = library.Llama(str(file), vocab_only=True, verbose=False)
+    atexit.register(llama.close)  # later its library is gone
+    return llama
 
 
 class FolderRules:
@@ -151,6 +154,27 @@ class FolderRules:
             raise UserError(what, where="messages") from None
 
 
+def _try_weights(file: Path) -> None:
+    """Predict once by llama.cpp, whose faults end a process; a UserError where it refuses."""
+    library: Any = import_module("llama_cpp")
+    library.llama_backend_init()
+    settings = library.llama_model_default_params()
+    settings.n_gpu_layers = 0
+    model = library.llama_model_load_from_file(str(file).encode(), settings)
+    if not model:
+        hint = "`tongues export --gguf` writes it again"
+        raise UserError("cannot be loaded by llama.cpp", where=str(file), hint=hint)
+    options = library.llama_context_default_params()
+    options.n_ctx = options.n_batch = options.n_ubatch = 32
+    options.n_threads = options.n_threads_batch = 1
+    context = library.llama_init_from_model(model, options)
+    tokens = (library.llama_token * 2)(0, 1)
+    if not context or library.llama_decode(context, library.llama_batch_get_one(tokens, 2)):
+        raise UserError("llama.cpp cannot compute it", where=str(file))
+    library.llama_free(context)
+    library.llama_model_free(model)
+
+
 class GgufRules(FolderRules):
     """Those of a GGUF file, by llama.cpp."""
 
@@ -199,16 +223,21 @@ def _parts(
 
 
 def _serve(folder: Path, seconds: float, texts: BinaryIO, replies: BinaryIO) -> None:
-    _limit(_OPENING)
+    size = folder.stat().st_size if folder.is_file() else 0
+    _limit(_OPENING * (1 + size / 2**31))
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (_OPENED, hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (_OPENED + size, hard))
     rules: FolderRules | None = None
     fault: dict[str, str] = {}
     try:
+        if folder.is_file():
+            _try_weights(folder)  # here, where it ends no server
         rules = GgufRules(folder) if folder.is_file() else FolderRules(folder)
     except BaseException as error:  # a panic of the tokenizer is no Exception
         fault = _described(error, folder)
     _limit(0)
+    replies.write(b"\n")  # opened, or known to be faulty
+    replies.flush()
     if _STATUS.is_file():
         used = int(re.findall(r"VmData:\s+(\d+) kB", _STATUS.read_text())[0]) * 1024
         resource.setrlimit(resource.RLIMIT_DATA, (used + _MEMORY, hard))
