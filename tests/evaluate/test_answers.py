@@ -1,6 +1,7 @@
 """Items of lm-eval's tasks in several languages, which may be translations of each other."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -81,6 +82,25 @@ def test_an_item_is_one_of_its_translations(shared: bool) -> None:
     mean, alone = scores.mean["model"], scores.accuracies["model"]["sw"].share
     assert mean.value == alone.value
     assert _width(mean) / _width(alone) == pytest.approx(1.0 if shared else 0.7, abs=0.05)
+
+
+def test_languages_without_a_value_of_every_model_are_named() -> None:
+    right = np.array([1.0, 0.0, 1.0, 1.0])
+
+    def model(*counted: int) -> dict[str, list[HarnessScores]]:
+        thai = items("th", right)
+        values = tuple(float(right[n]) if n in counted else None for n in range(4))
+        further = Metric("f1", True, True, (0.5,) * 4, ())
+        thai = replace(thai, metrics=(further, replace(thai.metrics[0], values=values)))
+        return {"sw": [items("sw", right)], "th": [thai]}
+
+    said: list[str] = []
+    scores = metric_scores({"one": model(0, 1), "other": model()}, [], said.append)
+    assert said == ["acc in `th`: no value of `other`"]
+    assert [*scores["acc"].accuracies["one"]] == ["sw"]
+    assert [*scores["f1"].accuracies["one"]] == ["th"]  # metrics are found by their names
+    metric_scores({"one": model(0, 1), "other": model(2)}, [], said.append)
+    assert said[1:] == ["acc in `th`: no item with a value of every model"]
 
 
 def _width(estimate: Estimate) -> float:

@@ -73,8 +73,17 @@ def test_prompts_are_of_files_or_the_beginnings_of_texts(tmp_path: Path) -> None
     ].fingerprint(0)
     with pytest.raises(UserError, match="knows none of qaa"):
         confusion_tasks(None, [], {"own": {"qaa": texts["own"]["el"]}}, **options)
+    script = {"own": {"hi-Latn": texts["own"]["el"], **texts["own"]}}
+    assert [*confusion_tasks(None, [], script, **options)] == ["el"]
+    assert (faults[-1].place, faults[-1].reason) == (
+        "`hi-Latn`",
+        "a language that is not identified",
+    )
     with pytest.raises(UserError, match="has no prompts"):
         confusion_tasks(None, [], {}, **options)
+    with pytest.raises(UserError, match="has no prompts in tr") as caught:
+        confusion_tasks(["tr"], [], texts, **options)
+    assert caught.value.hint == "there are some in el"
 
 
 def test_models_are_compared_by_their_answers(
@@ -90,10 +99,12 @@ def test_models_are_compared_by_their_answers(
     words += ["--data", str(tmp_path), "--name", "confused", "--json"]
     done = CliRunner().invoke(command, ["evaluate", *words])
     assert done.exit_code == 0, done.output
-    tasks = json.loads(done.stdout)["tasks"]
-    scores = tasks.get("language-confusion line pass rate")
-    if scores is None:  # the tiny models write no line of five words
-        assert "no item has a value" in str(json.loads(done.stdout)["left_out"])
-    else:
-        assert scores["accuracies"]["models/e0"].keys() <= {"en", "de"}
+    found = json.loads(done.stdout)
+    tasks = found["tasks"]
+    judged = tasks["language-confusion judged"]["accuracies"]["models/e0"]
+    assert {lang: of["items"] for lang, of in judged.items()} == {"en": 12, "de": 12}
+    scores = tasks.get("language-confusion line pass rate", {"accuracies": {"models/e0": {}}})
+    for lang in {"en", "de"} - scores["accuracies"]["models/e0"].keys():
+        assert any(f"line pass rate in `{lang}`: no " in line for line in found["left_out"])
     assert "language-confusion word pass rate" not in tasks
+    assert "word pass rate" not in str(found["left_out"])  # of no language in Latin letters

@@ -205,6 +205,60 @@ def test_items_have_the_keys_that_their_translations_have() -> None:
     assert one == same and one.startswith("0 ")
 
 
+def test_results_are_of_what_was_read(files: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "tasks").mkdir()
+    rows = (Path(files["toy_sw"]).parent / "rows.jsonl").read_text().splitlines()
+    data, module = tmp_path / "data/rows.jsonl", tmp_path / "tasks/own.py"
+    task = json.loads(Path(files["toy_sw"]).read_text())
+    task["dataset_kwargs"] = {"data_files": {"test": str(data)}, "cache_dir": str(tmp_path / "x")}
+    written = json.dumps(task)[:-1] + ', "process_results": !function own.results}'
+    (tmp_path / "tasks/toy_sw.yaml").write_text(written)
+
+    def found(code: str = "", count: int = 20, limit: int | None = None) -> str:
+        module.write_text(f"def results(doc, results):\n    return {{}}['acc']{code}\n")
+        data.write_text("\n".join(rows[:count]))
+        words = f"{HARNESS}{tmp_path / 'tasks/toy_sw.yaml'}"
+        return harness_tasks(words, limit=limit)["lm-eval:toy"]["sw"].fingerprint(0)
+
+    first = found()
+    (tmp_path / "tasks/eval.log").write_text("grows")
+    assert found() == first
+    assert found(count=21) != first
+    assert found(code="  # of another kind") != first
+    assert found(limit=5) == found(limit=5, count=21) != first
+
+
+def test_a_fault_of_a_tasks_own_code_is_a_user_error(
+    house: Path, files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(house)
+    (tmp_path / "own.py").write_text("def results(doc, results):\n    return {}['acc']\n")
+    written = Path(files["toy_sw"]).read_text()[:-1] + ', "process_results": !function own.results}'
+    (tmp_path / "toy_sw.yaml").write_text(written)
+    task = harness_tasks(f"{HARNESS}{tmp_path / 'toy_sw.yaml'}")["lm-eval:toy"]["sw"]
+    with pytest.raises(UserError, match="lm-eval ended: KeyError: 'acc'") as caught:
+        score_harness(open_model("models/e0", house), task)
+    assert caught.value.where == "lm-eval:toy_sw"
+
+
+def test_a_metric_without_a_number_is_left_out(
+    house: Path, files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(house)
+    task = json.loads(Path(files["roll"]).read_text()) | {"task": "long_th"}
+    letters = "".join(chr(ord("a") + 7 * n % 26) for n in range(900))
+    (tmp_path / "rows.jsonl").write_text(f"{json.dumps({'said': letters, 'one': letters})}\n" * 3)
+    data = {"data_files": {"test": str(tmp_path / "rows.jsonl")}, "cache_dir": str(tmp_path)}
+    task |= {"dataset_kwargs": data, "doc_to_target": "{{said}}"}
+    (tmp_path / "long_th.yaml").write_text(json.dumps(task))
+    spec = EvalSpec(harness=harness_tasks(f"{HARNESS}{tmp_path / 'long_th.yaml'}"))
+    evaluation = build_evaluation(evaluate(MODELS[:1], spec, house, tmp_path))
+    assert [*evaluation.tasks] == ["lm-eval:long bits_per_byte"]
+    (line,) = evaluation.left_out
+    assert line == "`lm-eval:long` word_perplexity in `th`: no value of `models/e0`"
+
+
 def test_what_cannot_be_loaded_is_a_user_error(files: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has none of these languages"):
         harness_tasks(f"{HARNESS}{files['toy_sw']}:tr")

@@ -11,6 +11,7 @@ from tongues.evaluate.comparing import corrected, leaders, translated
 from tongues.evaluate.evaluation import Accuracy, Comparison, TaskScores
 from tongues.evaluate.harness import HarnessScores
 from tongues.evaluate.tasks import ItemScore, Normalisation, correct
+from tongues.ranks import Say
 from tongues.significance import (
     Chance,
     chance,
@@ -82,10 +83,12 @@ def task_scores(
     return replace(scores, normalisation=normalisation, num_fewshot=num_fewshot)
 
 
-def metric_scores(results: Harness, pairs: Sequence[tuple[str, str]]) -> dict[str, TaskScores]:
+def metric_scores(
+    results: Harness, pairs: Sequence[tuple[str, str]], say: Say = lambda line: None
+) -> dict[str, TaskScores]:
     """The scores of all models on a task of lm-eval, by metric.
 
-    Languages without an item that the metric counts of every model are left out.
+    say: receives the languages that are left out, without an item that has a value of every model.
     """
     by_language = next(iter(results.values()))
     first = next(iter(by_language.values()))[0]
@@ -95,16 +98,26 @@ def metric_scores(results: Harness, pairs: Sequence[tuple[str, str]]) -> dict[st
             for model, by in results.items()
         }
     scores: dict[str, TaskScores] = {}
-    for number, metric in enumerate(first.metrics):
+    metrics = {of.name: of for draws in by_language.values() for of in draws[0].metrics}
+    for metric in metrics.values():
         items = {
-            model: {language: _values(draws, number) for language, draws in by.items()}
+            model: {
+                language: _values(draws, metric.name)
+                for language, draws in by.items()
+                if any(of.name == metric.name for of in draws[0].metrics)
+            }
             for model, by in results.items()
         }
-        suited = [
-            lang
-            for lang in next(iter(items.values()))
-            if set.intersection(*(set(by[lang].ids) for by in items.values()))
-        ]
+        suited: list[str] = []
+        for lang in next(iter(items.values())):
+            if set.intersection(*(set(by[lang].ids) for by in items.values())):
+                suited.append(lang)
+                continue
+            none = [f"`{model}`" for model, by in items.items() if not by[lang].ids]
+            why = (
+                f"no value of {', '.join(none)}" if none else "no item with a value of every model"
+            )
+            say(f"{metric.name} in `{lang}`: {why}")
         if not suited:
             continue
         items = {model: {lang: by[lang] for lang in suited} for model, by in items.items()}
@@ -141,9 +154,10 @@ def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -
     return _Items(ids, np.array(rows, dtype=float), pairs[:, 0], pairs[:, 1], groups)
 
 
-def _values(draws: Sequence[HarnessScores], metric: int) -> _Items:
-    first, own = draws[0], draws[0].metrics[metric]
-    values = np.array([draw.metrics[metric].values for draw in draws], dtype=float)  # None: NaN
+def _values(draws: Sequence[HarnessScores], metric: str) -> _Items:
+    each = [of for draw in draws for of in draw.metrics if of.name == metric]
+    first, own = draws[0], each[0]
+    values = np.array([of.values for of in each], dtype=float)  # None: NaN
     right_or_wrong = {*own.values} <= {0.0, 1.0}  # and not a share of probability
     accuracy = own.name.startswith("acc") and right_or_wrong
     choices = np.array(first.choices) * accuracy

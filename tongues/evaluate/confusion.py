@@ -42,6 +42,7 @@ _TOGETHER = 32  # prompts
 _COLUMNS = Columns(text="prompt")
 _PUNCTUATION = str.maketrans({**dict.fromkeys(string.punctuation + "،", ""), "—": " "})
 _ENGLISH = re.compile(r"[a-z]{4,}")
+_LATIN = ("Latn", None)  # scripts, of languages whose words are not judged
 _NO_SPACES = ("Hans", "Hant", "Jpan", "Khmr", "Laoo", "Mymr", "Thai")
 
 
@@ -58,7 +59,8 @@ class ConfusionTask:
     def fingerprint(self, draw: int) -> str:
         """Changes with anything that a model's scores depend on."""
         texts = [(prompt.id, prompt.group, prompt.text) for prompt in self.prompts]
-        return fingerprint([CONFUSION, texts, load_identifier(self.identifier).name, _TOKENS])
+        identifies = load_identifier(self.identifier).name
+        return fingerprint([CONFUSION, "judged", texts, identifies, _TOKENS])
 
     def score(self, model: "Model", draw: int = 0) -> HarnessScores:
         """The values of a model's answers."""
@@ -92,23 +94,24 @@ def confusion_tasks(
             prompts.setdefault(lang, []).extend(
                 Document(of.id, lang, _beginning(of.text), of.group, of.source) for of in documents
             )
+    chosen = {lang: own for lang, own in prompts.items() if lang in (languages or prompts)}
+    if not chosen:
+        hint = f"`--text tokens/NAME`, or `--data FOLDER` with `{CONFUSION}/LANGUAGE.jsonl`"
+        hint = f"there are some in {', '.join(prompts)}" if prompts else hint
+        what = f"has no prompts in {', '.join(languages)}" if languages else "has no prompts"
+        raise UserError(what, where=CONFUSION, hint=hint)
     identifies = load_identifier(identifier)
     tasks: dict[str, ConfusionTask] = {}
-    for lang, own in prompts.items():
-        if languages and lang not in languages:
-            continue
+    for lang, own in chosen.items():
         if identifies.knows(lang):
             tasks[lang] = ConfusionTask(lang, tuple(own[:limit]), identifier)
         else:
             why = "a language that is not identified"
             faults.append(ItemFault(CONFUSION, f"`{lang}`", why, identifies.name))
-    if not tasks and prompts:
-        what = f"{identifies.name} knows none of {', '.join(prompts)}"
+    if not tasks:
+        what = f"{identifies.name} knows none of {', '.join(chosen)}"
         hint = "name a fastText model that does, such as GlotLID: `--identifier model.bin`"
         raise UserError(what, where=CONFUSION, hint=hint)
-    if not tasks:
-        hint = f"`--text tokens/NAME`, or `--data FOLDER` with `{CONFUSION}/LANGUAGE.jsonl`"
-        raise UserError("has no prompts", where=CONFUSION, hint=hint)
     return tasks
 
 
@@ -136,14 +139,16 @@ def score_confusion(model: "Model", task: ConfusionTask) -> HarnessScores:
         )
         answers += [text.text for text in written.texts]
     by_lines, by_words = pass_rates(answers, task.language, load_identifier(task.identifier))
+    latin = Language.get(task.language).maximize().script in _LATIN
     return HarnessScores(
         ids=tuple(prompt.id for prompt in task.prompts),
         groups=tuple(prompt.group for prompt in task.prompts),
         choices=(0,) * len(answers),
         labels=(-1,) * len(answers),
         metrics=(
+            Metric("judged", True, True, tuple(float(of is not None) for of in by_lines), ()),
             Metric("line pass rate", True, True, by_lines, ()),
-            Metric("word pass rate", True, True, by_words, ()),
+            *([] if latin else [Metric("word pass rate", True, True, by_words, ())]),
         ),
         shots=0,
         example=f"{prompts[0]}|{answers[0]}",
@@ -185,7 +190,7 @@ def pass_rates(
     for (number, _), label, score in zip(lines, numbers.tolist(), scores.tolist(), strict=True):
         right = score > least and same_language(language, names[label])
         by_lines[number] = float(right and by_lines[number] != 0.0)
-    if script not in ("Latn", None):
+    if script not in _LATIN:
         for number, line in lines:
             if by_lines[number]:
                 words = filter(_ENGLISH.fullmatch, line.split())

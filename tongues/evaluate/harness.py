@@ -9,18 +9,20 @@ it. The mean of such values has the variance that a paired bootstrap of the bloc
 
 import importlib
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib.metadata import version
+from itertools import islice
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from langcodes import standardize_tag, tag_is_valid
 
 from tongues.errors import UserError, nearest
+from tongues.evaluate.harness_names import catalogue_tag, name_and_language
 from tongues.files import file_hash, fingerprint
 
 if TYPE_CHECKING:  # with torch
@@ -45,17 +47,15 @@ class HarnessTask:
     source: str  # a registered name, or a YAML file
     name: str  # of the task itself
     language: str
+    content: str  # a fingerprint of its documents, prompts and code
     num_fewshot: int | None  # None: the task's own
     draws: int
     limit: int | None
 
     def fingerprint(self, draw: int) -> str:
         """Changes with anything that a model's scores depend on."""
-        file = Path(self.source)
-        neighbours = sorted(file.parent.iterdir()) if file.is_file() else []  # what it may include
-        content = [file_hash(path) for path in neighbours if path.is_file()]
-        about = [self.name, self.num_fewshot, self.limit, draw]
-        return fingerprint([version("lm_eval"), "keys, first token scored", *content, *about])
+        about = [self.name, self.content, self.num_fewshot, self.limit, draw]
+        return fingerprint([version("lm_eval"), "keys, first token scored", *about])
 
     def score(self, model: "Model", draw: int = 0) -> "HarnessScores":
         """The values of a model."""
@@ -97,24 +97,49 @@ def harness_tasks(
 ) -> dict[str, dict[str, HarnessTask]]:
     """The tasks of `lm-eval:NAME` or `lm-eval:NAME:sw,tr`, by name and language.
 
-    Tasks of a group that differ by a language at their ends are one task in these languages.
+    Tasks of a group whose names differ by a language are one task in these languages, by the
+    catalogue's tags.
     """
     source, _, own = words.removeprefix(HARNESS).partition(":")
     chosen = [tag.strip() for tag in own.split(",")] if own else languages
-    wanted = {standardize_tag(tag, macro=True) for tag in chosen or () if tag_is_valid(tag)}
+    wanted = {catalogue_tag(tag) for tag in chosen or ()}
     by_name: dict[str, dict[str, HarnessTask]] = {}
-    for task in _load(source):
-        name, language = _parted(task)
-        if not chosen or (
-            tag_is_valid(language) and standardize_tag(language, macro=True) in wanted
-        ):
-            by_name.setdefault(f"{HARNESS}{name}", {})[language] = HarnessTask(
-                source, task, language, num_fewshot, draws, limit
-            )
+    loaded = _load(source)
+    for task, of in loaded.items():
+        name, language = name_and_language(task)
+        if chosen and language not in wanted:
+            continue
+        if language in by_name.get(f"{HARNESS}{name}", {}):  # two codes of one language
+            name = task
+        content = _content(of, limit, num_fewshot)
+        by_name.setdefault(f"{HARNESS}{name}", {})[language] = HarnessTask(
+            source, task, language, content, num_fewshot, draws, limit
+        )
     if not by_name:
-        there = ", ".join(sorted({_parted(task)[1] for task in _load(source)}))
+        there = ", ".join(sorted({name_and_language(task)[1] for task in loaded}))
         raise UserError("has none of these languages", where=words, hint=f"there are {there}")
     return by_name
+
+
+def _content(task: Any, limit: int | None, num_fewshot: int | None) -> str:
+    """A fingerprint of what a task reads, how it asks, and the modules of its functions."""
+    own = task.get_config("num_fewshot")
+    shown = own != 0 and (own if num_fewshot is None else num_fewshot)
+    docs = [*islice(task.eval_docs, limit), *(task.fewshot_docs() if shown else ())]
+    settings = {**vars(task.config), "dataset_kwargs": None}  # places of what is hashed itself
+    code = next(filter(callable, vars(type(task)).values()), None)
+    return fingerprint([_plain(settings), _plain(code), _plain(docs)])
+
+
+def _plain(of: Any) -> Any:
+    if callable(of):
+        code = getattr(of, "__code__", None)
+        return file_hash(Path(code.co_filename)) if code else type(of).__name__
+    if isinstance(of, Mapping):
+        return {str(key): _plain(value) for key, value in of.items()}
+    if isinstance(of, list | tuple):
+        return [_plain(value) for value in of]
+    return _plain(vars(of)) if is_dataclass(of) else str(of)
 
 
 def score_harness(model: "Model", task: HarnessTask, draw: int = 0) -> HarnessScores:
@@ -127,13 +152,34 @@ def score_harness(model: "Model", task: HarnessTask, draw: int = 0) -> HarnessSc
     elif loaded.get_config("num_fewshot") is None:
         loaded.set_config(key="num_fewshot", value=0)
     loaded.set_fewshot_seed(seed=_SEED + draw)
-    results = _package("evaluator").evaluate(
-        lm=LmEvalModel(model, long="cut"),
-        task_dict={"tasks": {task.name: loaded}, "groups": {}, "group_map": {}},
-        limit=task.limit,
-        bootstrap_iters=0,
-    )
+    functions = {name: _or_nan(of) for name, of in loaded.aggregation().items()}
+    loaded.aggregation = lambda: functions
+    try:
+        results = _package("evaluator").evaluate(
+            lm=LmEvalModel(model, long="cut"),
+            task_dict={"tasks": {task.name: loaded}, "groups": {}, "group_map": {}},
+            limit=task.limit,
+            bootstrap_iters=0,
+        )
+    except UserError:
+        raise
+    except Exception as error:  # of a task's own code
+        what = f"lm-eval ended: {type(error).__name__}: {error}"
+        hint = "what was scored before is kept; leave this task out"
+        raise UserError(what, where=f"{HARNESS}{task.name}", hint=hint) from error
     return _scores(loaded, results, task.name)
+
+
+def _or_nan(aggregate: Callable[[list[Any]], float]) -> Callable[[list[Any]], float]:
+    """NaN where a number is too large: text without spaces is one word, of a huge perplexity."""
+
+    def aggregated(items: list[Any]) -> float:
+        try:
+            return aggregate(items)
+        except ArithmeticError:
+            return math.nan
+
+    return aggregated
 
 
 def _scores(task: Any, results: Mapping[str, Any], name: str) -> HarnessScores:
@@ -149,6 +195,8 @@ def _scores(task: Any, results: Mapping[str, Any], name: str) -> HarnessScores:
             raw = [sample[metric] for sample in each]
             values, blocks = item_values(raw, aggregate)
             between = not blocks and min(values) >= 0 and max(values) <= 1
+            if not np.isfinite(values).all() and _finite(raw):
+                values, blocks = (None,) * len(raw), ()
             better = task.higher_is_better().get(metric, True) is not False
             shown = metric if filter_name == "none" else f"{metric} {filter_name}"
             metrics.append(Metric(shown, better, between, values, blocks))
@@ -166,6 +214,12 @@ def _scores(task: Any, results: Mapping[str, Any], name: str) -> HarnessScores:
         example=context + "".join(of for of in rest if isinstance(of, str)),
         keys=item_keys(first, rows=choice),
     )
+
+
+def _finite(raw: Sequence[Any]) -> bool:
+    """Whether the model gave numbers; those of broken weights are NaN."""
+    parts = (part for of in raw for part in (of if isinstance(of, tuple) else (of,)))
+    return all(math.isfinite(part) for part in parts if isinstance(part, Real))
 
 
 def item_values(
@@ -213,18 +267,6 @@ def _label(task: Any, sample: Mapping[str, Any]) -> int:
         return target
     choices = task.doc_to_choice(sample["doc"]) if task.config.doc_to_choice else []
     return choices.index(target) if target in choices else -1
-
-
-def _parted(task: str) -> tuple[str, str]:
-    """A task's name without the language at its end, as `xcopa_sw` or `belebele_swh_Latn`."""
-    name, _, last = task.rpartition("_")
-    front, _, before = name.rpartition("_")
-    if front and len(last) == 4 and last.istitle() and tag_is_valid(f"{before}-{last}"):
-        return front, f"{before}-{last}"
-    # Three letters are a language only in tasks named by it: many words are codes too.
-    if name and tag_is_valid(last) and (len(last) == 2 or name == "multiblimp"):
-        return name, last
-    return task, "und"
 
 
 @cache

@@ -68,10 +68,11 @@ def build_evaluation(results: Results, named: Sequence[str] | None = None) -> Ev
             }
             for model in names
         }
-        scored = metric_scores(each, pairs)
-        if not scored:
-            left_out.append(f"`{name}`: no item has a value of every model")
-        for metric, scores in scored.items():
+
+        def say(line: str, name: str = name) -> None:
+            left_out.append(f"`{name}` {line}")
+
+        for metric, scores in metric_scores(each, pairs, say).items():
             tasks[f"{name} {metric}"] = scores
             example = {lang: of[0].example for lang, of in each[names[0]].items()}
             examples[f"{name} {metric}"] = example

@@ -193,6 +193,35 @@ def test_tags_of_different_languages_do_not(tag: str, label: str) -> None:
 def test_it_can_be_asked_whether_a_language_is_known() -> None:
     assert all(ours().knows(tag) for tag in ("sw", "nb", "zh-Hant", "sr-Latn", "tl"))
     assert not any(ours().knows(tag) for tag in ("qaa", "ch", "und"))
+
+
+@pytest.mark.parametrize(
+    ("tag", "text"),
+    [
+        (
+            "hi-Latn",
+            "Aaj subah hum nadi ke kinare bahut der tak ghoomte rahe aur mausam ki baat ki.",
+        ),
+        (
+            "az-Cyrl",
+            "Бу ҝүн сәһәр биз чајын саһилиндә узун мүддәт ҝәздик вә һава һаггында данышдыг.",
+        ),
+        ("pa-Arab", "اج سویرے اسیں دریا دے کنڈے چر تک ٹردے رہے تے موسم دیاں گلاں کیتیاں۔"),
+        ("uz-Cyrl", "Бугун эрталаб биз дарё бўйида сайр қилдик ва об-ҳаво ҳақида гаплашдик."),
+        ("uz-Arab", "بوگون ایرته لب بیز دریا بوییده اوزاق وقت سیر قیلدیک"),
+        ("crh-Latn", "Bugün saba biz özen yalısında uzun vaqıt kezindik ve ava aqqında laf ettik."),
+        ("sr-Latn", "Jutros smo dugo šetali pored reke i razgovarali o vremenu."),
+        ("zh-Hant", "今天早上我們沿著河邊散步了很久，談論了天氣。"),
+    ],
+)
+def test_a_language_is_known_in_the_scripts_in_which_it_is_identified(tag: str, text: str) -> None:
+    (identified,) = ours().identify([text])
+    assert ours().knows(tag) == same_language(tag, identified.label)
+
+
+def test_labels_with_scripts_name_those_that_are_known() -> None:
+    named = Identifier("fastText", ("hi", "hi-Latn", "sr-Cyrl"), ours().classify)
+    assert [named.knows(tag) for tag in ("hi-Latn", "sr", "sr-Latn")] == [True, True, False]
     assert {"sw", "en", "fil", "zh"} <= ours().languages
     assert ours().name.startswith("py3langid ")
 

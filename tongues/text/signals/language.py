@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from langcodes import standardize_tag
+from langcodes import Language, standardize_tag
 
 from tongues.errors import UserError
 from tongues.extras import require
@@ -26,6 +26,8 @@ _LISTED = 25  # bytes of a line, on average, below which a segment of several li
 # learned from 20 or 200 kB, none of 280 to 320 foreign documents was kept; with 120 nats some were.
 _ADDED, _LIKELIER = 1e4, 60.0
 _LEAST_SAMPLE = 5000  # bytes
+# Scripts besides the usual one that identifiers know though no label names them.
+_FURTHER = ("crh-Latn", "ko-Hang", "uz-Arab", "uz-Cyrl", "zh-Hant")
 _OWN = 0.9  # share of the sample that must be identified as the language
 
 # The label's number and probability of each segment.
@@ -64,8 +66,14 @@ class Identifier:
         return frozenset(self.labels)
 
     def knows(self, tag: str) -> bool:
-        """Whether a text in the language `tag` can be identified as such."""
-        return any(same_language(tag, label) for label in self.languages)
+        """Whether a text in the language and script `tag` can be identified as such."""
+        language = Language.get(tag)
+        script = language.script if tag not in _FURTHER else None
+        usual = script in (None, Language.get(language.language or UNKNOWN).maximize().script)
+        return any(
+            same_language(tag, label) and (usual or Language.get(label).maximize().script == script)
+            for label in self.languages
+        )
 
     def identify(self, texts: Sequence[str]) -> list[Identification]:
         """The languages of each text (in NFC), independent of the other texts.
