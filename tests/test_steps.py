@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import tongues
+from tests.report.experts.measured import compared, evaluation_of
 from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.files import write_json
@@ -106,6 +107,36 @@ def test_a_recipe_of_text_alone_ends_with_the_page_of_its_corpus(workspace: Path
     }
 
 
+def test_measured_experts_are_used_by_the_best_partition(workspace: Path) -> None:
+    Path("runs/small").rename("runs/seed")
+    Path("small.yaml").rename("base.yml")
+    Path("small.yaml").write_text(
+        "extends: base.yml\nmodel: null\ntrain: {base: {model: seed, languages: [qaa]}}\n"
+        "experts: {partitions: [{by: languages}, {by: dense}]}\n"
+    )
+
+    def command_of(words: tuple[str, ...] = ("small.yaml",)) -> str:
+        return step_of_recipe(tongues.load_recipe(words[0], words[1:]), words, Path()).command
+
+    assert command_of() == "tongues experts train small.yaml"
+    for name in ("dense-s1", "typology-2-s1", "typology-2-s2"):
+        Path("ensembles/small", name).mkdir(parents=True)
+        Path("ensembles/small", name, "ensemble.json").write_text("{}")
+    assert command_of(("small.yaml", "train.seed=2")) == (
+        "tongues experts measure small.yaml train.seed=2"
+    )
+    evaluation_of(compared(0.05)).write(Path("evaluations/small-experts"))
+    assert command_of() == "tongues export small/typology-2-s1 -o exports/small-typology-2-s1"
+    evaluation_of(compared(-0.05)).write(Path("evaluations/small-experts"))
+    assert command_of() == "tongues export small/dense-s1 -o exports/small-dense-s1"
+    Path("exports/here").mkdir(parents=True)
+    Path("exports/here/config.json").write_text("{}")
+    Path("exports/here/README.md").write_text("# small/dense-s1\n")
+    assert command_of() == "tongues generate exports/here"
+    shutil.rmtree("ensembles/small/dense-s1")
+    assert command_of() == "tongues ls ensembles/small"
+
+
 def test_other_settings_mean_other_tokens(workspace: Path) -> None:
     recipe = tongues.load_recipe("small.yaml", ["tokens.vocab_size=300"])
     step = step_of_recipe(recipe, ["small.yaml", "tokens.vocab_size=300"], Path())
@@ -162,7 +193,7 @@ def test_a_recipe_whose_base_is_to_be_named_is_checked_first(workspace: Path) ->
 def test_text_that_is_missing_is_named_and_not_prepared(workspace: Path) -> None:
     Path("more.yaml").write_text("name: more\ntext: {files: {sw: [texts/sw]}}\n")
     step = next(step for step in tongues.next_steps() if step.place == "more.yaml")
-    assert step.command == "tongues check more.yaml"
+    assert step.command == "tongues prepare more.yaml"  # `check` is for what trains
     assert step.reason == "text.files.sw: there is no file `texts/sw`"
 
 

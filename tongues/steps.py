@@ -11,7 +11,7 @@ from pathlib import Path
 from tongues.errors import UserError
 from tongues.files import read_json
 from tongues.recipe import Recipe, TextRecipe, load_recipe, load_text_recipe, show_recipe
-from tongues.runs import PLANS, RECIPE, Run, find_runs, read_run
+from tongues.runs import PLANS, RECIPE, find_runs, read_run
 from tongues.states import RunState, states
 from tongues.text import check_text
 from tongues.tokens import check_tokens
@@ -87,7 +87,8 @@ def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: P
         try:
             check_text(recipe.text)
         except UserError as missing:
-            return Step(f"tongues check {named}", f"{missing.where}: {missing.what}")
+            verb = "check" if isinstance(recipe, Recipe) else "prepare"  # which names the line
+            return Step(f"tongues {verb} {named}", f"{missing.where}: {missing.what}")
         there = (workspace / "tokens" / recipe.name / "tokens.json").is_file()
         reason = f"its tokens were {error.what}" if there else "its text is not prepared yet"
         return Step(f"tongues prepare {named}" + " --overwrite" * there, reason)
@@ -97,8 +98,9 @@ def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: P
             f"tongues report {_q(corpus)}", "its text is prepared: the page shows what was kept"
         )
     train, folder = f"tongues {training_verb(recipe)} {named}", _runs_of(recipe, workspace)
-    if (own := folder / RECIPE).is_file() and _differs(own, recipe):  # it was made with overrides
-        if len(words) > 1:  # not with these
+    several = recipe.study or recipe.pilot or recipe.experts
+    if not several and (own := folder / RECIPE).is_file() and _differs(own, recipe):
+        if len(words) > 1:  # it was trained without these overrides
             return _under_another_name(words, folder, workspace)
         train = f"tongues train {_q(own)}{_where(workspace)}"
     begun = Step(train, "its text is prepared, and nothing is trained yet")
@@ -111,12 +113,9 @@ def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: P
     if recipe.experts:
         if next((workspace / "ensembles" / recipe.name).rglob("ensemble.json"), None) is None:
             return _unfinished(folder, train, workspace) or begun
-        if (workspace / "evaluations" / f"{recipe.name}-experts" / "scores.json").is_file():
-            reason = "the ensembles are measured: the page compares them"
-            place = workspace / "ensembles" / recipe.name
-            return Step(f"tongues ls {_q(place)}", reason)
         reason = "the ensembles are trained, and not measured"
-        return Step(f"tongues experts measure {named}", reason)
+        measure = Step(f"tongues experts measure {named}", reason)
+        return _use_experts(recipe.name, workspace) or measure
     if not find_runs([folder] if folder.is_dir() else []):
         return begun
     return _unfinished(folder, train, workspace) or step_of_runs(folder, workspace)
@@ -127,7 +126,7 @@ def step_of_runs(folder: Path, workspace: Path) -> Step:
     run = read_run(folder) if _is_run(folder) else None
     scores = workspace.glob("evaluations/*/scores.json")
     if run and any(folder.resolve() in _models(path, workspace) for path in scores):
-        return _use(run, workspace)
+        return _use(run.run, "is evaluated", workspace)
     pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
     if not any(page.is_file() and page.stat().st_mtime >= _changed(folder) for page in pages):
         return Step(f"tongues report {_q(folder)}", "it is trained, and its page is not written")
@@ -144,17 +143,37 @@ def _q(name: Path | str) -> str:
     return shlex.quote(str(name))
 
 
-def _use(run: Run, workspace: Path) -> Step:
-    """What to do with a run that is evaluated."""
-    heading = re.compile(rf"^# {re.escape(run.run)}(,|$)", re.MULTILINE)
+def _use_experts(name: str, workspace: Path) -> Step | None:
+    """What to do with the best ensemble of a recipe; None where they are not measured."""
+    from tongues.evaluate.evaluation import read_evaluation
+    from tongues.evaluate.settings import MeasuredExperts
+
+    measured = workspace / "evaluations" / f"{name}-experts"
+    if not (measured / "scores.json").is_file():
+        return None
+    try:
+        choice = MeasuredExperts.of(read_evaluation(measured)).choice
+    except UserError:  # of another version
+        return None
+    there = sorted((workspace / "ensembles" / name).glob(f"{choice}-s*")) if choice else []
+    if not there:
+        reason = "the ensembles are measured, and none of the best partition is here"
+        return Step(f"tongues ls {_q(workspace / 'ensembles' / name)}", reason)
+    why = "is the best by its page" if choice != "dense" else "is better than experts by their page"
+    return _use(f"{name}/{there[0].name}", why, workspace)
+
+
+def _use(name: str, why: str, workspace: Path) -> Step:
+    """What to do with a run or an ensemble that is evaluated."""
+    heading = re.compile(rf"^# {re.escape(name)}(,|$)", re.MULTILINE)
     for card in sorted([*workspace.glob("*/README.md"), *workspace.glob("*/*/README.md")]):
         text = card.read_text(encoding="utf-8", errors="replace")
         if (card.parent / "config.json").is_file() and heading.search(text):
-            reason = f"{run.run} is evaluated and exported: try it"
+            reason = f"{name} {why}, and exported: try it"
             return Step(f"tongues generate {_q(card.parent)}", reason)
-    reason = f"{run.run} is evaluated; this writes it as a folder to use elsewhere, with a card"
-    name, out = _q(run.run), _q(f"exports/{run.run}")
-    return Step(f"tongues export {name} -o {out}{_where(workspace)}", reason)
+    reason = f"{name} {why}; this writes it as a folder to use elsewhere, with a card"
+    out = _q(f"exports/{name.replace('/', '-')}")
+    return Step(f"tongues export {_q(name)} -o {out}{_where(workspace)}", reason)
 
 
 def _under_another_name(words: Sequence[Path | str], taken: Path, workspace: Path) -> Step:

@@ -6,7 +6,7 @@ import pytest
 
 import tongues
 from tests.laws.made import SMALL, SMALL_CPT
-from tests.studies import write_run
+from tests.studies import write_run, write_study
 from tongues.errors import UserError
 from tongues.laws import Curve, Law
 from tongues.laws.observed import RunCurves
@@ -248,3 +248,11 @@ def test_runs_of_one_base_are_fitted_by_name_too(tmp_path: Path):
     assert law is not None
     assert law.rows is not None
     assert len(law.rows.loss) == 4
+
+
+def test_runs_that_give_no_law_are_refused_with_the_reasons(tmp_path: Path) -> None:
+    write_study(tmp_path, shapes=("0.1M",), seeds=(1,), targets=("near",), strategies=("scratch",))
+    with pytest.raises(UserError, match="no law can be fitted to these runs") as refusal:
+        tongues.fit(tmp_path, draws=0)
+    assert (refusal.value.code, refusal.value.exit_code) == ("no_law", 2)
+    assert "The scratch law on `near` was not fitted" in refusal.value.hint

@@ -40,7 +40,7 @@ def partition(
 ) -> None:
     """Partition the text of RECIPE, or some languages, into clusters."""
     import tongues
-    from tongues.terminal import hint, print_json
+    from tongues.terminal import print_json
 
     if recipe is None:
         codes = [code.strip() for code in (languages or "").split(",") if code.strip()]
@@ -60,7 +60,8 @@ def partition(
         click.echo(f"{label}  {one.page}")
         _show_partition(one.partition, one.amounts)
         click.echo("")
-    hint(f"tongues experts train {recipe}")
+    loaded = tongues.load_recipe(recipe, overrides)
+    options.hint_recipe(loaded, (recipe, *overrides), workspace)
 
 
 @experts.command()
@@ -77,18 +78,17 @@ def train(
     """Train the experts of RECIPE and put them together. Safe to interrupt and run again."""
     import tongues
     from tongues.cli.recipes import show_runs
-    from tongues.terminal import hint, print_paths
+    from tongues.terminal import print_paths
     from tongues.verbs.experts import check_experts
 
+    loaded = tongues.load_recipe(recipe, overrides)
     if dry_run:
-        loaded = tongues.load_recipe(recipe, overrides)
         check_experts(recipe, loaded)
         kept = {key: keywords[key] for key in ("workspace", "launcher")}
         show_runs(tongues.dry_run(loaded, **kept), as_json)
-        hint(f"tongues experts train {recipe}")
-        return
-    print_paths(tongues.experts.train(recipe, overrides, **keywords), as_json=as_json)
-    hint(f"tongues experts measure {recipe}")
+    else:
+        print_paths(tongues.experts.train(recipe, overrides, **keywords), as_json=as_json)
+    options.hint_recipe(loaded, (recipe, *overrides), keywords["workspace"])
 
 
 @experts.command()

@@ -175,6 +175,15 @@ class MeasuredExperts:
         )
 
     @property
+    def choice(self) -> str:
+        """The partition to use, `dense` where that is significantly better; empty without any."""
+        top = self.best()
+        dense = top.difference("dense") if top else None
+        if dense and dense.significant > 0:
+            return "dense"
+        return top.partition if top else ""
+
+    @property
     def best_of_each(self) -> dict[str, Setting]:
         """The best setting of every partition of experts."""
         each = {name: self.best(self.usable(name)) for name in self.partitions}

@@ -237,7 +237,12 @@ def fit_places(
         if not targets and not experts:
             hint = "; ".join(caution.sentence for caution in cautions)
             raise UserError("there is no finished run to fit", where=str(places[0]), hint=hint)
-        return FitAnswer(targets=tuple(targets), experts=tuple(experts), cautions=tuple(cautions))
+        answer = FitAnswer(targets=tuple(targets), experts=tuple(experts), cautions=tuple(cautions))
+        if not answer.laws:
+            what = "no law can be fitted to these runs"
+            hint = "\n  ".join([*answer.remarks, "train more sizes or budgets: `tongues study`"])
+            raise UserError(what, where=str(places[0]), hint=hint, code="no_law")
+        return answer
     weighed = law is None and not (compare or base or fixed or tie)
     law = law or "chinchilla"
     try:

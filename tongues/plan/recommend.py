@@ -323,15 +323,18 @@ def _certainty(
         parts.append(f"{names} differ by less than {FLAT:.1%}, which does not matter")
     if worse:
         wins = _wins(taken, worse, question)
-        share = float(wins.all(0).mean())
+        share, draws = float(wins.all(0).mean()), f"of {wins.shape[1]:,} draws of the laws"
+        better = "has a lower loss" if question.target_loss is None else "takes less compute"
         unclear = {o.name: p for o, p in zip(worse, wins.mean(1), strict=True) if p < _SURE}
         if unclear:
             closest = "against the closest of them " if len(unclear) > 1 else ""
             what = f"there is no significant difference from {_listed(list(unclear))}: {closest}"
-            parts.append(f"{what}`{taken.name}` is better in {min(unclear.values()):.1%} of draws")
+            probability = f"{min(unclear.values()):.1%} ({draws})"
+            parts.append(f"{what}`{taken.name}` {better} with probability {probability}")
         else:
             rest = f"`{worse[0].name}`" if len(worse) == 1 else "each of the others"
-            parts.append(f"in {share:.1%} of draws `{taken.name}` is better than {rest}")
+            what = f"than {rest} with probability {share:.1%} ({draws})"
+            parts.append(f"`{taken.name}` {better} {what}")
     elif not as_good:
         parts.append("there is no other option to compare it with")
     if taken.params_interval:

@@ -79,7 +79,7 @@ def _taken(pilot: PilotState) -> Table:
         return [name, "" if value is None else show_count(value), between]
 
     rows: list[list[Entry]] = [
-        ["strategy", taken.way.strategy, f"{_certain(pilot):.0%} of draws"],
+        ["strategy", taken.way.strategy, f"lower loss with probability {_certain(pilot):.1%}"],
         row("parameters", taken.params, sizes),
         row("tokens", taken.tokens, sizes and (per / sizes[1], per / sizes[0])),
     ]
@@ -92,9 +92,12 @@ def _taken(pilot: PilotState) -> Table:
 
 
 def _certain(pilot: PilotState) -> float:
+    """The probability that the advised strategy has the lower loss, as the advice says it."""
     assert pilot.advice
-    share = pilot.advice.share
-    return share if pilot.advice.taken.way.strategy == "cpt" else 1.0 - share
+    continued, stated = pilot.advice.share, pilot.advice.plan.recommendation.share
+    if stated is not None:  # else both strategies are about as good
+        return stated
+    return continued if pilot.advice.taken.way.strategy == "cpt" else 1.0 - continued
 
 
 def _next(extra: Sequence[ExtraRun]) -> list[str]:

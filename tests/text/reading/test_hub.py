@@ -138,6 +138,26 @@ def test_what_is_not_there_is_told_with_what_is(
     assert all(part in str(error.value) for part in says)
 
 
+def test_a_hub_that_does_not_answer_is_asked_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    def refuse(*_: object) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("time.sleep", waits.append)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    with pytest.raises(UserError, match="the hub does not answer") as error:
+        items(settings(folder, dataset="some/web"))
+    assert error.value.where == "text.hub.sw.dataset" and not waits
+    assert "hf download some/web --repo-type dataset --include README.md" in error.value.hint
+    assert "--local-dir data/web`" in error.value.hint and "'*swh_Latn*'" in error.value.hint
+
+
 def test_a_missing_package_is_told_with_how_to_install_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

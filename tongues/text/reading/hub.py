@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["hub_rows", "hub_source", "read_hub"]
 
 _AGAIN = "check the name and the connection, and run the same command again"
+_ANSWERS = 10.0  # seconds in which the hub must
 
 
 def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[Item]:
@@ -74,6 +75,8 @@ def _open(settings: Hub, where: str) -> "IterableDataset":
     import datasets
 
     name, subset, split = settings.dataset, settings.subset, settings.split
+    if not Path(name).is_dir():
+        _check_reachable(settings, where)
     try:
         subsets = datasets.get_dataset_config_names(name)
         if subset not in subsets and (subset or len(subsets) > 1):
@@ -89,6 +92,25 @@ def _open(settings: Hub, where: str) -> "IterableDataset":
     except Exception as error:
         what = f"`{name}` cannot be opened ({_sentence(error)})"
         raise UserError(what, where=f"{where}.dataset", hint=_AGAIN) from None
+
+
+def _check_reachable(settings: Hub, where: str) -> None:
+    """A UserError at once where the hub does not answer: `datasets` would try for half a minute."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    name = settings.dataset
+    try:
+        HfApi().dataset_info(name, timeout=_ANSWERS)
+    except HfHubHTTPError:  # it answers, and `datasets` says what is wrong
+        return
+    except Exception as error:  # the client's own connections raise many kinds
+        what = f"`{name}` cannot be opened: the hub does not answer ({_sentence(error)})"
+        folder = f"data/{name.rpartition('/')[2]}"
+        only = f" --include README.md --include '*{settings.subset}*'" if settings.subset else ""
+        hint = f"where there is a network: `hf download {name} --repo-type dataset{only} "
+        hint += f"--local-dir {folder}`; bring that folder here and write `dataset: {folder}`"
+        raise UserError(what, where=f"{where}.dataset", hint=hint, code="offline") from None
 
 
 def _rows(part: "IterableDataset", settings: Hub, where: str) -> Iterator[dict[str, Any]]:
