@@ -70,6 +70,7 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     """
     import tongues
     from tongues.terminal import hint, print_json, say
+    from tongues.verbs.evaluate import evaluation_folder
 
     made = tongues.evaluate(models, page=not as_json, **keywords)
     if as_json:
@@ -81,7 +82,7 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     click.echo(as_text(score_blocks(made, compare=compare)) + "\n")
     for line in made.left_out:
         say(line)
-    page = keywords["workspace"] / "reports" / f"{keywords['name']}-evaluation" / "index.html"
+    page = evaluation_folder(keywords["workspace"], keywords["name"]) / "index.html"
     if page.exists():
         click.echo(page)
     run = keywords["workspace"] / "runs" / models[0]

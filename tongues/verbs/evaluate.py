@@ -29,7 +29,7 @@ from tongues.text import Document
 from tongues.text.reading import Fault
 from tongues.verbs.shared import Voice, listed, memory_bytes
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "evaluation_folder"]
 
 _FEWSHOT_SEEDS = 5  # draws of examples, by default
 
@@ -86,7 +86,7 @@ def evaluate(
     max_memory: for expert weights, in bytes or as `2GB`.
     device, dtype: where and in what type models compute, such as `cuda:1` and `bf16`; None: every
         GPU, or the processor; bf16 on GPUs that have it, else fp32.
-    page: whether to write the page `reports/NAME-evaluation`.
+    page: whether to write the page `reports/NAME-evaluation` (`evaluation_folder`).
     ranks: processes that share the work; None: this one alone.
     launcher: what starts them, such as `local`, `ray` or `slurm`. partition, time: of a cluster.
     """
@@ -195,8 +195,14 @@ def evaluate(
     if page and not figures.is_installed:
         voice.say(f"no page: {figures.purpose} need `{figures.install}`")
     elif page:
-        write_page(evaluation_page(evaluation, name), workspace / "reports" / f"{name}-evaluation")
+        write_page(evaluation_page(evaluation, name), evaluation_folder(workspace, name))
     return evaluation
+
+
+def evaluation_folder(workspace: Path, name: str) -> Path:
+    """Where the page of an evaluation is."""
+    title = name if name == "evaluation" else f"{name}-evaluation"  # the usual name, once
+    return workspace / "reports" / title
 
 
 def _probe_tokenizers(models: Sequence[str], workspace: Path) -> None:

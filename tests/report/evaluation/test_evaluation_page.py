@@ -15,6 +15,7 @@ from tongues.report.evaluation.answer import answer
 from tongues.report.evaluation.figures import replay_figure, score_figure
 from tongues.report.evaluation.measures import Measure, labels, model_table
 from tongues.report.evaluation.view import card_section, evaluation_page, score_blocks
+from tongues.verbs.evaluate import evaluation_folder
 
 
 @pytest.fixture(scope="module")
@@ -89,12 +90,12 @@ def test_counts_of_items_that_differ_are_shown() -> None:
 def test_too_few_documents() -> None:
     evaluation = outcome((SOURCE, PLAIN), documents=6, languages=("qaa", "qab"))
     topics = answer(evaluation)
-    assert topics["Base languages"][0].endswith(
-        "bits per byte on `qaa`, too few to test (7 documents are needed for 2 comparisons)."
-    )
+    assert topics["Base languages"][0].endswith("bits per byte on `qaa` (not tested).")
     text, _ = measures_of(evaluation)
     assert rows_of(text.comparison_table(text.versus_base))[1][-1].endswith("], too few")
-    assert topics["Caveats"] == ["Where it says too few: 7 documents are needed for 2 comparisons."]
+    assert topics["Caveats"] == [
+        "Not tested, or `too few` in tables: 7 documents are needed for 2 comparisons."
+    ]
     assert "Caveats" not in answer(outcome((SOURCE, PLAIN)))
 
 
@@ -160,7 +161,7 @@ def test_one_model_on_too_little_text() -> None:
     losses, answers = topics["Languages"]
     assert re.fullmatch(rf"On `study`, `{MIXED}` has `qaa` 1\.\d+ bits per byte\.", losses)
     assert answers.endswith("All above chance and the majority answer.")
-    assert topics["Caveats"] == ["Where it says too few: 6 documents are needed."]
+    assert topics["Caveats"] == ["Not tested, or `too few` in tables: 6 documents are needed."]
     text, task = measures_of(evaluation)
     assert rows_of(text.score_table())[1][1].endswith(" too few")
     assert score_figure(text) is None and score_figure(task) is None
@@ -292,3 +293,8 @@ def test_a_page_with_its_files(evaluation: Evaluation, tmp_path: Path) -> None:
     (tmp_path / "mine" / "note.txt").write_text("mine")
     with pytest.raises(UserError, match="is not empty and no report"):
         write_page(evaluation_page(evaluation, "first"), tmp_path / "mine")
+
+
+def test_the_page_of_an_evaluation_is_in_a_folder_of_its_name(tmp_path: Path) -> None:
+    folders = [evaluation_folder(tmp_path, name).name for name in ("first", "evaluation")]
+    assert folders == ["first-evaluation", "evaluation"]

@@ -125,9 +125,10 @@ def test_too_few_documents_for_so_many_comparisons_are_no_verdict() -> None:
                 reason = "9 documents are needed for 8 comparisons, there are 7"
                 less |= {"p": 0.9, "reason": reason}
     topics = expert_answer(seen(plain))
-    assert "too few to test (9 documents are needed for 8 comparisons)" in topics["Languages"][0]
+    assert topics["Languages"][0].endswith("on `qaa`, `qab`, `qac` and `qad` (not tested).")
     assert "no significant" not in topics["Languages"][0]
-    assert topics["Caveats"][0].startswith("Where it says too few: 9 documents are needed")
+    assert topics["Caveats"][0].startswith("Not tested, or `too few` in tables: 9 documents are")
+    assert str(topics).count("9 documents are needed") == 1
 
 
 def test_random_seeds_that_disagree() -> None:
@@ -250,6 +251,13 @@ def test_added_languages_and_donors() -> None:
     ]
     assert "versus before no significant difference on `qac`" in topics["Donors"][0]
     assert [line.split(":")[0] for line in topics["Other languages"]] == ["`qaa`", "`qab`"]
+    for each in plain["settings"]:
+        for of in each["languages"].values():
+            for less in (of[name] for name in of if name.startswith("less_than")):
+                less |= {"p": 0.9, "reason": "9 documents are needed, there are 7"}
+    assert expert_answer(seen(plain))["Added"][0].endswith(
+        "after; versus before −1.250, versus the base model −1.000 nats per token (not tested)."
+    )
     assert "dense" not in " ".join(topics["Choice"])
 
 

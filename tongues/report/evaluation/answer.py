@@ -57,12 +57,12 @@ def answer(evaluation: Evaluation) -> dict[str, list[str]]:
 
 def describe_changes(by_language: Mapping[str, Estimate], show: Show, unit: str) -> str:
     """Such as `0.15 [0.14, 0.17] points lower on qaa; no significant difference on qab [-1, 2]`."""
-    groups: dict[tuple[int, str], dict[str, Estimate]] = {}
+    groups: dict[tuple[int, bool], dict[str, Estimate]] = {}
     for language, of in by_language.items():
-        reason = "" if of.significant else of.reason.partition(", there ")[0]
-        groups.setdefault((of.significant, reason), {})[language] = of
+        untested = bool(of.reason) and not of.significant  # the caveats have the reason
+        groups.setdefault((of.significant, untested), {})[language] = of
     clauses = []
-    for (sign, reason), members in groups.items():
+    for (sign, untested), members in groups.items():
         few = len(members) <= _NAMED
         named = list_languages(f"`{name}`" for name in members)
         where = named if few else f"{len(members)} languages"
@@ -72,8 +72,8 @@ def describe_changes(by_language: Mapping[str, Estimate], show: Show, unit: str)
         if sign:
             size = number(sizes[0], show) if len(sizes) == 1 else size
             clauses.append(f"{size} {unit} {'higher' if sign > 0 else 'lower'} on {where}")
-        elif reason:
-            clauses.append(f"{size} {unit} on {where}, too few to test ({reason})")
+        elif untested:
+            clauses.append(f"{size} {unit} on {where} (not tested)")
         else:
             between = interval(sizes[0], show) if len(sizes) == 1 else f"({size})"
             clauses.append(f"no significant difference on {where} {between}".rstrip())
@@ -249,7 +249,7 @@ def _caveats(evaluation: Evaluation, measures: list[Measure]) -> Iterator[str]:
     for each in evaluation.comparisons:
         values += [*each.languages.values(), each.overall]
     if few := list(filter(None, {of.reason.partition(", there ")[0]: 0 for of in values})):
-        yield f"Where it says too few: {'; '.join(few)}."
+        yield f"Not tested, or `too few` in tables: {'; '.join(few)}."
     each = [c for m in measures if not m.roles for c in (*m.versus_base, *m.scores.compared)]
     signs = [comparison.signs for comparison in each if len(comparison.languages) > 1]
     if any(of.translated for of in signs):

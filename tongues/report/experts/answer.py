@@ -98,10 +98,15 @@ def _added(experts: MeasuredExperts, added: AddedLanguages) -> dict[str, list[st
             then = show_perplexity(exp(of.nats_per_token - before.value))
             line += f"{then} before{f' ({by})' if by else ''}, "
         line += f"{show_perplexity(of.perplexity)} after"
+        untested: list[str] = []
         for other in ("before", "base"):
-            if change := after.difference(other, lang):
+            change = after.difference(other, lang)
+            if change and change.reason and not change.significant:
+                untested.append(f"versus {REFERENCES[other]} {signed(change.value, nats)}")
+            elif change:
                 words = minus(describe_changes({lang: change}, nats, _UNIT))
                 line += f"; versus {REFERENCES[other]} {words}"
+        line += f"; {', '.join(untested)} {_UNIT} (not tested)" if untested else ""
         topic = next((name for name in topics if role.startswith(name.lower()[:5])), "")
         topics[topic or "Other languages"].append(f"{line}.")
     return topics
@@ -168,10 +173,11 @@ def _caveats(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
     compared = [of for c in (top.versus.values() if top else ()) for of in c.languages.values()]
     reasons = dict.fromkeys(of.reason.partition(", there ")[0] for of in compared if of.reason)
     if reasons:
-        yield f"Where it says too few: {'; '.join(reasons)}. Hold out or score more text."
+        few = f"Not tested, or `too few` in tables: {'; '.join(reasons)}"
+        yield f"{few}. Hold out or score more text."
     counts = {lang: of.documents for lang, of in experts.base.losses.items()}
-    if few := [f"`{lang}`" for lang, count in counts.items() if count < FEWEST_DOCUMENTS]:
-        named = list_languages(few)
+    if short := [f"`{lang}`" for lang, count in counts.items() if count < FEWEST_DOCUMENTS]:
+        named = list_languages(short)
         yield f"Fewer than {FEWEST_DOCUMENTS} held-out texts of {named} were scored: no interval."
     if not experts.scores.same_tokenizer:
         yield _OTHER_TOKENIZER
