@@ -325,16 +325,15 @@ def _certainty(
         wins = _wins(taken, worse, question)
         share, draws = float(wins.all(0).mean()), f"of {wins.shape[1]:,} draws of the laws"
         better = "has a lower loss" if question.target_loss is None else "takes less compute"
+        better = f"`{taken.name}` {better}"
         unclear = {o.name: p for o, p in zip(worse, wins.mean(1), strict=True) if p < _SURE}
         if unclear:
-            closest = "against the closest of them " if len(unclear) > 1 else ""
-            what = f"there is no significant difference from {_listed(list(unclear))}: {closest}"
-            probability = f"{min(unclear.values()):.1%} ({draws})"
-            parts.append(f"{what}`{taken.name}` {better} with probability {probability}")
+            what = f"there is no significant difference from {_listed(list(unclear))}: {better} "
+            what += "than the closest of them " * (len(unclear) > 1)
+            parts.append(f"{what}with probability {min(unclear.values()):.1%} ({draws})")
         else:
             rest = f"`{worse[0].name}`" if len(worse) == 1 else "each of the others"
-            what = f"than {rest} with probability {share:.1%} ({draws})"
-            parts.append(f"`{taken.name}` {better} {what}")
+            parts.append(f"{better} than {rest} with probability {share:.1%} ({draws})")
     elif not as_good:
         parts.append("there is no other option to compare it with")
     if taken.params_interval:
