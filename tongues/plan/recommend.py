@@ -323,17 +323,16 @@ def _certainty(
         parts.append(f"{names} differ by less than {FLAT:.1%}, which does not matter")
     if worse:
         wins = _wins(taken, worse, question)
-        share, draws = float(wins.all(0).mean()), f"of {wins.shape[1]:,} draws of the laws"
-        better = "has a lower loss" if question.target_loss is None else "takes less compute"
-        better = f"`{taken.name}` {better}"
+        share, draws = float(wins.all(0).mean()), f"(of {wins.shape[1]:,} draws of the laws)"
+        better = f"`{taken.name}` has a lower {'loss' if question.target_loss is None else 'cost'}"
         unclear = {o.name: p for o, p in zip(worse, wins.mean(1), strict=True) if p < _SURE}
         if unclear:
-            what = f"there is no significant difference from {_listed(list(unclear))}: {better} "
-            what += "than the closest of them " * (len(unclear) > 1)
-            parts.append(f"{what}with probability {min(unclear.values()):.1%} ({draws})")
+            better += " than the closest of them" * (len(unclear) > 1)
+            better += f" with probability {min(unclear.values()):.1%} {draws}"
+            parts.append(f"there is no significant difference from {_listed([*unclear])}: {better}")
         else:
             rest = f"`{worse[0].name}`" if len(worse) == 1 else "each of the others"
-            parts.append(f"{better} than {rest} with probability {share:.1%} ({draws})")
+            parts.append(f"{better} than {rest} with probability {share:.1%} {draws}")
     elif not as_good:
         parts.append("there is no other option to compare it with")
     if taken.params_interval:
