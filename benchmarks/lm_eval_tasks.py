@@ -9,8 +9,9 @@ SmolLM2 135M with a context of 256 tokens, so that documents need several window
 does.
 
 By default lm-eval takes the softmax in float32, in which PyTorch's is 8e-6 nats too likely at a
-vocabulary of 49,152, so perplexities differ from the seventh digit on; they are compared with
-lm-eval's at `softmax_dtype=float64` too, which has its own column.
+vocabulary of 49,152, so perplexities differ by a hundred-thousandth; they are compared with
+lm-eval's at `softmax_dtype=float64` too, which has its own column. What is left is in the seventh
+digit, which lm-eval's batch size changes too.
 
 usage: python benchmarks/lm_eval_tasks.py DATA [BASE]
 DATA: a folder with `eval/xcopa`, `eval/pawsx_dev` and `text/mdn`. BASE: SmolLM2 135M, by default
