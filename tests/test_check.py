@@ -156,6 +156,20 @@ def test_gpus_are_checked_instead_of_this_machine(make_recipe: MakeRecipe, tmp_p
         check_recipe(large, tmp_path, machine=Machine.of_gpus(GPUS["a100"], 7))
 
 
+def test_processes_of_a_run_of_a_study_divide_its_model(
+    make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    study = ("study={source: qaa, targets: [qab], shapes: [1085M]}", "model={}", "train.mixture={}")
+    sizes = ("train.batch=8192 tokens", "train.budget=100k tokens", "train.keep_checkpoints=1")
+    recipe, gpus = make_recipe(*study, *sizes), Machine.of_gpus(GPUS["rtx4090"], 8)
+    with pytest.raises(UserError, match="on each GPU of 8 rtx4090, which has 24 GB"):
+        check_recipe(recipe, tmp_path, machine=gpus)
+    checked = check_recipe(recipe, tmp_path, machine=gpus, processes=4)
+    assert checked.at_once == 2
+    with pytest.raises(UserError, match="cannot be shared by 7 processes"):
+        check_recipe(recipe, tmp_path, machine=gpus, processes=7)
+
+
 def test_a_learning_rate_far_above_the_usual_is_doubted(
     make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:

@@ -45,6 +45,7 @@ class Checked:
     at_once: int  # runs that go on at the same time
     token_bytes: int  # on disk, about
     machine: Machine
+    processes: int  # of each run
     hub: tuple[HubModel, ...] = ()  # bases that are there
     tasks: Mapping[str, Mapping[str, FewShotTask]] = field(default_factory=dict)  # `train.tasks`
 
@@ -57,7 +58,8 @@ class Checked:
     def memory(self) -> int:
         """Bytes at the peak, about: the largest runs that can meet; on GPUs those of each one."""
         needs = sorted((derived.memory for _, derived in self.all), reverse=True)
-        return sum(needs[: self.at_once if self.machine.device == "cpu" else 1])
+        on_cpu = self.machine.device == "cpu"
+        return sum(needs[: self.at_once]) * self.processes if on_cpu else needs[0]
 
     @property
     def disk(self) -> int:
@@ -171,13 +173,15 @@ def check_recipe(
     workspace: Path,
     *,
     machine: Machine | None = None,
+    processes: int = 1,
     here: bool = True,
     training: bool = True,
 ) -> Checked:
     """Look for mistakes across the whole recipe; a UserError names the first.
 
     machine: what computes the runs, and must be large enough; None: this one. Its GPUs divide the
-    model of a single run; each run of a study has one to itself.
+    model of a single run; each run of a study has as many to itself as it has processes.
+    processes: of each run of a study, or of experts.
     here: whether the runs are computed on that machine, whose memory must then hold them.
     training: whether the runs come next, so that a base must be there; its text needs none.
     """
@@ -211,7 +215,7 @@ def check_recipe(
         _check_tokenizer(plan, recipe, bases[plan.name], workspace)
     many = recipe.study or recipe.experts
     machine = machine or this_machine()
-    each = replace(machine, processes=1) if many else machine
+    each = replace(machine, processes=processes) if many else machine
     pairs = tuple(
         (plan, derive(plan, vocabulary, bases[plan.name], machine=each, replaced=replaced))
         for plan in plans
@@ -223,10 +227,13 @@ def check_recipe(
     disk = sum(sizes.values()) * (_CORPUS + 2 * two_or_four / _TOKEN)  # twice: aside, then in order
     workers = core_count() if machine.device == "cpu" else machine.processes
     workers = workers if machine.gpu else max(workers, gpu_count())
-    at_once = min(many.workers or workers, len(pairs)) if many else 1
+    workers = max(1, workers // each.processes)
+    at_once = min((many and many.workers) or workers, len(pairs)) if many else 1
     runs, first = pairs[len(sweep) :], pairs[: len(sweep)]
     tasks = read_train_tasks(recipe.train.tasks) if recipe.train.tasks and training else {}
-    checked = Checked(completed, runs, first, at_once, round(disk), machine, hub, tasks)
+    checked = Checked(
+        completed, runs, first, at_once, round(disk), machine, each.processes, hub, tasks
+    )
     if here:
         _check_memory(checked, each)
     if machine.gpu is None:  # the disk of GPUs that are named is elsewhere
@@ -302,10 +309,10 @@ def _check_memory(checked: Checked, each: Machine) -> None:
         return
     largest, derived = max(checked.all, key=lambda run: run[1].memory)
     settings = largest.settings
-    if machine.device == "cuda" and machine.gpu is None and each.processes == 1:
+    if machine.device == "cuda" and machine.gpu is None and settings.micro_batch is None:
         sizes = derived.anatomy, settings, derived.batch, derived.flops, each
-        if settings.micro_batch is None and micro_batch_that_fits(*sizes):
-            return  # training finds the micro-batch by trial
+        if micro_batch_that_fits(*sizes):
+            return  # training chooses the micro-batch
     needs, has = show_bytes(checked.memory), show_bytes(machine.memory)
     what = f"needs {needs} of memory on each GPU of {machine.name}, which has {has}"
     other = ""

@@ -42,6 +42,14 @@ def test_for_a_cluster_nothing_is_tried_here(make_recipe: MakeRecipe, workspace:
     assert str(cost) == f"12 runs to train: {cost.flops:.2g} FLOPs"
 
 
+def test_of_runs_of_several_processes_nothing_is_tried(
+    make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    pairs = check_recipe(make_recipe(*STUDY), tmp_path).runs  # a trial would need prepared text
+    cost = measure_cost(pairs, tmp_path, at_once=1, processes=2)
+    assert (cost.runs, cost.seconds, cost.run_seconds) == (12, None, {})
+
+
 def test_the_trials_leave_no_memory_behind(make_recipe: MakeRecipe, workspace: Path) -> None:
     def resident() -> float:
         return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6

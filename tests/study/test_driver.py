@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ import pytest
 from tests.conftest import MakeRecipe
 from tongues.errors import Stopped, UserError
 from tongues.files import is_held, only_one
+from tongues.hardware import GPUS, Machine
 from tongues.launch import Job, Launcher, Options
 from tongues.models import find_shape
 from tongues.quantities import Budget
@@ -88,7 +90,7 @@ class Recorded(Launcher):
     ) -> None:
         super().__init__(Options())
         self.room, self.raises, self.lasting = room, raises, lasting
-        self.started, self.stopped = [], False
+        self.started, self.stopped, self.memory = [], False, 0
 
     def threads(self, jobs: int) -> int:
         return 1
@@ -98,6 +100,7 @@ class Recorded(Launcher):
 
     def start(self, job: Job) -> None:
         self.started.append(job.name)
+        self.memory = job.memory
 
     def ended(self, seconds: float) -> dict[str, str]:
         raise self.raises
@@ -116,6 +119,25 @@ def test_the_longest_chain_of_work_starts_first(plans: list[RunPlan], workspace:
     with pytest.raises(Stopped):
         run_all(longer[::-1], workspace, launcher=launcher)
     assert launcher.started == [SOURCE, SCRATCH]  # the third waits for the first
+
+
+def test_the_memory_of_processes_that_share_a_model_is_not_that_of_as_many_models(
+    plans: list[RunPlan], workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpus = Machine.of_gpus(GPUS["h100"], 1)
+    monkeypatch.setattr(sys.modules["tongues.study.driver"], "this_machine", lambda: gpus)
+    taken: list[int] = []
+    for processes in (1, 4):
+        launcher = Recorded(room=1)
+        launcher.processes = processes
+        with pytest.raises(Stopped):
+            run_all(
+                changed(plans, SOURCE, batch=65536, budget=budget(65536)),
+                workspace,
+                launcher=launcher,
+            )
+        taken.append(launcher.memory - processes * 1_000_000_000)  # what CUDA takes of each
+    assert taken[1] < 2.5 * taken[0]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """What a probe may cost, and which method it chooses."""
 
 import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.conftest import MakeRecipe
 from tongues.train import derive, run_of_recipe
-from tongues.train.initialize import choose_method, probe_size
+from tongues.train.initialize import choose_method, probe_size, set_aside
 
 
 @pytest.mark.parametrize("budget", ["2M tokens", "20M tokens", "2G tokens"])
@@ -46,3 +48,13 @@ def test_the_lowest_on_the_targets_wins_unless_it_costs_the_base() -> None:
     assert choose_method(losses, ["sw", "yo"], ["en"]) == "similar"
     assert choose_method(losses, ["sw"], ["en"]) == "mean"
     assert choose_method(losses, ["sw", "yo"], []) == "distilled"
+
+
+def test_copies_for_a_trial_are_not_on_the_gpu() -> None:
+    with FakeTensorMode():  # a device of which only the sizes are computed
+        (copy,) = set_aside([torch.empty(4, device="cuda")])
+    assert copy.device.type == "cpu"
+    weight = torch.zeros(4)
+    (copy,) = set_aside([weight])
+    weight += 1
+    assert copy.tolist() == [0.0] * 4

@@ -11,11 +11,13 @@ import torch
 
 from tests.conftest import MakeRecipe
 from tests.train.test_run import STOPPABLE, plan_of, train_and_stop
+from tongues.hardware import GPUS, Machine
 from tongues.runs import read_run, write_run
 from tongues.tokens import open_tokens
 from tongues.train import derive
 from tongues.train.engine.processes import Processes
-from tongues.train.micro_batch import largest, samples_that_fit
+from tongues.train.micro_batch import largest, micro_batch_by_count, samples_that_fit
+from tongues.train.rules import run_bytes
 from tongues.train.run import train
 from tongues.train.start import LocalRun, assemble
 from tongues.train.step import Setup
@@ -67,6 +69,21 @@ def test_what_halving_does_not_help_stays_an_error() -> None:
         largest(wrong, 8)
     with pytest.raises(RuntimeError, match="allocate memory"):
         largest(never, 8)
+
+
+def test_several_gpus_take_what_fits_by_count(setup: Setup) -> None:
+    settings, derived = setup.plan.settings, setup.derived
+    gpus = Machine.of_gpus(GPUS["h100"], 4)
+    assert micro_batch_by_count(settings, derived, gpus) is None  # a share of a batch at once
+    low = replace(gpus, memory=1.6e9)
+    tokens = micro_batch_by_count(settings, derived, low)
+    assert tokens and settings.context < tokens < derived.batch // 4
+    assert tokens % settings.context == 0
+    less = settings.model_copy(update={"micro_batch": tokens})
+    assert run_bytes(derived.anatomy, less, derived.batch, derived.flops, low) < low.memory
+    none = replace(gpus, memory=1e9)
+    assert micro_batch_by_count(settings, derived, none) == settings.context
+    assert micro_batch_by_count(settings, derived, Machine("here", "cpu", 1e9, 4)) is None
 
 
 def test_a_trial_finds_what_memory_holds_and_leaves_no_trace(setup: Setup) -> None:

@@ -84,7 +84,7 @@ def train(
     loaded = tongues.load_recipe(recipe, overrides)
     if dry_run:
         check_experts(recipe, loaded)
-        kept = {key: keywords[key] for key in ("workspace", "launcher")}
+        kept = {key: keywords[key] for key in ("workspace", "launcher", "processes")}
         show_runs(tongues.dry_run(loaded, **kept), as_json)
     else:
         print_paths(tongues.experts.train(recipe, overrides, **keywords), as_json=as_json)

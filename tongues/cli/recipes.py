@@ -127,7 +127,7 @@ def study(
         check_study(
             recipe, loaded, **{key: keywords[key] for key in ("where", "pilot", "overwrite")}
         )
-        kept = {key: keywords[key] for key in ("workspace", "where", "launcher")}
+        kept = {key: keywords[key] for key in ("workspace", "where", "launcher", "processes")}
         show_runs(tongues.dry_run(loaded, **kept), as_json)
         if not (as_json or keywords["pilot"]):
             chosen = ("--where", keywords["where"]) if keywords["where"] else ()

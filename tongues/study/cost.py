@@ -44,11 +44,16 @@ class StudyCost:
 
 
 def measure_cost(
-    pairs: Sequence[Pair], workspace: Path, at_once: int, launcher: str = "local"
+    pairs: Sequence[Pair],
+    workspace: Path,
+    at_once: int,
+    launcher: str = "local",
+    processes: int | None = None,
 ) -> StudyCost:
     """The cost of those runs that are not finished in `workspace`, `at_once` at a time here.
 
-    Where `launcher` trains them on other machines, nothing is tried here, and no time is known.
+    Where `launcher` trains them on other machines, or several `processes` train each, nothing is
+    tried here, and no time is known.
 
     Speeds are those of finished runs, else of short trials of the smallest, the middle and the
     largest shape; others are interpolated. To the steps of a run come what its evaluations score
@@ -58,7 +63,7 @@ def measure_cost(
     if not to_do:
         return StudyCost(0, 0, {}, 0.0)
     flops = sum(derived.flops for _, derived in to_do)
-    if not LAUNCHERS.find(launcher, "--launcher").here:
+    if not LAUNCHERS.find(launcher, "--launcher").here or (processes or 1) > 1:
         return StudyCost(len(to_do), flops, {}, None)
     threads = threads_for(at_once)
     texts = {n: open_tokens(workspace / "tokens" / n) for n in {plan.tokens for plan, _ in pairs}}

@@ -7,12 +7,13 @@ on from what the directories say.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from tongues.errors import Stopped, UserError
 from tongues.files import is_held, newest_lines, write_text
+from tongues.hardware import this_machine
 from tongues.launch import Job, Launcher, open_launcher, watched
 from tongues.runs import FAILURE, HOPELESS, read_run
 from tongues.states import state_of
@@ -127,6 +128,8 @@ class _Study:
         names = {plan.tokens for plan in plans}
         opened = {name: open_tokens(workspace / "tokens" / name) for name in names}
 
+        machine = replace(this_machine(), processes=launcher.processes)
+
         def reckon(plan: RunPlan) -> None:
             if plan.base in self._plans and plan.base not in derived:
                 reckon(self._plans[plan.base])
@@ -135,7 +138,9 @@ class _Study:
             tokens, base = opened[plan.tokens], of_parent or base_fingerprint(parent)
             self._fingerprints[plan.name] = run_fingerprint(plan, tokens, base)
             vocabulary = tokens.vocabulary_size
-            derived[plan.name] = derive(plan, vocabulary, parent, tokens_per_second=_SPEED)
+            derived[plan.name] = derive(
+                plan, vocabulary, parent, tokens_per_second=_SPEED, machine=machine
+            )
 
         children: dict[str, list[str]] = {}
         for plan in self._plans.values():

@@ -201,8 +201,7 @@ def _usual(recipe: Recipe, facts: _Facts) -> list[Default]:
         "schedule": own.get("schedule", "cosine"),
         "warmup": own.get("warmup", f"{base_warmup(tokens / step):.0%}"),
     }
-    machine = this_machine()  # training finds the micro-batch of a single GPU by trial
-    if step > max(_AT_A_TIME, used) and (machine.device == "cpu" or machine.processes > 1):
+    if step > max(_AT_A_TIME, used) and this_machine().device == "cpu":  # for GPUs when it starts
         defaults["micro_batch"] = f"{_divisor(step // used, _AT_A_TIME // used) * used} tokens"
         rules["micro_batch"] = f"about {_AT_A_TIME:,} tokens at a time; changes only rounding"
     return [Default(key, value, rules[key]) for key, value in defaults.items()]

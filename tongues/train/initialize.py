@@ -14,7 +14,7 @@ from tongues.randomness import derive_seed
 from tongues.runs import Probe, VocabularyExtension
 from tongues.train.distillation import DISTILLED, distill
 from tongues.train.engine.processor import uncompiled
-from tongues.train.engine.sharding import kept_buffers, reshard, set_rows
+from tongues.train.engine.sharding import kept_buffers, local_rows, reshard, set_rows
 from tongues.train.plan import Derived
 from tongues.train.step import (
     BatchLoader,
@@ -26,7 +26,7 @@ from tongues.train.step import (
     validate,
 )
 
-__all__ = ["choose_method", "initialize", "probe", "probe_size", "start_by"]
+__all__ = ["choose_method", "initialize", "probe", "probe_size", "set_aside", "start_by"]
 
 AUTO: tuple[str, ...] = ("mean", "similar", "asymmetric", "distilled")
 _SHORT = "mean"  # where a run is too short to compare
@@ -163,7 +163,7 @@ def probe(
     model, warm = setup.scorer.model, max(1, round(_WARM * steps))
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     weights = [*trained, *kept_buffers(model).values()]
-    kept = [weight.detach().clone() for weight in weights]
+    kept = set_aside(weights)
     start_by(setup, new, name)
     loader, at_start = BatchLoader(short), _losses(short, texts)
     for step in range(steps):
@@ -174,8 +174,13 @@ def probe(
     reshard(setup.scorer)
     with torch.no_grad():
         for weight, before in zip(weights, kept, strict=True):
-            weight.copy_(before)
+            local_rows(weight)[0].copy_(before)
     return at_start, at_end
+
+
+def set_aside(weights: Sequence[Tensor]) -> list[Tensor]:
+    """A copy of this process's part of each, in the host's memory: a GPU holds moments besides."""
+    return [local_rows(weight)[0].detach().to("cpu", copy=True) for weight in weights]
 
 
 def _losses(setup: Setup, texts: Mapping[str, HeldOut]) -> Losses:

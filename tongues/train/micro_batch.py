@@ -1,15 +1,31 @@
-"""How many samples a process computes at a time: as many as a GPU's memory holds in a trial."""
+"""How many samples a process computes at a time: as many as a GPU holds, by trial or by count."""
 
 from collections.abc import Callable
 
 import torch
 
+from tongues.hardware import Machine
+from tongues.recipe import Train
 from tongues.train.engine.processor import uncompiled
 from tongues.train.gpu_memory import WEIGHT
-from tongues.train.rules import is_exhausted
+from tongues.train.plan import Derived
+from tongues.train.rules import is_exhausted, micro_batch_that_fits
 from tongues.train.step import Setup
 
-__all__ = ["largest", "samples_that_fit"]
+__all__ = ["largest", "micro_batch_by_count", "samples_that_fit"]
+
+
+def micro_batch_by_count(settings: Train, derived: Derived, machine: Machine) -> int | None:
+    """Tokens at a time that each of several GPUs should hold; None: its share of a batch at once.
+
+    For processes that exchange weights in every pass, where one that failed in a trial would leave
+    the others waiting. Without GPUs the whole share.
+    """
+    if machine.device == "cpu":
+        return None
+    sizes = derived.anatomy, settings, derived.batch, derived.flops, machine
+    tokens, recompute = micro_batch_that_fits(*sizes) or (settings.context, settings.recompute)
+    return tokens if recompute == settings.recompute else settings.context
 
 
 def samples_that_fit(setup: Setup) -> int:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
+from tongues.hardware import this_machine
 from tongues.models.huggingface import (
     build_model,
     check_causal,
@@ -35,7 +36,7 @@ from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.sharding import make_mesh, shard
-from tongues.train.micro_batch import samples_that_fit
+from tongues.train.micro_batch import micro_batch_by_count, samples_that_fit
 from tongues.train.parts import select_parts
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.replay import cut_parts
@@ -187,11 +188,14 @@ def assemble(
 
 
 def _samples_at_a_time(task: LocalRun, derived: Derived, engine: Mapping[str, Any] | None) -> int:
-    """As the recipe says, or as the run was begun; else all of a process's share of a batch."""
+    """As the recipe says, or as the run was begun; else what fits into GPUs, or a whole share."""
     settings, count = task.plan.settings, task.processes.count
     named = settings.micro_batch
     if named is None and engine and engine["processes"] == count:
         named = engine["micro_batch"]
+    if named is None and count > 1:  # exchanging weights, they could not each fail in a trial
+        machine = replace(this_machine(), processes=count)
+        named = task.processes.once(lambda: micro_batch_by_count(settings, derived, machine))
     return (named or derived.batch // count) // settings.context
 
 

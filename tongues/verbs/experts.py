@@ -110,7 +110,7 @@ def train(
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     workers = check_experts(recipe, loaded).workers
-    checked = check_prepared(loaded, workspace, launcher)
+    checked = check_prepared(loaded, workspace, launcher, processes)
     starts = open_launcher(
         launcher, workers=workers, processes=processes, partition=partition, time=time
     )
@@ -122,7 +122,7 @@ def train(
     _say_cautions(rounds, loaded.name, workspace, voice)
     for note in dict.fromkeys(note for made in rounds for note in made.notes):
         voice.say(note)
-    cost = measure_cost(pairs, workspace, checked.at_once, launcher)
+    cost = measure_cost(pairs, workspace, checked.at_once, launcher, processes)
     if cost.runs:
         voice.say(str(cost))
     with voice.progress(f"{loaded.name}: {len(pairs)} experts") as show:

@@ -121,9 +121,14 @@ def train(
         )
 
 
-def check_prepared(loaded: Recipe, workspace: Path, launcher: str = "local") -> Checked:
-    """The runs of a sound recipe whose text is prepared; they must fit where it is launched."""
+def check_prepared(
+    loaded: Recipe, workspace: Path, launcher: str = "local", processes: int | None = None
+) -> Checked:
+    """The runs of a sound recipe whose text is prepared; they must fit where it is launched.
+
+    processes: of each run of a study, or of experts; None: one.
+    """
     here = LAUNCHERS.find(launcher, "--launcher").here
-    checked = check_recipe(loaded, workspace, here=here)
+    checked = check_recipe(loaded, workspace, processes=processes or 1, here=here)
     check_tokens(loaded, workspace)
     return checked

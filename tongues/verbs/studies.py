@@ -83,27 +83,28 @@ def dry_run(
     *,
     where: str | None = None,
     launcher: str = "local",
+    processes: int | None = None,
 ) -> DryRun:
     """What `train`, `study` or `experts.train` of a recipe would train, and what that takes.
 
     The text must be prepared. where: which runs of a study, as in `shape == '0.1M'`. Of a pilot
-    only the runs of the first round are known. launcher: as of `study`.
+    only the runs of the first round are known. launcher, processes: as of `study`.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    checked = check_prepared(loaded, workspace, launcher)
+    checked = check_prepared(loaded, workspace, launcher, processes)
     if loaded.pilot:
         from tongues.study.pilot import plan_pilot
 
         vocabulary = open_tokens(workspace / "tokens" / loaded.name).vocabulary_size
         pairs = [(plan, derive(plan, vocabulary)) for plan in plan_pilot(loaded, workspace).plans]
         remark = "the first of two rounds; the second is chosen by its result"
-        cost = measure_cost(pairs, workspace, core_count(), launcher)
+        cost = measure_cost(pairs, workspace, core_count(), launcher, processes)
         return DryRun(tuple(pairs), cost, remark=remark)
     if loaded.experts:
         pairs = expert_runs(plan_rounds(loaded, workspace, {}, make=True), workspace)
     else:
         pairs = [*checked.sweep, *_chosen(checked, where)]
-    cost = measure_cost(pairs, workspace, checked.at_once, launcher)
+    cost = measure_cost(pairs, workspace, checked.at_once, launcher, processes)
     return DryRun(tuple(pairs), cost, checked.disk)
 
 
@@ -131,7 +132,7 @@ def study(
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     check_study(recipe, loaded, where, pilot=pilot, overwrite=overwrite)
-    checked = check_prepared(loaded, workspace, launcher)
+    checked = check_prepared(loaded, workspace, launcher, processes)
     starts = open_launcher(
         launcher,
         workers=loaded.study.workers if loaded.study else None,
@@ -156,7 +157,8 @@ def study(
             result = run_pilot(loaded, workspace, train, voice.say)
         return write_pilot(result, workspace / "reports" / loaded.name)
     pairs = _chosen(checked, where)
-    cost = measure_cost([*checked.sweep, *pairs], workspace, checked.at_once, launcher)
+    planned = [*checked.sweep, *pairs]
+    cost = measure_cost(planned, workspace, checked.at_once, launcher, processes)
     if cost.runs:
         voice.say(f"{cost}; {show_bytes(checked.disk)} of disk at most")
 
@@ -184,7 +186,7 @@ def study(
         shown = ", ".join(f"{rate:.3g} at {shape}" for shape, rate in rates.items())
         for line in (f"best rates: {shown}", *doubts):
             voice.say(line)
-        pairs = _chosen(check_prepared(loaded, workspace, launcher), where)
+        pairs = _chosen(check_prepared(loaded, workspace, launcher, processes), where)
     run([plan for plan, _ in pairs], loaded.name)
     return workspace / "runs" / loaded.name
 
