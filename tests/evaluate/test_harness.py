@@ -2,12 +2,16 @@
 
 import importlib
 import json
+import math
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from tongues.errors import UserError
 from tongues.evaluate.harness import HARNESS, harness_tasks, item_keys, item_values, score_harness
@@ -257,6 +261,26 @@ def test_a_metric_without_a_number_is_left_out(
     assert [*evaluation.tasks] == ["lm-eval:long bits_per_byte"]
     (line,) = evaluation.left_out
     assert line == "`lm-eval:long` word_perplexity in `th`: no value of `models/e0`"
+    broken = shutil.copytree(house / "models/e0", tmp_path / "broken")
+    weights = load_file(broken / "model.safetensors")
+    nan = {name: torch.full_like(of, math.nan) for name, of in weights.items()}
+    save_file(nan, broken / "model.safetensors", {"format": "pt"})
+    with pytest.raises(UserError, match="produces NaN"):  # and is no metric without a number
+        evaluate([str(broken)], spec, house, tmp_path)
+
+
+def test_two_codes_of_a_language_are_two_tasks(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = importlib.import_module("tongues.evaluate.harness")
+    (task,) = own._load(files["toy_sw"]).values()
+    both = {"sib_aka_prompt_1": task, "sib_twi_prompt_1": task}
+    monkeypatch.setattr(own, "_load", lambda source: both)
+    tasks = harness_tasks(f"{HARNESS}sib:ak")
+    assert {name: [*by] for name, by in tasks.items()} == {
+        "lm-eval:sib_prompt_1": ["ak"],
+        "lm-eval:sib_twi_prompt_1": ["ak"],
+    }
 
 
 def test_what_cannot_be_loaded_is_a_user_error(files: dict[str, str], tmp_path: Path) -> None:
