@@ -1,9 +1,10 @@
 """A run killed (kill -9) at random moments and resumed ends with the bytes of one left alone.
 
-usage: python benchmarks/kills.py [KILLS OF ONE PROCESS] [KILLS OF TWO]
+usage: python benchmarks/kills.py [KILLS OF ONE PROCESS] [KILLS OF TWO] [KILLS OF CHANGING COUNTS]
 
 Every second kill waits for a checkpoint that is half written. Of two processes, a kill takes both
-and their torchrun, or one of the two.
+and their torchrun, or one of the two. At last the number of processes changes with every kill: sums
+of other parts are rounded otherwise, so losses are compared, in float32.
 """
 
 import hashlib
@@ -29,13 +30,14 @@ train: {mixture: {qaa: 80%, qab: 20%}, budget: BUDGET tokens, batch: 1024 tokens
         context: 128 tokens, checkpoint_every: 0.2 seconds, threads: 1}
 """
 SAME = ("model/model.safetensors", "metrics.jsonl", "evals.jsonl")
-TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node")
+COUNTS = (2, 4, 1)  # of processes, in turn
 PATIENCE = 120  # seconds
 
 
 def tongues(verb: str, recipe: Path, processes: int = 1) -> list[str]:
     """The command line of a verb on a recipe."""
-    start = [sys.executable] if processes == 1 else list(TORCHRUN)
+    start = [sys.executable] if processes == 1 else [*TORCHRUN, str(processes)]
     return [*start, "-m", "tongues", verb, str(recipe), "--workspace", str(recipe.parent)]
 
 
@@ -74,7 +76,7 @@ def kill_once(command: list[str], run: Path, steps: int, chance: random.Random, 
         kill(victim, signal.SIGKILL)
     process.wait(PATIENCE)
     halves = len(list(run.glob("checkpoints/.*.part")))
-    who = "one of two processes, " if ranks and len(victims) == 1 else ""
+    who = f"one of {len(ranks)} processes, " if ranks and len(victims) == 1 else ""
     return f"{who}near step {step_of(run)}" + ", a checkpoint half written" * bool(halves)
 
 
@@ -103,15 +105,43 @@ def compare(folder: Path, processes: int, kills: int) -> list[str]:
     return lines
 
 
-def main(of_one: int, of_two: int) -> None:
-    """Kill one process, then two; the outcome is kept beside this script."""
+def compare_counts(folder: Path, kills: int) -> list[str]:
+    """Run one process alone; kill another run and go on with other counts; compare the losses."""
+    chance, losses = random.Random(12), []
+    lines = [f"{', '.join(map(str, COUNTS))} processes in turn, {kills} kills"]
+    for name, deaths in (("one", 0), ("changing", kills)):
+        path = folder / f"{name}.yaml"
+        text = RECIPE.replace("NAME", name).replace("BUDGET", str(STEPS * 1024))
+        path.write_text(text.replace("threads: 1", "threads: 1, precision: float32"))
+        subprocess.run(tongues("prepare", path), check=True, capture_output=True)
+        run = folder / "runs" / name
+        for number in range(deaths):
+            count = COUNTS[number % len(COUNTS)]
+            command = tongues("train", path, count)
+            what = kill_once(command, run, STEPS // (kills + 1), chance, half=number % 2 == 1)
+            lines.append(f"  by {count}: {what}")
+            print(lines[-1], flush=True)
+        subprocess.run(tongues("train", path, 1 + bool(deaths)), check=True, capture_output=True)
+        losses.append([row["loss"] for row in read_lines(run / "metrics.jsonl")])
+    alone, changing = losses
+    assert len(alone) == len(changing)
+    apart = [abs(one - other) / one for one, other in zip(alone, changing, strict=True)]
+    lines.append(f"  {len(apart)} logged losses within {max(apart):.0e} of one process's, each by")
+    lines[-1] += f" its size; the last {alone[-1]:.6f} and {changing[-1]:.6f}"
+    print(lines[-1], flush=True)
+    return lines
+
+
+def main(of_one: int, of_two: int, of_counts: int) -> None:
+    """Kill one process, then two, then changing counts; the outcome is kept beside this script."""
     lines = [f"{date.today()}  0.2M, {STEPS} steps, a checkpoint every 0.2 seconds"]
     with tempfile.TemporaryDirectory() as folder:
         for processes, kills in ((1, of_one), (2, of_two)):
             lines += compare(Path(folder), processes, kills)
+        lines += compare_counts(Path(folder), of_counts)
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
     asked = [int(argument) for argument in sys.argv[1:]]
-    main(*(asked or (50, 10)))
+    main(*(asked or (50, 10, 6)))

@@ -24,6 +24,7 @@ from tongues.recipe import load_recipe
 from tongues.tokens import load_tokenizer, open_tokens, prepare_tokens
 from tongues.train import derive, run_of_recipe
 from tongues.train.engine.processes import Processes
+from tongues.train.engine.processor import release_memory
 from tongues.train.initialize import AUTO, choose_method, probe, probe_size, start_by
 from tongues.train.schedule import rate_at
 from tongues.train.start import LocalRun, assemble, check_base
@@ -154,6 +155,7 @@ def main() -> None:
     for lang, method, seed in missing[:most]:
         cells[f"{lang} {method} {seed} {tokens}"] = cell(lang, method, seed, tokens)
         write_json(place, cells)
+        release_memory()
         print(table(cells, tokens), flush=True)
     if len(missing) <= most:
         (ROOT / "benchmarks/new_tokens.txt").write_text(table(cells, tokens), encoding="utf-8")

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tongues.estimate import Estimate
-from tongues.evaluate.answers import metric_scores
+from tongues.evaluate.answers import metric_scores, task_scores
 from tongues.evaluate.evaluation import TaskScores
 from tongues.evaluate.harness import HarnessScores, Metric
+from tongues.evaluate.tasks import ItemScore
 
 LANGUAGES = [f"q{letter}a" for letter in "abcdefgh"]
 LABELS = tuple(np.random.default_rng(7).integers(0, 2, 100).tolist())
@@ -101,6 +102,48 @@ def test_languages_without_a_value_of_every_model_are_named() -> None:
     assert [*scores["f1"].accuracies["one"]] == ["th"]  # metrics are found by their names
     metric_scores({"one": model(0, 1), "other": model(2)}, [], said.append)
     assert said[1:] == ["acc in `th`: no item with a value of every model"]
+
+
+def answered(right: np.ndarray, labels: np.ndarray, group: int = 1) -> list[ItemScore]:
+    """Items named by their rows, with two choices, as a task without ids has them."""
+    found = np.where(right, labels, 1 - labels)
+    return [
+        ItemScore(
+            id=str(n),
+            label=int(label),
+            sums=(-1.0, -2.0) if one == 0 else (-2.0, -1.0),
+            tokens=(1, 1),
+            characters=(1, 1),
+            bytes=(1, 1),
+            group=str(n // group),
+        )
+        for n, (label, one) in enumerate(zip(labels, found, strict=True))
+    ]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_rows_of_unrelated_items_are_no_translations(shared: bool) -> None:
+    random, labels = np.random.default_rng(0), np.array(LABELS)
+    right = drawn(random, np.zeros(100))
+    by = {"sw": [answered(right, labels)]}
+    theirs = labels if shared else random.integers(0, 2, 100)
+    by["tr"] = [answered(right, theirs)]
+    scores = task_scores({"one": by, "two": by}, [("one", "two")], "sum", 0)
+    mean, alone = scores.mean["one"], scores.accuracies["one"]["sw"].share
+    assert scores.translated is scores.compared[0].signs.translated is shared
+    assert scores.accuracies["one"]["sw"].items == 100
+    assert _width(mean) / _width(alone) == pytest.approx(1.0 if shared else 0.7, abs=0.05)
+
+
+def test_translations_have_the_groups_of_every_language() -> None:
+    random, labels = np.random.default_rng(0), np.array(LABELS)
+    right = np.repeat(drawn(random, np.zeros(20)), 5)
+    alone, grouped = answered(right, labels), answered(right, labels, 5)
+    widths = [
+        _width(task_scores({"one": {"sw": [one], "tr": [two]}}, [], "sum", 0).mean["one"])
+        for one, two in ((grouped, grouped), (alone, grouped), (grouped, alone))
+    ]
+    assert widths[0] == widths[1] == widths[2]
 
 
 def _width(estimate: Estimate) -> float:

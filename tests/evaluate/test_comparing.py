@@ -89,7 +89,7 @@ def test_a_script_missing_from_a_tokenizer_is_a_caution() -> None:
     scores = text_scores({"blind": {"zh": losses(nats, missing=0.3)}}, [], {})
     (caution,) = scores.cautions
     assert "`blind`" in caution
-    assert "no token for 30.0% of its letters" in caution
+    assert "loses 30.0% of its letters" in caution
 
 
 def test_translations_are_no_new_documents(
@@ -106,12 +106,23 @@ def test_translations_are_no_new_documents(
     assert double.overall.p == pytest.approx(single.overall.p)
 
 
+def test_bits_per_segment_need_documents_that_are_translations(
+    found: dict[str, dict[str, DocumentLosses]],
+) -> None:
+    one = found["alike"]["fr"]
+    apart = replace(one, segments=(one.segments[0], *(f"z{x}" for x in one.segments[1:])))
+    of = text_scores({"a": {"fr": one, "zh": one}}, [], {})
+    assert of.segments > 1 and of.bits_per_segment
+    of = text_scores({"a": {"fr": one, "zh": apart}}, [], {})  # one text in both, such as a notice
+    assert (of.segments, of.bits_per_segment) == (0, {})
+
+
 def answers(right: np.ndarray, ids: list[str] | None = None) -> list[list[ItemScore]]:
     """Answers [draws, items] of two choices each, right where said so."""
     return [
         [
             ItemScore(
-                id=ids[item] if ids else str(item),
+                id=ids[item] if ids else f"item {item}",
                 label=0,
                 sums=(-1.0, -2.0) if told else (-2.0, -1.0),
                 tokens=(1, 1),
@@ -146,7 +157,9 @@ def test_items_of_one_group_count_as_one() -> None:
 
 def test_the_majority_answer_stands_next_to_chance() -> None:
     found = answers(drawn(0.7, items=100))
-    mixed = [[replace(score, label=int(score.id) % 5 == 0) for score in row] for row in found]
+    mixed = [
+        [replace(score, label=int(score.id.split()[1]) % 5 == 0) for score in row] for row in found
+    ]
     of = task_scores({"a": {"fr": mixed}}, [], "sum", 0).accuracies["a"]["fr"]
     assert (of.majority, of.guessing) == (0.8, 0.8)
     always = task_scores({"a": {"fr": found}}, [], "sum", 0).accuracies["a"]["fr"]

@@ -7,14 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers.pre_tokenizers import ByteLevel
 from transformers import AutoModelForCausalLM
 
 from tests.experts.ensemble.making import TEXT, score
 from tests.models.families import tiny
 from tongues.errors import UserError
 from tongues.evaluate.documents import read_texts
-from tongues.evaluate.losses import Policy, bits_per_segment, spelling_cautions
+from tongues.evaluate.losses import Policy, Spelling, bits_per_segment, spelling_cautions
 from tongues.evaluate.texts import routed_losses, token_nats
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.text import Document
@@ -128,6 +129,24 @@ def test_a_script_that_the_tokenizer_lacks_is_told(alone: Model) -> None:
     assert not spelling_cautions("qab", routed_losses([alone], documents())[0])
 
 
+def test_dropped_marks_and_capitals_are_lost(alone: Model) -> None:
+    text = "हिन्दी Xin chào"
+    pieces = sorted(ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE({piece: n for n, piece in enumerate(pieces)}, []))
+    tokenizer.pre_tokenizer, tokenizer.decoder = ByteLevel(False), decoders.ByteLevel()
+    assert Spelling(tokenizer).lost(text) == 0
+    steps = [normalizers.NFD(), normalizers.Lowercase(), normalizers.StripAccents()]
+    tokenizer.normalizer = normalizers.Sequence(steps)
+    spelling = Spelling(tokenizer)
+    assert spelling.missing(text) == 0
+    assert spelling.lost(text) == pytest.approx(5 / 13)  # three vowel signs, X and à
+    document = Document("1", "hi", text, "1", "here")
+    (caution,) = spelling_cautions(
+        "hi", routed_losses([replace(alone, tokenizer=tokenizer)], [document])[0]
+    )
+    assert caution.code == "script_missing"
+
+
 def write(path: Path, rows: list[dict[str, object]]) -> Path:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     return path
@@ -160,6 +179,25 @@ def test_a_folder_has_files_named_for_languages(folder: Path, tmp_path: Path) ->
     assert [one.id for one in found["de"]] == ["d0", "d1", "d2"]
     assert [one.group for one in found["fr"]] == ["0", "1"]
     assert reasons == ["cut off"]
+
+
+def test_files_of_other_names_are_named_and_codes_with_scripts_are_tags(tmp_path: Path) -> None:
+    names = ("eng_Latn", "zho_Hans", "zho_Hant", "srp_Latn", "de", "swahili", "dev", "README")
+    for name in names:
+        write(tmp_path / f"{name}.jsonl", [{"text": f"of {name}"}])
+    said: list[str] = []
+    found = read_texts(str(tmp_path), tmp_path / "none", say=said.append)
+    assert {lang: own[0].text for lang, own in found.items()} == {
+        "de": "of de",
+        "en": "of eng_Latn",
+        "sr-Latn": "of srp_Latn",
+        "zh": "of zho_Hans",
+        "zh-Hant": "of zho_Hant",
+    }
+    assert "eng_Latn.jsonl is read as `en`" in said
+    assert "language: dev.jsonl, swahili.jsonl" in said[-1]
+    with pytest.raises(UserError, match="no file is named for a language"):
+        read_texts(str(tmp_path / "dev.jsonl"), tmp_path / "none")
 
 
 def test_languages_and_an_amount_can_be_asked_for(folder: Path, tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tongues
 from tests.laws.made import CHINCHILLA, CPT, SMALL, codes, grid, noise, rows_of, small_runs
 from tongues import laws
 from tongues.laws import FORMS, Law, allocate
@@ -189,3 +191,20 @@ def test_healthy_descents_converge():
         law = fit(rows_of(CPT, spread=0.02, seed=seed), "extended")
         assert "not_converged" not in codes(law)
         assert law.gradient_norm < 1e-9
+
+
+@pytest.mark.parametrize("curves", [True, False])
+def test_rows_of_a_table_before_the_end_of_their_run_are_named(tmp_path: Path, curves: bool):
+    lines = ["run,params,tokens,loss"]
+    for run, (params, tokens) in enumerate(
+        (n * 1e6, n * 1e7 * m) for n in (1, 3, 9) for m in (1, 4)
+    ):
+        for part in (0.5, 0.75, 1.0) if curves else (1.0,):
+            loss = 1.7 + 400 * params**-0.34 + 410 * (part * tokens) ** -0.28
+            lines.append(f"r{run},{params},{part * tokens},{loss}")
+    table = tmp_path / "runs.csv"
+    table.write_text("\n".join(lines) + "\n")
+    answer = tongues.fit([table], law="chinchilla", draws=0)
+    told = [caution.sentence for caution in answer.cautions if caution.code == "mid_schedule"]
+    assert len(told) == curves
+    assert not curves or told[0].startswith("12 of 18 rows are before the end of their run")

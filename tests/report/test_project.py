@@ -77,6 +77,28 @@ def test_a_forecast_is_next_to_what_was_measured(
     write_project_report(workspace, workspace / "page")  # which says that it cannot be read
 
 
+def test_only_the_weights_and_the_text_of_a_forecast_are_held_against_it(workspace: Path) -> None:
+    forecast = {"value": 9.0, "low": 8.9, "high": 9.1}
+    plan = {"date": "2026-01-02", "lines": ["It takes a day."], "bits_per_byte": forecast}
+    write_json(workspace / "small.plan.json", plan)
+
+    def outcome() -> str:
+        page = write_project_report(workspace, workspace / "page")
+        return "\n".join(json.loads(page.with_name("report.json").read_text())["topics"]["Outcome"])
+
+    scores = workspace / "evaluations/evaluation/scores.json"
+    kept = scores.read_text()
+    other = json.loads(kept)
+    other["texts"] = {"flores": other["texts"]["small"]}
+    scores.write_text(json.dumps(other))
+    assert "on `flores`, another text" in outcome() and "the interval" not in outcome()
+    scores.write_text(kept)
+    assert outcome().endswith("outside the interval.")
+    run = workspace / "runs/small"
+    write_run(run, replace(read_run(run), fingerprint="trained again"))
+    assert "it is not evaluated" in outcome() and "measured" not in outcome()
+
+
 def test_the_receipt_has_recipe_data_licence_and_cost(workspace: Path) -> None:
     folder = tongues.report(workspace=workspace, title="Receipt").parent
     receipt = (folder / "README.md").read_text()

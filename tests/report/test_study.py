@@ -185,6 +185,17 @@ def test_where_the_base_had_all_it_is_said_once_that_savings_are_unknown(saturat
     assert body.count("How much CPT saves on") == 1
 
 
+def test_each_of_two_base_languages_has_its_own_forgetting(made_findings: Findings):
+    tested = {claim.name: claim for claim in claims(made_findings)}
+    (part, *_) = tested["forgets"].parts
+    parts = [
+        replace(part, base_language=lang, value=Estimate(rise, rise - 0.05, rise + 0.05, n=3))
+        for lang, rise in (("one", 0.9), ("two", -0.1))
+    ]
+    said = as_html(claim_tables([replace(tested["forgets"], parts=tuple(parts))], [part.target]))
+    assert "0.90 on one" in said and "0.10 on two" in said
+
+
 def test_claims_are_shown_in_their_units_where_there_are_intervals(made_findings: Findings):
     tested = {claim.name: claim for claim in claims(made_findings)}
     (near, _) = tested["saves"].parts

@@ -77,5 +77,15 @@ def test_the_page_of_a_study_forecasts_scores_or_says_why_not(
     ahead = order["at_lower_loss"]
     true = 0.25 + 0.75 / (1 + np.exp(-0.1 * lowest / 0.1))
     assert ahead["low"] < true < ahead["high"]
+    more = replace(evaluation.tasks["order"], num_fewshot=8)
+    best = {name: more.accuracies[name] for name in list(more.accuracies)[:3]}
+    (tmp_path / "evaluations" / "order-8").mkdir()
+    task = {"order": replace(more, accuracies=best)}
+    replace(scored(made_study, made_findings, chance=False), tasks=task).write(
+        tmp_path / "evaluations" / "order-8"
+    )
+    mixed = {of.task: of for of in task_forecasts([place], records, made_findings)}
+    assert mixed["order"].to_json() == order  # of one kind, that which most runs have
+    assert (mixed["order"].num_fewshot, mixed["order"].items) == (0, 400)
     other = replace(records[0], fingerprint="other")
     assert task_forecasts([place], [other], made_findings) == []

@@ -54,6 +54,17 @@ def test_too_few_items_or_draws_say_so():
     assert (same.value, same.p, same.significant) == (0.0, 1.0, 0)
 
 
+def test_a_metric_without_a_unit_has_no_floor_below_its_error():
+    rates = 1.15 + 0.002 * np.random.default_rng(0).normal(size=(1, 50))
+    less = rates - 0.0136 + 0.001 * np.random.default_rng(1).normal(size=(1, 50))
+    found = paired_accuracy(less, rates, unit=None)
+    assert found.high is not None and found.high < -0.013 and found.significant == -1
+    mean = measured_mean(rates)
+    assert mean.low is not None and mean.value - mean.low < 0.001
+    same = paired_accuracy(rates, rates, unit=None)
+    assert (same.value, same.low, same.high, same.p) == (0.0, 0.0, 0.0, 1.0)
+
+
 def test_a_mean_over_languages_shares_its_draws():
     parts = [right(0.5, (5, 60), seed) for seed in range(4)]
     others = [right(0.4, (5, 60), seed) for seed in range(4, 8)]

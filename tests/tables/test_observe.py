@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tongues.errors import UserError
+from tongues.errors import Caution, UserError
 from tongues.tables import Observations, RunTable, observe, select_rows, without_replay
 
 Row = dict[str, Any]
@@ -88,6 +88,11 @@ FAULTS = {
 }
 
 
+def noted(found: Observations) -> list[Caution]:
+    """The cautions, but that rows are before the end of their run."""
+    return [caution for caution in found.warnings if caution.code != "mid_schedule"]
+
+
 @settings(deadline=None, max_examples=100)
 @given(
     kind=st.sampled_from(sorted(FAULTS)),
@@ -117,7 +122,7 @@ def test_a_fault_is_named_with_its_rows(
             assert len(left) == 24 - len(spoiled)
     else:
         found = observe(table, {}, needs)
-        [caution] = found.warnings
+        [caution] = noted(found)
         assert caution.code == fault.code
         said = caution.sentence
         assert len(found) == 24 - len(spoiled)
@@ -138,7 +143,7 @@ def test_copies_count_once(seed: int, copied: list[int], as_text: bool) -> None:
     table = table_of([*rows, *(rows[i] for i in copied)], as_text=as_text)
     found = observe(table, {}, ["N", "D"])
     assert found.places == [f"runs.csv:{i}" for i in range(2, 26)]
-    [caution] = found.warnings
+    [caution] = noted(found)
     assert caution.code == "duplicate_rows"
     assert all(f"runs.csv:{26 + i}" in caution.sentence for i in range(min(5, len(copied))))
 
@@ -173,7 +178,7 @@ def test_runs_that_diverge_are_told_and_kept(spoil: Callable[[int], float]) -> N
     for j in range(6):
         rows[6 + j] = rows[6 + j] | {"loss": rows[6 + j]["loss"] * spoil(j)}
     found = observe(table_of(rows), {}, ["N", "D"])
-    [caution] = found.warnings
+    [caution] = noted(found)
     assert caution.code == "diverged_run"
     assert "run1" in caution.sentence
     assert "run2" not in caution.sentence

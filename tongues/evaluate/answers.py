@@ -1,6 +1,6 @@
 """Scores of several models on a task, item by item, and significant differences between them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -27,6 +27,7 @@ __all__ = ["metric_scores", "task_scores"]
 
 Answers: TypeAlias = Mapping[str, Mapping[str, Sequence[Sequence[ItemScore]]]]  # model, language
 Harness: TypeAlias = Mapping[str, Mapping[str, Sequence[HarnessScores]]]  # and draw
+Facts: TypeAlias = Mapping[str, tuple[int, int]]  # of each item, its choices and the right one
 
 _AGREED = 0.95  # share of items with the same right choice, from which they are translations
 
@@ -48,6 +49,16 @@ class _Items:
         values, groups = self.values[:, places], tuple(self.groups[place] for place in places)
         return _Items(tuple(ids), values, self.choices[places], self.labels[places], groups)
 
+    def named(self, language: str) -> "_Items":
+        """With names that no other language's items have."""
+        return replace(self, ids=tuple(f"{language} {name}" for name in self.ids))
+
+    @property
+    def facts(self) -> Facts:
+        """Of each item, the number of its choices and the right one."""
+        each = zip(self.choices.tolist(), self.labels.tolist(), strict=True)
+        return dict(zip(self.ids, each, strict=True))
+
     @property
     def chance(self) -> Chance | None:
         return chance(self.choices, self.groups) if self.choices.all() else None
@@ -58,7 +69,7 @@ class _Items:
         if self.chance and self.labels.min() >= 0 and len(set(self.labels.tolist())) > 1:
             majority = float(np.bincount(self.labels).max() / len(self.ids))
         sizes = (len(self.ids), len(set(self.groups)), len(self.values))
-        share = _measured([self.values], [self.groups])
+        share = _measured([self.values], [self.groups], _unit(self))
         return Accuracy(share, self.chance, majority, *sizes)
 
 
@@ -79,6 +90,11 @@ def task_scores(
         model: {language: _right(draws, normalisation) for language, draws in by.items()}
         for model, by in answers.items()
     }
+    facts = [of.facts for of in next(iter(right.values())).values()]
+    if not _are_translations(facts):  # rows of unrelated items have numbers in common too
+        right = {
+            model: {lang: of.named(lang) for lang, of in by.items()} for model, by in right.items()
+        }
     scores = _scores(right, pairs)
     return replace(scores, normalisation=normalisation, num_fewshot=num_fewshot)
 
@@ -92,7 +108,11 @@ def metric_scores(
     """
     by_language = next(iter(results.values()))
     first = next(iter(by_language.values()))[0]
-    if _are_translations([draws[0] for draws in by_language.values()]):
+    facts = [
+        dict(zip(of.keys, zip(of.choices, of.labels, strict=True), strict=True))
+        for of in (draws[0] for draws in by_language.values())
+    ]
+    if _are_translations(facts):
         results = {
             model: {lang: [replace(of, ids=of.keys) for of in draws] for lang, draws in by.items()}
             for model, by in results.items()
@@ -128,20 +148,19 @@ def metric_scores(
     return scores
 
 
-def _are_translations(languages: Sequence[HarnessScores]) -> bool:
-    """Whether items of one key are translations of each other.
+def _are_translations(languages: Sequence[Facts]) -> bool:
+    """Whether items of one name are translations of each other.
 
     Rows of unrelated items have numbers in common too, but not the right choices.
     """
-    if not all(of.keys for of in languages):
+    if not all(languages):
         return False
-    facts = [
-        dict(zip(of.keys, zip(of.choices, of.labels, strict=True), strict=True)) for of in languages
-    ]
-    pairs = [(facts[0][key], of[key]) for of in facts[1:] for key in of if key in facts[0]]
+    named = not all(name.isdecimal() for of in languages for name in of)
+    first = languages[0]
+    pairs = [(first[name], of[name]) for of in languages[1:] for name in of if name in first]
     alike = sum(one == other for one, other in pairs) >= _AGREED * len(pairs)
-    chosen = any(any(of.choices) for of in languages)
-    return alike and (len({one for one, _ in pairs}) > 1 or not chosen)
+    chosen = any(choices for of in languages for choices, _ in of.values())
+    return alike and (named or not chosen or len({one for one, _ in pairs}) > 1)
 
 
 def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -> _Items:
@@ -184,7 +203,7 @@ def _scores(
 
         def compare(one: str, other: str, own: ByLanguage = own) -> Estimate:
             both = _in_common(own[one], own[other])
-            return paired_accuracy(both[0].values, both[1].values, both[0].groups)
+            return _difference(*both)
 
         best[language] = leaders(scores, compare, len(first), lower_wins=lower_wins)
     return TaskScores(
@@ -197,7 +216,8 @@ def _scores(
             model: {lang: of.accuracy for lang, of in by.items()} for model, by in items.items()
         },
         mean={
-            model: _measured(*_independent(by), items=_item_name(by)) for model, by in items.items()
+            model: _measured(*_independent(by), _unit(*by.values()), items=_item_name(by))
+            for model, by in items.items()
         },
         chance=_mean_chance(first),
         best=win_rates(means, lower_wins=lower_wins) if len(means) > 1 else {},
@@ -219,11 +239,10 @@ def _compared(
     comparison = Comparison(
         model=model,
         other=other,
-        languages={
-            lang: paired_accuracy(of.values, theirs[lang].values, of.groups)
-            for lang, of in own.items()
-        },
-        mean=paired_accuracy(independent, baseline, groups, items=name),
+        languages={lang: _difference(of, theirs[lang]) for lang, of in own.items()},
+        mean=paired_accuracy(
+            independent, baseline, groups, unit=_unit(*own.values(), *theirs.values()), items=name
+        ),
         signs=replace(signs(*means, lower_wins=lower_wins), translated=_parallel(own)),
     )
     if level is None:
@@ -239,6 +258,15 @@ def _compared(
     )
 
 
+def _difference(one: _Items, other: _Items) -> Estimate:
+    return paired_accuracy(one.values, other.values, one.groups, unit=_unit(one, other))
+
+
+def _unit(*each: _Items) -> float | None:
+    """What one answer can change: 1 of an accuracy, None of another metric."""
+    return 1.0 if all(np.isin(of.values, (0.0, 1.0)).all() for of in each) else None
+
+
 def _in_common(one: _Items, other: _Items) -> tuple[_Items, _Items]:
     there = set(other.ids)
     shared = [item for item in one.ids if item in there]
@@ -246,11 +274,15 @@ def _in_common(one: _Items, other: _Items) -> tuple[_Items, _Items]:
 
 
 def _measured(
-    values: list[np.ndarray], groups: list[tuple[str, ...]], *, items: str = "items"
+    values: list[np.ndarray],
+    groups: list[tuple[str, ...]],
+    unit: float | None,
+    *,
+    items: str = "items",
 ) -> Estimate:
-    right = all(np.isin(part, (0.0, 1.0)).all() for part in values)
-    measured = measured_accuracy if right else measured_mean
-    return measured(values, groups, items=items)
+    if all(np.isin(part, (0.0, 1.0)).all() for part in values):
+        return measured_accuracy(values, groups, items=items)
+    return measured_mean(values, groups, unit=unit, items=items)
 
 
 def _parallel(by: ByLanguage) -> bool:
@@ -268,16 +300,29 @@ def _independent(by: ByLanguage) -> tuple[list[np.ndarray], list[tuple[str, ...]
     """
     if not _parallel(by):
         return [of.values for of in by.values()], [of.groups for of in by.values()]
-    groups: dict[str, str] = {}
-    for of in by.values():
-        groups = dict(zip(of.ids, of.groups, strict=True)) | groups
     ids = list(dict.fromkeys(item for of in by.values() for item in of.ids))
     place = {item: number for number, item in enumerate(ids)}
     together = np.zeros((len(next(iter(by.values())).values), len(ids)))
     for of in by.values():
         share = len(ids) / len(of.ids) / len(by)
         together[:, [place[item] for item in of.ids]] += share * of.values
-    return [together], [tuple(groups[item] for item in ids)]
+    return [together], [_groups_of_any(by.values(), ids)]
+
+
+def _groups_of_any(languages: Iterable[_Items], ids: Sequence[str]) -> tuple[str, ...]:
+    """The groups of items that any language has in one group, directly or by others."""
+    joined = {item: item for item in ids}
+
+    def root(item: str) -> str:
+        while joined[item] != item:
+            joined[item] = item = joined[joined[item]]
+        return item
+
+    for of in languages:
+        firsts: dict[str, str] = {}
+        for item, group in zip(of.ids, of.groups, strict=True):
+            joined[root(item)] = root(firsts.setdefault(group, item))
+    return tuple(map(root, ids))
 
 
 def _mean_chance(by: ByLanguage) -> Chance | None:

@@ -52,9 +52,10 @@ def text_scores(
     """
     count = max(map(len, losses.values()))
     complete = {model: by for model, by in losses.items() if len(by) == count}
-    aligned = {model: bits_per_segment(by) for model, by in complete.items()}
-    values = {model: [of.bits_per_byte for of in by.values()] for model, by in complete.items()}
     first = next(iter(complete.values()))
+    parallel = translated([of.segments for of in first.values()])
+    aligned = {model: bits_per_segment(by) for model, by in complete.items() if parallel}
+    values = {model: [of.bits_per_byte for of in by.values()] for model, by in complete.items()}
     best: dict[str, list[str]] = {}
     for language in first:
         own = {model: by[language] for model, by in losses.items() if language in by}
@@ -87,7 +88,7 @@ def text_scores(
         bits_per_segment={model: bits for model, (_, bits) in aligned.items() if bits},
         best=win_rates(values, lower_wins=True) if len(values) > 1 else {},
         leaders=best,
-        translated=translated([of.segments for of in first.values()]),
+        translated=parallel,
         compared=compared({model: shared(model, other) for model, other in pairs}),
         forgotten=compared({model: shared(model, base) for model, base in bases.items()}),
         added=compared(added or {}),

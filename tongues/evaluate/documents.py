@@ -5,12 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from langcodes import tag_is_valid
+from langcodes import Language, tag_is_valid
 
 from tongues.errors import UserError, nearest
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.heldout import scored_documents, unseen_documents
 from tongues.files import path_text
+from tongues.languages import find_language
 from tongues.recipe import Files
 from tongues.roles import list_languages
 from tongues.text import Document
@@ -21,6 +22,7 @@ from tongues.tokens.store import read_manifest
 __all__ = ["held_out_documents", "read_texts"]
 
 _ALL = 2**62  # tokens
+_SPLITS = frozenset({"all", "dev", "new", "old", "test", "train", "val", "valid"})  # some are codes
 
 
 def read_texts(
@@ -62,13 +64,20 @@ def read_texts(
         what = f"there are no prepared tokens, no file and no folder `{source}`"
         raise UserError(what, where="--text", hint=nearest(source, names))
     files: dict[str, list[Path]] = {}
+    passed: list[str] = []
     for path in find_files([source], where=source):
-        lang = path.name.partition(".")[0]
-        if tag_is_valid(lang):  # in a folder, others are passed over
+        name = path.name.partition(".")[0]
+        if lang := _tag(name):
             files.setdefault(lang, []).append(path)
+            if lang != name:
+                say(f"{path.name} is read as `{lang}`")
+        else:
+            passed.append(path.name)
+    hint = "name files for their languages, such as `de.jsonl`"
     if not files:
-        hint = "name files for their languages, such as `de.jsonl`"
         raise UserError("no file is named for a language", where=source, hint=hint)
+    if passed:
+        say(f"{source}: left out, as not named for a language: {', '.join(passed)}; {hint}")
     texts: dict[str, list[Document]] = {}
     for lang in _check_languages(source, tuple(files), languages):
         faults: list[Fault] = []
@@ -79,6 +88,21 @@ def read_texts(
         for each in faults:
             fault(each)
     return texts
+
+
+def _tag(name: str) -> str:
+    """The language that a file is named for: as written, or the catalogue's tag of `eng_Latn`."""
+    if name.lower() in _SPLITS or not tag_is_valid(name):
+        return ""
+    code, _, script = name.partition("_")
+    if not script:
+        return name
+    try:
+        language = find_language(name)
+    except UserError:
+        return f"{code}-{script}"
+    usual = {language.script, Language.get(language.tag).maximize().script}  # zh: Hani and Hans
+    return language.tag if script in usual or "-" in language.tag else f"{language.tag}-{script}"
 
 
 def _unknown_sources(tokens: Tokens, languages: Sequence[str]) -> str:

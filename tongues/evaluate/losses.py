@@ -2,9 +2,11 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
+from unicodedata import category, normalize
 
 import numpy as np
 from tokenizers import Tokenizer, models
@@ -16,7 +18,7 @@ from tongues.tokens.fertility import BYTEWISE
 __all__ = ["DocumentLosses", "Policy", "Reading", "Spelling", "Window", "bits_per_segment"]
 __all__ += ["mean_losses", "resolved", "spelling_cautions", "windows"]
 
-_MISSING = 0.001  # share of letters without a token, from which a caution is due
+_MISSING = 0.001  # share of letters that are lost, from which a caution is due
 _COLUMNS = ("nats", "tokens", "bytes", "missing")
 _NAMES = ("ids", "segments", "of_experts")
 _HIGHEST = 690.0  # nats of which the perplexity is over 1e299
@@ -191,8 +193,8 @@ def spelling_cautions(language: str, losses: DocumentLosses) -> list[Caution]:
     rate = _ratio(losses.bytes, losses.tokens)  # NaN without tokens
     if missing >= _MISSING:
         count = int((losses.missing > 0).sum())
-        what = f"`{language}`: the tokenizer has no token for {missing:.1%} of its letters "
-        why = f"(in {count} of {len(losses.ids)} documents); such letters add almost no loss"
+        what = f"`{language}`: the tokenizer loses {missing:.1%} of its letters and marks "
+        why = f"(in {count} of {len(losses.ids)} documents); they add almost no loss"
         return [Caution("script_missing", f"{what}{why}, so its losses are too low")]
     if rate < BYTEWISE:
         what = f"`{language}`: the tokenizer spells it byte by byte ({rate:.2f} bytes a token)"
@@ -205,8 +207,12 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> float:
     return float(above.sum()) / total if total else math.nan
 
 
+def _letters(text: str) -> Counter[str]:
+    return Counter(x for x in normalize("NFKC", text) if category(x)[0] in "LMN")
+
+
 class Spelling:
-    """The letters that a tokenizer can encode; every letter is tried once."""
+    """What of a text's letters a tokenizer can encode; every letter is tried once."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -222,6 +228,18 @@ class Spelling:
         """The share of a text's letters and digits that have no token of their own or of bytes."""
         letters = [letter for letter in text if letter.isalnum()]
         return sum(not self._spells(letter) for letter in letters) / max(len(letters), 1)
+
+    def lost(self, text: str) -> float:
+        """The share of a text's letters, digits and marks that its tokens do not hold.
+
+        They are missing, or a normalizer drops or replaces them, as accents, vowel signs or
+        capitals. What NFKC makes alike is held.
+        """
+        ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        before, after = map(
+            _letters, (text, self._tokenizer.decode(ids, skip_special_tokens=False))
+        )
+        return max(self.missing(text), (before - after).total() / max(before.total(), 1))
 
     def _spells(self, letter: str) -> bool:
         if letter not in self._known:

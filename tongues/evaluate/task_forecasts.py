@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import Accuracy, Evaluation
@@ -23,12 +23,22 @@ _LONGER = 10.0  # times the most tokens of a run: the other, by the study's law 
 _NORMAL = 1.96
 
 
+class _Kind(NamedTuple):
+    """What scores must have alike to be of one law."""
+
+    num_fewshot: int
+    normalisation: str | None
+    items: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskForecast:
     """A task in a language: its law, and what it says. Losses are in bits per byte."""
 
     task: str
     language: str
+    num_fewshot: int
+    items: int
     law: TaskLaw
     best: Estimate  # accuracy of the run with the lowest loss
     lowest: float  # that loss
@@ -44,6 +54,8 @@ class TaskForecast:
         return {
             "task": self.task,
             "language": self.language,
+            "num_fewshot": self.num_fewshot,
+            "items": self.items,
             "runs": self.law.runs,
             "chance": self.law.chance,
             "reason": self.law.reason,
@@ -58,11 +70,12 @@ def task_forecasts(
 ) -> list[TaskForecast]:
     """Of every task and language on which finished runs were evaluated, in the newest evaluations.
 
-    places: of the runs, below the workspace with the evaluations.
+    Scores compare where demonstrations, normalization and items are alike; of several kinds that
+    with the most runs counts. places: of the runs, below the workspace with the evaluations.
     """
     runs = {(record.run, record.fingerprint) for record in records}
     losses = {(run.name, lang): x for run in known.runs for lang, x in run.bits_per_byte.items()}
-    scores: dict[tuple[str, str], dict[str, Accuracy]] = {}
+    scores: dict[tuple[str, str], dict[_Kind, dict[str, Accuracy]]] = {}
     for evaluation in _evaluations(places):
         trained = {x.name: x.trained for x in evaluation.models if x.trained}
         for task, of in evaluation.tasks.items():
@@ -72,8 +85,14 @@ def task_forecasts(
                     continue
                 for lang, accuracy in by_language.items():
                     if accuracy.chance and (run.run, lang) in losses:
-                        scores.setdefault((task, lang), {}).setdefault(run.run, accuracy)
-    return [_forecast(*key, own, losses, known) for key, own in scores.items()]
+                        kind = _Kind(of.num_fewshot, of.normalisation, accuracy.items)
+                        kinds = scores.setdefault((task, lang), {})
+                        kinds.setdefault(kind, {}).setdefault(run.run, accuracy)
+    forecasts: list[TaskForecast] = []
+    for (task, lang), kinds in scores.items():
+        kind = max(kinds, key=lambda kind: len(kinds[kind]))  # the newest of equals
+        forecasts.append(_forecast(task, lang, kind, kinds[kind], losses, known))
+    return forecasts
 
 
 def _evaluations(places: Iterable[Path]) -> Iterator[Evaluation]:
@@ -86,6 +105,7 @@ def _evaluations(places: Iterable[Path]) -> Iterator[Evaluation]:
 def _forecast(
     task: str,
     lang: str,
+    kind: _Kind,
     scores: Mapping[str, Accuracy],
     losses: Mapping[tuple[str, str], float],
     known: Findings,
@@ -100,7 +120,8 @@ def _forecast(
     x = [losses[name, lang] for name in names]
     law = fit_task_law(x, [of.value for of in shares], errors, levels[0])
     longer = _longer([run for run in known.runs if run.name in scores], lang, known)
-    return TaskForecast(task, lang, law, shares[0], x[0], longer)
+    sizes = kind.num_fewshot, kind.items
+    return TaskForecast(task, lang, *sizes, law, shares[0], x[0], longer)
 
 
 def _longer(runs: Sequence[RunCurves], lang: str, known: Findings) -> Estimate | None:

@@ -41,7 +41,7 @@ def routed_losses(
             tokens=np.array([len(own) for own in nats], dtype=np.int64),
             bytes=np.array([len(document.text.encode()) for document in documents], dtype=np.int64),
             segments=tuple(document.group for document in documents),
-            missing=np.array([spelling.missing(document.text) for document in documents]),
+            missing=np.array([spelling.lost(document.text) for document in documents]),
             cost=cost,
             of_experts=of_experts,
         )

@@ -164,9 +164,8 @@ def _trained(workspace: Path) -> Iterator[str]:
 def _outcome(
     workspace: Path, runs: Sequence[Run], evaluations: Mapping[str, Evaluation]
 ) -> Iterator[str]:
-    scored = {model.name.rpartition("/")[2] for of in evaluations.values() for model in of.models}
     for run in runs:
-        if run.run not in scored:
+        if not any(_name_of(run, of) for of in evaluations.values()):
             yield from _in_training(workspace / "runs" / run.run, run)
     for name, evaluation in list(evaluations.items())[:2]:
         topics, head = answer(evaluation), f"`{name}`: " if len(evaluations) > 1 else ""
@@ -177,12 +176,13 @@ def _outcome(
             advice = read_json(path).get("advice", [])
             yield from (f"`{path.parent.name}`: {line}" for line in advice[:_SENTENCES])
     for path in _plans(workspace):
-        forecast, after = _forecast(path), _measured(path, runs, evaluations)
-        if forecast and after:
-            inside = _inside(forecast, after)
+        forecast, measured = _forecast(path), _measured(path, runs, evaluations)
+        if forecast and measured:
+            after, other = measured
+            said = f"on `{other}`, another text" if other else _inside(forecast, after)
             yield (
                 f"Forecast {number(forecast, fixed(2))} bits per byte, measured "
-                f"{number(after, fixed(2))}: {inside} the interval."
+                f"{number(after, fixed(2))}: {said}."
             )
 
 
@@ -209,27 +209,42 @@ def _forecast(path: Path) -> Estimate | None:
     return None
 
 
+def _name_of(run: Run, evaluation: Evaluation) -> str | None:
+    """The name of the model that this run trained, in an evaluation."""
+    each = {(x.trained.run, x.trained.fingerprint): x.name for x in evaluation.models if x.trained}
+    return each.get((run.run, run.fingerprint))
+
+
 def _measured(
     path: Path, runs: Sequence[Run], evaluations: Mapping[str, Evaluation]
-) -> Estimate | None:
-    """What the run of a plan's recipe scored on its held-out text, in the newest evaluation."""
+) -> tuple[Estimate, str] | None:
+    """What the run of a plan's recipe scored in the newest evaluations, and the name of the text.
+
+    Its own held-out text, which has no name here; where it was not scored on that, another.
+    """
     try:
         recipe = load_text_recipe(path.with_name(path.name.replace(".plan.json", ".yaml")))
     except UserError:
         return None
     run = next((run for run in runs if run.run == recipe.name), None)
+    if run is None:
+        return None
+    tokens = find_tokens(run, path.parent)
+    found: list[tuple[Estimate, str]] = []
     for evaluation in evaluations.values():
-        for scores in evaluation.texts.values():
-            for model, by in scores.losses.items():
-                if run and model.rpartition("/")[2] == run.run and run.targets[0] in by:
-                    return by[run.targets[0]].bits_per_byte
-    return None
+        name = _name_of(run, evaluation)
+        for text, scores in evaluation.texts.items():
+            if loss := scores.losses.get(name or "", {}).get(run.targets[0]):
+                own = tokens is not None and text == tokens.name
+                found.append((loss.bits_per_byte, "" if own else text))
+    return min(found, key=lambda each: bool(each[1]), default=None)
 
 
 def _inside(forecast: Estimate, after: Estimate) -> str:
     if forecast.low is None or forecast.high is None:
-        return "without"
-    return "inside" if forecast.low <= after.value <= forecast.high else "outside"
+        return "there is no interval"
+    inside = forecast.low <= after.value <= forecast.high
+    return f"{'inside' if inside else 'outside'} the interval"
 
 
 def _plan(path: Path, runs: Sequence[Run], evaluations: Mapping[str, Evaluation]) -> b.Section:
@@ -239,8 +254,10 @@ def _plan(path: Path, runs: Sequence[Run], evaluations: Mapping[str, Evaluation]
         lines, day = list(map(str, plan["lines"])), str(plan["date"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         return b.Section("", f"Plan {path.name}", [b.Paragraph(f"It cannot be read: {error}.")])
-    after = _measured(path, runs, evaluations)
-    lines += [f"Measured: {number(after, fixed(2))} bits per byte."] if after else []
+    if measured := _measured(path, runs, evaluations):
+        after, other = measured
+        where = f" on `{other}`, another text" if other else ""
+        lines.append(f"Measured: {number(after, fixed(2))} bits per byte{where}.")
     title = f"Plan of {path.name.removesuffix('.plan.json')}, {day}"
     return b.Section(f"plan-{path.name.partition('.')[0]}", title, [b.Items(lines)])
 

@@ -168,7 +168,7 @@ def _task_row(of: TaskForecast) -> dict[str, Entry]:
     ahead = None if reason or of.longer is None else of.law.forecast(of.longer).times(100)
     lower = estimate_cell(of.at_lower_loss.times(100), show)
     return {
-        "task": of.task,
+        "task": Cell(of.task, below=f"{of.num_fewshot}-shot, {of.items:,} items"),
         "language": of.language,
         "runs": of.law.runs,
         "chance": Cell(f"{100 * of.law.chance:.1f}", of.law.chance),
@@ -256,10 +256,15 @@ def claim_tables(claims: Sequence[Claim], targets: Sequence[str]) -> list[Block]
     for claim in claims:
         unit = {"%": "", "points": ", percentage points", "": ""}.get(claim.unit, f", {claim.unit}")
         name: Entry = Cell(claim.finding, below=claim.measure + unit, kind="claim", marked=True)
-        cells = {(part.target, part.replay): _claim_cell(claim, part) for part in claim.parts}
         if claim.parts[0].replay is None:
-            whole.append([name, *(cells.get((target, None)) for target in targets)])
+            for lang in dict.fromkeys(part.base_language for part in claim.parts):
+                own = {
+                    p.target: _claim_cell(claim, p) for p in claim.parts if p.base_language == lang
+                }
+                whole.append([name, *map(own.get, targets)])
+                name = ""  # for the claim's first row alone
             continue
+        cells = {(part.target, part.replay): _claim_cell(claim, part) for part in claim.parts}
         for target in targets:
             if any(row := [cells.get((target, share)) for share in shares]):
                 shared.append([name, target, *row])
@@ -273,8 +278,9 @@ def _claim_cell(claim: Claim, part: ClaimPart) -> Cell:
     size, of = abs(part.value.value), part.value
     shares = claim.unit in ("%", "points")
     show = fixed((1 if size < 10 else 0) if shares else (3 if size < 0.1 else 2))
-    versus = f" versus {part.versus}" if part.versus else ""
-    text = minus(show(of.value)) + (" %" if claim.unit == "%" else "") + versus
+    about = f" versus {part.versus}" if part.versus else ""
+    about += f" on {part.base_language}" if part.base_language else ""
+    text = minus(show(of.value)) + (" %" if claim.unit == "%" else "") + about
     notes = [(part.verdict, f"verdict {part.verdict.replace(' ', '-')}"), (f"n = {of.n}", "n")]
     notes += [(part.reason, "why")] if part.reason else []
     return Cell(text, below=interval(of, show) or "no interval", notes=notes)

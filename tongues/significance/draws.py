@@ -53,26 +53,39 @@ Groups = Sequence[str] | Sequence[Sequence[str]]  # of the items, or of each lan
 
 
 def paired_accuracy(
-    own: Correct, other: Correct, groups: Groups | None = None, *, items: str = "items"
+    own: Correct,
+    other: Correct,
+    groups: Groups | None = None,
+    *,
+    unit: float | None = 1.0,
+    items: str = "items",
 ) -> Estimate:
     """Own accuracy minus the other's, on the same items with the same draws of demonstrations.
 
     own, other: whether each item was answered correctly (1 or 0), (draws, items), with one draw
     where there are no demonstrations; or a list by language, with the same draws, for the mean over
     languages. Items that are translations of each other are not independent: pass their mean.
-    groups: the group of each item; None: all are independent. items: the plural of what counts as
-    one item, for `reason` where there are too few.
+    groups: the group of each item; None: all are independent. unit: what one answer can change; 1
+    of an accuracy, None of a metric without one. items: the plural of what counts as one item, for
+    `reason` where there are too few.
     """
     gaps = [a - b for a, b in zip(_languages(own), _languages(other), strict=True)]
-    return _tested(gaps, _places(gaps, groups), items)
+    return _tested(gaps, _places(gaps, groups), unit, items)
 
 
 def measured_mean(
-    values: Correct, groups: Groups | None = None, *, items: str = "items"
+    values: Correct,
+    groups: Groups | None = None,
+    *,
+    unit: float | None = None,
+    items: str = "items",
 ) -> Estimate:
-    """The mean of a metric that is not an accuracy, with Student's interval."""
+    """The mean of a metric that is not an accuracy, with Student's interval.
+
+    groups, unit, items: as of `paired_accuracy`.
+    """
     parts = _languages(values)
-    return replace(_tested(parts, _places(parts, groups), items), p=None)
+    return replace(_tested(parts, _places(parts, groups), unit, items), p=None)
 
 
 def measured_accuracy(
@@ -173,13 +186,15 @@ def detectable_before(choices: Sequence[int], groups: Sequence[str]) -> tuple[fl
 
 
 def spread(
-    parts: Sequence[np.ndarray], places: Sequence[np.ndarray] | None = None
+    parts: Sequence[np.ndarray],
+    places: Sequence[np.ndarray] | None = None,
+    unit: float | None = 1.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The mean over languages, its standard error, and the degrees of freedom of that.
 
     parts: values (..., draws, items) of each language, with the same draws. places: the number of
-    each item's group, by language. The standard error is at least 1 / (draws × groups): equal
-    results do not prove that further results are equal.
+    each item's group, by language. The standard error is at least unit / (draws × groups): equal
+    answers do not prove that further answers are equal. A metric without a unit has no such floor.
     """
     languages, draws = len(parts), parts[0].shape[-2]
     of_draw = np.mean([part.mean(-1) for part in parts], axis=0)  # (..., draws)
@@ -199,7 +214,7 @@ def spread(
             variance = np.maximum(variance - noise, 0.0)
         by_items += variance / languages**2
         uncertain += (variance / languages**2) ** 2 / free
-        least += (1.0 / (draws * count) / languages) ** 2
+        least += ((unit or 0.0) / (draws * count) / languages) ** 2
     if draws == 1:
         by_draws, share = np.zeros_like(by_items), 0.0
     else:
@@ -226,12 +241,14 @@ def _grouped(part: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, float]:
     return mean + sums * len(sizes) / len(place), max(free, 1.0)
 
 
-def _tested(gaps: Sequence[np.ndarray], places: Sequence[np.ndarray], items: str) -> Estimate:
+def _tested(
+    gaps: Sequence[np.ndarray], places: Sequence[np.ndarray], unit: float | None, items: str
+) -> Estimate:
     if too_few := _too_few(gaps, places, items):
         return Estimate(_mean(gaps), reason=too_few)
-    mean, error, freedom = (float(of) for of in spread(gaps, places))
+    mean, error, freedom = (float(of) for of in spread(gaps, places, unit))
     half = critical(freedom) * error
-    p = two_sided(mean / error, freedom)
+    p = two_sided(mean / error, freedom) if error else float(mean == 0.0)
     return Estimate(mean, mean - half, mean + half, method=_STUDENT, p=p)
 
 

@@ -67,8 +67,8 @@ more-keeps-more | nats per token | The more replay, the less is forgotten.
 class ClaimPart:
     """A claim on one target, at one share of replay where it is about that.
 
-    versus: the target it was compared with, if any. reason: why the number is inconclusive however
-    narrow its interval, or what to know of it.
+    versus: the target it was compared with, if any. base_language: of several, the one it is about.
+    reason: why the number is inconclusive however narrow its interval, or what to know of it.
     """
 
     target: str
@@ -76,6 +76,7 @@ class ClaimPart:
     value: Estimate
     verdict: Verdict | Literal[""] = ""  # not tested yet
     versus: str = ""
+    base_language: str = ""
     reason: str = ""
 
 
@@ -98,6 +99,7 @@ class Claim:
         where: dict[str, list[str]] = {}
         for part in self.parts:
             share = "" if part.replay is None else f" at {part.replay * 100:.3g} %"
+            share += f" on `{part.base_language}`" if part.base_language else ""
             where.setdefault(part.verdict, []).append(f"`{part.target}`{share}")
         if len(where) == 1:
             return next(iter(where))
@@ -311,9 +313,13 @@ _NUMBERS: Mapping[str, tuple[Region, _Measure]] = {
     "forgets": (
         ABOVE,
         lambda findings: (
-            _part(outcome.target, change.nats)
+            replace(
+                _part(outcome.target, change.nats),
+                base_language=lang if len(outcome.rises) > 1 else "",
+            )
             for outcome in findings.outcomes
-            for change in (outcome.rises.values() if not outcome.replay else ())
+            if not outcome.replay
+            for lang, change in outcome.rises.items()
         ),
     ),
     "targets-meet-by-ends": (

@@ -192,6 +192,21 @@ def _roles_to_read(
     return list(read)
 
 
+def _before_the_end(observed: Observations) -> list[Caution]:
+    """What to know where runs have rows before their end."""
+    if observed.runs is None or "D" not in observed.variables or "S" in observed.variables:
+        return []  # a law of forgetting is of whole runs
+    tokens = observed.variables["D"]
+    _, run = np.unique(np.asarray(observed.runs), return_inverse=True)
+    last = np.zeros(run.max() + 1)
+    np.maximum.at(last, run, tokens)
+    if not (count := int((tokens < last[run]).sum())):
+        return []
+    what = f"{count} of {len(run)} rows are before the end of their run"
+    why = "where its learning rate decays they are too high, and best sizes are wrong"
+    return [Caution("mid_schedule", f"{what}; {why}: fit final losses of several budgets")]
+
+
 def _words(table: RunTable, columns: Mapping[str, str], role: str) -> list[str] | None:
     if role not in columns:
         return None
@@ -199,7 +214,7 @@ def _words(table: RunTable, columns: Mapping[str, str], role: str) -> list[str] 
 
 
 def _cautions(observations: Observations) -> list[Caution]:
-    cautions: list[Caution] = []
+    cautions = _before_the_end(observations)
     if unit := other_unit(observations.columns["loss"], observations.loss):
         cautions.append(unit)
     positive = {role: values for role, values in observations.variables.items() if role not in "rS"}

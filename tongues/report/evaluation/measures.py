@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from statistics import fmean
+from statistics import fmean, median
 from types import MappingProxyType
 from typing import Self
 
@@ -25,6 +25,7 @@ from tongues.significance import Chance
 __all__ = ["SOURCES", "Measure", "how", "labels", "model_table", "show_perplexity"]
 
 _UNITS = {"bits/byte": "bits per byte", "nats/token": "nats per token"}
+_LARGE = 10.0  # from which one decimal is enough, as of chrF
 _COMPARED = {
     "token": "mean log-probability of a token",
     "character": "log-probability per character",
@@ -127,8 +128,10 @@ class Measure:
 
     @property
     def show(self) -> Show:
-        """Writes a value or a difference."""
-        return fixed(1 if self.task else 3)
+        """Writes a value or a difference; of metrics that are no shares, by their size."""
+        share = isinstance(self.scores, TaskScores) and self.scores.share
+        each = [abs(of.value) for by in self.values.values() for of in by.values()]
+        return fixed(1 if share or (self.task and median(each) >= _LARGE) else 3)
 
     @property
     def versus(self) -> dict[str, Sequence[Comparison]]:
