@@ -163,12 +163,12 @@ def test_units_are_doubted_with_the_rows_named() -> None:
     rows = rows_of_law(1)
     for i in range(6, 12):
         rows[i] = rows[i] | {"loss": rows[i]["loss"] / math.log(2)}
-    [caution] = observe(table_of(rows), {}, ["N", "D"]).warnings
+    [caution] = noted(observe(table_of(rows), {}, ["N", "D"]))
     assert caution.code == "mixed_units"
     assert caution.sentence.startswith("6 rows")
     assert all(f"runs.csv:{i + 2}" in caution.sentence for i in range(6, 11))
     rows = [row | {"bits_per_byte": row["loss"]} for row in rows_of_law(1)]
-    [caution] = observe(table_of(rows), {"loss": "bits_per_byte"}, ["N", "D"]).warnings
+    [caution] = noted(observe(table_of(rows), {"loss": "bits_per_byte"}, ["N", "D"]))
     assert caution.code == "not_nats"
 
 
@@ -208,10 +208,10 @@ def test_compute_is_made_by_rule_where_no_column_tells_it() -> None:
     found = observe(table_of(rows), {}, ["C"])
     assert set(found.variables) == {"C"}
     assert found.variables["C"].tolist() == [6 * row["params"] * row["tokens"] for row in rows]
-    assert [caution.code for caution in found.warnings] == ["compute_by_rule"]
+    assert [caution.code for caution in noted(found)] == ["compute_by_rule"]
     given = observe(table_of([row | {"flops": 1e18} for row in rows]), {}, ["C"])
     assert given.variables["C"].tolist() == [1e18] * 24
-    assert not given.warnings
+    assert not noted(given)
 
 
 def test_the_loss_before_training_comes_from_the_row_at_0_tokens() -> None:

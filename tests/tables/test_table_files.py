@@ -154,7 +154,7 @@ def test_run_directories_are_tables_of_their_evaluations(tmp_path: Path) -> None
     learned = observe(select_rows(table, "role == 'target'"), {}, ["N", "D", "C"])
     assert learned.loss.tolist() == [4.0, 3.0]
     assert learned.variables["C"].tolist() == [9e9, 1.8e10]
-    assert [w.code for w in learned.warnings] == ["before_training"]
+    assert [w.code for w in learned.warnings] == ["before_training", "mid_schedule"]
     known = observe(select_rows(table, "role == 'base'"), {}, ["D", "r", "S"])
     assert known.variables["S"].tolist() == [2.0, 2.0]
     assert known.variables["r"].tolist() == [0.1, 0.1]
