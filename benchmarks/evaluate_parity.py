@@ -2,10 +2,11 @@
 
 Hugging Face's sliding windows (the loop of its page on perplexity, by the model's own loss) and
 lm-eval's rolling loss (`loglikelihood_rolling`) over the same documents: XCOPA's premises end to
-end, a document a language, long enough for many windows, under the same policy. Then the choices
-of XCOPA's items, behind demonstrations and alone, beside lm-eval's loglikelihood, as its own
-tokenizer encodes them: of models whose tokenizer puts a token before a text, and of such whose
-puts none. Random models of several families, made decided so that tokens differ in what they cost.
+end, a document a language, long enough for many windows, under the same policy: without the token
+that a tokenizer puts before a text, which lm-eval else scores too. Then the choices of XCOPA's
+items, behind demonstrations and alone, beside lm-eval's loglikelihood, as its own tokenizer encodes
+them: of models whose tokenizer puts a token before a text, and of such whose puts none. Random
+models of several families, made decided so that tokens differ in what they cost.
 
 Hugging Face's page weights the mean loss of a window by one token less than it was taken over, and
 leaves out the first token of each window where windows do not overlap. Both are compared: its
@@ -69,7 +70,7 @@ texts = json.load(open(file))
 tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)  # not a family's own, with its rules
 model = HFLM(
     pretrained=folder, tokenizer=tokenizer, device="cpu", dtype="float32", batch_size=4,
-    max_length=int(most),
+    max_length=int(most), add_bos_token=False,  # else it is scored behind itself
 )
 asked = [Instance("loglikelihood_rolling", {}, (text,), n) for n, text in enumerate(texts)]
 print(json.dumps(model.loglikelihood_rolling(asked, disable_tqdm=True)))
