@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = ["Rank", "Say", "main_left_alone", "stop_after", "stop_on_sigterm"]
-__all__ += ["stop_with_parent", "stop_with_starter"]
+__all__ = ["Rank", "Say", "earlier_interrupts", "interrupts_noted", "main_left_alone"]
+__all__ += ["stop_after", "stop_on_sigterm", "stop_with_parent", "stop_with_starter"]
 
 Say = Callable[[str], None]
 Item = TypeVar("Item")
+_noted: list[int] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +80,33 @@ def stop_on_sigterm() -> Any:
     if threading.current_thread() is not threading.main_thread():
         return None
     return signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+@contextmanager
+def interrupts_noted() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt and is noted, for `earlier_interrupts`.
+
+    Python drops an exception that is raised in a callback, of the import system, the garbage
+    collector or C code: work that takes seconds to begin would go on. It also ignores Ctrl-C in
+    the background jobs of a script, which training must not.
+    """
+
+    def interrupt(number: int, _: object) -> None:
+        _noted.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # only it can take them over
+        yield
+        return
+    _noted.clear()
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        _noted.clear()
+
+
+def earlier_interrupts() -> list[int]:
+    """The Ctrl-C within `interrupts_noted` that have not ended it."""
+    return list(_noted)

@@ -1,3 +1,4 @@
+import gc
 import hashlib
 import json
 import math
@@ -18,6 +19,7 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+import tongues
 from tests.command import run_command, start_command
 from tests.conftest import MakeRecipe, with_tokens
 from tongues.errors import Stopped, UserError
@@ -27,6 +29,7 @@ from tongues.roles import Roles
 from tongues.runs import read_run, run_rows
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
+from tongues.train.progress import Progress
 from tongues.train.run import train
 
 STOPPABLE = ("train.budget=20k tokens", "train.checkpoint_every=0.001 seconds")
@@ -294,3 +297,48 @@ def test_a_run_that_diverges_ends_with_its_reason(make_recipe: MakeRecipe, works
     with pytest.raises(UserError, match="no longer a number"):
         train(wild, workspace)
     assert read_run(workspace / "runs/small").status == "diverged"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_that_python_drops_stops_a_run_all_the_same(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    run = workspace / "runs/dropped"
+
+    def interrupt(*_: object) -> None:  # what a callback of the collector raises is dropped
+        if (run / "run.json").exists() and not (run / "evals.jsonl").exists():  # not in the steps
+            gc.callbacks.remove(interrupt)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0)
+
+    gc.callbacks.append(interrupt)
+    usual = gc.get_threshold()
+    gc.set_threshold(100)
+    try:
+        with pytest.raises(Stopped, match="stopped at step 1 of"):
+            tongues.train(make_recipe("train.run=dropped"), workspace=workspace, quiet=True)
+    finally:
+        gc.set_threshold(*usual)
+    assert interrupt not in gc.callbacks
+
+
+def test_ctrl_c_in_the_last_step_stops_a_run_that_then_only_has_to_be_written(
+    trained: Path, make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    plan = plan_of(make_recipe, name="last")
+    steps = read_run(trained).steps
+
+    def interrupt(progress: Progress) -> None:
+        if progress.step == steps:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Stopped, match=f"stopped at step {steps} of {steps}"):
+        train(plan, workspace, watch=interrupt)
+    assert read_run(workspace / "runs/last").status != "finished"
+    resumed: list[Progress] = []
+    directory = train(plan, workspace, watch=resumed.append)
+    assert not resumed and read_run(directory).status == "finished"
+    same = (directory / "model/model.safetensors", trained / "model/model.safetensors")
+    assert same[0].read_bytes() == same[1].read_bytes()
+    rows = [read_lines(place / "evals.jsonl") for place in (directory, trained)]
+    assert [row["loss"] for row in rows[0]] == [row["loss"] for row in rows[1]]

@@ -12,6 +12,7 @@ import torch
 
 from tongues.errors import Stopped, UserError
 from tongues.files import newest_lines
+from tongues.ranks import earlier_interrupts
 from tongues.runs import HOPELESS
 from tongues.tokens.mixture import Phase
 from tongues.train.checkpoint import Checkpoints, Position
@@ -165,6 +166,9 @@ def train_steps(
                 saved = time.monotonic()
             if save and stopping:
                 raise Stopped(f"{setup.plan.name} stopped at step {step} of {steps}")
+        if setup.processes.any(bool(came)):  # in the last step
+            checkpoints.save(position)
+            raise Stopped(f"{setup.plan.name} stopped at step {position.step} of {steps}")
     return replace(position, seconds=meter.seconds)
 
 
@@ -175,8 +179,11 @@ def checkpoint_interval(checkpoints: Checkpoints) -> float:
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Hands out the list of Ctrl-C and SIGTERM that came meanwhile, instead of dying of them."""
-    came: list[int] = []
+    """Hands out the list of Ctrl-C and SIGTERM that came meanwhile, instead of dying of them.
+
+    With those that were lost while the run was begun.
+    """
+    came = earlier_interrupts()
     main = threading.current_thread() is threading.main_thread()  # only it can take them over
     numbers = (signal.SIGINT, signal.SIGTERM) if main else ()
     before = [(n, signal.signal(n, lambda number, _: came.append(number))) for n in numbers]

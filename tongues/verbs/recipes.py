@@ -7,6 +7,7 @@ from tongues.errors import UserError
 from tongues.extras import require
 from tongues.hardware import Machine, find_gpu
 from tongues.launch import LAUNCHERS, check_ranks, open_launcher
+from tongues.ranks import interrupts_noted
 from tongues.recipe import (
     Overrides,
     Recipe,
@@ -82,12 +83,19 @@ def train(
     The text must be prepared. Safe to interrupt: the same call resumes from the last checkpoint.
     overwrite: overwrite a run of that name with other settings.
     """
-    workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
+    with interrupts_noted():  # torch takes seconds to import
+        return _train(recipe, overrides, Path(workspace), overwrite, Voice(quiet))
+
+
+def _train(
+    recipe: RecipeSource, overrides: Overrides, workspace: Path, overwrite: bool, voice: Voice
+) -> Path:
+    loaded = load_recipe(recipe, overrides)
     for section, what in (("study", "study"), ("experts", "experts train")):
         if getattr(loaded, section):
             hint = f"use `tongues {what}`"
             raise UserError(f"has a `{section}` section", where=where_of(recipe), hint=hint)
-    checked, voice = check_prepared(loaded, workspace), Voice(quiet)
+    checked = check_prepared(loaded, workspace)
     from tongues.train.run import train as train_run  # with torch
 
     if checked.completed.defaults:
