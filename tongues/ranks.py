@@ -87,7 +87,7 @@ def interrupts_noted() -> Iterator[None]:
     """Ctrl-C raises KeyboardInterrupt and is noted, for `earlier_interrupts`.
 
     Python drops an exception that is raised in a callback, of the import system, the garbage
-    collector or C code: work that takes seconds to begin would go on. It also ignores Ctrl-C in
+    collector or C code: work that takes seconds to begin would continue. It also ignores Ctrl-C in
     the background jobs of a script, which training must not.
     """
 
