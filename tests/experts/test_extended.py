@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from tests.experts.ensemble.making import score
 from tests.experts.test_whole import tongues
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.evaluate.texts import token_nats
+from tongues.experts.ensemble.caches import TokenSequence
 from tongues.experts.ensemble.ensemble import (
     Ensemble,
     expert_log_probs,
@@ -21,8 +23,10 @@ from tongues.experts.ensemble.ensemble import (
 from tongues.experts.ensemble.generate import generate
 from tongues.experts.ensemble.mapped import map_model
 from tongues.experts.ensemble.model import open_model
-from tongues.experts.ensemble.request import Sampling
+from tongues.experts.ensemble.own_caches import open_caches
+from tongues.experts.ensemble.request import Request, Sampling
 from tongues.experts.ensemble.routing import parse_routing
+from tongues.experts.ensemble.writer import Writer
 from tongues.experts.heldout import documents_of
 from tongues.serve.opening import probe_step
 from tongues.tokens import load_tokenizer, open_tokens
@@ -168,6 +172,32 @@ def test_an_older_expert_reads_new_tokens_as_its_own(
         np.testing.assert_allclose(nats, -np.log(wanted), atol=1e-5)
 
 
+def test_a_window_longer_in_own_tokens_is_read_in_parts(family: Path, new: Ensemble) -> None:
+    model, text = open_model("new/added-s1@language", family), held_out(family, "qac")[0][:CONTEXT]
+    (nats,) = token_nats(model, [text], languages=["qaa"])
+    ids, ends = new.own[0].spelt(np.concatenate([[model.first], text]))
+    expected, stop = np.zeros(len(ids)), len(ids)
+    assert stop > CONTEXT + 1
+    while stop > 1:
+        part = torch.tensor(ids[max(0, stop - 1 - CONTEXT) : stop].tolist())
+        with torch.no_grad():
+            logs = map_model(new.models.folders[0])(part[None, :-1]).logits[0].log_softmax(1)
+        expected[stop - len(part) + 1 : stop] = -logs.gather(1, part[1:, None])[:, 0].numpy()
+        stop -= len(part) - 1
+    wanted = [expected[start:end].sum() for start, end in pairwise(ends.tolist())]
+    np.testing.assert_allclose(nats, wanted, atol=1e-4)
+
+
+def test_the_router_finds_a_new_script_by_its_tokens(family: Path, new: Ensemble) -> None:
+    about, way = new.about(parse_routing("filter:1")), parse_routing("filter:1")
+    for lang, wanted in (("qaa", 0.0), ("qab", 0.0), ("qac", 1.0)):
+        weights = np.concatenate([way.weights(text, about) for text in held_out(family, lang)])
+        assert weights[:, 2].mean() == pytest.approx(wanted, abs=0.02)
+    first = held_out(family, "qac")[0]
+    switched = np.concatenate([held_out(family, "qaa")[0][:20], first[first >= 300][:3], [0]])
+    assert way.weights(switched, about)[-1].tolist() == [0, 0, 1]
+
+
 def test_a_mixture_writes_by_the_mean_over_the_larger_vocabulary(
     family: Path, new: Ensemble, old: Ensemble
 ) -> None:
@@ -198,10 +228,32 @@ def test_a_text_too_long_for_an_older_expert_goes_on(family: Path, new: Ensemble
     for way in ("language", "uniform"):
         (text,) = generate(new, [prompt], parse_routing(way), most=24, languages=["qaa"], stop=[])
         assert len(text.tokens) == 24 and np.isfinite(text.nats).all()
+    text = TokenSequence([new.frame.first, *prompt.tolist()], CONTEXT)
+    logits = open_caches(new).logits(0, [text])[0]
+    parts = [new.own[0].spelt(prompt[start:])[0] for start in range(len(prompt))]
+    last = next(part for part in parts if len(part) < CONTEXT // 2)
+    with torch.no_grad():
+        read = torch.tensor([[new.frame.first, *last.tolist()]])
+        expected = map_model(new.models.folders[0])(read).logits[0, -1]
+    torch.testing.assert_close(logits.softmax(0)[:300], expected.softmax(0)[:300])
     model = open_model("new/added-s1", family)
     probe_step(model)
-    request = model.request(model.prompt(prompt), 24)
+    request = model.request(model.prompt(prompt[:6]), 4)
     assert model.cache_need([request]) == CONTEXT * model.cache_bytes
+
+
+def test_a_prompt_is_read_in_steps_in_any_tokens(family: Path, new: Ensemble) -> None:
+    prompt, way = held_out(family, "qac")[0][:12], parse_routing("uniform")
+    wanted = generate(new, [prompt], way, most=9, sampling=Sampling(temperature=0), stop=[])[0]
+    for pace in (1, 5):
+        writer, tokens = Writer(new, pace=pace), list[int]()
+        request = Request(prompt, way, 9, sampling=Sampling(temperature=0), stops=frozenset())
+        text, steps = writer.add(request), 0
+        while writer.running:
+            tokens += [token.id for _, token in writer.step()]
+            steps += 1
+        assert tokens == wanted.tokens.tolist() and steps == 8 - (-13 // pace)
+        assert text.sequence.computed == wanted.computed
 
 
 def test_all_of_it_is_measured_next_to_the_ensemble_before(family: Path) -> None:
@@ -239,6 +291,14 @@ def test_what_cannot_be_is_refused_with_what_to_do(family: Path, tmp_path: Path)
     ensemble = open_ensemble(folder / "ensembles/two/added-s1")
     sizes = [ensemble.own[number].size for number in range(3)]
     assert sizes == [300, 300, 420] and ensemble.vocabulary == 540 and 3 not in ensemble.own
+    before, prompt = open_ensemble(folder / "ensembles/new/added-s1"), held_out(family, "qac")[0]
+    texts = [
+        generate(each, [prompt[:9]], parse_routing("language"), most=9, languages=["qac"])[0].nats
+        for each in (before, ensemble)
+    ]
+    np.testing.assert_allclose(
+        texts[0], texts[1], atol=1e-6
+    )  # rows behind the 420 tokens mean nothing
 
 
 def test_a_copy_elsewhere_is_whole_and_a_changed_tokenizer_is_found(
