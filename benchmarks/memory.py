@@ -1,10 +1,10 @@
 """Peak memory of runs and what `tongues check` says of them, each run a process of its own.
 
 Some steps of every run, with evaluations and a checkpoint, as `tongues train` does them: models of
-our shapes, then bases of five architectures, whole and with low-rank updates of rank 16.
+our shapes, then bases of six architectures, whole and with low-rank updates of rank 16.
 
 usage: python benchmarks/memory.py [PLACE] [NAME…]    what PLACE has is not measured again;
-    NAME: only these parts: shapes, llama, gemma, qwen2-moe, gpt2, smollm2
+    NAME: only these parts: shapes, llama, gemma, gemma2, qwen2-moe, gpt2, smollm2
 """
 
 import shutil
@@ -60,6 +60,7 @@ EXPERTS = {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 
 BASES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("llama", WIDTHS),
     "gemma": ("gemma3_text", WIDTHS),
+    "gemma2": ("gemma2", WIDTHS),  # whose logits are capped, and so whole
     "qwen2-moe": ("qwen2_moe", WIDTHS | EXPERTS | {"shared_expert_intermediate_size": 512}),
     "gpt2": ("gpt2", ENDS | {"n_embd": 512, "n_layer": 8, "n_head": 8, "n_positions": 512}),
 }

@@ -1,5 +1,7 @@
 """Where runs are started: what is asked for, and what is missing."""
 
+import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,7 @@ import pytest
 
 from tongues.cores import core_count, threads_for
 from tongues.errors import UserError
-from tongues.launch import open_launcher
+from tongues.launch import Job, open_launcher
 from tongues.launch.local import choose_gpus, free_memory
 
 GIB = 2**30
@@ -88,3 +90,15 @@ def test_every_process_of_a_run_has_a_gpu_of_its_own(commands: Path) -> None:
     with pytest.raises(UserError, match="2 processes of a job need as many GPUs, not 1"):
         open_launcher(processes=2)
     assert open_launcher(processes=1)
+
+
+def test_a_run_gets_the_gpu_that_is_empty_when_it_starts(commands: Path, tmp_path: Path) -> None:
+    stand_in(commands, nvidia_smi="echo '0, GPU-a, 80000'; echo '1, GPU-b, 79000'")
+    launcher = open_launcher(workers=1)
+    stand_in(commands, nvidia_smi="echo '0, GPU-a, 9000'; echo '1, GPU-b, 79000'")  # a trial's
+    told = ["/bin/sh", "-c", f"echo $CUDA_VISIBLE_DEVICES > {tmp_path / 'gpu'}"]
+    job = Job("one", partial(subprocess.call, told), tmp_path, "", threads=1, gpus=1)
+    assert launcher.has_room(job)
+    launcher.start(job)
+    assert launcher.ended(60) == {"one": ""}
+    assert (tmp_path / "gpu").read_text().strip() == "1"

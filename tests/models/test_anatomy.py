@@ -5,11 +5,14 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from tests.models.families import FAMILIES, tiny
+from tests.models.families import FAMILIES, WIDTHS, tiny
 from tongues.errors import UserError
+from tongues.hardware import Machine
 from tongues.models import of_folder, of_shape
 from tongues.models.huggingface import build_model, load_model, save_model
 from tongues.models.shapes import SHAPES, find_shape
+from tongues.recipe import Train
+from tongues.train.rules import run_bytes
 
 CONTEXT = 48
 
@@ -85,3 +88,30 @@ def test_weights_of_another_shape_are_named(tmp_path: Path) -> None:
     )
     with pytest.raises(UserError, match="and 8 more missing"):
         of_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("family", "key", "value"),
+    [
+        ("gemma2", "final_logit_softcapping", 30.0),
+        ("cohere", "logit_scale", 0.0625),
+        ("granite", "logits_scaling", 8.0),
+    ],
+)
+def test_logits_that_are_capped_or_scaled_are_counted_whole(
+    tmp_path: Path, family: str, key: str, value: float
+) -> None:
+    anatomies = []
+    for setting in (value, 1.0 if key.startswith("log") else None):
+        ends = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": None, key: setting}
+        config = AutoConfig.for_model(family, vocab_size=300, **WIDTHS, **ends)
+        AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / str(setting))
+        anatomies.append(of_folder(tmp_path / str(setting)))
+    changed, plain = anatomies
+    assert (changed.whole_logits, plain.whole_logits) == (True, False)
+    settings = Train.model_validate(
+        {"budget": "1M tokens", "context": "64 tokens", "precision": "float32"}
+    )
+    machine = Machine("here", "cpu", 1e12)
+    more, less = (run_bytes(each, settings, 64_000, 1e12, machine) for each in (changed, plain))
+    assert more - less == 24 * 64_000 * changed.vocabulary

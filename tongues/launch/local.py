@@ -79,7 +79,9 @@ class Local(Launcher):
         return process.exitcode
 
     def _place(self, job: Job) -> list[str] | None:
-        need = _on_each(job) if self._running else 0.0  # alone it may try
+        need = _on_each(job)
+        if not self._running:
+            self._free, need = free_memory(), 0.0  # others came and went; alone it may try
         return choose_gpus(self._free, need, job.gpus)
 
     def _take(self, job: Job, gpus: list[str], times: int = 1) -> None:

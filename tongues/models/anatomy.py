@@ -20,6 +20,7 @@ __all__ += ["padded_rows"]
 
 _MULTIPLE = 64
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+_CHANGED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 _MET = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_k", "moe_top_k")
 
 
@@ -39,6 +40,7 @@ class Anatomy:
     windows: tuple[int | None, ...]  # of each layer with attention: tokens it sees; None: all
     layers: int
     positions: int | None  # the longest context; None: any
+    whole_logits: bool = False  # capped or scaled, so that no part of them gives a loss
     trained: int | None = None  # parameters that a run trains; None: all
     updates: int = 0  # weights of low-rank updates, which are no parameters of the model
     merged: int = 0  # weights of experts that are kept once more, with their updates added
@@ -121,6 +123,7 @@ def of_folder(folder: Path, vocabulary: int = 0, *, exact: bool = False) -> Anat
         windows=_windows(config) if heads else (),
         layers=config.num_hidden_layers,
         positions=getattr(config, "max_position_embeddings", None),
+        whole_logits=any((getattr(config, key, None) or 1.0) != 1.0 for key in _CHANGED_LOGITS),
     )
 
 

@@ -61,6 +61,7 @@ _EMPTY = {"cpu": 360_000_000, "cuda": 1_000_000_000}
 _GRADIENT = 4  # bytes of a parameter's
 _OUTPUT = 12  # of the output matrix, in its loss: its gradient, a part of it, itself in bfloat16
 _LOGITS = 16  # of each logit in the trial of the fastest ways, whose logits are whole
+_WHOLE = {True: 16, False: 24}  # of each where they stay whole; by bfloat16, measured
 _COMPARED = 2700  # contexts of a run from which methods are compared (initialize.py)
 _TRIED = 257  # tokens of the trial's two samples (engine/fitting.py)
 _ROWS = 128  # queries whose scores are computed, and kept, together (engine/attention.py)
@@ -231,6 +232,8 @@ def run_bytes(
         scores=machine.device == "cpu",
         shared=machine.device == "cuda" and machine.processes > 1,
     )
+    if anatomy.whole_logits:
+        step += _WHOLE[bfloat16] * at_a_time * anatomy.vocabulary
     if machine.device == "cuda":
         moments = moments_bytes(settings)
         shards, offload = settings.shards, settings.offload

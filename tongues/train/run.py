@@ -133,6 +133,8 @@ def _train(
                 f"{key} was {before} and is {value} now: from here on the run is the same "
                 "within rounding, not to the last digit"
             )
+    if run.engine and "gpu" in engine:
+        tell("on a GPU a resumed run is the same within rounding, not to the last digit")
     run = replace(run, engine=engine)
     if run.base and here.base and run.frame is None and not (here.base / "run.json").is_file():
         frame = compare_frames(setup.scorer, tokens, run.base.languages)

@@ -172,6 +172,7 @@ class _GradientSimilarity(Method[ClusterSettings]):
 
     def make(self, settings: ClusterSettings, source: Source, folder: Path) -> Partition:
         from tongues.experts.partition.gradients import similarity_distances
+        from tongues.train.engine.processor import release_memory
 
         if source.base is None:
             what = "gradient similarity needs the model that all experts branch from"
@@ -184,6 +185,7 @@ class _GradientSimilarity(Method[ClusterSettings]):
             context=min(_WINDOW, source.recipe.train.context),
             seed=source.recipe.train.seed,
         )
+        release_memory()  # the experts train next, on the same GPU
         return by_tree(self.name, distances, settings.k, notes=notes)
 
     def made_from(self, settings: ClusterSettings, source: Source) -> list[Any]:

@@ -51,8 +51,10 @@ def set_up(precision: str, threads: int, place: int = 0, *, shared: bool = False
 
 
 def release_memory() -> None:
-    """Give the system what nothing uses any more, which glibc would keep after `set_up`."""
+    """Give the system what nothing uses any more, which glibc and a GPU's allocator would keep."""
     gc.collect()
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):
         libc.malloc_trim(0)
