@@ -55,6 +55,17 @@ def test_an_expert_replays_what_its_cluster_does_not_learn() -> None:
     assert made.runs[1].roles.replay == {"qaa": 0.2}
 
 
+def test_an_expert_holds_only_what_it_replays() -> None:
+    kept = {"replay": {"qaa": 0.1}, "max_forgetting": {"qaa": 0.02}}
+    asked = recipe({"partitions": [{"by": "languages"}]}, **kept)
+    made = plan_partition(asked, "languages", one_each(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)
+    held = {run.roles.targets[0]: dict(run.settings.max_forgetting) for run in made.runs}
+    assert held == {"qaa": {}} | {lang: {"qaa": 0.02} for lang in ("qab", "qac", "qad")}
+    unreplayed = recipe({"partitions": [{"by": "languages"}]}, max_forgetting={"qaa": 0.02})
+    with pytest.raises(UserError, match="`qaa` is to be held and is not replayed"):
+        plan_partition(unreplayed, "languages", one_each(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)
+
+
 def test_equal_shares_when_asked() -> None:
     asked = recipe({"partitions": [{"by": "dense"}], "shares": "equal"})
     made = plan_partition(asked, "dense", dense(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)

@@ -39,7 +39,7 @@ from tongues.roles import Roles
 from tongues.tokens import open_tokens
 from tongues.tokens.extend import extends
 from tongues.train import Derived, RunPlan, derive
-from tongues.train.base import base_languages, find_base
+from tongues.train.base import base_languages, check_held, find_base
 from tongues.train.defaults import complete_recipe
 
 __all__ = [
@@ -273,15 +273,21 @@ def _round(
             for lang, amount in new.amounts.items()
         }
         known = languages[new.base]
-        # What a cluster learns is not also replayed in it.
-        replay = {lang: x for lang, x in recipe.train.replay.items() if lang not in mixture}
+        # What a cluster learns is neither replayed nor held in it.
+        replay, held = (
+            {lang: share for lang, share in shares_of.items() if lang not in mixture}
+            for shares_of in (recipe.train.replay, recipe.train.max_forgetting)
+        )
         changes = {
             "mixture": mixture,
             "budget": recipe.train.budget.shared(1 / shares[place] if shares else len(news)),
             "seed": seed,
             "base": BaseChoice(model=new.base, languages=list(known)),
             "replay": replay,
+            "max_forgetting": held,
         }
+        settings = recipe.train.model_copy(update=changes)
+        check_held(settings)
         runs.append(
             RunPlan(
                 name=f"{recipe.name}/{new.name}-s{seed}",
@@ -292,7 +298,7 @@ def _round(
                 shape=None,
                 tied_embeddings=recipe.model.tied_embeddings,
                 new_embeddings=recipe.model.new_embeddings,
-                settings=recipe.train.model_copy(update=changes),
+                settings=settings,
                 cluster=new.cluster,
             )
         )

@@ -13,7 +13,7 @@ from tongues.runs import read_run
 from tongues.states import state_of
 
 __all__ = ["PLACEHOLDER_BASE", "base_fingerprint", "base_languages", "find_base", "model_folder"]
-__all__ += ["roles_of"]
+__all__ += ["check_held", "roles_of"]
 
 PLACEHOLDER_BASE = "PUT-YOUR-BASE-HERE"  # in recipes that leave the base to their reader
 
@@ -100,10 +100,10 @@ def roles_of(settings: Train, workspace: Path) -> Roles:
         ("replay", _replay_problems(settings, known)),
         ("targets", _target_problems(settings)),
         ("mixture", _mixture_problems(settings, known)),
-        ("max_forgetting", _hold_problems(settings)),
     ):
         for what, hint in problems:
             raise UserError(what, where=f"train.{where}", hint=hint)
+    check_held(settings)
     replay = {lang: share for lang, share in settings.replay.items() if share}
     return Roles(tuple(settings.shares), known, replay)
 
@@ -150,8 +150,13 @@ def _mixture_problems(settings: Train, known: tuple[str, ...]) -> Problems:
             )
 
 
+def check_held(settings: Train) -> None:
+    """Refuse to hold what is not replayed from the start and evaluated at the end."""
+    for what, hint in _hold_problems(settings):
+        raise UserError(what, where="train.max_forgetting", hint=hint)
+
+
 def _hold_problems(settings: Train) -> Problems:
-    """What is held is replayed from the start, and evaluated at the end."""
     for lang in settings.max_forgetting:
         if not settings.base:
             hint = "name its base by `train.base`"
