@@ -11,14 +11,14 @@ from typing import Literal, Self
 
 from tongues.errors import UserError, nearest
 
-__all__ = ["GPUS", "USUAL_MFU", "Cluster", "Gpu", "Machine", "find_gpu"]
+__all__ = ["GPUS", "OVERHEAD", "USUAL_MFU", "Cluster", "Gpu", "Machine", "find_gpu"]
 __all__ += ["gpu_count", "gpu_memory", "host_memory", "this_machine"]
 
 _PRICED = "June 2025, on demand, roughly"
 USUAL_MFU = 0.4  # share of the peak that a well-kept training run of a decoder reaches
 # times what the accelerators draw: hosts, network and cooling (a DGX H100 is rated at 10.2 kW for
 # 5.6 kW of GPUs, and draws less)
-_OVERHEAD = 1.5
+OVERHEAD = 1.5
 _NO_BFLOAT16 = ("v100",)
 
 
@@ -105,7 +105,7 @@ class Cluster:
 
     def energy(self, hours: float) -> float:
         """The kWh of all of it for a number of hours, the building's share included."""
-        return _OVERHEAD * self.count * self.gpu.watts * hours / 1000
+        return OVERHEAD * self.count * self.gpu.watts * hours / 1000
 
     def hours_for(self, cost: float) -> float:
         """The hours that an amount of US$ pays."""

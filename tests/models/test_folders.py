@@ -7,6 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import (
+    AutoConfig,
     AutoModelForCausalLM,
     BertConfig,
     BertLMHeadModel,
@@ -14,7 +15,7 @@ from transformers import (
     T5Config,
 )
 
-from tests.models.families import FAMILIES, tiny
+from tests.models.families import FAMILIES, GROUPED, WIDTHS, tiny
 from tongues.errors import UserError
 from tongues.models import of_folder
 from tongues.models.folders import stored_shapes
@@ -59,6 +60,18 @@ def test_any_family_is_loaded_without_dropout_and_written_with_equal_logits(
         again = AutoModelForCausalLM.from_pretrained(tmp_path / "left").train()
         assert torch.equal(again(input_ids=tokens).logits, loaded(input_ids=tokens).logits)
     assert not any(module.p for module in loaded.modules() if isinstance(module, nn.Dropout))
+
+
+def test_noise_of_routers_is_left_out(tmp_path: Path) -> None:
+    noise = {"router_jitter_noise": 0.01, "input_jitter_noise": 0.01}  # as Phi-3.5-MoE has them
+    config = AutoConfig.for_model(
+        "phimoe", vocab_size=300, num_local_experts=4, **GROUPED, **WIDTHS, **noise
+    )
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+    loaded, tokens = load_model(tmp_path).train(), torch.randint(300, (2, 40))
+    with torch.no_grad():
+        one, other = (loaded(input_ids=tokens).logits for _ in range(2))
+    assert torch.equal(one, other)
 
 
 def test_weights_of_less_precision_are_widened(folder: Path) -> None:

@@ -124,8 +124,12 @@ def test_cost_is_from_time_and_machine(workspace: Path) -> None:
     h100 = cost(run, device="cuda", gpu="NVIDIA H100 80GB HBM3", processes=8)
     assert h100 == pytest.approx((8 * 0.7 * 1.5 * 2, 8 * 2.5 * 2))
     assert cost(run, device="cuda", gpu="NVIDIA GH200 480GB") == pytest.approx((0.9 * 1.5 * 2, 4))
+    a100 = [cost(run, device="cuda", gpu=f"NVIDIA A100-SXM4-{size}GB")[1] for size in (40, 80)]
+    assert a100 == pytest.approx([2 * 1.2, 2 * 1.6])
     assert cost(run, device="cuda") == (None, None)
     assert run_cost(replace(run, seconds=None)) is None
+    told = run_cost(replace(run, seconds=7200.0, engine={"device": "cuda", "gpu": "NVIDIA H100"}))
+    assert told and "rated draw, 50% more for hosts and cooling" in told.basis
 
 
 def test_an_empty_folder_has_a_page_that_says_how_to_begin(tmp_path: Path) -> None:

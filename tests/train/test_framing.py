@@ -2,27 +2,32 @@
 
 from dataclasses import replace
 from pathlib import Path
+from shutil import copyfile
 
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from tests.conftest import MakeRecipe
 from tests.models.families import save_tiny, tiny
 from tests.tokens.bases import gpt
 from tongues.experts.ensemble.model import open_model
 from tongues.files import read_lines
+from tongues.models.huggingface import load_model
 from tongues.recipe import Recipe
 from tongues.runs import FrameLosses, read_run
 from tongues.tokens import Tokens, load_tokenizer, open_tokens, prepare_tokens
 from tongues.tokens.tokenizer import save_tokenizer
 from tongues.train import run_of_recipe
-from tongues.train.framing import frame_lines
+from tongues.train.engine.processor import Processor
+from tongues.train.engine.scorer import Scorer
+from tongues.train.framing import compare_frames, frame_lines
 from tongues.train.run import train
 
 END, BOS, CONTEXT = 272, 273, 64
+EXACT = Processor(torch.device("cpu"), bfloat16=False, threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +122,20 @@ def test_the_base_is_scored_with_and_without(
     assert losses.with_token == pytest.approx(sums[0] / count, rel=1e-6)
     assert losses.without_token == pytest.approx(sums[1] / count, rel=1e-6)
     assert losses.with_token != losses.without_token
+
+
+def test_a_base_without_positions_is_scored_in_both_ways(
+    make_recipe: MakeRecipe, base: Path, tmp_path: Path
+) -> None:
+    bloom = AutoConfig.for_model("bloom", vocab_size=302, hidden_size=32, n_layer=1, n_head=4)
+    folder = save_tiny(AutoModelForCausalLM.from_config(bloom), tmp_path, base / "tokenizer.json")
+    copyfile(base / "tokenizer_config.json", folder / "tokenizer_config.json")
+    recipe = recipe_of(make_recipe, folder)
+    prepare_tokens(recipe, tmp_path, progress=print)
+    tokens = open_tokens(tmp_path / "tokens/small")
+    scorer = Scorer(load_model(folder), EXACT, tokens.frame, apart=False, chunked=False)
+    losses = compare_frames(scorer, tokens, ("qab",))
+    assert losses and losses.token == "<|im_start|>"
 
 
 def test_a_recipe_may_leave_it_out(make_recipe: MakeRecipe, base: Path, tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ from tongues.models.layout import ModelLayout, describe_layout, text_part, write
 from tongues.models.shapes import Shape
 from tongues.models.tensor_file import TensorFile
 
-__all__ = ["build_model", "check_causal", "configure", "load_model", "open_layout", "save_model"]
+__all__ = ["build_model", "check_causal", "configure", "load_model", "logits_differ"]
+__all__ += ["open_layout", "save_model"]
 
 transformers_logging.disable_progress_bar()
 
@@ -114,7 +115,7 @@ def save_model(
 
 
 def load_model(folder: Path) -> PreTrainedModel:
-    """A causal model from a Hugging Face folder, in float32 and without dropout.
+    """A causal model from a Hugging Face folder, in float32 and without dropout or noise.
 
     Of a model that reads more than text, its text part. Every weight must be there and of its
     place's shape, and the model must look back only; code in the folder is never run and pickled
@@ -150,9 +151,9 @@ def load_model(folder: Path) -> PreTrainedModel:
 
 
 def configure(folder: Path) -> PreTrainedConfig:
-    """The configuration of a decoder of text that transformers has itself, without dropout.
+    """The configuration of a decoder of text that transformers has itself.
 
-    Of a model that reads more than text, that of its text part.
+    Without dropout or noise; of a model that reads more than text, that of its text part.
     """
     return _describe(folder)[0].get_text_config()
 
@@ -188,8 +189,8 @@ def _describe(folder: Path) -> tuple[PreTrainedConfig, Any]:
         what = f"is of kind `{name}`, which is not a causal model of transformers"
         raise UserError(what, where=where, hint=hint)
     for key, value in text.to_dict().items():
-        if "drop" in key and isinstance(value, float):
-            setattr(text, key, 0.0)
+        if ("drop" in key or "jitter" in key) and isinstance(value, float):
+            setattr(text, key, 0.0)  # a run is to be the same when it resumes
     return config, kind
 
 
@@ -230,8 +231,13 @@ def check_causal(
     except Exception as error:  # each family raises its own
         raise _not_loaded(folder, error) from None
     one, other = logits[:, :-1]
-    if (one - other).abs().max() > _NOISE * one.std():
+    if logits_differ(one, other):
         raise UserError("looks ahead: it is not a causal model", where=str(folder))
-    if (logits - expected).abs().max() > _NOISE * one.std():
+    if logits_differ(logits, expected):
         what = f"its text part alone (`{type(model).__name__}`) predicts otherwise than all of it"
         raise UserError(what, where=str(folder), hint="take a model of text alone")
+
+
+def logits_differ(one: Tensor, other: Tensor) -> bool:
+    """Whether they differ by more than rounding does, as where other rows share a product."""
+    return bool((one - other).abs().max() > _NOISE * one.std())

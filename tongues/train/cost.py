@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tongues.hardware import GPUS, Cluster
+from tongues.hardware import GPUS, OVERHEAD, Cluster
 from tongues.quantities import counted, show_seconds
 from tongues.runs import Run
 
@@ -39,9 +39,14 @@ def run_cost(record: Run) -> RunCost | None:
         basis = f"{counted(cores, 'core')}; {_CORE:g} W a core are assumed"
         return RunCost(hours, _CORE * cores * hours / 1000, None, basis)
     name = engine.get("gpu", "").lower().replace(" ", "")
-    gpu = next((GPUS[x] for x in sorted(GPUS, key=len, reverse=True) if x in name), None)
+    # A key such as `a100-40` names a type and its memory: `NVIDIA A100-SXM4-40GB`.
+    fits = (key for key in GPUS if all(part in name for part in key.split("-")))
+    gpu = GPUS.get(max(fits, key=len, default=""))
     if gpu is None:
         return RunCost(hours, None, None, f"{count} GPUs; their draw and price are not known here")
     cluster = Cluster(gpu, count, 1.0, gpu.price)
-    basis = f"{count} × {gpu.name} at its rated draw and US$ {gpu.price:.2f} an hour, {gpu.priced}"
+    basis = (
+        f"{count} × {gpu.name} at its rated draw, {OVERHEAD - 1:.0%} more for hosts and cooling, "
+    )
+    basis += f"and US$ {gpu.price:.2f} an hour, {gpu.priced}"
     return RunCost(hours, cluster.energy(hours), cluster.cost(hours), basis)

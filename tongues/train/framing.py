@@ -30,7 +30,8 @@ def compare_frames(scorer: Scorer, tokens: Tokens, known: tuple[str, ...]) -> Fr
     if bos is None or bos == tokens.frame.end:
         return None
     langs = [lang for lang in tokens.languages if lang in known] or list(tokens.languages)
-    context = scorer.model.config.get_text_config().max_position_embeddings or _TOKENS
+    config = scorer.model.config.get_text_config()
+    context = getattr(config, "max_position_embeddings", None) or _TOKENS  # BLOOM has none
     documents = [
         document
         for lang in langs

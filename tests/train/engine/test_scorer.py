@@ -128,3 +128,15 @@ def test_soft_caps_are_seen_though_the_first_logits_are_small() -> None:
     assert choices.loss == "full"
     assert any("more than one product" in line for line in told)
     assert all(torch.equal(weight, weights[n]) for n, weight in before.state_dict().items())
+
+
+def test_experts_that_round_otherwise_keep_documents_apart() -> None:
+    model = made("olmoe", {"num_experts": 64, "num_experts_per_tok": 8})
+    assert fitted(model, apart=True)[1].attention == "blocked"
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.0])
+def test_a_model_that_draws_random_numbers_is_told(noise: float) -> None:
+    noisy = {"num_local_experts": 4, "input_jitter_noise": noise, "router_jitter_noise": 0.0}
+    *_, told = fitted(made("phimoe", GROUPED | noisy))
+    assert any("(random_model)" in line for line in told) == (noise > 0)

@@ -9,6 +9,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
+from tongues.models.huggingface import logits_differ
 from tongues.tokens.frame import TextFrame
 from tongues.train.engine.attention import BLOCKED, DOCUMENTS
 from tongues.train.engine.processor import Processor, compile_layers
@@ -63,6 +64,7 @@ def fit_scorer(
     own = Scorer(sample, exact, frame, apart=apart, chunked=False)
     model.train()
     sample.train()
+    before = _chance(processor.device)
     try:
         expected = _gradients(own, windows, "eager")
     except _UNABLE as error:
@@ -73,6 +75,12 @@ def fit_scorer(
         what = "its weights give no number for a loss or a gradient"
         hint = "look for nan or inf in them, and take the model from another place"
         raise UserError(what, where="train.base", hint=hint)
+    drawn = not torch.equal(_chance(processor.device), before)
+    if drawn and not _same(_tried(own, windows, "eager"), expected):
+        tell(
+            "caution: this model draws random numbers in training: no two ways give the same, and "
+            "a run that is resumed is another one (random_model)"
+        )
     # Ways to try, the fastest first.
     blocks = DOCUMENTS if apart and context >= _LONG else BLOCKED
     ways = ("sdpa",) if processor.device.type == "cuda" else (blocks, "sdpa")
@@ -111,6 +119,11 @@ def fit_scorer(
 
 def _name(attention: str) -> str:
     return attention.removeprefix("tongues_")
+
+
+def _chance(device: torch.device) -> Tensor:
+    """The state of the random numbers that a model there draws."""
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
 
 
 def _tried(scorer: Scorer, windows: Tensor, attention: str) -> Tensor | None:
@@ -163,7 +176,7 @@ def _keeps_apart(model: PreTrainedModel, tokens: Tensor, first: int) -> None:
         model(input_ids=sample, position_ids=positions(sample, first), use_cache=False).logits
         for sample in (tokens, changed)
     )
-    if not torch.equal(before[:, begins:], after[:, begins:]):
+    if logits_differ(before[:, begins:], after[:, begins:]):
         what = f"documents cannot be kept apart in a model of the kind `{model.config.model_type}`"
         hint = "transformers lets them see one another there; set `cross_document_attention: true`"
         raise UserError(what, where="train.cross_document_attention", hint=hint)
