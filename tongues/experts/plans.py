@@ -267,17 +267,13 @@ def _round(
     )
     for place, new in enumerate(news):
         assert new.base
-        total, equal = sum(new.amounts.values()), _experts(recipe).shares == "equal"
-        mixture = {
-            lang: 1.0 / len(new.amounts) if equal else amount / total
-            for lang, amount in new.amounts.items()
-        }
+        own, total = new.amounts, sum(new.amounts.values())
+        equal = _experts(recipe).shares == "equal"
+        mixture = {x: 1.0 / len(own) if equal else own[x] / total for x in own}
         known = languages[new.base]
         # What a cluster learns is neither replayed nor held in it.
-        replay, held = (
-            {lang: share for lang, share in shares_of.items() if lang not in mixture}
-            for shares_of in (recipe.train.replay, recipe.train.max_forgetting)
-        )
+        kept = (recipe.train.replay, recipe.train.max_forgetting)
+        replay, held = ({x: of[x] for x in of if x not in mixture} for of in kept)
         changes = {
             "mixture": mixture,
             "budget": recipe.train.budget.shared(1 / shares[place] if shares else len(news)),
@@ -302,8 +298,7 @@ def _round(
                 cluster=new.cluster,
             )
         )
-    learned = tuple(new.learned for new in news)
-    name = f"{recipe.name}/{label}-s{seed}"
+    name, learned = f"{recipe.name}/{label}-s{seed}", tuple(new.learned for new in news)
     return Round(name, partition, tuple(runs), learned, label, seed, notes)
 
 
