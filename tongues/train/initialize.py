@@ -179,7 +179,7 @@ def probe(
 
 
 def set_aside(weights: Sequence[Tensor]) -> list[Tensor]:
-    """A copy of this process's part of each, in the host's memory: a GPU holds moments besides."""
+    """A copy of this process's part of each, in the host's memory: a GPU holds moments too."""
     return [local_rows(weight)[0].detach().to("cpu", copy=True) for weight in weights]
 
 

@@ -128,7 +128,7 @@ class Measure:
 
     @property
     def show(self) -> Show:
-        """Writes a value or a difference; of metrics that are no shares, by their size."""
+        """Writes a value or a difference; of metrics other than shares, by their size."""
         share = isinstance(self.scores, TaskScores) and self.scores.share
         each = [abs(of.value) for by in self.values.values() for of in by.values()]
         return fixed(1 if share or (self.task and median(each) >= _LARGE) else 3)
