@@ -109,7 +109,7 @@ def metric_scores(
     by_language = next(iter(results.values()))
     first = next(iter(by_language.values()))[0]
     facts = [
-        dict(zip(of.keys, zip(of.choices, of.labels, strict=True), strict=True))
+        dict(zip(of.keys, zip(of.choices, of.labels, strict=True), strict=False))  # or no keys
         for of in (draws[0] for draws in by_language.values())
     ]
     if _are_translations(facts):
