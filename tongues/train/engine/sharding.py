@@ -97,6 +97,8 @@ def shard(
     for module in _shared(scorer):
         module.set_gradient_divide_factor(1.0)
         module.set_force_sum_reduction_for_comms(True)
+        if mesh.device_type == "cpu":  # where nothing is gathered while a layer computes
+            module.set_modules_to_backward_prefetch([module])
 
 
 def is_sharded(scorer: Scorer) -> bool:
