@@ -108,7 +108,7 @@ def compare(folder: Path, processes: int, kills: int) -> list[str]:
 def compare_counts(folder: Path, kills: int) -> list[str]:
     """Run one process alone; kill another run and go on with other counts; compare the losses."""
     chance, losses = random.Random(12), []
-    lines = [f"{', '.join(map(str, COUNTS))} processes in turn, {kills} kills"]
+    lines = [f"{', '.join(map(str, COUNTS))} processes in turn, {kills} kills, float32"]
     for name, deaths in (("one", 0), ("changing", kills)):
         path = folder / f"{name}.yaml"
         text = RECIPE.replace("NAME", name).replace("BUDGET", str(STEPS * 1024))

@@ -12,6 +12,7 @@ What new rows alone cost English is measured before the first step, on all held-
 import json
 import os
 import sys
+from datetime import date
 from pathlib import Path
 
 import torch
@@ -113,7 +114,8 @@ def english_rise(setup: Setup, known: int) -> float:
 
 def table(cells: dict[str, dict], tokens: int) -> str:
     """All that is known, a line a cell, and what `auto` chooses."""
-    lines = [f"SmolLM2-135M, 2,000 new tokens; held-out nats per token after {tokens:,} tokens"]
+    what = "2,000 new tokens; held-out nats per token"
+    lines = [f"{date.today()}  SmolLM2-135M, {what} after {tokens:,} tokens"]
     lines.append(
         f"{'':18}{'start':>8}{'probe':>8}{'end':>8}{'en start':>10}{'en end':>8}{'rise':>8}"
     )
