@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tongues.evaluate.harness_names import catalogue_tag, name_and_language
+from tongues.evaluate.harness_names import name_and_language
 from tongues.languages.catalogue import languages
+from tongues.languages.tags import catalogue_tag
 
 # Where lm-eval has a benchmark of the catalogue; of several subjects one.
 PLACES = {

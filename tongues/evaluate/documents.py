@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from langcodes import Language, tag_is_valid
+from langcodes import tag_is_valid
 
 from tongues.errors import UserError, nearest
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.heldout import scored_documents, unseen_documents
 from tongues.files import path_text
-from tongues.languages import find_language
+from tongues.languages.tags import catalogue_tag
 from tongues.recipe import Files
 from tongues.roles import list_languages
 from tongues.text import Document
@@ -94,15 +94,7 @@ def _tag(name: str) -> str:
     """The language that a file is named for: as written, or the catalogue's tag of `eng_Latn`."""
     if name.lower() in _SPLITS or not tag_is_valid(name):
         return ""
-    code, _, script = name.partition("_")
-    if not script:
-        return name
-    try:
-        language = find_language(name)
-    except UserError:
-        return f"{code}-{script}"
-    usual = {language.script, Language.get(language.tag).maximize().script}  # zh: Hani and Hans
-    return language.tag if script in usual or "-" in language.tag else f"{language.tag}-{script}"
+    return catalogue_tag(name) if "_" in name else name
 
 
 def _unknown_sources(tokens: Tokens, languages: Sequence[str]) -> str:

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tongues.errors import UserError, nearest
-from tongues.evaluate.harness_names import catalogue_tag, name_and_language
+from tongues.evaluate.harness_names import name_and_language
 from tongues.files import file_hash, fingerprint
+from tongues.languages.tags import catalogue_tag
 
 if TYPE_CHECKING:  # with torch
     from tongues.experts.ensemble.model import Model

@@ -2,12 +2,11 @@
 
 import re
 
-from langcodes import standardize_tag, tag_is_valid
+from langcodes import tag_is_valid
 
-from tongues.errors import UserError
-from tongues.languages import find_language
+from tongues.languages.tags import catalogue_tag
 
-__all__ = ["catalogue_tag", "name_and_language"]
+__all__ = ["name_and_language"]
 
 # Where names of tasks have the language, and, as `rest`, what follows it. Three letters are one in
 # these places only: many words are codes too.
@@ -30,13 +29,3 @@ def name_and_language(task: str) -> tuple[str, str]:
         if match and code and tag_is_valid(code):
             return match["name"] + (match.groupdict().get("rest") or ""), catalogue_tag(code)
     return task, "und"
-
-
-def catalogue_tag(language: str) -> str:
-    """The catalogue's tag, as recipes have it; of traditional Chinese, with its script."""
-    known = tag_is_valid(language)
-    standard = standardize_tag(language, macro=True) if known else language
-    try:
-        return standard if standard == "zh-Hant" else find_language(standard).tag
-    except UserError:
-        return standard
