@@ -84,8 +84,9 @@ class _LowRank(nn.Module):
 
     def __init__(self, inner: nn.Module, down: Tensor, up: Tensor, scale: float) -> None:
         super().__init__()
-        self.inner, self.down = inner, nn.Parameter(down, requires_grad=False)
-        self.up = nn.Parameter(up * scale, requires_grad=False)
+        self.inner, self.scale = inner, scale  # the scaled matrix would be held besides the file's
+        self.down = nn.Parameter(down, requires_grad=False)
+        self.up = nn.Parameter(up, requires_grad=False)
 
     def forward(self, states: Tensor) -> Tensor:
-        return self.inner(states) + linear(linear(states, self.down), self.up)
+        return self.inner(states) + linear(linear(states, self.down) * self.scale, self.up)
