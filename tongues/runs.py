@@ -83,7 +83,8 @@ class DerivedMixture(TypedDict):
     rule: dict[str, Any]  # as in the recipe
     languages: dict[str, LanguageShare]
     by_text: NotRequired[dict[str, float]]  # by proxies: the shares without them
-    gain: NotRequired[dict[str, Any]]  # by proxies: an `Estimate` against those, in nats per token
+    by_proxies: NotRequired[dict[str, float]]  # the best shares by them, taken or not
+    gain: NotRequired[dict[str, Any]]  # of these: an `Estimate` against `by_text`, nats per token
 
 
 class VocabularyExtension(TypedDict):

@@ -14,7 +14,12 @@ from tongues.recipe import MixtureRule
 from tongues.runs import DerivedMixture, read_run, write_run
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
-from tongues.train.mixture import derive_shares, describe_mixture, proxy_mixtures
+from tongues.train.mixture import (
+    derive_shares,
+    describe_mixture,
+    mixture_rows,
+    proxy_mixtures,
+)
 
 AUTO = "train.mixture=auto"
 # Training tokens and bytes; 4 bytes a token, premiums of 1, 1 and (of Hindi) 2.37.
@@ -157,6 +162,10 @@ def test_shares_by_proxies_are_those_with_the_least_loss(
     assert plan.mixture and plan.mixture.get("gain", {}).get("low", 0) > 0
     assert "12 proxy runs of `some`: mean loss lower by" in describe_mixture(plan.mixture)[0]
     assert plan.mixture.get("by_text", {})["qab"] == pytest.approx(0.5, abs=0.01)
+    best = plan.mixture.get("by_proxies", {})
+    assert {lang: share for lang, share in best.items() if share} == plan.shares
+    assert {*mixture_rows(plan.mixture)[0]} >= {"by text", "share"}
+    assert "by proxies" not in mixture_rows(plan.mixture)[0]
     capped = make_recipe("train.mixture={by: proxies, runs: some, max_epochs: 0.15}")
     limited = run_of_recipe(capped, workspace).mixture
     assert limited and limited["languages"]["qab"]["epochs"] == pytest.approx(0.15, rel=0.02)
@@ -171,7 +180,12 @@ def test_without_a_sure_gain_the_shares_are_those_by_text(
     plan = run_of_recipe(make_recipe("train.mixture={by: proxies, runs: flat}"), workspace)
     assert plan.mixture and "show no sure gain" in describe_mixture(plan.mixture)[0]
     by_text = run_of_recipe(make_recipe(AUTO), workspace)
-    assert plan.shares == by_text.shares
+    assert plan.shares == by_text.shares == plan.mixture.get("by_text")
+    best = plan.mixture.get("by_proxies", {})
+    assert best.keys() == plan.shares.keys() and sum(best.values()) == pytest.approx(1)
+    rows = mixture_rows(plan.mixture)
+    assert [row["by proxies"] for row in rows] == [f"{best[str(x)]:.2%}" for x in plan.shares]
+    assert "by text" not in rows[0]
 
 
 @pytest.mark.parametrize(

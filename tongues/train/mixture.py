@@ -91,11 +91,12 @@ def derive_mixture(
     counts = np.array([texts[lang][0] for lang in languages])
     caps = counts * _limit(rule) / tokens
     best, gain = _by_proxies(rule, workspace, by_text, caps)
+    by_proxies = dict(zip(languages, _rounded(best).tolist(), strict=True))
     if gain.excludes_zero > 0:
-        for lang, share, count in zip(languages, _rounded(best), counts, strict=True):
-            shares[lang]["share"] = float(share)
-            shares[lang]["epochs"] = float(share) * tokens / max(count, 1.0)
-    return {**made, "by_text": by_text, "gain": gain.to_json()}
+        for (lang, share), count in zip(by_proxies.items(), counts, strict=True):
+            shares[lang]["share"] = share
+            shares[lang]["epochs"] = share * tokens / max(count, 1.0)
+    return {**made, "by_text": by_text, "by_proxies": by_proxies, "gain": gain.to_json()}
 
 
 def derive_shares(
@@ -150,14 +151,16 @@ def describe_mixture(mixture: DerivedMixture) -> list[str]:
 
 
 def mixture_rows(mixture: DerivedMixture) -> list[dict[str, Entry]]:
-    """A row a language: its text, its share, and how often its text is read."""
-    before = mixture.get("by_text")
+    """A row a language: its text, its share, its share by a rule not taken, its epochs."""
+    shares = {lang: one["share"] for lang, one in mixture["languages"].items()}
+    rules = {"by text": mixture.get("by_text"), "by proxies": mixture.get("by_proxies")}
+    others = {rule: of for rule, of in rules.items() if of and of != shares}
     return [
         {
             "language": lang,
             "text": Cell(show_bytes(one["bytes"]), one["bytes"]),
             "content": Cell(show_bytes(one["content"]), one["content"]),
-            **({"by text": f"{before[lang] * 100:.2f}%"} if before else {}),
+            **{rule: f"{of[lang] * 100:.2f}%" for rule, of in others.items()},
             "share": Cell(f"{one['share'] * 100:.2f}%", one["share"]),
             "epochs": Cell(f"{one['epochs']:.2f}", one["epochs"]),
         }
