@@ -64,6 +64,8 @@ def make_smollm2(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        sys.exit("usage: python -m tongues.models.smollm2 FOLDER")
     try:
         print(make_smollm2(Path(sys.argv[1])))
     except UserError as error:
