@@ -2,8 +2,9 @@
 
     python benchmarks/real_case/case.py FOLDER [STAGE]
 
-SmolLM2-135M, Swahili and Chinese, English replay, on two cores (`case.yaml`). FOLDER gets text,
-models and runs; it needs `models/smollm2`, as made by `python -m tongues.models.smollm2`.
+SmolLM2-135M, Swahili and Chinese, English replay, on two cores: with the base's own tokenizer
+(`own.yaml`, runs named `-own`) and with 3,000 new tokens (`case.yaml`). FOLDER gets text, models
+and runs; it needs `models/smollm2`, as made by `python -m tongues.models.smollm2`.
 Stages: prepare, pilots, forecast, runs, experts, evaluate, table, scores, figure; without one, all
 in this order. Finished runs are kept and unfinished ones resume. `forecast.json` next to this file
 is what it wrote before the long runs, `case.txt` what `table` printed after them, `scores.txt` what
@@ -33,56 +34,66 @@ TARGETS = ("sw", "zh")
 PILOTS = (8192, 16384, 24576, 32768)  # tokens
 LONG, SHORT = 131072, 32768
 SHARES = (0, 5, 20, 50)  # percent of replay
+TOKENIZERS = ("-own", "")  # the base's, and the base's with new tokens
 NAMES = {"sw": "Swahili", "zh": "Chinese", "en": "English"}
 
 
-def train(name: str, *overrides: str) -> Path:
-    """One run of the case, by its differences from `case.yaml`."""
-    return tongues.train(HERE / "case.yaml", (f"train.run={name}", *overrides))
-
-
 def prepare() -> None:
-    """Text, tasks and tokens."""
+    """Text, tasks, and tokens of both tokenizers."""
     for name, place in {"text": DATA / "text", "tasks": DATA / "eval"}.items():
         if not Path(name).exists():
             Path(name).symlink_to(place.resolve())
-    tongues.prepare(HERE / "case.yaml")
+    for recipe in ("case", "own"):
+        tongues.prepare(HERE / f"{recipe}.yaml")
 
 
 def continued(lang: str, tokens: int, share: int = 20, seed: int = 1, more: str = "") -> str:
     """Train Swahili or Chinese for that many tokens with a share of English; the run's name."""
     name = f"{lang}-{tokens // 1024}k-{share}" + more + f"-s{seed}" * (seed > 1)
-    changes = [f"train.mixture={{{lang}: 100%}}", f"train.budget={tokens} tokens"]
+    changes = [f"train.run={name}", f"train.mixture={{{lang}: 100%}}"]
+    changes += [f"train.budget={tokens} tokens", f"train.seed={seed}"]
     changes += [f"train.replay={{en: {share}%}}" if share else "train.replay={}"]
-    changes += [f"train.seed={seed}"] + ["train.trainable=lora"] * (more == "-lora")
-    train(name, *changes)
+    changes += ["train.trainable=lora"] * (more == "-lora")
+    changes += ["train.num_evals=12"] * (tokens == LONG)  # also where the short runs end
+    tongues.train(HERE / f"{'own' if more == '-own' else 'case'}.yaml", changes)
     return name
 
 
 def pilots() -> None:
-    """Four short runs of each language."""
-    for lang in TARGETS:
-        for tokens in PILOTS:
-            continued(lang, tokens)
+    """Four short runs of each language and tokenizer."""
+    for more in TOKENIZERS:
+        for lang in TARGETS:
+            for tokens in PILOTS:
+                continued(lang, tokens, more=more)
 
 
 def forecast() -> None:
-    """What the long runs will end at, by a law of the pilots of each language."""
-    rows = {}
-    for lang in TARGETS:
-        law = tongues.fit([f"runs/{lang}-{tokens // 1024}k-20" for tokens in PILOTS]).laws[0]
-        start = float(law.rows.variables["S"][0]) if law.rows else 0.0
-        for tokens in (SHORT, LONG):
-            one = law.predictor(1000)(D=float(tokens), S=start).estimates[0]
-            rows[f"{lang}-{tokens // 1024}k-20"] = [start, one.value, one.low, one.high]
-            print(lang, tokens, rows[f"{lang}-{tokens // 1024}k-20"])
-    write_json(HERE / "forecast.json", {"date": date.today().isoformat(), "nats": rows})
+    """What the long runs will end at, by a law of the pilots of each language and tokenizer.
+
+    What was written before is kept: those runs are trained.
+    """
+    path = HERE / "forecast.json"
+    kept = read_json(path) if path.is_file() else {}
+    for more in TOKENIZERS:
+        for lang in TARGETS:
+            name = f"{lang}-{LONG // 1024}k-20{more}"
+            if name in kept:
+                continue
+            law = tongues.fit([f"runs/{lang}-{n // 1024}k-20{more}" for n in PILOTS]).laws[0]
+            start = float(law.rows.variables["S"][0]) if law.rows else 0.0
+            one = law.predictor(1000)(D=float(LONG), S=start).estimates[0]
+            nats = {"start": start, "nats": one.value, "low": one.low, "high": one.high}
+            kept[name] = {"date": date.today().isoformat()} | nats
+            print(name, kept[name])
+    write_json(path, kept)
 
 
 def runs() -> None:
-    """The long runs, LoRA, and a study of replay on Swahili with two seeds."""
-    for lang in TARGETS:
-        continued(lang, LONG)
+    """The long runs with two seeds, LoRA, and a study of replay on Swahili with two seeds."""
+    for seed in (1, 2):
+        for more in TOKENIZERS:
+            for lang in TARGETS:
+                continued(lang, LONG, seed=seed, more=more)
     continued("sw", LONG, more="-lora")
     for seed in (1, 2):
         for share in SHARES:
