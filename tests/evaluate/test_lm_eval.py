@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from tests.evaluate.hub import hub_model
+from tests.models.families import save_tiny
 from tongues.errors import UserError
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.rows import Row, score_rows
@@ -19,6 +20,8 @@ from tongues.evaluate.tasks import Task, correct, read_fewshot_task, read_items
 from tongues.evaluate.tasks.score import fewshot_prefix, score_task
 from tongues.evaluate.texts import token_nats
 from tongues.experts.ensemble.model import Model, open_model
+from tongues.export.moe import merge_to_moe
+from tongues.files import write_json
 
 REASON = "lm-eval is not installed: pip install 'tongues[eval]'"
 harness: Any = pytest.importorskip("lm_eval", reason=REASON)
@@ -161,6 +164,21 @@ def test_answers_of_hub_models_are_those_of_lm_evals_own(
         theirs.loglikelihood_rolling(whole, disable_tqdm=True),
         atol=2e-4,
     )
+
+
+def test_experts_as_one_model_are_run_by_lm_evals_own(house: Path, tmp_path: Path) -> None:
+    model, _ = merge_to_moe([house / f"models/e{n}" for n in range(3)], 2)
+    folder = save_tiny(model, tmp_path / "moe", house / "models/e0/tokenizer.json")
+    write_json(folder / "tokenizer_config.json", {"eos_token": "<|end|>"})
+    theirs = importlib.import_module("lm_eval.models.huggingface").HFLM(
+        pretrained=str(folder), device="cpu", dtype="float32", batch_size=1
+    )
+    asked = [request(words, " ban of") for words in WORDS]
+    ours = adapter.as_lm_eval(str(folder), house).loglikelihood(asked, disable_tqdm=True)
+    found = theirs.loglikelihood(asked, disable_tqdm=True)
+    np.testing.assert_allclose([x for x, _ in ours], [x for x, _ in found], atol=1e-4)
+    alone = adapter.as_lm_eval(str(house / "models/e0"), house).loglikelihood(asked)
+    assert abs(alone[0][0] - found[0][0]) > 1e-3
 
 
 def test_it_tells_what_the_model_would_write(house: Path) -> None:
