@@ -239,7 +239,8 @@ def _fit(
         return fit_router(weights, directions, samples, sizes, names)
     old = with_new_tokens(_with_rows(old, tokens.vocabulary_size), list(chain(*samples)))
     fitted = fit_router(np.ones(len(old.vectors)), old.vectors, samples)
-    logs = token_logs(count_tokens([*chain(*samples)], len(old.vectors)), old.common)
+    counts = count_tokens([*chain(*samples)], len(old.vectors))
+    logs = token_logs(counts, old.common, old.logs)
     share = 1.0 / (old.k + fitted.k)
     prior = np.concatenate([old.prior * (1 - share * fitted.k), np.full(fitted.k, share)])
     return replace(

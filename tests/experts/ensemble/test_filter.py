@@ -73,8 +73,21 @@ def test_a_token_that_no_language_has_favours_none() -> None:
     counts = count_tokens([few, many], V)
     common = (counts.sum(1) + 1) / (counts.sum() + V)
     logs = token_logs(counts, common)
-    assert logs[5, 0] == pytest.approx(logs[5, 1])
-    np.testing.assert_allclose(np.exp(logs).sum(0), 1, atol=1e-2)
+    assert logs[5, 0] == logs[5, 1]
+    np.testing.assert_allclose(np.exp(logs[:3]).sum(0), 1, atol=2e-2)
+    added = token_logs(count_tokens([[np.tile([0, 3], 50)]], V), common, logs)[:, 0]
+    assert added[5] == logs[5, 0]  # none of the three has it
+    assert added[2] < logs[2, 0] < logs[2, 1]  # of larger samples without it: less likely
+    assert added[3] > logs[3, 1]
+
+
+def test_a_small_sample_is_smoothed_more_than_a_large_one() -> None:
+    common = np.full(10, 0.1)
+    counts = np.zeros((10, 2))
+    counts[0] = 50, 500_000
+    logs = np.exp(token_logs(counts, common, np.zeros((10, 1))))
+    np.testing.assert_allclose(logs.sum(0), 1, rtol=1e-6)
+    assert logs[1, 0] > 1000 * logs[1, 1]
 
 
 def test_settings_are_those_by_which_the_experts_find_the_text_likely() -> None:
