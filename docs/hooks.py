@@ -23,6 +23,7 @@ from tongues.registry import registry
 
 CITED_TABLE = re.compile(r"\]\((\.\./[\w./-]+\.txt)\)(?:(?!\n\n)[^|])*\n\n((?:\|.*\n)+)")
 DECIMAL = re.compile(r"\d+\.\d+")
+RESULT_ROW = re.compile(r"^(\|.*)\| `([\w-]+\.txt)` \|$", re.MULTILINE)
 UPWARDS = re.compile(r"\[([^\]]+)\]\((\.\./[\w./-]+)(?: \"([^\"]+)\")?\)")
 UNITS = {Tokens: "tokens", Bytes: "size", Seconds: "time", Share: "share", Amount: "amount"}
 UNITS |= {Budget: "budget"}
@@ -32,7 +33,8 @@ CHOSEN = {"schedule": (Schedule, "name"), "partition": (PartitionSettings, "by")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages."""
+    """Add the generated pages; check the README, which is no page."""
+    check_readme(Path(config.config_file_path).resolve().parent)
     for name, text in (("commands", commands()), ("api", api()), ("recipe", recipe())):
         files.append(File.generated(config, f"reference/{name}.md", content=text))
     return files
@@ -70,6 +72,14 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
             raise PluginError(f"{page.file.src_uri}: {file.name} does not have {', '.join(stale)}")
     markdown = markdown.replace("```console varies", "```console")  # a word for the tests
     return UPWARDS.sub(check, markdown)
+
+
+def check_readme(root: Path) -> None:
+    """Every decimal number of a row whose last cell is a result file must be in that file."""
+    for row, name in RESULT_ROW.findall((root / "README.md").read_text(encoding="utf-8")):
+        results = (root / "benchmarks" / name).read_text(encoding="utf-8")
+        if stale := sorted(set(DECIMAL.findall(row)) - set(DECIMAL.findall(results))):
+            raise PluginError(f"README.md: {name} does not have {', '.join(stale)}")
 
 
 def commands() -> str:
