@@ -52,6 +52,14 @@ def test_shares_follow_the_power_of_the_text(power: float) -> None:
     assert sum(one["share"] for one in made.values()) == pytest.approx(1, abs=1e-9)
 
 
+def test_a_language_without_text_has_no_share() -> None:
+    texts = {**TEXTS, "qac": (0.0, 0.0)}
+    made = derive_shares(MixtureRule(max_epochs="off"), ["qaa", "qac"], texts, 1e4)
+    assert {lang: one["share"] for lang, one in made.items()} == {"qaa": 1.0, "qac": 0.0}
+    mixtures = proxy_mixtures(["qaa", "qab", "qac"], texts, 9)
+    assert {lang for shares in mixtures for lang in shares} == {"qaa", "qab"}
+
+
 def test_shares_of_proxies_add_up() -> None:
     texts = {f"qa{letter}": (1e5, 4e5) for letter in "abcdefgh"}
     mixtures = proxy_mixtures(list(texts), texts, 60)

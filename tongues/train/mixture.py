@@ -89,8 +89,7 @@ def derive_mixture(
         return made
     by_text = {lang: one["share"] for lang, one in shares.items()}
     counts = np.array([texts[lang][0] for lang in languages])
-    caps = counts * _limit(rule) / tokens
-    best, gain = _by_proxies(rule, workspace, by_text, caps)
+    best, gain = _by_proxies(rule, workspace, by_text, _caps(rule, counts) / tokens)
     if gain.excludes_zero > 0:
         for lang, share, count in zip(languages, _rounded(best), counts, strict=True):
             shares[lang]["share"] = float(share)
@@ -108,7 +107,7 @@ def derive_shares(
         raise UserError(what, where="train.mixture", hint="name languages that have text")
     content = np.maximum(sizes, 1.0) / [_premium(lang) for lang in languages]
     weights = counts * content ** (rule.power - 1.0)  # tokens that content**power takes
-    shares = _rounded(capped_shares(weights, counts * _limit(rule), tokens))
+    shares = _rounded(capped_shares(weights, _caps(rule, counts), tokens))
     return {
         lang: {
             "bytes": round(size),
@@ -217,8 +216,11 @@ def _by_proxies(
     return best, expected_gain(shares, losses, best, prior, weights)
 
 
-def _limit(rule: MixtureRule) -> float:
-    return math.inf if rule.max_epochs == "off" else rule.max_epochs
+def _caps(rule: MixtureRule, counts: np.ndarray) -> np.ndarray:
+    """The most tokens that each language may take; without text, none."""
+    if rule.max_epochs == "off":
+        return np.where(counts > 0, math.inf, 0.0)
+    return counts * rule.max_epochs
 
 
 def _rounded(shares: np.ndarray) -> np.ndarray:
