@@ -91,6 +91,21 @@ def test_the_law_of_a_loss_is_found_again() -> None:
     assert low < 2.0 + 30.0 * at**-0.4 < high
 
 
+def test_a_loss_that_rises_leaves_the_others_uncertain() -> None:
+    tokens = np.geomspace(1e4, 1e6, 8)
+    noise = 0.02 * np.random.default_rng(1).standard_normal(8)
+    declines = [
+        fit_decline(tokens, 3 + 20 * tokens**-0.3 + noise),
+        fit_decline(tokens, np.linspace(3.0, 3.1, 8)),
+    ]
+    assert declines[1].best[1] == 0
+    halves = np.full(2, 0.5)
+    shares = best_split(declines, halves, FREE, 1e6)
+    assert shares == pytest.approx([0.95, 0.05])
+    nats, _ = gain_over_even(declines, halves, shares, FREE, 1e6)
+    assert nats.low and nats.high and nats.low < 0.9 * nats.value and nats.high > 1.1 * nats.value
+
+
 def base_run(workspace: Path, factors: dict[str, float]) -> None:
     folder = workspace / "runs" / "seed"
     folder.mkdir(parents=True)

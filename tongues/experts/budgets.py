@@ -41,7 +41,10 @@ class LossDecline:
 
 
 def fit_decline(tokens: np.ndarray, losses: np.ndarray, *, seed: int = 1) -> LossDecline:
-    """The law of a loss that was measured after some numbers of tokens, the last of them now."""
+    """The law of a loss that was measured after some numbers of tokens, the last of them now.
+
+    A loss that rises counts as one that stays.
+    """
     count, scale = len(tokens), float(tokens[-1])
     misses, lines = [], []
     for power in _POWERS:
@@ -50,10 +53,7 @@ def fit_decline(tokens: np.ndarray, losses: np.ndarray, *, seed: int = 1) -> Los
         misses.append(float(np.sum((design @ line - losses) ** 2)) + 1e-12)
         lines.append((line, np.linalg.inv(design.T @ design)))
     log_weight = -0.5 * (count - 2) * np.log(misses)
-    falling = np.array([line[1] > 0 for line, _ in lines])
-    weight = np.where(falling, np.exp(log_weight - log_weight.max()), 0.0)
-    if not weight.sum():
-        return LossDecline(np.array([losses[-1], 0.0, 1.0]), np.zeros((1, 3)), scale)
+    weight = np.exp(log_weight - log_weight.max())
     random = np.random.default_rng(seed)
     draws = []
     for place in random.choice(len(_POWERS), _DRAWS, p=weight / weight.sum()):
@@ -64,7 +64,8 @@ def fit_decline(tokens: np.ndarray, losses: np.ndarray, *, seed: int = 1) -> Los
         draws.append([drawn[0], max(drawn[1], 0.0) * scale**power, power])
     best = int(weight.argmax())
     (floor, factor), power = lines[best][0], _POWERS[best]
-    return LossDecline(np.array([floor, factor * scale**power, power]), np.array(draws), scale)
+    likely = np.array([floor, max(factor, 0.0) * scale**power, power])
+    return LossDecline(likely, np.array(draws), scale)
 
 
 def share_budget(
@@ -191,8 +192,8 @@ def gain_over_even(
             low, high = (middle, high) if higher else (low, middle)
         return loss(constants, equal(tokens)) - target, float(np.exp(high))
 
-    count = min(len(one.draws) for one in declines)
-    draws = np.array([gain(np.array([one.draws[n] for one in declines])) for n in range(count)])
+    each = zip(*(one.draws for one in declines), strict=True)
+    draws = np.array([gain(np.array(constants)) for constants in each])
     lows, middles, highs = np.quantile(draws, [0.025, 0.5, 0.975], axis=0)
     units, method = ("nats per token", "times the tokens"), "draws of the laws"
     nats, times = (
