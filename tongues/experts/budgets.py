@@ -104,7 +104,10 @@ def share_budget(
             "no language counts", where="experts.budget.weights", hint="give one above 0"
         )
     weights = weights / weights.sum()
-    declines = [_decline(base, list(of), workspace, rule.weights) for base, of in experts]
+    declines = [
+        _decline(base, list(of), workspace, rule.weights, seed=number)
+        for number, (base, of) in enumerate(experts, 1)
+    ]
     best = best_split(declines, weights, caps, budget.amount)
     nats, gain = gain_over_even(declines, weights, best, caps, budget.amount)
     times = f"{gain.value:.3g} [{gain.low:.3g}, {gain.high:.3g}] times the tokens"
@@ -117,9 +120,12 @@ def share_budget(
 
 
 def _decline(
-    base: str, languages: Sequence[str], workspace: Path, weights: Mapping[str, float]
+    base: str, languages: Sequence[str], workspace: Path, weights: Mapping[str, float], *, seed: int
 ) -> LossDecline:
-    """Of the weighted mean loss on some languages, by the evaluations of a run."""
+    """Of the weighted mean loss on some languages, by the evaluations of a run.
+
+    seed: of the draws; another one for each cluster, since their errors are independent.
+    """
     folder = workspace / "runs" / base
     by_step: dict[int, dict[str, Cells]] = {}
     for row in run_rows([folder]) if folder.is_dir() else ():
@@ -135,7 +141,7 @@ def _decline(
         what = f"`{base}` has no {_FEWEST} evaluations on {list_languages(languages)} as it learned"
         hint = "train a base with more `num_evals`, or write `budget: by text`"
         raise UserError(what, where="experts.budget", hint=hint)
-    return fit_decline(tokens[kept], losses[kept])
+    return fit_decline(tokens[kept], losses[kept], seed=seed)
 
 
 def best_split(
