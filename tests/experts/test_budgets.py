@@ -141,6 +141,16 @@ def test_by_law_the_weights_decide_and_without_them_it_is_even(tmp_path: Path) -
     assert share_budget(rule, TOKENS, TEXTS, None)[0] == pytest.approx([0.5, 0.5])
 
 
+def test_a_language_in_several_clusters_counts_in_each_by_its_text(tmp_path: Path) -> None:
+    base_run(tmp_path, {"qaa": 20.0, "qab": 20.0})
+    rule = ExpertBudget(by="law", weights={"qaa": 50.0})
+    whole = [("seed", {"qaa": 6e4}), ("seed", {"qab": 6e4})]
+    topics = [("seed", {"qaa": 59e3, "qab": 1e3}), ("seed", {"qaa": 1e3, "qab": 59e3})]
+    alone, nearly = (share_budget(rule, TOKENS, of, tmp_path)[0] for of in (whole, topics))
+    assert alone[0] > 0.8
+    assert nearly == pytest.approx(alone, abs=0.15)
+
+
 def test_noise_in_the_losses_of_like_clusters_is_no_sure_gain(tmp_path: Path) -> None:
     like: dict[str, float] = dict.fromkeys(("qaa", "qab", "qac", "qad"), 20.0)
     texts = [("seed", {lang: 6e4}) for lang in like]
