@@ -54,7 +54,6 @@ __all__ = [
 
 _HELD_OUT = 4000  # held-out tokens of a new language by which its donor is found
 
-
 # The experts that others branch from: of each run or Hugging Face folder, the share of
 # every language's text that it learned.
 Members = Mapping[str, Mapping[str, float]]
@@ -101,12 +100,12 @@ def plan_rounds(
         languages = [] if recorded else list(learned)  # what its base knew comes first
         choice = BaseChoice(model=parent, languages=languages)
         known[parent] = base_languages(choice, workspace)
-    rounds: list[Round] = []
+    rounds, bases = list[Round](), workspace if make else None
     if experts.add:
         donors = _donors(recipe, ensembles[experts.seeds[0]][1], workspace, make=make)
         partition = dense(recipe.text.languages)
         rounds = [
-            plan_added(recipe, partition, donors, members[seed], amounts, seed, known)
+            plan_added(recipe, partition, donors, members[seed], amounts, seed, known, bases)
             for seed in experts.seeds
         ]
     for settings in experts.partitions:
@@ -122,7 +121,7 @@ def plan_rounds(
                 known,
                 folder=folder,
                 members=members.get(seed, {}),
-                workspace=workspace if make else None,
+                workspace=bases,
             )
             for seed in experts.seeds
         ]
@@ -169,9 +168,8 @@ def plan_partition(
         own = {lang: amount for lang, amount in own.items() if amount > least}
         if not own:
             what = f"cluster {number} of {label} has no language with a window of text"
-            raise UserError(
-                what, where="experts.partitions", hint="take fewer clusters, or more text"
-            )
+            hint = "take fewer clusters, or more text"
+            raise UserError(what, where="experts.partitions", hint=hint)
         learned = {lang: shares[lang] for lang in own}
         base = _holder(partition.clusters[number], members) if members else recipe.train.base_model
         cluster = f"{folder}/{number}" if folder else None
@@ -187,11 +185,12 @@ def plan_added(
     amounts: Mapping[str, float],
     seed: int,
     languages: Mapping[str, tuple[str, ...]],
+    workspace: Path | None = None,
 ) -> Round:
     """The experts of added languages, each branched from its donor's and trained on both.
 
-    donors: by added language. languages: what each base knows. With `shared_expert` one
-    learns all of them and their donors.
+    donors: by added language. languages: what each base knows. workspace: as above. With
+    `shared_expert` one learns all of them and their donors.
     """
     shared = _experts(recipe).shared_expert
     groups = {lang: ((donor,), (lang,)) for lang, donor in donors.items()}
@@ -205,7 +204,7 @@ def plan_added(
     for name, (given, added) in groups.items():
         own = {lang: amounts[lang] for lang in (*given, *added)}
         news.append(_New(name, own, dict.fromkeys(own, 1.0), _holder(given[:1], members)))
-    made = _round(recipe, "added", partition, news, seed, languages)
+    made = _round(recipe, "added", partition, news, seed, languages, workspace)
     return replace(made, adapted=shared and len(members) == 1)
 
 
