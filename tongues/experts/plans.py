@@ -30,7 +30,6 @@ from tongues.experts.partition.methods import (
     guess,
     language_distances,
     make_partition,
-    text_amounts,
 )
 from tongues.experts.partition.partition import Partition
 from tongues.languages.donors import best_donor
@@ -41,6 +40,7 @@ from tongues.tokens.extend import extends
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_languages, check_held, find_base
 from tongues.train.defaults import complete_recipe
+from tongues.train.mixture import text_of
 
 __all__ = [
     "Members",
@@ -77,17 +77,15 @@ class Round:
     add_to: Path | None = None  # the ensemble whose experts the new ones branched from
 
 
-def plan_rounds(
-    recipe: Recipe, workspace: Path, sizes: Mapping[str, float], *, make: bool
-) -> list[Round]:
+def plan_rounds(recipe: Recipe, workspace: Path, *, make: bool) -> list[Round]:
     """The ensembles that a recipe means, with the runs of their experts.
 
-    sizes: bytes of text by language, until its tokens are prepared. make: whether partitions and
-    donors that need tokens or models are found now, or replaced by placeholders.
+    make: whether partitions and donors that need tokens or models are found now, or replaced by
+    placeholders.
     """
     recipe = complete_recipe(recipe, workspace).recipe
     experts = _experts(recipe)
-    amounts = text_amounts(recipe, sizes, workspace)
+    amounts = {lang: tokens for lang, (tokens, _) in text_of(recipe, workspace).items()}
     ensembles = _ensembles(recipe, workspace, make=make) if experts.add_to else {}
     members: dict[int, Members] = {
         seed: {expert.run or expert.folder: expert.languages for expert in lineage.experts}
@@ -156,7 +154,7 @@ def plan_partition(
 ) -> Round:
     """The experts of a partition.
 
-    amounts: of text by language, in any unit. languages: what each base knows. folder:
+    amounts: training tokens by language. languages: what each base knows. folder:
     of the clusters' tokens, where documents are split. members: of the ensemble that is added
     to: each cluster branches from the one that knows all of its languages. workspace: where the
     bases are, whose losses a budget by law follows from; without, it is even.
@@ -167,7 +165,8 @@ def plan_partition(
         own = {lang: share * amounts[lang] for lang, share in shares.items()}
         own = {lang: amount for lang, amount in own.items() if amount > least}
         if not own:
-            what = f"cluster {number} of {label} has no language with a window of text"
+            named = ", ".join(partition.clusters[number])
+            what = f"cluster {number} of {label} ({named}) has no language with a window of text"
             hint = "take fewer clusters, or more text"
             raise UserError(what, where="experts.partitions", hint=hint)
         learned = {lang: shares[lang] for lang in own}
