@@ -141,16 +141,19 @@ def test_the_shares_are_checked_and_recorded(make_recipe: MakeRecipe, workspace:
     assert record.shares == {lang: one["share"] for lang, one in shown["languages"].items()}
 
 
-def proxy_runs(folder: Path, count: int, slope: float) -> None:
+def proxy_runs(
+    folder: Path, count: int, slope: float, tokens: int = 1000, above: float = 0.0
+) -> None:
     """Runs whose loss on `qab` falls with its share by `slope`, and on `qaa` not at all."""
-    random = np.random.default_rng(1)
+    random = np.random.default_rng(tokens)
     for number in range(count):
         share = (number + 0.5) / count
-        made = folder / f"mixture{number:03d}"
+        made = folder / f"mixture{number:03d}-{tokens}"
         made.mkdir(parents=True)
         write_run(made, make_run(run=made.name, shares={"qab": share, "qaa": 1 - share}))
         for lang, loss in (("qaa", 3.0), ("qab", 3.0 + math.exp(-slope * share))):
-            row = {"step": 10, "lang": lang, "loss": loss + 0.002 * random.standard_normal()}
+            noise = 0.002 * random.standard_normal()
+            row = {"step": 10, "lang": lang, "tokens": tokens, "loss": above + loss + noise}
             with (made / "evals.jsonl").open("a") as file:
                 file.write(json.dumps(row) + "\n")
 
@@ -172,6 +175,17 @@ def test_shares_by_proxies_are_those_with_the_least_loss(
     assert run_of_recipe(make_recipe(weighed), workspace).shares["qab"] < 0.9
 
 
+def test_proxies_of_two_lengths_show_what_those_of_one_do(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    proxy_runs(workspace / "runs" / "both", 12, slope=0.5)
+    proxy_runs(workspace / "runs" / "both", 12, slope=0.5, tokens=4000, above=-1.0)
+    proxies = "train.mixture={by: proxies, runs: both, max_epochs: off}"
+    plan = run_of_recipe(make_recipe(proxies), workspace)
+    assert plan.mixture and plan.mixture.get("gain", {}).get("low", 0) > 0
+    assert plan.shares["qab"] > 0.9
+
+
 def test_without_a_sure_gain_the_shares_are_those_by_text(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
@@ -187,13 +201,14 @@ def test_without_a_sure_gain_the_shares_are_those_by_text(
     [
         ("{by: proxies}", "name the study of the proxies"),
         ("{by: proxies, runs: sone}", "did you mean `some`"),
-        ("{by: proxies, runs: some}", "5 finished runs there have losses"),
+        ("{by: proxies, runs: some}", "finished runs of 5 mixtures there have losses"),
         ("{by: proxies, runs: some, weights: {qac: 1}}", "`qac` is not in the mixture"),
         ("{by: text, weights: {qaa: 1}}", "for `by: proxies`"),
     ],
 )
 def test_wrong_proxies(make_recipe: MakeRecipe, workspace: Path, rule: str, message: str) -> None:
     proxy_runs(workspace / "runs" / "some", 5, slope=1.0)
+    proxy_runs(workspace / "runs" / "some", 5, slope=1.0, tokens=4000)
     with pytest.raises(UserError) as caught:
         run_of_recipe(make_recipe(f"train.mixture={rule}"), workspace)
     assert message in str(caught.value)

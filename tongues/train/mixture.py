@@ -198,14 +198,21 @@ def _by_proxies(
     for row in sorted(run_rows([folder]), key=lambda row: row["step"]):
         last.setdefault(row["run"], {})[row["lang"]] = row
     runs = [rows for rows in last.values() if rows.keys() >= set(languages)]
-    if len(runs) < 2 * (len(languages) + 1):
-        what = f"{len(runs)} finished runs there have losses on {list_languages(languages)}"
+    mixtures = {tuple(rows[lang]["share"] for lang in languages) for rows in runs}
+    if len(mixtures) < 2 * (len(languages) + 1):
+        what = f"finished runs of {len(mixtures)} mixtures there have losses on "
+        what += list_languages(languages)
         hint = f"{3 * (len(languages) + 1)} are enough: a study with `mixtures`, `tongues study`"
         raise UserError(what, where=where, hint=hint)
     shares, losses = (
         np.array([[rows[lang][column] for lang in languages] for rows in runs])
         for column in ("share", "loss")
     )
+    sizes = [(row["params"], row["tokens"]) for row in (rows[languages[0]] for rows in runs)]
+    mean = losses.mean(0)
+    for size in set(sizes):  # what size and length do is not the mixtures'
+        alike = [other == size for other in sizes]
+        losses[alike] += mean - losses[alike].mean(0)
     weights = np.array([rule.weights.get(lang, 1.0) for lang in languages])
     if not weights.sum():
         raise UserError(
