@@ -155,7 +155,7 @@ def measure(setting: Setting, workspace: Path) -> Iterator[str]:
         dense = ", {by: dense}" if name == "even" else ""
         rest = EXPERTS.format(name=short, dense=dense, budget=budget)
         file = recipe(workspace, short, files=files, base="base: base", rest=rest)
-        made = plan_rounds(load_recipe(file), workspace, {}, make=True)[0]
+        made = plan_rounds(load_recipe(file), workspace, make=True)[0]
         yield from (f"{name}: {note}" for note in made.notes)
         spent = np.array([run.settings.budget.amount for run in made.runs])
         of = {"experts": " ".join(f"{share:.0%}" for share in spent / spent.sum())}

@@ -190,7 +190,7 @@ def check_recipe(
     recipe = completed.recipe
     sweep = plan_sweep(recipe)
     if recipe.experts:
-        rounds = plan_rounds(recipe, workspace, sizes, make=False)
+        rounds = plan_rounds(recipe, workspace, make=False)
         plans = [run for made in rounds for run in made.runs]
     else:
         plans = [*sweep, *plan_study(recipe, workspace)]

@@ -91,15 +91,32 @@ def test_the_law_of_a_loss_is_found_again() -> None:
     assert low < 2.0 + 30.0 * at**-0.4 < high
 
 
-def base_run(workspace: Path, factors: dict[str, float]) -> None:
+def test_a_loss_that_rises_leaves_the_others_uncertain() -> None:
+    tokens = np.geomspace(1e4, 1e6, 8)
+    noise = 0.02 * np.random.default_rng(1).standard_normal(8)
+    declines = [
+        fit_decline(tokens, 3 + 20 * tokens**-0.3 + noise),
+        fit_decline(tokens, np.linspace(3.0, 3.1, 8)),
+    ]
+    assert declines[1].best[1] == 0
+    halves = np.full(2, 0.5)
+    shares = best_split(declines, halves, FREE, 1e6)
+    assert shares == pytest.approx([0.95, 0.05])
+    nats, _ = gain_over_even(declines, halves, shares, FREE, 1e6)
+    assert nats.low and nats.high and nats.low < 0.9 * nats.value and nats.high > 1.1 * nats.value
+
+
+def base_run(
+    workspace: Path, factors: dict[str, float], noise: float = 1e-4, seed: int = 1
+) -> None:
     folder = workspace / "runs" / "seed"
     folder.mkdir(parents=True)
     write_run(folder, make_run(run="seed", shares=dict.fromkeys(factors, 1 / len(factors))))
-    random = np.random.default_rng(1)
+    random = np.random.default_rng(seed)
     lines: list[str] = []
     for step, tokens in enumerate(np.geomspace(1e3, 2e4, 10), 1):
         for lang, factor in factors.items():
-            loss = 2 + factor * tokens**-0.4 + 1e-4 * random.standard_normal()
+            loss = 2 + factor * tokens**-0.4 + noise * random.standard_normal()
             lines.append(
                 json.dumps({"step": step, "lang": lang, "tokens_lang": tokens, "loss": loss})
             )
@@ -122,6 +139,26 @@ def test_by_law_the_weights_decide_and_without_them_it_is_even(tmp_path: Path) -
     assert even == pytest.approx([0.5, 0.5])
     assert "no sure gain" in said
     assert share_budget(rule, TOKENS, TEXTS, None)[0] == pytest.approx([0.5, 0.5])
+
+
+def test_a_language_in_several_clusters_counts_in_each_by_its_text(tmp_path: Path) -> None:
+    base_run(tmp_path, {"qaa": 20.0, "qab": 20.0})
+    rule = ExpertBudget(by="law", weights={"qaa": 50.0})
+    whole = [("seed", {"qaa": 6e4}), ("seed", {"qab": 6e4})]
+    topics = [("seed", {"qaa": 59e3, "qab": 1e3}), ("seed", {"qaa": 1e3, "qab": 59e3})]
+    alone, nearly = (share_budget(rule, TOKENS, of, tmp_path)[0] for of in (whole, topics))
+    assert alone[0] > 0.8
+    assert nearly == pytest.approx(alone, abs=0.15)
+
+
+def test_noise_in_the_losses_of_like_clusters_is_no_sure_gain(tmp_path: Path) -> None:
+    like: dict[str, float] = dict.fromkeys(("qaa", "qab", "qac", "qad"), 20.0)
+    texts = [("seed", {lang: 6e4}) for lang in like]
+    for seed in range(8):
+        base_run(tmp_path / str(seed), like, noise=0.02, seed=seed)
+        shares, (note,) = share_budget(ExpertBudget(by="law"), TOKENS, texts, tmp_path / str(seed))
+        assert "no sure gain" in note
+        assert shares == pytest.approx([0.25] * 4)
 
 
 @pytest.mark.parametrize(

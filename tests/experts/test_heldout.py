@@ -1,6 +1,7 @@
 """Held-out text of an ensemble that grew: what nobody was trained on, and what is said of it."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.experts.ensemble.making import TEXT, make_tokenizer
+from tests.experts.ensemble.making import TEXT, VOCABULARY, make_tokenizer
 from tests.records import make_run
 from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.heldout import (
@@ -19,10 +20,11 @@ from tongues.experts.heldout import (
     tuning_documents,
     unseen_documents,
 )
-from tongues.files import read_json, write_json
+from tongues.files import file_hash, read_json, write_json
 from tongues.runs import Base, write_run
-from tongues.tokens import Tokens, open_tokens
+from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.tokens.shards import Shard, shard_dtype, write_shard
+from tongues.tokens.tokenizer import END
 
 MOVED = 5  # documents
 
@@ -67,6 +69,36 @@ def test_only_what_was_held_out_then_and_is_now_tells_of_experts(
     for chosen in (scored_documents, tuning_documents):
         numbers = chosen(bounds, 1000, unseen["qaa"])
         np.testing.assert_array_equal(numbers - MOVED, chosen(before, 1000))
+
+
+def in_other_tokens(tokens: Tokens, folder: Path) -> Tokens:
+    """The same text by another tokenizer."""
+    copytree(tokens.path, folder)
+    own, other = load_tokenizer(tokens.tokenizer_path), load_tokenizer(make_tokenizer(folder))
+    mark = {"fingerprint": "respelt", "tokenizer_sha256": file_hash(folder / "tokenizer.json")}
+    manifest = read_json(folder / "tokens.json") | mark
+    for lang, splits in manifest["languages"].items():
+        for split, counts in splits.items():
+            shard = tokens.shard(lang, split)
+            ids = [shard.tokens[start:end].tolist() for start, end in pairwise(shard.bounds)]
+            texts = own.decode_batch(ids)
+            spelt = [[*other.encode(text).ids, other.token_to_id(END)] for text in texts]
+            flat, lengths = np.concatenate(spelt), np.array(list(map(len, spelt)))
+            write_shard(folder / lang / split, [(flat, lengths)], shard_dtype(VOCABULARY))
+            counts["tokens"] = len(flat)
+    write_json(folder / "tokens.json", manifest)
+    return open_tokens(folder)
+
+
+def test_text_that_was_held_out_in_other_tokens_was_held_out(
+    added: tuple[Tokens, Lineage], workspace: Path
+) -> None:
+    tokens, lineage = added
+    respelt = in_other_tokens(tokens, workspace / "tokens/respelt")
+    assert len(respelt.valid("qaa")) != len(tokens.valid("qaa"))
+    unseen, same = (unseen_documents(of, [lineage], workspace) for of in (tokens, respelt))
+    for lang in ("qaa", "qab"):
+        np.testing.assert_array_equal(same[lang], unseen[lang])
 
 
 def test_it_is_said_when_held_out_text_moved(

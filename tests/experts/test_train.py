@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import active_children
 from pathlib import Path
-from shutil import copy
+from shutil import copy, copytree
 
 import pytest
 
@@ -19,6 +19,7 @@ from tongues.errors import UserError
 from tongues.experts.ensemble.ensemble import open_ensemble
 from tongues.experts.plans import Round, expert_runs, plan_rounds, seed_cautions
 from tongues.experts.train import train_experts
+from tongues.files import read_json, write_json
 from tongues.launch import Job, Local, open_launcher
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
@@ -53,7 +54,7 @@ def ask(make_recipe: MakeRecipe, seed_model: Path) -> Ask:
 
 
 def planned(recipe: Recipe, workspace: Path) -> list[Round]:
-    return plan_rounds(recipe, workspace, {}, make=True)
+    return plan_rounds(recipe, workspace, make=True)
 
 
 @contextmanager
@@ -220,3 +221,17 @@ def test_the_dense_model_takes_as_many_steps_or_as_many_tokens_a_step(
     assert [run.settings.batch for run, _ in runs] == [512, 512, 512, 1024]
     with pytest.raises(UserError, match="batch"):
         ask("{partitions: [{by: dense, batch: half}]}")
+
+
+def test_a_language_without_text_is_in_no_expert(ask: Ask, workspace: Path) -> None:
+    folder = workspace / "tokens/small"
+    prepared = folder.resolve()
+    folder.unlink()
+    copytree(prepared, folder)
+    manifest = read_json(folder / "tokens.json")
+    del manifest["languages"]["qab"]  # cleaning left nothing of it
+    write_json(folder / "tokens.json", manifest)
+    (dense,) = planned(ask("{partitions: [{by: dense}]}"), workspace)
+    assert [run.shares for run in dense.runs] == [{"qaa": 1.0}]
+    with pytest.raises(UserError, match=r"cluster 1 of languages \(qab\) has no language with"):
+        planned(ask("{partitions: [{by: languages}]}"), workspace)

@@ -102,6 +102,19 @@ def test_ensembles_of_one_length_are_fitted_through_training_with_a_caution():
     assert laws[-1].n_rows == 12 and laws[-1].range["D"] == (8e5, 4e6)
 
 
+def test_lengths_that_differ_by_some_steps_are_one():
+    counts = ((1, 3.99e6), (2, 4.01e6), (4, 4.03e6))
+    for at in (0.98, 1.0, 1.02):
+        runs = [
+            run
+            for seed in (1, 2)
+            for k, tokens in counts
+            for run in ensemble(f"of-{k}", k, at * tokens, seed, steps=(0.0, 0.2, 0.4, 0.7, 1.0))
+        ]
+        (law, *_), _ = fit_experts(runs, draws=0)
+        assert "mid_schedule" in {caution.code for caution in law.warnings}
+
+
 @pytest.mark.parametrize("counts", [(2, 4), (1,)])
 def test_without_a_dense_model_or_an_ensemble_it_says_what_to_train(counts):
     laws, (refused,) = fit_experts(study(counts=counts), draws=0)

@@ -196,8 +196,7 @@ def test_runs_and_experts_take_the_values_and_check_shows_them(base: Path, tmp_p
     assert json.dumps(checked.to_json())
     partition = {"train.mixture": {}, "experts.partitions": [{"by": "dense"}]}
     ((run,),) = [
-        one.runs
-        for one in plan_rounds(load_recipe(recipe, partition), tmp_path, {"qaa": 3e5}, make=False)
+        one.runs for one in plan_rounds(load_recipe(recipe, partition), tmp_path, make=False)
     ]
     assert run.settings.context == 256
 

@@ -57,6 +57,14 @@ def test_shares_follow_the_power_of_the_text(power: float) -> None:
     assert sum(one["share"] for one in made.values()) == pytest.approx(1, abs=1e-9)
 
 
+def test_a_language_without_text_has_no_share() -> None:
+    texts = {**TEXTS, "qac": (0.0, 0.0)}
+    made = derive_shares(MixtureRule(max_epochs="off"), ["qaa", "qac"], texts, 1e4)
+    assert {lang: one["share"] for lang, one in made.items()} == {"qaa": 1.0, "qac": 0.0}
+    mixtures = proxy_mixtures(["qaa", "qab", "qac"], texts, 9)
+    assert {lang for shares in mixtures for lang in shares} == {"qaa", "qab"}
+
+
 def test_shares_of_proxies_add_up() -> None:
     texts = {f"qa{letter}": (1e5, 4e5) for letter in "abcdefgh"}
     mixtures = proxy_mixtures(list(texts), texts, 60)
@@ -138,16 +146,19 @@ def test_the_shares_are_checked_and_recorded(make_recipe: MakeRecipe, workspace:
     assert record.shares == {lang: one["share"] for lang, one in shown["languages"].items()}
 
 
-def proxy_runs(folder: Path, count: int, slope: float) -> None:
+def proxy_runs(
+    folder: Path, count: int, slope: float, tokens: int = 1000, above: float = 0.0
+) -> None:
     """Runs whose loss on `qab` falls with its share by `slope`, and on `qaa` not at all."""
-    random = np.random.default_rng(1)
+    random = np.random.default_rng(tokens)
     for number in range(count):
         share = (number + 0.5) / count
-        made = folder / f"mixture{number:03d}"
+        made = folder / f"mixture{number:03d}-{tokens}"
         made.mkdir(parents=True)
         write_run(made, make_run(run=made.name, shares={"qab": share, "qaa": 1 - share}))
         for lang, loss in (("qaa", 3.0), ("qab", 3.0 + math.exp(-slope * share))):
-            row = {"step": 10, "lang": lang, "loss": loss + 0.002 * random.standard_normal()}
+            noise = 0.002 * random.standard_normal()
+            row = {"step": 10, "lang": lang, "tokens": tokens, "loss": above + loss + noise}
             with (made / "evals.jsonl").open("a") as file:
                 file.write(json.dumps(row) + "\n")
 
@@ -173,6 +184,17 @@ def test_shares_by_proxies_are_those_with_the_least_loss(
     assert run_of_recipe(make_recipe(weighed), workspace).shares["qab"] < 0.9
 
 
+def test_proxies_of_two_lengths_show_what_those_of_one_do(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    proxy_runs(workspace / "runs" / "both", 12, slope=0.5)
+    proxy_runs(workspace / "runs" / "both", 12, slope=0.5, tokens=4000, above=-1.0)
+    proxies = "train.mixture={by: proxies, runs: both, max_epochs: off}"
+    plan = run_of_recipe(make_recipe(proxies), workspace)
+    assert plan.mixture and plan.mixture.get("gain", {}).get("low", 0) > 0
+    assert plan.shares["qab"] > 0.9
+
+
 def test_without_a_sure_gain_the_shares_are_those_by_text(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
@@ -193,13 +215,14 @@ def test_without_a_sure_gain_the_shares_are_those_by_text(
     [
         ("{by: proxies}", "name the study of the proxies"),
         ("{by: proxies, runs: sone}", "did you mean `some`"),
-        ("{by: proxies, runs: some}", "5 finished runs there have losses"),
+        ("{by: proxies, runs: some}", "finished runs of 5 mixtures there have losses"),
         ("{by: proxies, runs: some, weights: {qac: 1}}", "`qac` is not in the mixture"),
         ("{by: text, weights: {qaa: 1}}", "for `by: proxies`"),
     ],
 )
 def test_wrong_proxies(make_recipe: MakeRecipe, workspace: Path, rule: str, message: str) -> None:
     proxy_runs(workspace / "runs" / "some", 5, slope=1.0)
+    proxy_runs(workspace / "runs" / "some", 5, slope=1.0, tokens=4000)
     with pytest.raises(UserError) as caught:
         run_of_recipe(make_recipe(f"train.mixture={rule}"), workspace)
     assert message in str(caught.value)

@@ -53,7 +53,7 @@ def read_texts(
         unseen = unseen_documents(tokens, lineages, workspace)
         for lang in selected:
             if not unseen[lang].any():
-                what = f"`{lang}`: experts were trained on all text that is held out now"
+                what = f"`{lang}`: the models were trained on all text that is held out now"
                 hint = "leave the language out, or name files"
                 raise UserError(what, where=str(tokens.path), hint=hint)
         if line := _unknown_sources(tokens, selected):

@@ -1,8 +1,9 @@
 """How the experts of a partition share a budget: equally, by their text, or by laws of their loss.
 
 By law the loss of cluster i after D_i more tokens is E + B·(D_i + T_i)^-b, where T_i is what the
-base has read of its languages; E, B and b come from the base's own evaluations. The weighted mean
-is least where w·b·B·(D + T)^-(1 + b) is the same for all clusters that get any.
+base has read of its languages; E, B and b come from the base's own evaluations. A language whose
+text is in several clusters counts in each as much as its part there. The weighted mean is least
+where w·b·B·(D + T)^-(1 + b) is the same for all clusters that get any.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +42,10 @@ class LossDecline:
 
 
 def fit_decline(tokens: np.ndarray, losses: np.ndarray, *, seed: int = 1) -> LossDecline:
-    """The law of a loss that was measured after some numbers of tokens, the last of them now."""
+    """The law of a loss that was measured after some numbers of tokens, the last of them now.
+
+    A loss that rises counts as one that stays.
+    """
     count, scale = len(tokens), float(tokens[-1])
     misses, lines = [], []
     for power in _POWERS:
@@ -50,10 +54,7 @@ def fit_decline(tokens: np.ndarray, losses: np.ndarray, *, seed: int = 1) -> Los
         misses.append(float(np.sum((design @ line - losses) ** 2)) + 1e-12)
         lines.append((line, np.linalg.inv(design.T @ design)))
     log_weight = -0.5 * (count - 2) * np.log(misses)
-    falling = np.array([line[1] > 0 for line, _ in lines])
-    weight = np.where(falling, np.exp(log_weight - log_weight.max()), 0.0)
-    if not weight.sum():
-        return LossDecline(np.array([losses[-1], 0.0, 1.0]), np.zeros((1, 3)), scale)
+    weight = np.exp(log_weight - log_weight.max())
     random = np.random.default_rng(seed)
     draws = []
     for place in random.choice(len(_POWERS), _DRAWS, p=weight / weight.sum()):
@@ -64,7 +65,8 @@ def fit_decline(tokens: np.ndarray, losses: np.ndarray, *, seed: int = 1) -> Los
         draws.append([drawn[0], max(drawn[1], 0.0) * scale**power, power])
     best = int(weight.argmax())
     (floor, factor), power = lines[best][0], _POWERS[best]
-    return LossDecline(np.array([floor, factor * scale**power, power]), np.array(draws), scale)
+    likely = np.array([floor, max(factor, 0.0) * scale**power, power])
+    return LossDecline(likely, np.array(draws), scale)
 
 
 def share_budget(
@@ -91,19 +93,25 @@ def share_budget(
     even = capped_shares(texts if rule.by == "text" else equal, caps, budget.amount)
     if rule.by != "law" or workspace is None:
         return list(even), ()
-    known = {lang for _, amounts in experts for lang in amounts}
+    known = {
+        lang: sum(amounts.get(lang, 0.0) for _, amounts in experts)
+        for _, own in experts
+        for lang in own
+    }
     if strange := next((lang for lang in rule.weights if lang not in known), None):
         what, hint = f"`{strange}` is a language of no expert", nearest(strange, known)
         raise UserError(what, where="experts.budget.weights", hint=hint)
-    weights = np.array(
-        [sum(rule.weights.get(lang, 1.0) for lang in amounts) for _, amounts in experts]
-    )
+    parts = [{lang: amounts[lang] / known[lang] for lang in amounts} for _, amounts in experts]
+    weights = np.array([sum(rule.weights.get(lang, 1.0) * of[lang] for lang in of) for of in parts])
     if not weights.sum():
         raise UserError(
             "no language counts", where="experts.budget.weights", hint="give one above 0"
         )
     weights = weights / weights.sum()
-    declines = [_decline(base, list(of), workspace, rule.weights) for base, of in experts]
+    declines = [
+        _decline(base, of, workspace, rule.weights, seed=number)
+        for number, ((base, _), of) in enumerate(zip(experts, parts, strict=True), 1)
+    ]
     best = best_split(declines, weights, caps, budget.amount)
     nats, gain = gain_over_even(declines, weights, best, caps, budget.amount)
     times = f"{gain.value:.3g} [{gain.low:.3g}, {gain.high:.3g}] times the tokens"
@@ -116,25 +124,36 @@ def share_budget(
 
 
 def _decline(
-    base: str, languages: Sequence[str], workspace: Path, weights: Mapping[str, float]
+    base: str,
+    parts: Mapping[str, float],
+    workspace: Path,
+    weights: Mapping[str, float],
+    *,
+    seed: int,
 ) -> LossDecline:
-    """Of the weighted mean loss on some languages, by the evaluations of a run."""
+    """Of the weighted mean loss on a cluster's languages, by the evaluations of a run.
+
+    parts: shares of the languages' text that are in the cluster; they count as much. seed: of the
+    draws; another one for each cluster, since their errors are independent.
+    """
     folder = workspace / "runs" / base
     by_step: dict[int, dict[str, Cells]] = {}
     for row in run_rows([folder]) if folder.is_dir() else ():
-        if row["lang"] in languages and row["step"]:
+        if row["lang"] in parts and row["step"]:
             by_step.setdefault(row["step"], {})[row["lang"]] = row
-    whole = [by_step[step] for step in sorted(by_step) if len(by_step[step]) == len(languages)]
-    tokens = np.array([sum(rows[lang]["tokens_lang"] for lang in rows) for rows in whole], float)
-    each = np.array([weights.get(lang, 1.0) for lang in languages])
+    whole = [by_step[step] for step in sorted(by_step) if len(by_step[step]) == len(parts)]
+    read = [sum(rows[lang]["tokens_lang"] * parts[lang] for lang in parts) for rows in whole]
+    tokens, each = np.array(read), np.array([weights.get(x, 1.0) * parts[x] for x in parts])
     each = each / each.sum() if each.sum() else np.full(len(each), 1 / len(each))
-    losses = np.array([each @ [rows[lang]["loss"] for lang in languages] for rows in whole])
+    losses = np.array([each @ [rows[lang]["loss"] for lang in parts] for rows in whole])
     kept = tokens > _SETTLED * tokens.max(initial=0.0)
     if kept.sum() < _FEWEST:
-        what = f"`{base}` has no {_FEWEST} evaluations on {list_languages(languages)} as it learned"
+        what = (
+            f"`{base}` has no {_FEWEST} evaluations on {list_languages(list(parts))} as it learned"
+        )
         hint = "train a base with more `num_evals`, or write `budget: by text`"
         raise UserError(what, where="experts.budget", hint=hint)
-    return fit_decline(tokens[kept], losses[kept])
+    return fit_decline(tokens[kept], losses[kept], seed=seed)
 
 
 def best_split(
@@ -191,8 +210,8 @@ def gain_over_even(
             low, high = (middle, high) if higher else (low, middle)
         return loss(constants, equal(tokens)) - target, float(np.exp(high))
 
-    count = min(len(one.draws) for one in declines)
-    draws = np.array([gain(np.array([one.draws[n] for one in declines])) for n in range(count)])
+    each = zip(*(one.draws for one in declines), strict=True)
+    draws = np.array([gain(np.array(constants)) for constants in each])
     lows, middles, highs = np.quantile(draws, [0.025, 0.5, 0.975], axis=0)
     units, method = ("nats per token", "times the tokens"), "draws of the laws"
     nats, times = (

@@ -17,7 +17,7 @@ from tongues.experts.ensemble.lineage import Lineage
 from tongues.quantities import show_count
 from tongues.runs import read_run
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
-from tongues.tokens.shards import Shard
+from tongues.tokens.spelling import token_spellings
 from tongues.tokens.store import read_manifest
 from tongues.train.base import find_base
 
@@ -67,16 +67,17 @@ def unseen_documents(
 
     Of a preparation that is gone nothing is known.
     """
-    now = {lang: _documents(tokens.shard(lang, "valid")) for lang in tokens.languages}
-    unseen = {lang: np.ones(len(documents), bool) for lang, documents in now.items()}
+    counts = {lang: len(tokens.shard(lang, "valid").bounds) - 1 for lang in tokens.languages}
+    unseen = {lang: np.ones(count, bool) for lang, count in counts.items()}
     stores = _stores(workspace)
     for fingerprint, learned in _trained_on(lineages, workspace).items():
         if fingerprint == tokens.fingerprint or fingerprint not in stores:
             continue
-        other = open_tokens(stores[fingerprint])
-        for lang in learned & unseen.keys():
-            then = set(_documents(other.shard(lang, "valid")))
-            unseen[lang] &= np.array([document in then for document in now[lang]], dtype=bool)
+        shared = learned & unseen.keys()
+        now, then = (_held_out(of, shared) for of in (tokens, open_tokens(stores[fingerprint])))
+        for lang in shared:
+            known = set(then[lang])
+            unseen[lang] &= np.array([text in known for text in now[lang]], dtype=bool)
     return unseen
 
 
@@ -134,9 +135,16 @@ def _stores(workspace: Path) -> dict[str, Path]:
     return stores
 
 
-def _documents(shard: Shard) -> list[bytes]:
-    tokens = shard.tokens.astype(np.uint32)  # a larger vocabulary may be stored wider
-    return [tokens[start:end].tobytes() for start, end in pairwise(shard.bounds)]
+def _held_out(tokens: Tokens, languages: Iterable[str]) -> dict[str, list[bytes]]:
+    """The text of the held-out documents, which is the same in the tokens of any tokenizer."""
+    spellings = token_spellings(load_tokenizer(tokens.tokenizer_path))
+    texts: dict[str, list[bytes]] = {}
+    for lang in languages:
+        shard = tokens.shard(lang, "valid")
+        spelt = [spellings[token] for token in shard.tokens.tolist()]
+        bounds = pairwise(shard.bounds.tolist())
+        texts[lang] = [b"".join(spelt[start:end]).strip() for start, end in bounds]
+    return texts
 
 
 def base_shares(base: str, languages: Sequence[str], workspace: Path) -> dict[str, float] | None:

@@ -30,7 +30,6 @@ from tongues.experts.partition.methods import (
     guess,
     language_distances,
     make_partition,
-    text_amounts,
 )
 from tongues.experts.partition.partition import Partition
 from tongues.languages.donors import best_donor
@@ -41,6 +40,7 @@ from tongues.tokens.extend import extends
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_languages, check_held, find_base
 from tongues.train.defaults import complete_recipe
+from tongues.train.mixture import text_of
 
 __all__ = [
     "Members",
@@ -53,7 +53,6 @@ __all__ = [
 ]
 
 _HELD_OUT = 4000  # held-out tokens of a new language by which its donor is found
-
 
 # The experts that others branch from: of each run or Hugging Face folder, the share of
 # every language's text that it learned.
@@ -78,17 +77,15 @@ class Round:
     add_to: Path | None = None  # the ensemble whose experts the new ones branched from
 
 
-def plan_rounds(
-    recipe: Recipe, workspace: Path, sizes: Mapping[str, float], *, make: bool
-) -> list[Round]:
+def plan_rounds(recipe: Recipe, workspace: Path, *, make: bool) -> list[Round]:
     """The ensembles that a recipe means, with the runs of their experts.
 
-    sizes: bytes of text by language, until its tokens are prepared. make: whether partitions and
-    donors that need tokens or models are found now, or replaced by placeholders.
+    make: whether partitions and donors that need tokens or models are found now, or replaced by
+    placeholders.
     """
     recipe = complete_recipe(recipe, workspace).recipe
     experts = _experts(recipe)
-    amounts = text_amounts(recipe, sizes, workspace)
+    amounts = {lang: tokens for lang, (tokens, _) in text_of(recipe, workspace).items()}
     ensembles = _ensembles(recipe, workspace, make=make) if experts.add_to else {}
     members: dict[int, Members] = {
         seed: {expert.run or expert.folder: expert.languages for expert in lineage.experts}
@@ -101,12 +98,12 @@ def plan_rounds(
         languages = [] if recorded else list(learned)  # what its base knew comes first
         choice = BaseChoice(model=parent, languages=languages)
         known[parent] = base_languages(choice, workspace)
-    rounds: list[Round] = []
+    rounds, bases = list[Round](), workspace if make else None
     if experts.add:
         donors = _donors(recipe, ensembles[experts.seeds[0]][1], workspace, make=make)
         partition = dense(recipe.text.languages)
         rounds = [
-            plan_added(recipe, partition, donors, members[seed], amounts, seed, known)
+            plan_added(recipe, partition, donors, members[seed], amounts, seed, known, bases)
             for seed in experts.seeds
         ]
     for settings in experts.partitions:
@@ -122,7 +119,7 @@ def plan_rounds(
                 known,
                 folder=folder,
                 members=members.get(seed, {}),
-                workspace=workspace if make else None,
+                workspace=bases,
             )
             for seed in experts.seeds
         ]
@@ -157,7 +154,7 @@ def plan_partition(
 ) -> Round:
     """The experts of a partition.
 
-    amounts: of text by language, in any unit. languages: what each base knows. folder:
+    amounts: training tokens by language. languages: what each base knows. folder:
     of the clusters' tokens, where documents are split. members: of the ensemble that is added
     to: each cluster branches from the one that knows all of its languages. workspace: where the
     bases are, whose losses a budget by law follows from; without, it is even.
@@ -168,10 +165,10 @@ def plan_partition(
         own = {lang: share * amounts[lang] for lang, share in shares.items()}
         own = {lang: amount for lang, amount in own.items() if amount > least}
         if not own:
-            what = f"cluster {number} of {label} has no language with a window of text"
-            raise UserError(
-                what, where="experts.partitions", hint="take fewer clusters, or more text"
-            )
+            named = ", ".join(partition.clusters[number])
+            what = f"cluster {number} of {label} ({named}) has no language with a window of text"
+            hint = "take fewer clusters, or more text"
+            raise UserError(what, where="experts.partitions", hint=hint)
         learned = {lang: shares[lang] for lang in own}
         base = _holder(partition.clusters[number], members) if members else recipe.train.base_model
         cluster = f"{folder}/{number}" if folder else None
@@ -187,11 +184,12 @@ def plan_added(
     amounts: Mapping[str, float],
     seed: int,
     languages: Mapping[str, tuple[str, ...]],
+    workspace: Path | None = None,
 ) -> Round:
     """The experts of added languages, each branched from its donor's and trained on both.
 
-    donors: by added language. languages: what each base knows. With `shared_expert` one
-    learns all of them and their donors.
+    donors: by added language. languages: what each base knows. workspace: as above. With
+    `shared_expert` one learns all of them and their donors.
     """
     shared = _experts(recipe).shared_expert
     groups = {lang: ((donor,), (lang,)) for lang, donor in donors.items()}
@@ -205,7 +203,7 @@ def plan_added(
     for name, (given, added) in groups.items():
         own = {lang: amounts[lang] for lang in (*given, *added)}
         news.append(_New(name, own, dict.fromkeys(own, 1.0), _holder(given[:1], members)))
-    made = _round(recipe, "added", partition, news, seed, languages)
+    made = _round(recipe, "added", partition, news, seed, languages, workspace)
     return replace(made, adapted=shared and len(members) == 1)
 
 

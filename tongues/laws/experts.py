@@ -29,7 +29,7 @@ __all__ = ["fit_experts", "worth_sentence"]
 
 _MEMBER = re.compile(r"-e\d+(?=-s\d+$)")  # of the name of an expert's run
 _WHOLE = 0.95  # of a language's text that one expert has read; else its text itself is divided
-_LIKE = 0.05  # lengths nearer than this, in logarithms, are one
+_LIKE = 1.05  # times a length, up to which another one is the same but for whole steps
 _ENDS = 6  # ensembles of several lengths from which final losses are enough
 _NO_LAW = "no_experts_law"
 
@@ -61,8 +61,8 @@ def fit_experts(runs: Sequence[RunCurves], draws: int = 400) -> tuple[list[Law],
         other = "no dense model next to it" if 1 not in counts else "only the dense model"
         what = f"experts of {list_languages(languages)}: {other}: train `{{by: dense}}` and another"
         return [], [Caution(_NO_LAW, f"{what} partition of the same text")]
-    lengths = {round(float(np.log(one.tokens)) / _LIKE) for one in ensembles}
-    ended = len(lengths) > 1 and len(ensembles) >= _ENDS
+    lengths = [one.tokens for one in ensembles]
+    ended = max(lengths) > _LIKE * min(lengths) and len(ensembles) >= _ENDS
     laws, refused = list[Law](), list[Caution]()
     joined = JOINED.join(languages)
     for target in dict.fromkeys((*languages, joined)):

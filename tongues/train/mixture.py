@@ -89,8 +89,7 @@ def derive_mixture(
         return made
     by_text = {lang: one["share"] for lang, one in shares.items()}
     counts = np.array([texts[lang][0] for lang in languages])
-    caps = counts * _limit(rule) / tokens
-    best, gain = _by_proxies(rule, workspace, by_text, caps)
+    best, gain = _by_proxies(rule, workspace, by_text, _caps(rule, counts) / tokens)
     by_proxies = dict(zip(languages, _rounded(best).tolist(), strict=True))
     if gain.excludes_zero > 0:
         for (lang, share), count in zip(by_proxies.items(), counts, strict=True):
@@ -109,7 +108,7 @@ def derive_shares(
         raise UserError(what, where="train.mixture", hint="name languages that have text")
     content = np.maximum(sizes, 1.0) / [_premium(lang) for lang in languages]
     weights = counts * content ** (rule.power - 1.0)  # tokens that content**power takes
-    shares = _rounded(capped_shares(weights, counts * _limit(rule), tokens))
+    shares = _rounded(capped_shares(weights, _caps(rule, counts), tokens))
     return {
         lang: {
             "bytes": round(size),
@@ -202,14 +201,21 @@ def _by_proxies(
     for row in sorted(run_rows([folder]), key=lambda row: row["step"]):
         last.setdefault(row["run"], {})[row["lang"]] = row
     runs = [rows for rows in last.values() if rows.keys() >= set(languages)]
-    if len(runs) < 2 * (len(languages) + 1):
-        what = f"{len(runs)} finished runs there have losses on {list_languages(languages)}"
+    mixtures = {tuple(rows[lang]["share"] for lang in languages) for rows in runs}
+    if len(mixtures) < 2 * (len(languages) + 1):
+        what = f"finished runs of {len(mixtures)} mixtures there have losses on "
+        what += list_languages(languages)
         hint = f"{3 * (len(languages) + 1)} are enough: a study with `mixtures`, `tongues study`"
         raise UserError(what, where=where, hint=hint)
     shares, losses = (
         np.array([[rows[lang][column] for lang in languages] for rows in runs])
         for column in ("share", "loss")
     )
+    sizes = [(row["params"], row["tokens"]) for row in (rows[languages[0]] for rows in runs)]
+    mean = losses.mean(0)
+    for size in set(sizes):  # what size and length do is not the mixtures'
+        alike = [other == size for other in sizes]
+        losses[alike] += mean - losses[alike].mean(0)
     weights = np.array([rule.weights.get(lang, 1.0) for lang in languages])
     if not weights.sum():
         raise UserError(
@@ -220,8 +226,11 @@ def _by_proxies(
     return best, expected_gain(shares, losses, best, prior, weights)
 
 
-def _limit(rule: MixtureRule) -> float:
-    return math.inf if rule.max_epochs == "off" else rule.max_epochs
+def _caps(rule: MixtureRule, counts: np.ndarray) -> np.ndarray:
+    """The most tokens that each language may take; without text, none."""
+    if rule.max_epochs == "off":
+        return np.where(counts > 0, math.inf, 0.0)
+    return counts * rule.max_epochs
 
 
 def _rounded(shares: np.ndarray) -> np.ndarray:

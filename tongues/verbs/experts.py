@@ -8,7 +8,7 @@ from typing import Literal
 from tongues.errors import UserError
 from tongues.experts.ensemble.lineage import Lineage, find_ensemble, read_lineage, verify
 from tongues.experts.heldout import held_out_cautions
-from tongues.experts.partition.methods import make_partition, text_amounts
+from tongues.experts.partition.methods import make_partition
 from tongues.experts.partition.partition import Partition
 from tongues.experts.plans import Round, expert_runs, plan_rounds, seed_cautions
 from tongues.extras import require
@@ -17,6 +17,7 @@ from tongues.recipe import Experts, Overrides, Recipe, RecipeSource, load_recipe
 from tongues.study import measure_cost
 from tongues.tokens import check_tokens, open_tokens
 from tongues.train.defaults import complete_recipe
+from tongues.train.mixture import text_of
 from tongues.verbs.recipes import check_prepared
 from tongues.verbs.shared import Voice, memory_bytes, where_of
 
@@ -48,7 +49,7 @@ def partition(
     from tongues.pages import write_page
     from tongues.report.experts.partition import partition_page
 
-    amounts = text_amounts(loaded, {}, workspace)
+    amounts = {lang: tokens for lang, (tokens, _) in text_of(loaded, workspace).items()}
     partitions: dict[str, PartitionedText] = {}
     for settings in named:
         made = make_partition(loaded, settings, workspace)
@@ -114,7 +115,7 @@ def train(
     starts = open_launcher(
         launcher, workers=workers, processes=processes, partition=partition, time=time
     )
-    rounds = plan_rounds(loaded, workspace, {}, make=True)
+    rounds = plan_rounds(loaded, workspace, make=True)
     pairs = expert_runs(rounds, workspace)
     from tongues.experts.train import train_experts  # with torch
 
@@ -166,7 +167,7 @@ def measure(
 
     name, voice = f"{loaded.name}-experts", Voice(quiet)
     store, place = workspace / "ensembles", workspace / "evaluations" / name
-    rounds = plan_rounds(loaded, workspace, {}, make=True)
+    rounds = plan_rounds(loaded, workspace, make=True)
     _say_cautions(rounds, loaded.name, workspace, voice)
     folders: dict[str, list[Path]] = {}
     if add_to:

@@ -101,7 +101,7 @@ def dry_run(
         cost = measure_cost(pairs, workspace, core_count(), launcher, processes)
         return DryRun(tuple(pairs), cost, remark=remark)
     if loaded.experts:
-        pairs = expert_runs(plan_rounds(loaded, workspace, {}, make=True), workspace)
+        pairs = expert_runs(plan_rounds(loaded, workspace, make=True), workspace)
     else:
         pairs = [*checked.sweep, *_chosen(checked, where)]
     cost = measure_cost(pairs, workspace, checked.at_once, launcher, processes)

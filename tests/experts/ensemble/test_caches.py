@@ -45,7 +45,7 @@ def asked(size: int, most: int, way: str, *, number: int = 0, scored: bool = Fal
             asked,
             st.integers(1, 60),
             st.integers(1, CONTEXT - 60),
-            st.sampled_from(["filter:1", "tfidf:1", "tfidf:2", "posterior"]),
+            st.sampled_from(["filter:1", "tfidf:1", "tfidf:2", "text", "posterior"]),
             number=st.integers(0, len(PROMPTS) - 1),
             scored=st.booleans(),
         ),
@@ -81,6 +81,13 @@ def alone(model: Model, request: Request) -> list[int]:
         model.ensemble, *given, most=request.max_tokens, sampling=GREEDY, stop=frozenset()
     )
     return found[0].tokens.tolist()
+
+
+def test_a_text_of_one_expert_needs_the_room_of_one(model: Model) -> None:
+    one, every = asked(20, 10, "filter:1"), asked(20, 10, "uniform")
+    for way in ("language", "text"):
+        assert model.cache_need([asked(20, 10, way)]) == model.cache_need([one])
+    assert model.cache_need([every]) == model.ensemble.k * model.cache_need([one])
 
 
 def test_the_room_of_a_long_text_is_given_back_when_it_ends(model: Model) -> None:

@@ -131,7 +131,7 @@ class Model:
         Every text takes as much as the longest, for each expert that can have a weight at once.
         """
         every = self.ensemble.k  # while a prompt is scored, many tokens are read at once
-        used = sum(every if x.score_prompt else x.routing.m or every for x in requests)
+        used = sum(every if x.score_prompt else x.routing.active(every) for x in requests)
         longest = self.ensemble.own_length(max(request.longest for request in requests))
         return used * longest * self.cache_bytes
 

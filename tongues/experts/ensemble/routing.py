@@ -110,9 +110,13 @@ class Routing:
 
         return Guide(weights, push)
 
+    def active(self, k: int) -> int:
+        """The most of `k` experts that have a weight at once while a text is written."""
+        return self.m or k
+
     def chooses(self, k: int) -> bool:
         """Whether it gives some of `k` experts no weight, so that they need not run."""
-        return (self.m or k) < k
+        return self.active(k) < k
 
     def variants(self, k: int) -> Sequence["Routing"]:
         """The routing with each number of experts that is worth comparing."""
@@ -176,8 +180,8 @@ class _OneForAText(Routing):
         row = self.row(prompt, about)
         return Guide(lambda: row)
 
-    def chooses(self, k: int) -> bool:
-        return self.name != "uniform"
+    def active(self, k: int) -> int:
+        return 1
 
 
 class _Language(_OneForAText):
@@ -215,6 +219,9 @@ class _Uniform(_OneForAText):
     name, label = "uniform", "all alike"
     summary = "all experts with equal weights, to compare with"
     baseline = True
+
+    def active(self, k: int) -> int:
+        return k
 
     def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
         return np.full(about.k, 1 / about.k)

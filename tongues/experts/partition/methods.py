@@ -4,7 +4,7 @@ Another package adds a way by the entry-point group `tongues.partitions`.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
@@ -42,10 +42,7 @@ __all__ = [
     "language_distances",
     "make_partition",
     "one_each",
-    "text_amounts",
 ]
-
-_UNKNOWN = 1e9  # bytes of each language where no size is known
 
 _WINDOW = 256  # tokens of a window of which a gradient is taken, at most
 D = TypeVar("D", bound=PartitionSettings)
@@ -322,17 +319,3 @@ def language_distances(
     if made and set(languages) <= made.languages.keys():
         return family_distances(made.languages), ("synthetic languages, by how far they drifted",)
     return typology_distances(languages)
-
-
-def text_amounts(recipe: Recipe, sizes: Mapping[str, float], workspace: Path) -> dict[str, float]:
-    """Training tokens by language, or bytes of text before they are prepared.
-
-    Text of an unknown size, a data set without a limit, counts as much as the mean of the others.
-    """
-    folder = workspace / "tokens" / recipe.name
-    if not (folder / "tokens.json").is_file():
-        known = [sizes[lang] for lang in recipe.text.languages if sizes[lang]]
-        usual = sum(known) / len(known) if known else _UNKNOWN
-        return {lang: float(sizes[lang] or usual) for lang in recipe.text.languages}
-    counts = open_tokens(folder).counts
-    return {lang: float(splits["train"]["tokens"]) for lang, splits in counts.items()}
