@@ -3,7 +3,7 @@
     python benchmarks/mixtures_real.py [WORKSPACE]
 
 Web documentation (`../shared/data/text/mdn`) in eight languages, of which the largest has ten times
-the text of the smallest. Models of 0.2M parameters read 6M tokens, with three seeds: in proportion
+the text of the smallest. Models of 0.2M parameters read 4M tokens, with three seeds: in proportion
 to the text, by temperature (the text to the power 0.3), by UniMax (equal amounts of content, at
 most 4 epochs, the default), and by the best shares of 27 proxies of 0.05M. The proxies' shares are
 trained whether `tongues` would take them or not; it takes them where their expected gain is surely
@@ -54,10 +54,10 @@ train:
   eval_tokens: 10k tokens
   num_evals: 1
 """
-PROXIES = """  budget: 100k tokens
+PROXIES = """  budget: 80k tokens
 study: {{targets: [{langs}], shapes: [0.05M], mixtures: 27}}
 """
-RUN = "  budget: 6M tokens\nmodel: {shape: 0.2M}\n"
+RUN = "  budget: 4M tokens\nmodel: {shape: 0.2M}\n"
 
 Losses = dict[str, DocumentLosses]  # by language
 

@@ -54,7 +54,9 @@ def continued(lang: str, tokens: int, share: int = 20, seed: int = 1, more: str 
     changes += [f"train.budget={tokens} tokens", f"train.seed={seed}"]
     changes += [f"train.replay={{en: {share}%}}" if share else "train.replay={}"]
     changes += ["train.trainable=lora"] * (more == "-lora")
-    changes += ["train.num_evals=12"] * (tokens == LONG)  # also where the short runs end
+    changes += ["train.num_evals=12"] * (
+        tokens == LONG and seed == 1
+    )  # also where the short runs end
     tongues.train(HERE / f"{'own' if more == '-own' else 'case'}.yaml", changes)
     return name
 
