@@ -71,9 +71,9 @@ def token_logs(
     others: log-probabilities [V, .] of states next to these. A token that no state has favours
     none of them: of two samples, the smaller one says less of what is not in it.
     """
-    has = counts.any(1)
+    has: np.ndarray = counts.any(axis=1)
     if others is not None:
-        has |= (others != _neutral(common)).any(1)
+        has = has | (others != _neutral(common)).any(axis=1)
     sums = counts.sum(0) + _COMMON
     logs = np.log((counts + _COMMON * common[:, None]) / sums).astype(np.float32)
     return np.where(has[:, None], logs, _neutral(common))
