@@ -71,7 +71,7 @@ def token_logs(
     others: log-probabilities [V, .] of states next to these. A token that no state has favours
     none of them: of two samples, the smaller one says less of what is not in it.
     """
-    has: np.ndarray = counts.any(axis=1)
+    has = counts.max(axis=1) > 0
     if others is not None:
         has = has | (others != _neutral(common)).any(axis=1)
     sums = counts.sum(0) + _COMMON
