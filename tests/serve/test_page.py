@@ -321,6 +321,10 @@ def test_a_conversation_goes_back_and_forth(tab: Tab, address: str, hub: str) ->
             answer["choices"][0]["message"]["content"],
         ]
         said += [{"role": "assistant", "content": talk[place]}, said[0]]
+    tab.evaluate("document.getElementById('text').focus()")
+    tab.write("the end")
+    tab.press("control+shift+Enter")  # there is nothing to score
+    assert tab.evaluate(f"!document.body.classList.contains('busy') && {count} === 4")
     tab.evaluate("document.getElementById('chat').click()")
     assert tab.evaluate("document.getElementById('talk').hidden")
 

@@ -79,7 +79,7 @@ async function run(generates) {
   again = () => run(generates);
   const prompt = editor.text;
   const chat = chatting();
-  if (chat && !prompt.trim()) return;
+  if (chat && !(generates && prompt.trim())) return;
   const wanted = generates ? sampling : { ...sampling, max_tokens: 0 };
   const { signal } = (running = new AbortController());
   const began = performance.now();
