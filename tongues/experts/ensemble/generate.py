@@ -90,7 +90,7 @@ def generate(
     routing: Routing,
     *,
     most: int | Sequence[int],
-    languages: Sequence[str] | None = None,
+    languages: Sequence[str | None] | None = None,
     sampling: Sampling | None = None,
     stop: Collection[int] | None = None,
 ) -> list[Generated]:
