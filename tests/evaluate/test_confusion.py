@@ -61,7 +61,7 @@ def test_without_spaces_two_characters_are_a_word() -> None:
 def test_prompts_are_of_files_or_the_beginnings_of_texts(tmp_path: Path) -> None:
     folder = tmp_path / "language-confusion"
     folder.mkdir()
-    (folder / "ru.csv").write_text(f"prompt,source\n{RUSSIAN},own\n{RUSSIAN[::-1]},own\n")
+    (folder / "rus_Cyrl.csv").write_text(f"prompt,source\n{RUSSIAN},own\n{RUSSIAN[::-1]},own\n")
     (folder / "de.jsonl").write_text(f"{json.dumps({'prompt': GERMAN})}\n{{broken\n")
     texts = {"own": {"el": [Document("1", "el", f"{GREEK} {GREEK}\n" * 9, "g", "x")]}}
     faults: list[ItemFault] = []

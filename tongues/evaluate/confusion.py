@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from langcodes import Language, tag_is_valid
+from langcodes import Language
 
 from tongues.errors import UserError
+from tongues.evaluate.documents import file_language
 from tongues.evaluate.harness import HarnessScores, Metric
 from tongues.evaluate.tasks import ItemFault
 from tongues.files import fingerprint
@@ -83,8 +84,9 @@ def confusion_tasks(
     """
     prompts: dict[str, list[Document]] = {}
     for file in (x for place in places for x in sorted((Path(place) / CONFUSION).glob("*.*"))):
-        lang, settings = file.name.partition(".")[0], Files(paths=[str(file)], columns=_COLUMNS)
-        for item, _ in read_file(file, lang, settings) if tag_is_valid(lang) else ():
+        lang = file_language(file.name.partition(".")[0])
+        settings = Files(paths=[str(file)], columns=_COLUMNS)
+        for item, _ in read_file(file, lang, settings) if lang else ():
             if isinstance(item, Fault):
                 fault = ItemFault(item.source, f"at {item.place:,}", item.reason, item.sample)
                 faults.append(fault)
