@@ -9,7 +9,13 @@ from click.testing import CliRunner
 
 from tongues.cli.main import command
 from tongues.errors import UserError
-from tongues.evaluate.confusion import confusion_tasks, pass_rates
+from tongues.evaluate.confusion import (
+    ConfusionTask,
+    confusion_tasks,
+    pass_rates,
+    score_confusion,
+)
+from tongues.experts.ensemble.model import open_model
 from tongues.text import Document
 from tongues.text.signals.language import load_identifier
 
@@ -55,7 +61,7 @@ def test_without_spaces_two_characters_are_a_word() -> None:
 def test_prompts_are_of_files_or_the_beginnings_of_texts(tmp_path: Path) -> None:
     folder = tmp_path / "language-confusion"
     folder.mkdir()
-    (folder / "ru.csv").write_text(f"prompt,source\n{RUSSIAN},own\n{RUSSIAN[::-1]},own\n")
+    (folder / "rus_Cyrl.csv").write_text(f"prompt,source\n{RUSSIAN},own\n{RUSSIAN[::-1]},own\n")
     (folder / "de.jsonl").write_text(f"{json.dumps({'prompt': GERMAN})}\n{{broken\n")
     texts = {"own": {"el": [Document("1", "el", f"{GREEK} {GREEK}\n" * 9, "g", "x")]}}
     faults: list[ItemFault] = []
@@ -84,6 +90,19 @@ def test_prompts_are_of_files_or_the_beginnings_of_texts(tmp_path: Path) -> None
     with pytest.raises(UserError, match="has no prompts in tr") as caught:
         confusion_tasks(["tr"], [], texts, **options)
     assert caught.value.hint == "there are some in el"
+
+
+def test_a_prompt_that_is_too_long_loses_whole_characters_at_its_beginning(house: Path) -> None:
+    model = open_model(str(house / "models/e0"), house)
+    assert model.context == 96
+    assert len(model.encode(RUSSIAN)) > 96
+    texts = [RUSSIAN + "x" * count for count in range(4)]  # cut at both bytes of a letter
+    prompts = tuple(Document(text, "ru", text, text, "x") for text in texts)
+    for prompt in prompts:
+        scores = score_confusion(model, ConfusionTask("ru", (prompt,), None))
+        shown = scores.example.partition("|")[0]
+        assert prompt.text.endswith(shown)
+        assert 44 < len(model.encode(shown)) <= 48
 
 
 def test_models_are_compared_by_their_answers(

@@ -268,6 +268,14 @@ def test_a_request_that_is_too_long_is_named_or_cut_if_so_wanted(house: Path) ->
     row = Row(tokens[-97:], 97 - ends, None, 0)
     assert found == pytest.approx(-float(score_rows(cut.loaded, [row])[0].nats.sum()), abs=1e-4)
     assert cut.generate_until([request(long, {"max_gen_toks": 20})])[0]
+    with pytest.raises(UserError, match=r"96 of them to generate; .*\n  lower `max_gen_toks`"):
+        cut.generate_until([request("the ban", {"max_gen_toks": 96})])
+
+
+def test_a_routing_by_language_needs_the_language_of_what_is_generated(house: Path) -> None:
+    model = adapter.as_lm_eval("small/small@language", house)
+    with pytest.raises(UserError, match="the text's language is not given"):
+        model.generate_until([request("the ban", {"max_gen_toks": 4})])
 
 
 def test_tasks_tell_their_languages() -> None:

@@ -87,5 +87,12 @@ def test_the_page_of_a_study_forecasts_scores_or_says_why_not(
     mixed = {of.task: of for of in task_forecasts([place], records, made_findings)}
     assert mixed["order"].to_json() == order  # of one kind, that which most runs have
     assert (mixed["order"].num_fewshot, mixed["order"].items) == (0, 400)
+    replace(
+        scored(made_study, made_findings, chance=True),
+        tasks={"order": replace(more, num_fewshot=0, accuracies=best)},
+        examples={"order": {"near": "the same item in other words"}},
+    ).write(tmp_path / "evaluations" / "order-8")
+    mixed = {of.task: of for of in task_forecasts([place], records, made_findings)}
+    assert mixed["order"].to_json() == order  # nor are prompts mixed
     other = replace(records[0], fingerprint="other")
     assert task_forecasts([place], [other], made_findings) == []

@@ -29,6 +29,8 @@ def test_a_text_ends_before_a_stop_string(served: Mapping[str, Model]) -> None:
     assert len(found.tokens) == len(found.pieces) == len(found.to_json()["nats"])
     with pytest.raises(UserError, match="at once"):
         continue_texts(model, ["a"], model.routing, max_tokens=3, sampling=Sampling(), stop=[""])
+    with pytest.raises(UserError, match="not UTF-8"):
+        continue_texts(model, ["\udcff"], model.routing, max_tokens=3)
 
 
 def test_as_much_is_written_as_there_is_room_for(served: Mapping[str, Model]) -> None:

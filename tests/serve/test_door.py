@@ -1,32 +1,13 @@
 """Before the models are open: the page is there, other requests wait, and a failure ends it."""
 
-import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
-import pytest
 
 from tests.serve.serving import serving
 from tongues.experts.ensemble.model import Model
 from tongues.serve.door import Door
-from tongues.serve.refusal import Limits
-from tongues.serve.server import address, listen, run
-
-
-@pytest.fixture
-def opening() -> Iterator[tuple[Door, httpx.Client]]:
-    door, ready = Door(Limits(), frozenset({"tongues.test"})), threading.Event()
-    listening = listen("127.0.0.1", 0, keyed=False)
-    thread = threading.Thread(target=run, args=(door, listening), kwargs={"ready": ready.set})
-    thread.start()
-    assert ready.wait(10)
-    with httpx.Client(base_url=address(listening), timeout=20) as http:
-        yield door, http
-    door.stopping = True
-    thread.join(10)
-    assert not thread.is_alive()
 
 
 def test_the_page_is_there_and_requests_wait_for_the_models(

@@ -129,6 +129,30 @@ def test_what_fails_is_told_to_its_own_asker_alone(
     assert engine.alive
 
 
+def test_without_memory_to_drop_a_text_its_model_begins_anew(
+    engine: Engine, served: Mapping[str, Model], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = threading.Event()
+    forget, model = Caches.forget, served[MODEL]
+
+    def without_memory(self: Caches, text: TokenSequence) -> None:
+        monkeypatch.setattr(Caches, "forget", forget)
+        raise RuntimeError("out of memory")
+
+    def hear(news: Sequence[Token | End]) -> None:
+        begun.set()
+
+    monkeypatch.setattr(Caches, "forget", without_memory)
+    long = {"max_tokens": 85, "sampling": UNENDING}
+    job = engine.submit(MODEL, request(model, "the ban", **long), hear)
+    other = Asked(engine, model, "the ban", **long)
+    assert begun.wait(10)
+    engine.cancel(job)
+    assert other.end.reason == "failed"
+    assert Asked(engine, model, "the ban").end.reason in ("length", "stop")
+    assert engine.alive
+
+
 def test_what_cannot_be_written_is_refused_before_it_waits(
     engine: Engine, served: Mapping[str, Model], hub: str
 ) -> None:

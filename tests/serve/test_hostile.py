@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,6 +18,7 @@ from safetensors.torch import load_file, save_file
 
 import tongues
 from tests.serve.serving import RULES, serving
+from tests.serve.test_requests import until
 from tongues.errors import UserError
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.hardware import this_machine
@@ -191,6 +193,19 @@ def test_a_template_that_loops_on_some_messages_holds_up_no_other_model(
             assert problem["code"] == "text_failed"
             assert "longer than 0.6 seconds" in problem["message"]
         assert ask("bad", "a").status_code == 200  # by a new process
+
+
+def test_a_process_that_ended_between_texts_is_not_blamed_on_the_next_one(copied: Path) -> None:
+    rules = TextProcess(copied)
+    ids = rules.encode("the ban").tolist()
+    lists = Path("/proc/self/task").glob("*/children")
+    children = [Path("/proc", number) for file in lists for number in file.read_text().split()]
+    folder = str(copied.resolve()).encode()
+    (own,) = (place for place in children if folder in (place / "cmdline").read_bytes())
+    os.kill(int(own.name), signal.SIGKILL)
+    until(lambda: ") Z " in (own / "stat").read_text())
+    assert rules.encode("the ban").tolist() == ids
+    rules.close()
 
 
 def test_a_panic_of_the_tokenizer_is_a_refusal(copied: Path) -> None:

@@ -16,6 +16,7 @@ from tests.serve.browser import CHROMIUM, Tab, open_tab
 from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.request import Request, Token
+from tongues.serve.door import Door
 from tongues.serve.engine import End, Engine, Listener, TextJob
 
 PAGE = Path(__file__).parents[2] / "tongues/serve/page"
@@ -212,6 +213,26 @@ def test_a_link_brings_everything_and_runs_nothing(tab: Tab, address: str) -> No
 
 
 @browser
+def test_what_is_typed_while_the_models_are_opened_is_shown_and_kept(
+    tab: Tab, opening: tuple[Door, httpx.Client], served: dict[str, Model], hub: str
+) -> None:
+    door, http = opening
+    tab.go(f"{http.base_url}#{urlencode({'text': 'a', 'model': hub, 'top_k': '5'})}")
+    tab.wait(f"{TEXT}.value === 'a'")
+    tab.evaluate(f"{TEXT}.focus()")
+    tab.press("End")
+    tab.write(" ban")
+    assert tab.evaluate("document.getElementById('layer').textContent").startswith("a ban")
+    tab.wait("location.hash.includes('ban')")
+    with serving(served) as server:
+        door.app = server.app
+        tab.wait("document.getElementById('generate').disabled === false")
+        assert tab.evaluate(f"{TEXT}.value") == "a ban"
+        assert tab.evaluate("document.querySelector('[name=model]').value") == hub
+        assert tab.evaluate("document.querySelector('[name=top_k]').value") == "5"
+
+
+@browser
 def test_refusals_are_told_and_the_setting_is_pointed_at(tab: Tab, address: str) -> None:
     visit(tab, address, text="the end " * 60)
     assert "is 96" in run_into_problem(tab)
@@ -321,6 +342,10 @@ def test_a_conversation_goes_back_and_forth(tab: Tab, address: str, hub: str) ->
             answer["choices"][0]["message"]["content"],
         ]
         said += [{"role": "assistant", "content": talk[place]}, said[0]]
+    tab.evaluate("document.getElementById('text').focus()")
+    tab.write("the end")
+    tab.press("control+shift+Enter")  # there is nothing to score
+    assert tab.evaluate(f"!document.body.classList.contains('busy') && {count} === 4")
     tab.evaluate("document.getElementById('chat').click()")
     assert tab.evaluate("document.getElementById('talk').hidden")
 

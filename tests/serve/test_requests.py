@@ -36,6 +36,7 @@ def fault(answer: httpx.Response) -> dict[str, Any]:
     [
         ({"model": 1}, "model", "invalid_type", "valid string"),
         ({"temprature": 1}, "temprature", "unknown_parameter", "did you mean `temperature`?"),
+        ({"messages": CHAT["messages"]}, "messages", "unknown_parameter", "`seed`"),
         ({"prompt": []}, "prompt", "invalid_type", "a list of token ids"),
         ({"prompt": [1, "a"]}, "prompt", "invalid_type", "a list of token ids"),
         ({"prompt": [5000]}, "prompt", "invalid_value", "token ids up to 297"),

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from langcodes import Language, tag_is_valid
+from langcodes import Language
 
 from tongues.errors import UserError
+from tongues.evaluate.documents import file_language
 from tongues.evaluate.harness import HarnessScores, Metric
 from tongues.evaluate.tasks import ItemFault
 from tongues.files import fingerprint
@@ -39,6 +40,7 @@ _WORDS = 5  # of a line that is judged, as published
 _SURE = 0.3  # probability of fastText below which it does not know, as published
 _PROMPT = 100  # characters of a document that is a prompt
 _TOGETHER = 32  # prompts
+_LONGEST = 4  # tokens of a character, as bytes
 _COLUMNS = Columns(text="prompt")
 _PUNCTUATION = str.maketrans({**dict.fromkeys(string.punctuation + "،", ""), "—": " "})
 _ENGLISH = re.compile(r"[a-z]{4,}")
@@ -60,7 +62,7 @@ class ConfusionTask:
         """Changes with anything that a model's scores depend on."""
         texts = [(prompt.id, prompt.group, prompt.text) for prompt in self.prompts]
         identifies = load_identifier(self.identifier).name
-        return fingerprint([CONFUSION, "judged", texts, identifies, _TOKENS])
+        return fingerprint([CONFUSION, "judged, whole characters", texts, identifies, _TOKENS])
 
     def score(self, model: "Model", draw: int = 0) -> HarnessScores:
         """The values of a model's answers."""
@@ -82,8 +84,9 @@ def confusion_tasks(
     """
     prompts: dict[str, list[Document]] = {}
     for file in (x for place in places for x in sorted((Path(place) / CONFUSION).glob("*.*"))):
-        lang, settings = file.name.partition(".")[0], Files(paths=[str(file)], columns=_COLUMNS)
-        for item, _ in read_file(file, lang, settings) if tag_is_valid(lang) else ():
+        lang = file_language(file.name.partition(".")[0])
+        settings = Files(paths=[str(file)], columns=_COLUMNS)
+        for item, _ in read_file(file, lang, settings) if lang else ():
             if isinstance(item, Fault):
                 fault = ItemFault(item.source, f"at {item.place:,}", item.reason, item.sample)
                 faults.append(fault)
@@ -156,10 +159,10 @@ def score_confusion(model: "Model", task: ConfusionTask) -> HarnessScores:
 
 
 def _fitting(model: "Model", text: str, count: int) -> str:
-    if model.context is None:
-        return text
-    ids, room = model.encode(text).tolist(), model.context - count - 1
-    return text if len(ids) <= room else model.tokenizer.decode(ids[-room:])
+    """The end of a text behind which there is room for so many tokens, in whole characters."""
+    while model.context and (surplus := len(model.encode(text)) - (model.context - count)) > 0:
+        text = text[-(-surplus // _LONGEST) :]
+    return text
 
 
 def pass_rates(

@@ -19,7 +19,7 @@ from tongues.text.reading import Fault, find_files, read_file
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.tokens.store import read_manifest
 
-__all__ = ["held_out_documents", "read_texts"]
+__all__ = ["file_language", "held_out_documents", "read_texts"]
 
 _ALL = 2**62  # tokens
 _SPLITS = frozenset({"all", "dev", "new", "old", "test", "train", "val", "valid"})  # some are codes
@@ -67,7 +67,7 @@ def read_texts(
     passed: list[str] = []
     for path in find_files([source], where=source):
         name = path.name.partition(".")[0]
-        if lang := _tag(name):
+        if lang := file_language(name):
             files.setdefault(lang, []).append(path)
             if lang != name:
                 say(f"{path.name} is read as `{lang}`")
@@ -90,8 +90,11 @@ def read_texts(
     return texts
 
 
-def _tag(name: str) -> str:
-    """The language that a file is named for: as written, or the catalogue's tag of `eng_Latn`."""
+def file_language(name: str) -> str:
+    """The language that a file is named for: as written, or the catalogue's tag of `eng_Latn`.
+
+    Empty where the name is of no language.
+    """
     if name.lower() in _SPLITS or not tag_is_valid(name):
         return ""
     return catalogue_tag(name) if "_" in name else name

@@ -240,6 +240,8 @@ class LmEvalModel(TemplateLM):
             "generate fewer by `--gen_kwargs max_gen_toks=`" if which else "fewer demonstrations"
         )
         hint = f"{fewer}, or `long=cut`, which cuts beginnings, as lm-eval does"
+        if self.long == "cut":  # nothing is left of the beginning
+            hint = "lower `max_gen_toks` in a file of the task, or leave the task out"
         return UserError(f"{count} tokens{which}; {limit}", where=_place(request), hint=hint)
 
     def _groups(self, requests: Sequence[Any]) -> Iterator[tuple[Model, dict[int, str | None]]]:
@@ -328,7 +330,7 @@ def write(
                 [begun[number][1:] for number in some],
                 model.routing,
                 most=max_tokens if isinstance(max_tokens, int) else [max_tokens[n] for n in some],
-                languages=[languages[number] or "" for number in some] if languages else None,
+                languages=[languages[number] for number in some] if languages else None,
                 sampling=sampling or Sampling(temperature=0),
                 stop=stop,
             )

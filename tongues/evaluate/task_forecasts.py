@@ -29,6 +29,7 @@ class _Kind(NamedTuple):
     num_fewshot: int
     normalisation: str | None
     items: int
+    example: str | None  # the first item with its prompt
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +71,9 @@ def task_forecasts(
 ) -> list[TaskForecast]:
     """Of every task and language on which finished runs were evaluated, in the newest evaluations.
 
-    Scores compare where demonstrations, normalization and items are alike; of several kinds that
-    with the most runs counts. places: of the runs, below the workspace with the evaluations.
+    Scores compare where demonstrations, normalization, items and prompts are alike; of several
+    kinds that with the most runs counts. places: of the runs, below the workspace with the
+    evaluations.
     """
     runs = {(record.run, record.fingerprint) for record in records}
     losses = {(run.name, lang): x for run in known.runs for lang, x in run.bits_per_byte.items()}
@@ -85,7 +87,8 @@ def task_forecasts(
                     continue
                 for lang, accuracy in by_language.items():
                     if accuracy.chance and (run.run, lang) in losses:
-                        kind = _Kind(of.num_fewshot, of.normalisation, accuracy.items)
+                        example = evaluation.examples.get(task, {}).get(lang)
+                        kind = _Kind(of.num_fewshot, of.normalisation, accuracy.items, example)
                         kinds = scores.setdefault((task, lang), {})
                         kinds.setdefault(kind, {}).setdefault(run.run, accuracy)
     forecasts: list[TaskForecast] = []

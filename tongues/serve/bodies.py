@@ -284,7 +284,7 @@ def _explain(error: ValidationError, kind: type[Body]) -> Refusal:
         message, code = f"`{field}` is missing", "missing_required_parameter"
     elif first["type"] == "extra_forbidden" and names[0] not in _REFUSED:
         inner = {"messages": Message, "stream_options": StreamOptions}
-        fields = inner.get(names[0], kind).model_fields
+        fields = (kind if len(names) == 1 else inner.get(names[0], kind)).model_fields
         hint, field = nearest(names[-1][:100], fields), field[:100]
         message, code = f"unknown parameter `{field}`; {hint}", "unknown_parameter"
     elif {names[0], names[-1]} & _REFUSED:

@@ -197,9 +197,7 @@ class Engine:
         try:
             news = writer.step()
         except Exception as error:  # such as no memory: other models go on
-            jobs = [self._by_text[text] for text in writer.running]
-            del self._writers[name]
-            self._fail(jobs, error)
+            self._give_up(name, error)
             return
         self.counts.steps += 1
         for text, group in itertools.groupby(news, key=lambda each: each[0]):
@@ -212,6 +210,11 @@ class Engine:
             job.report(tokens)
             if ended:
                 self._end(job, End(ended))
+
+    def _give_up(self, name: str, error: Exception) -> None:
+        """Fail all texts of a model; the next ones get a new writer."""
+        writer = self._writers.pop(name)
+        self._fail([self._by_text[text] for text in writer.running], error)
 
     def _fail(self, jobs: Sequence[TextJob], error: Exception) -> None:
         _log.error("a text could not be generated", exc_info=error)
@@ -228,7 +231,10 @@ class Engine:
         if text is not None:
             self._by_text.pop(text, None)
             if writer := self._writers.get(job.model):
-                writer.drop(text)
+                try:
+                    writer.drop(text)
+                except Exception as error:  # to give room back takes some first
+                    self._give_up(job.model, error)
         if known:
             self.counts.running = len(self._by_text)
             job.report([end])

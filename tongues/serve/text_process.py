@@ -100,6 +100,8 @@ class TextProcess:
 
     def _ask(self, given: str | list[Mapping[str, str]]) -> np.ndarray:
         with self._lock:
+            if self._opened and self._process and self._process.poll() is not None:
+                self.close()  # it ended between texts, as for want of memory: no text is to blame
             if self._process is None:
                 self.start()
             assert self._process

@@ -90,7 +90,7 @@ def generate(
     routing: Routing,
     *,
     most: int | Sequence[int],
-    languages: Sequence[str] | None = None,
+    languages: Sequence[str | None] | None = None,
     sampling: Sampling | None = None,
     stop: Collection[int] | None = None,
 ) -> list[Generated]:
@@ -144,6 +144,12 @@ def continue_texts(
     """
     if "" in stop:
         raise UserError("an empty text would stop every answer at once", where="--stop")
+    for prompt in prompts:
+        try:
+            prompt.encode()
+        except UnicodeEncodeError:  # as the command gets bytes of other encodings
+            hint = "convert it, such as by `iconv -t UTF-8`"
+            raise UserError("a prompt is not UTF-8", where="generate", hint=hint) from None
     writer = Writer(model.ensemble)
     running: dict[RunningText, tuple[Continuation, TextBuilder]] = {}
     for prompt, copy in zip(prompts, _copies(prompts), strict=True):

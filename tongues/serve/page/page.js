@@ -26,7 +26,6 @@ let running = null;
 /** @type {string[]} */
 const before = []; // the text before each generation
 let again = start; // what to repeat once there is a key
-
 let typed = 0; // a timer until the user pauses
 
 const editor = new Editor(() => {
@@ -37,10 +36,9 @@ const editor = new Editor(() => {
 });
 
 let figured = 0; // when facts and legends were last updated
-
 /** Show every text; facts and legends are updated at most five times a second. */
 function show() {
-  if (!panels.length) return;
+  if (!panels.length) return editor.show(editor.text, null);
   const figures = !running || performance.now() - figured > 200;
   if (figures) figured = performance.now();
   const [first] = panels;
@@ -79,7 +77,7 @@ async function run(generates) {
   again = () => run(generates);
   const prompt = editor.text;
   const chat = chatting();
-  if (chat && !prompt.trim()) return;
+  if (chat && !(generates && prompt.trim())) return;
   const wanted = generates ? sampling : { ...sampling, max_tokens: 0 };
   const { signal } = (running = new AbortController());
   const began = performance.now();
@@ -206,29 +204,31 @@ function continueWith(panel) {
 function saveState() {
   clearTimeout(typed);
   const [first, second] = panels.map((panel) => panel.chosen());
-  const other = second && Object.entries(second).map(([name, value]) => [`${name}2`, value]);
-  return writeLink({ text: editor.text, ...first, ...Object.fromEntries(other ?? []), ...settings() });
+  const other = Object.entries(second ?? {}).map(([name, value]) => [`${name}2`, value]);
+  const chosen = first ? { ...first, ...Object.fromEntries(other) } : readLink();
+  return writeLink({ ...chosen, text: editor.text, ...settings() });
 }
 
 /** Read the page's state from its address. */
 function restore() {
-  const { text = "", model, routing, language, model2, routing2, language2, ...rest } = readLink();
-  setPanels(model2 ? 2 : 1);
-  setSettings(rest);
-  const unknown = [
-    panels[0].choose({ model, routing, language }),
-    panels[1]?.choose({ model: model2, routing: routing2, language: language2 }),
-  ].find((name) => name !== undefined);
-  editor.area.value = text;
-  say(unknown === undefined ? "" : `The link names ${unknown}, which is not served here.`);
+  const link = readLink();
+  setSettings(link);
+  editor.area.value = link.text ?? "";
+  if (served.length) choosePanels();
   show();
+}
+
+/** Choose the models that the address names. */
+function choosePanels() {
+  const link = readLink();
+  setPanels(link.model2 ? 2 : 1);
+  const [unknown] = panels.flatMap((panel, i) => panel.choose(link, i ? "2" : "") ?? []);
+  say(unknown === undefined ? "" : `The link names ${unknown}, which is not served here.`);
 }
 
 /** Load the list of models. */
 async function start() {
   again = start;
-  editor.area.value ||= readLink().text ?? "";
-  editor.show(editor.text, null);
   say("Opening the models …");
   try {
     served = await models();
@@ -238,7 +238,8 @@ async function start() {
   report(null);
   by("compare").hidden = served.length < 2 && served[0].experts.length < 2;
   generateButton.disabled = scoreButton.disabled = false;
-  restore();
+  choosePanels();
+  show();
   editor.area.focus({ preventScroll: true });
 }
 
@@ -255,9 +256,8 @@ by("compare").addEventListener("click", () => {
 });
 by("chat").addEventListener("click", () => !running && setChat(!chatting()));
 by("share").addEventListener("click", async () => {
-  const fits = saveState();
-  const found = fits && (await copyLink()) ? "Link copied" : "The link is this page's address.";
-  say(fits ? found : "The text is too long for a link.");
+  if (!saveState()) return say("The text is too long for a link.");
+  say((await copyLink()) ? "Link copied" : "The link is this page's address.");
 });
 by("key").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -265,7 +265,7 @@ by("key").addEventListener("submit", (event) => {
   again();
 });
 onSetting(saveState);
-addEventListener("hashchange", () => !running && served.length && restore());
+addEventListener("hashchange", () => !running && restore());
 
 byPointer(editor.area, () => editor.marked);
 document.addEventListener("keydown", (event) => {
@@ -296,5 +296,5 @@ document.addEventListener("selectionchange", () => {
 addEventListener("scroll", () => !following && closeInspector(), { passive: true });
 if (/Mac|iPhone|iPad/.test(navigator.platform))
   for (const key of document.querySelectorAll(".command")) key.textContent = "⌘";
-generateButton.disabled = scoreButton.disabled = true;
+restore();
 start();

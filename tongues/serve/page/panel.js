@@ -79,15 +79,16 @@ export class Panel {
   /**
    * Select by name; unknown names change nothing.
    *
-   * @param {{model?: string, routing?: string, language?: string}} names
+   * @param {Record<string, string>} names  `model`, `routing` and `language`
+   * @param {string} suffix  of these
    * @returns {string | undefined} the first unknown name
    */
-  choose(names) {
+  choose(names, suffix = "") {
     const unknown = [];
     for (const field of /** @type {const} */ (["model", "routing", "language"])) {
-      const value = names[field];
+      const value = names[field + suffix];
       const known = [...this[field].options].some((option) => option.value === value);
-      if (known) this[field].value = /** @type {string} */ (value);
+      if (known) this[field].value = value;
       else if (value) unknown.push(value);
       if (field === "model" && known) this.offerRoutings();
     }
