@@ -11,7 +11,6 @@ is what it wrote before the long runs, `case.txt` what `table` printed after the
 `scores` did; `figure` draws the README's figure.
 """
 
-import json
 import os
 import sys
 from datetime import date
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import tongues
 from tongues.evaluate.evaluation import read_evaluation
-from tongues.files import read_json, write_json
+from tongues.files import read_json, read_lines, write_json
 from tongues.frames import text_table
 from tongues.pages.axes import categories, colour, linear
 from tongues.pages.blocks import Figure
@@ -35,6 +34,7 @@ PILOTS = (8192, 16384, 24576, 32768)  # tokens
 LONG, SHORT = 131072, 32768
 SHARES = (0, 5, 20, 50)  # percent of replay
 TOKENIZERS = ("-own", "")  # the base's, and the base's with new tokens
+LONG_RUNS = [f"{lang}-{LONG // 1024}k-20{more}" for more in TOKENIZERS for lang in TARGETS]
 NAMES = {"sw": "Swahili", "zh": "Chinese", "en": "English"}
 
 
@@ -109,36 +109,41 @@ def experts() -> None:
 
 def evaluate() -> None:
     """The base and the long runs: held-out text by source, and XCOPA."""
-    models = ["models/smollm2", *(f"{lang}-{LONG // 1024}k-20" for lang in TARGETS)]
+    models = ["models/smollm2", *LONG_RUNS]
     tongues.evaluate(models, text="case", limit=20, dtype="bf16", name="text")
     tongues.evaluate(
         models, tasks=["xcopa:sw,zh"], data="tasks", limit=200, dtype="bf16", name="tasks"
     )
 
 
+def evaluations(name: str) -> dict[int, dict[str, dict]]:
+    """Of a run, by tokens read and language."""
+    found: dict[int, dict[str, dict]] = {}
+    for row in read_lines(Path("runs", name, "evals.jsonl")):
+        found.setdefault(row["tokens"], {})[row["lang"]] = row
+    return found
+
+
 def ends(name: str) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
     """Bits per byte by language before the run and after, and nats per token after."""
-    lines = Path("runs", name, "evals.jsonl").read_text().splitlines()
-    rows = [json.loads(line) for line in lines]
-    last = max(row["step"] for row in rows)
-    before = {row["lang"]: row["bits_per_byte"] for row in rows if row["step"] == 0}
-    after = {row["lang"]: row["bits_per_byte"] for row in rows if row["step"] == last}
-    return before, after, {row["lang"]: row["loss"] for row in rows if row["step"] == last}
+    found = evaluations(name)
+    before, after = found[min(found)], found[max(found)]
+    bits = [{lang: row["bits_per_byte"] for lang, row in of.items()} for of in (before, after)]
+    return bits[0], bits[1], {lang: row["loss"] for lang, row in after.items()}
 
 
 def table() -> None:
-    """Forecasts next to outcomes, and every finished run."""
-    nats, rows = read_json(HERE / "forecast.json")["nats"], []
-    for lang in TARGETS:  # the shorter one was fitted
-        name = f"{lang}-{LONG // 1024}k-20"
-        _, value, low, high = nats[name]
-        end = ends(name)[2][lang]
+    """Forecasts and outcomes, every finished run, and long runs where short ones end."""
+    forecasts, rows = read_json(HERE / "forecast.json"), []
+    for name in LONG_RUNS:
+        one, end = forecasts[name], ends(name)[2][name[:2]]
         rows.append(
             {
                 "run": name,
-                "forecast, nats per token": f"{value:.3f} [{low:.3f}, {high:.3f}]",
+                "forecast of": one["date"],
+                "nats per token": f"{one['nats']:.3f} [{one['low']:.3f}, {one['high']:.3f}]",
                 "outcome": f"{end:.3f}",
-                "within": "yes" if low <= end <= high else "no",
+                "within": "yes" if one["low"] <= end <= one["high"] else "no",
             }
         )
     print(text_table(rows))
@@ -155,6 +160,18 @@ def table() -> None:
             rows.append(
                 row | {f"{x}, bits": f"{before[x]:.3f} → {after[x]:.3f}" for x in ("en", *TARGETS)}
             )
+    print(text_table(rows))
+    rows = []
+    for name in LONG_RUNS:
+        for tokens in PILOTS:
+            short = name.replace(f"{LONG // 1024}k", f"{tokens // 1024}k")
+            on_the_way = evaluations(name).get(tokens)
+            if on_the_way and (Path("runs") / short).is_dir():
+                lang = name[:2]
+                end = ends(short)[2][lang]
+                row = {"after tokens": f"{tokens:,}", "run": name, "nats": on_the_way[lang]["loss"]}
+                row |= {"short run": short, "its end": end, "difference": row["nats"] - end}
+                rows.append({k: f"{v:.3f}" if isinstance(v, float) else v for k, v in row.items()})
     print(text_table(rows))
 
 
@@ -188,7 +205,10 @@ def scores() -> None:
 def figure() -> None:
     """Bits per byte of the base and the long runs, by language."""
     text = read_evaluation(Path("evaluations/text")).texts["case"]
-    series = dict(zip(text.losses, ("before", "after Swahili", "after Chinese"), strict=True))
+    series = {"models/smollm2": "before"}
+    for name in LONG_RUNS:
+        after = f"after {NAMES[name[:2]]}"
+        series[name] = after if name.endswith("-own") else f"{after}, 3,000 new tokens"
     rows = []
     for model, by in text.losses.items():
         for lang, loss in by.items():
@@ -203,7 +223,7 @@ def figure() -> None:
         x,
         categories("language", list(NAMES.values())),
         colour(names, names, "circle"),
-        height=210,
+        height=280,
         side_by_side=names,
     )
     drawn = Figure("real-case", "", "", (panel,), tuple(rows))
