@@ -51,7 +51,7 @@ def test_of_equals_no_difference_is_told_and_few_documents_say_why_not():
     assert paired_loss(own, own, units).p == 1.0
     few = paired_loss(own[:5], 2 * own[:5], units[:5])
     assert (few.low, few.high, few.p, few.significant) == (None, None, None, 0)
-    assert few.reason == "6 documents are needed, there are 5"
+    assert few.reason == "6 independent documents are needed, there are 5"
     least = paired_loss(own[:6], 2 * own[:6], units[:6])
     assert least.p == 2 / 2**6
 
@@ -84,7 +84,10 @@ def test_documents_of_one_group_are_cut_as_one():
     whole, cut = paired_loss(own, other, units), paired_loss(mine, theirs, sizes, pages)
     assert (cut.low, cut.high, cut.n) == pytest.approx((whole.low, whole.high, 10))
     few = paired_loss(mine[:20], theirs[:20], sizes[:20], groups[:20])
-    assert few.reason == "6 documents are needed, there are 4, those of one group taken as one"
+    assert (
+        few.reason
+        == "6 independent documents are needed, there are 4: those of one group count once"
+    )
 
 
 def test_a_mean_over_languages_weighs_each_alike_and_knows_translations():
@@ -135,7 +138,7 @@ def test_the_smallest_p_counts_most():
 
 
 def test_what_cannot_be_told_is_not_counted():
-    nothing = Estimate(1.0, None, None, reason="6 documents are needed, there are 2")
+    nothing = Estimate(1.0, None, None, reason="6 independent documents are needed, there are 2")
     found = holm({"sw": nothing, "de": Estimate(-1.0, -1.5, -0.5, p=0.04)})
     assert found["sw"] is nothing
     assert found["de"].p == 0.04
@@ -162,5 +165,6 @@ def test_too_few_documents_are_those_that_could_never_tell(among: int, needed: i
         assert few.significant == 0
         assert few.low is not None
         assert few.reason == (
-            f"{needed} documents are needed for {among} comparisons, there are {needed - 1}"
+            f"{needed} independent documents are needed for {among} comparisons, "
+            f"there are {needed - 1}"
         )

@@ -104,8 +104,8 @@ def holm(differences: Mapping[Key, Estimate], among: int | None = None) -> dict[
         of = corrected[key] = replace(differences[key], p=p, among=count)
         needed = fewest_documents(count) if of.method == CUTS and of.n is not None else 0
         if p > LEVEL and (of.n or 0) < needed:
-            reason = f"{needed} documents are needed for {count} comparisons, there are {of.n}"
-            corrected[key] = replace(of, reason=reason)
+            least = f"{needed} independent documents are needed for {count} comparisons"
+            corrected[key] = replace(of, reason=f"{least}, there are {of.n}")
     return corrected
 
 
@@ -127,7 +127,7 @@ def halves(gap: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _difference(gap: np.ndarray, units: np.ndarray, apart: str) -> Estimate:
     mean, count = float(gap.sum() / units.sum()), len(gap)
     if count < FEWEST_DOCUMENTS:
-        reason = f"{FEWEST_DOCUMENTS} documents are needed, there are {count}{apart}"
+        reason = f"{FEWEST_DOCUMENTS} independent documents are needed, there are {count}{apart}"
         return Estimate(mean, n=count, method=CUTS, reason=reason)
     difference = _between(mean, *halves(gap, units), documents=count)
     assert difference.p is not None
@@ -162,7 +162,7 @@ def _together(
     number = {name: place for place, name in enumerate(dict.fromkeys(groups))}
     place = [number[name] for name in groups]
     gaps, sizes = np.bincount(place, weights=gap), np.bincount(place, weights=units)
-    return gaps, sizes, ", those of one group taken as one"
+    return gaps, sizes, ": those of one group count once"
 
 
 def _mean_halves(

@@ -94,9 +94,22 @@ def test_too_few_documents() -> None:
     text, _ = measures_of(evaluation)
     assert rows_of(text.comparison_table(text.versus_base))[1][-1].endswith("], too few")
     assert topics["Caveats"] == [
-        "Not tested, or `too few` in tables: 7 documents are needed for 2 comparisons."
+        "Not tested, or `too few` in tables: 7 independent documents are needed for 2 comparisons."
     ]
     assert "Caveats" not in answer(outcome((SOURCE, PLAIN)))
+    assert topics["Choice"][0] == (
+        "On `study` not decided: differences on `qaa` and `qab` cannot be tested; hold out more "
+        "independent documents."
+    )
+
+
+def test_a_base_language_that_cannot_be_tested_leaves_a_choice() -> None:
+    evaluation = outcome((SOURCE, PLAIN), languages=("qaa", "qab"))
+    path = ("texts", "study", "forgotten", 0, "languages")
+    base = answer(changed(evaluation, "few", *path, "qaa", "reason"))["Choice"][0]
+    assert base.endswith("Differences on `qaa` cannot be tested.") and "not decided" not in base
+    target = answer(changed(evaluation, "few", *path, "qab", "reason"))["Choice"][0]
+    assert "not decided: differences on `qab` cannot be tested" in target
 
 
 def test_the_answer_goes_by_role(evaluation: Evaluation) -> None:
@@ -161,7 +174,9 @@ def test_one_model_on_too_little_text() -> None:
     losses, answers = topics["Languages"]
     assert re.fullmatch(rf"On `study`, `{MIXED}` has `qaa` 1\.\d+ bits per byte\.", losses)
     assert answers.endswith("All above chance and the majority answer.")
-    assert topics["Caveats"] == ["Not tested, or `too few` in tables: 6 documents are needed."]
+    assert topics["Caveats"] == [
+        "Not tested, or `too few` in tables: 6 independent documents are needed."
+    ]
     text, task = measures_of(evaluation)
     assert rows_of(text.score_table())[1][1].endswith(" too few")
     assert score_figure(text) is None and score_figure(task) is None

@@ -187,14 +187,21 @@ def _choice(measure: Measure, measures: list[Measure]) -> str:
     if "base" in measure.roles.values():  # of models that nothing was continued from, none counts
         roles |= measure.roles
     counted = [lang for lang in roles if roles[lang] != "other"] or list(roles)
+    untested = measure.untested(counted)
+    named = list_languages(f"`{lang}`" for lang in untested)
+    if any(roles[lang] in ("target", "") for lang in untested):
+        what = f"not decided: differences on {named} cannot be tested"
+        return f"{place} {what}; hold out more independent documents.".lstrip()
+    rest = f" Differences on {named} cannot be tested." if untested else ""
     take = [m for m in measure.values if all(m in measure.leaders(lang) for lang in counted)]
     if len(take) == len(measure.values):
-        return f"{place} no model is significantly better than another.".lstrip()
+        return f"{place} no model is significantly better than another.{rest}".lstrip()
     if take:
         every = " or ".join(sorted({roles[lang] for lang in counted} - {""}, reverse=True))
         every = f"any {every} language".replace("  ", " ")
         models = " or ".join(f"`{names[model]}`" for model in take)
-        return f"{place} take {models}: no other model is significantly better on {every}.".lstrip()
+        why = f"no other model is significantly better on {every}"
+        return f"{place} take {models}: {why}.{rest}".lstrip()
     groups: dict[str, list[str]] = {}  # languages of one role together, or else of the same models
     for lang in sorted(counted, key=lambda lang: roles[lang], reverse=True):  # targets first
         one = roles[lang] in ("target", "base")
@@ -208,7 +215,7 @@ def _choice(measure: Measure, measures: list[Measure]) -> str:
         models = " or ".join(f"`{names[model]}`" for model in best)
         clauses += [f"{models} on {where}"] if best else []
     what = f": {', '.join(clauses)}" if clauses else ""
-    return f"{place} no model is best in every language{what}.".lstrip()
+    return f"{place} no model is best in every language{what}.{rest}".lstrip()
 
 
 def _certainty(measures: list[Measure]) -> str:

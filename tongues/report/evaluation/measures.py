@@ -147,6 +147,15 @@ class Measure:
         """The models that none is significantly better than."""
         return self.scores.leaders.get(language, list(self.values))
 
+    def untested(self, languages: Sequence[str]) -> list[str]:
+        """The languages where some difference has too few documents or items to be significant."""
+        compared = (*self.versus_base, *self.versus_first)
+        return [
+            lang
+            for lang in languages
+            if any(lang in of.languages and of.languages[lang].reason for of in compared)
+        ]
+
     def score_table(self, models: Sequence[str] = ()) -> Table:
         """Values above their intervals; bold: no model is significantly better, and some is worse.
 
@@ -268,9 +277,14 @@ class Measure:
         return replace(cell, below=interval(of, self.show) or "too few", strong=strong)
 
     def _documents(self, scores: TextScores) -> _Column:
-        return {
-            x: of.documents for by in reversed([*scores.losses.values()]) for x, of in by.items()
-        }
+        """How many there are; in brackets as how many those count of which some share a source."""
+        found: dict[str, Entry] = {}
+        for x, of in (pair for by in reversed([*scores.losses.values()]) for pair in by.items()):
+            independent = of.bits_per_byte.n or of.documents
+            some = independent < of.documents
+            shown = f"{of.documents} ({independent} independent)"
+            found[x] = Cell(shown, of.documents) if some else of.documents
+        return found
 
 
 def how(measure: Measure) -> str:

@@ -119,11 +119,15 @@ def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
             take, side = (what, "higher") if dense.significant > 0 else ("the experts", "lower")
             size = number(dense.times(dense.significant), nats)
             yield f"Take {take}: the mean loss of experts is {size} {_UNIT} {side}."
+        elif dense.reason:
+            lower = what if dense.value > 0 else f"`{top.name}`"
+            size = f"{nats(abs(dense.value))} {_UNIT} lower with {lower}"
+            yield f"Not decided: the mean loss is {size}, which cannot be tested: {dense.reason}."
         else:
-            why = f": {dense.reason}" if dense.reason else ""
-            yield f"No significant difference to {what}: {number(dense, nats)} {_UNIT}{why}."
+            yield f"No significant difference to {what}: {number(dense, nats)} {_UNIT}."
     yield (
-        f"Of all partitions and routings `{top.name}` has the lowest mean loss: {nats(top.loss)} "
+        f"Of the experts' partitions and routings `{top.name}` has the lowest mean loss: "
+        f"{nats(top.loss)} "
         f"{_UNIT}, perplexity {show_perplexity(top.perplexity)}, {nats(top.bits_per_byte)} bits "
         "per byte."
     )
