@@ -74,6 +74,25 @@ def test_the_scripts_of_a_language_are_expected() -> None:
     assert expected_scripts("qaa") == frozenset()
 
 
+def test_a_tag_may_name_a_script_that_no_table_has_the_language_in() -> None:
+    here, usual = find_language("pa_Arab_PK"), find_language("pa")
+    assert (here.tag, here.script, here.code) == ("pa-Arab", "Arab", usual.code)
+    assert (here.name, here.family, here.other_codes) == (
+        usual.name,
+        usual.family,
+        usual.other_codes,
+    )
+    assert (here.byte_premium, here.text_bytes, here.speakers) == (None, 0, None)
+    assert not here.identified_by and not here.tasks
+    assert find_language(here.tag) == here
+    assert find_language("knc_Arab").tag == "kr-Arab"
+    assert find_language("ur-Aran") == find_language("ur")  # Nastaliq is Arabic
+    assert expected_scripts("pa-Arab") == {"Arab"}
+    assert expected_scripts("sr-Latn-RS") == {"Latn"}
+    with pytest.raises(UserError, match="no language"):
+        find_language("sw-Abcd")
+
+
 def test_kinship_counts_shared_groups() -> None:
     de, nl, en, ru, fi = map(find_language, ("de", "nl", "en", "ru", "fi"))
     assert de.kinship(de) == 1
