@@ -4,7 +4,7 @@ from importlib.resources import files
 import pytest
 
 from tongues.errors import UserError
-from tongues.languages import expected_scripts, find_language, languages
+from tongues.languages import expected_scripts, find_language, known_language, languages
 
 
 @pytest.mark.parametrize(
@@ -72,6 +72,30 @@ def test_the_scripts_of_a_language_are_expected() -> None:
     assert expected_scripts("sr-Latn") == {"Latn"}
     assert expected_scripts("zh-Hant") == {"Hani"}
     assert expected_scripts("qaa") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("Mon", ("mn", "mnw")),  # the code of Mongolian, and a name
+        ("Ga", ("ga", "gaa")),
+        ("Tonga", ("tog", "toi", "to")),  # another name of three
+    ],
+)
+def test_what_may_be_several_languages_is_refused(text: str, tags: tuple[str, ...]) -> None:
+    with pytest.raises(UserError, match="several") as error:
+        find_language(text, "--language")
+    assert error.value.where == "--language"
+    assert all(f"`{tag}`" in error.value.hint for tag in tags)
+    with pytest.raises(UserError, match="several"):
+        known_language(text)
+    assert expected_scripts(text) == frozenset()
+
+
+def test_a_code_or_a_first_name_is_one_language() -> None:
+    assert [find_language(text).tag for text in ("mon", "MON", "ga")] == ["mn", "mn", "ga"]
+    assert find_language("Malay").tag == "ms"  # others have it as another name
+    assert find_language("Ewe").tag == "ee"  # the code says the same
 
 
 def test_a_tag_may_name_a_script_that_no_table_has_the_language_in() -> None:

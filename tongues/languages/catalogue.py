@@ -41,21 +41,28 @@ def languages(
 
 
 def find_language(text: str, where: str = "") -> Language:
-    """By tag, code or name: `sw`, `swh_Latn`, `swa` and `Swahili` are one; a UserError if none.
+    """By tag, code or name: `sw`, `swh_Latn`, `swa` and `Swahili` are one.
+
+    A UserError if there is none, or if the text means several: `Mon` is a language of Myanmar, and
+    `mon` is Mongolian.
 
     Of a language of several scripts, the usual one is taken where the text names none. Of one in a
     script that the tables do not have it in, only what does not depend on the script is known.
     where: what the error names, such as `--language`.
     """
-    language = _find(text)
-    if language is None:
+    found = _find(text)
+    if not found:
         rows, wanted = _rows().values(), text.strip()
         names = [name for row in rows for name in (row[_NAME], *_many(row[_NAME + 1], "|"))]
         holding = [name for name in names if wanted.casefold() in name.casefold().split()]
         known = names if len(wanted) > 3 else [row[_CODE] for row in rows]
         hint = f"did you mean `{holding[0]}`?" if holding else nearest(wanted, known)
         raise UserError(f"the catalogue has no language `{text}`", where=where, hint=hint)
-    return language
+    if len(found) > 1:
+        meanings = ", ".join(f"`{one.tag}` ({one.name})" for one in found)
+        what, hint = f"`{text}` may be several languages", f"write one of {meanings}"
+        raise UserError(what, where=where, hint=hint, code="ambiguous_language")
+    return found[0]
 
 
 def expected_scripts(text: str) -> frozenset[str]:
@@ -63,9 +70,10 @@ def expected_scripts(text: str) -> frozenset[str]:
 
     The script that a tag names, else all in which a corpus has text of the language.
     """
-    language = _find(text)
-    if language is None:
+    found = _find(text)
+    if len(found) != 1:
         return frozenset()
+    language = found[0]
     every = [other for other in languages(language.code) if other.texts]
     named = language.script.casefold() in _key(text).split("-")
     return frozenset({language.script, *(() if named else (other.script for other in every))})
@@ -83,13 +91,17 @@ def unpack(name: str) -> list[list[str]]:
     return [line.split("\t") for line in gzip.decompress(packed).decode().split("\n")]
 
 
-def _find(text: str) -> Language | None:
-    """What a tag, code or name means."""
+def _find(text: str) -> list[Language]:
+    """All that a tag, code or name may mean; a capital letter as in a name may make it one."""
     if text in _rows():
-        return _language(text)  # without the index, which takes a moment
-    key = _key(text)
-    place = _codes().get(key) or _names().get(key)
-    return _language(place) if place else _by_standard(text)
+        return [_language(text)]  # without the index, which takes a moment
+    written, key = text.strip(), _key(text)
+    places = _names().get(key, [])
+    if code := _codes().get(key):
+        named = [of for of in places if written == _rows()[of][_NAME]]
+        places = [code, *(of for of in named if _rows()[of][_CODE] != _rows()[code][_CODE])]
+    one = None if places else _by_standard(text)
+    return [one] if one else [_language(of) for of in places]
 
 
 def _by_standard(text: str) -> Language | None:
@@ -143,15 +155,15 @@ def _codes() -> dict[str, str]:
 
 
 @cache
-def _names() -> dict[str, str]:
-    """Tags by name."""
-    index: dict[str, str] = {}
+def _names() -> dict[str, list[str]]:
+    """Tags by name: of what is called so first of all, else of what has it as another name."""
+    main: dict[str, dict[str, str]] = {}
+    others: dict[str, dict[str, str]] = {}
     for tag, row in _rows().items():
-        index.setdefault(_key(row[_NAME]), tag)
-    for tag, row in _rows().items():
+        main.setdefault(_key(row[_NAME]), {}).setdefault(row[_CODE], tag)  # the usual script
         for name in _many(row[_NAME + 1], "|"):
-            index.setdefault(_key(name), tag)
-    return index
+            others.setdefault(_key(name), {}).setdefault(row[_CODE], tag)
+    return {name: list(by_code.values()) for name, by_code in (others | main).items()}
 
 
 @cache

@@ -94,7 +94,9 @@ def known_language(text: str) -> Language:
     """The language of a tag with what is known of it: perhaps its script alone, or nothing."""
     try:
         return find_language(text)
-    except UserError:
+    except UserError as error:
+        if error.code:  # it may be several
+            raise
         code, _, script = text.strip().replace("-", "_").partition("_")
         return Language(text, code, script.title(), name=text)
 
