@@ -46,6 +46,18 @@ def test_every_example_is_a_recipe(path: Path) -> None:
     assert all(shape in SHAPES for shape in shapes)
 
 
+def test_every_whole_recipe_of_a_page_is_one(tmp_path: Path) -> None:
+    whole = 0
+    for page in sorted(DOCS.rglob("*.md")):
+        for block in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            if block.startswith("name:") and "\ntext:" in block:
+                file = tmp_path / f"{page.stem}.yaml"
+                file.write_text(block, encoding="utf-8")
+                load_recipe(file)
+                whole += 1
+    assert whole > 2
+
+
 def test_the_recipe_of_the_tutorial_is_an_example() -> None:
     example = (DOCS / "examples/smollm2.yaml").read_text(encoding="utf-8")
     lines = [line for line in example.splitlines() if not line.startswith("#")]

@@ -4,7 +4,7 @@ from importlib.resources import files
 import pytest
 
 from tongues.errors import UserError
-from tongues.languages import expected_scripts, find_language, languages
+from tongues.languages import expected_scripts, find_language, known_language, languages
 
 
 @pytest.mark.parametrize(
@@ -72,6 +72,49 @@ def test_the_scripts_of_a_language_are_expected() -> None:
     assert expected_scripts("sr-Latn") == {"Latn"}
     assert expected_scripts("zh-Hant") == {"Hani"}
     assert expected_scripts("qaa") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("Mon", ("mn", "mnw")),  # the code of Mongolian, and a name
+        ("Ga", ("ga", "gaa")),
+        ("Tonga", ("tog", "toi", "to")),  # another name of three
+    ],
+)
+def test_what_may_be_several_languages_is_refused(text: str, tags: tuple[str, ...]) -> None:
+    with pytest.raises(UserError, match="several") as error:
+        find_language(text, "--language")
+    assert error.value.where == "--language"
+    assert all(f"`{tag}`" in error.value.hint for tag in tags)
+    with pytest.raises(UserError, match="several"):
+        known_language(text)
+    assert expected_scripts(text) == frozenset()
+
+
+def test_a_code_or_a_first_name_is_one_language() -> None:
+    assert [find_language(text).tag for text in ("mon", "MON", "ga")] == ["mn", "mn", "ga"]
+    assert find_language("Malay").tag == "ms"  # others have it as another name
+    assert find_language("Ewe").tag == "ee"  # the code says the same
+
+
+def test_a_tag_may_name_a_script_that_no_table_has_the_language_in() -> None:
+    here, usual = find_language("pa_Arab_PK"), find_language("pa")
+    assert (here.tag, here.script, here.code) == ("pa-Arab", "Arab", usual.code)
+    assert (here.name, here.family, here.other_codes) == (
+        usual.name,
+        usual.family,
+        usual.other_codes,
+    )
+    assert (here.byte_premium, here.text_bytes, here.speakers) == (None, 0, None)
+    assert not here.identified_by and not here.tasks
+    assert find_language(here.tag) == here
+    assert find_language("knc_Arab").tag == "kr-Arab"
+    assert find_language("ur-Aran") == find_language("ur")  # Nastaliq is Arabic
+    assert expected_scripts("pa-Arab") == {"Arab"}
+    assert expected_scripts("sr-Latn-RS") == {"Latn"}
+    with pytest.raises(UserError, match="no language"):
+        find_language("sw-Abcd")
 
 
 def test_kinship_counts_shared_groups() -> None:

@@ -25,6 +25,11 @@ def test_a_language_is_shown_with_what_is_not_known(tmp_path: Path) -> None:
     assert "speakers: CLDR" not in known
 
 
+def test_a_byte_premium_that_nothing_can_forecast_is_not_known() -> None:
+    for name in ("bjn-Arab", "nqo"):  # forecast; none of its script was measured
+        assert "byte premium: not measured" in language_facts(find_language(name)).unknown
+
+
 def test_json_has_every_fact(tmp_path: Path) -> None:
     plain = json.loads(run_command(["languages", "uk", "--json"], tmp_path).stdout)
     assert plain["code"] == "ukr"

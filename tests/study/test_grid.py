@@ -35,6 +35,12 @@ def test_a_further_grid_differs_in_the_keys_it_gives(make_recipe: MakeRecipe) ->
     assert str(more[-1].settings.budget) == "2500 tokens"
 
 
+@pytest.mark.parametrize("key", ["eval_languages=[qab]", "max_forgetting={qab: 1%}"])
+def test_what_a_study_sets_itself_is_refused_by_its_name(make_recipe: MakeRecipe, key: str) -> None:
+    with pytest.raises(UserError, match=key.partition("=")[0]):
+        plan_runs(make_recipe(*STUDY, f"train.{key}"))
+
+
 def test_runs_continue_from_bases_of_every_budget(make_recipe: MakeRecipe) -> None:
     budgets = "study.source_budgets=[8k tokens, 100 tokens per parameter]"
     plans = plan_runs(make_recipe(*STUDY, budgets, "study.shapes=[0.1M]"))

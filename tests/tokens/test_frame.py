@@ -44,6 +44,23 @@ def test_the_start_may_be_named_in_the_settings_alone(token: object, tmp_path: P
         assert read_frame(tokenizer, tmp_path / "tokenizer.json").start == start
 
 
+@pytest.mark.parametrize("start", ["none", "<|im_start|>"])
+def test_an_exported_tokenizer_ends_no_prompt(start: str, tmp_path: Path) -> None:
+    base = gpt(TEXT, 300)
+    base.post_processor = processors.TemplateProcessing(
+        single="<|im_start|> $A <|endoftext|>",
+        special_tokens=[("<|im_start|>", START), ("<|endoftext|>", END)],
+    )
+    base.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"add_eos_token": True}))
+    save_tokenizer(base, tmp_path / "new", tmp_path, start)
+    settings = json.loads((tmp_path / "new" / "tokenizer_config.json").read_text())
+    assert settings["add_eos_token"] is False
+    ids = load_tokenizer(tmp_path / "new").encode(WORDS).ids
+    plain = base.encode(WORDS, add_special_tokens=False).ids
+    assert ids == ([] if start == "none" else [START]) + plain
+
+
 def test_one_token_for_both_ends_comes_once_between_documents() -> None:
     frame = TextFrame(7, 7)
     assert frame.bos is None and frame.first == 7

@@ -1,6 +1,10 @@
 """A trimmed tokenizer writes the text it was trimmed for in the same tokens, and any other text."""
 
+from collections.abc import Callable
+
 import pytest
+from tokenizers import processors
+from tokenizers.processors import PostProcessor
 
 from tests.tokens.bases import gpt, llama, parts_of, rebuilt, unigram
 from tongues.errors import UserError
@@ -26,6 +30,18 @@ def test_text_keeps_its_tokens_and_ids_close_up(kind: str) -> None:
     special = {x.content: n for n, x in trimmed.get_added_tokens_decoder().items()}
     assert special.keys() == {x.content for x in base.get_added_tokens_decoder().values()}
     assert all(trimmed.token_to_id(token) == number for token, number in special.items())
+
+
+@pytest.mark.parametrize("kind", [processors.BertProcessing, processors.RobertaProcessing])
+def test_what_surrounds_a_text_gets_its_new_id(kind: Callable[..., PostProcessor]) -> None:
+    base = gpt(BROAD, 330)
+    names = ["<|im_start|>", "<|endoftext|>"]
+    first, last = ((name, base.token_to_id(name)) for name in names)
+    base.post_processor = kind(last, first)
+    trimmed = trim_tokenizer(base, KEPT)
+    ids = trimmed.encode("the cats").ids
+    assert [ids[0], ids[-1]] == [trimmed.token_to_id(name) for name in names]
+    assert max(ids) < trimmed.get_vocab_size()
 
 
 @pytest.mark.parametrize("in_sequence", [False, True])  # as GPT-2 and Llama 3 have it

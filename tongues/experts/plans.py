@@ -14,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from tongues.errors import Caution, UserError, nearest
+from tongues.experts.base import with_own_base
 from tongues.experts.budgets import share_budget
 from tongues.experts.ensemble.lineage import (
     ENSEMBLE,
@@ -72,7 +73,7 @@ class Round:
     learned: tuple[Mapping[str, float], ...]
     label: str  # of the partition, or `added`
     seed: int
-    notes: tuple[str, ...] = ()  # on how the budget is shared
+    notes: tuple[str, ...] = ()  # on the base, and how the budget is shared
     adapted: bool = False  # one model is trained further, and takes the place of what it was
     add_to: Path | None = None  # the ensemble whose experts the new ones branched from
 
@@ -91,8 +92,7 @@ def plan_rounds(recipe: Recipe, workspace: Path, *, make: bool) -> list[Round]:
         seed: {expert.run or expert.folder: expert.languages for expert in lineage.experts}
         for seed, (_, lineage) in ensembles.items()
     }
-    base = recipe.train.base
-    known = {base.model: base_languages(base, workspace)} if base else {}
+    recipe, known, notes = with_own_base(recipe, workspace, make=make)
     for parent, learned in chain(*(of_seed.items() for of_seed in members.values())):
         recorded = (workspace / "runs" / parent / "run.json").is_file()
         languages = [] if recorded else list(learned)  # what its base knew comes first
@@ -123,6 +123,7 @@ def plan_rounds(recipe: Recipe, workspace: Path, *, make: bool) -> list[Round]:
             )
             for seed in experts.seeds
         ]
+    rounds = [replace(each, notes=(*notes, *each.notes)) for each in rounds]
     return [
         replace(each, add_to=ensembles[each.seed][0]) if each.seed in ensembles else each
         for each in rounds

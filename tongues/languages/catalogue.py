@@ -6,6 +6,7 @@ licence of every field.
 
 import csv
 import gzip
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
@@ -18,6 +19,8 @@ _COLUMNS = ("tag", "code", "other_codes", "script", "name", "names", "family", "
 _COLUMNS += ("latitude", "longitude", "countries", "speakers", "byte_premium", "texts")
 _COLUMNS += ("identified_by", "tasks")
 _CODE, _OTHERS, _SCRIPT, _NAME, _FAMILY, _TEXTS = 1, 2, 3, 4, 6, 13
+# Scripts that the catalogue does not tell apart from another.
+_VARIANTS = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang", "Aran": "Arab"}
 
 
 def languages(
@@ -38,20 +41,28 @@ def languages(
 
 
 def find_language(text: str, where: str = "") -> Language:
-    """By tag, code or name: `sw`, `swh_Latn`, `swa` and `Swahili` are one; a UserError if none.
+    """By tag, code or name: `sw`, `swh_Latn`, `swa` and `Swahili` are one.
 
-    Of a language of several scripts, the usual one is taken where the text names none. where: what
-    the error names, such as `--language`.
+    A UserError if there is none, or if the text means several: `Mon` is a language of Myanmar, and
+    `mon` is Mongolian.
+
+    Of a language of several scripts, the usual one is taken where the text names none. Of one in a
+    script that the tables do not have it in, only what does not depend on the script is known.
+    where: what the error names, such as `--language`.
     """
-    place = _find(text)
-    if place is None:
+    found = _find(text)
+    if not found:
         rows, wanted = _rows().values(), text.strip()
         names = [name for row in rows for name in (row[_NAME], *_many(row[_NAME + 1], "|"))]
         holding = [name for name in names if wanted.casefold() in name.casefold().split()]
         known = names if len(wanted) > 3 else [row[_CODE] for row in rows]
         hint = f"did you mean `{holding[0]}`?" if holding else nearest(wanted, known)
         raise UserError(f"the catalogue has no language `{text}`", where=where, hint=hint)
-    return _language(place)
+    if len(found) > 1:
+        meanings = ", ".join(f"`{one.tag}` ({one.name})" for one in found)
+        what, hint = f"`{text}` may be several languages", f"write one of {meanings}"
+        raise UserError(what, where=where, hint=hint, code="ambiguous_language")
+    return found[0]
 
 
 def expected_scripts(text: str) -> frozenset[str]:
@@ -59,12 +70,12 @@ def expected_scripts(text: str) -> frozenset[str]:
 
     The script that a tag names, else all in which a corpus has text of the language.
     """
-    place = _find(text)
-    if place is None:
+    found = _find(text)
+    if len(found) != 1:
         return frozenset()
-    language = _language(place)
+    language = found[0]
     every = [other for other in languages(language.code) if other.texts]
-    named = _key(text).endswith(f"-{language.script.casefold()}")
+    named = language.script.casefold() in _key(text).split("-")
     return frozenset({language.script, *(() if named else (other.script for other in every))})
 
 
@@ -80,28 +91,40 @@ def unpack(name: str) -> list[list[str]]:
     return [line.split("\t") for line in gzip.decompress(packed).decode().split("\n")]
 
 
-def _find(text: str) -> str | None:
-    """The tag of the row that a tag, code or name means."""
+def _find(text: str) -> list[Language]:
+    """All that a tag, code or name may mean; a capital letter as in a name may make it one."""
     if text in _rows():
-        return text  # without the index, which takes a moment
-    key = _key(text)
-    return _codes().get(key) or _names().get(key) or _by_standard(text)
+        return [_language(text)]  # without the index, which takes a moment
+    written, key = text.strip(), _key(text)
+    places = _names().get(key, [])
+    if code := _codes().get(key):
+        named = [of for of in places if written == _rows()[of][_NAME]]
+        places = [code, *(of for of in named if _rows()[of][_CODE] != _rows()[code][_CODE])]
+    one = None if places else _by_standard(text)
+    return [one] if one else [_language(of) for of in places]
 
 
-def _by_standard(text: str) -> str | None:
-    """The place of a tag that langcodes understands, such as `zh-Hant-TW` or `iw`."""
-    from langcodes import Language as Standard  # 60 ms
+def _by_standard(text: str) -> Language | None:
+    """The language of a tag that langcodes understands, such as `zh-Hant-TW`, `iw` or `az-Arab`."""
+    import langcodes  # 60 ms
 
     try:
-        tag = Standard.get(text.strip())
+        tag = langcodes.get(text.strip())
     except ValueError:
         return None
-    script = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang"}.get(tag.script or "", tag.script)
     base = _codes().get(tag.language or "")
     base = base or _codes().get(tag.prefer_macrolanguage().language or "")
-    if base and script:
-        return _codes().get(f"{_rows()[base][_CODE]}-{script.casefold()}")
-    return base
+    if not base:
+        return None
+    usual, script = _language(base), _VARIANTS.get(tag.script or "", tag.script)
+    if not script:
+        return usual
+    if place := _codes().get(f"{usual.code}-{script.casefold()}"):
+        return _language(place)
+    if not langcodes.tag_is_valid(f"und-{script}"):
+        return None
+    other = replace(usual, tag=f"{usual.tag}-{script}", script=script, speakers=None)
+    return replace(other, byte_premium=None, texts=(), identified_by=(), tasks=())
 
 
 def _key(text: str) -> str:
@@ -132,15 +155,15 @@ def _codes() -> dict[str, str]:
 
 
 @cache
-def _names() -> dict[str, str]:
-    """Tags by name."""
-    index: dict[str, str] = {}
+def _names() -> dict[str, list[str]]:
+    """Tags by name: of what is called so first of all, else of what has it as another name."""
+    main: dict[str, dict[str, str]] = {}
+    others: dict[str, dict[str, str]] = {}
     for tag, row in _rows().items():
-        index.setdefault(_key(row[_NAME]), tag)
-    for tag, row in _rows().items():
+        main.setdefault(_key(row[_NAME]), {}).setdefault(row[_CODE], tag)  # the usual script
         for name in _many(row[_NAME + 1], "|"):
-            index.setdefault(_key(name), tag)
-    return index
+            others.setdefault(_key(name), {}).setdefault(row[_CODE], tag)
+    return {name: list(by_code.values()) for name, by_code in (others | main).items()}
 
 
 @cache

@@ -47,7 +47,7 @@ class LanguageFacts:
             "family: Glottolog has it in none": not of.family,
             "script: no source here has it": not of.script,
             "speakers: CLDR does not count them": of.speakers is None,
-            "byte premium: not measured": self.byte_premium.low is not None,
+            "byte premium: not measured": of.byte_premium is None,
             "text: FineWeb-2 has none": not of.texts,
             "share of the Bible in the text: FineWeb-2 does not give it": bool(of.texts)
             and of.bible is None,

@@ -91,16 +91,14 @@ class LossForecast:
 
 
 def known_language(text: str) -> Language:
-    """The language of a tag with what is known of it: perhaps its family alone, or its script."""
+    """The language of a tag with what is known of it: perhaps its script alone, or nothing."""
     try:
         return find_language(text)
-    except UserError:
+    except UserError as error:
+        if error.code:  # it may be several
+            raise
         code, _, script = text.strip().replace("-", "_").partition("_")
-        try:
-            known = find_language(code)
-        except UserError:
-            known = Language(text, code, script, name=text)
-        return replace(known, tag=text, script=script.title(), byte_premium=None, texts=())
+        return Language(text, code, script.title(), name=text)
 
 
 def forecast_language(

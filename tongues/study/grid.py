@@ -52,7 +52,8 @@ def plan_runs(
     )
     if recipe.model.shape or any(named):
         raise UserError(
-            "a study sets shape, mixture, replay, base, run, evaluate and hold of its runs itself",
+            "a study sets shape, mixture, replay, base, run, eval_languages and max_forgetting "
+            "of its runs itself",
             where="study",
             hint="take them out of `model` and `train`",
         )

@@ -85,7 +85,9 @@ def apply_frame(
     settings: of its tokenizer_config.json; they are returned with what the frame changes.
     """
     changed = dict(settings)
-    if prepended_token(tokenizer) != frame.start:
+    before = [] if frame.start is None else [frame.start]
+    plain = tokenizer.encode("a", add_special_tokens=False).ids
+    if tokenizer.encode("a", add_special_tokens=True).ids != [*before, *plain]:
         name = "" if frame.start is None else tokenizer.id_to_token(frame.start)
         tokenizer.post_processor = processors.TemplateProcessing(
             single=f"{name}:0 $A:0".removeprefix(":0 "),
@@ -96,6 +98,8 @@ def apply_frame(
         changed |= {"add_bos_token": True, "bos_token": tokenizer.id_to_token(frame.start)}
     elif changed.get("add_bos_token"):
         changed["add_bos_token"] = False
+    if changed.get("add_eos_token"):  # a prompt is continued
+        changed["add_eos_token"] = False
     return changed
 
 

@@ -51,9 +51,11 @@ def trim_tokenizer(base: Tokenizer, texts: Sequence[str]) -> Tokenizer:
 
 
 def _renumber(processor: dict[str, Any], ids: Mapping[str, int]) -> None:
-    """Give the special tokens of templates, also of those in a sequence, their new ids."""
+    """Give the special tokens around texts, also those of a sequence of steps, their new ids."""
     for part in processor.get("processors", ()):
         _renumber(part, ids)
+    for key in {"cls", "sep"} & processor.keys():  # as BERT and RoBERTa have them
+        processor[key][1] = ids[processor[key][0]]
     named = processor.get("special_tokens", {})
     for token in named.values() if isinstance(named, dict) else ():
         token["ids"] = [ids[name] for name in token["tokens"]]

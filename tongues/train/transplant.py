@@ -31,19 +31,22 @@ Say = Callable[[str], None]
 
 
 def transplanted(base: Path, tokens: Tokens, workspace: Path, tell: Say) -> Path:
-    """The base with the tokenizer of these tokens, where they trim or replace its own.
+    """The base with the tokenizer of these tokens, where they trim or replace another that it has.
 
     Shared tokens keep their embeddings; others get the mean of the tokens that spell them. The
     folder is made once, in `workspace/bases`, with the loss on held-out text before and after.
     """
     settings = read_manifest(tokens.path)["inputs"]["tokens"]
-    if not (settings.get("trim") or settings.get("replace")):
+    folder = model_folder(base)
+    file = folder / "tokenizer.json"
+    there = file.is_file() and file.read_bytes() == tokens.tokenizer_path.read_bytes()
+    if there or not (settings.get("trim") or settings.get("replace")):
         return base
     both = fingerprint([base_fingerprint(base), tokens.fingerprint])
     place = workspace / "bases" / f"{base.name}-{both[:12]}"
     if (place / "config.json").is_file():
         return place
-    folder, own = model_folder(base), load_tokenizer(tokens.tokenizer_path)
+    own = load_tokenizer(tokens.tokenizer_path)
     theirs, model = load_tokenizer(folder), load_model(folder)
     token_map = map_tokens(theirs, own)
     texts = {lang: _held_out(tokens, own, lang) for lang in tokens.languages}
