@@ -54,7 +54,7 @@ train:
   eval_tokens: 10k tokens
   num_evals: 1
 """
-PROXIES = """  budget: 80k tokens
+PROXIES = """  budget: 55k tokens
 study: {{targets: [{langs}], shapes: [0.05M], mixtures: 27}}
 """
 RUN = "  budget: 4M tokens\nmodel: {shape: 0.2M}\n"
