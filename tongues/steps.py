@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tongues.errors import UserError
-from tongues.files import read_json
+from tongues.files import changed_at, files_named, read_json
 from tongues.recipe import Recipe, TextRecipe, load_recipe, load_text_recipe, show_recipe
 from tongues.runs import PLANS, RECIPE, find_runs, read_run
 from tongues.states import RunState, states
@@ -111,7 +111,7 @@ def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: P
             return Step(f"tongues check {_q(real)}{_where(workspace)}", reason)
         return _unfinished(folder, train, workspace) or begun
     if recipe.experts:
-        if next((workspace / "ensembles" / recipe.name).rglob("ensemble.json"), None) is None:
+        if next(files_named(workspace / "ensembles" / recipe.name, "ensemble.json"), None) is None:
             return _unfinished(folder, train, workspace) or begun
         reason = "the ensembles are trained, and not measured"
         measure = Step(f"tongues experts measure {named}", reason)
@@ -264,7 +264,7 @@ def _is_run(folder: Path) -> bool:
 def _changed(folder: Path) -> float:
     """When its newest run ended, or began."""
     runs = find_runs([folder]) if folder.is_dir() else []
-    return max(((run / "run.json").stat().st_mtime for run in runs), default=0.0)
+    return max((changed_at(run / "run.json") for run in runs), default=0.0)
 
 
 def _where(workspace: Path) -> str:

@@ -13,7 +13,7 @@ from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.kept import kept_evaluations
-from tongues.files import read_json, read_lines, write_text
+from tongues.files import changed_at, read_json, read_lines, write_text
 from tongues.pages import CARD, as_markdown, fixed, number, write_page
 from tongues.pages import blocks as b
 from tongues.quantities import show_bytes, show_count
@@ -121,7 +121,7 @@ def _finished(workspace: Path) -> list[Run]:
         with suppress(UserError):
             run = read_run(place)
             if run.status == "finished" and "/" not in run.run:
-                runs.append((-(place / "run.json").stat().st_mtime, run))
+                runs.append((-changed_at(place / "run.json"), run))
     return [run for _, run in sorted(runs, key=lambda pair: pair[0])]
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongues.errors import UserError
+from tongues.files import files_named
 from tongues.states import RunState, states
 from tongues.verbs.shared import Voice, paths
 
@@ -85,7 +86,7 @@ def ls(
     workspace, given = Path(workspace), paths(places)
     below = given or [workspace / "ensembles"]
     ensembles: list[EnsembleState] = []
-    if any(next(place.rglob("ensemble.json"), None) for place in below):  # or no slow import
+    if any(next(files_named(place, "ensemble.json"), None) for place in below):  # or no slow import
         from tongues.experts.ensemble.lineage import ensemble_states
 
         ensembles = ensemble_states(below, workspace)
