@@ -49,7 +49,7 @@ def test_the_first_screen_is_text_outcome_cost_and_the_next_step(workspace: Path
     assert topics["Next"] == [
         f"**{step['command']}**: {step['reason']}." for step in written["steps"]
     ]
-    assert topics["Next"][0].startswith("**tongues export small -o exports/small")
+    assert topics["Next"][0].startswith(f"**tongues export small -o {workspace}/exports")
 
 
 def test_a_run_that_is_not_evaluated_shows_the_losses_of_its_training(workspace: Path) -> None:
