@@ -104,7 +104,10 @@ def test_the_receipt_has_recipe_data_licence_and_cost(workspace: Path) -> None:
     receipt = (folder / "README.md").read_text()
     assert receipt.startswith("# Receipt\n")
     assert (folder / "small.yaml").read_text() == (workspace / "small.yaml").read_text()
-    assert "a synthetic language (seed 1)" in receipt and "Licence of the" in receipt
+    assert "a synthetic language (seed 1)" in receipt and "## Data and licence of small" in receipt
+    none = "Licence of a base: none, the run began with random weights."
+    assert f"{none} Licence of the text: for you to name." in receipt
+    assert f"```\n{(workspace / 'runs/small/recipe.yaml').read_text()}```" in receipt
     cost = run_cost(read_run(workspace / "runs/small"))
     assert cost and cost.sentence in receipt
     tongues.export("small", workspace / "out", workspace=workspace, quiet=True)

@@ -283,7 +283,10 @@ def _exports(workspace: Path) -> Iterator[dict[str, b.Entry]]:
 
 def _licence(run: Run, workspace: Path) -> str:
     base = first_base(run.base_model, workspace)
-    named = f"base `{base_label(base, workspace)}`: " if base else ""
-    data = find_tokens(run, workspace)
-    text = "that of the text is for you to name" if data else "that of the text is not known"
-    return f"Licence of the {named}{licence_of(base).sentence} As to data, {text}."
+    text = "Licence of the text: " + (
+        "for you to name" if find_tokens(run, workspace) else "unknown"
+    )
+    if base is None:
+        return f"Licence of a base: none, the run began with random weights. {text}."
+    licence = licence_of(base).label or "unknown"
+    return f"Licence of the base `{base_label(base, workspace)}`: {licence}. {text}."
