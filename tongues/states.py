@@ -19,6 +19,7 @@ __all__ = ["RunState", "state_of", "states", "states_table", "study_lines"]
 
 _CHECKPOINT = re.compile(r"^(?:step|milestone)-(\d+)$")
 _LOGS = ("timing.jsonl", "metrics.jsonl", "evals.jsonl", "run.json")
+_PLANNED = ("base", "strategy", "shape")  # of a run that is not begun
 _LANGUAGES = 3  # whose losses the table shows
 
 
@@ -65,23 +66,29 @@ def _not_begun(folder: Path, begun: Mapping[str, RunState]) -> Iterator[RunState
     """The planned runs of a study that have no record yet; bases come first."""
     age = max(0.0, time.time() - changed_at(folder / PLANS))
     failed = {state.run for state in begun.values() if state.state == "failed"}
-    for run, plan in read_json(folder / PLANS).items():
+    try:
+        plans = [(run, *map(plan.get, _PLANNED)) for run, plan in read_json(folder / PLANS).items()]
+    except (OSError, ValueError, AttributeError) as error:
+        why = f"{PLANS}: {error}; `tongues study` writes it again once it is removed"
+        yield RunState(str(folder), str(folder), "damaged", age, why)
+        return
+    for run, base, strategy, shape in plans:
         directory = folder / run.rpartition("/")[2]
         if str(directory) in begun:
             continue
         why = _reason(directory, FAILURE)
         if why:
             failed.add(run)
-        elif plan["base"] in failed:
-            why = f"the run it continues, {plan['base']}, failed"
+        elif base in failed:
+            why = f"the run it continues, {base}, failed"
         yield RunState(
             run=run,
             directory=str(directory),
             state="failed" if run in failed else "waiting",
             age=age,
             reason=why,
-            strategy=plan["strategy"],
-            shape=plan["shape"],
+            strategy=strategy,
+            shape=shape,
         )
 
 
