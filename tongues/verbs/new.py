@@ -29,7 +29,7 @@ from tongues.verbs.shared import read_as
 __all__ = ["Draft", "new"]
 
 _BUDGET, _HERE = "100M tokens", "here"
-_MACHINE = re.compile(r"(?:(\d+) ?[x×]? ?)?([a-z][\w-]*)", re.IGNORECASE)
+_MACHINE = re.compile(r"(?:([1-9]\d{0,5}) ?[x×]? ?)?([a-z][\w-]*)", re.IGNORECASE)
 _PER_TOKEN = 4  # bytes of text in a token, about
 _OFTEN = 4  # times that text is read, beyond which a repeat gains less than new text
 _SIDE, _TRIES = 256, 50  # of a matrix product that shows how fast a core is
