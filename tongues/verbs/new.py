@@ -167,8 +167,6 @@ def _texts(folder: Path, languages: tuple[str, ...]) -> tuple[dict[str, list[str
     """Paths and bytes by language of a folder, checked."""
     where, target = f"--text {folder}", languages[0]
     hint = f"name a folder with text of `{target}`, such as `{target}/` or `{target}.jsonl` in it"
-    if not folder.is_dir():
-        raise UserError("is not a folder", where=where, hint=hint)
     found = find_texts(folder, tuple(dict.fromkeys(languages)))
     if target not in found:
         raise UserError(f"there is no text of `{target}`", where=where, hint=hint)
