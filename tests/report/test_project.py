@@ -11,6 +11,7 @@ from threading import Thread
 import pytest
 
 import tongues
+from tongues.errors import UserError
 from tongues.files import read_lines, write_json
 from tongues.report.project import write_project_report
 from tongues.runs import Run, read_run, write_run
@@ -139,6 +140,13 @@ def test_an_empty_folder_has_a_page_that_says_how_to_begin(tmp_path: Path) -> No
     page = tongues.report(workspace=tmp_path)
     assert list(json.loads(page.with_name("report.json").read_text())["topics"]) == ["Next"]
     assert "tongues new" in page.read_text()
+
+
+def test_a_folder_that_is_not_there_has_no_page_and_is_not_made(tmp_path: Path) -> None:
+    for look in (tongues.report, tongues.watch):
+        with pytest.raises(UserError, match="is not a folder"):
+            look(workspace=tmp_path / "typo")
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_page_of_runs_follows_their_logs(workspace: Path) -> None:
