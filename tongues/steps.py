@@ -20,7 +20,7 @@ from tongues.tokens import check_tokens
 from tongues.train.base import PLACEHOLDER_BASE
 from tongues.train.card import find_tokens
 
-__all__ = ["Step", "step_of_recipe", "step_of_runs", "steps_in", "training_verb"]
+__all__ = ["Step", "last_trained", "step_of_recipe", "step_of_runs", "steps_in", "training_verb"]
 
 _MEANT = re.compile(r"^(extends|text|tokens|train):", re.MULTILINE)  # the file is to be a recipe
 _Weights = tuple[str, str]  # a run and its fingerprint
@@ -65,7 +65,7 @@ def steps_in(workspace: Path) -> list[Step]:
             continue
         folder = _runs_of(recipe, workspace) if isinstance(recipe, Recipe) else path
         seen.add(folder)
-        since = max(since, _changed(folder))
+        since = max(since, last_trained(folder))
         steps.append(replace(step, place=str(path), since=since))
     for folder in sorted((workspace / "runs").glob("*/")):
         if folder not in seen and (_is_run(folder) or (folder / PLANS).is_file()):
@@ -73,7 +73,7 @@ def steps_in(workspace: Path) -> list[Step]:
             train = f"tongues train {_q(own)}{_where(workspace)}" if own.is_file() else ""
             begun = _unfinished(folder, train, workspace)
             step = begun or step_of_runs(folder, workspace, evaluated)
-            steps.append(replace(step, place=str(folder), since=_changed(folder)))
+            steps.append(replace(step, place=str(folder), since=last_trained(folder)))
     if not steps:
         reason = "there is no recipe here; it asks for base, language and text, and writes one"
         steps = [Step("tongues new", reason, str(workspace))]
@@ -146,7 +146,7 @@ def step_of_runs(
         if (run.run, run.fingerprint) in evaluated:
             return _use(run.run, "is evaluated", folder / "model" / CARD, workspace)
     pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
-    if not any(page.is_file() and page.stat().st_mtime >= _changed(folder) for page in pages):
+    if not any(page.is_file() and page.stat().st_mtime >= last_trained(folder) for page in pages):
         return Step(f"tongues report {_q(folder)}", "it is trained, and its page is not written")
     if run is None:
         return _step_of_study(folder, workspace)
@@ -291,7 +291,7 @@ def _is_run(folder: Path) -> bool:
     return (folder / "run.json").is_file()
 
 
-def _changed(folder: Path) -> float:
+def last_trained(folder: Path) -> float:
     """When its newest run ended, or began."""
     runs = find_runs([folder]) if folder.is_dir() else []
     return max((changed_at(run / "run.json") for run in runs), default=0.0)

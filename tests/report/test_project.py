@@ -1,6 +1,7 @@
 """The page of a project's folder with its receipt, and the page that watches its runs."""
 
 import json
+import os
 import shutil
 import urllib.error
 import urllib.request
@@ -60,6 +61,20 @@ def test_a_run_that_is_not_evaluated_shows_the_losses_of_its_training(workspace:
     ends = f"`qaa` {rows[0]['bits_per_byte']:.2f} to {rows[-1]['bits_per_byte']:.2f}"
     (line,) = json.loads(page.with_name("report.json").read_text())["topics"]["Outcome"]
     assert ends in line and "not evaluated" in line
+
+
+def test_the_advice_of_a_page_older_than_its_runs_is_left_out(workspace: Path) -> None:
+    advice = workspace / "reports/small/report.json"
+    advice.parent.mkdir(parents=True)
+    write_json(advice, {"advice": ["take it."]})
+
+    def outcome() -> list[str]:
+        page = write_project_report(workspace, workspace / "page")
+        return json.loads(page.with_name("report.json").read_text())["topics"]["Outcome"]
+
+    assert "`small`: take it." in outcome()
+    os.utime(advice, (1, 1))
+    assert "`small`: its page is older than its runs." in outcome()
 
 
 @pytest.mark.parametrize(("shift", "verdict"), [(0.0, "inside"), (1.0, "outside")])

@@ -23,7 +23,7 @@ from tongues.report.evaluation.answer import answer
 from tongues.report.evaluation.measures import Measure, how
 from tongues.runs import RECIPE, Run, find_runs, read_run
 from tongues.states import RunState, states, states_table, study_lines
-from tongues.steps import steps_in
+from tongues.steps import last_trained, steps_in
 from tongues.study.forecasts import with_forecasts
 from tongues.tokens.store import read_manifest
 from tongues.train.card import data_blocks, find_tokens
@@ -172,9 +172,13 @@ def _outcome(
         for topic in _CHOSEN:
             yield from (f"{head}{line}" for line in topics.get(topic, [])[:_SENTENCES])
     for path in sorted(workspace.glob("reports/*/report.json")):  # of studies and pilots
-        with suppress(OSError, ValueError, AttributeError):
+        name = path.parent.name
+        if changed_at(path) < last_trained(workspace / "runs" / name):
+            yield f"`{name}`: its page is older than its runs."
+            continue
+        with suppress(OSError, ValueError, AttributeError, TypeError):
             advice = read_json(path).get("advice", [])
-            yield from (f"`{path.parent.name}`: {line}" for line in advice[:_SENTENCES])
+            yield from (f"`{name}`: {line}" for line in advice[:_SENTENCES])
     for path in _plans(workspace):
         forecast, measured = _forecast(path), _measured(path, runs, evaluations)
         if forecast and measured:
