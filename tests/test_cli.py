@@ -14,6 +14,7 @@ from tests.command import run_command
 from tongues.cli.main import command, main
 from tongues.errors import Stopped, UserError
 from tongues.recipe import load_recipe
+from tongues.terminal import hint_command
 
 
 @pytest.mark.parametrize(
@@ -183,3 +184,21 @@ def test_evaluate_names_what_is_not_there(tmp_path: Path) -> None:
         assert done.returncode == 2
         assert said in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_what_comes_next_is_quoted_and_in_the_same_workspace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "a b"
+    place.mkdir()
+    written = tmp_path / "my sw.yaml"
+    words = ["new", "SmolLM2-135M", "--language", "sw", "-o", str(written)]
+    done = CliRunner().invoke(command, words)
+    assert done.stderr.splitlines()[-1] == f"→ tongues check '{written}'"
+    done = CliRunner().invoke(command, ["doctor", "-w", str(place)])
+    assert done.stderr.splitlines()[-1] == f"→ tongues next '{place}'"
+    with click.Context(click.Command("v"), info_name="v") as context:
+        context.params["workspace"] = place
+        hint_command("tongues", "generate", "my model")
+    line = capsys.readouterr().err
+    assert line == f"→ tongues generate 'my model' --workspace '{place}'\n"

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+import tongues
 from tests.command import run_command
+from tongues.cli.main import command
+from tongues.errors import Stopped, UserError
 
 SMALL = (
     *("text.synthetic.size=120 kB", "tokens.vocab_size=300", "tokens.held_out=3k tokens"),
@@ -112,6 +115,43 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     scores = json.loads((tmp_path / "evaluations/real/scores.json").read_text())
     (changed,) = scores["texts"]["real"]["forgotten"]
     assert f"{-changed['languages']['sw']['value']:.3f} [" in topics["Gained"]
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("--text", "."), "--text: is for `--real` alone"),
+        (("--base", "x"), "--base: is for `--real` alone"),
+        (("--real", "sw", "--experts"), "--real: has no experts"),
+        (("--real", "en", "--text", "."), "--real: is the language of the base"),
+        (("--real", "sw", "--text", "gone"), "--text gone: is not a folder"),
+    ],
+)
+def test_options_of_the_demo_that_do_not_go_together_are_refused(
+    words: tuple[str, ...], what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as refused:
+        command(["demo", *words], standalone_mode=False)
+    assert f"{refused.value.where}: {refused.value.what}" == what
+    assert not any(tmp_path.iterdir())
+
+
+def test_the_demo_on_a_base_overwrites_what_was_made_for_another_language(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[bool] = []
+
+    def prepare(recipe: object, *, workspace: Path, overwrite: bool = False) -> None:
+        given.append(overwrite)
+        raise Stopped
+
+    monkeypatch.setattr(tongues, "prepare", prepare)
+    words = ["demo", "--real", "sw", "--text", str(texts), "--base", "x", "-w", str(tmp_path)]
+    for more in ([], ["--overwrite"]):
+        with pytest.raises(Stopped):
+            command([*words, *more], standalone_mode=False)
+    assert given == [False, True]
 
 
 def test_the_demo_on_a_base_names_the_text_that_is_missing(texts: Path, tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from tongues.files import (
     append_line,
+    changed_at,
+    files_named,
     fingerprint,
     is_held,
     newest_lines,
@@ -16,6 +18,7 @@ from tongues.files import (
     whole_file,
     write_json,
 )
+from tongues.runs import find_runs
 
 
 def test_a_file_that_fails_midway_leaves_the_old_one(tmp_path: Path) -> None:
@@ -84,3 +87,24 @@ def test_the_newest_lines_come_first_and_only_whole_ones(tmp_path: Path) -> None
     assert newest == list(range(999, 999 - len(newest), -1))
     assert 10 < len(newest) < 30
     assert len(list(newest_lines(path, 10**6))) == 1000
+
+
+def test_folders_that_vanish_while_files_are_looked_for_are_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c/checkpoints/step-1"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("a", "c"):
+        (tmp_path / name / "run.json").write_text("{}")
+    scan = os.scandir
+
+    def vanishing(place: str) -> object:
+        if os.path.basename(place) == "b" or "step" in str(place):
+            raise FileNotFoundError(2, "No such file or directory", place)
+        return scan(place)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    found = sorted(files_named(tmp_path, "run.json", "evals.jsonl"))
+    assert [path.parent.name for path in found] == ["a", "c"]
+    assert find_runs([tmp_path]) == [tmp_path / "a", tmp_path / "c"]
+    assert changed_at(found[0]) > changed_at(tmp_path / "gone") == 0.0

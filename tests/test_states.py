@@ -74,6 +74,19 @@ def test_a_damaged_log_is_told_too(tmp_path: Path) -> None:
     assert state_of(directory).state == "damaged"
 
 
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"many/a": 3}'])
+def test_a_damaged_list_of_planned_runs_is_told_too(tmp_path: Path, content: str) -> None:
+    store_run(tmp_path, "many/one", status="finished", step=100)
+    (tmp_path / "many/.plans.json").write_text(content)
+    damaged, finished = states([tmp_path])
+    assert (damaged.state, damaged.run, finished.state) == (
+        "damaged",
+        str(tmp_path / "many"),
+        "finished",
+    )
+    assert damaged.reason.startswith(".plans.json: ")
+
+
 def test_a_place_without_runs_is_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there are no runs"):
         states([tmp_path])

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import tongues
 from tests.report.experts.measured import compared, evaluation_of
+from tongues import steps
 from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.files import write_json
@@ -30,8 +31,14 @@ def first() -> str:
 
 
 def page(name: str) -> None:
-    Path("reports", name).mkdir(parents=True)
+    Path("reports", name).mkdir(parents=True, exist_ok=True)
     Path("reports", name, "index.html").write_text("<!doctype html>")
+
+
+def evaluate(name: str) -> None:
+    run = read_run(Path("runs", name))
+    trained = {"run": run.run, "fingerprint": run.fingerprint}
+    write_json(Path("evaluations/e/scores.json"), {"models": [{"trained": trained}]})
 
 
 def test_an_empty_folder_begins_with_a_recipe(tmp_path: Path) -> None:
@@ -52,12 +59,43 @@ def test_a_recipe_goes_from_text_to_a_model_that_is_used(workspace: Path) -> Non
     page("small")
     assert first() == "tongues evaluate small --text small --compare"
     Path("evaluations/e").mkdir(parents=True)
-    write_json(Path("evaluations/e/scores.json"), {"models": [{"name": "other"}]})
-    assert first().startswith("tongues evaluate small")
-    write_json(Path("evaluations/e/scores.json"), {"models": [{"name": "runs/small"}]})
+    for other in ([], {"models": [1]}, {"models": [{"name": "other", "trained": None}]}):
+        write_json(Path("evaluations/e/scores.json"), other)
+        assert first().startswith("tongues evaluate small")
+    evaluate("small")
     assert first() == "tongues export small -o exports/small"
     shutil.copytree("runs/small/model", "exports/small")
     assert first() == "tongues generate exports/small"
+    away = tongues.next_steps(workspace.parent / "w")
+    os.utime("exports/small/README.md", (1, 1))  # of the weights before these
+    command = f"tongues export small -o {workspace}/exports/small-2 --workspace {workspace}"
+    assert away[0].command.startswith("tongues generate ")
+    assert tongues.next_steps(workspace)[0].command == command
+    write_run(Path("runs/small"), replace(read_run(Path("runs/small")), fingerprint="again"))
+    page("small")
+    assert first() == "tongues evaluate small --text small --compare"
+
+
+def test_a_run_whose_text_is_gone_is_exported_unscored(workspace: Path) -> None:
+    page("small")
+    shutil.move("small.yaml", "tokens")
+    shutil.move("tokens", "aside")
+    (step,) = tongues.next_steps()
+    assert step.command == "tongues export small -o exports/small"
+    assert step.reason.startswith("small cannot be evaluated on its own text, which is not here")
+
+
+def test_evaluations_are_read_once_for_all_runs(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        shutil.copytree("runs/small", f"runs/other-{number}")
+        Path(f"evaluations/e{number}").mkdir(parents=True)
+        write_json(Path(f"evaluations/e{number}/scores.json"), {"models": []})
+    read, names = steps.read_json, list[str]()
+    monkeypatch.setattr(steps, "read_json", lambda path: (names.append(path.name), read(path))[1])
+    assert len(tongues.next_steps()) == 6
+    assert names.count("scores.json") == 5
 
 
 def test_a_page_older_than_its_run_is_written_again(workspace: Path) -> None:

@@ -14,8 +14,16 @@ from typing import Any
 
 from tongues.errors import UserError
 
-__all__ = ["append_line", "file_hash", "file_name", "fingerprint", "is_held", "newest_lines"]
-__all__ += ["only_one", "path_text", "read_json", "read_lines", "remove_directory"]
+__all__ = ["append_line", "changed_at", "file_hash", "file_name", "files_named", "fingerprint"]
+__all__ += [
+    "is_held",
+    "newest_lines",
+    "only_one",
+    "path_text",
+    "read_json",
+    "read_lines",
+    "remove_directory",
+]
 __all__ += ["whole_directory", "whole_file", "write_json", "write_text"]
 
 _PATIENCE = 5.0  # seconds
@@ -37,6 +45,23 @@ def file_name(said: str) -> str:
     """A name as that of a file; a hash keeps names distinct that lost letters."""
     safe = _UNSAFE.sub("-", said).strip("-.")
     return safe if safe == said else f"{safe[-80:]}-{fingerprint(said)[:8]}"
+
+
+def files_named(place: Path, *names: str) -> Iterator[Path]:
+    """The files of these names at or below a folder, none where there is no folder.
+
+    Folders that another process removes meanwhile are passed over.
+    """
+    for folder, _, files in os.walk(place):
+        yield from (Path(folder, name) for name in names if name in files)
+
+
+def changed_at(path: Path) -> float:
+    """When a file was last changed, in seconds since the epoch; 0 where there is none."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def file_hash(path: Path) -> str:

@@ -17,7 +17,7 @@ from typing import Any, NotRequired
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from tongues.errors import UserError, nearest
-from tongues.files import read_json, read_lines, write_json
+from tongues.files import files_named, read_json, read_lines, write_json
 from tongues.roles import Roles
 
 __all__ = [
@@ -223,7 +223,7 @@ def find_runs(places: Iterable[Path]) -> list[Path]:
         if not place.is_dir():
             hint = "`tongues train RECIPE` makes one; `tongues next` says what comes next"
             raise UserError("is not a directory of runs", where=str(place), hint=hint)
-        found.update(path.parent for path in place.rglob("run.json"))
+        found.update(path.parent for path in files_named(place, "run.json"))
     return sorted(found)
 
 

@@ -4,14 +4,13 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.files import is_held, newest_lines, read_json
+from tongues.files import changed_at, files_named, is_held, newest_lines, read_json
 from tongues.pages.numbers import fixed, number
 from tongues.quantities import show_count, show_seconds
 from tongues.runs import FAILURE, HOPELESS, PLANS, Run, find_runs, read_run
@@ -20,6 +19,7 @@ __all__ = ["RunState", "state_of", "states", "states_table", "study_lines"]
 
 _CHECKPOINT = re.compile(r"^(?:step|milestone)-(\d+)$")
 _LOGS = ("timing.jsonl", "metrics.jsonl", "evals.jsonl", "run.json")
+_PLANNED = ("base", "strategy", "shape")  # of a run that is not begun
 _LANGUAGES = 3  # whose losses the table shows
 
 
@@ -54,7 +54,7 @@ def states(places: Iterable[Path]) -> list[RunState]:
     """
     places = list(places)
     found = {str(directory): state_of(directory) for directory in find_runs(places)}
-    for folder in {path.parent for place in places for path in place.rglob(PLANS)}:
+    for folder in {path.parent for place in places for path in files_named(place, PLANS)}:
         found |= {state.directory: state for state in _not_begun(folder, found)}
     if not found:
         shown = ", ".join(map(str, places))
@@ -64,35 +64,38 @@ def states(places: Iterable[Path]) -> list[RunState]:
 
 def _not_begun(folder: Path, begun: Mapping[str, RunState]) -> Iterator[RunState]:
     """The planned runs of a study that have no record yet; bases come first."""
-    age = max(0.0, time.time() - (folder / PLANS).stat().st_mtime)
+    age = max(0.0, time.time() - changed_at(folder / PLANS))
     failed = {state.run for state in begun.values() if state.state == "failed"}
-    for run, plan in read_json(folder / PLANS).items():
+    try:
+        plans = [(run, *map(plan.get, _PLANNED)) for run, plan in read_json(folder / PLANS).items()]
+    except (OSError, ValueError, AttributeError) as error:
+        why = f"{PLANS}: {error}; `tongues study` writes it again once it is removed"
+        yield RunState(str(folder), str(folder), "damaged", age, why)
+        return
+    for run, base, strategy, shape in plans:
         directory = folder / run.rpartition("/")[2]
         if str(directory) in begun:
             continue
         why = _reason(directory, FAILURE)
         if why:
             failed.add(run)
-        elif plan["base"] in failed:
-            why = f"the run it continues, {plan['base']}, failed"
+        elif base in failed:
+            why = f"the run it continues, {base}, failed"
         yield RunState(
             run=run,
             directory=str(directory),
             state="failed" if run in failed else "waiting",
             age=age,
             reason=why,
-            strategy=plan["strategy"],
-            shape=plan["shape"],
+            strategy=strategy,
+            shape=shape,
         )
 
 
 def state_of(directory: Path) -> RunState:
     """The state of the run in `directory`: its record, the ends of its logs, and who holds it."""
     place = str(directory)
-    alive = 0.0  # its newest sign of life
-    for name in _LOGS:
-        with suppress(OSError):
-            alive = max(alive, (directory / name).stat().st_mtime)
+    alive = max(changed_at(directory / name) for name in _LOGS)  # its newest sign of life
     age = max(0.0, time.time() - alive) if alive else 0.0
     try:
         record = read_run(directory)

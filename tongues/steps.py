@@ -4,12 +4,14 @@ import itertools
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tongues.errors import UserError
-from tongues.files import read_json
+from tongues.files import changed_at, files_named, read_json
+from tongues.pages import CARD
 from tongues.recipe import Recipe, TextRecipe, load_recipe, load_text_recipe, show_recipe
 from tongues.runs import PLANS, RECIPE, find_runs, read_run
 from tongues.states import RunState, states
@@ -18,9 +20,10 @@ from tongues.tokens import check_tokens
 from tongues.train.base import PLACEHOLDER_BASE
 from tongues.train.card import find_tokens
 
-__all__ = ["Step", "step_of_recipe", "step_of_runs", "steps_in", "training_verb"]
+__all__ = ["Step", "last_trained", "step_of_recipe", "step_of_runs", "steps_in", "training_verb"]
 
 _MEANT = re.compile(r"^(extends|text|tokens|train):", re.MULTILINE)  # the file is to be a recipe
+_Weights = tuple[str, str]  # a run and its fingerprint
 _URGENT = ("damaged", "failed", "stopped", "waiting", "running")  # states, and what comes first
 
 
@@ -48,12 +51,12 @@ def training_verb(recipe: Recipe) -> str:
 
 def steps_in(workspace: Path) -> list[Step]:
     """The next step of every recipe, run and study in a folder, the most urgent one first."""
-    steps, seen = list[Step](), set[Path]()
+    steps, seen, evaluated = list[Step](), set[Path](), set(_evaluated(workspace))
     for path in sorted(x for x in workspace.glob("*.y*ml") if x.is_file()):
         since = path.stat().st_mtime
         try:
             recipe = load_text_recipe(path)
-            step = step_of_recipe(recipe, [path], workspace)
+            step = step_of_recipe(recipe, [path], workspace, evaluated)
         except UserError as error:
             if not _MEANT.search(path.read_text(encoding="utf-8", errors="replace")):
                 continue  # a YAML file of something else
@@ -62,22 +65,31 @@ def steps_in(workspace: Path) -> list[Step]:
             continue
         folder = _runs_of(recipe, workspace) if isinstance(recipe, Recipe) else path
         seen.add(folder)
-        since = max(since, _changed(folder))
+        since = max(since, last_trained(folder))
         steps.append(replace(step, place=str(path), since=since))
     for folder in sorted((workspace / "runs").glob("*/")):
         if folder not in seen and (_is_run(folder) or (folder / PLANS).is_file()):
             own = folder / RECIPE
             train = f"tongues train {_q(own)}{_where(workspace)}" if own.is_file() else ""
-            step = _unfinished(folder, train, workspace) or step_of_runs(folder, workspace)
-            steps.append(replace(step, place=str(folder), since=_changed(folder)))
+            begun = _unfinished(folder, train, workspace)
+            step = begun or step_of_runs(folder, workspace, evaluated)
+            steps.append(replace(step, place=str(folder), since=last_trained(folder)))
     if not steps:
         reason = "there is no recipe here; it asks for base, language and text, and writes one"
         steps = [Step("tongues new", reason, str(workspace))]
     return sorted(steps, key=lambda step: (step.urgency, -step.since))
 
 
-def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: Path) -> Step:
-    """The next step of a recipe; words: its file and overrides, as a command has them."""
+def step_of_recipe(
+    recipe: TextRecipe,
+    words: Sequence[Path | str],
+    workspace: Path,
+    evaluated: Collection[_Weights] | None = None,
+) -> Step:
+    """The next step of a recipe; words: its file and overrides, as a command has them.
+
+    evaluated: as in `step_of_runs`.
+    """
     named = shlex.join(map(str, words)) + _where(workspace)
     if isinstance(recipe, Recipe) and recipe.train.base_model == PLACEHOLDER_BASE:
         return Step(f"tongues check {named}", "the base that it continues from is to be named")
@@ -111,30 +123,40 @@ def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: P
             return Step(f"tongues check {_q(real)}{_where(workspace)}", reason)
         return _unfinished(folder, train, workspace) or begun
     if recipe.experts:
-        if next((workspace / "ensembles" / recipe.name).rglob("ensemble.json"), None) is None:
+        if next(files_named(workspace / "ensembles" / recipe.name, "ensemble.json"), None) is None:
             return _unfinished(folder, train, workspace) or begun
         reason = "the ensembles are trained, and not measured"
         measure = Step(f"tongues experts measure {named}", reason)
         return _use_experts(recipe.name, workspace) or measure
     if not find_runs([folder] if folder.is_dir() else []):
         return begun
-    return _unfinished(folder, train, workspace) or step_of_runs(folder, workspace)
+    return _unfinished(folder, train, workspace) or step_of_runs(folder, workspace, evaluated)
 
 
-def step_of_runs(folder: Path, workspace: Path) -> Step:
-    """The next step of a finished run, or of a study's folder."""
+def step_of_runs(
+    folder: Path, workspace: Path, evaluated: Collection[_Weights] | None = None
+) -> Step:
+    """The next step of a finished run, or of a study's folder.
+
+    evaluated: the runs of all evaluations, with their fingerprints; None: they are read.
+    """
     run = read_run(folder) if _is_run(folder) else None
-    scores = workspace.glob("evaluations/*/scores.json")
-    if run and any(folder.resolve() in _models(path, workspace) for path in scores):
-        return _use(run.run, "is evaluated", workspace)
+    if run:
+        evaluated = set(_evaluated(workspace)) if evaluated is None else evaluated
+        if (run.run, run.fingerprint) in evaluated:
+            return _use(run.run, "is evaluated", folder / "model" / CARD, workspace)
     pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
-    if not any(page.is_file() and page.stat().st_mtime >= _changed(folder) for page in pages):
+    if not any(page.is_file() and page.stat().st_mtime >= last_trained(folder) for page in pages):
         return Step(f"tongues report {_q(folder)}", "it is trained, and its page is not written")
     if run is None:
         return _step_of_study(folder, workspace)
+    tokens = find_tokens(run, workspace)
+    if tokens is None:
+        why = "cannot be evaluated on its own text, which is not here"
+        return _use(run.run, why, folder / "model" / CARD, workspace)
     names = f"{run.run} and its base are" if run.base else f"{run.run} is"
-    text = (find_tokens(run, workspace) or folder).name
-    command = f"tongues evaluate {_q(run.run)} --text {_q(text)} --compare{_where(workspace)}"
+    text = _q(tokens.name)
+    command = f"tongues evaluate {_q(run.run)} --text {text} --compare{_where(workspace)}"
     return Step(command, f"{names} not evaluated")
 
 
@@ -160,27 +182,37 @@ def _use_experts(name: str, workspace: Path) -> Step | None:
         reason = "the ensembles are measured, and none of the best partition is here"
         return Step(f"tongues ls {_q(workspace / 'ensembles' / name)}", reason)
     why = "is the best by its page" if choice != "dense" else "is better than experts by their page"
-    return _use(f"{name}/{there[0].name}", why, workspace)
+    return _use(f"{name}/{there[0].name}", why, there[0] / "ensemble.json", workspace)
 
 
-def _use(name: str, why: str, workspace: Path) -> Step:
-    """What to do with a run or an ensemble that is evaluated."""
+def _use(name: str, why: str, record: Path, workspace: Path) -> Step:
+    """What to do with a run or an ensemble that is evaluated.
+
+    record: a file that was written with it; exports that are older are of earlier weights.
+    """
     heading = re.compile(rf"^# {re.escape(name)}(,|$)", re.MULTILINE)
-    for card in sorted([*workspace.glob("*/README.md"), *workspace.glob("*/*/README.md")]):
+    for card in sorted([*workspace.glob(f"*/{CARD}"), *workspace.glob(f"*/*/{CARD}")]):
+        if changed_at(card) < changed_at(record):
+            continue
         text = card.read_text(encoding="utf-8", errors="replace")
         if (card.parent / "config.json").is_file() and heading.search(text):
-            reason = f"{name} {why}, and exported: try it"
+            reason = f"{name} {why}; its export is here: try it"
             return Step(f"tongues generate {_q(card.parent)}", reason)
     reason = f"{name} {why}; this writes it as a folder to use elsewhere, with a card"
-    out = _q(f"exports/{name.replace('/', '-')}")
-    return Step(f"tongues export {_q(name)} -o {out}{_where(workspace)}", reason)
+    out = _free(workspace / "exports" / name.replace("/", "-"))
+    return Step(f"tongues export {_q(name)} -o {_q(out)}{_where(workspace)}", reason)
+
+
+def _free(place: Path) -> Path:
+    """A place, or the first of its name and a number, where there is nothing."""
+    others = (place.with_name(f"{place.name}-{count}") for count in itertools.count(2))
+    return next(each for each in itertools.chain([place], others) if not each.exists())
 
 
 def _under_another_name(words: Sequence[Path | str], taken: Path, workspace: Path) -> Step:
     """Train with these overrides, where the run of that name has other settings."""
     own = [word for word in map(str, words) if not word.startswith("train.run=")]
-    names = (f"{taken.name}-{count}" for count in itertools.count(2))
-    name = next(name for name in names if not (taken.parent / name).exists())
+    name = _free(taken).name
     command = shlex.join(["tongues", "train", *own, f"train.run={name}"]) + _where(workspace)
     return Step(command, f"{taken.name} was trained with other settings")
 
@@ -241,15 +273,13 @@ def _why(first: RunState, counts: Counter[str]) -> str:
     return f"{first.run} is not begun{more}"
 
 
-def _models(scores: Path, workspace: Path) -> Iterator[Path]:
-    """The folders of the models of an evaluation, as far as they are runs."""
-    try:
-        models = read_json(scores)["models"]
-    except (OSError, ValueError, KeyError):
-        return
-    for model in models:
-        name = model["name"]
-        yield from ((workspace / "runs" / name).resolve(), Path(name).resolve())
+def _evaluated(workspace: Path) -> Iterator[_Weights]:
+    """The runs of all evaluations of a workspace, as far as these can be read."""
+    for scores in workspace.glob("evaluations/*/scores.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            for model in read_json(scores)["models"]:
+                if trained := model["trained"]:
+                    yield trained["run"], trained["fingerprint"]
 
 
 def _runs_of(recipe: Recipe, workspace: Path) -> Path:
@@ -261,10 +291,10 @@ def _is_run(folder: Path) -> bool:
     return (folder / "run.json").is_file()
 
 
-def _changed(folder: Path) -> float:
+def last_trained(folder: Path) -> float:
     """When its newest run ended, or began."""
     runs = find_runs([folder]) if folder.is_dir() else []
-    return max(((run / "run.json").stat().st_mtime for run in runs), default=0.0)
+    return max((changed_at(run / "run.json") for run in runs), default=0.0)
 
 
 def _where(workspace: Path) -> str:

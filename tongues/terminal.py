@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from rich.text import Text
 
 from tongues.pages import Entry, Table
 
-__all__ = ["Show", "hint", "is_first_rank", "print_json", "print_paths"]
+__all__ = ["Show", "hint", "hint_command", "is_first_rank", "print_json", "print_paths"]
 __all__ += ["print_table", "progress_line", "say"]
 
 _PLAIN_EVERY = 10.0  # seconds between plain progress lines where there is no terminal
@@ -81,6 +82,14 @@ def hint(line: str) -> None:
     context = click.get_current_context(silent=True)
     if is_first_rank() and not (context and context.params.get("quiet")):
         click.echo(click.style(f"→ {line}", dim=True), err=True)
+
+
+def hint_command(*words: object) -> None:
+    """The command that comes next, as a shell takes it, in the workspace of this one."""
+    context = click.get_current_context(silent=True)
+    workspace = context.params.get("workspace") if context else None
+    where = [] if workspace in (None, Path()) else ["--workspace", workspace]
+    hint(shlex.join(map(str, [*words, *where])))
 
 
 @contextmanager

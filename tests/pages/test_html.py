@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from tongues.pages import (
     Topics,
     as_html,
     as_text,
+    page_as_html,
     prose,
     write_page,
 )
@@ -35,6 +37,12 @@ def test_sentences_are_marked_and_nothing_in_them_is_markup() -> None:
         '<span class="cpt">CPT</span> <a href="#runs">here</a> A<sup>x</sup>'
     )
     assert prose("[x](javascript:no) [a]{.b c}") == "[x](javascript:no) [a]{.b c}"
+
+
+def test_a_long_name_does_not_widen_a_narrow_page() -> None:
+    page = page_as_html(Page("a" * 300, [Paragraph("b" * 300)]))
+    (rule,) = re.findall(r"^main \{([^}]*)\}", page, re.MULTILINE)
+    assert "overflow-wrap: break-word" in rule
 
 
 def test_cells_are_plain_text_unless_they_say_otherwise() -> None:

@@ -62,7 +62,7 @@ def test_markdown_has_every_block_without_the_marks_that_it_does_not_know() -> N
         "| language | loss | documents |\n| --- | ---: | ---: |\n"
         "| **sw\\|x** | 0.12 [0.10, 0.15] | 1,200 |\n| he | not known |  |",
         "#### All",
-        "> a\n> b",
+        "```\na\nb\n```",
         "### Method",
         "> **To doubt** **Few** runs.",
         "- batch: 1M",
@@ -70,6 +70,13 @@ def test_markdown_has_every_block_without_the_marks_that_it_does_not_know() -> N
         "Lower is better.",
         "![Loss](figures/loss.svg)",
     ]
+
+
+def test_a_quote_keeps_its_lines_and_indents_and_ends_where_it_ends() -> None:
+    recipe = "text:\n  files: {}\n"
+    assert as_markdown([Quote(recipe)]) == "```\ntext:\n  files: {}\n```"
+    assert as_text([Quote(recipe)]) == "text:\n  files: {}"
+    assert as_markdown([Quote("a\n````\n# b")]) == "`````\na\n````\n# b\n`````"
 
 
 def test_a_terminal_shows_the_same_cells_aligned() -> None:

@@ -161,6 +161,7 @@ def test_what_cannot_be_is_refused_with_its_option(texts: Path) -> None:
         ("is not a folder", "--text", {"text": texts / "gone"}),
         ("counted in tokens", "--budget", {"budget": "100"}),
         ("no GPU is called `h101`", "--machine", {"machine": "h101"}),
+        ("`0 h100` is not a machine", "--machine", {"machine": "0 h100"}),
         ("no language `swahilix`", "--language", {"language": "swahilix"}),
     )
     for what, where, keywords in wrong:

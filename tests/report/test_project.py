@@ -1,6 +1,7 @@
 """The page of a project's folder with its receipt, and the page that watches its runs."""
 
 import json
+import os
 import shutil
 import urllib.error
 import urllib.request
@@ -11,6 +12,7 @@ from threading import Thread
 import pytest
 
 import tongues
+from tongues.errors import UserError
 from tongues.files import read_lines, write_json
 from tongues.report.project import write_project_report
 from tongues.runs import Run, read_run, write_run
@@ -49,7 +51,7 @@ def test_the_first_screen_is_text_outcome_cost_and_the_next_step(workspace: Path
     assert topics["Next"] == [
         f"**{step['command']}**: {step['reason']}." for step in written["steps"]
     ]
-    assert topics["Next"][0].startswith("**tongues export small -o exports/small")
+    assert topics["Next"][0].startswith(f"**tongues export small -o {workspace}/exports")
 
 
 def test_a_run_that_is_not_evaluated_shows_the_losses_of_its_training(workspace: Path) -> None:
@@ -59,6 +61,20 @@ def test_a_run_that_is_not_evaluated_shows_the_losses_of_its_training(workspace:
     ends = f"`qaa` {rows[0]['bits_per_byte']:.2f} to {rows[-1]['bits_per_byte']:.2f}"
     (line,) = json.loads(page.with_name("report.json").read_text())["topics"]["Outcome"]
     assert ends in line and "not evaluated" in line
+
+
+def test_the_advice_of_a_page_older_than_its_runs_is_left_out(workspace: Path) -> None:
+    advice = workspace / "reports/small/report.json"
+    advice.parent.mkdir(parents=True)
+    write_json(advice, {"advice": ["take it."]})
+
+    def outcome() -> list[str]:
+        page = write_project_report(workspace, workspace / "page")
+        return json.loads(page.with_name("report.json").read_text())["topics"]["Outcome"]
+
+    assert "`small`: take it." in outcome()
+    os.utime(advice, (1, 1))
+    assert "`small`: its page is older than its runs." in outcome()
 
 
 @pytest.mark.parametrize(("shift", "verdict"), [(0.0, "inside"), (1.0, "outside")])
@@ -104,7 +120,10 @@ def test_the_receipt_has_recipe_data_licence_and_cost(workspace: Path) -> None:
     receipt = (folder / "README.md").read_text()
     assert receipt.startswith("# Receipt\n")
     assert (folder / "small.yaml").read_text() == (workspace / "small.yaml").read_text()
-    assert "a synthetic language (seed 1)" in receipt and "Licence of the" in receipt
+    assert "a synthetic language (seed 1)" in receipt and "## Data and licence of small" in receipt
+    none = "Licence of a base: none, the run began with random weights."
+    assert f"{none} Licence of the text: for you to name." in receipt
+    assert f"```\n{(workspace / 'runs/small/recipe.yaml').read_text()}```" in receipt
     cost = run_cost(read_run(workspace / "runs/small"))
     assert cost and cost.sentence in receipt
     tongues.export("small", workspace / "out", workspace=workspace, quiet=True)
@@ -136,6 +155,13 @@ def test_an_empty_folder_has_a_page_that_says_how_to_begin(tmp_path: Path) -> No
     page = tongues.report(workspace=tmp_path)
     assert list(json.loads(page.with_name("report.json").read_text())["topics"]) == ["Next"]
     assert "tongues new" in page.read_text()
+
+
+def test_a_folder_that_is_not_there_has_no_page_and_is_not_made(tmp_path: Path) -> None:
+    for look in (tongues.report, tongues.watch):
+        with pytest.raises(UserError, match="is not a folder"):
+            look(workspace=tmp_path / "typo")
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_page_of_runs_follows_their_logs(workspace: Path) -> None:

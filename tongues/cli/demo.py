@@ -1,5 +1,6 @@
 """The verb demo: what this project does, on synthetic languages, in minutes."""
 
+import shlex
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tongues.cli import options
+from tongues.errors import UserError
 
 if TYPE_CHECKING:
     from tongues.recipe import Recipe
@@ -42,10 +44,17 @@ def demo(
     from tongues.text import describe_synthetic
     from tongues.tokens import load_tokenizer, open_tokens
 
+    for name, given in (("--text", text), ("--base", base)):
+        if given and not real:
+            raise UserError("is for `--real` alone", where=name, hint="such as `--real sw`")
+    if real and experts:
+        raise UserError("has no experts", where="--real", hint="leave out `--experts`")
     if real:
         from tongues.verbs.demo import demo_real
 
-        page = demo_real(real, workspace, text=text, base=base, overrides=overrides)
+        page = demo_real(
+            real, workspace, text=text, base=base, overrides=overrides, overwrite=overwrite
+        )
         topics = read_json(page.with_name("report.json"))["topics"]
         click.echo("\n" + "\n".join(f"{name}: {line}" for name, line in topics.items()))
         click.echo(f"\nthe page: {page}")
@@ -69,9 +78,9 @@ def demo(
             for lang in tokens.languages
         }
         sentences = [f"a text in `{x}` begins, for instance: {text}" for x, text in begun.items()]
-        where = "" if workspace == Path() else f" --workspace {workspace}"
-        name = ensemble.relative_to(workspace / "ensembles")
-        last = f"to talk to them: tongues serve {name}{where}"
+        words = ["tongues", "serve", str(ensemble.relative_to(workspace / "ensembles"))]
+        words += [] if workspace == Path() else ["--workspace", str(workspace)]
+        last = f"to talk to them: {shlex.join(words)}"
     families = describe_synthetic(recipe.text.synthetic) if recipe.text.synthetic else []
     click.echo(f"\n{as_text([Items([*families, *sentences])])}\n\n{last}")
 

@@ -123,7 +123,7 @@ def show(ensemble: str, workspace: Path, as_json: bool) -> None:
     import tongues
     from tongues.experts.ensemble.lineage import find_ensemble
     from tongues.quantities import show_count
-    from tongues.terminal import hint, print_json, print_table
+    from tongues.terminal import hint_command, print_json, print_table
 
     lineage = tongues.experts.show(ensemble, workspace)
     if as_json:
@@ -139,7 +139,7 @@ def show(ensemble: str, workspace: Path, as_json: bool) -> None:
     print_table(rows)
     folder = find_ensemble(ensemble, workspace)
     click.echo(f"\nall of {folder} is as it was made; its base is {lineage.base}")
-    hint(f"tongues generate {ensemble}")
+    hint_command("tongues", "generate", ensemble)
 
 
 def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None:

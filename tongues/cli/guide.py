@@ -19,7 +19,7 @@ def doctor(workspace: Path, as_json: bool) -> None:
     The exit code is 1 where something keeps `tongues` from working. It makes no network requests.
     """
     import tongues
-    from tongues.terminal import hint, print_json, print_table
+    from tongues.terminal import print_json, print_table
 
     diagnosis = tongues.doctor(workspace)
     if as_json:
@@ -30,7 +30,7 @@ def doctor(workspace: Path, as_json: bool) -> None:
         names = ", ".join(finding.name for finding in diagnosis.problems)
         raise UserError(f"`tongues` cannot work here yet: {names}", code="problems_found")
     if not as_json:
-        hint("tongues next")
+        options.hint_next(workspace)
 
 
 @click.command("next")

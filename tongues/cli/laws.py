@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -98,7 +99,7 @@ def fit(
         print_table([run.row() for run in runs])
     for remark in answer.remarks:
         say(remark)
-    hint(answer.next(tables[0], out))
+    hint(answer.next(quote(str(tables[0])), quote(str(out)) if out else None))
 
 
 @click.command()
@@ -174,7 +175,7 @@ def plan(
     options.one_thread()
     import tongues
     from tongues.plan.several import budget_rows, plan_each
-    from tongues.terminal import hint, print_json, print_table, say
+    from tongues.terminal import hint, hint_command, print_json, print_table, say
 
     if several := plan_each(partial(tongues.plan, laws), keywords):
         if write or out:
@@ -205,8 +206,8 @@ def plan(
         say(f"caveat: {caution}")
     if write:
         cluster = made.question.cluster
-        where = f" --gpu {cluster.gpu.name} --gpus {cluster.count}" if cluster else ""
-        hint(f"tongues check {write}{where}")
+        gpus = ("--gpu", cluster.gpu.name, "--gpus", cluster.count) if cluster else ()
+        hint_command("tongues", "check", write, *gpus)
     elif more := len(made.warnings) - len(shown):
         rest = "1 more caveat" if more == 1 else f"{more} more caveats"
         hint(f"{rest}: `--verbose`; `--write recipe.yaml` for a recipe of this advice")

@@ -69,7 +69,7 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     interrupt; run it again to resume.
     """
     import tongues
-    from tongues.terminal import hint, print_json, say
+    from tongues.terminal import hint_command, print_json, say
     from tongues.verbs.evaluate import evaluation_folder
 
     made = tongues.evaluate(models, page=not as_json, **keywords)
@@ -89,7 +89,7 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     if (run / "run.json").is_file():
         options.hint_runs(run, keywords["workspace"])
     else:
-        hint(f"tongues generate {models[0]}")
+        hint_command("tongues", "generate", models[0])
 
 
 @click.command()
@@ -136,7 +136,7 @@ def generate(
     The folder is one of Hugging Face. Without a prompt the text begins at its start.
     """
     import tongues
-    from tongues.terminal import hint, print_json
+    from tongues.terminal import hint_command, print_json
 
     made = tongues.generate(model, prompts, **keywords)
     if as_json:
@@ -154,7 +154,7 @@ def generate(
         counts = Counter(active)
         for number, name in enumerate(made.experts):
             click.secho(f"{counts[number]:>6} tokens  {name}", fg=colours[number], err=True)
-    hint(f"tongues serve {model}")
+    hint_command("tongues", "serve", model)
 
 
 @click.command()
@@ -238,7 +238,7 @@ def export(model: str, out: Path, weights: str | None, as_json: bool, **keywords
     wherever it is.
     """
     import tongues
-    from tongues.terminal import hint, print_paths
+    from tongues.terminal import hint_command, print_paths
 
     try:
         shares = None if weights is None else [float(weight) for weight in weights.split(",")]
@@ -247,4 +247,4 @@ def export(model: str, out: Path, weights: str | None, as_json: bool, **keywords
         raise UserError(what, where="--weights", hint="such as `2,1`") from None
     tongues.export(model, out, weights=shares, **keywords)
     print_paths([out], as_json=as_json)
-    hint(f"tongues generate {out}")
+    hint_command("tongues", "generate", out)

@@ -36,7 +36,7 @@ def new(
     options.one_thread()
     import tongues
     from tongues.plan import find_ready, ready_bases
-    from tongues.terminal import hint, print_json, print_table, say
+    from tongues.terminal import hint, hint_command, print_json, print_table, say
 
     asks = not as_json and on_terminal()
     if base is None:
@@ -69,7 +69,7 @@ def new(
     for line in draft.lines:
         say(line)
     if out:
-        hint(f"tongues check {out}")
+        hint_command("tongues", "check", out)
 
 
 def on_terminal() -> bool:

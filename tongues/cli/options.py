@@ -1,6 +1,7 @@
 """Arguments and options that several verbs share."""
 
 import os
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from tongues.errors import UserError, nearest
 if TYPE_CHECKING:
     from tongues.recipe import TextRecipe
 
-__all__ = ["COUNT", "DTYPES", "FOLDER", "PATH", "SECTIONS", "Verbs", "hint_recipe"]
+__all__ = ["COUNT", "DTYPES", "FOLDER", "PATH", "SECTIONS", "Verbs", "hint_next", "hint_recipe"]
 __all__ += [
     "as_json",
     "figures",
@@ -118,6 +119,13 @@ ranks = click.option("--ranks", type=COUNT, help="Processes that share the work.
 def one_thread() -> None:
     """Keep numpy on one thread: matrices this small only make a second one wait."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def hint_next(workspace: Path) -> None:
+    """Print that `next` says what to do in a workspace."""
+    from tongues.terminal import hint
+
+    hint(shlex.join(["tongues", "next", *([] if workspace == Path() else [str(workspace)])]))
 
 
 def hint_recipe(recipe: "TextRecipe", words: Sequence[Path | str], workspace: Path) -> None:

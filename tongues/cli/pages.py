@@ -22,7 +22,7 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
 
     import tongues
     from tongues.states import states_table, study_lines
-    from tongues.terminal import hint, print_json, print_table
+    from tongues.terminal import print_json, print_table
 
     runs, ensembles = tongues.ls(places, workspace)
     if as_json:
@@ -38,7 +38,7 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
         if runs:
             click.echo("")
         print_table(state_rows(ensembles))
-    hint("tongues next")
+    options.hint_next(workspace)
 
 
 @click.command()

@@ -165,8 +165,8 @@ class FitAnswer:
         doubts += [f"{law.target}, experts: {one}" for law in self.experts for one in law.warnings]
         return doubts + [line for one in self.targets for line in one.remarks]
 
-    def next(self, place: Path, out: Path | None) -> str:
-        """The command that comes next."""
+    def next(self, place: str, out: str | None) -> str:
+        """The command that comes next; place, out: as a shell takes them."""
         if self.experts and out:
             return f"tongues plan --law {out} --target {self.experts[-1].target} --flops 1e18"
         if self.targets:

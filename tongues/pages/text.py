@@ -15,6 +15,7 @@ __all__ = ["CARD", "as_json", "as_markdown", "as_text"]
 CARD = "README.md"  # the file of a model's card
 _KINDS = re.compile(r"\[([^\]]*)\]\{\.[\w-]+\}")
 _LINKS = re.compile(r"\[([^\]]*)\]\(#[^)\s]*\)")
+_TICKS = re.compile("`+")
 _POWERS = re.compile(r"\^\{([^}]*)\}")
 
 
@@ -54,7 +55,8 @@ def _markdown(block: b.Shown, level: int) -> str:
         case b.Terms():
             return "\n".join(f"- {name}: {value}" for name, value in block.values.items())
         case b.Quote():
-            return "\n".join(f"> {line}" for line in block.text.splitlines())
+            fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(block.text)), default=0))
+            return f"{fence}\n{block.text.rstrip()}\n{fence}"  # lines and indents stay
         case b.Spans():
             stretches = groupby(block.stretches, key=lambda stretch: stretch[1])
             texts = (f"[{n}] {''.join(p[0] for p in own).strip()}" for n, own in stretches)
@@ -99,6 +101,8 @@ def _text(block: b.Shown) -> str:
             return "\n\n".join(f"{_bare(name)}\n{as_text(inside)}" for name, inside in topics)
         case b.Details():
             return f"{block.summary}\n\n{as_text(block.blocks)}"
+        case b.Quote():
+            return block.text.rstrip()
         case b.Figure():
             return f"{block.title}: figures/{block.name}.svg"
         case b.Callout():

@@ -105,13 +105,11 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
         replay = best if best in led else min(led)
         lead, name, sign = led[replay], series_name("cpt", replay), _sign(led[min(led)])
         yield {1: f"take {way}.", -1: "train from scratch.", 0: "no significant difference."}[sign]
-        size = _nats(lead.times(_sign(lead) or 1))
-        ended = {1: f"{size} below", -1: f"{size} above", 0: "as low as"}[_sign(lead)]
-        level = "" if _sign(lead) else f", no significant difference: {size}"
+        below = -1 if lead.value < 0 else 1
+        ended = f"{_nats(lead.times(below))} {'below' if below > 0 else 'above'}"
+        level = "" if _sign(lead) else ", not significant"
         pairs = f"mean of {lead.n} pairs" if (lead.n or 0) > 1 else "one pair"
         yield f"At equal tokens {name} ends {ended} training from scratch{level} ({pairs})."
-        if lead.n == 1:
-            yield "One pair has no interval: train more seeds before relying on it."
         if not all(o.equally_long for o in tried):
             yield "Runs and twins differ in length, so this is not a test."
     else:
@@ -124,6 +122,8 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
         yield f"{best * 100:.3g} % replay reduced forgetting {kept} and {change}."
     elif effects:
         yield "No share of replay kept more of the base languages than it cost."
+    if any(lead.n == 1 for lead in led.values()) or any(cost.n == 1 for cost in costs.values()):
+        yield "One pair has no interval: train more seeds before relying on it."
 
 
 def unmeasured(findings: Findings) -> str:

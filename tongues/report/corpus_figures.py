@@ -137,8 +137,8 @@ def _signals(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
         )
         rows += cells
     caption = (
-        "A row is a language, a cell the documents read from that value on to the next, darker the "
-        "more. A frame: most of them were dropped, for whatever reason."
+        "A row is a language, a cell the documents read from that value on to the next; the "
+        "stronger the colour, the more. A frame: most of them were dropped, for whatever reason."
     )
     return b.Figure.of("signals", "What was measured of the documents", caption, panels, rows)
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tongues.errors import UserError
-from tongues.files import read_lines
+from tongues.files import changed_at, read_lines
 from tongues.pages import Figure
 from tongues.pages import axes as a
 from tongues.pages.plots import band, dots, line, panel, rule
@@ -100,4 +100,4 @@ def task_figure(directories: Sequence[Path]) -> Figure | None:
 
 
 def _newest(directories: Sequence[Path]) -> list[Path]:
-    return sorted(directories, key=lambda each: -(each / "run.json").stat().st_mtime)[:_RUNS]
+    return sorted(directories, key=lambda each: -changed_at(each / "run.json"))[:_RUNS]

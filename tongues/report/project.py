@@ -13,7 +13,7 @@ from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.kept import kept_evaluations
-from tongues.files import read_json, read_lines, write_text
+from tongues.files import changed_at, read_json, read_lines, write_text
 from tongues.pages import CARD, as_markdown, fixed, number, write_page
 from tongues.pages import blocks as b
 from tongues.quantities import show_bytes, show_count
@@ -23,7 +23,7 @@ from tongues.report.evaluation.answer import answer
 from tongues.report.evaluation.measures import Measure, how
 from tongues.runs import RECIPE, Run, find_runs, read_run
 from tongues.states import RunState, states, states_table, study_lines
-from tongues.steps import steps_in
+from tongues.steps import last_trained, steps_in
 from tongues.study.forecasts import with_forecasts
 from tongues.tokens.store import read_manifest
 from tongues.train.card import data_blocks, find_tokens
@@ -121,7 +121,7 @@ def _finished(workspace: Path) -> list[Run]:
         with suppress(UserError):
             run = read_run(place)
             if run.status == "finished" and "/" not in run.run:
-                runs.append((-(place / "run.json").stat().st_mtime, run))
+                runs.append((-changed_at(place / "run.json"), run))
     return [run for _, run in sorted(runs, key=lambda pair: pair[0])]
 
 
@@ -172,9 +172,13 @@ def _outcome(
         for topic in _CHOSEN:
             yield from (f"{head}{line}" for line in topics.get(topic, [])[:_SENTENCES])
     for path in sorted(workspace.glob("reports/*/report.json")):  # of studies and pilots
-        with suppress(OSError, ValueError, AttributeError):
+        name = path.parent.name
+        if changed_at(path) < last_trained(workspace / "runs" / name):
+            yield f"`{name}`: its page is older than its runs."
+            continue
+        with suppress(OSError, ValueError, AttributeError, TypeError):
             advice = read_json(path).get("advice", [])
-            yield from (f"`{path.parent.name}`: {line}" for line in advice[:_SENTENCES])
+            yield from (f"`{name}`: {line}" for line in advice[:_SENTENCES])
     for path in _plans(workspace):
         forecast, measured = _forecast(path), _measured(path, runs, evaluations)
         if forecast and measured:
@@ -283,7 +287,10 @@ def _exports(workspace: Path) -> Iterator[dict[str, b.Entry]]:
 
 def _licence(run: Run, workspace: Path) -> str:
     base = first_base(run.base_model, workspace)
-    named = f"base `{base_label(base, workspace)}`: " if base else ""
-    data = find_tokens(run, workspace)
-    text = "that of the text is for you to name" if data else "that of the text is not known"
-    return f"Licence of the {named}{licence_of(base).sentence} As to data, {text}."
+    text = "Licence of the text: " + (
+        "for you to name" if find_tokens(run, workspace) else "unknown"
+    )
+    if base is None:
+        return f"Licence of a base: none, the run began with random weights. {text}."
+    licence = licence_of(base).label or "unknown"
+    return f"Licence of the base `{base_label(base, workspace)}`: {licence}. {text}."

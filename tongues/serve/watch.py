@@ -10,6 +10,7 @@ from threading import Lock
 
 from tongues.errors import Stopped, UserError
 from tongues.extras import require
+from tongues.files import changed_at, files_named
 from tongues.pages import as_json, page_as_html
 from tongues.pages import blocks as b
 from tongues.report.project import run_blocks
@@ -33,8 +34,8 @@ class _Pages:
 
     def renew(self) -> None:
         with self._lock:
-            logs = (x for name in _LOGS for x in (self._workspace / "runs").rglob(name))
-            seen = int(time.time() / 60), sorted((str(x), x.stat().st_mtime_ns) for x in logs)
+            logs = files_named(self._workspace / "runs", *_LOGS)
+            seen = int(time.time() / 60), sorted((str(x), changed_at(x)) for x in logs)
             if seen == self._seen:
                 return
             blocks = list(run_blocks(self._workspace)) or [

@@ -22,6 +22,9 @@ def find_texts(folder: Path, languages: Sequence[str]) -> dict[str, list[str]]:
 
     A folder in which nothing is named by a tag is text of the first language.
     """
+    if not folder.is_dir():
+        hint = f"name a folder with text of `{languages[0]}`, such as `{languages[0]}/` in it"
+        raise UserError("is not a folder", where=f"--text {folder}", hint=hint)
     found = dict[str, list[str]]()
     for lang in languages:
         named = sorted(x for x in folder.glob(f"{lang}*") if x.name.split(".")[0] == lang)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tongues.errors import UserError, nearest
-from tongues.files import file_hash, fingerprint
+from tongues.files import file_hash, files_named, fingerprint
 from tongues.hub import hub_folder
 from tongues.recipe import BaseChoice, Train
 from tongues.recipe.base import NAME
@@ -50,7 +50,7 @@ def is_run_name(base: str | None, workspace: Path) -> bool:
 def _how_to_get(base: str, store: Path) -> str:
     if base == PLACEHOLDER_BASE:
         return "write the base in its place: a run, a Hugging Face folder or an id of the hub"
-    names = [str(path.parent.relative_to(store)) for path in store.rglob("run.json")]
+    names = [str(path.parent.relative_to(store)) for path in files_named(store, "run.json")]
     near = nearest(base, names) if names else ""
     if "did you mean" in near:
         return near

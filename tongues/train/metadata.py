@@ -31,14 +31,17 @@ class Licence:
     link: str | None = None
 
     @property
+    def label(self) -> str:
+        """Its name with its link; empty where it is unknown."""
+        link = f" ({self.link})" if self.link else ""
+        return "" if self.licence == UNKNOWN else f"`{self.name or self.licence}`{link}"
+
+    @property
     def sentence(self) -> str:
         """What a card says of it."""
-        if self.licence == UNKNOWN:
+        if not self.label:
             return "It is not known here: name it in the head of this card before you publish."
-        link = f" ({self.link})" if self.link else ""
-        return (
-            f"`{self.name or self.licence}`{link}, as its base has it. Its text may ask for more."
-        )
+        return f"{self.label}, as its base has it. Its text may ask for more."
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,17 +37,22 @@ def demo_real(
     text: Path | str | None = None,
     base: str | None = None,
     overrides: Sequence[str] = (),
+    overwrite: bool = False,
 ) -> Path:
     """Continue a real base on a language, and write one page of what came of it.
 
     text: a folder with a folder or file of each language, such as `sw` and `en`; without one, text
     is read from FineWeb-2 and FineWeb on the hub. base: a folder or hub id; without one,
-    SmolLM2-135M from the hub, or from PyPI where there is no hub.
+    SmolLM2-135M from the hub, or from PyPI where there is no hub. overwrite: what was made there
+    with other settings.
     """
     import tongues
     from tongues.recipe import load_recipe
 
     place, target = Path(workspace), find_language(language, "--real")
+    if target.tag == _BASE_LANGUAGE:
+        hint = "name one that is to be learned, such as `sw`"
+        raise UserError("is the language of the base", where="--real", hint=hint)
     hub = {lang: hub_text(lang, _HUB) for lang in (_BASE_LANGUAGE, target.tag)}
     source = _text(Path(text), target.tag) if text else {"hub": hub}
     model = base or _base(place / "models/smollm2")
@@ -74,8 +79,8 @@ def demo_real(
         overrides,
     )
     began = time.monotonic()
-    tongues.prepare(recipe, workspace=place)
-    run = tongues.train(recipe, workspace=place)
+    tongues.prepare(recipe, workspace=place, overwrite=overwrite)
+    run = tongues.train(recipe, workspace=place, overwrite=overwrite)
     tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=12, dtype="bf16")
     return _write(run, place, target.name, time.monotonic() - began)
 

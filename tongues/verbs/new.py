@@ -29,7 +29,7 @@ from tongues.verbs.shared import read_as
 __all__ = ["Draft", "new"]
 
 _BUDGET, _HERE = "100M tokens", "here"
-_MACHINE = re.compile(r"(?:(\d+) ?[x×]? ?)?([a-z][\w-]*)", re.IGNORECASE)
+_MACHINE = re.compile(r"(?:([1-9]\d{0,5}) ?[x×]? ?)?([a-z][\w-]*)", re.IGNORECASE)
 _PER_TOKEN = 4  # bytes of text in a token, about
 _OFTEN = 4  # times that text is read, beyond which a repeat gains less than new text
 _SIDE, _TRIES = 256, 50  # of a matrix product that shows how fast a core is
@@ -167,8 +167,6 @@ def _texts(folder: Path, languages: tuple[str, ...]) -> tuple[dict[str, list[str
     """Paths and bytes by language of a folder, checked."""
     where, target = f"--text {folder}", languages[0]
     hint = f"name a folder with text of `{target}`, such as `{target}/` or `{target}.jsonl` in it"
-    if not folder.is_dir():
-        raise UserError("is not a folder", where=where, hint=hint)
     found = find_texts(folder, tuple(dict.fromkeys(languages)))
     if target not in found:
         raise UserError(f"there is no text of `{target}`", where=where, hint=hint)

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongues.errors import UserError
+from tongues.files import files_named
 from tongues.states import RunState, states
-from tongues.verbs.shared import Voice, paths
+from tongues.verbs.shared import Voice, existing_folder, paths
 
 if TYPE_CHECKING:
     from tongues.experts.ensemble.lineage import EnsembleState
@@ -35,7 +36,7 @@ def report(
     if not places:
         from tongues.report.project import write_project_report
 
-        here = Path(workspace)
+        here = existing_folder(workspace)
         return write_project_report(here, Path(out or here / "reports/project"), title)
     if missing := [place for place in places if not place.exists()]:
         hint = "name a folder of runs or a corpus; without one it is the page of the whole folder"
@@ -75,7 +76,7 @@ def watch(
     """
     from tongues.serve.watch import serve_runs
 
-    serve_runs(Path(workspace), port, ready)
+    serve_runs(existing_folder(workspace), port, ready)
 
 
 def ls(
@@ -85,7 +86,7 @@ def ls(
     workspace, given = Path(workspace), paths(places)
     below = given or [workspace / "ensembles"]
     ensembles: list[EnsembleState] = []
-    if any(next(place.rglob("ensemble.json"), None) for place in below):  # or no slow import
+    if any(next(files_named(place, "ensemble.json"), None) for place in below):  # or no slow import
         from tongues.experts.ensemble.lineage import ensemble_states
 
         ensembles = ensemble_states(below, workspace)

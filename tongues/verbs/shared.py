@@ -12,7 +12,7 @@ from tongues.terminal import Show, progress_line, say
 if TYPE_CHECKING:
     from tongues.recipe import RecipeSource
 
-__all__ = ["Voice", "listed", "memory_bytes", "pairs", "paths"]
+__all__ = ["Voice", "existing_folder", "listed", "memory_bytes", "pairs", "paths"]
 __all__ += ["read_as", "where_of"]
 
 
@@ -52,6 +52,14 @@ def listed(words: Path | str | Sequence[Path | str]) -> list[str]:
 def paths(places: Path | str | Sequence[Path | str]) -> list[Path]:
     """One place, or several, as a list."""
     return [Path(x) for x in ([places] if isinstance(places, Path | str) else places)]
+
+
+def existing_folder(folder: Path | str) -> Path:
+    """A workspace that is only looked at, and so must be there."""
+    if not Path(folder).is_dir():
+        hint = "name the folder of the recipes and runs"
+        raise UserError("is not a folder", where=str(folder), hint=hint)
+    return Path(folder)
 
 
 def where_of(recipe: "RecipeSource") -> str:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tongues.errors import UserError
 from tongues.steps import Step, steps_in
+from tongues.verbs.shared import existing_folder
 
 __all__ = ["next_steps"]
 
@@ -13,7 +13,4 @@ def next_steps(folder: Path | str = ".") -> list[Step]:
 
     Each step has a `command`, a `reason` and the `place` that it is for.
     """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise UserError("is not a folder", where=str(folder), hint="name the folder of the recipes")
-    return steps_in(folder)
+    return steps_in(existing_folder(folder))

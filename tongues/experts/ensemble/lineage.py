@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError, nearest
-from tongues.files import file_hash, path_text, read_json, write_json
+from tongues.files import file_hash, files_named, path_text, read_json, write_json
 from tongues.jsonable import from_plain
 from tongues.models.folders import read_config, stored_shapes, weight_files
 
@@ -125,7 +125,7 @@ def find_ensemble(name: str, workspace: Path) -> Path:
     for folder in (store / name, Path(name)):
         if (folder / ENSEMBLE).is_file():
             return folder
-    names = [str(file.parent.relative_to(store)) for file in store.rglob(ENSEMBLE)]
+    names = [str(file.parent.relative_to(store)) for file in files_named(store, ENSEMBLE)]
     hint = nearest(name, names) if names else "`tongues experts train` makes one"
     if any((place / name / "run.json").is_file() for place in (workspace / "runs", Path())):
         hint = f"`{name}` is a run, which `tongues ls` shows; {hint}"
@@ -243,7 +243,9 @@ class EnsembleState:
 def ensemble_states(places: Iterable[Path], workspace: Path) -> list[EnsembleState]:
     """The state of each ensemble at or below `places`, by path."""
     store, states = workspace / "ensembles", []
-    for folder in sorted({file.parent for place in places for file in place.rglob(ENSEMBLE)}):
+    for folder in sorted(
+        {file.parent for place in places for file in files_named(place, ENSEMBLE)}
+    ):
         name = str(folder.relative_to(store) if folder.is_relative_to(store) else folder)
         experts, languages, reason = 0, (), ""
         try:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from tongues.errors import UserError, nearest
 from tongues.experts.ensemble.lineage import ENSEMBLE, Expert, Lineage, read_lineage
-from tongues.files import path_text
+from tongues.files import files_named, path_text
 from tongues.hub import hub_folder, is_hub_id, local
 from tongues.runs import read_run
 from tongues.train.base import model_folder
@@ -65,8 +65,8 @@ def _unknown(name: str, store: Path, runs: Path) -> UserError:
 
 
 def _names(store: Path, runs: Path) -> list[str]:
-    names = [str(file.parent.relative_to(store)) for file in store.rglob(ENSEMBLE)]
-    return names + [str(file.parent.relative_to(runs)) for file in runs.rglob("run.json")]
+    names = [str(file.parent.relative_to(store)) for file in files_named(store, ENSEMBLE)]
+    return names + [str(file.parent.relative_to(runs)) for file in files_named(runs, "run.json")]
 
 
 def place_of(name: str, workspace: Path) -> tuple[Path, str | None]:

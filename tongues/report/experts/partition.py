@@ -113,7 +113,7 @@ def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) 
         written="format(datum.distance, '.2f')" * (len(order) <= _WRITTEN),
     )
     caption = (
-        "The darker, the nearer.",
+        "The stronger the colour, the nearer.",
         "Languages are in the order of the merges." * bool(partition.merges),
         "Pairs in one cluster have a colour of their own." * bool(cluster),
     )
