@@ -1,5 +1,6 @@
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -95,11 +96,28 @@ def test_a_mistake_is_told_with_its_place_and_reason(good: Path, override: str, 
     assert override.partition("=")[0].split(".")[0] in caught.value.where
 
 
+@pytest.mark.parametrize(
+    ("overrides", "where"),
+    [
+        (["train.seed=2", "train.bugdet=1M tokens"], "override train.bugdet"),
+        ({"train.budget": "1e18"}, "override train.budget"),
+        (["train.schedule={name: wsd, deacy: 10%}"], "override train.schedule.deacy"),
+        (["train={seed: 1}"], "override train.budget"),
+        (["text.synthetic.languages.qab.div=1"], "override text.synthetic.languages.qab.div"),
+    ],
+)
+def test_a_mistake_in_an_override_is_told_as_one(good: Path, overrides: Any, where: str) -> None:
+    with pytest.raises(UserError) as caught:
+        load_recipe(good, overrides)
+    assert caught.value.where == where
+
+
 def test_a_mistake_in_the_file_is_told_with_its_line(good: Path) -> None:
     good.write_text(GOOD.replace("budget:", "bugdet:"))
-    with pytest.raises(UserError) as caught:
-        load_recipe(good)
-    assert caught.value.where == f"{good}:14: train.bugdet"
+    for overrides in ((), ["train.seed=2"]):
+        with pytest.raises(UserError) as caught:
+            load_recipe(good, overrides)
+        assert caught.value.where == f"{good}:14: train.bugdet"
 
 
 @pytest.mark.parametrize("text", ["", "- a\n- b", "a: [", "a: 1\na: 2", "\x00"])

@@ -64,8 +64,8 @@ def load_section(
 
 def _read_values(
     source: Path | str | Mapping[str, Any], name: str, overrides: Overrides
-) -> tuple[dict[str, Any], list[_Layer]]:
-    """Plain values with the overrides, and the files that they were read from."""
+) -> tuple[dict[str, Any], list[_Layer], list[str]]:
+    """Plain values with the overrides, the files that they were read from, the overrides' keys."""
     layers = _layers(source, name)
     plain = dict[str, Any]()
     for raw, _ in reversed(layers):
@@ -73,26 +73,30 @@ def _read_values(
     plain.pop("extends", None)
     if isinstance(overrides, str | Path):
         overrides = (str(overrides),)
+    keys = list[str]()
     if isinstance(overrides, Mapping):
         for key, value in overrides.items():
             _set(plain, key, value, where=key)
-        overrides = ()
+        keys, overrides = list(overrides), ()
     for override in map(str, overrides):
         key, equals, value = override.partition("=")
         if not equals or not key:
             hint = "write `section.key=value`; a workspace is `--workspace`, in Python `workspace=`"
             raise UserError("is not an override", where=override, hint=hint)
         _set(plain, key, _parse(value, where=override), where=override)
+        keys.append(key)
     if "extends" in plain:
         raise UserError("is a key of a file, not an override", where="extends")
-    return plain, layers
+    return plain, layers, keys
 
 
-def _validated(kind: type[T], plain: dict[str, Any], layers: Sequence[_Layer]) -> T:
+def _validated(
+    kind: type[T], plain: dict[str, Any], layers: Sequence[_Layer], overrides: Sequence[str]
+) -> T:
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
-        raise _explain(error, layers) from None
+        raise _explain(error, layers, overrides) from None
 
 
 def _layers(source: Path | str | Mapping[str, Any], name: str) -> list[_Layer]:
@@ -196,7 +200,9 @@ def _set(plain: dict[str, Any], key: str, value: Any, where: str) -> None:
     plain[last] = _plain(value)
 
 
-def _explain(error: ValidationError, layers: Sequence[_Layer]) -> UserError:
+def _explain(
+    error: ValidationError, layers: Sequence[_Layer], overrides: Sequence[str]
+) -> UserError:
     problems = error.errors(include_url=False)
     problem = min(problems, key=lambda p: p["type"] != UNKNOWN)  # the cause of others
     keys = [str(part) for part in problem["loc"] if not _KIND.match(str(part))]
@@ -205,6 +211,8 @@ def _explain(error: ValidationError, layers: Sequence[_Layer]) -> UserError:
         depths = [_depth(raw, keys) for raw, _ in layers]
         raw, path = layers[depths.index(max(depths))]
         where = f"{path}{_line(raw, keys)}: {'.'.join(keys)}"
+        if any(_sets(override.split("."), keys, max(depths)) for override in overrides):
+            where = f"override {'.'.join(keys)}"
     kind, reason = problem["type"], problem["msg"].removeprefix("Value error, ")
     if kind == UNKNOWN:
         return UserError(reason, where=where, hint=problem.get("ctx", {})["hint"])
@@ -217,6 +225,13 @@ def _explain(error: ValidationError, layers: Sequence[_Layer]) -> UserError:
     if kind == "value_error":
         return UserError(reason, where=where)
     return UserError(f"{reason[0].lower()}{reason[1:]}, not `{problem['input']}`", where=where)
+
+
+def _sets(override: Sequence[str], keys: Sequence[str], depth: int) -> bool:
+    """Whether an override sets the value at these keys, of which files have the first `depth`."""
+    shared = min(len(override), len(keys))
+    whole = shared == len(override) or depth < len(keys)  # not a part of what a file has
+    return override[:shared] == keys[:shared] and whole
 
 
 def _depth(raw: Any, keys: Sequence[str]) -> int:
