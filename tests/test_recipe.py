@@ -129,6 +129,27 @@ def test_what_is_no_recipe_is_refused(tmp_path: Path, text: str) -> None:
         load_recipe(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "what", "hint"),
+    [
+        ("name: x\ntext:\n  a: 1\n b: 2\n", ":4", "indentation of the line", "indent the keys"),
+        ("name: x\ntext:\n\ta: 1\n", ":3", "a tab indents", "with spaces"),
+        ("name: x\n  text: y\n", ":2", "where no key can be", "indent the keys"),
+        ("name: x\ntext: {a: 1\nb: 2\n", ":3", "bracket is not closed", "line 2 opens"),
+        ("name: x\ntext: 'a\nb: 2\n", ":4", "quote is not closed", "line 2 opens"),
+        ("# nothing yet\n", "", "is empty", "`tongues new`"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_what_to_do(
+    tmp_path: Path, text: str, line: str, what: str, hint: str
+) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError, match=what) as caught:
+        load_recipe(path)
+    assert caught.value.where == f"{path}{line}" and hint in caught.value.hint
+
+
 def test_a_missing_recipe_names_its_neighbour(good: Path) -> None:
     with pytest.raises(UserError, match="no such recipe") as caught:
         load_recipe(good.with_name("recipes.yaml"))

@@ -24,6 +24,24 @@ Overrides = str | Sequence[str] | Mapping[str, Any]
 _Layer = tuple[Mapping[str, Any], Path]
 _EXTENDS = "such as `extends: base.yaml`; that file may extend another"
 
+_ALIKE = "indent the keys of one section alike, with spaces"
+# What the parser says of slips, what that means, and what to do.
+_SLIPS = (
+    (r"found character '\\t'", "a tab indents the line", _ALIKE),
+    (
+        r"expected <(block end|document start)>, but found [^}\]]*$",
+        "the indentation of the line fits none above it",
+        _ALIKE,
+    ),
+    (
+        "mapping values are not allowed",
+        "a `:` is where no key can be",
+        f"{_ALIKE}, write a space after each `:`, and quote a value that holds one",
+    ),
+    (r"expected ',' or", "a bracket is not closed", "close what line {line} opens"),
+    ("end of stream", "a quote is not closed", "close what line {line} opens"),
+)
+
 # Where several kinds may stand.
 _KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(int|float|str|bool)$)")
 
@@ -124,6 +142,9 @@ def _layers(source: Path | str | Mapping[str, Any], name: str) -> list[_Layer]:
 
 def _read_mapping(path: Path, name: str) -> Mapping[str, Any]:
     raw = _parse(_read(path, name), where=str(path))
+    if raw is None:
+        hint = "`tongues new` writes one" if name == "recipe" else ""
+        raise UserError("is empty", where=str(path), hint=hint)
     if not isinstance(raw, Mapping):
         raise UserError(f"a {name} is a YAML mapping of keys", where=str(path))
     return raw
@@ -174,11 +195,15 @@ def _parse(text: str, where: str) -> Any:
     try:
         return YAML(typ="rt").load(text)
     except YAMLError as error:
-        line, problem = "", str(error)
+        line, problem, hint = "", str(error), ""
         if isinstance(error, MarkedYAMLError):
             line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
             problem = (error.problem or problem).splitlines()[0]
-        raise UserError(f"is not YAML: {problem}", where=f"{where}{line}") from None
+            opened = error.context_mark.line + 1 if error.context_mark else ""
+            slips = (slip for slip in _SLIPS if re.search(slip[0], problem))
+            _, problem, hint = next(slips, ("", problem, ""))
+            hint = hint.format(line=opened)
+        raise UserError(f"is not YAML: {problem}", where=f"{where}{line}", hint=hint) from None
 
 
 def _plain(value: Any) -> Any:
