@@ -150,6 +150,15 @@ def test_what_cannot_be_read_is_told_with_what_to_do(
     assert caught.value.where == f"{path}{line}" and hint in caught.value.hint
 
 
+def test_a_study_of_budgets_says_why_it_needs_a_usual_one(good: Path) -> None:
+    study = "study: {source: qaa, targets: [qab], shapes: [0.2M], budgets: [1M tokens]}\n"
+    good.write_text(GOOD.replace("  budget: 20 tokens per parameter\n", "") + study)
+    with pytest.raises(UserError, match="`budget` is missing, the usual one") as caught:
+        load_recipe(good)
+    assert caught.value.where == f"{good}:12: train.budget"
+    assert "one of `study.budgets`" in caught.value.hint
+
+
 def test_a_missing_recipe_names_its_neighbour(good: Path) -> None:
     with pytest.raises(UserError, match="no such recipe") as caught:
         load_recipe(good.with_name("recipes.yaml"))
