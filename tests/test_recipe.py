@@ -208,6 +208,7 @@ def test_shown_amounts_are_short() -> None:
 
 def test_nearest_names_one_word_or_all() -> None:
     assert nearest("Budgte", ["budget", "batch"]) == "did you mean `budget`?"
+    assert nearest("Turkce", ["Turkmen", "Türkçe"]) == "did you mean `Türkçe`?"
     assert nearest("zzz", ["b", "a"]) == "choose from `a`, `b`"
     many = [f"{letter}{letter}-run" for letter in "abcdefghijklmnop"]
     assert nearest("ppp", many).startswith("choose from `pp-run`, `aa-run`, `bb-run`")
