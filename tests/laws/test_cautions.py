@@ -76,14 +76,14 @@ def test_sizes_and_tokens_that_grew_together():
     assert "correlate at -1.000" in said(law, "sizes_and_tokens_together")
 
 
-@pytest.mark.parametrize("count", [1, 7])
-def test_runs_far_from_the_law_are_named_the_farthest_first(count):
+@pytest.mark.parametrize(("count", "verb"), [(1, "is"), (7, "are")])
+def test_runs_far_from_the_law_are_named_the_farthest_first(count, verb):
     rows = rows_of(CHINCHILLA, spread=0.003)
     wrong = np.arange(1, 7 * count, 7)
     rows["loss"][wrong] *= np.linspace(1.2, 1.5, count)
     names = np.array([f"run-{i}" for i in range(48)])
     sentence = said(fit(rows, runs=names), "outlying_runs")
-    assert sentence.startswith(f"{count} of 48 runs are far from the law: run-{wrong[-1]} (+")
+    assert sentence.startswith(f"{count} of 48 runs {verb} far from the law: run-{wrong[-1]} (+")
     assert ("and 2 more" in sentence) == (count == 7)
 
 

@@ -11,6 +11,7 @@ from tongues.laws.law import Law
 from tongues.laws.rows import Rows
 from tongues.laws.solver import FitProblem, Optimum
 from tongues.laws.uncertainty import FEWEST_DRAWS, FEWEST_RUNS
+from tongues.magnitudes import counted
 
 __all__ = ["about_intervals", "doubts_of_fit"]
 
@@ -77,7 +78,7 @@ def _about_rows(rows: Rows, problem: FitProblem, count: int) -> Iterator[Caution
         what = "every row has fewer tokens than parameters; are the columns swapped?"
         yield Caution("implausible_amounts", what)
     if rows.n_runs < FEWEST_RUNS:
-        yield Caution("no_intervals", f"{rows.n_runs} runs are too few to resample")
+        yield Caution("no_intervals", f"{counted(rows.n_runs, 'run')} to resample: too few")
     elif rows.n_runs < _FEW_RUNS:
         what = f"only {rows.n_runs} runs to resample; intervals are too narrow"
         yield Caution("few_runs", what)
@@ -104,8 +105,9 @@ def _about_residuals(rows: Rows, residual: np.ndarray) -> Iterator[Caution]:
     if far.size:
         worst = far[np.argsort(-np.abs(middle[far]))]
         names = _some([f"{rows.runs[i]} ({np.expm1(middle[i]):+.0%})" for i in worst])
-        what = f"{far.size} of {rows.n_runs} runs are far from the law: {names}; look whether they "
-        what += "diverged or are in another unit, and fit without them"
+        verb = "is" if far.size == 1 else "are"
+        what = f"{far.size} of {rows.n_runs} runs {verb} far from the law: {names}; look whether "
+        what += "they diverged or are in another unit, and fit without them"
         yield Caution("outlying_runs", what)
 
 
