@@ -24,6 +24,7 @@ from tongues.laws.fit import FitRequest, fit_observed, prepare
 from tongues.laws.forms import FORMS, ONE_BASE, Form
 from tongues.laws.inverse import Implied, implied_by
 from tongues.laws.law import Law
+from tongues.laws.next_step import after_fit
 from tongues.laws.observed import RunCurves, gather_runs, usual_bases
 from tongues.laws.presets import find_law
 from tongues.laws.rows import Rows
@@ -167,22 +168,7 @@ class FitAnswer:
 
     def next(self, place: Path, out: Path | None) -> str:
         """The command that comes next."""
-        if self.experts and out:
-            return f"tongues plan --law {out} --target {self.experts[-1].target} --flops 1e18"
-        if self.targets:
-            return f"tongues report {place}"
-        codes = {caution.code for caution in self.law.warnings} if self.law else set[str]()
-        if "mixed_experiments" in codes:
-            return "fit the runs of one experiment: choose them with --where"
-        if self.law and "lack_of_fit" in codes and not self.law.stack:
-            return "leave out --law: other forms are weighed then, and predict together"
-        if self.law and self.law.loose:
-            return "add runs of other sizes and budgets, or hold parameters with --fix and --tie"
-        if self.law and out:
-            return f"tongues plan --law {out} --flops 1e21"
-        if self.comparison:
-            return "`--law NAME -o law.json` writes the law you choose"
-        return "the same with `-o law.json` writes the law for `tongues plan`"
+        return after_fit(self, place, out)
 
 
 def fit_places(
