@@ -1,11 +1,15 @@
 """What comes after a fit."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
+import tongues
 from tests.laws.made import SMALL
 from tests.laws.test_targets import PLAIN, run_of
+from tests.printed import DOCS
 from tongues.laws import Law, fit
 from tongues.laws.ask import FitAnswer
 from tongues.laws.next_step import plan_command
@@ -37,3 +41,18 @@ def test_runs_that_pin_down_no_law_are_to_become_more() -> None:
     assert answer.next(Path("runs/rep"), Path("l.json")) == more
     enough = FitAnswer(targets=tuple(fit_targets(PLAIN, draws=20)))
     assert enough.next(Path("runs/rep"), None) == "tongues report runs/rep"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"loss": "perplexity"}, {"params": "tokens", "tokens": "params"}],
+    ids=["not nats", "swapped"],
+)
+def test_a_law_of_misread_columns_is_not_to_be_written(tmp_path: Path, options: Any) -> None:
+    table = tmp_path / "runs.csv"
+    lines = (DOCS / "examples/runs.csv").read_text().splitlines()
+    rows = [f"{line},{line.rpartition(',')[2]}" for line in lines if "cpt" not in line]
+    table.write_text("\n".join([rows[0].removesuffix("loss") + "perplexity", *rows[1:]]))
+    answer = tongues.fit(table, law="chinchilla", draws=0, **options)
+    for out in (None, Path("law.json")):
+        assert answer.next(table, out) == "mend the columns as the cautions say, and fit again"

@@ -14,6 +14,7 @@ __all__ = ["MORE_RUNS", "after_fit", "plan_command"]
 
 MORE_RUNS = "'study.shapes=[…]' 'study.budgets=[…]'"  # more of them pin down the laws of a study
 _BEYOND = 10.0  # times the largest run: far enough to be of use, near enough to be known
+_MISREAD = {"not_nats", "mixed_units", "implausible_amounts"}  # cautions of numbers of another kind
 _OF_OTHERS = ("forgetting", "repetition")  # laws that say nothing without another
 
 
@@ -27,7 +28,9 @@ def after_fit(answer: "FitAnswer", place: Path, out: Path | None) -> str:
         return (
             f"tongues report {place}" if _well_known(laws) else f"tongues study RECIPE {MORE_RUNS}"
         )
-    codes = {caution.code for caution in law.warnings} if law else set[str]()
+    codes = {one.code for one in (*answer.cautions, *(law.warnings if law else ()))}
+    if codes & _MISREAD:
+        return "mend the columns as the cautions say, and fit again"
     if "mixed_experiments" in codes:
         return "fit the runs of one experiment: choose them with --where"
     if law and "lack_of_fit" in codes and not law.stack:
