@@ -37,6 +37,7 @@ from tongues.laws.targets import (
     one_base_rows,
 )
 from tongues.tables import (
+    ROLES,
     Observations,
     RunTable,
     observe,
@@ -48,6 +49,7 @@ from tongues.tables import (
 __all__ = ["FitAnswer", "fit_places"]
 
 _DELTA = 1e-3  # of the command, as of `tongues.laws.fit`
+_OF_SOME = "CUShk"  # variables that only some laws read
 _KNOWN = {"source", "scratch", "cpt"}
 _ALSO_CALLED = {"from_scratch": "scratch", "continued": "cpt", "continual": "cpt"}
 _ALSO_CALLED |= {"continued_pretraining": "cpt", "continual_pretraining": "cpt"}
@@ -287,6 +289,12 @@ def _of_table(
     needs: the variables to read. Without a column of strategies, all rows are under `""`. Rows
         with replay are left out, but for the law of forgetting, as with directories of runs.
     """
+    for role, column in roles.items():
+        if column is not None and role in _OF_SOME and role not in needs:
+            laws = [f"`--law {other.name}`" for other in FORMS if role in other.variables]
+            hint = f"{' or '.join(laws)} does; or leave it out" if laws else "leave it out"
+            what = f"the {form.name} law does not read `{column}`"
+            raise UserError(what, where=ROLES[role].flag, hint=hint, code="column_unused")
     doubts: list[Caution] = []
     if "r" not in form.variables:
         table, doubts = without_replay(table, roles, f"the {form.name} law is about none")
