@@ -27,6 +27,12 @@ def test_a_table_an_advice_and_what_to_doubt() -> None:
     assert "(rounded)" not in done.stderr and "(rounded)" in run(*words).stderr
 
 
+def test_no_recipe_is_offered_of_what_is_not_decided() -> None:
+    done = run("--flops", "1e20")
+    assert "advice: Not decided" in done.stdout and "more caveats: `--verbose`\n" in done.stderr
+    assert "--write" not in done.stderr
+
+
 def test_json_alone_on_standard_output() -> None:
     done = run("--law", "hoffmann2022", "--target-loss", "2.4", "--json")
     data = json.loads(done.stdout)

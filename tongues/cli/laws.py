@@ -209,4 +209,5 @@ def plan(
         hint(f"tongues check {write}{where}")
     elif more := len(made.warnings) - len(shown):
         rest = "1 more caveat" if more == 1 else f"{more} more caveats"
-        hint(f"{rest}: `--verbose`; `--write recipe.yaml` for a recipe of this advice")
+        recipe = "; `--write recipe.yaml` for a recipe of this advice"
+        hint(f"{rest}: `--verbose`{recipe * made.recommendation.decided}")
