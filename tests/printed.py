@@ -20,7 +20,7 @@ GUIDES = DOCS / "how-to"
 PAGES = ("languages", "check", "prepare", "train", "study", "ls", "fit", "plan", "report")
 PAGES += ("experts", "evaluate", "export")
 BLOCK = re.compile(r"```console( varies)?\n(.*?)```", re.DOTALL)
-PROGRESS = re.compile(r"^[\w.-]+(: \d+ (runs|experts))?: \d+%  ")
+PROGRESS = re.compile(r"^[\w.-]+(: \d+ (runs?|experts?))?: \d+%  ")
 NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?( (s|min|h)\b)?")  # durations with their units
 
 

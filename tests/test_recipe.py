@@ -1,5 +1,6 @@
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -80,7 +81,8 @@ def test_overrides_change_one_value(good: Path) -> None:
         ("train.warmup=500%", "not between 0 and 100%"),
         ("train.batch=1000 tokens", "`1024 tokens`"),
         ("train.learning_rate=fast", "number"),
-        ("train.mixture={qaa: 50%}", "adds up to 0.5"),
+        ("train.mixture={qaa: 50%}", "adds up to 50%, not 100%: raise a share"),
+        ("train.mixture={qaa: 0.7, qab: 70%}", "adds up to 140%, not 100%: lower a share"),
         ("text.synthetic.languages.qab.divergence=2", "less than or equal to 1"),
         ("name=../../etc", "letters, digits"),
         ("train", "not an override"),
@@ -95,11 +97,28 @@ def test_a_mistake_is_told_with_its_place_and_reason(good: Path, override: str, 
     assert override.partition("=")[0].split(".")[0] in caught.value.where
 
 
+@pytest.mark.parametrize(
+    ("overrides", "where"),
+    [
+        (["train.seed=2", "train.bugdet=1M tokens"], "override train.bugdet"),
+        ({"train.budget": "1e18"}, "override train.budget"),
+        (["train.schedule={name: wsd, deacy: 10%}"], "override train.schedule.deacy"),
+        (["train={seed: 1}"], "override train.budget"),
+        (["text.synthetic.languages.qab.div=1"], "override text.synthetic.languages.qab.div"),
+    ],
+)
+def test_a_mistake_in_an_override_is_told_as_one(good: Path, overrides: Any, where: str) -> None:
+    with pytest.raises(UserError) as caught:
+        load_recipe(good, overrides)
+    assert caught.value.where == where
+
+
 def test_a_mistake_in_the_file_is_told_with_its_line(good: Path) -> None:
     good.write_text(GOOD.replace("budget:", "bugdet:"))
-    with pytest.raises(UserError) as caught:
-        load_recipe(good)
-    assert caught.value.where == f"{good}:14: train.bugdet"
+    for overrides in ((), ["train.seed=2"]):
+        with pytest.raises(UserError) as caught:
+            load_recipe(good, overrides)
+        assert caught.value.where == f"{good}:14: train.bugdet"
 
 
 @pytest.mark.parametrize("text", ["", "- a\n- b", "a: [", "a: 1\na: 2", "\x00"])
@@ -108,6 +127,36 @@ def test_what_is_no_recipe_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(UserError):
         load_recipe(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what", "hint"),
+    [
+        ("name: x\ntext:\n  a: 1\n b: 2\n", ":4", "indentation of the line", "indent the keys"),
+        ("name: x\ntext:\n\ta: 1\n", ":3", "a tab indents", "with spaces"),
+        ("name: x\n  text: y\n", ":2", "where no key can be", "indent the keys"),
+        ("name: x\ntext: {a: 1\nb: 2\n", ":3", "bracket is not closed", "line 2 opens"),
+        ("name: x\ntext: 'a\nb: 2\n", ":4", "quote is not closed", "line 2 opens"),
+        ("# nothing yet\n", "", "is empty", "`tongues new`"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_what_to_do(
+    tmp_path: Path, text: str, line: str, what: str, hint: str
+) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError, match=what) as caught:
+        load_recipe(path)
+    assert caught.value.where == f"{path}{line}" and hint in caught.value.hint
+
+
+def test_a_study_of_budgets_says_why_it_needs_a_usual_one(good: Path) -> None:
+    study = "study: {source: qaa, targets: [qab], shapes: [0.2M], budgets: [1M tokens]}\n"
+    good.write_text(GOOD.replace("  budget: 20 tokens per parameter\n", "") + study)
+    with pytest.raises(UserError, match="`budget` is missing, the usual one") as caught:
+        load_recipe(good)
+    assert caught.value.where == f"{good}:12: train.budget"
+    assert "one of `study.budgets`" in caught.value.hint
 
 
 def test_a_missing_recipe_names_its_neighbour(good: Path) -> None:
@@ -159,6 +208,7 @@ def test_shown_amounts_are_short() -> None:
 
 def test_nearest_names_one_word_or_all() -> None:
     assert nearest("Budgte", ["budget", "batch"]) == "did you mean `budget`?"
+    assert nearest("Turkce", ["Turkmen", "Türkçe"]) == "did you mean `Türkçe`?"
     assert nearest("zzz", ["b", "a"]) == "choose from `a`, `b`"
     many = [f"{letter}{letter}-run" for letter in "abcdefghijklmnop"]
     assert nearest("ppp", many).startswith("choose from `pp-run`, `aa-run`, `bb-run`")

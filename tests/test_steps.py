@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import tongues
+from tests.printed import DOCS
 from tests.report.experts.measured import compared, evaluation_of
 from tongues import steps
 from tongues.cli.main import command
@@ -196,8 +197,13 @@ def test_a_run_without_a_recipe_here_and_a_study_have_their_steps(workspace: Pat
     assert first() == "tongues fit runs/many -o law.json"
     write_json(Path("law.json"), {"law": "chinchilla", "tables": ["runs/other"]})
     assert first() == "tongues fit runs/many -o law-many.json"  # that law is of another study
-    write_json(Path("law-many.json"), {"law": "chinchilla", "tables": ["runs/many"]})
-    assert first() == "tongues plan --law law-many.json --flops 1e21"
+    Path("runs.csv").write_text((DOCS / "examples/runs.csv").read_text())
+    law = tongues.fit("runs.csv", where="strategy == 'scratch'", draws=60)
+    replace(law, places=("runs/many",)).write(Path("law-many.json"))
+    assert first() == "tongues plan --law law-many.json --flops 5e22"
+    few = tongues.fit("runs.csv", where="strategy == 'scratch' and params < 1e8", draws=60)
+    replace(few, places=("runs/many",)).write(Path("law-many.json"))
+    assert first() == "tongues study RECIPE 'study.shapes=[…]' 'study.budgets=[…]'"
 
 
 def test_a_run_made_with_overrides_is_resumed_with_them(workspace: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import partial
+from unicodedata import combining, normalize
 
 __all__ = ["Caution", "Stopped", "UserError", "nearest"]
 
@@ -197,6 +198,8 @@ def nearest(word: str, choices: Iterable[str]) -> str:
 
 
 def _plain(word: str) -> str:
+    if not word.isascii():
+        word = "".join(c for c in normalize("NFKD", word) if not combining(c))
     return word.lower().lstrip("-").replace("-", "_").replace(" ", "_")
 
 

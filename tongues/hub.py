@@ -51,18 +51,22 @@ class HubModel:
 
 
 def is_hub_id(name: str) -> bool:
-    """Whether a name may be that of a model on the hub; nothing is asked."""
-    return bool(_ID.match(name)) and not Path(name).exists()
+    """Whether a name may be that of a model on the hub; nothing is asked.
+
+    A path of `runs`, or of a folder that is here, means something in there.
+    """
+    organisation = name.partition("/")[0]
+    here = organisation == "runs" or Path(organisation).is_dir()
+    return bool(_ID.match(name)) and not here
 
 
 def hub_folder(name: str, *stores: Path, weights: bool = True, where: str = "") -> Path | None:
     """The snapshot of the model of the hub that a name means, fetched; None if it means none.
 
-    stores: of runs and ensembles; where one of them, or this folder, has a folder of that
-    organisation, the name means something in there. where: named in errors.
+    stores: of runs and ensembles; where one of them has a folder of that organisation, the name
+    means something in there. where: named in errors.
     """
-    places = (Path(), *stores)
-    if not is_hub_id(name) or any((place / name).parent.is_dir() for place in places):
+    if not is_hub_id(name) or any((store / name).parent.is_dir() for store in stores):
         return None
     return fetch(name, weights=weights, where=where)
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from tongues.errors import UserError
 from tongues.files import changed_at, files_named, read_json
+from tongues.laws import read_laws_file
+from tongues.laws.next_step import MORE_RUNS, plan_command
 from tongues.pages import CARD
 from tongues.recipe import Recipe, TextRecipe, load_recipe, load_text_recipe, show_recipe
 from tongues.runs import PLANS, RECIPE, find_runs, read_run
@@ -130,15 +132,20 @@ def step_of_recipe(
         return _use_experts(recipe.name, workspace) or measure
     if not find_runs([folder] if folder.is_dir() else []):
         return begun
-    return _unfinished(folder, train, workspace) or step_of_runs(folder, workspace, evaluated)
+    step = _unfinished(folder, train, workspace)
+    return step or step_of_runs(folder, workspace, evaluated, train)
 
 
 def step_of_runs(
-    folder: Path, workspace: Path, evaluated: Collection[_Weights] | None = None
+    folder: Path,
+    workspace: Path,
+    evaluated: Collection[_Weights] | None = None,
+    train: str = "",
 ) -> Step:
     """The next step of a finished run, or of a study's folder.
 
-    evaluated: the runs of all evaluations, with their fingerprints; None: they are read.
+    evaluated: the runs of all evaluations, with their fingerprints; None: they are read. train: the
+    command that made the runs.
     """
     run = read_run(folder) if _is_run(folder) else None
     if run:
@@ -149,7 +156,7 @@ def step_of_runs(
     if not any(page.is_file() and page.stat().st_mtime >= last_trained(folder) for page in pages):
         return Step(f"tongues report {_q(folder)}", "it is trained, and its page is not written")
     if run is None:
-        return _step_of_study(folder, workspace)
+        return _step_of_study(folder, workspace, train)
     tokens = find_tokens(run, workspace)
     if tokens is None:
         why = "cannot be evaluated on its own text, which is not here"
@@ -224,7 +231,7 @@ def _differs(file: Path, recipe: Recipe) -> bool:
         return False
 
 
-def _step_of_study(folder: Path, workspace: Path) -> Step:
+def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
     for path in sorted(workspace.glob("*.json")):
         try:
             content = read_json(path)
@@ -232,8 +239,17 @@ def _step_of_study(folder: Path, workspace: Path) -> Step:
             continue
         fitted = content.get("tables", []) if isinstance(content, dict) else []
         if folder.resolve() in {Path(place).resolve() for place in fitted}:
-            reason = "there is a law of its runs: plan by it, for the compute that you have"
-            return Step(f"tongues plan --law {_q(path)} --flops 1e21", reason)
+            try:
+                plan = plan_command(read_laws_file(path), path)
+            except UserError:  # of another version
+                continue
+            if plan:
+                reason = "there is a law of its runs: plan by it, for the compute that you have"
+                return Step(plan, reason)
+            reason = (
+                "its runs do not pin its law down: train more shapes and budgets, and fit again"
+            )
+            return Step(f"{train or 'tongues study RECIPE'} {MORE_RUNS}", reason)
     law = workspace / "law.json"
     law = workspace / f"law-{folder.name}.json" if law.exists() else law
     return Step(f"tongues fit {_q(folder)} -o {_q(law)}", "its runs are finished; no law is fitted")

@@ -9,6 +9,7 @@ import pytest
 import tongues
 from tests.command import run_command
 from tongues.errors import UserError
+from tongues.languages import facts as facts_module
 from tongues.languages import find_language
 from tongues.languages import grammar as grammar_module
 from tongues.languages.facts import language_facts
@@ -95,13 +96,22 @@ def test_grammar_names_what_is_predicted() -> None:
     assert grammar_module.grammar_of(swiss) is not None
 
 
+def test_a_grammar_that_lang2vec_does_not_have_is_said_to_be_so() -> None:
+    if grammar_module.lang2vec_folder() is None:
+        pytest.skip("lang2vec is not installed")
+    unknown = language_facts(find_language("xpd")).unknown
+    assert "grammar: lang2vec has neither it nor a relative" in unknown
+
+
 def test_without_lang2vec_grammar_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grammar_module, "lang2vec_folder", lambda: None)
+    for module in (grammar_module, facts_module):
+        monkeypatch.setattr(module, "lang2vec_folder", lambda: None)
     grammar_module.grammar_of.cache_clear()
     try:
         facts = language_facts(find_language("fo"))
         assert facts.grammar is None
-        assert any("typology" in sentence for sentence in facts.unknown)
+        said = "grammar: lang2vec is not installed (`pip install 'tongues[typology]'`)"
+        assert said in facts.unknown
         assert facts.donors[0].language.tag == "is"
     finally:
         grammar_module.grammar_of.cache_clear()

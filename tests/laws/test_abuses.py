@@ -73,7 +73,10 @@ def test_perplexities_and_copies_are_seen_by_the_library_too():
 
 
 def test_sizes_in_millions_and_swapped_columns_are_seen():
-    assert "implausible_amounts" in codes(fitted(N=ROWS["N"] / 1e6, D=ROWS["D"] / 1e6))
+    law = fitted(N=ROWS["N"] / 1e6, D=ROWS["D"] / 1e9)
+    first, second, *_ = [x.sentence for x in law.warnings if x.code == "implausible_amounts"]
+    assert "parameters; " in first and "like `params (M)`" in first
+    assert "tokens; " in second and "like `tokens (M)`" in second
     assert "implausible_amounts" in codes(fitted(N=1e4 * ROWS["D"], D=ROWS["N"]))
 
 

@@ -7,6 +7,7 @@ import pytest
 import tongues
 from tests.laws.made import CHINCHILLA, CPT, SMALL, codes, grid, noise, rows_of, small_runs
 from tongues import laws
+from tongues.errors import UserError
 from tongues.laws import FORMS, Law, allocate
 from tongues.laws.cautions import about_intervals
 
@@ -76,14 +77,14 @@ def test_sizes_and_tokens_that_grew_together():
     assert "correlate at -1.000" in said(law, "sizes_and_tokens_together")
 
 
-@pytest.mark.parametrize("count", [1, 7])
-def test_runs_far_from_the_law_are_named_the_farthest_first(count):
+@pytest.mark.parametrize(("count", "verb"), [(1, "is"), (7, "are")])
+def test_runs_far_from_the_law_are_named_the_farthest_first(count, verb):
     rows = rows_of(CHINCHILLA, spread=0.003)
     wrong = np.arange(1, 7 * count, 7)
     rows["loss"][wrong] *= np.linspace(1.2, 1.5, count)
     names = np.array([f"run-{i}" for i in range(48)])
     sentence = said(fit(rows, runs=names), "outlying_runs")
-    assert sentence.startswith(f"{count} of 48 runs are far from the law: run-{wrong[-1]} (+")
+    assert sentence.startswith(f"{count} of 48 runs {verb} far from the law: run-{wrong[-1]} (+")
     assert ("and 2 more" in sentence) == (count == 7)
 
 
@@ -191,6 +192,25 @@ def test_healthy_descents_converge():
         law = fit(rows_of(CPT, spread=0.02, seed=seed), "extended")
         assert "not_converged" not in codes(law)
         assert law.gradient_norm < 1e-9
+
+
+@pytest.mark.parametrize(("law", "refused"), [(None, True), ("data-constrained", False)])
+def test_a_column_that_the_law_does_not_read_is_refused(
+    tmp_path: Path, law: str | None, refused: bool
+):
+    table = tmp_path / "runs.csv"
+    rows = [
+        f"{n},{d},{min(d, 4e9)},{1.7 + 400 * n**-0.34 + 410 * d**-0.28}"
+        for n in (1e7, 3e7, 1e8, 3e8)
+        for d in (1e9, 2e9, 4e9, 8e9, 16e9)
+    ]
+    table.write_text("\n".join(["params,tokens,mine,loss", *rows]))
+    if not refused:
+        assert tongues.fit(table, law, unique="mine", draws=0).law
+        return
+    with pytest.raises(UserError, match="chinchilla law does not read `mine`") as caught:
+        tongues.fit(table, law, unique="mine", draws=0)
+    assert caught.value.where == "--unique" and "`--law data-constrained`" in caught.value.hint
 
 
 @pytest.mark.parametrize("curves", [True, False])

@@ -11,6 +11,13 @@ def test_the_best_donors_are_named_and_those_that_a_base_has() -> None:
     assert "Mistral" in mistral  # a base whose languages nobody names has no line
 
 
+def test_no_gain_is_claimed_from_donors_that_are_forecast_to_harm() -> None:
+    (sumerian,) = donor_sentences("sux", [])
+    assert "Sumerian gains from no other language; it loses least from" in sumerian
+    (yoruba,) = donor_sentences("yo", [])
+    assert yoruba.endswith("Yoruba gains most from a model or text of Igbo (`ig`, +0.03).")
+
+
 def test_a_base_that_has_the_language_needs_no_donor() -> None:
     (first,) = donor_sentences("th", [read_base("llama-3.2-1b")])
     assert first.startswith("donors: by transfer")

@@ -27,6 +27,20 @@ def test_a_table_an_advice_and_what_to_doubt() -> None:
     assert "(rounded)" not in done.stderr and "(rounded)" in run(*words).stderr
 
 
+def test_no_recipe_is_offered_of_what_is_not_decided() -> None:
+    done = run("--flops", "1e20")
+    assert "advice: Not decided" in done.stdout and "more caveats: `--verbose`\n" in done.stderr
+    assert "--write" not in done.stderr
+
+
+def test_a_language_without_any_text_is_cautioned_first() -> None:
+    done = run("--language", "sux", "--flops", "1e20")
+    first = next(line for line in done.stderr.splitlines() if line.startswith("caveat: "))
+    assert "no text in `sux`" in first and first.endswith("(no_text)")
+    for amount in (("--available-tokens", "10M"), ("--available-text", "30MB")):
+        assert "no_text" not in run("--language", "sux", "--flops", "1e17", *amount).stderr
+
+
 def test_json_alone_on_standard_output() -> None:
     done = run("--law", "hoffmann2022", "--target-loss", "2.4", "--json")
     data = json.loads(done.stdout)

@@ -102,6 +102,14 @@ def test_a_misspelt_law_or_file_names_the_nearest(tmp_path: Path) -> None:
         read_laws([str(tmp_path / "laws.json")])
 
 
+def test_a_table_or_a_folder_in_place_of_a_law_is_to_be_fitted_first(tmp_path: Path) -> None:
+    (tmp_path / "ok.csv").write_text("params,tokens,loss\n1e6,2e7,3\n")
+    for place in (tmp_path / "ok.csv", tmp_path):
+        with pytest.raises(UserError, match="no file of a law") as caught:
+            read_laws([str(place)])
+        assert caught.value.hint == f"`tongues fit {place} -o law.json` first"
+
+
 def test_several_laws_of_one_strategy_and_one_of_forgetting() -> None:
     laws = read_laws(["hoffmann2022", "besiroglu2024"])
     assert [one.name for one in laws.all("scratch")] == ["hoffmann2022", "besiroglu2024"]

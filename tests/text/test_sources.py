@@ -75,10 +75,20 @@ def test_a_source_resumes_where_it_was_left() -> None:
     assert list(read_source(source, state)) == items[8:]
 
 
-@pytest.mark.parametrize("tag", ["german", "xx", "d", "de/../x"])
-def test_an_invalid_tag_is_refused(tmp_path: Path, tag: str) -> None:
-    with pytest.raises(UserError, match="not a language tag"):
+@pytest.mark.parametrize(
+    ("tag", "hint"),
+    [
+        ("german", "`de`?"),
+        ("Turkish", "`tr`?"),
+        ("xx", "BCP-47"),
+        ("d", "BCP-47"),
+        ("de/../x", "BCP"),
+    ],
+)
+def test_an_invalid_tag_is_refused(tmp_path: Path, tag: str, hint: str) -> None:
+    with pytest.raises(UserError, match="not a language tag") as caught:
         check_text(files({tag: [str(tmp_path)]}))
+    assert hint in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import click
@@ -99,7 +98,7 @@ def fit(
         print_table([run.row() for run in runs])
     for remark in answer.remarks:
         say(remark)
-    hint(answer.next(quote(str(tables[0])), quote(str(out)) if out else None))
+    hint(answer.next(tables[0], out))
 
 
 @click.command()
@@ -210,4 +209,5 @@ def plan(
         hint_command("tongues", "check", write, *gpus)
     elif more := len(made.warnings) - len(shown):
         rest = "1 more caveat" if more == 1 else f"{more} more caveats"
-        hint(f"{rest}: `--verbose`; `--write recipe.yaml` for a recipe of this advice")
+        recipe = "; `--write recipe.yaml` for a recipe of this advice"
+        hint(f"{rest}: `--verbose`{recipe * made.recommendation.decided}")

@@ -10,7 +10,7 @@ from tongues.languages.catalogue import field_sources, languages
 from tongues.languages.donors import Donor, confusable_languages, rank_donors
 from tongues.languages.fertility import TOKENIZERS, byte_premium, bytes_per_token
 from tongues.languages.forecast import LossForecast, forecast_language
-from tongues.languages.grammar import Grammar, Trait, grammar_of, traits
+from tongues.languages.grammar import Grammar, Trait, grammar_of, lang2vec_folder, traits
 from tongues.languages.language import Language
 
 __all__ = ["LanguageFacts", "language_facts", "select_languages"]
@@ -42,7 +42,9 @@ class LanguageFacts:
     @property
     def unknown(self) -> tuple[str, ...]:
         """What no source here has, in a sentence each."""
-        of = self.language
+        of, no_grammar = self.language, "lang2vec has neither it nor a relative"
+        if lang2vec_folder() is None:
+            no_grammar = "lang2vec is not installed (`pip install 'tongues[typology]'`)"
         missing = {
             "family: Glottolog has it in none": not of.family,
             "script: no source here has it": not of.script,
@@ -53,8 +55,7 @@ class LanguageFacts:
             and of.bible is None,
             "identification: no model here is known to have it": not of.identified_by,
             "tasks: lm-eval has none": not of.tasks,
-            "grammar: lang2vec has neither it nor a relative, or is not installed "
-            "(`pip install 'tongues[typology]'`)": self.grammar is None,
+            f"grammar: {no_grammar}": self.grammar is None,
         }
         return tuple(sentence for sentence, absent in missing.items() if absent)
 

@@ -24,6 +24,7 @@ from tongues.laws.fit import FitRequest, fit_observed, prepare
 from tongues.laws.forms import FORMS, ONE_BASE, Form
 from tongues.laws.inverse import Implied, implied_by
 from tongues.laws.law import Law
+from tongues.laws.next_step import after_fit
 from tongues.laws.observed import RunCurves, gather_runs, usual_bases
 from tongues.laws.presets import find_law
 from tongues.laws.rows import Rows
@@ -36,6 +37,7 @@ from tongues.laws.targets import (
     one_base_rows,
 )
 from tongues.tables import (
+    ROLES,
     Observations,
     RunTable,
     observe,
@@ -47,6 +49,7 @@ from tongues.tables import (
 __all__ = ["FitAnswer", "fit_places"]
 
 _DELTA = 1e-3  # of the command, as of `tongues.laws.fit`
+_OF_SOME = "CUShk"  # variables that only some laws read
 _KNOWN = {"source", "scratch", "cpt"}
 _ALSO_CALLED = {"from_scratch": "scratch", "continued": "cpt", "continual": "cpt"}
 _ALSO_CALLED |= {"continued_pretraining": "cpt", "continual_pretraining": "cpt"}
@@ -165,24 +168,9 @@ class FitAnswer:
         doubts += [f"{law.target}, experts: {one}" for law in self.experts for one in law.warnings]
         return doubts + [line for one in self.targets for line in one.remarks]
 
-    def next(self, place: str, out: str | None) -> str:
-        """The command that comes next; place, out: as a shell takes them."""
-        if self.experts and out:
-            return f"tongues plan --law {out} --target {self.experts[-1].target} --flops 1e18"
-        if self.targets:
-            return f"tongues report {place}"
-        codes = {caution.code for caution in self.law.warnings} if self.law else set[str]()
-        if "mixed_experiments" in codes:
-            return "fit the runs of one experiment: choose them with --where"
-        if self.law and "lack_of_fit" in codes and not self.law.stack:
-            return "leave out --law: other forms are weighed then, and predict together"
-        if self.law and self.law.loose:
-            return "add runs of other sizes and budgets, or hold parameters with --fix and --tie"
-        if self.law and out:
-            return f"tongues plan --law {out} --flops 1e21"
-        if self.comparison:
-            return "`--law NAME -o law.json` writes the law you choose"
-        return "the same with `-o law.json` writes the law for `tongues plan`"
+    def next(self, place: Path, out: Path | None) -> str:
+        """The command that comes next."""
+        return after_fit(self, place, out)
 
 
 def fit_places(
@@ -301,6 +289,12 @@ def _of_table(
     needs: the variables to read. Without a column of strategies, all rows are under `""`. Rows
         with replay are left out, but for the law of forgetting, as with directories of runs.
     """
+    for role, column in roles.items():
+        if column is not None and role in _OF_SOME and role not in needs:
+            laws = [f"`--law {other.name}`" for other in FORMS if role in other.variables]
+            hint = f"{' or '.join(laws)} does; or leave it out" if laws else "leave it out"
+            what = f"the {form.name} law does not read `{column}`"
+            raise UserError(what, where=ROLES[role].flag, hint=hint, code="column_unused")
     doubts: list[Caution] = []
     if "r" not in form.variables:
         table, doubts = without_replay(table, roles, f"the {form.name} law is about none")

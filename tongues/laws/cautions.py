@@ -11,6 +11,7 @@ from tongues.laws.law import Law
 from tongues.laws.rows import Rows
 from tongues.laws.solver import FitProblem, Optimum
 from tongues.laws.uncertainty import FEWEST_DRAWS, FEWEST_RUNS
+from tongues.magnitudes import counted
 
 __all__ = ["about_intervals", "doubts_of_fit"]
 
@@ -18,7 +19,6 @@ Ends = tuple[float, float]
 _FEW_SIZES = 4
 _FEW_RUNS = 6
 _FEWEST_COUNTED = 1e4  # parameters or tokens of the smallest model anybody fits a law to
-_SCALED = "if they are in millions, name the column like `params (M)`"
 _TOGETHER = 0.98  # a correlation of log N and log D beyond which their terms blend
 _ILL_CONDITIONED = 1e6  # healthy sets of published runs are between 1e3 and 2e4
 _NOTHING = 1e-3  # an E below this share of the lowest loss is as good as zero
@@ -69,15 +69,16 @@ def _about_rows(rows: Rows, problem: FitProblem, count: int) -> Iterator[Caution
     sizes = _FEW_SIZES if N is None else len(np.unique(N))
     if sizes < _FEW_SIZES and problem.form.finds_size(problem.names):
         yield Caution("few_sizes", f"only {sizes} model sizes; the exponent of N is a guess")
-    for column, name in ((N, "parameters"), (D, "tokens")):
+    for column, things, name in ((N, "parameters", "params"), (D, "tokens", "tokens")):
         if column is not None and np.median(column) < _FEWEST_COUNTED:
-            what = f"half of the rows have fewer than {float(np.median(column)):g} {name}"
-            yield Caution("implausible_amounts", f"{what}; {_SCALED}")
+            what = f"half of the rows have fewer than {float(np.median(column)):g} {things}"
+            scaled = f"if they are in millions, name the column like `{name} (M)`"
+            yield Caution("implausible_amounts", f"{what}; {scaled}")
     if N is not None and D is not None and (D < N).all():
         what = "every row has fewer tokens than parameters; are the columns swapped?"
         yield Caution("implausible_amounts", what)
     if rows.n_runs < FEWEST_RUNS:
-        yield Caution("no_intervals", f"{rows.n_runs} runs are too few to resample")
+        yield Caution("no_intervals", f"{counted(rows.n_runs, 'run')} to resample: too few")
     elif rows.n_runs < _FEW_RUNS:
         what = f"only {rows.n_runs} runs to resample; intervals are too narrow"
         yield Caution("few_runs", what)
@@ -104,8 +105,9 @@ def _about_residuals(rows: Rows, residual: np.ndarray) -> Iterator[Caution]:
     if far.size:
         worst = far[np.argsort(-np.abs(middle[far]))]
         names = _some([f"{rows.runs[i]} ({np.expm1(middle[i]):+.0%})" for i in worst])
-        what = f"{far.size} of {rows.n_runs} runs are far from the law: {names}; look whether they "
-        what += "diverged or are in another unit, and fit without them"
+        verb = "is" if far.size == 1 else "are"
+        what = f"{far.size} of {rows.n_runs} runs {verb} far from the law: {names}; look whether "
+        what += "they diverged or are in another unit, and fit without them"
         yield Caution("outlying_runs", what)
 
 

@@ -16,6 +16,7 @@ from tongues.laws.law import Law
 from tongues.laws.predict import Known, last_held_out, weigh_forms
 from tongues.laws.rows import Rows
 from tongues.laws.uncertainty import FEWEST_RUNS
+from tongues.magnitudes import counted
 
 __all__ = ["Entry", "LawComparison", "compare", "compare_rows"]
 
@@ -198,7 +199,7 @@ def _entries(
         shaky = {caution.code for caution in law.loose} - {_OF_OPTIMUM} | {*_THIN}
         doubt = "; ".join(c.sentence for c in law.warnings if c.code in shaky)
         if law.n_runs <= unknowns:
-            doubt = f"{law.n_runs} runs for {unknowns} unknowns"
+            doubt = f"{counted(law.n_runs, 'run')} for {unknowns} unknowns"
         entries.append(
             Entry(
                 strategy=strategy,

@@ -12,7 +12,7 @@ from tongues.errors import Caution, UserError
 from tongues.frames import html_table
 from tongues.laws.allocation import allocate
 from tongues.laws.forms import VARIABLES
-from tongues.magnitudes import show_count
+from tongues.magnitudes import counted, show_count
 from tongues.pages import Table, as_markdown
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def sentences(law: "Law", *, brief: bool = False) -> list[str]:
         lines += [f"best {line}" for line in best.sentences]
     if held:
         lines.append(
-            f"held out, compute above {held.above:.3g} ({held.n_runs} runs): off by "
+            f"held out, compute above {held.above:.3g} ({counted(held.n_runs, 'run')}): off by "
             f"{held.error:.2%} on average ({held.bias:+.2%}), within the fit by "
             f"{held.error_within:.2%}" + (", but its base saw them" if held.base_saw else "")
         )
@@ -134,7 +134,7 @@ def in_short(law: "Law") -> str:
     lines += [f"95 %: {', '.join(ends)}"] if law.interval else []
     if law.n_rows:
         held = f"; held out: off by {law.holdout.error:.2%}" if law.holdout else ""
-        lines.append(f"fitted to {law.n_rows} rows of {law.n_runs} runs{held}")
+        lines.append(f"fitted to {counted(law.n_rows)} of {counted(law.n_runs, 'run')}{held}")
     codes = ", ".join(dict.fromkeys(caution.code for caution in law.warnings))
     return "\n".join([*lines, *_origin(law), *([f"cautions: {codes}"] if codes else [])])
 

@@ -20,7 +20,7 @@ from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves
 from tongues.laws.targets import SETTLED
 from tongues.laws.uncertainty import percentiles
-from tongues.quantities import show_count
+from tongues.quantities import counted, show_count
 from tongues.roles import Roles, list_languages
 from tongues.runs import JOINED
 from tongues.tables import Observations
@@ -136,4 +136,5 @@ def worth_sentence(law: Law) -> str:
         low, high = percentiles(law.draws["G"] ** np.log2(most))
         ends = f" [{low:.3g}, {high:.3g}]"
     text = f"{law.target}: {most:.0f} experts are worth {worth:.3g}{ends} times the tokens of one "
-    return f"{text}model, from {show_count(law.range['D'][1])} tokens and {law.n_runs} ensembles"
+    tokens, ensembles = show_count(law.range["D"][1]), counted(law.n_runs, "ensemble")
+    return f"{text}model, from {tokens} tokens and {ensembles}"

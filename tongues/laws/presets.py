@@ -113,12 +113,15 @@ _UNREADABLE: dict[type[OSError], str] = {
 def read_laws_file(path: Path | str) -> list[Law]:
     """The law, or the laws, of a file; a UserError names what is wrong with it."""
     path = Path(path)
+    fitted = f"`tongues fit {path} -o law.json` first"
     try:
         data = read_json(path)
     except OSError as error:
         what = _UNREADABLE.get(type(error), f"cannot be read ({error.strerror})")
-        raise UserError(what, where=str(path)) from None
+        raise UserError(what, where=str(path), hint=fitted * path.is_dir()) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        if path.suffix.lower() != ".json":
+            raise UserError("is no file of a law", where=str(path), hint=fitted) from None
         raise UserError(f"is not a JSON file ({error})", where=str(path)) from None
     entries = data.get("laws", [data]) if isinstance(data, dict) else None
     if not isinstance(entries, list) or not all(

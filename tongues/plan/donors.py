@@ -16,15 +16,16 @@ def donor_sentences(language: str, bases: Sequence[BaseCheckpoint]) -> list[str]
     """The best donors of all languages, and the best among the languages of each base."""
     target = find_language(language)
     first = rank_donors(target, count=_SHOWN)
-    lines = [
-        f"donors: by transfer scores, forecast to ±0.3, {target.name} gains most from a model or "
-        f"text of {_listed(first)}."
-    ]
+    what = f"donors: by transfer scores, forecast to ±0.3, {target.name} "
+    if gains := [donor for donor in first if donor.score.value > 0]:
+        lines = [f"{what}gains most from a model or text of {_listed(gains)}."]
+    else:
+        lines = [f"{what}gains from no other language; it loses least from {_listed(first)}."]
     for base in bases:
         known = [find_language(tag) for tag in base.languages]
         if known and target.tag not in [of.tag for of in known]:
             best = _listed(rank_donors(target, known, count=1))
-            lines.append(f"donors: among the languages that `{base.name}` names it is {best}.")
+            lines.append(f"donors: the best of the languages that `{base.name}` names is {best}.")
     return lines
 
 

@@ -108,7 +108,7 @@ def read_laws(names: Sequence[Law | Path | str], target: str | None = None) -> P
         path = Path(word)
         if word in PRESETS:
             known.append(published_law(str(word)))
-        elif path.is_file():
+        elif path.exists():
             known += _of_one_language(read_laws_file(path), str(word), path.name, target)
         elif path.suffix or len(path.parts) > 1:
             files = path.parent.glob("*.json") if path.parent.is_dir() else ()

@@ -237,7 +237,11 @@ def _text(
     if available is None:
         if per_token is not None:
             raise UserError("--bytes-per-token needs `--available-text`", hint="such as `3GB`")
-        return None, None, ()
+        if not language or "available_tokens" in given:
+            return None, None, ()
+        what = f"the catalogue knows of no text in `{language}`, and the plan takes it to be "
+        what += "without end: say how much there is by `--available-text`"
+        return None, None, (Caution("no_text", what),)
     if "available_tokens" in given:
         what = "--available-text and --available-tokens at once"
         raise UserError(what, code="two_texts", hint="keep one of them")

@@ -24,6 +24,24 @@ Overrides = str | Sequence[str] | Mapping[str, Any]
 _Layer = tuple[Mapping[str, Any], Path]
 _EXTENDS = "such as `extends: base.yaml`; that file may extend another"
 
+_ALIKE = "indent the keys of one section alike, with spaces"
+# What the parser says of slips, what that means, and what to do.
+_SLIPS = (
+    (r"found character '\\t'", "a tab indents the line", _ALIKE),
+    (
+        r"expected <(block end|document start)>, but found [^}\]]*$",
+        "the indentation of the line fits none above it",
+        _ALIKE,
+    ),
+    (
+        "mapping values are not allowed",
+        "a `:` is where no key can be",
+        f"{_ALIKE}, write a space after each `:`, and quote a value that holds one",
+    ),
+    (r"expected ',' or", "a bracket is not closed", "close what line {line} opens"),
+    ("end of stream", "a quote is not closed", "close what line {line} opens"),
+)
+
 # Where several kinds may stand.
 _KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(int|float|str|bool)$)")
 
@@ -64,8 +82,8 @@ def load_section(
 
 def _read_values(
     source: Path | str | Mapping[str, Any], name: str, overrides: Overrides
-) -> tuple[dict[str, Any], list[_Layer]]:
-    """Plain values with the overrides, and the files that they were read from."""
+) -> tuple[dict[str, Any], list[_Layer], list[str]]:
+    """Plain values with the overrides, the files that they were read from, the overrides' keys."""
     layers = _layers(source, name)
     plain = dict[str, Any]()
     for raw, _ in reversed(layers):
@@ -73,26 +91,30 @@ def _read_values(
     plain.pop("extends", None)
     if isinstance(overrides, str | Path):
         overrides = (str(overrides),)
+    keys = list[str]()
     if isinstance(overrides, Mapping):
         for key, value in overrides.items():
             _set(plain, key, value, where=key)
-        overrides = ()
+        keys, overrides = list(overrides), ()
     for override in map(str, overrides):
         key, equals, value = override.partition("=")
         if not equals or not key:
             hint = "write `section.key=value`; a workspace is `--workspace`, in Python `workspace=`"
             raise UserError("is not an override", where=override, hint=hint)
         _set(plain, key, _parse(value, where=override), where=override)
+        keys.append(key)
     if "extends" in plain:
         raise UserError("is a key of a file, not an override", where="extends")
-    return plain, layers
+    return plain, layers, keys
 
 
-def _validated(kind: type[T], plain: dict[str, Any], layers: Sequence[_Layer]) -> T:
+def _validated(
+    kind: type[T], plain: dict[str, Any], layers: Sequence[_Layer], overrides: Sequence[str]
+) -> T:
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
-        raise _explain(error, layers) from None
+        raise _explain(error, layers, overrides) from None
 
 
 def _layers(source: Path | str | Mapping[str, Any], name: str) -> list[_Layer]:
@@ -120,6 +142,9 @@ def _layers(source: Path | str | Mapping[str, Any], name: str) -> list[_Layer]:
 
 def _read_mapping(path: Path, name: str) -> Mapping[str, Any]:
     raw = _parse(_read(path, name), where=str(path))
+    if raw is None:
+        hint = "`tongues new` writes one" if name == "recipe" else ""
+        raise UserError("is empty", where=str(path), hint=hint)
     if not isinstance(raw, Mapping):
         raise UserError(f"a {name} is a YAML mapping of keys", where=str(path))
     return raw
@@ -170,11 +195,15 @@ def _parse(text: str, where: str) -> Any:
     try:
         return YAML(typ="rt").load(text)
     except YAMLError as error:
-        line, problem = "", str(error)
+        line, problem, hint = "", str(error), ""
         if isinstance(error, MarkedYAMLError):
             line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
             problem = (error.problem or problem).splitlines()[0]
-        raise UserError(f"is not YAML: {problem}", where=f"{where}{line}") from None
+            opened = error.context_mark.line + 1 if error.context_mark else ""
+            slips = (slip for slip in _SLIPS if re.search(slip[0], problem))
+            _, problem, hint = next(slips, ("", problem, ""))
+            hint = hint.format(line=opened)
+        raise UserError(f"is not YAML: {problem}", where=f"{where}{line}", hint=hint) from None
 
 
 def _plain(value: Any) -> Any:
@@ -196,7 +225,9 @@ def _set(plain: dict[str, Any], key: str, value: Any, where: str) -> None:
     plain[last] = _plain(value)
 
 
-def _explain(error: ValidationError, layers: Sequence[_Layer]) -> UserError:
+def _explain(
+    error: ValidationError, layers: Sequence[_Layer], overrides: Sequence[str]
+) -> UserError:
     problems = error.errors(include_url=False)
     problem = min(problems, key=lambda p: p["type"] != UNKNOWN)  # the cause of others
     keys = [str(part) for part in problem["loc"] if not _KIND.match(str(part))]
@@ -205,6 +236,8 @@ def _explain(error: ValidationError, layers: Sequence[_Layer]) -> UserError:
         depths = [_depth(raw, keys) for raw, _ in layers]
         raw, path = layers[depths.index(max(depths))]
         where = f"{path}{_line(raw, keys)}: {'.'.join(keys)}"
+        if any(_sets(override.split("."), keys, max(depths)) for override in overrides):
+            where = f"override {'.'.join(keys)}"
     kind, reason = problem["type"], problem["msg"].removeprefix("Value error, ")
     if kind == UNKNOWN:
         return UserError(reason, where=where, hint=problem.get("ctx", {})["hint"])
@@ -217,6 +250,13 @@ def _explain(error: ValidationError, layers: Sequence[_Layer]) -> UserError:
     if kind == "value_error":
         return UserError(reason, where=where)
     return UserError(f"{reason[0].lower()}{reason[1:]}, not `{problem['input']}`", where=where)
+
+
+def _sets(override: Sequence[str], keys: Sequence[str], depth: int) -> bool:
+    """Whether an override sets the value at these keys, of which files have the first `depth`."""
+    shared = min(len(override), len(keys))
+    whole = shared == len(override) or depth < len(keys)  # not a part of what a file has
+    return override[:shared] == keys[:shared] and whole
 
 
 def _depth(raw: Any, keys: Sequence[str]) -> int:

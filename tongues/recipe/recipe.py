@@ -1,8 +1,11 @@
 """The whole of a recipe."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import field_validator, model_validator
 
-from tongues.recipe.base import RecipeSection, readable_name
+from tongues.recipe.base import RecipeSection, readable_name, refuse
 from tongues.recipe.experts import Experts
 from tongues.recipe.studies import Pilot, Study
 from tongues.recipe.texts import Text, TokenSettings
@@ -55,6 +58,19 @@ class Recipe(TextRecipe):
     """Small runs that decide about one large run."""
     experts: Experts | None = None
     """Language experts."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_budget(cls, value: Any) -> Any:
+        sections = value if isinstance(value, Mapping) else {}
+        study, train = (sections.get(name) for name in ("study", "train"))
+        if not (isinstance(study, Mapping) and isinstance(train, Mapping)):
+            return value
+        if study.get("budgets") and train.get("budget") is None:
+            hint = "write one of `study.budgets` there: source models have it, and runs are named "
+            hint += "by how they differ from it"
+            refuse("`budget` is missing, the usual one of a study", hint, ("train", "budget"), None)
+        return value
 
     @model_validator(mode="after")
     def _one_kind_of_work(self) -> "Recipe":

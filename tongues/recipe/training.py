@@ -294,5 +294,7 @@ class Train(RecipeSection):
                 f"a rate of {given:g} is `{share * 100:.3g}%` of the peak of {peak:g}"
             )
         if self.shares and abs(sum(self.shares.values()) - 1) > 1e-6:
-            raise ValueError(f"the mixture adds up to {sum(self.shares.values()):.4g}, not 100%")
+            whole = sum(self.shares.values())
+            advice = "lower a share" if whole > 1 else "raise a share"
+            raise ValueError(f"the mixture adds up to {whole * 100:.4g}%, not 100%: {advice}")
         return self

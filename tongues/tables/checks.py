@@ -57,12 +57,12 @@ def read_numbers(table: RunTable, role: str, column: str) -> np.ndarray:
         hint = "leave a cell empty where there is no number"
         if any(re.fullmatch(r"[\d.]+ ?%", text) for text in distinct):
             hint = "write shares without a percent sign, 0.2 for 20%"
-        elif all(value is None for value in read):
-            hint = f"name another column for the {ROLES[role].meaning}: {ROLES[role].flag} COLUMN"
         elif role in COUNTS and any(re.fullmatch(r"\d+(,\d{3})+", text) for text in distinct):
             hint = "write counts without commas, 20000000 or 20M for 20,000,000"
         elif any(re.fullmatch(r"-?\d+,\d+", text) for text in distinct):
             hint = "write numbers with a decimal point, 3.14 for 3,14"
+        elif all(value is None for value in read):
+            hint = f"name another column for the {ROLES[role].meaning}: {ROLES[role].flag} COLUMN"
         elif len(distinct) <= _SHOWN:
             words = f"!= {distinct[0]!r}" if len(distinct) == 1 else f"not in {distinct!r}"
             hint = f"choose the others by {where_flag(f'{comparable(column)} {words}')}"

@@ -190,6 +190,16 @@ def text_bytes(sources: Sequence[TextSource]) -> dict[str, int]:
     return sizes
 
 
+def _tag_of(name: str) -> str:
+    """A sentence with the tag of a language by its name, or how tags are written."""
+    from tongues.languages.catalogue import find_language
+
+    try:
+        return f"did you mean `{find_language(name).tag}`?"
+    except UserError:
+        return "use a BCP-47 tag, such as `de`, `no`, `pt-BR` or `zh-Hant`"
+
+
 def check_text(settings: recipe.Text) -> list[TextSource]:
     """Check the recipe's text without reading it, and return its sources.
 
@@ -198,8 +208,7 @@ def check_text(settings: recipe.Text) -> list[TextSource]:
     for kind, langs in (("files", settings.files), ("hub", settings.hub)):
         for lang in langs:
             if not tag_is_valid(lang):
-                hint = "use a BCP-47 tag, such as `de`, `no`, `pt-BR` or `zh-Hant`"
-                where = f"text.{kind}.{lang}"
+                where, hint = f"text.{kind}.{lang}", _tag_of(lang)
                 raise UserError(f"`{lang}` is not a language tag", where=where, hint=hint)
     sources = find_sources(settings)
     find_benchmarks(settings)

@@ -51,6 +51,11 @@ def _how_to_get(base: str, store: Path) -> str:
     if base == PLACEHOLDER_BASE:
         return "write the base in its place: a run, a Hugging Face folder or an id of the hub"
     names = [str(path.parent.relative_to(store)) for path in files_named(store, "run.json")]
+    first, _, rest = base.partition("/")
+    if first and rest and (first == "runs" or Path(first).is_dir()):
+        beside = [str(path) for path in Path(base).parent.glob("*") if path.is_dir()]
+        near = nearest(rest, names) if first == "runs" else nearest(base, beside)
+        return f"there is no such run or folder; {near}"
     near = nearest(base, names) if names else ""
     if "did you mean" in near:
         return near

@@ -13,6 +13,7 @@ from tongues.experts.partition.partition import Partition
 from tongues.experts.plans import Round, expert_runs, plan_rounds, seed_cautions
 from tongues.extras import require
 from tongues.launch import open_launcher
+from tongues.magnitudes import counted
 from tongues.recipe import Experts, Overrides, Recipe, RecipeSource, load_recipe
 from tongues.study import measure_cost
 from tongues.tokens import check_tokens, open_tokens
@@ -126,7 +127,7 @@ def train(
     cost = measure_cost(pairs, workspace, checked.at_once, launcher, processes)
     if cost.runs:
         voice.say(str(cost))
-    with voice.progress(f"{loaded.name}: {len(pairs)} experts") as show:
+    with voice.progress(f"{loaded.name}: {counted(len(pairs), 'expert')}") as show:
         return train_experts(
             loaded,
             workspace,

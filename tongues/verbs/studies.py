@@ -12,7 +12,7 @@ from tongues.errors import UserError
 from tongues.experts.plans import expert_runs, plan_rounds
 from tongues.extras import require
 from tongues.launch import open_launcher
-from tongues.quantities import show_bytes, show_count, show_seconds
+from tongues.quantities import counted, show_bytes, show_count, show_seconds
 from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
 from tongues.study import StudyCost, best_rates, choose_plans, measure_cost, run_all, unfinished
 from tongues.tokens import open_tokens
@@ -163,7 +163,7 @@ def study(
         voice.say(f"{cost}; {show_bytes(checked.disk)} of disk at most")
 
     def run(plans: Sequence[RunPlan], title: str) -> None:
-        with voice.progress(f"{title}: {len(plans)} runs") as show:
+        with voice.progress(f"{title}: {counted(len(plans), 'run')}") as show:
             run_all(
                 plans,
                 workspace,

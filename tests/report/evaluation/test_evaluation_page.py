@@ -149,6 +149,11 @@ def test_the_answer_goes_by_role(evaluation: Evaluation) -> None:
     assert topics["Left out"] == ["2 left out: empty choice (first xnli/qaa.jsonl, line 3: )."]
 
 
+def test_one_significant_difference_is_told_in_the_singular() -> None:
+    alone = replace(outcome((SOURCE, PLAIN), languages=("qaa",)), tasks={})
+    assert answer(alone)["Certainty"][0].startswith("**1 of 1 differences is significant**")
+
+
 def test_models_that_continue_nothing_are_chosen_by_language() -> None:
     alone = outcome((SOURCE, SCRATCH), languages=("qaa", "qab"))
     assert answer(replace(alone, tasks={}))["Choice"] == [

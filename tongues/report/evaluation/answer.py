@@ -231,8 +231,9 @@ def _certainty(measures: list[Measure]) -> str:
     significant = sum(of.significant != 0 for of in each)
     tests = list(dict.fromkeys(of.method for of in each if of.p is not None and of.method))
     by = f" by {' and '.join(tests)}" if tests else ""
+    verb = "is" if significant == 1 else "are"
     return (
-        f"**{significant} of {len(each)} differences are significant** at p < 0.05{by}, "
+        f"**{significant} of {len(each)} differences {verb} significant** at p < 0.05{by}, "
         f"Holm-corrected for all languages and models of a table. {_SURE}"
     )
 
