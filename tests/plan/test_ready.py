@@ -11,13 +11,16 @@ from click.testing import CliRunner
 from transformers import AutoConfig, AutoModelForCausalLM
 
 import tongues
+from tests.records import make_run
 from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.plan import NoOption, ready_bases, ready_recipe
 from tongues.plan.bases import known_bases
-from tongues.recipe import Recipe, load_recipe
+from tongues.recipe import BaseChoice, Recipe, load_recipe
 from tongues.roles import Roles
+from tongues.runs import write_run
 from tongues.train.base import roles_of
+from tongues.train.metadata import Metadata, front_matter
 
 CONFIGS = json.loads((Path(__file__).parent / "published_configs.json").read_text())
 
@@ -101,6 +104,54 @@ def test_the_text_of_the_hub_is_that_of_the_language_and_enough() -> None:
 def test_a_tenth_of_the_text_is_held_out_and_100k_tokens_at_most(size: float, held: str) -> None:
     recipe = ready_recipe("SmolLM2-135M", "sw", files={"sw": ["a"]}, sizes={"sw": int(size)})
     assert f"held_out: {held} tokens" in recipe
+
+
+@pytest.fixture
+def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a run that learned German and Turkish, in which the test works."""
+    run = tmp_path / "runs/study/own"
+    config = {"model_type": "llama", "vocab_size": 10, "hidden_size": 8, "num_hidden_layers": 1}
+    config |= {"num_attention_heads": 2, "intermediate_size": 16}
+    (run / "model").mkdir(parents=True)
+    (run / "model/config.json").write_text(json.dumps(config))
+    write_run(run, make_run(run="study/own", shares={"de": 0.5, "tr": 0.5}))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("base", ["study/own", "runs/study/own", "runs/study/own/model"])
+def test_a_run_is_a_base_by_any_name_and_its_record_has_its_languages(
+    base: str, trained: Path
+) -> None:
+    for named in (base, str(trained / base)) if base.startswith("runs") else (base,):
+        text = ready_recipe(named, "sw", files={"sw": ["a"], "tr": ["b"]})
+        recipe = read(text, trained)
+        assert recipe.name == "own-sw" and "assumed" not in text
+        assert recipe.train.base_model == "study/own" and recipe.train.replay == {"tr": 0.25}
+        assert recipe.tokens.base and Path(recipe.tokens.base).samefile("runs/study/own/model")
+        assert roles_of(recipe.train, trained).base_languages == ("de", "tr")
+
+
+def test_a_base_that_is_no_run_yet_says_so(trained: Path) -> None:
+    with pytest.raises(UserError, match="no ready recipe") as caught:
+        ready_recipe("study/owm", "sw")
+    assert "did you mean `study/own`" in caught.value.hint
+    write_run(trained / "runs/study/own", make_run(status="running"))
+    with pytest.raises(UserError, match="not finished"):
+        ready_recipe("study/own", "sw")
+    with pytest.raises(UserError, match=r"no config\.json") as caught:
+        ready_recipe("runs/study", "sw")
+    assert "of a run, `model`" in caught.value.hint
+
+
+def test_the_languages_of_a_folder_are_those_of_its_card(trained: Path) -> None:
+    folder = trained / "runs/study/own/model"
+    folder.rename(trained / "exported")
+    assert "assumed" in ready_recipe("exported", "sw")
+    (trained / "exported/README.md").write_text(front_matter(Metadata(["no", "qaa"])))
+    recipe = ready_recipe("exported", "sw")
+    assert "languages: [no, qaa]}\n" in recipe
+    assert read(recipe, trained).train.base == BaseChoice(model="exported", languages=["no", "qaa"])
 
 
 @pytest.fixture

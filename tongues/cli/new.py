@@ -31,7 +31,7 @@ def new(
 ) -> None:
     """Write a recipe that continues BASE, and its plan; or list bases.
 
-    On a terminal it asks for what is not given. BASE is a name of the list or a folder.
+    On a terminal it asks for what is not given. BASE is a name of the list, a run or a folder.
     """
     options.one_thread()
     import tongues
@@ -48,7 +48,7 @@ def new(
         if not asks:
             hint("tongues new SmolLM2-135M --language sw -o recipe.yaml")
             return
-        base = _ask("base, a name above or a folder", "SmolLM2-135M", find_ready)
+        base = _ask("base: a name above, a run or a folder", "SmolLM2-135M", find_ready)
     if language is None and asks:
         from tongues.languages import find_language
 

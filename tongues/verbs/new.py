@@ -84,7 +84,7 @@ def new(
 ) -> Draft:
     """A recipe that continues a base on a language, and what it takes and comes to.
 
-    base: its id on the hub, the end of it, or a folder. language: a tag or name such as `sw`.
+    base: its id on the hub, its end, a run, or a folder. language: a tag or name such as `sw`.
     out: a file for the recipe; its plan goes next to it. text: a folder with folders or files named
     by language; None: public text of the hub. budget: of its training. machine: `here`, or GPUs
     such as `h100` or `8 h100`.
@@ -117,7 +117,7 @@ def new(
     if sizes:
         lines.append(_text_line(one.tag, sizes[one.tag], tokens * (1 - sum(replay.values()))))
     lines.append(_cost_line(flops * tokens, cluster))
-    name = base if Path(base).is_dir() or ready.base in known_bases() else ""
+    name = ready.folder or (base if ready.base in known_bases() else "")
     made, forecast, why = None, None, ""
     try:
         made = plan(
