@@ -1,5 +1,6 @@
 """Ready recipes of well-known bases, against the configurations as their makers published them."""
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -14,6 +15,8 @@ import tongues
 from tests.records import make_run
 from tongues.cli.main import command
 from tongues.errors import UserError
+from tongues.languages import find_language
+from tongues.languages.fertility import bytes_per_token
 from tongues.plan import NoOption, ready_bases, ready_recipe
 from tongues.plan.bases import known_bases
 from tongues.recipe import BaseChoice, Recipe, load_recipe
@@ -176,14 +179,53 @@ def test_a_folder_of_text_gives_a_recipe_whose_text_is_there(texts: Path, tmp_pa
     assert recipe.train.replay == {"en": 0.25} and recipe.tokens.held_out == 1000
     assert recipe.train.eval_tokens == 4096
     size = (texts / "sw/a.txt").stat().st_size
-    assert (
-        f"about {size / 4000:.3g}k tokens, read about {120_000 / size:.3g} times" in draft.lines[1]
-    )
+    there = size / bytes_per_token(find_language("sw"), "").value
+    assert f"about {there / 1000:.3g}k tokens, read about {3e4 / there:.3g} times" in draft.lines[1]
     assert draft.lines[2].startswith("On 2 h100: ") and draft.forecast is None
     assert "(`17600 B` is too little text: no law knows" in draft.lines[3]
     (texts / "en.jsonl").unlink()
     alone = tongues.new("SmolLM2-135M", "sw", text=texts, budget="40k tokens").recipe
     assert not read(alone, tmp_path).train.replay and "no replay" in alone
+
+
+def turkish(folder: Path, name: str) -> Path:
+    """Half a megabyte of Turkish in a folder, in a file whose ending says how it is packed."""
+    folder.mkdir()
+    line = "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl sahibidirler. "
+    with (gzip.open if name.endswith(".gz") else open)(folder / name, "wt") as file:
+        for number in range(600):
+            file.write(json.dumps({"text": f"{number} {line * 10}"}) + "\n")
+    return folder
+
+
+def test_text_is_counted_once_as_preparing_reads_it(tmp_path: Path) -> None:
+    folders = turkish(tmp_path / "plain", "tr.jsonl"), turkish(tmp_path / "packed", "tr.jsonl.gz")
+    for folder in folders:
+        draft = tongues.new("Qwen3-0.6B-Base", "tr", text=folder, budget="100M tokens")
+        size = sum(len(json.loads(line)["text"].encode()) for line in opened(folder))
+        said = re.search(r"Text: (\d+) kB of `tr`, about (\S+) tokens", draft.lines[1])
+        assert said and said[1] == f"{size / 1000:.0f}"
+        assert f"5 epochs of {said[2]} tokens of text" in " ".join(draft.lines)
+
+
+def opened(folder: Path) -> list[str]:
+    file = next(folder.glob("*"))
+    with (gzip.open if file.suffix == ".gz" else open)(file, "rt") as lines:
+        return list(lines)
+
+
+def test_a_small_text_is_read_five_times_and_more_is_cautioned_against(tmp_path: Path) -> None:
+    texts = turkish(tmp_path / "texts", "tr.jsonl")
+    usual = tongues.new("SmolLM2-135M", "tr", text=texts)
+    times = re.search(r"read about ([\d.]+) times", usual.lines[1])
+    assert times and 4.5 < float(times[1]) <= 5 and "Caution" not in " ".join(usual.lines)
+    often = tongues.new("SmolLM2-135M", "tr", text=texts, budget="100M tokens")
+    times = re.search(r"read about ([\d.]+) times", often.lines[1])
+    assert times and float(times[1]) > 100
+    assert often.lines[2].startswith(f"Caution: to read a text {times[1]} times teaches little")
+    budget = re.search(r"budget: (\S+ tokens)", usual.recipe)
+    assert budget and often.lines[2].endswith(f"a budget of {budget[1]}.")
+    assert "budget: 100M tokens" in tongues.new("SmolLM2-135M", "tr").recipe
 
 
 def test_of_several_languages_one_is_asked_for_and_where_the_others_go() -> None:

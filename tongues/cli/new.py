@@ -16,7 +16,7 @@ __all__ = ["new"]
 @click.argument("base", required=False)
 @click.option("--language", metavar="TAG", help="To learn, such as sw.")
 @click.option("--text", type=options.PATH, help="Folder with its text, such as sw/ and en/ (hub).")
-@click.option("--budget", default="100M tokens", help="Of the training.")
+@click.option("--budget", help="Of the training (100M tokens, or 5 times a smaller text).")
 @click.option("--machine", default="here", help="What trains: here, or GPUs such as `8 h100`.")
 @click.option("-o", "--out", type=options.PATH, help="Write it to this file, its plan next to it.")
 @options.as_json
@@ -24,7 +24,7 @@ def new(
     base: str | None,
     language: str | None,
     text: Path | None,
-    budget: str,
+    budget: str | None,
     machine: str,
     out: Path | None,
     as_json: bool,
