@@ -10,6 +10,7 @@ from tongues.cores import core_count
 from tongues.errors import Caution, UserError, nearest
 from tongues.evaluate.tasks import FewShotTask, read_train_tasks
 from tongues.experts.plans import plan_rounds
+from tongues.files import check_writable
 from tongues.hardware import USUAL_MFU, Cluster, Machine, gpu_count, this_machine
 from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
 from tongues.quantities import show_bytes, show_count
@@ -327,6 +328,7 @@ def _check_memory(checked: Checked, each: Machine) -> None:
 
 
 def _check_disk(checked: Checked, workspace: Path, name: str) -> None:
+    check_writable(workspace / "runs")
     place = workspace.absolute()
     while not place.exists():
         place = place.parent

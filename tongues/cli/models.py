@@ -202,7 +202,7 @@ def serve(models: tuple[str, ...], **keywords: Any) -> None:
 
 @click.command()
 @click.argument("model")
-@click.option("-o", "--out", type=options.PATH, required=True, help="Folder to write.")
+@click.option("-o", "--out", type=options.OUT, required=True, help="Folder to write.")
 @options.workspace
 @click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint or milestone.")
 @click.option("--average", is_flag=True, help="One model: the mean of milestones or experts.")
