@@ -178,6 +178,9 @@ def test_a_folder_of_text_gives_a_recipe_whose_text_is_there(texts: Path, tmp_pa
     assert recipe.text.files["en"].paths == [str(texts / "en.jsonl")]
     assert recipe.train.replay == {"en": 0.25} and recipe.tokens.held_out == 1000
     assert recipe.train.eval_tokens == 4096
+    longer = read(ready_recipe("SmolLM2-135M", "sw", "2M tokens"), tmp_path).train
+    scored = 2 * 5 * longer.eval_tokens  # two languages, at the start and four times
+    assert 0.1 < scored / (scored + 2e6) < 0.2  # beyond a fifth `check` tells of it
     size = (texts / "sw/a.txt").stat().st_size
     there = size / bytes_per_token(find_language("sw"), "").value
     assert f"about {there / 1000:.3g}k tokens, read about {3e4 / there:.3g} times" in draft.lines[1]

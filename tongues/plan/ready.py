@@ -182,7 +182,7 @@ def ready_recipe(
         )
     evaluations = ""
     if 0 < (tokens := _tokens(budget)) < _SHORT:
-        of_each = max(round(tokens / 32), 4096)
+        of_each = max(round(tokens / 64), 4096)
         evaluations = (
             "  num_evals: 4    # during training, each of this many held-out tokens a language:\n"
         )
