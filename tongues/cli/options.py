@@ -44,7 +44,7 @@ class _Out(click.Path):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         from tongues.files import check_writable
 
-        path = super().convert(value, param, ctx)
+        path: Any = super().convert(value, param, ctx)
         check_writable(path)
         return path
 

@@ -312,7 +312,7 @@ def _finish(recipe: TextRecipe, folder: Path, path: Path, tell: Say) -> None:
     remove_directory(work)
 
 
-def _above(settings: TokenSettings, splits: Mapping[str, Mapping[str, Any]]) -> str:
+def _above(settings: TokenSettings, splits: Mapping[Any, Any]) -> str:
     """What was asked for, where far more than that is held out."""
     train, valid = (splits[name]["tokens"] for name in ("train", "valid"))
     wanted = settings.held_out_of(train + valid)
