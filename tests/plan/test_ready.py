@@ -281,7 +281,16 @@ def test_on_a_terminal_it_asks_until_the_answers_are_right(
 ) -> None:
     monkeypatch.setattr("tongues.cli.new.on_terminal", lambda: True)
     monkeypatch.chdir(tmp_path)
-    shown = run(answers="SmolLM2-1\nsmollm2-135m\nsw\nnowhere\ntexts\n40k tokens\n\nmy.yaml\n")
+    (tmp_path / "there.yaml").touch()
+    (tmp_path / "fr").mkdir()
+    (tmp_path / "fr/sw.txt").write_text("Tous les êtres humains naissent libres et égaux. " * 99)
+    answers = ["SmolLM2-1", "smollm2-135m", "sw", "nowhere", "fr", "texts", "100", "40k tokens"]
+    answers += ["h101", "", "there.yaml", "my.yaml", ""]
+    shown = run(answers="\n".join(answers))
+    assert "was identified as such, most as `fr`" in shown
+    assert "`100`: a budget is counted in tokens" in shown
+    assert "no GPU is called `h101`; did you mean `h100`" in shown
+    assert "there.yaml: is there already; name another file" in shown
     assert "no ready recipe for `SmolLM2-1`; did you mean" in shown
     assert "`nowhere` is not a folder" in shown
     assert shown.splitlines()[-1] == "→ tongues check my.yaml"

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -51,13 +52,20 @@ def new(
         base = _ask("base: a name above, a run or a folder", "SmolLM2-135M", find_ready)
     if language is None and asks:
         from tongues.languages import find_language
+        from tongues.verbs import new as verb
 
-        language = _ask("language to learn, such as sw", None, find_language)
-        place = _ask("folder of its text; empty: public text of the hub", "", _folder)
+        find_ready(base)
+        if out:
+            verb.check_new_file(out)
+        learned = language = _ask("language to learn, such as sw", None, find_language)
+        suggested = partial(_suggested, base, learned)
+        place = _ask("folder of its text; empty: public text of the hub", "", suggested)
         text = Path(place) if place else None
-        budget = _ask("budget", budget)
-        machine = _ask("machine: here, or GPUs such as h100 or 8 h100", machine)
-        out = out or Path(_ask("write it to", f"{language}.yaml"))
+        budget = _ask("budget", budget or suggested(place), verb.read_budget)
+        machine = _ask("machine: here, or GPUs such as h100 or 8 h100", machine, verb.read_machine)
+        if not out:
+            answer = _ask("write it to", f"{language}.yaml", lambda x: verb.check_new_file(Path(x)))
+            out = Path(answer)
     elif language is None:
         raise UserError("which language?", where="--language", hint="a tag such as `sw`")
     draft = tongues.new(base, language, out, text=text, budget=budget, machine=machine)
@@ -85,9 +93,15 @@ def _ask(question: str, default: str | None, check: Callable[[str], object] = st
             check(answer)
             return answer
         except UserError as error:
-            click.echo(f"  {error.what}; {error.hint}", err=True)
+            where = "" if error.where.startswith("-") else f"{error.where}: "
+            hint = f"; {error.hint}" if error.hint else ""
+            click.echo(f"  {where.removeprefix(': ')}{error.what}{hint}", err=True)
 
 
-def _folder(place: str) -> None:
+def _suggested(base: str, language: str, place: str) -> str:
+    """A budget that suits the text of a folder, which must be there and in the language."""
+    from tongues.verbs.new import suggest_budget
+
     if place and not Path(place).is_dir():
         raise UserError(f"`{place}` is not a folder", hint=f"this is `{Path.cwd()}`")
+    return suggest_budget(base, language, place or None)

@@ -15,7 +15,7 @@ import numpy as np
 from tongues.cores import core_count
 from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.files import write_json, write_text
+from tongues.files import check_writable, write_json, write_text
 from tongues.hardware import USUAL_MFU, Cluster, find_gpu
 from tongues.languages import Language, find_language
 from tongues.languages.fertility import bytes_per_token
@@ -28,7 +28,7 @@ from tongues.text.folder import check_language, find_texts
 from tongues.verbs.plans import plan
 from tongues.verbs.shared import read_as
 
-__all__ = ["Draft", "new", "read_machine", "suggest_budget"]
+__all__ = ["Draft", "check_new_file", "new", "read_budget", "read_machine", "suggest_budget"]
 
 _BUDGET, _HERE = 100_000_000, "here"  # tokens
 _MACHINE = re.compile(r"(?:(\d+) ?[x×]? ?)?([a-z][\w-]*)", re.IGNORECASE)
@@ -97,16 +97,18 @@ def new(
         )
         raise UserError("names one language to learn", where="--language", hint=hint)
     one, ready = find_language(language, "--language"), find_ready(base)
-    cluster, amount = read_machine(machine), budget and read_as(Budget, budget, "--budget")
-    if out is not None and Path(out).exists():
-        raise UserError("is there already", where=str(out), hint="name another file")
+    cluster = read_machine(machine)
+    if budget is not None:
+        read_budget(budget)  # before text is read
+    if out is not None:
+        check_new_file(Path(out))
     files = sizes = None
     if text is not None:
         files, sizes = _texts(Path(text), (one.tag, *ready.languages))
     each = _per_token(one, ready)
-    if amount is None or budget is None:
-        budget = _usual(sizes and sizes[one.tag] / each)
-        amount = read_as(Budget, budget, "--budget")
+    if budget is None:
+        budget = _usual(sizes[one.tag] / each if sizes else None)
+    amount = read_budget(budget)
     recipe = ready_recipe(base, one.tag, budget, files, sizes)
     replay = _replay(recipe)
     flops = 6.0 * ready.parameters  # a token
@@ -213,6 +215,18 @@ def _replay(recipe: str) -> dict[str, float]:
     from ruamel.yaml import YAML
 
     return dict(load_recipe(YAML(typ="safe").load(recipe)).train.replay)
+
+
+def read_budget(budget: str) -> Any:
+    """A `Budget`; a UserError for what is none."""
+    return read_as(Budget, budget, "--budget")
+
+
+def check_new_file(out: Path) -> None:
+    """A UserError where a file is already, or none can be written."""
+    if out.exists():
+        raise UserError("is there already", where=str(out), hint="name another file")
+    check_writable(out)
 
 
 def read_machine(machine: str) -> Cluster | None:
