@@ -170,6 +170,23 @@ def test_processes_of_a_run_of_a_study_divide_its_model(
         check_recipe(recipe, tmp_path, machine=gpus, processes=7)
 
 
+def test_evaluation_is_told_of_where_it_is_much_of_what_is_read(
+    make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    scored = 2 * 2000 * 5  # two languages, after steps 0, 1, 4, 12 and 39
+    share = f"{scored / (scored + 39 * 512):.0%} of the tokens"
+    assert check_recipe(make_recipe(), tmp_path).evaluation_sentence().startswith(share)
+    fewer = make_recipe("train.eval_tokens=400 tokens")
+    assert not check_recipe(fewer, tmp_path).evaluation_sentence()
+
+
+def test_a_budget_of_a_few_steps_is_doubted(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    checked = check_recipe(make_recipe("train.budget=4k tokens"), tmp_path)
+    assert [caution.code for caution in checked.cautions] == ["few_steps"]
+    assert "the budget is 8 steps of 512 tokens" in checked.cautions[0].sentence
+    assert check_recipe(make_recipe("train.budget=6k tokens"), tmp_path).cautions == ()
+
+
 def test_a_learning_rate_far_above_the_usual_is_doubted(
     make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tongues.errors import UserError
 from tongues.files import (
     append_line,
     changed_at,
@@ -31,6 +32,15 @@ def test_a_file_that_fails_midway_leaves_the_old_one(tmp_path: Path) -> None:
         raise RuntimeError
     assert json.loads(path.read_text()) == {"a": 1}
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("place", ["/proc/a/b.json", "/sys/b.json"])
+def test_where_nothing_can_be_written_the_folder_is_named(place: str) -> None:
+    path = Path(place)
+    for write in (whole_file, whole_directory, only_one):
+        with pytest.raises(UserError, match="nothing can be written") as caught, write(path):
+            pass
+        assert caught.value.where == f"/{path.parts[1]}" and "name another" in caught.value.hint
 
 
 def test_a_directory_that_fails_midway_leaves_the_old_one(tmp_path: Path) -> None:

@@ -172,7 +172,11 @@ def test_offline_a_cached_model_is_taken_and_another_one_says_which_files_to_bri
         fetch("org/other@v1")
     assert "hf download org/other --revision v1 --local-dir bases/other" in caught.value.hint
     assert "'model-*.safetensors'" in caught.value.hint
-    assert caught.value.code == "offline"
+    assert caught.value.code == "offline" and "smollm2" not in caught.value.hint
+    with pytest.raises(UserError) as caught:
+        fetch("HuggingFaceTB/SmolLM2-135M")
+    made = "`python -m tongues.models.smollm2 bases/SmolLM2-135M`"
+    assert made in caught.value.hint
 
 
 def test_a_model_of_the_hub_is_used_by_its_id_as_a_folder_is(

@@ -263,6 +263,10 @@ def test_a_folder_is_no_recipe(good: Path) -> None:
         ("text.clean.benchmark=0", r"clean\.benchmark: .*greater than or equal to 1"),
         ("text.files.no={paths: [a], limit: 3}", "no unit"),
         (
+            "text.files={no: [{path: a, columns: {text: b}}]}",
+            r"text\.files\.no\.paths: .*paths alone; write `{paths: \[FILE\], columns: …}`",
+        ),
+        (
             "train.min_learning_rate=3e-5",
             "is a share of the peak.* a rate of 3e-05 is `1%` of the peak of 0.003",
         ),

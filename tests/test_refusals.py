@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tongues.experts.ensemble.lineage import Expert, Lineage, write_lineage
+
 RECIPE = """
 name: small
 text: {synthetic: {seed: 1, size: 300 kB, languages: {qaa: {}}}}
@@ -22,6 +24,10 @@ REFUSED = {  # command lines, and words of the error
     "train recipe.yaml": "no prepared tokens",
     "check large.yaml": "of memory; this machine has",
     "check without.yaml": "no such tokenizer",
+    "check recipe.yaml --workspace /sys": "nothing can be written in this folder",
+    "prepare recipe.yaml --workspace /proc": "nothing can be written in this folder",
+    "fit nowhere.csv -o /sys/law.json": "nothing can be written in this folder",
+    "report runs -o /proc/page": "nothing can be written in this folder",
     "languages xxqq": "no language `xxqq`",
     "plan --language xxqq --flops 1e18": "no language `xxqq`",
     "study recipe.yaml": "no `study` section",
@@ -36,6 +42,9 @@ REFUSED = {  # command lines, and words of the error
     "evaluate folder --tasks xcopa": "a task needs its items",
     "generate nothing words": "no ensemble, run or model folder",
     "generate folder words --max-memory much": "--max-memory",
+    "generate folder words --routing tfidf": "chooses among experts, and this is one model",
+    "generate folder words --routing nonsense": "there is no routing",
+    "generate experts words --language xx": "no expert learned `xx`",
     "serve nothing": "no ensemble, run or model folder",
     "serve folder folder": "named twice",
     "export nothing -o out": "no ensemble, run or model folder",
@@ -68,9 +77,14 @@ def test_a_refusal_imports_nothing_slow(tmp_path: Path) -> None:
     (tmp_path / "large.yaml").write_text(RECIPE.replace("0.1M", "5534M"))
     (tmp_path / "without.yaml").write_text(RECIPE.replace("vocab_size: 400", "base: nowhere"))
     (tmp_path / "folder").mkdir()
+    (tmp_path / "ensembles/experts").mkdir(parents=True)
+    a, b = (Expert(name, f"runs/{name}", {}, {}, None, None, 0) for name in "ab")
+    lineage = Lineage((a, b), {"de": "a", "fr": "b"}, "base", "", None, {})
+    write_lineage(lineage, tmp_path / "ensembles/experts")
     (tmp_path / "folder" / "config.json").write_text('{"model_type": "llama"}')
     words = [sys.executable, "-c", CODE, json.dumps(list(REFUSED))]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=True, text=True)
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False, text=True)
+    assert not done.returncode, done.stderr
     for line, (code, error, slow) in json.loads(done.stdout).items():
         assert REFUSED[line] in error, line
         assert code, line

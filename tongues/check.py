@@ -1,7 +1,7 @@
 """Everything that can be wrong in a recipe, found before work starts, and what follows from it."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,10 @@ from tongues.cores import core_count
 from tongues.errors import Caution, UserError, nearest
 from tongues.evaluate.tasks import FewShotTask, read_train_tasks
 from tongues.experts.plans import plan_rounds
+from tongues.files import check_writable
 from tongues.hardware import USUAL_MFU, Cluster, Machine, gpu_count, this_machine
 from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
-from tongues.quantities import show_bytes, show_count
+from tongues.quantities import counted, show_bytes, show_count
 from tongues.recipe import LowRank, Recipe
 from tongues.study import plan_study, plan_sweep
 from tongues.text import check_text, text_bytes
@@ -26,12 +27,15 @@ from tongues.train.rules import (
     rate_at_size,
     what_would_fit,
 )
+from tongues.train.schedule import evaluation_steps
 
 __all__ = ["Checked", "check_recipe"]
 
 _CORPUS = 0.7  # bytes that a byte of text takes in the corpus, packed and with its signals
 _TOKEN = 3  # bytes of text in a token, about
 _PASSES = 1000  # no text is worth reading so often: surely a slip in the unit
+_FEW_STEPS = 10  # of a run, below which it learns next to nothing
+_EVALUATED = 0.2  # of the tokens that a run reads, from which evaluation is told of
 _HIGH = 10.0  # times the rate by size, from which a run is likely to diverge
 
 
@@ -87,7 +91,7 @@ class Checked:
     @property
     def cautions(self) -> tuple[Caution, ...]:
         """What is allowed and likely to be a mistake."""
-        questioned = self.completed.cautions
+        questioned = (*self.completed.cautions, *self._few_steps())
         if any(one.code == "unusual_learning_rate" for one in questioned):
             return questioned
         by_shape: dict[str, Caution] = {}
@@ -101,6 +105,30 @@ class Checked:
                 what += f" what is usual for this size, {usual:.2g}; the run is likely to diverge"
                 by_shape.setdefault(derived.anatomy.name, Caution("high_rate", what))
         return (*questioned, *by_shape.values())
+
+    def _few_steps(self) -> Iterator[Caution]:
+        few = [derived for plan, derived in self.all if plan.settings.budget.seconds is None]
+        for derived in sorted(few, key=lambda one: one.steps)[:1]:
+            if derived.steps < _FEW_STEPS:
+                what = f"the budget is {counted(derived.steps, 'step')} of {derived.batch:,} tokens"
+                what += f", and fewer than {_FEW_STEPS} teach little; raise `train.budget`, or"
+                what += " lower `train.batch` or `train.context`"
+                yield Caution("few_steps", what)
+
+    def evaluation_sentence(self) -> str:
+        """Evaluation's share of the tokens that a run reads; empty where that is small."""
+        recipe, shares = self.completed.recipe, list[float]()
+        held_out = recipe.tokens.held_out
+        for plan, derived in self.all:
+            settings = plan.settings
+            each = min(settings.eval_tokens, held_out) if isinstance(held_out, int) else 0
+            each *= len(settings.eval_languages or recipe.text.languages)
+            scored = each * len(evaluation_steps(derived.steps, settings.num_evals))
+            shares.append(scored / (scored + derived.tokens))
+        if max(shares) <= _EVALUATED:
+            return ""
+        less = "less of it by `train.eval_tokens` and `train.num_evals`"
+        return f"{max(shares):.0%} of the tokens that a run reads are held-out text; {less}"
 
     def rows(self) -> list[dict[str, str]]:
         """A row of text a run: name, parameters, tokens, steps, operations, memory."""
@@ -327,6 +355,7 @@ def _check_memory(checked: Checked, each: Machine) -> None:
 
 
 def _check_disk(checked: Checked, workspace: Path, name: str) -> None:
+    check_writable(workspace / "runs")
     place = workspace.absolute()
     while not place.exists():
         place = place.parent

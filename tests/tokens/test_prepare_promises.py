@@ -68,11 +68,33 @@ def test_fewer_tokens_are_the_beginning_of_more(tmp_path: Path) -> None:
     assert more[: len(few)] == few
 
 
+@pytest.mark.parametrize(("asked", "told"), [(10, True), (2000, False)])
+def test_held_out_text_far_above_what_was_asked_is_told(
+    tmp_path: Path, asked: int, told: bool
+) -> None:
+    file = str(write_rows(tmp_path / "a.jsonl", [text(i) for i in range(60)]))
+    lines: list[str] = []
+    settings = recipe_of(text_of({"de": file}), held_out=f"{asked} tokens")
+    tokens = open_tokens(prepare_tokens(settings, tmp_path, lines.append))
+    assert (len(tokens.valid("de")) > 1.5 * asked) == told
+    (line,) = (line for line in lines if "tokens to train on" in line)
+    assert ("held out (10 asked for; groups of documents are held out whole), " in line) == told
+
+
+def test_a_file_that_is_empty_is_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").touch()
+    with pytest.raises(UserError, match="is empty") as error:
+        prepare_tokens(recipe_of(text_of({"de": f"{tmp_path}/a.txt"})), tmp_path, quiet)
+    assert error.value.hint == "give it text, or leave it out"
+
+
 def test_text_without_documents_is_refused_in_words(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text("{}\n")
+    (tmp_path / "a.jsonl").write_text('{"premise": "Ein Satz."}\n')
     with pytest.raises(UserError, match="no document could be read") as error:
         prepare_tokens(recipe_of(text_of({"de": f"{tmp_path}/a.jsonl"})), tmp_path, quiet)
     assert error.value.where == "text of de"
+    section = f"`text.files.de: {{paths: [{tmp_path}/a.jsonl], columns: {{text: COLUMN}}}}`"
+    assert section in error.value.hint
     about = read_json(tmp_path / "corpus/a/corpus.json")
     assert [caution["code"] for caution in about["cautions"]] == [
         "unreadable_places", "empty_source"

@@ -20,7 +20,7 @@ _OPTIONAL = ("byte premium", "Bible", "family", "speakers", "tasks", "script")  
 @click.option("--task", default="", show_default=False, help="A benchmark in it, such as xcopa.")
 @click.option("--min-text", metavar="SIZE", help="Text there is at least, such as 100MB.")
 @click.option("--limit", type=options.COUNT, default=20, help="Rows of a list.")
-@click.option("-o", "--out", type=options.PATH, help="Write a page of the language to this folder.")
+@click.option("-o", "--out", type=options.OUT, help="Write a page of the language to this folder.")
 @options.as_json
 def languages(
     language: str | None, limit: int, out: Path | None, as_json: bool, **conditions: Any

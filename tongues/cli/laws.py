@@ -54,7 +54,7 @@ def _columns(command: click.Command) -> click.Command:
 @click.option(
     "--narrow-at", metavar="FLOPS", help="Suggest runs that narrow the forecast at this compute."
 )
-@click.option("-o", "--out", type=options.PATH, help="Write the law as JSON here.")
+@click.option("-o", "--out", type=options.OUT, help="Write the law as JSON here.")
 @options.figures
 @options.as_json
 def fit(
@@ -157,10 +157,10 @@ def fit(
     metavar="LOSS",
     help="Loss of the base on the target before training, in the unit of --target-loss.",
 )
-@click.option("--write", type=options.PATH, help="Write the recommended option as a recipe.")
+@click.option("--write", type=options.OUT, help="Write the recommended option as a recipe.")
 @click.option("--for", "like", type=options.PATH, help="Recipe whose text the written recipe uses.")
 @click.option("--verbose", is_flag=True, help="Show every caveat.")
-@click.option("-o", "--out", type=options.PATH, help="Write a page of the plan to this folder.")
+@click.option("-o", "--out", type=options.OUT, help="Write a page of the plan to this folder.")
 @options.as_json
 def plan(
     laws: tuple[str, ...],

@@ -92,6 +92,12 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
         hint_command("tongues", "generate", models[0])
 
 
+def _piped() -> tuple[str, ...]:
+    """What standard input holds, as a prompt; none on a terminal and where it is empty."""
+    text = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
+    return (text.removesuffix("\n"),) if text.strip() else ()
+
+
 @click.command()
 @click.argument("model")
 @click.argument("prompts", nargs=-1, metavar="[PROMPT]...")
@@ -133,12 +139,13 @@ def generate(
 ) -> None:
     """Continue each PROMPT with MODEL: an ensemble, a run or a folder.
 
-    The folder is one of Hugging Face. Without a prompt the text begins at its start.
+    The folder is one of Hugging Face. Without a prompt it is what is piped in, or the text begins
+    at its start.
     """
     import tongues
     from tongues.terminal import hint_command, print_json
 
-    made = tongues.generate(model, prompts, **keywords)
+    made = tongues.generate(model, prompts or _piped(), **keywords)
     if as_json:
         print_json(made.to_json())
         return
@@ -202,7 +209,7 @@ def serve(models: tuple[str, ...], **keywords: Any) -> None:
 
 @click.command()
 @click.argument("model")
-@click.option("-o", "--out", type=options.PATH, required=True, help="Folder to write.")
+@click.option("-o", "--out", type=options.OUT, required=True, help="Folder to write.")
 @options.workspace
 @click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint or milestone.")
 @click.option("--average", is_flag=True, help="One model: the mean of milestones or experts.")

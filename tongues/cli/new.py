@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,22 +17,22 @@ __all__ = ["new"]
 @click.argument("base", required=False)
 @click.option("--language", metavar="TAG", help="To learn, such as sw.")
 @click.option("--text", type=options.PATH, help="Folder with its text, such as sw/ and en/ (hub).")
-@click.option("--budget", default="100M tokens", help="Of the training.")
+@click.option("--budget", help="Of the training (100M tokens, or 5 times a smaller text).")
 @click.option("--machine", default="here", help="What trains: here, or GPUs such as `8 h100`.")
-@click.option("-o", "--out", type=options.PATH, help="Write it to this file, its plan next to it.")
+@click.option("-o", "--out", type=options.OUT, help="Write it to this file, its plan next to it.")
 @options.as_json
 def new(
     base: str | None,
     language: str | None,
     text: Path | None,
-    budget: str,
+    budget: str | None,
     machine: str,
     out: Path | None,
     as_json: bool,
 ) -> None:
     """Write a recipe that continues BASE, and its plan; or list bases.
 
-    On a terminal it asks for what is not given. BASE is a name of the list or a folder.
+    On a terminal it asks for what is not given. BASE is a name of the list, a run or a folder.
     """
     options.one_thread()
     import tongues
@@ -48,16 +49,23 @@ def new(
         if not asks:
             hint("tongues new SmolLM2-135M --language sw -o recipe.yaml")
             return
-        base = _ask("base, a name above or a folder", "SmolLM2-135M", find_ready)
+        base = _ask("base: a name above, a run or a folder", "SmolLM2-135M", find_ready)
     if language is None and asks:
         from tongues.languages import find_language
+        from tongues.verbs import new as verb
 
-        language = _ask("language to learn, such as sw", None, find_language)
-        place = _ask("folder of its text; empty: public text of the hub", "", _folder)
+        find_ready(base)
+        if out:
+            verb.check_new_file(out)
+        learned = language = _ask("language to learn, such as sw", None, find_language)
+        suggested = partial(_suggested, base, learned)
+        place = _ask("folder of its text; empty: public text of the hub", "", suggested)
         text = Path(place) if place else None
-        budget = _ask("budget", budget)
-        machine = _ask("machine: here, or GPUs such as h100 or 8 h100", machine)
-        out = out or Path(_ask("write it to", f"{language}.yaml"))
+        budget = _ask("budget", budget or suggested(place), verb.read_budget)
+        machine = _ask("machine: here, or GPUs such as h100 or 8 h100", machine, verb.read_machine)
+        if not out:
+            answer = _ask("write it to", f"{language}.yaml", lambda x: verb.check_new_file(Path(x)))
+            out = Path(answer)
     elif language is None:
         raise UserError("which language?", where="--language", hint="a tag such as `sw`")
     draft = tongues.new(base, language, out, text=text, budget=budget, machine=machine)
@@ -85,9 +93,15 @@ def _ask(question: str, default: str | None, check: Callable[[str], object] = st
             check(answer)
             return answer
         except UserError as error:
-            click.echo(f"  {error.what}; {error.hint}", err=True)
+            where = "" if error.where.startswith("-") else f"{error.where}: "
+            hint = f"; {error.hint}" if error.hint else ""
+            click.echo(f"  {where.removeprefix(': ')}{error.what}{hint}", err=True)
 
 
-def _folder(place: str) -> None:
+def _suggested(base: str, language: str, place: str) -> str:
+    """A budget that suits the text of a folder, which must be there and in the language."""
+    from tongues.verbs.new import suggest_budget
+
     if place and not Path(place).is_dir():
         raise UserError(f"`{place}` is not a folder", hint=f"this is `{Path.cwd()}`")
+    return suggest_budget(base, language, place or None)

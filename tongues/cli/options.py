@@ -5,7 +5,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,7 +14,8 @@ from tongues.errors import UserError, nearest
 if TYPE_CHECKING:
     from tongues.recipe import TextRecipe
 
-__all__ = ["COUNT", "DTYPES", "FOLDER", "PATH", "SECTIONS", "Verbs", "hint_next", "hint_recipe"]
+__all__ = ["COUNT", "DTYPES", "FOLDER", "OUT", "PATH", "SECTIONS", "Verbs", "hint_next"]
+__all__ += ["hint_recipe"]
 __all__ += [
     "as_json",
     "figures",
@@ -37,6 +38,20 @@ COUNT = click.IntRange(min=1)
 DTYPES = click.Choice(["bf16", "fp16", "fp32"])
 PATH = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+class _Out(click.Path):
+    """A place for what is made, refused before the work where nothing can be written there."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        from tongues.files import check_writable
+
+        path: Any = super().convert(value, param, ctx)
+        check_writable(path)
+        return path
+
+
+OUT = _Out(path_type=Path)
 
 
 SECTIONS: dict[str, str] = {}  # of the help, by verb

@@ -63,6 +63,8 @@ def check(
     click.echo(f"disk, about: {show_bytes(checked.disk)}{teacher}")
     if time := checked.time_sentence():
         click.echo(f"time, about: {time}")
+    if evaluation := checked.evaluation_sentence():
+        click.echo(f"evaluation, about: {evaluation}")
     for caution in checked.cautions:
         say(f"caution: {caution}")
     options.hint_recipe(loaded, (recipe, *overrides), workspace)

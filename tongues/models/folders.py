@@ -22,7 +22,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     """`config.json` of a decoder that transformers has itself; a UserError says why it is not."""
     file, where = folder / "config.json", str(folder)
     if not file.is_file():
-        raise UserError("holds no Hugging Face model (no config.json)", where=where)
+        hint = "name a folder with config.json, the weights and tokenizer.json; of a run, `model`"
+        raise UserError("holds no Hugging Face model (no config.json)", where=where, hint=hint)
     if file.stat().st_size > _LARGEST:
         what = f"is not a configuration: it has {file.stat().st_size:,} bytes"
         raise UserError(what, where=str(file), hint="copy it again from where it came")

@@ -9,7 +9,7 @@ from typing import Any
 
 from tongues.errors import UserError
 from tongues.extras import require
-from tongues.files import whole_directory, whole_file, write_json, write_text
+from tongues.files import check_writable, whole_directory, whole_file, write_json, write_text
 from tongues.pages.blocks import Figure, Page
 from tongues.pages.html import page_as_html
 from tongues.pages.theme import config
@@ -24,10 +24,11 @@ _LETTER = 5.7  # pixels, about
 
 
 def check_folder(out: Path) -> None:
-    """Refuse a filled folder that is not a report; and any, where figures cannot be drawn."""
+    """Refuse a filled folder that is no report; and any, where figures or files cannot be made."""
     require("vl_convert", "the page")
     if out.exists() and not (out / _MARK).is_file() and (out.is_file() or any(out.iterdir())):
         raise UserError("is not empty and no report", where=str(out), hint="name another folder")
+    check_writable(out)
 
 
 def write_page(page: Page, out: Path, progress: Callable[[str], None] = lambda _: None) -> Path:

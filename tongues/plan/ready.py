@@ -20,7 +20,9 @@ from tongues.models.folders import read_config
 from tongues.plan.bases import read_base
 from tongues.plan.published import published_projects, usual_replay
 from tongues.quantities import Budget, show_count
-from tongues.train.metadata import licence_of
+from tongues.runs import read_run
+from tongues.train.base import find_base, find_run
+from tongues.train.metadata import languages_of, licence_of
 
 __all__ = ["ReadyBase", "find_ready", "hub_text", "ready_bases", "ready_recipe"]
 
@@ -31,10 +33,10 @@ name: {name}
 text:
 {texts}
 tokens:
-  base: {base}
+  base: {tokenizer}
   held_out: {held_out} tokens    # never trained on, for `tongues evaluate`
 {extend}train:
-  base: {{model: {base}, languages: [{languages}]}}{assumed}
+  base: {{model: {model}, languages: [{languages}]}}{assumed}
 {mixture}
   budget: {budget}    # replay included; in tokens, FLOPs, hours or days
 {evaluations}"""
@@ -45,6 +47,7 @@ _HELD_OUT = 100_000  # tokens of a language, and at most this share of its text
 _HELD_SHARE = 0.1
 _PER_TOKEN = 4  # bytes of text in a token, about
 _SHORT = 10_000_000  # tokens of a run, below which evaluations during it would take long
+_STORE = Path("runs")  # of this folder
 _UNSIZED = 1e9  # bytes to read of the hub where the budget is a time
 
 
@@ -52,7 +55,7 @@ _UNSIZED = 1e9  # bytes to read of the hub where the budget is a time
 class ReadyBase:
     """A base with a ready recipe."""
 
-    base: str  # id of the hub
+    base: str  # id of the hub, a run of the store, or a folder
     parameters: int
     vocabulary: int  # rows of its embeddings
     context: int
@@ -60,11 +63,14 @@ class ReadyBase:
     gated: bool  # its terms must be accepted on its page
     first: str  # what its tokenizer puts before a text; empty: nothing, or not known
     languages: tuple[str, ...]  # of those that its makers name
+    folder: str = ""  # of its model; empty: on the hub
+    assumed: bool = False  # whether nothing says its languages
 
     @property
     def short(self) -> str:
-        """The name without the organisation."""
-        return Path(self.base).name
+        """The name without the organisation, or without the folders that it is in."""
+        path = Path(self.base)
+        return path.parent.name if path.name == "model" else path.name
 
     def row(self) -> dict[str, str]:
         """As a row of a table."""
@@ -99,27 +105,40 @@ def ready_bases() -> dict[str, ReadyBase]:
 
 
 def find_ready(base: str) -> ReadyBase:
-    """A base with a ready recipe by its id or the end of it, or one from its folder."""
+    """A base with a ready recipe by its id or the end of it, or one from a run or its folder."""
+    if run := find_run(base, Path()):
+        place, store = run.resolve(), _STORE.resolve()
+        inside = place.is_relative_to(store)
+        name = str(place.relative_to(store) if inside else run / "model")
+        find_base(name, Path())  # it must be finished
+        return _of_folder(name, run / "model", read_run(run).languages)
     if (folder := Path(base)).is_dir():
-        config = read_config(folder)
-        return ReadyBase(
-            base,
-            round(read_base(base).params),
-            int(config.get("vocab_size", 0)),
-            int(config.get("max_position_embeddings", 0)),
-            licence_of(base).licence,
-            False,
-            "",
-            ("en",),
-        )
+        return _of_folder(base, folder, languages_of(folder))
     by_name = {
         name.lower(): one for one in ready_bases().values() for name in (one.base, one.short)
     }
     if ready := by_name.get(base.lower()):
         return ready
-    hint = nearest(base, [one.short for one in ready_bases().values()])
-    hint += "\n  any other base: name its Hugging Face folder, or change the ids in a recipe"
+    runs = (str(file.parent.relative_to(_STORE)) for file in _STORE.rglob("run.json"))
+    hint = nearest(base, [*(one.short for one in ready_bases().values()), *runs])
+    hint += "\n  any other base: name a run or a Hugging Face folder, or change the ids in a recipe"
     raise UserError(f"there is no ready recipe for `{base}`", where="BASE", hint=hint)
+
+
+def _of_folder(base: str, folder: Path, languages: tuple[str, ...]) -> ReadyBase:
+    config = read_config(folder)
+    return ReadyBase(
+        base,
+        round(read_base(str(folder)).params),
+        int(config.get("vocab_size", 0)),
+        int(config.get("max_position_embeddings", 0)),
+        licence_of(str(folder)).licence,
+        False,
+        "",
+        languages or ("en",),
+        str(folder),
+        not languages,
+    )
 
 
 def hub_text(language: str, limit: str) -> dict[str, str]:
@@ -161,9 +180,9 @@ def ready_recipe(
         held_out = min(
             held_out, round(_HELD_SHARE * min(sizes.values()) / _PER_TOKEN / 1000) * 1000
         )
-    folder, evaluations = Path(base).is_dir(), ""
+    evaluations = ""
     if 0 < (tokens := _tokens(budget)) < _SHORT:
-        of_each = max(round(tokens / 32), 4096)
+        of_each = max(round(tokens / 64), 4096)
         evaluations = (
             "  num_evals: 4    # during training, each of this many held-out tokens a language:\n"
         )
@@ -177,9 +196,10 @@ def ready_recipe(
         name=f"{ready.short.lower()}-{language}",
         texts="\n".join(_texts(shares, budget, files)),
         held_out=f"{max(held_out, 1000):,}".replace(",000", "k"),
-        base=ready.base,
+        model=ready.base,
+        tokenizer=ready.folder or ready.base,
         languages=", ".join(ready.languages),
-        assumed="    # assumed: write the languages that it knows" if folder else "",
+        assumed="    # assumed: write the languages that it knows" if ready.assumed else "",
         mixture="\n".join(mixture),
         budget=budget,
         evaluations=evaluations,

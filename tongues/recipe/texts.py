@@ -94,6 +94,10 @@ class Files(RecipeSection):
     @field_validator("paths", mode="before")
     @classmethod
     def _one_path_is_a_list(cls, value: Any) -> Any:
+        for one in value if isinstance(value, list) else ():
+            if isinstance(one, Mapping):
+                keys = "".join(f", {key}: …" for key in one if key not in ("path", "paths"))
+                raise ValueError(f"is a list of paths alone; write `{{paths: [FILE]{keys}}}`")
         return [value] if isinstance(value, str) else value
 
 

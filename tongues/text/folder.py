@@ -14,6 +14,7 @@ from tongues.text.sources import check_text, text_bytes
 __all__ = ["check_language", "find_texts"]
 
 _SAMPLE = 200_000  # characters that are identified
+_COUNTED = 20_000_000  # bytes of text up to which all of it is read, to count what is in it
 _OWN = 0.5  # share of the sample that must be in the language
 
 
@@ -34,18 +35,29 @@ def find_texts(folder: Path, languages: Sequence[str]) -> dict[str, list[str]]:
 
 
 def check_language(texts: Mapping[str, Sequence[str]], where: str) -> dict[str, int]:
-    """Bytes of text by language, about; a UserError where a sample is of another language."""
+    """Bytes of text by language; a UserError where a sample is of another language.
+
+    They are what the documents hold, as preparing reads them; of large text about that, by its
+    files.
+    """
     settings = Text.model_validate({"files": {lang: list(paths) for lang, paths in texts.items()}})
     sources, identifier = check_text(settings), load_identifier(None)
-    for lang in filter(identifier.knows, texts):
+    sizes = text_bytes(sources)
+    for lang in texts:
         paths = [path for one in sources if one.lang == lang for path in one.paths]
-        most, sample = _SAMPLE // len(paths), ""
+        most, sample, whole, size = _SAMPLE // len(paths), "", sizes[lang] <= _COUNTED, 0
         for path in paths:
-            begun = len(sample)
+            left = most
             for item, _ in read_file(path, lang, settings.files[lang]):
-                sample += f"{item.text[:most]}\n" if isinstance(item, Document) else ""
-                if len(sample) - begun >= most:
+                if isinstance(item, Document):
+                    sample += f"{item.text[:left]}\n" if left else ""
+                    left -= len(item.text[:left])
+                    size += len(item.text.encode()) if whole else 0
+                if not (left or whole):
                     break
+        sizes[lang] = size or sizes[lang]
+        if not identifier.knows(lang):
+            continue
         (seen,) = identifier.identify([sample])
         own = sum(share for label, share in seen.shares.items() if same_language(label, lang))
         if own < _OWN:
@@ -53,4 +65,4 @@ def check_language(texts: Mapping[str, Sequence[str]], where: str) -> dict[str, 
             what += f", most as `{seen.label}`" if seen.shares else "; no text could be read"
             hint = "is the tag right? Name the folder or file of each language by its tag"
             raise UserError(what, where=where, hint=hint)
-    return text_bytes(sources)
+    return sizes

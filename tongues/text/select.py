@@ -101,8 +101,15 @@ def nothing_kept(corpus: Corpus) -> dict[str, UserError]:
             source, place, reason = (samples[0][name] for name in ("source", "place", "reason"))
             what = f"no document could be read; the first place is {source}, {place}: {reason}"
             hint = f"{reason}: {samples[0]['sample']:.120}"
+            if not samples[0]["sample"]:
+                what, hint = f"`{source}` is empty", "give it text, or leave it out"
             if reason == "no text":
-                hint += "; name the column of the text: `columns: {text: ...}`"
+                files = any(one["content"] for one in corpus.sources if one["lang"] == lang)
+                key, named = (
+                    ("files", f"paths: [{source}]") if files else ("hub", f"dataset: {source}")
+                )
+                section = f"text.{key}.{lang}: {{{named}, columns: {{text: COLUMN}}}}"
+                hint += f"; name the column of its text, such as `{section}`"
             hint += whole_files(lang, samples[:1])
         errors[lang] = UserError(what, where=f"text of {lang}", hint=hint)
     return errors

@@ -4,7 +4,7 @@ read (by file) → select (in one process) → encode (by shard) → write (by l
 the same for any number of ranks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from tongues.hub import commit_of
 from tongues.launch import Launcher, run_ranks
 from tongues.quantities import show_count
 from tongues.ranks import Rank, Say
-from tongues.recipe import HeldOutLike, TextRecipe
+from tongues.recipe import HeldOutLike, TextRecipe, TokenSettings
 from tongues.text import TextSource, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
@@ -58,6 +58,7 @@ __all__ = ["STAGES", "check_tokens", "prepare_tokens", "run_stage"]
 
 _LAYOUT = 3  # raised when the same settings give other bytes than before
 _SMALL = 20_000_000  # bytes of text that are not worth a second process
+_ABOVE = 1.5  # times the held-out text asked for, from which that is told
 
 # Each stage, and whether ranks share its work.
 STAGES = {"read": True, "select": False, "encode": True, "write": True, "finish": False}
@@ -294,7 +295,7 @@ def _finish(recipe: TextRecipe, folder: Path, path: Path, tell: Say) -> None:
         foreign = manifest["foreign"][lang] or {}
         line = f"{lang}: {train['documents'] + valid['documents']} documents, "
         line += f"{show_count(train['tokens'])} tokens to train on, "
-        line += f"{show_count(valid['tokens'])} held out, "
+        line += f"{show_count(valid['tokens'])} held out{_above(recipe.tokens, splits)}, "
         line += f"{train['bytes_per_token']:.2f} bytes per token"
         if foreign:
             most = max(foreign, key=foreign.__getitem__)
@@ -309,6 +310,15 @@ def _finish(recipe: TextRecipe, folder: Path, path: Path, tell: Say) -> None:
     remove_directory(path)
     place.replace(path)
     remove_directory(work)
+
+
+def _above(settings: TokenSettings, splits: Mapping[Any, Any]) -> str:
+    """What was asked for, where far more than that is held out."""
+    train, valid = (splits[name]["tokens"] for name in ("train", "valid"))
+    wanted = settings.held_out_of(train + valid)
+    if isinstance(settings.held_out, HeldOutLike) or valid <= _ABOVE * wanted:
+        return ""
+    return f" ({show_count(wanted)} asked for; groups of documents are held out whole)"
 
 
 def _difference(before: Any, now: Any) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.quantities import show_count
+from tongues.quantities import counted, show_count
 from tongues.recipe import HeldOutLike, TokenSettings
 from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Selection
@@ -122,13 +122,18 @@ def split_documents(
     wanted = settings.held_out if isinstance(settings.held_out, int) else 1
     counts = [int(lengths[each].sum()) for each in (order[kept], valid, train)]
     if min(counts[1:]) < wanted or not len(limited):
-        groups = len(np.unique(selection.component[order[kept]]))
-        reason = f"of its {show_count(counts[0])} tokens in {groups} groups, {counts[1]} can be "
-        reason += f"held out and {counts[2]} are left to train on"
-        hint = "give more documents or smaller groups"
+        groups = counted(len(np.unique(selection.component[order[kept]])), "group")
+        total, held, left, least = map(show_count, (*counts, wanted))
+        if counts[0] < 2 * wanted:
+            reason = f"{total} tokens are too little text to hold out {least} and train on as many"
+            hint = f"give at least {show_count(2 * wanted)} tokens"
+        else:
+            reason = f"its {total} tokens are in {groups} of documents that stay together, of which"
+            reason += f" {held} tokens can be held out and {left} left to train on"
+            hint = "give more documents or smaller groups"
         if wanted > 1:
-            reason += f"; {wanted} are wanted of each"
-            hint = f"give at least {2 * wanted} tokens, or lower `tokens.held_out`"
+            reason += "" if counts[0] < 2 * wanted else f", and {least} are wanted of each"
+            hint += ", or lower `tokens.held_out`"
         if dropped := int((~kept).sum()):
             hint += f", or drop less by `text.clean`: {dropped} of its documents were dropped"
         raise UserError(reason, where=f"text of {lang}", hint=hint)

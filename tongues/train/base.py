@@ -13,7 +13,7 @@ from tongues.runs import read_run
 from tongues.states import state_of
 
 __all__ = ["PLACEHOLDER_BASE", "base_fingerprint", "base_languages", "find_base", "model_folder"]
-__all__ += ["check_held", "roles_of"]
+__all__ += ["check_held", "find_run", "roles_of"]
 
 PLACEHOLDER_BASE = "PUT-YOUR-BASE-HERE"  # in recipes that leave the base to their reader
 
@@ -37,6 +37,14 @@ def find_base(base: str | None, workspace: Path, *, weights: bool = True) -> Pat
         return folder
     what = f"`{base}` is neither a run in {store} nor a Hugging Face folder"
     raise UserError(what, where="train.base", hint=_how_to_get(base, store))
+
+
+def find_run(base: str, workspace: Path) -> Path | None:
+    """The directory of the run that is named: in the store, by its directory, or by its `model`."""
+    place = Path(base)
+    parent = [place.parent] if place.name == "model" else []
+    places = (workspace / "runs" / base, place, *parent)
+    return next((one for one in places if (one / "run.json").is_file()), None)
 
 
 def is_run_name(base: str | None, workspace: Path) -> bool:

@@ -127,7 +127,8 @@ def train_steps(
                 setup.log("metrics.jsonl", row)
                 position = replace(position, loss_sum=0.0)
             if step in evaluated:
-                losses, on_new = _evaluate(setup, position)
+                with meter.pause():
+                    losses, on_new = _evaluate(setup, position)
             position, broken_off = score_at(setup, position, meter, came, tell)
             if step in checked:
                 position = _hold(setup, position)

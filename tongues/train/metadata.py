@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from langcodes import tag_is_valid
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -17,7 +18,14 @@ from tongues.hub import is_hub_id, local
 from tongues.runs import read_run
 
 __all__ = ["CardScores", "Licence", "Metadata", "ScoredText", "base_label", "first_base"]
-__all__ += ["front_matter", "hub_name", "licence_of", "model_index", "without_paths"]
+__all__ += [
+    "front_matter",
+    "hub_name",
+    "languages_of",
+    "licence_of",
+    "model_index",
+    "without_paths",
+]
 
 UNKNOWN = "unknown"  # the hub's own word for a licence
 
@@ -112,15 +120,28 @@ def licence_of(base: str | None) -> Licence:
     """Of a base's folder, by the head of its card or its config.json; unknown elsewhere."""
     if base is None or not Path(base).is_dir():
         return Licence()
-    card, config = Path(base) / "README.md", Path(base) / "config.json"
+    config = Path(base) / "config.json"
     about: dict[str, Any] = read_json(config) if config.is_file() else {}
-    if card.is_file():
-        _, _, rest = card.read_text(encoding="utf-8").partition("---\n")
-        with suppress(YAMLError, TypeError, ValueError):  # a head that is none
-            about |= YAML(typ="safe").load(rest.partition("\n---")[0])
+    about |= _head(Path(base))
     words = [about.get(key) for key in ("license", "license_name", "license_link")]
     first, name, link = (str(word) if isinstance(word, str) else None for word in words)
     return Licence(first or UNKNOWN, name, link)
+
+
+def languages_of(folder: Path) -> tuple[str, ...]:
+    """What a model knows by the head of its folder's card; empty where that says nothing."""
+    named = _head(folder).get("language")
+    words = [named] if isinstance(named, str) else named if isinstance(named, list) else []
+    return tuple(word for word in words if isinstance(word, str) and tag_is_valid(word))
+
+
+def _head(folder: Path) -> dict[str, Any]:
+    card = folder / "README.md"
+    if card.is_file():
+        _, _, rest = card.read_text(encoding="utf-8").partition("---\n")
+        with suppress(YAMLError, TypeError, ValueError):  # a head that is none
+            return dict(YAML(typ="safe").load(rest.partition("\n---")[0]))
+    return {}
 
 
 def first_base(model: str | None, workspace: Path) -> str | None:

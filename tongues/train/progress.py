@@ -3,7 +3,8 @@
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -28,7 +29,7 @@ class Progress:
     losses: Mapping[str, float]  # the newest on held-out text, by language
     rate: float
     seconds: float  # of training so far, over all sittings
-    tokens_per_second: float  # since the last reading, all processes together
+    tokens_per_second: float  # of training since the last reading, all processes together
     utilization: float | None  # FLOP/s, of the measured ceiling; None where none was measured
     seconds_left: float
     memory: int  # bytes, at the peak of this process
@@ -100,7 +101,7 @@ class Meter:
         self._ceiling, self._memory, self._clock = ceiling, memory, clock
         self._started = clock() - seconds
         self._readings = deque([(clock(), step)], maxlen=_STRETCH + 1)
-        self._kept = -float("inf")
+        self._kept, self._paused = -float("inf"), 0.0
 
     @property
     def seconds(self) -> float:
@@ -124,7 +125,8 @@ class Meter:
         last, last_step = self._readings[-1]
         if now - last < _SHOWN_EVERY and step < self._steps:
             return None
-        speed = (step - last_step) * self._batch / max(now - last, 1e-9)
+        speed = (step - last_step) * self._batch / max(now - last - self._paused, 1e-9)
+        self._paused = 0.0
         self._readings.append((now, step))
         first, first_step = self._readings[0]
         return Progress(
@@ -144,9 +146,17 @@ class Meter:
             task_seconds=task_seconds,
         )
 
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Leave the time of an evaluation out of the speed; the time left has those to come."""
+        began = self._clock()
+        yield
+        self._paused += self._clock() - began
+
     def restart(self, step: int) -> None:
         """Judge the speed from `step` and now on: after a rollback, or other work than steps."""
         self._readings.clear()
+        self._paused = 0.0
         self._readings.append((self._clock(), step))
 
     def keeps(self, progress: Progress) -> bool:

@@ -60,25 +60,30 @@ def generate(
     device, dtype: where and in what type models compute, such as `cuda:1` and `bf16`; None: every
         GPU, or the processor; bf16 on GPUs that have it, else fp32.
     """
-    from tongues.experts.ensemble.places import place_of
+    from tongues.experts.ensemble.lineage import read_lineage
+    from tongues.experts.ensemble.places import resolve_model
     from tongues.experts.ensemble.request import Sampling
-    from tongues.experts.ensemble.routing import parse_routing
+    from tongues.experts.ensemble.routing import check_experts, parse_routing
 
     held = memory_bytes(max_memory)
     sampling = Sampling(temperature, top_k, top_p, seed, presence_penalty, frequency_penalty)
-    place_of(model, Path(workspace))  # what is not there needs no torch
+    kind, folder, _, _ = resolve_model(model, Path(workspace))  # refusals need no torch
+    lineage = read_lineage(folder) if kind == "ensemble" else None
+    k, way = len(lineage.experts) if lineage else 1, None
+    if routing or (language and k > 1):
+        way = parse_routing(routing or "language")
+        check_experts(way, k)
+        if lineage and way.needs_language and language:
+            lineage.number_of(language)
     from tongues.experts.ensemble.generate import continue_texts
     from tongues.experts.ensemble.model import open_model
 
     placed = {"device": device, "dtype": dtype}
     opened = open_model(model, Path(workspace), max_memory=held, **placed)
-    way = opened.routing
-    if routing or (language and opened.ensemble.k > 1):
-        way = parse_routing(routing or "language")
     return continue_texts(
         opened,
         [text for text in listed(prompts) or [""] for _ in range(n)],
-        way,
+        way or opened.routing,
         max_tokens=max_tokens,
         language=language,
         sampling=sampling,

@@ -1,8 +1,9 @@
 """A recipe and its plan: a base, a language, its text, a budget and a machine."""
 
+import math
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -14,11 +15,12 @@ import numpy as np
 from tongues.cores import core_count
 from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.files import write_json, write_text
+from tongues.files import check_writable, write_json, write_text
 from tongues.hardware import USUAL_MFU, Cluster, find_gpu
-from tongues.languages import find_language
-from tongues.plan import NoOption, Plan, find_ready, ready_recipe
-from tongues.plan.bases import known_bases
+from tongues.languages import Language, find_language
+from tongues.languages.fertility import bytes_per_token
+from tongues.plan import NoOption, Plan, ReadyBase, find_ready, ready_recipe
+from tongues.plan.bases import known_bases, read_base
 from tongues.plan.ways import LeftOut
 from tongues.quantities import Budget, show_bytes, show_count, show_seconds
 from tongues.recipe import load_recipe
@@ -26,12 +28,12 @@ from tongues.text.folder import check_language, find_texts
 from tongues.verbs.plans import plan
 from tongues.verbs.shared import read_as
 
-__all__ = ["Draft", "new"]
+__all__ = ["Draft", "check_new_file", "new", "read_budget", "read_machine", "suggest_budget"]
 
-_BUDGET, _HERE = "100M tokens", "here"
+_BUDGET, _HERE = 100_000_000, "here"  # tokens
 _MACHINE = re.compile(r"(?:([1-9]\d{0,5}) ?[x×]? ?)?([a-z][\w-]*)", re.IGNORECASE)
-_PER_TOKEN = 4  # bytes of text in a token, about
-_OFTEN = 4  # times that text is read, beyond which a repeat gains less than new text
+_PER_TOKEN = 4  # bytes of text in a token, where nothing is known of the language
+_OFTEN = 5  # times that text is read, beyond which a repeat gains less than new text
 _SIDE, _TRIES = 256, 50  # of a matrix product that shows how fast a core is
 # Of that speed on all cores, what training reaches: SmolLM2-135M on two cores, 0.5 while others
 # were at work and 3.1 alone, in bfloat16.
@@ -79,15 +81,15 @@ def new(
     out: Path | str | None = None,
     *,
     text: Path | str | None = None,
-    budget: str = _BUDGET,
+    budget: str | None = None,
     machine: str = _HERE,
 ) -> Draft:
     """A recipe that continues a base on a language, and what it takes and comes to.
 
-    base: its id on the hub, the end of it, or a folder. language: a tag or name such as `sw`.
+    base: its id on the hub, its end, a run, or a folder. language: a tag or name such as `sw`.
     out: a file for the recipe; its plan goes next to it. text: a folder with folders or files named
-    by language; None: public text of the hub. budget: of its training. machine: `here`, or GPUs
-    such as `h100` or `8 h100`.
+    by language; None: public text of the hub. budget: of its training; None: `suggest_budget`.
+    machine: `here`, or GPUs such as `h100` or `8 h100`.
     """
     if "," in language:
         hint = (
@@ -95,13 +97,18 @@ def new(
         )
         raise UserError("names one language to learn", where="--language", hint=hint)
     one, ready = find_language(language, "--language"), find_ready(base)
-    amount = read_as(Budget, budget, "--budget")
-    cluster = _cluster(machine)
-    if out is not None and Path(out).exists():
-        raise UserError("is there already", where=str(out), hint="name another file")
+    cluster = read_machine(machine)
+    if budget is not None:
+        read_budget(budget)  # before text is read
+    if out is not None:
+        check_new_file(Path(out))
     files = sizes = None
     if text is not None:
         files, sizes = _texts(Path(text), (one.tag, *ready.languages))
+    each = _per_token(one, ready)
+    if budget is None:
+        budget = _usual(sizes[one.tag] / each if sizes else None)
+    amount = read_budget(budget)
     recipe = ready_recipe(base, one.tag, budget, files, sizes)
     replay = _replay(recipe)
     flops = 6.0 * ready.parameters  # a token
@@ -115,14 +122,14 @@ def new(
         f"{show_count(tokens)} tokens{shares}; {flops * tokens:.2g} FLOPs."
     ]
     if sizes:
-        lines.append(_text_line(one.tag, sizes[one.tag], tokens * (1 - sum(replay.values()))))
+        own = tokens * (1 - sum(replay.values()))
+        lines += _text_lines(one.tag, sizes[one.tag], sizes[one.tag] / each, own)
     lines.append(_cost_line(flops * tokens, cluster))
-    name = base if Path(base).is_dir() or ready.base in known_bases() else ""
     made, forecast, why = None, None, ""
     try:
         made = plan(
             language=one.tag,
-            bases=[name or f"{ready.short}={ready.parameters}"],
+            bases=[_named(ready)],
             params=ready.parameters,
             tokens=tokens,
             available_text=f"{sizes[one.tag]} B" if sizes else None,
@@ -158,6 +165,34 @@ def new(
     return draft
 
 
+def suggest_budget(base: str, language: str, text: Path | str | None) -> str:
+    """100M tokens, or as many as read a smaller text five times; arguments as of `new`."""
+    one, ready = find_language(language, "--language"), find_ready(base)
+    if text is None:
+        return _usual(None)
+    _, sizes = _texts(Path(text), (one.tag, *ready.languages))
+    return _usual(sizes[one.tag] / _per_token(one, ready))
+
+
+def _usual(there: float | None) -> str:
+    if there is None or _OFTEN * there >= _BUDGET:
+        return f"{show_count(_BUDGET)} tokens"
+    digit = 10 ** max(math.floor(math.log10(_OFTEN * there)) - 1, 0)
+    return f"{show_count(max(_OFTEN * there // digit, 1) * digit)} tokens"
+
+
+def _named(ready: ReadyBase) -> str:
+    """The base as a plan takes it."""
+    known = ready.base if ready.base in known_bases() else ""
+    return ready.folder or known or f"{ready.short}={ready.parameters}"
+
+
+def _per_token(language: Language, ready: ReadyBase) -> float:
+    """Bytes of text in a token, as the plan counts them."""
+    each = bytes_per_token(language, read_base(_named(ready)).tokenizer).value
+    return _PER_TOKEN if math.isnan(each) else each
+
+
 def _why_not_continued(left_out: Sequence[LeftOut]) -> str:
     """Why no base can be continued; empty where nothing says so."""
     return next((one.reason for one in left_out if one.strategy == "cpt"), "")
@@ -180,7 +215,20 @@ def _replay(recipe: str) -> dict[str, float]:
     return dict(load_recipe(YAML(typ="safe").load(recipe)).train.replay)
 
 
-def _cluster(machine: str) -> Cluster | None:
+def read_budget(budget: str) -> Any:
+    """A `Budget`; a UserError for what is none."""
+    return read_as(Budget, budget, "--budget")
+
+
+def check_new_file(out: Path) -> None:
+    """A UserError where a file is already, or none can be written."""
+    if out.exists():
+        raise UserError("is there already", where=str(out), hint="name another file")
+    check_writable(out)
+
+
+def read_machine(machine: str) -> Cluster | None:
+    """GPUs by name, such as `8 h100`; None for `here`, and a UserError for what is neither."""
     if machine.strip().lower() == _HERE:
         return None
     match = _MACHINE.fullmatch(machine.strip())
@@ -194,13 +242,17 @@ def _cluster(machine: str) -> Cluster | None:
     return Cluster(gpu, int(match[1] or 1), USUAL_MFU, gpu.price)
 
 
-def _text_line(lang: str, size: int, tokens: float) -> str:
-    there = size / _PER_TOKEN
+def _text_lines(lang: str, size: int, there: float, tokens: float) -> Iterator[str]:
     line = f"Text: {show_bytes(size)} of `{lang}`, about {show_count(there)} tokens"
     if tokens < there:
-        return f"{line}, of which it reads {tokens / there:.0%}."
-    more = "; more text would gain more than that" if tokens > _OFTEN * there else ""
-    return f"{line}, read about {tokens / there:.3g} times{more}."
+        yield f"{line}, of which it reads {tokens / there:.0%}."
+        return
+    yield f"{line}, read about {tokens / there:.3g} times."
+    if tokens > _OFTEN * there:
+        yield (
+            f"Caution: to read a text {tokens / there:.3g} times teaches little more than to read "
+            f"it {_OFTEN} times: give more text, or a budget of {_usual(there)}."
+        )
 
 
 def _cost_line(flops: float, cluster: Cluster | None) -> str:

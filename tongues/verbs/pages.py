@@ -32,16 +32,19 @@ def report(
     out: the folder of the page; None: in `reports/`. text: what to try tokenizers on, a recipe or a
     corpus. Each figure is also written as SVG, PNG and data.
     """
+    from tongues.pages import check_folder, write_page
+
     places = paths(places)
     if not places:
         from tongues.report.project import write_project_report
 
         here = existing_folder(workspace)
-        return write_project_report(here, Path(out or here / "reports/project"), title)
+        folder = Path(out or here / "reports/project")
+        check_folder(folder)
+        return write_project_report(here, folder, title)
     if missing := [place for place in places if not place.exists()]:
         hint = "name a folder of runs or a corpus; without one it is the page of the whole folder"
         raise UserError("is not a directory of runs", where=str(missing[0]), hint=hint)
-    from tongues.pages import check_folder, write_page
     from tongues.report import default_folder, kind_of
 
     kind, say = kind_of(places), Voice(quiet).say

@@ -79,6 +79,14 @@ def test_what_is_not_there_to_generate_is_answered_with_the_nearest(
     assert done.exception.where != "."
 
 
+def test_what_is_piped_in_is_the_prompt_where_none_is_given(place: Path) -> None:
+    asked = ["generate", "small/whole-s1", "--workspace", str(place), "--max-tokens", "2", "--json"]
+    for given, piped, prompt in (((), "ba be\n", "ba be"), (("bo",), "ba", "bo"), ((), "", "")):
+        done = CliRunner().invoke(command, [*asked, *given], input=piped, catch_exceptions=False)
+        (text,) = json.loads(done.stdout)["texts"]
+        assert text["prompt"] == prompt
+
+
 def test_a_limit_of_memory_is_an_amount_of_bytes(place: Path) -> None:
     asked = [
         "generate",

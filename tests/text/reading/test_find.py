@@ -46,6 +46,7 @@ def test_a_glob_may_meet_directories() -> None:
     [
         ("german.text", ["there is no file `german.text`", "did you mean `german.txt`"]),
         ("germn*.txt", ["no file matches `germn*.txt`", "did you mean `german.txt`"]),
+        ("foldre", ["there is no file `foldre`", "did you mean `folder`"]),
         ("nowhere/*.txt", ["no file matches", "there is no directory `nowhere`"]),
         ("notes.pdf", ["is not a text file", ".jsonl"]),
         ("folder", ["`folder` holds no text file", ".parquet"]),

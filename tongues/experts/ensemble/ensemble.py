@@ -22,7 +22,7 @@ from tongues.experts.ensemble.lineage import (
 from tongues.experts.ensemble.mapped import check_memory, count_weights, map_model
 from tongues.experts.ensemble.own_tokens import OwnTokens, own_tokens, sum_parts
 from tongues.experts.ensemble.router import Router, load_router
-from tongues.experts.ensemble.routing import Routing, RoutingContext
+from tongues.experts.ensemble.routing import Routing, RoutingContext, check_experts
 from tongues.experts.ensemble.updates import find_updates, with_updates
 from tongues.files import file_hash
 from tongues.models.huggingface import configure
@@ -166,15 +166,7 @@ class Ensemble:
 
     def check(self, routing: Routing, language: str | None = None) -> None:
         """A UserError where the ensemble cannot be used in this way."""
-        if routing.m and routing.m > self.k:
-            there = "it is one model" if self.k == 1 else f"there are {self.k}"
-            what = f"`{routing}` asks for {routing.m} experts and {there}"
-            name = routing.name
-            hint = f"`{name}:{self.k}`, or `{name}` for all" if self.k > 1 else "leave it out"
-            raise UserError(what, where="routing", hint=hint)
-        if routing.needs_router and self.k == 1:
-            what = f"`{routing}` chooses among experts, and this is one model"
-            raise UserError(what, where="routing", hint="leave it out")
+        check_experts(routing, self.k)
         if routing.needs_router:
             routing.need(self.router)
         self.about(routing, language)

@@ -20,6 +20,7 @@ __all__ = [
     "Guide",
     "Routing",
     "RoutingContext",
+    "check_experts",
     "default_routing",
     "parse_routing",
     "sparse",
@@ -148,6 +149,18 @@ def parse_routing(text: str) -> Routing:
         what = f"`{number}` is not a valid number of experts"
         raise UserError(what, where="routing", hint=f"`{name}:2`")
     return replace(routing, m=int(number))
+
+
+def check_experts(routing: Routing, k: int) -> None:
+    """A UserError where a routing asks for more than k experts, or chooses among one."""
+    if routing.m and routing.m > k:
+        there = "it is one model" if k == 1 else f"there are {k}"
+        what, name = f"`{routing}` asks for {routing.m} experts and {there}", routing.name
+        hint = f"`{name}:{k}`, or `{name}` for all" if k > 1 else "leave it out"
+        raise UserError(what, where="routing", hint=hint)
+    if routing.needs_router and k == 1:
+        what = f"`{routing}` chooses among experts, and this is one model"
+        raise UserError(what, where="routing", hint="leave it out")
 
 
 def default_routing(k: int, router: Router | None) -> Routing:

@@ -128,5 +128,9 @@ def _nearest_file(path: Path) -> str:
         folder = folder.parent
     if not folder.is_dir():
         return f"there is no directory `{folder}` in `{Path.cwd()}`"
-    others = [file.name for file in folder.iterdir() if not _kind(file)]
-    return nearest(path.name, others) if others else f"`{folder}` holds no text file"
+    files = [file.name for file in folder.iterdir() if not _kind(file)]
+    folders = [place.name for place in folder.iterdir() if place.is_dir()]
+    near = nearest(path.name, [*files, *folders])
+    if "did you mean" in near:
+        return near
+    return nearest(path.name, files) if files else f"`{folder}` holds no text file"
