@@ -129,9 +129,14 @@ def test_measured_experts_are_used_by_the_best_partition(workspace: Path) -> Non
     assert command_of() == "tongues export small/typology-2-s1 -o exports/small-typology-2-s1"
     evaluation_of(compared(-0.05)).write(Path("evaluations/small-experts"))
     assert command_of() == "tongues export small/dense-s1 -o exports/small-dense-s1"
-    Path("exports/here").mkdir(parents=True)
-    Path("exports/here/config.json").write_text("{}")
-    Path("exports/here/README.md").write_text("# small/dense-s1\n")
+    for folder, file, title in (
+        ("a-mean", "config.json", "small/dense-s1, as one model"),
+        ("here", "ensemble.json", "small/dense-s1"),
+    ):
+        assert command_of() == "tongues export small/dense-s1 -o exports/small-dense-s1"
+        Path("exports", folder).mkdir(parents=True)
+        Path("exports", folder, file).write_text("{}")
+        Path("exports", folder, "README.md").write_text(f"# {title}\n")
     assert command_of() == "tongues generate exports/here"
     shutil.rmtree("ensembles/small/dense-s1")
     assert command_of() == "tongues ls ensembles/small"

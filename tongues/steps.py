@@ -164,11 +164,12 @@ def _use_experts(name: str, workspace: Path) -> Step | None:
 
 
 def _use(name: str, why: str, workspace: Path) -> Step:
-    """What to do with a run or an ensemble that is evaluated."""
-    heading = re.compile(rf"^# {re.escape(name)}(,|$)", re.MULTILINE)
+    """What to do with a run or an ensemble that is evaluated: its export is itself, not a mean."""
+    heading = re.compile(rf"^# {re.escape(name)}$", re.MULTILINE)
     for card in sorted([*workspace.glob("*/README.md"), *workspace.glob("*/*/README.md")]):
         text = card.read_text(encoding="utf-8", errors="replace")
-        if (card.parent / "config.json").is_file() and heading.search(text):
+        model = any((card.parent / file).is_file() for file in ("config.json", "ensemble.json"))
+        if model and heading.search(text):
             reason = f"{name} {why}, and exported: try it"
             return Step(f"tongues generate {_q(card.parent)}", reason)
     reason = f"{name} {why}; this writes it as a folder to use elsewhere, with a card"
