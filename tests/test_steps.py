@@ -16,6 +16,7 @@ from tongues.errors import UserError
 from tongues.files import write_json
 from tongues.runs import FAILURE, read_run, write_run
 from tongues.steps import step_of_recipe
+from tongues.tokens import check_tokens
 
 
 @pytest.fixture
@@ -146,6 +147,9 @@ def test_other_settings_mean_other_tokens(workspace: Path) -> None:
     recipe = tongues.load_recipe("small.yaml", ["tokens.vocab_size=300"])
     step = step_of_recipe(recipe, ["small.yaml", "tokens.vocab_size=300"], Path())
     assert step.command == "tongues prepare small.yaml tokens.vocab_size=300 --overwrite"
+    with pytest.raises(UserError, match="made from other settings") as caught:
+        check_tokens(recipe, Path())
+    assert "`tongues prepare --overwrite`" in caught.value.hint
     assert "made from other settings" in step.reason and "vocab_size" in step.reason
 
 
