@@ -1,5 +1,6 @@
 """The verb demo: what this project does, on synthetic languages, in minutes."""
 
+import shlex
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +40,8 @@ def demo(
     import tongues
     from tongues.files import read_json
     from tongues.pages import Items, as_text
+    from tongues.steps import step_of_runs
+    from tongues.terminal import hint
     from tongues.text import describe_synthetic
     from tongues.tokens import load_tokenizer, open_tokens
 
@@ -49,6 +52,7 @@ def demo(
         topics = read_json(page.with_name("report.json"))["topics"]
         click.echo("\n" + "\n".join(f"{name}: {line}" for name, line in topics.items()))
         click.echo(f"\nthe page: {page}")
+        options.hint_runs(workspace / "runs" / page.parent.name, workspace)
         return
     if not experts:
         recipe = _recipe("tongues.study", "demo.yaml", overrides)
@@ -56,7 +60,7 @@ def demo(
         runs = tongues.study(recipe, workspace=workspace, overwrite=overwrite)
         page = tongues.report(runs, workspace / "reports" / recipe.name)
         sentences = read_json(page.with_name("report.json"))["advice"]
-        last = f"the page: {page}"
+        last, then = f"\n\nthe page: {page}", step_of_runs(runs, workspace).command
     else:
         recipe = _recipe("tongues.experts", "demo/seed.yaml", overrides)
         folder = tongues.prepare(recipe, workspace=workspace, overwrite=overwrite)
@@ -69,11 +73,12 @@ def demo(
             for lang in tokens.languages
         }
         sentences = [f"a text in `{x}` begins, for instance: {text}" for x, text in begun.items()]
-        where = "" if workspace == Path() else f" --workspace {workspace}"
-        name = ensemble.relative_to(workspace / "ensembles")
-        last = f"to talk to them: tongues serve {name}{where}"
+        where = "" if workspace == Path() else f" --workspace {shlex.quote(str(workspace))}"
+        then = f"tongues serve {ensemble.relative_to(workspace / 'ensembles')}{where}"
+        last = ""
     families = describe_synthetic(recipe.text.synthetic) if recipe.text.synthetic else []
-    click.echo(f"\n{as_text([Items([*families, *sentences])])}\n\n{last}")
+    click.echo(f"\n{as_text([Items([*families, *sentences])])}{last}")
+    hint(then)
 
 
 def _recipe(package: str, name: str, overrides: tuple[str, ...]) -> "Recipe":
