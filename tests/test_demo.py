@@ -23,8 +23,8 @@ def test_the_demo_of_experts_makes_something_to_talk_to(tmp_path: Path) -> None:
     words = ["demo", "--experts", "--workspace", place, *SMALL]
     done = run_command(words, tmp_path, environment)
     assert done.returncode == 0, done.stderr
-    last = done.stdout.splitlines()[-1]
-    assert last == f"to talk to them: tongues serve experts/languages-s1 --workspace {place}"
+    last = done.stderr.splitlines()[-1]
+    assert last == f"→ tongues serve experts/languages-s1 --workspace {place}"
     ensemble = json.loads((place / "ensembles/experts/languages-s1/ensemble.json").read_text())
     assert [sorted(expert["languages"]) for expert in ensemble["experts"]] == [
         ["qaa"],
@@ -43,6 +43,8 @@ def test_the_demo_ends_with_its_advice_and_its_page(tmp_path: Path) -> None:
     assert any(line.startswith("- `qab` drifted from `qaa` by 0.2") for line in sentences)
     assert any(line.startswith("- `qab`: ") for line in sentences)
     assert last == f"the page: {tmp_path}/reports/demo/index.html"
+    law = f"tongues fit {tmp_path}/runs/demo -o {tmp_path}/law.json"
+    assert done.stderr.splitlines()[-1] == f"→ {law}"
 
 
 WORDS = {
@@ -107,6 +109,7 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     assert done.returncode == 0, done.stderr
     page = tmp_path / "reports/real/index.html"
     assert done.stdout.splitlines()[-1] == f"the page: {page}"
+    assert done.stderr.splitlines()[-1].startswith("→ tongues export real -o exports/real")
     topics = json.loads(page.with_name("report.json").read_text())["topics"]
     assert list(topics) == ["Gained", "Forgotten", "Forecast", "Cost"]
     assert "bits per byte lower than the base" in topics["Gained"]

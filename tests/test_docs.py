@@ -73,3 +73,12 @@ def test_nothing_is_left_to_be_filled_in(path: Path) -> None:
     assert not re.findall(r"^\W*[A-Z_]{6,}$", text, re.MULTILINE)
     for image in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text):
         assert (path.parent / image).is_file()
+
+
+def test_a_link_to_a_page_that_is_generated_says_what_makes_it() -> None:
+    """In a checkout such a page is not there."""
+    for path in sorted(DOCS.rglob("*.md")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            links = re.findall(r"\]\(([\w./-]+\.md)(?:#[\w-]+)?\)", line)
+            missing = [link for link in links if not (path.parent / link).exists()]
+            assert not missing or "`make docs`" in line, (path.name, missing)

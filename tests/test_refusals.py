@@ -31,7 +31,7 @@ REFUSED = {  # command lines, and words of the error
     "languages xxqq": "no language `xxqq`",
     "plan --language xxqq --flops 1e18": "no language `xxqq`",
     "study recipe.yaml": "no `study` section",
-    "experts train recipe.yaml": "no `experts` section",
+    "experts train recipe.yaml": "partitions: [{by: languages}]",
     "experts measure wrong.yaml": "unknown key",
     "experts partition wrong.yaml": "unknown key",
     "experts show nothing": "no ensemble",

@@ -18,6 +18,7 @@ from tongues.errors import UserError
 from tongues.files import write_json
 from tongues.runs import FAILURE, read_run, write_run
 from tongues.steps import step_of_recipe
+from tongues.tokens import check_tokens
 
 
 @pytest.fixture
@@ -168,9 +169,14 @@ def test_measured_experts_are_used_by_the_best_partition(workspace: Path) -> Non
     assert command_of() == "tongues export small/typology-2-s1 -o exports/small-typology-2-s1"
     evaluation_of(compared(-0.05)).write(Path("evaluations/small-experts"))
     assert command_of() == "tongues export small/dense-s1 -o exports/small-dense-s1"
-    Path("exports/here").mkdir(parents=True)
-    Path("exports/here/config.json").write_text("{}")
-    Path("exports/here/README.md").write_text("# small/dense-s1\n")
+    for folder, file, title in (
+        ("a-mean", "config.json", "small/dense-s1, as one model"),
+        ("here", "ensemble.json", "small/dense-s1"),
+    ):
+        assert command_of() == "tongues export small/dense-s1 -o exports/small-dense-s1"
+        Path("exports", folder).mkdir(parents=True)
+        Path("exports", folder, file).write_text("{}")
+        Path("exports", folder, "README.md").write_text(f"# {title}\n")
     assert command_of() == "tongues generate exports/here"
     shutil.rmtree("ensembles/small/dense-s1")
     assert command_of() == "tongues ls ensembles/small"
@@ -180,6 +186,9 @@ def test_other_settings_mean_other_tokens(workspace: Path) -> None:
     recipe = tongues.load_recipe("small.yaml", ["tokens.vocab_size=300"])
     step = step_of_recipe(recipe, ["small.yaml", "tokens.vocab_size=300"], Path())
     assert step.command == "tongues prepare small.yaml tokens.vocab_size=300 --overwrite"
+    with pytest.raises(UserError, match="made from other settings") as caught:
+        check_tokens(recipe, Path())
+    assert "`tongues prepare --overwrite`" in caught.value.hint
     assert "made from other settings" in step.reason and "vocab_size" in step.reason
 
 

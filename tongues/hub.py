@@ -16,7 +16,7 @@ from tongues.errors import UserError
 from tongues.quantities import show_bytes, show_count
 
 __all__ = ["HubModel", "commit_of", "fetch", "hub_folder", "hub_model", "is_hub_id", "is_remote"]
-__all__ += ["local", "remote_shapes"]
+__all__ += ["local", "remote_shapes", "why_silent"]
 
 _ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)(?:@([\w./-]+))?$")
 _SMALL = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json")
@@ -25,6 +25,7 @@ _SMALL += ("model.safetensors.index.json", "LICENSE*", "NOTICE*", "USE_POLICY*")
 _WEIGHTS = ("model.safetensors", "model-*.safetensors")
 _PACKAGED = "HuggingFaceTB/SmolLM2-135M"  # `tongues.models.smollm2` makes it without the hub
 _BYTES = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2}
+_ANSWERS = 10  # seconds that the hub is waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,21 @@ def remote_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
         files = HfApi().get_safetensors_metadata(name, revision=folder.name).files_metadata
     weights = (file.tensors.items() for file in files.values())
     return {key: tuple(about.shape) for tensors in weights for key, about in tensors}
+
+
+def why_silent() -> str:
+    """Why the hub does not answer one request; empty where it does.
+
+    Its client and `datasets` would try for half a minute.
+    """
+    from huggingface_hub import constants
+    from huggingface_hub.utils import get_session
+
+    try:
+        get_session().head(constants.ENDPOINT, timeout=_ANSWERS)
+    except Exception as error:  # the client's own connections raise many kinds
+        return (str(error).strip() or type(error).__name__).splitlines()[0]
+    return ""
 
 
 def is_remote(folder: Path) -> bool:

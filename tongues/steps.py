@@ -193,16 +193,17 @@ def _use_experts(name: str, workspace: Path) -> Step | None:
 
 
 def _use(name: str, why: str, record: Path, workspace: Path) -> Step:
-    """What to do with a run or an ensemble that is evaluated.
+    """What to do with a run or an ensemble that is evaluated: its export is itself, not a mean.
 
     record: a file that was written with it; exports that are older are of earlier weights.
     """
-    heading = re.compile(rf"^# {re.escape(name)}(,|$)", re.MULTILINE)
+    heading = re.compile(rf"^# {re.escape(name)}$", re.MULTILINE)
     for card in sorted([*workspace.glob(f"*/{CARD}"), *workspace.glob(f"*/*/{CARD}")]):
         if changed_at(card) < changed_at(record):
             continue
         text = card.read_text(encoding="utf-8", errors="replace")
-        if (card.parent / "config.json").is_file() and heading.search(text):
+        model = any((card.parent / file).is_file() for file in ("config.json", "ensemble.json"))
+        if model and heading.search(text):
             reason = f"{name} {why}; its export is here: try it"
             return Step(f"tongues generate {_q(card.parent)}", reason)
     reason = f"{name} {why}; this writes it as a folder to use elsewhere, with a card"

@@ -4,6 +4,7 @@ import importlib
 import json
 import math
 import shutil
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -290,3 +291,24 @@ def test_what_cannot_be_loaded_is_a_user_error(files: dict[str, str], tmp_path: 
     (tmp_path / "wrong.yaml").write_text(json.dumps({"task": "wrong", "dataset_path": "json"}))
     with pytest.raises(UserError, match="lm-eval cannot load this task"):
         harness_tasks(f"{HARNESS}{tmp_path / 'wrong.yaml'}")
+
+
+def test_a_hub_that_does_not_answer_is_asked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    def refuse(*_: object) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    for place in ("huggingface_hub.constants", "datasets.config"):
+        monkeypatch.setattr(f"{place}.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("time.sleep", waits.append)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    away = {"task": "away", "dataset_path": "some/items", "doc_to_text": "", "doc_to_target": ""}
+    (tmp_path / "away.yaml").write_text(json.dumps(away))
+    with pytest.raises(UserError, match="the hub does not answer") as caught:
+        harness_tasks(f"{HARNESS}{tmp_path / 'away.yaml'}")
+    assert not waits and "--data FOLDER" in caught.value.hint
+    assert not importlib.import_module("huggingface_hub.constants").HF_HUB_OFFLINE

@@ -378,7 +378,9 @@ def test_an_average_worse_than_the_base_is_not_written(family: Path, tmp_path: P
     assert "the average is worse than the base by" in why and "--moe" in why
     assert not (folder / "mean").exists()
     tongues(folder, *average, "--allow-worse")
-    assert "| language | base | average | change |" in (folder / "mean/README.md").read_text()
+    card = (folder / "mean/README.md").read_text()
+    assert "| language | base | average | change |" in card
+    assert "It is worse than the base on qaa, qab, qac and qad." in card
 
 
 def test_experts_of_feed_forward_layers_alone_lose_nothing(family: Path, tmp_path: Path) -> None:

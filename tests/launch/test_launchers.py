@@ -1,6 +1,10 @@
 """Where runs are started: what is asked for, and what is missing."""
 
+import os
+import signal
 import subprocess
+import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -102,3 +106,33 @@ def test_a_run_gets_the_gpu_that_is_empty_when_it_starts(commands: Path, tmp_pat
     launcher.start(job)
     assert launcher.ended(60) == {"one": ""}
     assert (tmp_path / "gpu").read_text().strip() == "1"
+
+
+STARTS = """
+from pathlib import Path
+from tongues.launch import Job, open_launcher
+try:
+    open_launcher().start(Job("one", int, Path(), "", imports=("slow_import",)))
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_ctrl_c_while_the_fork_server_imports_prints_nothing(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    slow = f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(2)\n"
+    (tmp_path / "slow_import.py").write_text(slow)
+    (tmp_path / "starts.py").write_text(STARTS)
+    process = subprocess.Popen(
+        [sys.executable, str(tmp_path / "starts.py")],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while not begun.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.communicate(timeout=60) == ("stopped\n", "")

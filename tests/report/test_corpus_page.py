@@ -120,6 +120,12 @@ def test_numbers_and_figures_lie_beside_the_page(report: Path, corpus: Path):
     assert figures >= {"dropped", "identified", "signals"}
 
 
+def test_the_held_out_text_is_not_said_to_be_like_the_corpus(report: Path):
+    said = Page(report.read_text()).said
+    assert "resembles the corpus" not in said
+    assert "Of few groups, or large ones, its sources have other shares" in said
+
+
 def test_shares_in_figures_are_those_of_the_summary(corpus: Path):
     summary = read_summary(corpus)
     dropped, identified, signals = corpus_figures(summary)

@@ -53,7 +53,7 @@ def test_a_stream_tells_what_a_whole_answer_tells(server: Server) -> None:
         aside = choice.model_extra["tongues"]
         rows = [row for each in asides for row in each["weights"]]
         np.testing.assert_allclose(rows, aside["weights"], atol=1e-3)
-        assert sum(each["prompt_tokens"] for each in asides) == aside["prompt_tokens"] == 2
+        assert sum(each["echoed"] for each in asides) == aside["echoed"] == 2
         assert all(abs(sum(row) - 1) < 1e-3 for row in aside["weights"])
         assert aside["nats"] == [-value for value in choice.logprobs.token_logprobs]
     assert whole.choices[0].text != whole.choices[1].text

@@ -183,6 +183,7 @@ def test_the_verb_prints_where_the_page_is(
     done = CliRunner().invoke(serve, [hub, "--port", str(port), "--key-file", str(key)])
     thread.join(10)
     assert (done.exit_code, done.stdout, found) == (0, f"{url}\n", [200])
+    assert done.stderr.splitlines() == [f"opening {hub}", "ready"]
 
 
 def answers(http: httpx.Client, url: str) -> bool:

@@ -13,7 +13,7 @@ from tests.conftest import MakeRecipe
 from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.recipe import Recipe
-from tongues.runs import find_runs, read_run, run_rows
+from tongues.runs import FAILURE, find_runs, read_run, run_rows
 from tongues.study import State, plan_runs, run_all
 
 STUDY = (
@@ -63,6 +63,22 @@ def test_a_study_trains_all_its_runs_and_is_then_left_alone(study: Recipe, works
     before = {run: (run / "run.json").stat().st_mtime_ns for run in runs}
     run_all(plan_runs(study), workspace)
     assert {run: (run / "run.json").stat().st_mtime_ns for run in runs} == before
+
+
+def test_a_changed_recipe_is_refused_once_before_anything_starts(
+    study: Recipe, make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    run_all(plan_runs(study), workspace)
+    records = {run: (run / "run.json").read_text() for run in find_runs([workspace / "runs"])}
+    other, told = plan_runs(make_recipe(*STUDY, "train.learning_rate=5.0e-3")), list[str]()
+    with pytest.raises(UserError, match="3 more: learning_rate was") as caught:
+        run_all(other, workspace, tell=told.append)
+    assert (caught.value.exit_code, told) == (2, [])
+    assert "--overwrite" in caught.value.hint
+    assert records == {run: (run / "run.json").read_text() for run in records}
+    assert not list(workspace.glob(f"runs/*/*/{FAILURE}"))
+    run_all(other, workspace, overwrite=True)
+    assert {read_run(run).learning_rate for run in records} == {5.0e-3}
 
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(study: Recipe, workspace: Path) -> None:

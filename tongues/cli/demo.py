@@ -41,6 +41,8 @@ def demo(
     import tongues
     from tongues.files import read_json
     from tongues.pages import Items, as_text
+    from tongues.steps import step_of_runs
+    from tongues.terminal import hint
     from tongues.text import describe_synthetic
     from tongues.tokens import load_tokenizer, open_tokens
 
@@ -58,6 +60,7 @@ def demo(
         topics = read_json(page.with_name("report.json"))["topics"]
         click.echo("\n" + "\n".join(f"{name}: {line}" for name, line in topics.items()))
         click.echo(f"\nthe page: {page}")
+        options.hint_runs(workspace / "runs" / page.parent.name, workspace)
         return
     if not experts:
         recipe = _recipe("tongues.study", "demo.yaml", overrides)
@@ -65,7 +68,7 @@ def demo(
         runs = tongues.study(recipe, workspace=workspace, overwrite=overwrite)
         page = tongues.report(runs, workspace / "reports" / recipe.name)
         sentences = read_json(page.with_name("report.json"))["advice"]
-        last = f"the page: {page}"
+        last, then = f"\n\nthe page: {page}", step_of_runs(runs, workspace).command
     else:
         recipe = _recipe("tongues.experts", "demo/seed.yaml", overrides)
         folder = tongues.prepare(recipe, workspace=workspace, overwrite=overwrite)
@@ -80,9 +83,10 @@ def demo(
         sentences = [f"a text in `{x}` begins, for instance: {text}" for x, text in begun.items()]
         words = ["tongues", "serve", str(ensemble.relative_to(workspace / "ensembles"))]
         words += [] if workspace == Path() else ["--workspace", str(workspace)]
-        last = f"to talk to them: {shlex.join(words)}"
+        then, last = shlex.join(words), ""
     families = describe_synthetic(recipe.text.synthetic) if recipe.text.synthetic else []
-    click.echo(f"\n{as_text([Items([*families, *sentences])])}\n\n{last}")
+    click.echo(f"\n{as_text([Items([*families, *sentences])])}{last}")
+    hint(then)
 
 
 def _recipe(package: str, name: str, overrides: tuple[str, ...]) -> "Recipe":

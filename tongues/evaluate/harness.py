@@ -10,7 +10,8 @@ it. The mean of such values has the variance that a paired bootstrap of the bloc
 import importlib
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib.metadata import version
@@ -24,6 +25,7 @@ import numpy as np
 from tongues.errors import UserError, nearest
 from tongues.evaluate.harness_names import name_and_language
 from tongues.files import file_hash, fingerprint
+from tongues.hub import why_silent
 from tongues.languages.tags import catalogue_tag
 
 if TYPE_CHECKING:  # with torch
@@ -281,11 +283,33 @@ def _load(source: str) -> dict[str, Any]:
     if not Path(source).is_file() and source not in manager.all_tasks:
         what = f"lm-eval has no task `{source}`"
         raise UserError(what, where="--tasks", hint=nearest(source, manager.all_tasks))
+    silent = why_silent()
     try:
-        return manager.load([source])["tasks"]
+        with _offline() if silent else nullcontext():
+            return manager.load([source])["tasks"]
     except Exception as error:  # of any library that reads data sets
-        what = f"lm-eval cannot load this task: {type(error).__name__}: {error}"
-        raise UserError(what, where=f"{HARNESS}{source}") from None
+        what, hint = f"lm-eval cannot load this task: {type(error).__name__}: {error}", ""
+        if silent:
+            what += f"; the hub does not answer ({silent})"
+            hint = "read files: `--tasks NAME --data FOLDER`, or `lm-eval:FILE.yaml`, a task of "
+            hint += "lm-eval's whose data are here"
+        raise UserError(what, where=f"{HARNESS}{source}", hint=hint) from None
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Data sets are read from files and the hub's cache alone, without asking for minutes."""
+    from huggingface_hub import constants
+
+    places: tuple[Any, ...] = (constants, importlib.import_module("datasets").config)
+    before = [place.HF_HUB_OFFLINE for place in places]
+    try:
+        for place in places:
+            place.HF_HUB_OFFLINE = True
+        yield
+    finally:
+        for place, value in zip(places, before, strict=True):
+            place.HF_HUB_OFFLINE = value
 
 
 def _package(module: str) -> Any:

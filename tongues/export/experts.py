@@ -28,7 +28,14 @@ from tongues.experts.ensemble.router import load_router
 from tongues.experts.train import training_sample
 from tongues.export.average import average_experts, copy_settings, expert_shares
 from tongues.export.gates import fit_gates
-from tongues.export.held_out import Losses, held_out_losses, held_out_text, loss_rows, mean_change
+from tongues.export.held_out import (
+    Losses,
+    held_out_losses,
+    held_out_text,
+    loss_rows,
+    mean_change,
+    worse_than_base,
+)
 from tongues.export.moe import merge_to_moe
 from tongues.export.run import store_folder
 from tongues.files import file_name
@@ -121,7 +128,8 @@ def export_merged(
     """Write an ensemble's experts as one model to `out`, a Hugging Face folder with a card.
 
     It is compared with the base and the experts on held-out text, where that is there; an average
-    that is worse than the base is a UserError, unless it is allowed.
+    whose mean over languages is worse than the base's is a UserError, unless it is allowed. Single
+    languages on which it is worse are named, here and on the card.
     """
     with new_folder(out) as aside:
         name, lineage = _name(folder, workspace), read_lineage(folder)
@@ -232,16 +240,19 @@ def _compare(
     if merge.kind == "average" and change.value > 0 and not merge.allow_worse:
         shown = number(change, lambda x: signed(x, fixed(4)))
         what = f"the average is worse than the base by {shown} held-out bits per byte"
+        what += ", in the mean over languages"
         hint = "`--moe` keeps the experts apart; `--allow-worse` writes it all the same"
         raise UserError(what, where="--average", hint=hint)
     columns = {"base": before}
     if merge.kind == "moe":
         columns["its expert"] = _expert_losses(texts, places, lineage)
-        if change.value > 0:
-            say("caution: it is worse than the base until it is trained (worse_than_base)")
     rows = loss_rows(columns | {merge.kind: own})
     say(f"held-out bits per byte:\n{text_table(rows)}")
-    return as_markdown([Table.of(rows)])
+    losses = as_markdown([Table.of(rows)])
+    if worse := worse_than_base(own, before):
+        say(f"caution: {worse[0].lower()}{worse[1:-1]} (worse_than_base)")
+        losses += f"\n\n{worse}"
+    return losses
 
 
 def _expert_losses(

@@ -12,12 +12,13 @@ from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.ensemble.model import open_model
 from tongues.experts.heldout import unseen_documents
 from tongues.pages import fixed, minus, number, signed
+from tongues.roles import list_languages
 from tongues.significance import measured_loss, paired_loss, paired_mean
 from tongues.text import Document
 from tongues.tokens import Tokens
 
 __all__ = ["Losses", "bits", "change", "held_out_losses", "held_out_text", "loss_rows"]
-__all__ += ["mean_change"]
+__all__ += ["mean_change", "worse_than_base"]
 
 Losses = Mapping[str, DocumentLosses]  # by language
 _TOKENS = 20_000  # of a language, in whole documents: enough for 0.3 % of a difference in pairs
@@ -53,6 +54,12 @@ def mean_change(own: Losses, other: Losses) -> Estimate:
     bits, other_bits = ([x[lang].nats / log(2) for lang in own] for x in (own, other))
     units, groups = [x.bytes for x in own.values()], [x.segments for x in own.values()]
     return paired_mean(bits, other_bits, units, groups)
+
+
+def worse_than_base(own: Losses, base: Losses) -> str:
+    """A sentence that names the languages on which a model is worse; empty where it is on none."""
+    worse = [lang for lang in own if change(own[lang], base[lang]).value > 0]
+    return f"It is worse than the base on {list_languages(worse)}." if worse else ""
 
 
 def loss_rows(losses: Mapping[str, Losses]) -> list[dict[str, str]]:

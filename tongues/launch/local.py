@@ -2,9 +2,10 @@
 
 import multiprocessing
 import os
+import signal
 import subprocess
 from collections.abc import Mapping
-from multiprocessing import connection
+from multiprocessing import connection, forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
 from shutil import which
 
@@ -51,6 +52,13 @@ class Local(Launcher):
         """Start a process, forked from a server that holds its imports already."""
         gpus = self._place(job) or []
         self._context.set_forkserver_preload([*job.imports])
+        resource_tracker.ensure_running()  # which would unmask the signal
+        # Who starts here inherits the mask: Ctrl-C is for this process, which ends the jobs.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         process = self._context.Process(target=_run, args=(job, gpus), name=job.name)
         with main_left_alone():
             process.start()

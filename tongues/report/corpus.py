@@ -37,9 +37,10 @@ _ABOUT_COPIES = (
     "side of the split between training and held-out text."
 )
 _ABOUT_HELD_OUT = (
-    "Groups of documents are held out by the hash of their name, so the held-out text resembles "
-    "the corpus and stays the same when text is added. Left out: documents of either side that "
-    "contain much of a document of the other."
+    "Groups of documents are held out by the hash of their name, so the held-out text stays the "
+    "same when text is added. Of few groups, or large ones, its sources have other shares than "
+    "those of the training text: the table by source compares them. Left out: documents of either "
+    "side that contain much of a document of the other."
 )
 
 

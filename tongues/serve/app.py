@@ -274,7 +274,7 @@ def _check_key(headers: Headers, key: str | None) -> None:
 async def _read_body(headers: Headers, receive: Receive, limits: Limits) -> bytes:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" or headers.get("content-encoding", "identity") != "identity":
-        message = "say it in JSON, as it is: `Content-Type: application/json`"
+        message = "set the header `Content-Type: application/json`, without a content encoding"
         raise Refusal(415, message, code="unsupported_media_type")
     message, last = f"the body is larger than {limits.body:,} bytes", {"connection": "close"}
     too_large = Refusal(413, message, code="body_too_large", headers=last)

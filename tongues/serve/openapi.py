@@ -117,8 +117,8 @@ class Weights(_Reply):
     """-log p of each token under the mixture, before sampling changed it."""
     language: str | None
     """The language nearest to the text, where the router knows languages."""
-    prompt_tokens: int
-    """The number of these tokens that are the prompt's; they come first."""
+    echoed: int
+    """The number of these tokens that are the prompt's, by `echo`; they come first."""
 
 
 class _Head(_Reply):

@@ -211,7 +211,7 @@ class AnswerForm(ABC):
                 "weights": [[round(w, 4) for w in token.weights.tolist()] for token in tokens],
                 "nats": [self.log_prob(token.log_prob, sign=-1) for token in tokens],
                 "language": tokens[-1].language if tokens else None,
-                "prompt_tokens": sum(token.given for token in tokens),
+                "echoed": sum(token.given for token in tokens),
             }
         return choice
 

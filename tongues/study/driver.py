@@ -15,13 +15,13 @@ from tongues.errors import Stopped, UserError
 from tongues.files import is_held, newest_lines, write_text
 from tongues.hardware import this_machine
 from tongues.launch import Job, Launcher, open_launcher, watched
-from tongues.runs import FAILURE, HOPELESS, read_run
+from tongues.runs import FAILURE, HOPELESS, Run, read_run
 from tongues.states import state_of
 from tongues.study.forecasts import Forecaster
 from tongues.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_fingerprint, find_base
-from tongues.train.record import run_fingerprint
+from tongues.train.record import differences, run_fingerprint
 from tongues.train.task import leave_plans, training_job
 
 __all__ = ["State", "run_all"]
@@ -77,7 +77,8 @@ def run_all(
 
     launcher: by default this machine's. Stopped or killed, the same call resumes where each run
     was. A run that fails does not stop the others; in the end a UserError (`runs_failed`) names
-    the first, `State.failed` all of them, and the same call tries them again. complete: these are
+    the first, `State.failed` all of them, and the same call tries them again. Runs of other
+    settings are a UserError before anything starts, unless `overwrite`. complete: these are
     all runs of their recipe; others of its folder that have not begun are no longer planned.
     stop_early: stop a run that no other continues once its forecast is above the best finished one
     of its role and compute; without it, runs stopped so before are resumed.
@@ -125,6 +126,7 @@ class _Study:
         self._plans, self._tell = {plan.name: plan for plan in plans}, tell
         self._fingerprints: dict[str, str] = {}
         derived: dict[str, Derived] = {}
+        others: dict[str, str] = {}  # runs of other settings, and which
         names = {plan.tokens for plan in plans}
         opened = {name: open_tokens(workspace / "tokens" / name) for name in names}
 
@@ -137,6 +139,9 @@ class _Study:
             parent = None if of_parent else find_base(plan.base, workspace)
             tokens, base = opened[plan.tokens], of_parent or base_fingerprint(parent)
             self._fingerprints[plan.name] = run_fingerprint(plan, tokens, base)
+            there = self._record(plan.name)
+            if there and there.fingerprint != self._fingerprints[plan.name]:
+                others[plan.name] = differences(there, plan.identity(), tokens.fingerprint, base)
             vocabulary = tokens.vocabulary_size
             derived[plan.name] = derive(
                 plan, vocabulary, parent, tokens_per_second=_SPEED, machine=machine
@@ -147,6 +152,12 @@ class _Study:
             children.setdefault(plan.base or "", []).append(plan.name)
             if plan.name not in derived:
                 reckon(plan)
+        if others and not overwrite:
+            first, how = next(iter(others.items()))
+            more = f", as have {len(others) - 1} more" if len(others) > 1 else ""
+            what = f"a run of this name has other settings{more}: {how}"
+            hint = "name this recipe otherwise (`name`), or overwrite its runs with --overwrite"
+            raise UserError(what, where=str(self._runs / first), hint=hint)
         self._work = {name: numbers.flops for name, numbers in derived.items()}
 
         def chain(name: str) -> float:
@@ -269,24 +280,28 @@ class _Study:
         hint = f"fix it ({self._runs / name / FAILURE}) and run it again: the rest is kept"
         raise UserError(what, where=name, hint=hint, code="runs_failed")
 
+    def _record(self, name: str) -> Run | None:
+        """The record of a run; None where it is missing or damaged: its own process says how."""
+        if (self._runs / name / "run.json").is_file():
+            with suppress(UserError):
+                return read_run(self._runs / name)
+        return None
+
     def _is_finished(self, name: str) -> bool:
-        directory = self._runs / name
-        if name not in self._finished and (directory / "run.json").is_file():
-            with suppress(ValueError, KeyError):  # damaged: its own process says how
-                record = read_run(directory)
-                same = record.fingerprint == self._fingerprints[name]
-                if same and record.status == "finished":
-                    self._finished.add(name)
+        if name not in self._finished and self._has(name, "finished"):
+            self._finished.add(name)
         return name in self._finished
 
     def _is_hopeless(self, name: str) -> bool:
-        directory = self._runs / name
-        if name not in self._may_stop or not (directory / HOPELESS).exists():
-            return False
-        with suppress(UserError):
-            record = read_run(directory)
-            return record.status == "hopeless" and record.fingerprint == self._fingerprints[name]
-        return False
+        there = name in self._may_stop and (self._runs / name / HOPELESS).exists()
+        return there and self._has(name, "hopeless")
+
+    def _has(self, name: str, status: str) -> bool:
+        """Whether a run of these very settings has that status."""
+        record = self._record(name)
+        return record is not None and (
+            (record.fingerprint, record.status) == (self._fingerprints[name], status)
+        )
 
     def _step(self, name: str) -> int:
         directory = self._runs / name

@@ -183,7 +183,7 @@ def check_tokens(recipe: TextRecipe, workspace: Path) -> None:
     now = _settings(recipe)
     if any(before.get(section) != now[section] for section in now):
         reason = f"made from other settings: {_difference({k: before[k] for k in now}, now)}"
-        hint = "run `tongues prepare` with this recipe, or give it another name"
+        hint = "run `tongues prepare --overwrite` with this recipe, or give it another name"
         raise UserError(reason, where=str(path), hint=hint)
 
 

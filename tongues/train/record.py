@@ -5,7 +5,7 @@ import platform
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tongues import __version__
 from tongues.errors import UserError
@@ -16,7 +16,7 @@ from tongues.tokens import Mixture, Tokens
 from tongues.train.base import base_fingerprint
 from tongues.train.plan import Derived, RunPlan
 
-__all__ = ["make_record", "open_directory", "roll_back", "run_fingerprint"]
+__all__ = ["differences", "make_record", "open_directory", "roll_back", "run_fingerprint"]
 
 
 def run_fingerprint(plan: RunPlan, tokens: Tokens, base: str | None) -> str:
@@ -91,7 +91,7 @@ def open_directory(
                 raise
     if there and there.fingerprint != run.fingerprint:
         if not overwrite:
-            what = f"a run of this name has other settings: {_differences(there, run)}"
+            what = f"a run of this name has other settings: {differences(there, *_decisive(run))}"
             hint = "name this run otherwise (`train.run`), or overwrite that one with --overwrite"
             raise UserError(what, where=str(directory), hint=hint)
         there = None
@@ -119,12 +119,15 @@ def roll_back(directory: Path, step: int) -> None:
             write_text(path, "".join(lines))
 
 
-def _differences(there: Run, here: Run) -> str:
+def differences(there: Run, settings: dict[str, Any], tokens: str, base: str | None) -> str:
+    """How a run's settings, fingerprint of its tokens or of its base differ from these."""
     old, new = (
-        run.settings
-        | {"tokens": run.tokens_fingerprint}
-        | {"base's fingerprint": run.base.fingerprint if run.base else None}
-        for run in (there, here)
+        settings | {"tokens": tokens, "base's fingerprint": base}
+        for settings, tokens, base in (_decisive(there), (settings, tokens, base))
     )
     differing = [key for key in {**old, **new} if old.get(key) != new.get(key)]
     return "; ".join(f"{key} was {old.get(key)}, now {new.get(key)}" for key in differing)
+
+
+def _decisive(run: Run) -> tuple[dict[str, Any], str, str | None]:
+    return run.settings, run.tokens_fingerprint, run.base.fingerprint if run.base else None

@@ -204,7 +204,8 @@ def show(ensemble: str, workspace: Path | str = ".") -> Lineage:
 def check_experts(recipe: RecipeSource, loaded: Recipe) -> Experts:
     """The recipe's `experts`; a UserError where there are none."""
     if loaded.experts is None:
-        what, hint = "there is no `experts` section", "see docs/how-to/experts.md"
+        what = "there is no `experts` section"
+        hint = "add one, such as\n    experts:\n      partitions: [{by: languages}]"
         raise UserError(what, where=where_of(recipe), hint=hint)
     return loaded.experts
 

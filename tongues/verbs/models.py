@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tongues.errors import UserError
 from tongues.files import read_json
+from tongues.roles import list_languages
 from tongues.verbs.shared import Voice, listed, memory_bytes
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ def serve(
     door, closing, faults = Door(limits, hosts), ExitStack(), list[BaseException]()
 
     def open_models() -> None:
+        say(f"opening {list_languages(names)}")
         from tongues.serve.app import App  # with torch, which takes seconds
         from tongues.serve.engine import Engine
         from tongues.serve.opening import open_served
@@ -183,6 +185,7 @@ def serve(
         closing.callback(running.close)
         gc.freeze()  # as `run` does with what is loaded before
         door.app = app
+        say("ready")
 
     def load() -> None:
         try:

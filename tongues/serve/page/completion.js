@@ -44,7 +44,7 @@ export function addChunk(completion, chunk) {
   completion.language = choice.tongues?.language ?? completion.language;
   const { tokens = [], token_logprobs, top_logprobs, text_offset } = choice.logprobs ?? {};
   tokens.forEach((/** @type {string} */ name, /** @type {number} */ i) => {
-    const given = i < choice.tongues.prompt_tokens;
+    const given = i < choice.tongues.echoed;
     const start = unitsAt(completion, text_offset[i]);
     if (!given && completion.end === null) align(completion, start);
     completion.tokens.push({

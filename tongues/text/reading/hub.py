@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tongues.errors import UserError, nearest
 from tongues.extras import require
+from tongues.hub import why_silent
 from tongues.recipe import Columns, Hub
 from tongues.text.reading.rows import Fault, Item, State, fault, read_row
 from tongues.text.reading.streams import Broken
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["hub_rows", "hub_source", "read_hub"]
 
 _AGAIN = "check the name and the connection, and run the same command again"
-_ANSWERS = 10.0  # seconds in which the hub must
 
 
 def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[Item]:
@@ -96,21 +96,15 @@ def _open(settings: Hub, where: str) -> "IterableDataset":
 
 def _check_reachable(settings: Hub, where: str) -> None:
     """A UserError at once where the hub does not answer: `datasets` would try for half a minute."""
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError
-
+    if not (silent := why_silent()):
+        return  # whatever it answers, `datasets` says what is wrong
     name = settings.dataset
-    try:
-        HfApi().dataset_info(name, timeout=_ANSWERS)
-    except HfHubHTTPError:  # it answers, and `datasets` says what is wrong
-        return
-    except Exception as error:  # the client's own connections raise many kinds
-        what = f"`{name}` cannot be opened: the hub does not answer ({_sentence(error)})"
-        folder = f"data/{name.rpartition('/')[2]}"
-        only = f" --include README.md --include '*{settings.subset}*'" if settings.subset else ""
-        hint = f"where there is a network: `hf download {name} --repo-type dataset{only} "
-        hint += f"--local-dir {folder}`; bring that folder here and write `dataset: {folder}`"
-        raise UserError(what, where=f"{where}.dataset", hint=hint, code="offline") from None
+    what = f"`{name}` cannot be opened: the hub does not answer ({silent})"
+    folder = f"data/{name.rpartition('/')[2]}"
+    only = f" --include README.md --include '*{settings.subset}*'" if settings.subset else ""
+    hint = f"where there is a network: `hf download {name} --repo-type dataset{only} "
+    hint += f"--local-dir {folder}`; bring that folder here and write `dataset: {folder}`"
+    raise UserError(what, where=f"{where}.dataset", hint=hint, code="offline")
 
 
 def _rows(part: "IterableDataset", settings: Hub, where: str) -> Iterator[dict[str, Any]]:
