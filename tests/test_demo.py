@@ -109,7 +109,8 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     assert done.returncode == 0, done.stderr
     page = tmp_path / "reports/real/index.html"
     assert done.stdout.splitlines()[-1] == f"the page: {page}"
-    assert done.stderr.splitlines()[-1].startswith("→ tongues export real -o exports/real")
+    place = f"{tmp_path}/exports/real --workspace {tmp_path}"
+    assert done.stderr.splitlines()[-1] == f"→ tongues export real -o {place}"
     topics = json.loads(page.with_name("report.json").read_text())["topics"]
     assert list(topics) == ["Gained", "Forgotten", "Forecast", "Cost"]
     assert "bits per byte lower than the base" in topics["Gained"]

@@ -98,6 +98,16 @@ def check_writable(path: Path) -> None:
 
 
 @contextmanager
+def _folder_named(path: Path) -> Iterator[None]:
+    """Name the folder of a path where a fault comes from that nothing can be written there."""
+    try:
+        yield
+    except OSError:
+        check_writable(path)
+        raise
+
+
+@contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Write to the path handed out; it takes its place when the block ends without an error.
 
@@ -106,29 +116,31 @@ def whole_file(path: Path) -> Iterator[Path]:
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file():
         raise UserError("is not a regular file", where=str(path), hint="name another")
-    aside = _aside(path)
-    try:
-        yield aside
-        _flush(aside)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with _folder_named(path):
+        aside = _aside(path)
+        try:
+            yield aside
+            _flush(aside)
+            aside.replace(path)
+        finally:
+            aside.unlink(missing_ok=True)
 
 
 @contextmanager
 def whole_directory(path: Path) -> Iterator[Path]:
     """Fill the directory handed out; it replaces `path` when the block ends without an error."""
-    aside = _aside(path)
-    aside.mkdir()
-    try:
-        yield aside
-        for file in aside.rglob("*"):
-            if file.is_file():
-                _flush(file)
-        shutil.rmtree(path, ignore_errors=True)
-        aside.replace(path)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    with _folder_named(path):
+        aside = _aside(path)
+        aside.mkdir()
+        try:
+            yield aside
+            for file in aside.rglob("*"):
+                if file.is_file():
+                    _flush(file)
+            shutil.rmtree(path, ignore_errors=True)
+            aside.replace(path)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -221,7 +233,6 @@ def _lock(place: Path) -> Path:
 
 def _aside(path: Path) -> Path:
     """Where to write what will be `path`; clears what killed processes left there."""
-    check_writable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{path.name}.*.part"):
         process = left.name.split(".")[-2]

@@ -96,7 +96,7 @@ def test_wrong_runs_and_languages_are_refused(tmp_path: Path) -> None:
     file.write_text("bytes,loss\n10M,\n")
     with pytest.raises(UserError, match="are needed"):
         tongues.plan(language="sw", flops=1e20, runs=file)
-    file.write_text("bytes;loss\n10M;1,9\n")
+    file.write_text('bytes,loss\n10M,"1,9"\n')
     with pytest.raises(UserError, match="decimals with a point"):
         read_own_runs(file)
     file.write_text("bytes,loss\n10M,1.9\n")

@@ -85,9 +85,11 @@ def test_prices_are_those_of_a_file(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(UserError, match="no price of"):
             read_prices(path)
-    path.write_text("gpu;price\nh100;1,99\n")
+    path.write_text('gpu,price\nh100,"1,99"\n')
     with pytest.raises(UserError, match=r"decimals have a point"):
         read_prices(path)
+    path.write_text("gpu;price\nh100;1,99\n")
+    assert read_prices(path)["h100"].price == 1.99
     path.write_text("\ufeffgpu;price;date\r\nh100;1.99;2026-11\r\n", encoding="utf-8")  # Excel's
     assert read_prices(path)["h100"].price == 1.99
     with pytest.raises(UserError, match="no such file"):

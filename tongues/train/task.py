@@ -102,7 +102,7 @@ class Training:
             if not (directory / FAILURE).exists():  # the first failure that is noted stands
                 write_text(directory / FAILURE, reason)
             return FAILED
-        except OSError:
+        except (OSError, UserError):
             return UNTOLD
 
     def _train(self) -> str:

@@ -13,7 +13,7 @@ def test_a_card_says_scores_comparisons_and_how() -> None:
     assert said.count("# Versus its base") == 1 and said.count("# Versus qaa-source-s1") == 1
     assert "33.3 ± 4.3 | – | 120 |" in said
     assert "8 demonstrations, drawn 3 times" in said
-    assert "> Two sleep <here>, right? No, all run." in said
+    assert "```\nTwo sleep <here>, right? No, all run.\n```" in said
     assert "Before every text comes the token `<end>`." in said
     tables = [part.splitlines() for part in said.split("\n\n") if part.startswith("|")]
     assert len(tables) == 5
