@@ -9,7 +9,7 @@ from tongues.pages.numbers import estimate_cell, fixed, minus, number
 from tongues.roles import list_languages
 from tongues.study.findings import Findings, LossChange
 
-__all__ = ["advice", "answer_section", "show_nats", "unmeasured"]
+__all__ = ["advice", "advised_replay", "answer_section", "show_nats", "unmeasured"]
 
 _ABOUT = (
     "Losses in nats per token, below them 95 % confidence intervals (Student's t over shapes and "
@@ -87,18 +87,32 @@ def advice(findings: Findings) -> list[str]:
     return [f"**`{target}`:** {' '.join(_advice(findings, target))}" for target in findings.targets]
 
 
-def _advice(findings: Findings, target: str) -> Iterator[str]:
-    """Replay is worth it where it lowers every base language by more nats than it costs."""
-    tried = [o for o in findings.outcomes if o.target == target]
-    effects = {o.replay: dict(o.replayed) for o in tried if len(o.replayed) > 1}
-    costs = {replay: effects[replay].pop(next(iter(effects[replay]))) for replay in effects}
+def advised_replay(findings: Findings, target: str) -> float:
+    """The share of replay to take: it lowers every base language by more nats than it costs."""
+    effects, costs = _replayed(findings, target)
     worth = {
         replay: -max(change.value for change in kept.values()) - costs[replay].value
         for replay, kept in effects.items()
         if all(_sign(change) < 0 for change in kept.values())
     }
     best = max(worth, key=lambda replay: worth[replay], default=0.0)
-    best = best if worth.get(best, 0.0) > 0 else 0.0
+    return best if worth.get(best, 0.0) > 0 else 0.0
+
+
+def _replayed(
+    findings: Findings, target: str
+) -> tuple[dict[float, dict[str, Estimate]], dict[float, Estimate]]:
+    """By share of replay: how the loss on each base language changed, and on the target."""
+    tried = (o for o in findings.outcomes if o.target == target and len(o.replayed) > 1)
+    effects = {o.replay: dict(o.replayed) for o in tried}
+    costs = {replay: effects[replay].pop(next(iter(effects[replay]))) for replay in effects}
+    return effects, costs
+
+
+def _advice(findings: Findings, target: str) -> Iterator[str]:
+    tried = [o for o in findings.outcomes if o.target == target]
+    effects, costs = _replayed(findings, target)
+    best = advised_replay(findings, target)
     way = "CPT without replay" if effects and not best else series_name("cpt", best)
     led = {o.replay: o.lead.nats for o in tried if o.lead}
     if led:

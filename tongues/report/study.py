@@ -16,14 +16,20 @@ from tongues.pages import estimate_card, estimate_cell, fixed, interval, minus, 
 from tongues.pages.axes import series_name
 from tongues.pages.blocks import Block, Cell, Entry, Paragraph, Section, Table
 from tongues.quantities import counted, show_count
-from tongues.report.answer import advice, answer_section, show_nats, unmeasured
+from tongues.report.answer import (
+    advice,
+    advised_replay,
+    answer_section,
+    show_nats,
+    unmeasured,
+)
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
 from tongues.roles import list_languages
 from tongues.runs import Run, find_runs, read_run, run_rows
 from tongues.states import RunState, states
 from tongues.study.claims import Claim, ClaimPart, claims
-from tongues.study.findings import Findings, findings
+from tongues.study.findings import Findings, Outcome, findings
 from tongues.study.forecasts import with_forecasts
 from tongues.train.mixture import describe_mixture, mixture_rows
 
@@ -214,17 +220,20 @@ def _lead(findings: Findings) -> list[Block]:
 
 
 def _cards(findings: Findings) -> list[b.Card]:
-    """What a target gained, by the best measure there is, and what its base languages lost."""
+    """What targets gained by the advised replay; what base languages lost by it and by none."""
 
     def card(of: Estimate, what: str, unit: str = "", pair: str = "one pair") -> b.Card:
         below = f"{pair}, no interval" if of.low is None else f"n\u00a0=\u00a0{of.n}"
         show = fixed(0) if unit else show_nats(of)
         return estimate_card(of, show, what, unit, plus=what.startswith("nats on"), below=below)
 
-    saved = [(o.target, o.saved) for o in findings.plain if o.measured and o.saved]
+    advised = {target: advised_replay(findings, target) for target in findings.targets}
+    taken = [o for o in findings.outcomes if o.replay == advised[o.target]]
+    saved = [(o, o.saved) for o in taken if o.measured and o.saved]
+    several = len({o.replay for o in findings.outcomes}) > 1
     cards = [
-        card(value.times(100.0), f"fewer tokens with CPT on `{target}`", " %")
-        for target, value in dict([*saved[:1], *saved[-1:]]).items()
+        card(value.times(100.0), f"fewer tokens with {_way(o, several)} on `{o.target}`", " %")
+        for o, value in {o.target: (o, value) for o, value in [*saved[:1], *saved[-1:]]}.values()
     ]
     own = [o for o in findings.outcomes if o.target == findings.targets[0]]
     for o in [] if cards else sorted(own, key=lambda o: not o.lead)[:1]:
@@ -237,11 +246,18 @@ def _cards(findings: Findings) -> list[b.Card]:
         found = ((change, what, pair) for change, what, pair in ways if change)
         cards += [card(of.nats, f"{what} {where}", pair=pair) for of, what, pair in found][:1]
     risen = [o for o in own if o.rises]
-    for o in [risen[0], risen[len(risen) // 2]] if len(risen) > 1 else risen:
+    shown = {risen[0].replay, advised[findings.targets[0]]} if risen else set[float]()
+    for o in (o for o in risen if o.replay in shown):
         lang, change = next(iter(o.rises.items()))
         what = f"nats on `{lang}` after learning {o.target}, {o.replay * 100:.3g} % replay"
         cards.append(card(change.nats, what, pair="one run"))
     return cards
+
+
+def _way(outcome: Outcome, several: bool) -> str:
+    """CPT with its share of replay, where there are several."""
+    plain = "CPT without replay" if several else "CPT"
+    return series_name("cpt", outcome.replay) if outcome.replay else plain
 
 
 def claim_tables(claims: Sequence[Claim], targets: Sequence[str]) -> list[Block]:
