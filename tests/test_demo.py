@@ -100,7 +100,7 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
 ) -> None:
     base = tiny_base(texts, tmp_path / "base")
     changes = (
-        *("tokens.extend.new_tokens=20", "tokens.held_out=3k tokens", "train.budget=8k tokens"),
+        *("tokens.held_out=3k tokens", "train.budget=8k tokens"),
         *("train.batch=128 tokens", "train.context=64 tokens", "train.eval_tokens=512 tokens"),
         *("train.learning_rate=2e-3", "text.clean={near: off, language: off}"),
     )
