@@ -61,7 +61,7 @@ def demo_real(
             "name": _NAME,
             "text": source,
             # New tokens would cost more than so short a run gives (benchmarks/real_case).
-            "tokens": {"base": model, "byte_fallback": "allow", "held_out": "50k tokens"},
+            "tokens": {"base": model, "byte_fallback": "allow", "held_out": "45k tokens"},
             "train": {
                 "base": {"model": model, "languages": [_BASE_LANGUAGE]},
                 "mixture": {target.tag: "100%"},
