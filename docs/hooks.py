@@ -33,7 +33,7 @@ CHOSEN = {"schedule": (Schedule, "name"), "partition": (PartitionSettings, "by")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages; check the README, which is no page."""
+    """Add the generated pages; check the README, which is not a page."""
     check_readme(Path(config.config_file_path).resolve().parent)
     for name, text in (("commands", commands()), ("api", api()), ("recipe", recipe())):
         files.append(File.generated(config, f"reference/{name}.md", content=text))

@@ -55,4 +55,4 @@ def test_a_law_of_misread_columns_is_not_to_be_written(tmp_path: Path, options: 
     table.write_text("\n".join([rows[0].removesuffix("loss") + "perplexity", *rows[1:]]))
     answer = tongues.fit(table, law="chinchilla", draws=0, **options)
     for out in (None, Path("law.json")):
-        assert answer.next(table, out) == "mend the columns as the cautions say, and fit again"
+        assert answer.next(table, out) == "correct the columns as the cautions say, and fit again"

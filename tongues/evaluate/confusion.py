@@ -159,7 +159,7 @@ def score_confusion(model: "Model", task: ConfusionTask) -> HarnessScores:
 
 
 def _fitting(model: "Model", text: str, count: int) -> str:
-    """The end of a text behind which there is room for so many tokens, in whole characters."""
+    """The end of a text behind which there is room for a number of tokens, in whole characters."""
     while model.context and (surplus := len(model.encode(text)) - (model.context - count)) > 0:
         text = text[-(-surplus // _LONGEST) :]
     return text

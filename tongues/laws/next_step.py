@@ -1,4 +1,4 @@
-"""What to do with fitted laws: plan by them, or add the runs that they lack."""
+"""What to do with fitted laws: plan by them, or add the runs that they need."""
 
 import shlex
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def after_fit(answer: "FitAnswer", place: Path, out: Path | None) -> str:
         return f"tongues study RECIPE {MORE_RUNS}"
     codes = {one.code for one in (*answer.cautions, *(law.warnings if law else ()))}
     if codes & _MISREAD:
-        return "mend the columns as the cautions say, and fit again"
+        return "correct the columns as the cautions say, and fit again"
     if "mixed_experiments" in codes:
         return "fit the runs of one experiment: choose them with --where"
     if law and "lack_of_fit" in codes and not law.stack:

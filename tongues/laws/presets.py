@@ -121,7 +121,7 @@ def read_laws_file(path: Path | str) -> list[Law]:
         raise UserError(what, where=str(path), hint=fitted * path.is_dir()) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         if path.suffix.lower() != ".json":
-            raise UserError("is no file of a law", where=str(path), hint=fitted) from None
+            raise UserError("is not a file of a law", where=str(path), hint=fitted) from None
         raise UserError(f"is not a JSON file ({error})", where=str(path)) from None
     entries = data.get("laws", [data]) if isinstance(data, dict) else None
     if not isinstance(entries, list) or not all(

@@ -24,7 +24,7 @@ _LETTER = 5.7  # pixels, about
 
 
 def check_folder(out: Path) -> None:
-    """Refuse a filled folder that is no report; and any, where figures or files cannot be made."""
+    """Refuse a filled folder that is not a report, and any where nothing can be made."""
     require("vl_convert", "the page")
     if out.exists() and not (out / _MARK).is_file() and (out.is_file() or any(out.iterdir())):
         raise UserError("is not empty and no report", where=str(out), hint="name another folder")
