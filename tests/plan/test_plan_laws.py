@@ -105,7 +105,7 @@ def test_a_misspelt_law_or_file_names_the_nearest(tmp_path: Path) -> None:
 def test_a_table_or_a_folder_in_place_of_a_law_is_to_be_fitted_first(tmp_path: Path) -> None:
     (tmp_path / "ok.csv").write_text("params,tokens,loss\n1e6,2e7,3\n")
     for place in (tmp_path / "ok.csv", tmp_path):
-        with pytest.raises(UserError, match="no file of a law") as caught:
+        with pytest.raises(UserError, match="file of a law") as caught:
             read_laws([str(place)])
         assert caught.value.hint == f"`tongues fit {place} -o law.json` first"
 
