@@ -19,7 +19,7 @@ _NAME = "real"
 _BASE_LANGUAGE = "en"
 _PART = 0.3  # of the run, after which its end is forecast
 _HUB = "8 MB"  # of each language, where no folder is given: never run against the live hub
-# Ten minutes on two cores (benchmarks/real_demo.txt).
+# Under ten minutes on two cores (benchmarks/real_demo.txt).
 _TRAIN: Mapping[str, Any] = {
     "budget": "49152 tokens",
     "batch": "512 tokens",
