@@ -3,6 +3,7 @@
 import bz2
 import codecs
 import lzma
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,15 +11,20 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-import zstandard
-
 from tongues.text.reading.remote import Place
 from tongues.text.reading.rows import LONGEST, Reason
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 __all__ = ["PACKED", "Broken", "Line", "blocks", "content_kind", "guess_encoding", "lines"]
 
 _BLOCK = 2**20  # bytes
-_WINDOW = 2**31  # bytes, as far back as a zstd frame may refer
+_WINDOW: dict[int, int] = {
+    zstd.DecompressionParameter.window_log_max: 31
+}  # a frame may refer 2 GB back
 _HEAD = 1000  # bytes kept of a line that is too long
 
 
@@ -33,7 +39,7 @@ class _Unpacker(Protocol):
 # How to begin, and how many bytes to unpack at a time so that no more than 9 MB come out.
 _ARCHIVES: dict[str, tuple[Callable[[], _Unpacker], int]] = {
     ".gz": (lambda: zlib.decompressobj(wbits=31), 2**13),
-    ".zst": (lambda: zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj(), 2**8),
+    ".zst": (lambda: zstd.ZstdDecompressor(options=_WINDOW), 2**8),
     ".bz2": (bz2.BZ2Decompressor, 2**8),
     ".xz": (lzma.LZMADecompressor, 2**10),
 }
@@ -143,7 +149,7 @@ def _bytes(path: Place, start: int = 0) -> Iterator[bytes]:
                     yield block[max(start - begin, 0) :]
     except EOFError:
         raise Broken("archive cut off", place) from None
-    except (zlib.error, zstandard.ZstdError, lzma.LZMAError) as error:
+    except (zlib.error, zstd.ZstdError, lzma.LZMAError) as error:
         raise Broken("archive damaged", place, str(error)) from None
     except OSError as error:  # of bz2 without a number: the data are damaged
         reason: Reason = "unreadable" if error.errno else "archive damaged"
