@@ -11,6 +11,7 @@ from tongues.errors import UserError
 from tongues.laws import Curve, Law
 from tongues.laws.observed import RunCurves
 from tongues.laws.targets import base_losses, compare_laws, fit_targets, law_rows
+from tongues.roles import Roles
 
 TOKENS = np.concatenate([[0.0], np.geomspace(1e5, 4e7, 14)])
 
@@ -210,9 +211,11 @@ def test_every_form_is_compared_on_the_losses_the_laws_are_of():
 
 def test_runs_of_one_base_and_several_lengths_get_a_law_of_their_own():
     runs = [run_of(1e6, "cpt", replay=0.2, length=length) for length in (0.5, 1.0, 2.0, 4.0)]
-    (fitted,) = fit_targets(runs, draws=50)
+    (fitted,) = fit_targets([run_of(1e6, "cpt", replay=0.5, length=1.5), *runs], draws=50)
     law = fitted.one_base
     assert law is not None
+    assert law.roles == Roles(("xx",), ("home",), {"home": 0.2})
+    assert "runs: home → xx, 20 % replay of home" in law.summary()
     assert law.rows is not None
     assert not fitted.laws
     assert law.rows.variables["D"].tolist() == [2e7, 4e7, 8e7, 1.6e8]

@@ -133,8 +133,7 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
             name = {"cpt": "CPT"}.get(strategy, strategy)
             refused.append(f"The {name} {what} on `{target}` was not fitted: {error.what}.")
             return {}
-        first = next(run for run in runs if run.strategy == strategy)
-        roles = Roles(first.targets, first.base_languages)
+        roles = _roles([run for run in runs if run.strategy == strategy], law)
         return {strategy: replace(law, strategy=strategy, target=target, roles=roles)}
 
     by_strategy, ended = law_rows(runs)
@@ -159,6 +158,16 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
     forgot = forgetting.get("cpt")
     of_base = alone.get("cpt")
     return TargetLaws(target, laws, powers, forgot, of_base, tuple(refused), frozenset(by_ends))
+
+
+def _roles(runs: Sequence[RunCurves], law: Law) -> Roles:
+    """What the languages are to the runs of a law; with the share of replay that they all have."""
+    used = set(law.rows.runs) if law.rows else set()
+    own = [run for run in runs if run.name in used] or runs[:1]
+    replay: dict[str, float] = {}
+    if len({run.replay for run in own}) == 1:
+        replay = {x: s for x, s in own[0].shares.items() if s and x in own[0].forgettable}
+    return Roles(own[0].targets, own[0].base_languages, replay)
 
 
 def compare_laws(
