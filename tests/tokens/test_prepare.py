@@ -13,7 +13,9 @@ from tongues.errors import UserError
 from tongues.recipe import Recipe
 from tongues.text import Document, find_sources, read_source
 from tongues.tokens import END_ID, Tokens, load_tokenizer, open_tokens, prepare_tokens
+from tongues.tokens.store import read_manifest
 
+SYLLABLES = ("ba", "de", "fi", "go", "hu", "ka", "le", "mi", "no", "pu", "ra", "se", "ti", "wo")
 MADE = {
     "seed": 1,
     "size": "120 kB",
@@ -233,3 +235,18 @@ def test_shards_of_another_preparation_are_refused(workspace: Path, tmp_path: Pa
         shutil.copy(path / f"qaa/train.{end}", path / f"qab/train.{end}")
     with pytest.raises(UserError, match="does not match"):
         open_tokens(path)
+
+
+def test_a_little_less_is_held_out_where_documents_overlap(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    words = np.array([f"{one}{two}" for one in SYLLABLES for two in SYLLABLES])
+    short, more = random.choice(words, (60, 60)), random.choice(words, (10, 150))
+    long = np.concatenate([more, short[:10]], axis=1)  # each holds a whole short one
+    rows = [json.dumps({"text": " ".join(words)}) for words in (*short, *long)]
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    text = {"files": {"de": str(tmp_path / "a.jsonl")}, "clean": OFF}
+    path = prepare_tokens(recipe(text, held_out="1k tokens"), tmp_path, quiet)
+    manifest = read_manifest(path)
+    held = manifest["languages"]["de"]["valid"]["tokens"]
+    assert manifest["splits"]["de"]["overlap"]["documents"]
+    assert 800 <= held < 1000

@@ -19,6 +19,7 @@ __all__ += ["few_groups", "source_names", "summarise_split"]
 _FEWEST_GROUPS = 10  # independent; of fewer an interval says little
 _STRATUM = 0.1  # share of a language's text from which a source or a length is represented
 _CLASS = 4  # a class of lengths is documents up to so many times longer
+_ENOUGH = 0.8  # share of the tokens wanted that must be left when overlapping documents are gone
 
 # Of `train`, `valid` and `overlap` (neither), by their numbers in the corpus, as they are written.
 Documents = Mapping[str, np.ndarray]
@@ -121,7 +122,7 @@ def split_documents(
     limited = _limited(lang, train, corpus, sources, lengths)
     wanted = settings.held_out if isinstance(settings.held_out, int) else 1
     counts = [int(lengths[each].sum()) for each in (order[kept], valid, train)]
-    if min(counts[1:]) < wanted or not len(limited):
+    if counts[1] < _ENOUGH * wanted or counts[2] < wanted or not len(limited):
         groups = counted(len(np.unique(selection.component[order[kept]])), "group")
         total, held, left, least = map(show_count, (*counts, wanted))
         if counts[0] < 2 * wanted:
