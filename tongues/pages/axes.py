@@ -19,6 +19,7 @@ PLAIN = "format(datum.value, '~r')"
 SCIENTIFIC = "replace(format(datum.value, '.0e'), '+', '')"  # 2e12, as people write FLOPs
 _FEW = 6  # values that a legend names one by one
 _NAME = 240  # pixels of a series' name
+_ROW = 46  # characters of a legend's line on the narrowest page
 _LEVEL = 9  # columns of a matrix whose names there is room to write level
 _FINER = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
 _STEPS = (
@@ -150,7 +151,8 @@ def colour(
         return alt.Color(f"{field}:N", scale=scale, legend=None)
     used = {each if isinstance(each, str) else each[field] for each in shown}
     names = [name for name in domain if name in used]
-    drawn = Row(values=names, columns=2 if len(names) > 3 else 0, labelLimit=_NAME)
+    columns = max(1, _ROW // (max(map(len, names), default=0) + 4))  # with a symbol each
+    drawn = Row(values=names, columns=min(columns, len(names)), labelLimit=_NAME)
     return alt.Color(
         f"{field}:N", scale=scale, legend=alt.Legend(**drawn | _symbols(symbol, **legend))
     )

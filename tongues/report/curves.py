@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
+
+from altair import LayerChart
 
 from tongues.errors import UserError
 from tongues.files import changed_at, read_lines
@@ -16,17 +19,21 @@ __all__ = ["curve_figure", "task_figure"]
 
 _POINTS = 80  # of a run's training loss: each the mean of its neighbours
 _RUNS = 8  # the newest ones
+_LANGUAGES = 6  # with a panel of their own
 
 
 def curve_figure(directories: Sequence[Path]) -> Figure | None:
-    """Held-out and training losses by tokens; spikes are rings. None where nothing is logged."""
-    held, trained, spikes = list[a.Row](), list[a.Row](), list[a.Row]()
+    """Held-out losses of each language and training losses, by tokens; None where there are none.
+
+    Spikes are rings.
+    """
+    held, trained, spikes = dict[str, list[a.Row]](), list[a.Row](), list[a.Row]()
     for directory in _newest(directories):
         with suppress(UserError, OSError, ValueError, KeyError):  # damaged, or half written
             name = read_run(directory).run
             for row in read_lines(directory / "evals.jsonl"):
                 shown = {"tokens": float(row["tokens"]), "loss": row["bits_per_byte"]}
-                held.append({"series": f"{name} {row['lang']}"} | shown)
+                held.setdefault(row["lang"], []).append({"series": name} | shown)
             logged = read_lines(directory / "metrics.jsonl")
             every = max(1, len(logged) // _POINTS)
             for start in range(0, len(logged), every):
@@ -39,26 +46,28 @@ def curve_figure(directories: Sequence[Path]) -> Figure | None:
                 if "spike" in event and (at := losses.get(event["step"])):
                     tokens = float(at["tokens"])
                     spikes.append({"series": name, "tokens": tokens, "loss": at["loss"]})
-    panels = []
-    for title, unit, rows in (
-        ("Held-out text", "bits per byte", held),
-        ("Training text", "nats per token", trained),
-    ):
-        if rows:
-            x = a.linear("tokens", "Tokens trained on", rows, labelExpr=a.COUNT)
-            y = a.linear("loss", f"Loss, {unit}", rows)
-            names = sorted({row["series"] for row in rows})
-            tint, held_out = a.colour(names, names), rows is held
-            marked = dots(rows, x, y, tint) if held_out else None
-            rings = dots(spikes, x, y, tint, ring=True) if spikes and not held_out else None
-            panels.append(panel(title, line(rows, x, y, tint), marked, rings))
-    if not panels:
+    every_row = [*chain(*held.values()), *trained]
+    if not every_row:
         return None
+    names = list(dict.fromkeys(row["series"] for row in every_row))
+    x = a.linear("tokens", "Tokens trained on", every_row, labelExpr=a.COUNT)
+    tint, panels = a.colour(names, names), list[LayerChart]()  # only the first has a legend
+    for lang, rows in list(held.items())[:_LANGUAGES]:
+        y = a.linear("loss", "Loss, bits per byte", rows)
+        curves = line(rows, x, y, tint), dots(rows, x, y, tint)
+        panels.append(panel(f"Held-out text, {lang}", *curves))
+        tint = a.colour(names)
+    if trained:
+        y = a.linear("loss", "Loss, nats per token", trained)
+        rings = dots(spikes, x, y, tint, ring=True) if spikes else None
+        panels.append(panel("Training text", line(trained, x, y, tint), rings))
     caption = (
         "Held out: the sample scored during training; training: means over steps; rings: spikes."
     )
-    rows = [{"text": "held out"} | row for row in held]
-    rows += [{"text": "training"} | row for row in trained]
+    if (more := len(held) - _LANGUAGES) > 0:
+        caption += f" {more} more languages are in the data."
+    rows = [{"text": "held out", "lang": lang} | row for lang, of in held.items() for row in of]
+    rows += [{"text": "training", "lang": ""} | row for row in trained]
     return Figure("learning", "Through training", caption, tuple(panels), tuple(rows))
 
 

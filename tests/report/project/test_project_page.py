@@ -14,6 +14,8 @@ import pytest
 import tongues
 from tongues.errors import UserError
 from tongues.files import read_lines, write_json
+from tongues.quantities import show_seconds
+from tongues.report.curves import curve_figure
 from tongues.report.project import write_project_report
 from tongues.runs import Run, read_run, write_run
 from tongues.train.cost import run_cost
@@ -39,12 +41,12 @@ def loss_of(workspace: Path) -> float:
     return scores["texts"]["small"]["losses"]["small"]["qaa"]["bits_per_byte"]["value"]
 
 
-def test_the_first_screen_is_text_outcome_cost_and_the_next_step(workspace: Path) -> None:
+def test_the_first_screen_is_outcome_next_step_cost_and_what_there_is(workspace: Path) -> None:
     page = tongues.report(workspace=workspace)
     assert page == workspace / "reports/project/index.html"
     written = json.loads(page.with_name("report.json").read_text())
     topics = written["topics"]
-    assert list(topics) == ["On disk", "Outcome", "Cost", "Next"]
+    assert list(topics) == ["Outcome", "Next", "Cost", "On disk"]
     counts = json.loads((workspace / "tokens/small/tokens.json").read_text())["languages"]["qaa"]
     assert f"{counts['valid']['documents']} documents held out" in topics["On disk"][0]
     assert f"{loss_of(workspace):.3f}" in topics["Outcome"][0]
@@ -61,6 +63,33 @@ def test_a_run_that_is_not_evaluated_shows_the_losses_of_its_training(workspace:
     ends = f"`qaa` {rows[0]['bits_per_byte']:.2f} to {rows[-1]['bits_per_byte']:.2f}"
     (line,) = json.loads(page.with_name("report.json").read_text())["topics"]["Outcome"]
     assert ends in line and "not evaluated" in line
+
+
+def test_many_runs_are_counted_and_summed(workspace: Path) -> None:
+    run = read_run(workspace / "runs/small")
+    for name in ("b", "c", "d", "e"):
+        shutil.copytree(workspace / "runs/small", workspace / "runs" / name)
+        write_run(workspace / "runs" / name, replace(run, run=name, fingerprint=name))
+    page = write_project_report(workspace, workspace / "page")
+    topics = json.loads(page.with_name("report.json").read_text())["topics"]
+    assert topics["Outcome"][0].startswith("`small` has `qaa`")
+    assert sum("it is not evaluated" in line for line in topics["Outcome"]) == 3
+    assert topics["Outcome"][-1] == ("1 more finished run is not evaluated; losses are below.")
+    cost = run_cost(run)
+    assert cost and cost.energy and run.seconds
+    (line,) = topics["Cost"]
+    assert line.startswith(f"5 runs in all: {show_seconds(5 * run.seconds)} of training")
+    assert f"about {5 * cost.energy:.2g} kWh ({cost.basis})." in line
+    assert topics["On disk"][-1] == "Runs: 5 finished."
+
+
+def test_losses_through_training_have_a_panel_for_each_language(workspace: Path) -> None:
+    drawn = curve_figure([workspace / "runs/small"])
+    assert drawn
+    titles = [one.to_dict()["title"] for one in drawn.panels]
+    assert titles == ["Held-out text, qaa", "Held-out text, qab", "Training text"]
+    assert {row["lang"] for row in drawn.rows if row["text"] == "held out"} == {"qaa", "qab"}
+    assert {row["series"] for row in drawn.rows} == {"small"}
 
 
 def test_the_advice_of_a_page_older_than_its_runs_is_left_out(workspace: Path) -> None:
@@ -120,7 +149,8 @@ def test_the_receipt_has_recipe_data_licence_and_cost(workspace: Path) -> None:
     receipt = (folder / "README.md").read_text()
     assert receipt.startswith("# Receipt\n")
     assert (folder / "small.yaml").read_text() == (workspace / "small.yaml").read_text()
-    assert "a synthetic language (seed 1)" in receipt and "## Data and licence of small" in receipt
+    assert "a synthetic language (seed 1)" in receipt
+    assert "## Data, licence and cost of each run" in receipt
     none = "Licence of a base: none, the run began with random weights."
     assert f"{none} Licence of the text: for you to name." in receipt
     assert f"```\n{(workspace / 'runs/small/recipe.yaml').read_text()}```" in receipt

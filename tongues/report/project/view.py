@@ -1,0 +1,129 @@
+"""The page of a project's folder: what there is, what came of it, what to do next.
+
+The same blocks as Markdown, with the recipes and plans next to them, are the project's receipt.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tongues.errors import UserError
+from tongues.evaluate.kept import kept_evaluations
+from tongues.files import changed_at, read_lines, write_text
+from tongues.pages import CARD, as_markdown, write_page
+from tongues.pages import blocks as b
+from tongues.report.curves import curve_figure, task_figure
+from tongues.report.evaluation.measures import Measure, how
+from tongues.report.project.answer import costs_of, find_exports, project_answer
+from tongues.report.project.plans import find_plans, plan_section
+from tongues.runs import RECIPE, Run, find_runs, read_run
+from tongues.states import RunState, states, states_table, study_lines
+from tongues.steps import steps_in
+from tongues.study.forecasts import with_forecasts
+from tongues.train.card import data_blocks, find_tokens
+from tongues.train.cost import run_cost
+from tongues.train.metadata import base_label, first_base, licence_of
+
+__all__ = ["run_blocks", "write_project_report"]
+
+
+def write_project_report(workspace: Path, out: Path, title: str = "") -> Path:
+    """Write the page of a folder and its receipt; returns the page's `index.html`."""
+    runs = _finished(workspace)
+    evaluations = dict(kept_evaluations(workspace))
+    steps = steps_in(workspace)
+    topics = project_answer(workspace, runs, evaluations, steps)
+    blocks: list[b.Block] = [*run_blocks(workspace)]
+    blocks += [plan_section(path, runs, evaluations) for path in find_plans(workspace)]
+    for name, evaluation in evaluations.items():
+        tables = [
+            block
+            for each in Measure.of(evaluation)
+            for block in (b.Heading(each.title), how(each), each.score_table())
+        ]
+        blocks.append(b.Section(f"evaluation-{name}", f"Evaluation: {name}", tables))
+    if shipped := list(find_exports(workspace)):
+        blocks.append(b.Section("exports", "To ship", [b.Table.of(shipped)]))
+    if runs:
+        each = [b.Details(run.run, _about(run, workspace), open=len(runs) == 1) for run in runs]
+        blocks.append(b.Section("data", "Data, licence and cost of each run", each))
+    numbers: dict[str, Any] = {
+        "topics": {name: lines for name, lines in topics.items() if lines},
+        "runs": [
+            {"run": run.run, "hours": cost.hours, "kwh": cost.energy, "usd": cost.money}
+            for run, cost in costs_of(runs)
+        ],
+        "steps": [{"command": step.command, "reason": step.reason} for step in steps],
+    }
+    name = title or f"Project: {workspace.resolve().name}"
+    page = b.Page(name, blocks, lead=[b.Topics.of(topics)], numbers=numbers)
+    index = write_page(page, out)
+    receipt = as_markdown([*page.lead, *page.blocks])
+    write_text(out / CARD, f"# {name}\n\n{receipt}\n")
+    for path in (*workspace.glob("*.yaml"), *find_plans(workspace)):
+        shutil.copyfile(path, out / path.name)
+    return index
+
+
+def _about(run: Run, workspace: Path) -> list[b.Block]:
+    cost, file = run_cost(run), workspace / "runs" / run.run / RECIPE
+    blocks = [*data_blocks(run, workspace), b.Paragraph(_licence(run, workspace))]
+    blocks += [b.Paragraph(f"Cost: {cost.sentence}")] if cost else []
+    if file.is_file():
+        blocks.append(b.Details("Recipe", [b.Quote(file.read_text(encoding="utf-8"))]))
+    return blocks
+
+
+def run_blocks(workspace: Path) -> Iterator[b.Block]:
+    """The states of all runs, studies by a line each, and the losses of the newest."""
+    folder = workspace / "runs"
+    try:
+        each = with_forecasts(states([folder]), [folder])
+    except UserError:  # there are none
+        return
+    alone = [state for state in each if "/" not in state.run or _going(state)]
+    spikes = [f"{state.run}: {line}" for state in alone for line in _spikes(state)]
+    studies = study_lines(each)
+    inside: list[b.Block] = [
+        b.Table.of(states_table(alone)) if alone else None,
+        b.Items(studies) if studies else None,
+        b.Details("Spikes", [b.Items(spikes)], count=str(len(spikes))) if spikes else None,
+    ]
+    yield b.Section("runs", "Runs", inside)
+    chosen = [Path(state.directory) for state in alone or each if state.step]
+    yield from filter(None, (curve_figure(chosen), task_figure(chosen)))
+
+
+def _going(state: RunState) -> bool:
+    return state.state in ("running", "stopped", "failed", "damaged")
+
+
+def _spikes(state: RunState) -> Iterator[str]:
+    with suppress(OSError, ValueError):
+        for row in read_lines(Path(state.directory) / "events.jsonl"):
+            if "spike" in row:
+                yield f"step {row['step']}: {row['spike']}"
+
+
+def _finished(workspace: Path) -> list[Run]:
+    """The finished runs that are of no study, the newest first."""
+    runs: list[tuple[float, Run]] = []
+    for place in find_runs([workspace / "runs"] if (workspace / "runs").is_dir() else []):
+        with suppress(UserError):
+            run = read_run(place)
+            if run.status == "finished" and "/" not in run.run:
+                runs.append((-changed_at(place / "run.json"), run))
+    return [run for _, run in sorted(runs, key=lambda pair: pair[0])]
+
+
+def _licence(run: Run, workspace: Path) -> str:
+    base = first_base(run.base_model, workspace)
+    text = "Licence of the text: " + (
+        "for you to name" if find_tokens(run, workspace) else "unknown"
+    )
+    if base is None:
+        return f"Licence of a base: none, the run began with random weights. {text}."
+    licence = licence_of(base).label or "unknown"
+    return f"Licence of the base `{base_label(base, workspace)}`: {licence}. {text}."
