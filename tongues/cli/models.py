@@ -69,7 +69,8 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     interrupt; run it again to resume.
     """
     import tongues
-    from tongues.terminal import hint_command, print_json, say
+    from tongues.steps import step_of_evaluation
+    from tongues.terminal import hint, print_json, say
     from tongues.verbs.evaluate import evaluation_folder
 
     made = tongues.evaluate(models, page=not as_json, **keywords)
@@ -85,11 +86,7 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     page = evaluation_folder(keywords["workspace"], keywords["name"]) / "index.html"
     if page.exists():
         click.echo(page)
-    run = keywords["workspace"] / "runs" / models[0]
-    if (run / "run.json").is_file():
-        options.hint_runs(run, keywords["workspace"])
-    else:
-        hint_command("tongues", "generate", models[0])
+    hint(step_of_evaluation(made, keywords["workspace"]).command)
 
 
 def _piped() -> tuple[str, ...]:

@@ -59,6 +59,12 @@ class EvaluatedModel:
     fingerprint: str
     partition: str = ""  # of a recipe of experts
     members: Sequence[str] = ()  # trained with several random seeds, scored as their mean
+    experts_roles: Roles | None = None  # of an ensemble
+
+    @property
+    def roles(self) -> Roles | None:
+        """What languages are to it; None where that is not known, as of a folder."""
+        return self.trained.roles if self.trained else self.experts_roles
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,17 @@ class TextScores:
         """Of the text; a model may have no loss in one of them."""
         return list(dict.fromkeys(lang for by in self.losses.values() for lang in by))
 
+    @property
+    def versus_base(self) -> Sequence[Comparison]:
+        """Every model versus its base."""
+        return self.forgotten
+
+    @property
+    def versus_first(self) -> Sequence[Comparison]:
+        """The models versus the first, but for the one that it is the base of."""
+        pairs = {(each.model, each.other) for each in self.forgotten}
+        return [each for each in self.compared if (each.model, each.other) not in pairs]
+
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
@@ -178,6 +195,16 @@ class TaskScores:
     def languages(self) -> list[str]:
         """Of the task, the same for all models."""
         return list(next(iter(self.accuracies.values())))
+
+    @property
+    def versus_base(self) -> Sequence[Comparison]:
+        """None: on tasks models are compared with the first only."""
+        return ()
+
+    @property
+    def versus_first(self) -> Sequence[Comparison]:
+        """The models versus the first."""
+        return self.compared
 
 
 @dataclass(frozen=True, slots=True)
