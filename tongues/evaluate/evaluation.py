@@ -15,7 +15,7 @@ from tongues.evaluate.losses import Policy
 from tongues.evaluate.tasks import Normalisation
 from tongues.experts.partition.partition import Partition
 from tongues.experts.routed import RoutedText
-from tongues.files import read_json, write_json
+from tongues.files import check_readable, read_json, write_json
 from tongues.jsonable import from_plain, to_plain
 from tongues.roles import Roles
 from tongues.significance import Chance, Signs, WinRate
@@ -308,6 +308,7 @@ class Evaluation:
 
 def read_evaluation(folder: Path) -> Evaluation:
     """The evaluation in a folder; a UserError where it is damaged or of another version."""
+    check_readable(folder / SCORES)
     try:
         return Evaluation.from_json(read_json(folder / SCORES))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
