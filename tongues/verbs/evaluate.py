@@ -26,7 +26,6 @@ from tongues.launch import check_ranks, open_launcher
 from tongues.recipe.base import readable_name
 from tongues.serve.text_process import TextProcess
 from tongues.text import Document
-from tongues.text.reading import Fault
 from tongues.verbs.shared import Voice, listed, memory_bytes
 
 __all__ = ["evaluate", "evaluation_folder"]
@@ -226,14 +225,11 @@ def _documents(
     faults: list[ItemFault],
     say: Callable[[str], None],
 ) -> dict[str, list[Document]]:
-    def note(fault: Fault) -> None:
-        faults.append(ItemFault(fault.source, f"at {fault.place:,}", fault.reason, fault.sample))
-
     if is_task(text.partition(":")[0]) and not Path(text).exists():
         raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
     lineages = [lineage_of(model, workspace) for model in models]
     about = {"languages": languages, "limit": limit, "lineages": lineages}
-    return read_texts(text, workspace, **about, fault=note, say=say)
+    return read_texts(text, workspace, **about, fault=faults.append, say=say)
 
 
 def _languages(words: str | Sequence[str], where: str) -> list[str]:
