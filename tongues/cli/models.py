@@ -58,7 +58,7 @@ _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 @click.option(
     "--compare", is_flag=True, help="Print differences and the model to take, as on the page."
 )
-@click.option("--name", default="evaluation", help="Name of the result in evaluations/.")
+@click.option("--name", help="Name of the result in evaluations/ (evaluation, or evaluation-2, …).")
 @options.quiet
 @options.as_json
 def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: Any) -> None:
@@ -83,7 +83,7 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     click.echo(as_text(score_blocks(made, compare=compare)) + "\n")
     for line in made.left_out:
         say(line)
-    page = evaluation_folder(keywords["workspace"], keywords["name"]) / "index.html"
+    page = evaluation_folder(keywords["workspace"], made.name) / "index.html"
     if page.exists():
         click.echo(page)
     hint(step_of_evaluation(made, keywords["workspace"]).command)

@@ -278,6 +278,7 @@ class Evaluation:
     examples: Mapping[str, Mapping[str, str]]  # by task and language: an item, rightly answered
     left_out: Sequence[str]  # documents and items that were not scored, counted by reason
     experts: ExpertScores | None = None
+    name: str = ""  # of its folder in `evaluations/`
 
     @property
     def comparisons(self) -> Iterator[Comparison]:
