@@ -115,6 +115,22 @@ def test_what_was_written_is_printed_as_json(recipe_file: Path, workspace: Path)
     assert json.loads(done.stdout) == {"paths": [str(workspace / "tokens/small")]}
 
 
+@pytest.mark.parametrize(
+    ("override", "where"),
+    [
+        ("model.shape=foo", "override model.shape"),
+        ("train.base={model: nowhere, languages: [en]}", "override train.base"),
+        ("text.synthetic=null", "override text.synthetic"),
+    ],
+)
+def test_a_mistake_that_only_check_finds_in_an_override_is_told_as_one(
+    recipe_file: Path, tmp_path: Path, override: str, where: str
+) -> None:
+    arguments = ["check", str(recipe_file), override, "--workspace", str(tmp_path)]
+    error = CliRunner().invoke(command, arguments).exception
+    assert isinstance(error, UserError) and error.where == where
+
+
 def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_path: Path) -> None:
     for folder, verb in ((tmp_path / "empty", "prepare"), (workspace, "train")):
         done = CliRunner().invoke(command, ["check", str(recipe_file), "--workspace", str(folder)])

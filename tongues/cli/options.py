@@ -4,8 +4,9 @@ import os
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -98,7 +99,25 @@ def _together(*options: Callable[[Command], Command]) -> Callable[[Command], Com
     return decorate
 
 
-overrides = click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
+_OVERRIDES = click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
+
+
+def overrides(command: Command) -> Command:
+    """Takes overrides of a recipe, and says of a mistake in their values that it is in them."""
+
+    @wraps(command)
+    def named(*arguments: Any, overrides: tuple[str, ...], **keywords: Any) -> object:
+        try:
+            return command(*arguments, overrides=overrides, **keywords)
+        except UserError as error:
+            keys = [override.partition("=")[0] for override in overrides]
+            if any(error.where == key or error.where.startswith(f"{key}.") for key in keys):
+                error.where = f"override {error.where}"
+            raise
+
+    return cast("Command", _OVERRIDES(named))
+
+
 workspace = click.option(
     "-w", "--workspace", type=FOLDER, default=Path(), help="Folder of all inputs and outputs."
 )

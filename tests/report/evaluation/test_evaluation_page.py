@@ -289,6 +289,14 @@ def test_names_lose_the_folder_that_all_have() -> None:
     assert labelled("a", "a/b") == ["a", "a/b"]
 
 
+def test_a_model_that_is_named_like_the_text_is_called_a_model(evaluation: Evaluation) -> None:
+    plain = json.dumps(evaluation.to_json()).replace(f'"{SOURCE}"', '"two"')
+    named = Evaluation.from_json(json.loads(plain.replace('"study"', '"two"')))
+    shown = as_text(score_blocks(named, compare=True))
+    assert "Losses on two versus the model two, bits per byte" in shown
+    assert "Losses on two versus its base, bits per byte" in shown
+
+
 def test_the_terminal_has_the_tables_of_the_page(evaluation: Evaluation) -> None:
     plain, compared = (as_text(score_blocks(evaluation, compare=c)) for c in (False, True))
     for measure in measures_of(evaluation):

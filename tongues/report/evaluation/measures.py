@@ -128,7 +128,7 @@ class Measure:
     @property
     def versus(self) -> dict[str, Sequence[Comparison]]:
         """What there is of the two, by the other's name."""
-        first = next(iter(self.names.values()))
+        first = f"the model {next(iter(self.names.values()))}"  # the text may have the same name
         each = {"its base": self.scores.versus_base, first: self.scores.versus_first}
         return {other: comparisons for other, comparisons in each.items() if comparisons}
 
