@@ -160,6 +160,7 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         (["train", "RECIPE"], "prepare"),
         (["study", "RECIPE"], "no `study` section"),
         (["fit", "nowhere"], "there is no such file"),
+        (["fit", "nowhere", "--figures", "/proc/figures"], "nothing can be written in this folder"),
         (["report", "nowhere"], "not a directory of runs"),
         (["check"], "Missing argument"),
         (["check", "RECIPE", "--jsno"], "did you mean `--json`?"),

@@ -48,11 +48,12 @@ class _Out(click.Path):
         from tongues.files import check_writable
 
         path: Any = super().convert(value, param, ctx)
-        check_writable(path)
+        check_writable(path if self.file_okay else path / "file")
         return path
 
 
 OUT = _Out(path_type=Path)
+_OUT_FOLDER = _Out(path_type=Path, file_okay=False)
 
 
 SECTIONS: dict[str, str] = {}  # of the help, by verb
@@ -139,7 +140,7 @@ placement = _together(
 )
 quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, notes or hints.")
 figures = click.option(
-    "--figures", type=FOLDER, help="Folder for the figures, each as SVG, PNG and data."
+    "--figures", type=_OUT_FOLDER, help="Folder for the figures, each as SVG, PNG and data."
 )
 launch = _together(
     click.option("--launcher", metavar="NAME", default="local", cls=_LauncherOption),
