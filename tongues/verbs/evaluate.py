@@ -122,6 +122,7 @@ def evaluate(
     by_harness: dict[str, dict[str, HarnessTask | ConfusionTask]] = {}
     for what in options["--tasks"]:
         if what.startswith(HARNESS):
+            voice.say(f"lm-eval reads `{what.removeprefix(HARNESS)}`")  # seconds; offline too
             shots = {"num_fewshot": num_fewshot, "draws": fewshot_seeds or 1}
             for own, by in harness_tasks(what, chosen, limit=limit, **shots).items():
                 by_harness.setdefault(own, {}).update(by)
