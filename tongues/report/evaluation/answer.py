@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from tongues.estimate import Estimate
 from tongues.evaluate.choice import Choice
 from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores, TextScores
-from tongues.pages import Show, interval, minus, number, signed
+from tongues.pages import Show, interval, minus, number, signed, too_few
 from tongues.pages import blocks as b
 from tongues.quantities import show_bytes
 from tongues.report.evaluation.measures import SOURCES, Measure, how
@@ -257,8 +257,8 @@ def _caveats(evaluation: Evaluation, measures: list[Measure]) -> Iterator[str]:
     values = [of for m in measures for by in m.values.values() for of in by.values()]
     for each in evaluation.comparisons:
         values += [*each.languages.values(), each.overall]
-    if few := list(filter(None, {of.reason.partition(", there ")[0]: 0 for of in values})):
-        yield f"Not tested, or `too few` in tables: {'; '.join(few)}."
+    if few := too_few(values):
+        yield few
     each = [
         comparison
         for measure in measures

@@ -19,7 +19,7 @@ from tongues.evaluate.evaluation import (
     TaskScores,
     TextScores,
 )
-from tongues.pages import Cell, Entry, Show, Table, estimate_cell, fixed, interval, value_cell
+from tongues.pages import Cell, Entry, Show, Table, estimate_cell, fixed, value_cell
 from tongues.quantities import show_count
 from tongues.significance import Chance
 
@@ -257,8 +257,7 @@ class Measure:
         return replace(cell, below=f"{cell.below}, {'too few' if of.reason else 'not significant'}")
 
     def _cell(self, of: Estimate, *, strong: bool = False, **more: bool) -> Cell:
-        cell = estimate_cell(of, self.show, **more)
-        return replace(cell, below=interval(of, self.show) or "too few", strong=strong)
+        return replace(estimate_cell(of, self.show, **more), strong=strong)
 
     def _documents(self, scores: TextScores) -> _Column:
         """How many there are; in brackets as how many those count of which some share a source."""
