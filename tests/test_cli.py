@@ -162,6 +162,8 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         (["fit", "nowhere"], "there is no such file"),
         (["fit", "nowhere", "--figures", "/proc/figures"], "nothing can be written in this folder"),
         (["report", "nowhere"], "not a directory of runs"),
+        (["languages", " "], "names no language"),
+        (["serve", "nowhere", "--key-file", "no"], "cannot be read (No such file or directory)"),
         (["check"], "Missing argument"),
         (["check", "RECIPE", "--jsno"], "did you mean `--json`?"),
         (["prepare", "RECIPE", "--jobs", "4"], "did you mean `--ranks`?"),

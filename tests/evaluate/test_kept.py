@@ -5,6 +5,7 @@ import pytest
 
 import tongues
 from tests.report.evaluation.scored import PLAIN, SCRATCH, SOURCE, outcome
+from tongues.errors import UserError
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.evaluate.kept import free_name, replaced
 from tongues.verbs.evaluate import evaluation_folder
@@ -48,3 +49,6 @@ def test_an_unnamed_evaluation_leaves_the_one_before_and_a_named_one_says_so(
     said = f"`evaluation-2` is replaced, with its scores of `{other}`"
     assert said in capsys.readouterr().err
     assert evaluation_folder(tmp_path, "evaluation-2").name == "evaluation-2"
+    with pytest.raises(UserError, match="is an evaluation") as caught:
+        tongues.report(tmp_path / "evaluations/evaluation-2")
+    assert f"{tmp_path}/reports/evaluation-2/index.html" in caught.value.hint

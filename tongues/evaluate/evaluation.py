@@ -149,9 +149,9 @@ class TextScores:
 
     @property
     def versus_first(self) -> Sequence[Comparison]:
-        """The models versus the first, but for the one that it is the base of."""
-        pairs = {(each.model, each.other) for each in self.forgotten}
-        return [each for each in self.compared if (each.model, each.other) not in pairs]
+        """The models versus the first, but for pairs of a model and its base."""
+        pairs = [{each.model, each.other} for each in self.forgotten]
+        return [each for each in self.compared if {each.model, each.other} not in pairs]
 
 
 @dataclass(frozen=True, slots=True)

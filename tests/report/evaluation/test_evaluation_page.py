@@ -212,6 +212,11 @@ def test_differences_to_the_base_are_a_table_and_a_figure(evaluation: Evaluation
     assert beside[2:] == [*head[2:], "qab-scratch-s1"]  # each pair once, all versus one model
 
 
+def test_a_base_that_is_named_after_its_run_is_compared_once() -> None:
+    text, _ = measures_of(outcome((PLAIN, SOURCE)))
+    assert list(text.versus) == ["its base"]
+
+
 def test_perplexities_are_by_tokenizer(evaluation: Evaluation) -> None:
     own = changed(evaluation, "other", "models", 1, "tokenizer")
     page = Page(page_as_html(evaluation_page(own, "own")))
