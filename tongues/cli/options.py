@@ -15,7 +15,7 @@ from tongues.errors import UserError, nearest
 if TYPE_CHECKING:
     from tongues.recipe import TextRecipe
 
-__all__ = ["COUNT", "DTYPES", "FOLDER", "OUT", "PATH", "SECTIONS", "Verbs", "hint_next"]
+__all__ = ["COUNT", "DTYPES", "FOLDER", "OUT", "OUT_FILE", "PATH", "SECTIONS", "Verbs", "hint_next"]
 __all__ += ["hint_recipe"]
 __all__ += [
     "as_json",
@@ -53,6 +53,7 @@ class _Out(click.Path):
 
 
 OUT = _Out(path_type=Path)
+OUT_FILE = _Out(path_type=Path, dir_okay=False)
 _OUT_FOLDER = _Out(path_type=Path, file_okay=False)
 
 
