@@ -115,6 +115,22 @@ def test_what_was_written_is_printed_as_json(recipe_file: Path, workspace: Path)
     assert json.loads(done.stdout) == {"paths": [str(workspace / "tokens/small")]}
 
 
+@pytest.mark.parametrize(
+    ("override", "where"),
+    [
+        ("model.shape=foo", "override model.shape"),
+        ("train.base={model: nowhere, languages: [en]}", "override train.base"),
+        ("text.synthetic=null", "override text.synthetic"),
+    ],
+)
+def test_a_mistake_that_only_check_finds_in_an_override_is_told_as_one(
+    recipe_file: Path, tmp_path: Path, override: str, where: str
+) -> None:
+    arguments = ["check", str(recipe_file), override, "--workspace", str(tmp_path)]
+    error = CliRunner().invoke(command, arguments).exception
+    assert isinstance(error, UserError) and error.where == where
+
+
 def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_path: Path) -> None:
     for folder, verb in ((tmp_path / "empty", "prepare"), (workspace, "train")):
         done = CliRunner().invoke(command, ["check", str(recipe_file), "--workspace", str(folder)])
@@ -144,7 +160,13 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         (["train", "RECIPE"], "prepare"),
         (["study", "RECIPE"], "no `study` section"),
         (["fit", "nowhere"], "there is no such file"),
+        (["fit", "nowhere", "--figures", "/proc/figures"], "nothing can be written in this folder"),
+        (["fit", "nowhere", "-o", "FOLDER"], "is a directory"),
+        (["fit", "nowhere", "--narrow-at", "much"], "`much` is not a count"),
+        (["fit", "nowhere", "--bootstrap", "-5"], "-5 is not in the range x>=0"),
         (["report", "nowhere"], "not a directory of runs"),
+        (["languages", " "], "names no language"),
+        (["serve", "nowhere", "--key-file", "no"], "cannot be read (No such file or directory)"),
         (["check"], "Missing argument"),
         (["check", "RECIPE", "--jsno"], "did you mean `--json`?"),
         (["prepare", "RECIPE", "--jobs", "4"], "did you mean `--ranks`?"),

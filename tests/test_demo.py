@@ -9,6 +9,7 @@ import tongues
 from tests.command import run_command
 from tongues.cli.main import command
 from tongues.errors import Stopped, UserError
+from tongues.verbs.demo import write_real_page
 
 SMALL = (
     *("text.synthetic.size=120 kB", "tokens.vocab_size=300", "tokens.held_out=3k tokens"),
@@ -119,6 +120,12 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     scores = json.loads((tmp_path / "evaluations/real/scores.json").read_text())
     (changed,) = scores["texts"]["real"]["forgotten"]
     assert f"{-changed['languages']['sw']['value']:.3f} [" in topics["Gained"]
+    reason = "6 independent documents are needed, there are 4: those of one group count once"
+    changed["languages"]["en"] |= {"low": None, "high": None, "p": None, "reason": reason}
+    (tmp_path / "evaluations/real/scores.json").write_text(json.dumps(scores))
+    text = write_real_page(tmp_path / "runs/real", tmp_path, "Swahili", 1.0).read_text()
+    assert "in tables: 6 independent documents are needed." in text  # once, below the table
+    assert "too few" in text and "those of one group" not in text
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,18 @@
+import errno
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tongues.errors import UserError
+from tongues.evaluate.evaluation import read_evaluation
+from tongues.experts.ensemble.lineage import read_lineage
+from tongues.experts.ensemble.router import load_router
+from tongues.experts.partition.partition import read_partition
+from tongues.experts.partition.topics import load_topics
 from tongues.files import (
     append_line,
     changed_at,
@@ -19,7 +27,11 @@ from tongues.files import (
     whole_file,
     write_json,
 )
+from tongues.models.folders import stored_shapes
 from tongues.runs import find_runs
+from tongues.text.corpus import read_columns
+from tongues.tokens.shards import open_shard
+from tongues.tokens.store import read_manifest
 
 
 def test_a_file_that_fails_midway_leaves_the_old_one(tmp_path: Path) -> None:
@@ -118,3 +130,39 @@ def test_folders_that_vanish_while_files_are_looked_for_are_passed_over(
     assert [path.parent.name for path in found] == ["a", "c"]
     assert find_runs([tmp_path]) == [tmp_path / "a", tmp_path / "c"]
     assert changed_at(found[0]) > changed_at(tmp_path / "gone") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("reader", "name"),
+    [
+        (stored_shapes, "model.safetensors"),
+        (read_manifest, "tokens.json"),
+        (lambda folder: open_shard(folder / "train"), "train.bin"),
+        (lambda folder: load_router(folder / "router.safetensors"), "router.safetensors"),
+        (lambda folder: load_topics(folder / "topics"), "topics"),
+        (lambda folder: read_columns(folder / "part.parquet", ["text"]), "part.parquet"),
+        (read_partition, "partition.json"),
+        (read_lineage, "ensemble.json"),
+        (read_evaluation, "scores.json"),
+    ],
+)
+def test_a_file_that_may_not_be_read_is_not_called_damaged(
+    reader: Callable[[Path], object],
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / name).write_bytes(b"{}")
+    (tmp_path / "train.idx").write_bytes(b"")
+    opened = Path.open
+
+    def refused(path: Path, *about: Any, **more: Any) -> Any:
+        if path.name == name:  # as of `chmod 000`, which does not bind the superuser
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opened(path, *about, **more)
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(UserError) as caught:
+        reader(tmp_path)
+    assert caught.value.what == "cannot be read (Permission denied)"
+    assert caught.value.where == str(tmp_path / name)

@@ -88,6 +88,9 @@ def test_overrides_change_one_value(good: Path) -> None:
         ("train", "not an override"),
         ("name.x=1", "holds a value"),
         ("train.seed=many", "valid integer"),
+        ("text=texts/tr", "takes keys with values, not `texts/tr`"),
+        ("text=", "takes keys with values, not nothing"),
+        ("model=5", "takes keys with values, not `5`"),
     ],
 )
 def test_a_mistake_is_told_with_its_place_and_reason(good: Path, override: str, said: str) -> None:
@@ -105,6 +108,9 @@ def test_a_mistake_is_told_with_its_place_and_reason(good: Path, override: str, 
         (["train.schedule={name: wsd, deacy: 10%}"], "override train.schedule.deacy"),
         (["train={seed: 1}"], "override train.budget"),
         (["text.synthetic.languages.qab.div=1"], "override text.synthetic.languages.qab.div"),
+        (["train.mixture={qaa: 50%}"], "override train.mixture"),
+        (["train.mixture.qaa=90%"], "override train.mixture.qaa"),
+        (["train.batch=1000 tokens", "name=b"], "override train.batch"),
     ],
 )
 def test_a_mistake_in_an_override_is_told_as_one(good: Path, overrides: Any, where: str) -> None:
@@ -115,7 +121,7 @@ def test_a_mistake_in_an_override_is_told_as_one(good: Path, overrides: Any, whe
 
 def test_a_mistake_in_the_file_is_told_with_its_line(good: Path) -> None:
     good.write_text(GOOD.replace("budget:", "bugdet:"))
-    for overrides in ((), ["train.seed=2"]):
+    for overrides in ((), ["train.seed=2"], ["train.budget=1M tokens"]):
         with pytest.raises(UserError) as caught:
             load_recipe(good, overrides)
         assert caught.value.where == f"{good}:14: train.bugdet"

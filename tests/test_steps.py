@@ -11,13 +11,15 @@ from click.testing import CliRunner
 
 import tongues
 from tests.printed import DOCS
+from tests.report.evaluation.scored import PLAIN, SCRATCH, changed, outcome
 from tests.report.experts.measured import compared, evaluation_of
-from tongues import steps
 from tongues.cli.main import command
 from tongues.errors import UserError
+from tongues.evaluate import kept
+from tongues.evaluate.evaluation import Evaluation
 from tongues.files import write_json
 from tongues.runs import FAILURE, read_run, write_run
-from tongues.steps import step_of_recipe
+from tongues.steps import step_of_evaluation, step_of_recipe
 from tongues.tokens import check_tokens
 
 
@@ -37,10 +39,13 @@ def page(name: str) -> None:
     Path("reports", name, "index.html").write_text("<!doctype html>")
 
 
-def evaluate(name: str) -> None:
-    run = read_run(Path("runs", name))
-    trained = {"run": run.run, "fingerprint": run.fingerprint}
-    write_json(Path("evaluations/e/scores.json"), {"models": [{"trained": trained}]})
+def evaluate(name: str, *others: str, place: int = 0) -> Evaluation:
+    """Keep an evaluation of made scores; the run is the one at that place."""
+    run, evaluation = read_run(Path("runs", name)), outcome((PLAIN, *others), languages=("qab",))
+    for key in ("run", "fingerprint"):
+        evaluation = changed(evaluation, getattr(run, key), "models", place, "trained", key)
+    evaluation.write(Path("evaluations/e"))
+    return evaluation
 
 
 def test_an_empty_folder_begins_with_a_recipe(tmp_path: Path) -> None:
@@ -78,6 +83,26 @@ def test_a_recipe_goes_from_text_to_a_model_that_is_used(workspace: Path) -> Non
     assert first() == "tongues evaluate small --text small --compare"
 
 
+def test_what_comes_after_an_evaluation_follows_from_its_choice(workspace: Path) -> None:
+    page("small")
+    for place, expected in (
+        (0, "tongues export small -o exports/small"),  # it is the better one
+        (1, "tongues generate small"),
+    ):
+        evaluation = evaluate("small", SCRATCH, place=place)
+        assert first() == expected
+    evaluation = changed(evaluation, SCRATCH, "models", 0, "name")
+    evaluation = changed(evaluation, "small", "models", 1, "name")
+    evaluation = changed(evaluation, ["small"], "texts", "study", "leaders", "qab")
+    evaluation = changed(evaluation, ["small"], "tasks", "xnli", "leaders", "qab")
+    chosen = step_of_evaluation(evaluation, Path())  # the second model that was named
+    assert chosen.command == "tongues export small -o exports/small"
+    few = ("texts", "study", "compared", 0, "languages", "qab", "reason")
+    undecided = changed(evaluation, "6 documents are needed", *few)
+    undecided = changed(undecided, "small", "models", 0, "name")
+    assert step_of_evaluation(undecided, Path()).command == "tongues generate small"
+
+
 def test_a_run_whose_text_is_gone_is_exported_unscored(workspace: Path) -> None:
     page("small")
     shutil.move("small.yaml", "tokens")
@@ -94,10 +119,12 @@ def test_evaluations_are_read_once_for_all_runs(
         shutil.copytree("runs/small", f"runs/other-{number}")
         Path(f"evaluations/e{number}").mkdir(parents=True)
         write_json(Path(f"evaluations/e{number}/scores.json"), {"models": []})
-    read, names = steps.read_json, list[str]()
-    monkeypatch.setattr(steps, "read_json", lambda path: (names.append(path.name), read(path))[1])
+    read, names = kept.read_evaluation, list[str]()
+    monkeypatch.setattr(
+        kept, "read_evaluation", lambda place: (names.append(place.name), read(place))[1]
+    )
     assert len(tongues.next_steps()) == 6
-    assert names.count("scores.json") == 5
+    assert sorted(names) == [f"e{number}" for number in range(5)]
 
 
 def test_a_page_older_than_its_run_is_written_again(workspace: Path) -> None:

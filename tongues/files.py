@@ -9,7 +9,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -19,6 +19,7 @@ from tongues.errors import UserError
 __all__ = [
     "append_line",
     "changed_at",
+    "check_readable",
     "check_writable",
     "file_hash",
     "file_name",
@@ -95,6 +96,16 @@ def check_writable(path: Path) -> None:
         what = f"nothing can be written in this folder ({reason})"
         hint = "name another place, or get the right to write there"
         raise UserError(what, where=str(folder), hint=hint) from None
+
+
+def check_readable(path: Path) -> None:
+    """A UserError where a file may not be read, which libraries report as missing or damaged."""
+    try:
+        with suppress(FileNotFoundError), path.open("rb"):
+            pass
+    except PermissionError as error:
+        what, hint = f"cannot be read ({error.strerror})", "get the right to read it"
+        raise UserError(what, where=str(path), hint=hint) from None
 
 
 @contextmanager

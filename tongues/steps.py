@@ -4,10 +4,10 @@ import itertools
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from tongues.errors import UserError
 from tongues.files import changed_at, files_named, read_json
@@ -15,17 +15,21 @@ from tongues.laws import read_laws_file
 from tongues.laws.next_step import MORE_RUNS, plan_command
 from tongues.pages import CARD
 from tongues.recipe import Recipe, TextRecipe, load_recipe, load_text_recipe, show_recipe
-from tongues.runs import PLANS, RECIPE, find_runs, read_run
+from tongues.runs import PLANS, RECIPE, Run, find_runs, read_run
 from tongues.states import RunState, states
 from tongues.text import check_text
 from tongues.tokens import check_tokens
 from tongues.train.base import PLACEHOLDER_BASE
 from tongues.train.card import find_tokens
 
-__all__ = ["Step", "last_trained", "step_of_recipe", "step_of_runs", "steps_in", "training_verb"]
+if TYPE_CHECKING:
+    from tongues.evaluate.evaluation import Evaluation
+
+__all__ = ["Step", "last_trained", "step_of_evaluation", "step_of_recipe", "step_of_runs"]
+__all__ += ["steps_in", "training_verb"]
 
 _MEANT = re.compile(r"^(extends|text|tokens|train):", re.MULTILINE)  # the file is to be a recipe
-_Weights = tuple[str, str]  # a run and its fingerprint
+_Evaluated: TypeAlias = "Mapping[tuple[str, str], Evaluation]"  # by run and fingerprint
 _URGENT = ("damaged", "failed", "stopped", "waiting", "running")  # states, and what comes first
 
 
@@ -53,7 +57,7 @@ def training_verb(recipe: Recipe) -> str:
 
 def steps_in(workspace: Path) -> list[Step]:
     """The next step of every recipe, run and study in a folder, the most urgent one first."""
-    steps, seen, evaluated = list[Step](), set[Path](), set(_evaluated(workspace))
+    steps, seen, evaluated = list[Step](), set[Path](), _evaluated(workspace)
     for path in sorted(x for x in workspace.glob("*.y*ml") if x.is_file()):
         since = path.stat().st_mtime
         try:
@@ -86,7 +90,7 @@ def step_of_recipe(
     recipe: TextRecipe,
     words: Sequence[Path | str],
     workspace: Path,
-    evaluated: Collection[_Weights] | None = None,
+    evaluated: "_Evaluated | None" = None,
 ) -> Step:
     """The next step of a recipe; words: its file and overrides, as a command has them.
 
@@ -139,19 +143,19 @@ def step_of_recipe(
 def step_of_runs(
     folder: Path,
     workspace: Path,
-    evaluated: Collection[_Weights] | None = None,
+    evaluated: "_Evaluated | None" = None,
     train: str = "",
 ) -> Step:
     """The next step of a finished run, or of a study's folder.
 
-    evaluated: the runs of all evaluations, with their fingerprints; None: they are read. train: the
-    command that made the runs.
+    evaluated: the newest evaluation of every run; None: they are read. train: the command that made
+    the runs.
     """
     run = read_run(folder) if _is_run(folder) else None
     if run:
-        evaluated = set(_evaluated(workspace)) if evaluated is None else evaluated
-        if (run.run, run.fingerprint) in evaluated:
-            return _use(run.run, "is evaluated", folder / "model" / CARD, workspace)
+        evaluated = _evaluated(workspace) if evaluated is None else evaluated
+        if evaluation := evaluated.get((run.run, run.fingerprint)):
+            return _step_of_evaluated(run, folder, evaluation, workspace)
     pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
     if not any(page.is_file() and page.stat().st_mtime >= last_trained(folder) for page in pages):
         return Step(f"tongues report {_q(folder)}", "it is trained, and its page is not written")
@@ -165,6 +169,33 @@ def step_of_runs(
     text = _q(tokens.name)
     command = f"tongues evaluate {_q(run.run)} --text {text} --compare{_where(workspace)}"
     return Step(command, f"{names} not evaluated")
+
+
+def step_of_evaluation(evaluation: "Evaluation", workspace: Path) -> Step:
+    """What to do with the model to take by an evaluation; with the first where none is chosen."""
+    from tongues.evaluate.choice import chosen_models
+    from tongues.experts.ensemble.places import resolve_model
+
+    name = next(iter([*chosen_models(evaluation), *(model.name for model in evaluation.models)]))
+    kind, folder, plain, _ = resolve_model(name, workspace)
+    if kind == "run":
+        return _step_of_evaluated(read_run(folder), folder, evaluation, workspace)
+    if kind == "ensemble" and name in chosen_models(evaluation):
+        return _use(plain, "is evaluated", folder / "ensemble.json", workspace)
+    return Step(f"tongues generate {_q(name)}{_where(workspace)}", f"{name} is evaluated: try it")
+
+
+def _step_of_evaluated(run: Run, folder: Path, evaluation: "Evaluation", workspace: Path) -> Step:
+    """What to do with a run that was evaluated; it is exported where it is a model to take."""
+    from tongues.evaluate.choice import chosen_models
+
+    chosen = chosen_models(evaluation)
+    name = next(m.name for m in evaluation.models if m.trained and m.trained.run == run.run)
+    if name in chosen:
+        return _use(run.run, "is evaluated", folder / "model" / CARD, workspace)
+    why = f"`{chosen[0]}` is better" if chosen else "no model is better on all that counts"
+    command = f"tongues generate {_q(run.run)}{_where(workspace)}"
+    return Step(command, f"{run.run} is evaluated, and {why}: try it before it is used")
 
 
 def _q(name: Path | str) -> str:
@@ -290,13 +321,15 @@ def _why(first: RunState, counts: Counter[str]) -> str:
     return f"{first.run} is not begun{more}"
 
 
-def _evaluated(workspace: Path) -> Iterator[_Weights]:
-    """The runs of all evaluations of a workspace, as far as these can be read."""
-    for scores in workspace.glob("evaluations/*/scores.json"):
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            for model in read_json(scores)["models"]:
-                if trained := model["trained"]:
-                    yield trained["run"], trained["fingerprint"]
+def _evaluated(workspace: Path) -> _Evaluated:
+    """The newest evaluation of every run, as far as these can be read."""
+    from tongues.evaluate.kept import kept_evaluations
+
+    found: dict[tuple[str, str], Evaluation] = {}
+    for _, evaluation in kept_evaluations(workspace):
+        for trained in filter(None, (model.trained for model in evaluation.models)):
+            found.setdefault((trained.run, trained.fingerprint), evaluation)
+    return found
 
 
 def _runs_of(recipe: Recipe, workspace: Path) -> Path:

@@ -71,7 +71,7 @@ def test_models_are_put_side_by_side_on_texts_and_tasks(ask: Ask, place: Path) -
     assert "no demonstrations" in parts[4]
     rows = [line.split()[0] for line in parts[5].splitlines()[1:]]
     assert rows[:3] == ["qaa", "qab", "mean"]
-    assert f"Losses on texts versus {MODELS[0]}" in parts[2]
+    assert f"Losses on texts versus the model {MODELS[0]}" in parts[2]
     assert "too long for the model" in done.stdout
     page = Path(done.stdout.splitlines()[-1])
     assert page.is_file()

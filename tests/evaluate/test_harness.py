@@ -14,6 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+import tongues
 from tongues.errors import UserError
 from tongues.evaluate.harness import HARNESS, harness_tasks, item_keys, item_values, score_harness
 from tongues.evaluate.outcome import build_evaluation
@@ -312,3 +313,11 @@ def test_a_hub_that_does_not_answer_is_asked_once(
         harness_tasks(f"{HARNESS}{tmp_path / 'away.yaml'}")
     assert not waits and "--data FOLDER" in caught.value.hint
     assert not importlib.import_module("huggingface_hub.constants").HF_HUB_OFFLINE
+
+
+def test_a_line_says_that_lm_eval_is_read_before_it_takes_seconds(
+    house: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UserError, match="lm-eval has no task `xcopaa`"):
+        tongues.evaluate(str(house / MODELS[0]), house, tasks="lm-eval:xcopaa")
+    assert "lm-eval reads `xcopaa`\n" in capsys.readouterr().err

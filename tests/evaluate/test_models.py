@@ -7,9 +7,11 @@ from tests.evaluate.hub import hub_model
 from tests.models.families import save_tiny, tiny
 from tests.records import make_run
 from tongues.errors import UserError
+from tongues.experts.ensemble.lineage import Expert, Lineage, write_lineage
 from tongues.experts.ensemble.model import Model, open_model
-from tongues.experts.ensemble.places import lineage_of
+from tongues.experts.ensemble.places import lineage_of, model_roles
 from tongues.files import write_json
+from tongues.roles import Roles
 from tongues.runs import Base, write_run
 
 
@@ -89,3 +91,25 @@ def test_a_model_is_known_by_the_runs_it_came_of(house: Path, tmp_path: Path) ->
     assert lineage_of(str(house / "hub"), house).names == ()
     ensemble = open_model("small/small", house).ensemble
     assert lineage_of("small/small@tfidf:2", house).names == ensemble.lineage.names
+
+
+def test_the_roles_of_an_ensemble_are_those_of_its_experts_runs(tmp_path: Path) -> None:
+    runs = {"first": ("qaa", "base", 3000), "added": ("qab", "first", 1000)}
+    for run, (lang, parent, _) in runs.items():
+        known = ("qaa",) if run == "added" else ("qac",)
+        about = {"base": Base(parent, known, "p"), "targets": (lang,), "replay": {known[0]: 0.2}}
+        write_run(tmp_path / f"runs/{run}", make_run(run=run, **about))
+    experts = tuple(
+        Expert(f"e-{run}", "", {}, {lang: 1.0}, parent if run == "first" else "e-first", run, count)
+        for run, (lang, parent, count) in runs.items()
+    )
+    folder = tmp_path / "ensembles/small/one"
+    write_lineage(Lineage(experts, {}, "base", "", None, {}), folder)
+    learned = ("qaa", "qab")
+    assert model_roles("ensemble", folder, tmp_path) == Roles(learned, ("qac",), {"qac": 0.2})
+    away = model_roles("ensemble", folder, tmp_path / "elsewhere")  # where the runs are not
+    assert away == Roles(learned)
+    assert model_roles("run", tmp_path / "runs/added", tmp_path) == Roles(
+        ("qab",), ("qaa",), {"qaa": 0.2}
+    )
+    assert model_roles("folder", tmp_path, tmp_path) is None

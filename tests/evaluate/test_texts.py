@@ -2,7 +2,9 @@ import gzip
 import json
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -13,13 +15,19 @@ from transformers import AutoModelForCausalLM
 
 from tests.experts.ensemble.making import TEXT, score
 from tests.models.families import tiny
+from tests.records import make_run
 from tongues.errors import UserError
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.losses import Policy, Spelling, bits_per_segment, spelling_cautions
+from tongues.evaluate.tasks import ItemFault, count_faults
 from tongues.evaluate.texts import routed_losses, token_nats
+from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.ensemble.model import Model, open_model
+from tongues.files import read_json, write_json
+from tongues.runs import write_run
 from tongues.text import Document
 from tongues.tokens import load_tokenizer, open_tokens
+from tongues.tokens.shards import shard_dtype, write_shard
 
 WORDS = TEXT.split()
 
@@ -244,6 +252,30 @@ def test_of_prepared_tokens_the_half_is_read_that_nothing_was_tuned_on(workspace
         "small/qaa/0",
         "small/qaa/1",
     ]
+
+
+def test_a_language_whose_held_out_text_was_trained_on_is_left_out(workspace: Path) -> None:
+    tokens, before = open_tokens(workspace / "tokens/small"), workspace / "tokens/before"
+    copytree(tokens.path.resolve(), before)
+    train = tokens.shard("qaa", "train")  # of which some was held out before, and nothing else
+    part, sizes = train.tokens[: int(train.bounds[5])], np.diff(train.bounds)[:5]
+    write_shard(before / "qaa/valid", [(part, sizes)], shard_dtype(tokens.vocabulary_size))
+    manifest = read_json(before / "tokens.json") | {"fingerprint": "before"}
+    manifest["languages"]["qaa"]["valid"] = {"documents": 5, "tokens": len(part)}
+    write_json(before / "tokens.json", manifest)
+    shares = {"qaa": 0.5, "qab": 0.5}
+    write_run(workspace / "runs/base", make_run(tokens_fingerprint="before", shares=shares))
+    lineages = [Lineage((Expert("base", "", {}, {}, None, "base", 0),), {}, "base", "", None, {})]
+    faults: list[ItemFault] = []
+    read = partial(read_texts, "small", workspace, lineages=lineages)
+    assert list(read(fault=faults.append)) == ["qab"]
+    (line,) = count_faults(faults)
+    assert line == (
+        "1 left out: text that the models were trained on "
+        f"(first {tokens.path}, `qaa`: all that is held out now)"
+    )
+    with pytest.raises(UserError, match="trained on all text of `qaa` that is held out now"):
+        read(languages=["qaa"])
 
 
 def test_blocks_of_a_text_file_are_told_apart(folder: Path, tmp_path: Path) -> None:

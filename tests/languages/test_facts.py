@@ -31,6 +31,17 @@ def test_a_byte_premium_that_nothing_can_forecast_is_not_known() -> None:
         assert "byte premium: not measured" in language_facts(find_language(name)).unknown
 
 
+def test_where_a_script_has_no_text_the_relatives_of_its_name_are_given() -> None:
+    for tag, text in {
+        "pa-Arab": "in this script Western Panjabi (`lah`, code `pnb`) has 104 MB",
+        "az-Arab": "in this script South Azerbaijani (`azb`, code `azb`) has 350 MB",
+        "kk-Arab": "text: FineWeb-2 has none",
+    }.items():
+        (line,) = [x for x in language_facts(find_language(tag)).unknown if x.startswith("text")]
+        assert line.endswith(text)
+    assert not any(line.startswith("text") for line in language_facts(find_language("pa")).unknown)
+
+
 def test_json_has_every_fact(tmp_path: Path) -> None:
     plain = json.loads(run_command(["languages", "uk", "--json"], tmp_path).stdout)
     assert plain["code"] == "ukr"

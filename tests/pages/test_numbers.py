@@ -14,6 +14,7 @@ from tongues.pages import (
     percent,
     short,
     signed,
+    too_few,
 )
 
 UP, DOWN = Estimate(0.4321, 0.3, 0.5), Estimate(-0.0004, -0.2, 0.1, reason="")
@@ -40,8 +41,14 @@ def test_a_number_stands_with_its_interval() -> None:
 def test_cells_and_cards_hold_the_number_and_why_there_is_no_interval() -> None:
     cell = estimate_cell(UP, fixed(2), plus=True)
     assert (cell.text, cell.below, cell.value) == ("+0.43", "[0.30, 0.50]", UP)
-    alone = estimate_cell(Estimate(0.1, reason="too few"), fixed(1), after=True)
+    reasons = [f"6 documents are needed, there are {count}" for count in (3, 4)]
+    few = [Estimate(0.1, reason=reason) for reason in reasons]
+    alone = estimate_cell(few[0], fixed(1), after=True)
     assert (alone.text, alone.below, alone.after) == ("0.1", "", "too few")
+    assert too_few([UP, *few]) == "Not tested, or `too few` in tables: 6 documents are needed."
+    assert too_few([UP]) == ""
+    unknown = estimate_cell(Estimate(nan, reason="not measured"), fixed(1))
+    assert (unknown.text, unknown.below) == ("not known", "not measured")
     assert estimate_cell(None, fixed(1)).text == ""
     card = estimate_card(UP, fixed(2), "of `sw`", " nats", plus=True, below="n = 3")
     assert (card.number, card.below) == ("+0.43 nats", "[0.30, 0.50] · n = 3")

@@ -50,11 +50,17 @@ def _columns(command: click.Command) -> click.Command:
     "--base", metavar="NAME|FILE", help="Law held fixed below this one, such as `scratch`'s."
 )
 @click.option("--compare", is_flag=True, help="Compare all laws on each strategy's rows.")
-@click.option("--bootstrap", "draws", default=1000, help="Bootstrap draws of the intervals.")
+@click.option(
+    "--bootstrap",
+    "draws",
+    type=click.IntRange(0),
+    default=1000,
+    help="Bootstrap draws of the intervals.",
+)
 @click.option(
     "--narrow-at", metavar="FLOPS", help="Suggest runs that narrow the forecast at this compute."
 )
-@click.option("-o", "--out", type=options.OUT, help="Write the law as JSON here.")
+@click.option("-o", "--out", type=options.OUT_FILE, help="Write the law as JSON here.")
 @options.figures
 @options.as_json
 def fit(
@@ -69,8 +75,10 @@ def fit(
     """Fit a scaling law to TABLES: CSV, JSONL, Parquet, or runs."""
     options.one_thread()
     import tongues
+    from tongues.plan.amounts import read_count
     from tongues.terminal import hint, print_json, print_table, say
 
+    narrowed = read_count(narrow_at, "--narrow-at") if narrow_at else None
     if compare and figures:
         raise UserError("a comparison is not drawn", where="--figures")
     answer = tongues.fit(tables, compare=compare, **keywords)
@@ -90,12 +98,11 @@ def fit(
         print_table(lines)
     for sentence in answer.sentences:
         click.echo(sentence)
-    for law in answer.laws if narrow_at else ():
+    if narrowed is not None:
         from tongues.laws.predict.design import next_runs
-        from tongues.plan.amounts import read_count
 
-        runs = next_runs(law, read_count(narrow_at or "", "--narrow-at"))
-        print_table([run.row() for run in runs])
+        for law in answer.laws:
+            print_table([run.row() for run in next_runs(law, narrowed)])
     for remark in answer.remarks:
         say(remark)
     hint(answer.next(tables[0], out))
@@ -157,7 +164,7 @@ def fit(
     metavar="LOSS",
     help="Loss of the base on the target before training, in the unit of --target-loss.",
 )
-@click.option("--write", type=options.OUT, help="Write the recommended option as a recipe.")
+@click.option("--write", type=options.OUT_FILE, help="Write the recommended option as a recipe.")
 @click.option("--for", "like", type=options.PATH, help="Recipe whose text the written recipe uses.")
 @click.option("--verbose", is_flag=True, help="Show every caveat.")
 @click.option("-o", "--out", type=options.OUT, help="Write a page of the plan to this folder.")

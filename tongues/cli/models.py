@@ -58,7 +58,7 @@ _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 @click.option(
     "--compare", is_flag=True, help="Print differences and the model to take, as on the page."
 )
-@click.option("--name", default="evaluation", help="Name of the result in evaluations/.")
+@click.option("--name", help="Name of the result in evaluations/ (evaluation, or evaluation-2, …).")
 @options.quiet
 @options.as_json
 def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: Any) -> None:
@@ -69,7 +69,8 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     interrupt; run it again to resume.
     """
     import tongues
-    from tongues.terminal import hint_command, print_json, say
+    from tongues.steps import step_of_evaluation
+    from tongues.terminal import hint, print_json, say
     from tongues.verbs.evaluate import evaluation_folder
 
     made = tongues.evaluate(models, page=not as_json, **keywords)
@@ -82,14 +83,10 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     click.echo(as_text(score_blocks(made, compare=compare)) + "\n")
     for line in made.left_out:
         say(line)
-    page = evaluation_folder(keywords["workspace"], keywords["name"]) / "index.html"
+    page = evaluation_folder(keywords["workspace"], made.name) / "index.html"
     if page.exists():
         click.echo(page)
-    run = keywords["workspace"] / "runs" / models[0]
-    if (run / "run.json").is_file():
-        options.hint_runs(run, keywords["workspace"])
-    else:
-        hint_command("tongues", "generate", models[0])
+    hint(step_of_evaluation(made, keywords["workspace"]).command)
 
 
 def _piped() -> tuple[str, ...]:

@@ -19,7 +19,9 @@ __all__ = ["new"]
 @click.option("--text", type=options.PATH, help="Folder with its text, such as sw/ and en/ (hub).")
 @click.option("--budget", help="Of the training (100M tokens, or 5 times a smaller text).")
 @click.option("--machine", default="here", help="What trains: here, or GPUs such as `8 h100`.")
-@click.option("-o", "--out", type=options.OUT, help="Write it to this file, its plan next to it.")
+@click.option(
+    "-o", "--out", type=options.OUT_FILE, help="Write it to this file, its plan next to it."
+)
 @options.as_json
 def new(
     base: str | None,

@@ -4,8 +4,9 @@ import os
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -14,7 +15,7 @@ from tongues.errors import UserError, nearest
 if TYPE_CHECKING:
     from tongues.recipe import TextRecipe
 
-__all__ = ["COUNT", "DTYPES", "FOLDER", "OUT", "PATH", "SECTIONS", "Verbs", "hint_next"]
+__all__ = ["COUNT", "DTYPES", "FOLDER", "OUT", "OUT_FILE", "PATH", "SECTIONS", "Verbs", "hint_next"]
 __all__ += ["hint_recipe"]
 __all__ += [
     "as_json",
@@ -47,11 +48,13 @@ class _Out(click.Path):
         from tongues.files import check_writable
 
         path: Any = super().convert(value, param, ctx)
-        check_writable(path)
+        check_writable(path if self.file_okay else path / "file")
         return path
 
 
 OUT = _Out(path_type=Path)
+OUT_FILE = _Out(path_type=Path, dir_okay=False)
+_OUT_FOLDER = _Out(path_type=Path, file_okay=False)
 
 
 SECTIONS: dict[str, str] = {}  # of the help, by verb
@@ -98,7 +101,25 @@ def _together(*options: Callable[[Command], Command]) -> Callable[[Command], Com
     return decorate
 
 
-overrides = click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
+_OVERRIDES = click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
+
+
+def overrides(command: Command) -> Command:
+    """Takes overrides of a recipe, and says of a mistake in their values that it is in them."""
+
+    @wraps(command)
+    def named(*arguments: Any, overrides: tuple[str, ...], **keywords: Any) -> object:
+        try:
+            return command(*arguments, overrides=overrides, **keywords)
+        except UserError as error:
+            keys = [override.partition("=")[0] for override in overrides]
+            if any(error.where == key or error.where.startswith(f"{key}.") for key in keys):
+                error.where = f"override {error.where}"
+            raise
+
+    return cast("Command", _OVERRIDES(named))
+
+
 workspace = click.option(
     "-w", "--workspace", type=FOLDER, default=Path(), help="Folder of all inputs and outputs."
 )
@@ -120,7 +141,7 @@ placement = _together(
 )
 quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, notes or hints.")
 figures = click.option(
-    "--figures", type=FOLDER, help="Folder for the figures, each as SVG, PNG and data."
+    "--figures", type=_OUT_FOLDER, help="Folder for the figures, each as SVG, PNG and data."
 )
 launch = _together(
     click.option("--launcher", metavar="NAME", default="local", cls=_LauncherOption),

@@ -8,6 +8,7 @@ import numpy as np
 from langcodes import tag_is_valid
 
 from tongues.errors import UserError, nearest
+from tongues.evaluate.tasks import ItemFault
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.heldout import scored_documents, unseen_documents
 from tongues.files import path_text
@@ -22,6 +23,7 @@ from tongues.tokens.store import read_manifest
 __all__ = ["file_language", "held_out_documents", "read_texts"]
 
 _ALL = 2**62  # tokens
+_KNOWN = "text that the models were trained on"
 _SPLITS = frozenset({"all", "dev", "new", "old", "test", "train", "val", "valid"})  # some are codes
 
 
@@ -32,7 +34,7 @@ def read_texts(
     languages: Sequence[str] | None = None,
     limit: int | None = None,
     lineages: Iterable[Lineage] = (),
-    fault: Callable[[Fault], None] = lambda fault: None,
+    fault: Callable[[ItemFault], None] = lambda fault: None,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, list[Document]]:
     """The documents of each language that a user names.
@@ -42,8 +44,8 @@ def read_texts(
     packed or not.
     A row has `text` and may have `id` and `group`, which translations of one text share; in `.txt`
     blank lines separate documents. limit: documents of a language. lineages: ensembles whose
-    training text is left out. fault: receives what is not a document. say: receives lines
-    for users.
+    training text is left out. fault: receives what is not scored: what is not a document, and
+    languages of which all held-out text is training text. say: receives lines for users.
     """
     places = (workspace / "tokens" / source, workspace / source, Path(source))
     prepared = next((place for place in places if (place / "tokens.json").is_file()), None)
@@ -51,11 +53,16 @@ def read_texts(
         tokens = open_tokens(prepared)
         selected = _check_languages(source, tokens.languages, languages)
         unseen = unseen_documents(tokens, lineages, workspace)
-        for lang in selected:
-            if not unseen[lang].any():
-                what = f"`{lang}`: the models were trained on all text that is held out now"
-                hint = "leave the language out, or name files"
-                raise UserError(what, where=str(tokens.path), hint=hint)
+        known = [lang for lang in selected if not unseen[lang].any()]
+        for lang in known:
+            what = "all that is held out now"
+            fault(ItemFault(path_text(tokens.path), f"`{lang}`", _KNOWN, what))
+        selected = [lang for lang in selected if lang not in known]
+        if not selected:
+            named = list_languages(f"`{lang}`" for lang in known)
+            what = f"the models were trained on all text of {named} that is held out now"
+            hint = "name files of other text"
+            raise UserError(what, where=str(tokens.path), hint=hint)
         if line := _unknown_sources(tokens, selected):
             say(line)
         return held_out_documents(tokens, unseen, selected, limit=limit)
@@ -86,7 +93,7 @@ def read_texts(
             first = f"{faults[0].reason}: {faults[0].sample}" if faults else "it is empty"
             raise UserError(f"holds no document of `{lang}`", where=source, hint=first)
         for each in faults:
-            fault(each)
+            fault(ItemFault(each.source, f"at {each.place:,}", each.reason, each.sample))
     return texts
 
 

@@ -15,7 +15,7 @@ from tongues.evaluate.losses import Policy
 from tongues.evaluate.tasks import Normalisation
 from tongues.experts.partition.partition import Partition
 from tongues.experts.routed import RoutedText
-from tongues.files import read_json, write_json
+from tongues.files import check_readable, read_json, write_json
 from tongues.jsonable import from_plain, to_plain
 from tongues.roles import Roles
 from tongues.significance import Chance, Signs, WinRate
@@ -59,6 +59,12 @@ class EvaluatedModel:
     fingerprint: str
     partition: str = ""  # of a recipe of experts
     members: Sequence[str] = ()  # trained with several random seeds, scored as their mean
+    experts_roles: Roles | None = None  # of an ensemble
+
+    @property
+    def roles(self) -> Roles | None:
+        """What languages are to it; None where that is not known, as of a folder."""
+        return self.trained.roles if self.trained else self.experts_roles
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,17 @@ class TextScores:
         """Of the text; a model may have no loss in one of them."""
         return list(dict.fromkeys(lang for by in self.losses.values() for lang in by))
 
+    @property
+    def versus_base(self) -> Sequence[Comparison]:
+        """Every model versus its base."""
+        return self.forgotten
+
+    @property
+    def versus_first(self) -> Sequence[Comparison]:
+        """The models versus the first, but for pairs of a model and its base."""
+        pairs = [{each.model, each.other} for each in self.forgotten]
+        return [each for each in self.compared if {each.model, each.other} not in pairs]
+
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
@@ -178,6 +195,16 @@ class TaskScores:
     def languages(self) -> list[str]:
         """Of the task, the same for all models."""
         return list(next(iter(self.accuracies.values())))
+
+    @property
+    def versus_base(self) -> Sequence[Comparison]:
+        """None: on tasks models are compared with the first only."""
+        return ()
+
+    @property
+    def versus_first(self) -> Sequence[Comparison]:
+        """The models versus the first."""
+        return self.compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +278,7 @@ class Evaluation:
     examples: Mapping[str, Mapping[str, str]]  # by task and language: an item, rightly answered
     left_out: Sequence[str]  # documents and items that were not scored, counted by reason
     experts: ExpertScores | None = None
+    name: str = ""  # of its folder in `evaluations/`
 
     @property
     def comparisons(self) -> Iterator[Comparison]:
@@ -281,6 +309,7 @@ class Evaluation:
 
 def read_evaluation(folder: Path) -> Evaluation:
     """The evaluation in a folder; a UserError where it is damaged or of another version."""
+    check_readable(folder / SCORES)
     try:
         return Evaluation.from_json(read_json(folder / SCORES))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

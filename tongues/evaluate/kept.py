@@ -1,7 +1,8 @@
 """The evaluations that a workspace keeps, and the newest one of a model."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
+from itertools import chain, count
 from pathlib import Path
 
 from tongues.errors import UserError
@@ -9,7 +10,7 @@ from tongues.evaluate.evaluation import SCORES, EvaluatedModel, Evaluation, read
 from tongues.experts.ensemble.lineage import ENSEMBLE
 from tongues.runs import read_run
 
-__all__ = ["kept_evaluations", "newest_evaluation"]
+__all__ = ["free_name", "kept_evaluations", "newest_evaluation", "replaced"]
 
 
 def kept_evaluations(workspace: Path) -> Iterator[tuple[str, Evaluation]]:
@@ -21,6 +22,32 @@ def kept_evaluations(workspace: Path) -> Iterator[tuple[str, Evaluation]]:
         except UserError:  # damaged, or of another version: it counts as not evaluated
             continue
         yield path.parent.name, evaluation
+
+
+def free_name(workspace: Path, models: Collection[str], scored: Collection[tuple[str, str]]) -> str:
+    """`evaluation`, or the first of it and a number where a new evaluation replaces no scores.
+
+    models, scored: of the new one; texts and tasks with their languages.
+    """
+    numbered = (f"evaluation-{number}" for number in count(2))
+    names = chain(["evaluation"], numbered)
+    return next(name for name in names if not replaced(name, workspace, models, scored))
+
+
+def replaced(
+    name: str, workspace: Path, models: Collection[str], scored: Collection[tuple[str, str]]
+) -> list[str]:
+    """Models, texts and tasks that an evaluation has scores of, and a new one in its place not."""
+    try:
+        kept = read_evaluation(workspace / "evaluations" / name)
+    except UserError:  # none is there that can be read
+        return []
+    measured = [(text, lang) for text, of in kept.texts.items() for lang in of.languages]
+    for task, of in kept.tasks.items():  # of several metrics, each is named behind its task
+        own = next((name for name, _ in scored if task in (name, f"{name} {of.metric}")), task)
+        measured += [(own, lang) for lang in of.languages]
+    lost = [model.name for model in kept.models if model.name not in models]
+    return lost + [f"{what} in {lang}" for what, lang in measured if (what, lang) not in scored]
 
 
 def newest_evaluation(place: Path, workspace: Path) -> tuple[Evaluation, str] | None:

@@ -57,16 +57,16 @@ def resolved(policy: Policy, context: int | None, name: str = "the model") -> Po
         if policy.stride is None:
             return policy
         hint = "set the window too"
-        raise UserError("a stride without a window", where="stride", hint=hint)
+        raise UserError("a stride without a window", where="--stride", hint=hint)
     stride = window if policy.stride is None else policy.stride
     if window < 1:
-        raise UserError("a window of no tokens", where="window", hint="1 token or more")
+        raise UserError("a window of no tokens", where="--window", hint="1 token or more")
     if context is not None and window > context:
         what = f"a window of {window} tokens is longer than the context of {name} ({context})"
-        raise UserError(what, where="window", hint="set a shorter one, or none")
+        raise UserError(what, where="--window", hint="set a shorter one, or none")
     if not 1 <= stride <= window:
         what = f"a stride of {stride} tokens with a window of {window}"
-        raise UserError(what, where="stride", hint="from 1 to the window")
+        raise UserError(what, where="--stride", hint="from 1 to the window")
     return Policy(window, stride, policy.back)
 
 

@@ -18,7 +18,13 @@ from tongues.evaluate.tasks import FewShotTask, ItemFault, Normalisation, OnErro
 from tongues.evaluate.tasks.score import Answers, score_task
 from tongues.evaluate.texts import routed_losses
 from tongues.experts.ensemble.model import Model, open_models
-from tongues.experts.ensemble.places import find_model, place_of, stored_base
+from tongues.experts.ensemble.places import (
+    find_model,
+    model_roles,
+    place_of,
+    resolve_model,
+    stored_base,
+)
 from tongues.files import file_name, fingerprint, read_json, remove_directory, write_json
 from tongues.jsonable import from_plain, to_plain
 from tongues.launch import Launcher, run_ranks
@@ -244,7 +250,7 @@ def _finite(result: Result) -> bool:
 
 
 def _describe(model: Model, models: Sequence[Model], workspace: Path) -> EvaluatedModel:
-    ensemble, base, trained = model.ensemble, model.base, None
+    ensemble, base, trained, roles = model.ensemble, model.base, None, None
     if base is not None and stored_base(model.name, workspace) is not None:
         place = place_of(base, workspace)  # by the user's name for it if that is evaluated too
         names = (other.name for other in models if place_of(other.name, workspace) == place)
@@ -254,6 +260,9 @@ def _describe(model: Model, models: Sequence[Model], workspace: Path) -> Evaluat
         same = ("run", "fingerprint", "strategy", "roles", "shape", "tokens", "seed")
         plain = {name: getattr(record, name) for name in same}
         trained = Trained(params=record.params["total"], **plain)
+    elif model.kind == "ensemble":
+        _, folder, _, _ = resolve_model(model.name, workspace)
+        roles = model_roles("ensemble", folder, workspace)
     return EvaluatedModel(
         name=model.name,
         kind=model.kind,
@@ -266,6 +275,7 @@ def _describe(model: Model, models: Sequence[Model], workspace: Path) -> Evaluat
         tokenizer=ensemble.lineage.tokenizer_sha256,
         trained=trained,
         fingerprint=model.fingerprint,
+        experts_roles=roles,
     )
 
 

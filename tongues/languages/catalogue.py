@@ -50,6 +50,8 @@ def find_language(text: str, where: str = "") -> Language:
     script that the tables do not have it in, only what does not depend on the script is known.
     where: what the error names, such as `--language`.
     """
+    if not text.strip():
+        raise UserError("names no language", where=where, hint="such as `sw` or `Swahili`")
     found = _find(text)
     if not found:
         rows, wanted = _rows().values(), text.strip()

@@ -12,10 +12,12 @@ from tongues.languages.fertility import TOKENIZERS, byte_premium, bytes_per_toke
 from tongues.languages.forecast import LossForecast, forecast_language
 from tongues.languages.grammar import Grammar, Trait, grammar_of, lang2vec_folder, traits
 from tongues.languages.language import Language
+from tongues.quantities import show_bytes
 
 __all__ = ["LanguageFacts", "language_facts", "select_languages"]
 
 _DONORS = 8
+_NAMESAKES = 3  # that a sentence names
 _AMOUNTS = (1e7, 1e8, 1e9)  # bytes of text of a forecast; the largest of the published runs is 1 GB
 
 
@@ -23,14 +25,16 @@ _AMOUNTS = (1e7, 1e8, 1e9)  # bytes of text of a forecast; the largest of the pu
 class LanguageFacts:
     """What is known of a language.
 
-    scripts: the same language in others, where it is written in several. confusable: languages that
-    identification may take for it. byte_premium and bytes_per_token (by tokenizer): forecasts where
-    they have an interval. grammar: None where lang2vec is not installed or has no relative of it.
-    forecasts: of the loss, by bytes of unique text.
+    scripts: the same language in others, where it is written in several. namesakes: relatives that
+    are called by its name too and have text in its script, the most first. confusable: languages
+    that identification may take for it. byte_premium and bytes_per_token (by tokenizer): forecasts
+    where they have an interval. grammar: None where lang2vec is not installed or has no relative of
+    it. forecasts: of the loss, by bytes of unique text.
     """
 
     language: Language
     scripts: tuple[Language, ...]
+    namesakes: tuple[Language, ...]
     confusable: tuple[Language, ...]
     byte_premium: Estimate
     bytes_per_token: Mapping[str, Estimate]
@@ -45,12 +49,13 @@ class LanguageFacts:
         of, no_grammar = self.language, "lang2vec has neither it nor a relative"
         if lang2vec_folder() is None:
             no_grammar = "lang2vec is not installed (`pip install 'tongues[typology]'`)"
+        text = f"text: FineWeb-2 has none{self._text_of_namesakes}"
         missing = {
             "family: Glottolog has it in none": not of.family,
             "script: no source here has it": not of.script,
             "speakers: CLDR does not count them": of.speakers is None,
             "byte premium: not measured": of.byte_premium is None,
-            "text: FineWeb-2 has none": not of.texts,
+            text: not of.texts,
             "share of the Bible in the text: FineWeb-2 does not give it": bool(of.texts)
             and of.bible is None,
             "identification: no model here is known to have it": not of.identified_by,
@@ -58,6 +63,14 @@ class LanguageFacts:
             f"grammar: {no_grammar}": self.grammar is None,
         }
         return tuple(sentence for sentence, absent in missing.items() if absent)
+
+    @property
+    def _text_of_namesakes(self) -> str:
+        each = [
+            f"{other.name} (`{other.tag}`, code `{other.code}`) has {show_bytes(other.text_bytes)}"
+            for other in self.namesakes[:_NAMESAKES]
+        ]
+        return f"; in this script {', '.join(each)}" if each else ""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -69,6 +82,7 @@ class LanguageFacts:
         tokens = {name: of.to_json() for name, of in self.bytes_per_token.items()}
         return self.language.to_json() | {
             "scripts": [other.tag for other in self.scripts],
+            "namesakes": [other.tag for other in self.namesakes],
             "confusable": [other.tag for other in self.confusable],
             "byte_premium": self.byte_premium.to_json(),
             "bytes_per_token": tokens,
@@ -89,6 +103,7 @@ def language_facts(language: Language, donors: int = _DONORS) -> LanguageFacts:
     return LanguageFacts(
         language,
         tuple(scripts),
+        _namesakes(language),
         confusable_languages(language),
         byte_premium(language),
         {name: bytes_per_token(language, name) for name in TOKENIZERS},
@@ -97,6 +112,19 @@ def language_facts(language: Language, donors: int = _DONORS) -> LanguageFacts:
         rank_donors(language, count=donors),
         {amount: forecast_language(language, amount) for amount in _AMOUNTS},
     )
+
+
+def _namesakes(language: Language) -> tuple[Language, ...]:
+    """Such as Western Panjabi, where most text is, of Panjabi in the script of Arabic."""
+    own = {language.name, *language.names}
+    found = [
+        other
+        for other in languages()
+        if other.script == language.script and other.code != language.code and other.text_bytes
+        if own & {word for name in (other.name, *other.names) for word in name.split()}
+        if language.kinship(other)
+    ]
+    return tuple(sorted(found, key=lambda of: (-of.text_bytes, of.tag)))
 
 
 def select_languages(

@@ -40,6 +40,7 @@ from tongues.tables import (
     ROLES,
     Observations,
     RunTable,
+    find_columns,
     observe,
     read_table,
     select_rows,
@@ -289,6 +290,7 @@ def _of_table(
     needs: the variables to read. Without a column of strategies, all rows are under `""`. Rows
         with replay are left out, but for the law of forgetting, as with directories of runs.
     """
+    find_columns(table, roles)  # one that is not there is a mistake, also where it is not read
     for role, column in roles.items():
         if column is not None and role in _OF_SOME and role not in needs:
             laws = [f"`--law {other.name}`" for other in FORMS if role in other.variables]

@@ -108,7 +108,8 @@ def read_rows(
         each = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise UserError(f"the columns differ in length: {each}", where="rows")
     if len(losses) < free + 1:
-        what = f"{len(losses)} rows are too few for the {form.name} law, which needs {free + 1}"
+        rows = "1 row is" if len(losses) == 1 else f"{len(losses)} rows are"
+        what = f"{rows} too few for the {form.name} law, which needs {free + 1}"
         hint = "add runs, or more checkpoints of the same runs"
         raise UserError(what, where="rows", hint=hint, code="too_few_rows")
     for name in (name for name in form.variables if name in _WORDS):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError
+from tongues.files import check_readable
 from tongues.hub import is_remote, remote_shapes
 
 __all__ = ["check_layers", "other_files", "read_config", "stored_shapes", "weight_files"]
@@ -81,6 +82,7 @@ def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
 
     shapes: dict[str, tuple[int, ...]] = {}
     for file in weight_files(folder):
+        check_readable(file)
         try:
             with safe_open(file, framework="numpy") as stored:
                 names = stored.keys()

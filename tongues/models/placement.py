@@ -48,7 +48,7 @@ def choose_placement(device: str | None = None, dtype: str | None = None) -> Pla
             seen = f"{count} GPUs" if count else "no GPU"
             what = f"`{name}`: torch sees {seen} here"
         hint = " or ".join(f"`{known}`" for known, devices in kinds.items() if devices)
-        raise UserError(what, where="--device", hint=hint)
+        raise UserError(what, where="--device", hint=f"use {hint}")
     if dtype is not None and dtype not in _DTYPES:
         hint = " or ".join(f"`{kind}`" for kind in _DTYPES)
         raise UserError(f"`{dtype}` is not a type of weights", where="--dtype", hint=hint)

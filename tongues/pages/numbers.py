@@ -1,7 +1,7 @@
 """How numbers are written, with their intervals, everywhere: one true minus, none before zero."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import isnan
 from typing import Any
 
@@ -9,7 +9,16 @@ from tongues.estimate import Estimate
 from tongues.pages.blocks import Card, Cell
 
 __all__ = ["Show", "compact", "estimate_card", "estimate_cell", "fixed", "interval", "minus"]
-__all__ += ["number", "percent", "percent_cell", "share", "short", "signed", "value_cell"]
+__all__ += [
+    "number",
+    "percent",
+    "percent_cell",
+    "share",
+    "short",
+    "signed",
+    "too_few",
+    "value_cell",
+]
 
 Show = Callable[[float], str]
 
@@ -51,14 +60,25 @@ def estimate_cell(
     after: bool = False,
     quiet: bool = False,
 ) -> Cell:
-    """The value with its interval below, or after it; without one the reason for that."""
+    """The value with its interval below, or after it.
+
+    A value that has none for a reason is followed by `too few`, which `too_few` explains below the
+    table; one that is not known, by the reason.
+    """
     if of is None:
         return Cell("")
-    ends = interval(of, show) or of.reason
+    reason = of.reason if isnan(of.value) else "too few" * bool(of.reason)
+    ends = interval(of, show) or reason
     text = "not known" if isnan(of.value) else minus(show(of.value))
     text = signed(of.value, show) if plus and not isnan(of.value) else text
     below, behind = ("", ends) if after else (ends, "")
     return Cell(text, of, below, behind, quiet=quiet)
+
+
+def too_few(estimates: Iterable[Estimate]) -> str:
+    """What `too few` in tables of these means; empty where it is in none."""
+    reasons = dict.fromkeys(of.reason.partition(", there ")[0] for of in estimates if of.reason)
+    return f"Not tested, or `too few` in tables: {'; '.join(reasons)}." if reasons else ""
 
 
 def estimate_card(

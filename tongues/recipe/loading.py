@@ -4,13 +4,16 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
 from tongues.errors import UserError, nearest
 from tongues.recipe.base import UNKNOWN, RecipeSection
 from tongues.recipe.recipe import Recipe, TextRecipe
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 __all__ = ["Overrides", "RecipeSource", "load_recipe", "load_section"]
 __all__ += ["load_text_recipe", "show_recipe"]
@@ -85,10 +88,7 @@ def _read_values(
 ) -> tuple[dict[str, Any], list[_Layer], list[str]]:
     """Plain values with the overrides, the files that they were read from, the overrides' keys."""
     layers = _layers(source, name)
-    plain = dict[str, Any]()
-    for raw, _ in reversed(layers):
-        plain = _merge(plain, _plain(raw))
-    plain.pop("extends", None)
+    plain = _merged(layers)
     if isinstance(overrides, str | Path):
         overrides = (str(overrides),)
     keys = list[str]()
@@ -108,13 +108,28 @@ def _read_values(
     return plain, layers, keys
 
 
+def _merged(layers: Sequence[_Layer]) -> dict[str, Any]:
+    """What the files say together."""
+    plain = dict[str, Any]()
+    for raw, _ in reversed(layers):
+        plain = _merge(plain, _plain(raw))
+    plain.pop("extends", None)
+    return plain
+
+
 def _validated(
     kind: type[T], plain: dict[str, Any], layers: Sequence[_Layer], overrides: Sequence[str]
 ) -> T:
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
-        raise _explain(error, layers, overrides) from None
+        mistakes = error.errors(include_url=False)
+    try:
+        kind.model_validate(_merged(layers))
+        before = []
+    except ValidationError as error:
+        before = [mistake["loc"] for mistake in error.errors(include_url=False)]
+    raise _explain(mistakes, before, layers, overrides)
 
 
 def _layers(source: Path | str | Mapping[str, Any], name: str) -> list[_Layer]:
@@ -226,9 +241,12 @@ def _set(plain: dict[str, Any], key: str, value: Any, where: str) -> None:
 
 
 def _explain(
-    error: ValidationError, layers: Sequence[_Layer], overrides: Sequence[str]
+    problems: Sequence["ErrorDetails"],
+    before: Sequence[tuple[int | str, ...]],
+    layers: Sequence[_Layer],
+    overrides: Sequence[str],
 ) -> UserError:
-    problems = error.errors(include_url=False)
+    """The first mistake; before: the places of mistakes that the files have without overrides."""
     problem = min(problems, key=lambda p: p["type"] != UNKNOWN)  # the cause of others
     keys = [str(part) for part in problem["loc"] if not _KIND.match(str(part))]
     where = str(layers[0][1])
@@ -236,8 +254,11 @@ def _explain(
         depths = [_depth(raw, keys) for raw, _ in layers]
         raw, path = layers[depths.index(max(depths))]
         where = f"{path}{_line(raw, keys)}: {'.'.join(keys)}"
+        within = [override for override in overrides if override.split(".")[: len(keys)] == keys]
         if any(_sets(override.split("."), keys, max(depths)) for override in overrides):
             where = f"override {'.'.join(keys)}"
+        elif within and problem["loc"] not in before:  # a mistake of several values together
+            where = f"override {', '.join(within)}"
     kind, reason = problem["type"], problem["msg"].removeprefix("Value error, ")
     if kind == UNKNOWN:
         return UserError(reason, where=where, hint=problem.get("ctx", {})["hint"])
@@ -249,6 +270,9 @@ def _explain(
         return UserError(f"`{problem['input']}` is not known here", where=where, hint=hint)
     if kind == "value_error":
         return UserError(reason, where=where)
+    if kind in ("model_type", "dict_type"):
+        given = "nothing" if problem["input"] is None else f"`{problem['input']}`"
+        return UserError(f"takes keys with values, not {given}", where=where)
     return UserError(f"{reason[0].lower()}{reason[1:]}, not `{problem['input']}`", where=where)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.files import read_json, whole_file
+from tongues.files import check_readable, read_json, whole_file
 from tongues.text.document import Document
 from tongues.text.signals import SIGNATURE, Batch, Benchmarks, Identifier, Signal
 from tongues.text.sources import TextSource
@@ -80,6 +80,7 @@ def read_columns(path: Path, columns: Sequence[str]) -> "pa.Table":
     """Some columns of a part; a UserError when it is missing or damaged."""
     import pyarrow.parquet as pq
 
+    check_readable(path)
     try:
         return pq.ParquetFile(path).read(list(columns), use_threads=False)
     except (OSError, ValueError) as error:

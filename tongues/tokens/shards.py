@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.files import whole_file
+from tongues.files import check_readable, whole_file
 
 __all__ = ["Shard", "open_shard", "shard_dtype", "write_shard"]
 
@@ -56,6 +56,8 @@ def write_shard(
 def open_shard(place: Path) -> Shard:
     """Map the shard at `place`.bin and `place`.idx; a UserError when it is not whole."""
     index, data = _with(place, ".idx"), _with(place, ".bin")
+    check_readable(index)
+    check_readable(data)
     try:
         with index.open("rb") as file:
             header = file.read(_HEADER.size)

@@ -8,7 +8,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 import numpy as np
 
 from tongues.errors import UserError, nearest
-from tongues.files import file_hash, read_json
+from tongues.files import check_readable, file_hash, read_json
 from tongues.tokens.frame import TextFrame
 from tongues.tokens.shards import Shard, open_shard
 from tongues.tokens.spelling import token_bytes
@@ -173,6 +173,7 @@ def read_manifest(path: Path) -> Manifest:
         hint = "run `tongues prepare` with this recipe first"
         hint += f"; {nearest(path.name, others)}" if others else ""
         raise UserError("there are no prepared tokens", where=str(path), hint=hint)
+    check_readable(path / "tokens.json")
     try:
         manifest = read_json(path / "tokens.json")
     except (OSError, ValueError) as error:

@@ -8,12 +8,12 @@ from typing import Any
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.languages import find_language
-from tongues.pages import Items, Page, Section, Table, Topics, write_page
-from tongues.pages.numbers import estimate_cell, fixed, number
+from tongues.pages import Entry, Items, Page, Section, Table, Topics, write_page
+from tongues.pages.numbers import estimate_cell, fixed, number, too_few
 from tongues.plan import hub_text
 from tongues.text.folder import find_texts
 
-__all__ = ["demo_real"]
+__all__ = ["demo_real", "write_real_page"]
 
 _NAME = "real"
 _BASE_LANGUAGE = "en"
@@ -75,7 +75,7 @@ def demo_real(
     tongues.prepare(recipe, workspace=place, overwrite=overwrite)
     run = tongues.train(recipe, workspace=place, overwrite=overwrite)
     tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=12, dtype="bf16")
-    return _write(run, place, target.name, time.monotonic() - began)
+    return write_real_page(run, place, target.name, time.monotonic() - began)
 
 
 def _base(folder: Path) -> str:
@@ -102,7 +102,7 @@ def _text(folder: Path, target: str) -> dict[str, Any]:
     return {"files": found}
 
 
-def _write(run: Path, place: Path, language: str, seconds: float) -> Path:
+def write_real_page(run: Path, place: Path, language: str, seconds: float) -> Path:
     """The page of the finished run."""
     from tongues.evaluate.evaluation import read_evaluation
     from tongues.laws.forecast import forecast_loss
@@ -116,17 +116,13 @@ def _write(run: Path, place: Path, language: str, seconds: float) -> Path:
     before, after = (scores.losses[name] for name in (changed.other, changed.model))
     curve = read_loss_curve(run, record)
     (target,) = record.targets
-    rows = [
-        [
-            lang,
-            role,
-            estimate_cell(before[lang].bits_per_byte, fixed(3)),
-            estimate_cell(after[lang].bits_per_byte, fixed(3)),
-            estimate_cell(changed.languages[lang], fixed(3), plus=True),
-            after[lang].documents,
-        ]
-        for lang, role in ((target, "target"), (_BASE_LANGUAGE, "base"))
-    ]
+    rows, estimates = list[list[Entry]](), list[Estimate]()
+    for lang, role in ((target, "target"), (_BASE_LANGUAGE, "base")):
+        losses = [of[lang].bits_per_byte for of in (before, after)]
+        cells = [estimate_cell(of, fixed(3)) for of in losses]
+        cells.append(estimate_cell(changed.languages[lang], fixed(3), plus=True))
+        rows.append([lang, role, *cells, after[lang].documents])
+        estimates += [*losses, changed.languages[lang]]
     head = ("language", "role", "before", "after", "difference", "documents")
     cost = f"{record.tokens:,} tokens in {record.steps} steps, {seconds / 60:.1f} minutes now; "
     topics = {
@@ -136,7 +132,8 @@ def _write(run: Path, place: Path, language: str, seconds: float) -> Path:
         "Cost": f"{cost}a real run has a thousand times as many tokens.",
     }
     note = "Bits per byte on held-out text, with 95 % intervals over documents."
-    table = Section("losses", "Before and after", [note, Table(head, rows)])
+    inside = [note, Table(head, rows), *filter(None, [too_few(estimates)])]
+    table = Section("losses", "Before and after", inside)
     blocks = [table, *filter(None, [curve_figure([run])])]
     base = Path(record.base.model).name if record.base else ""
     page = Page(

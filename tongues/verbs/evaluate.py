@@ -1,6 +1,7 @@
 """Models scored side by side on texts and tasks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -9,6 +10,7 @@ from tongues.evaluate.confusion import CONFUSION, ConfusionTask, confusion_tasks
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.harness import HARNESS, HarnessTask, harness_tasks
+from tongues.evaluate.kept import free_name, replaced
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.tasks import (
     TASKS,
@@ -24,9 +26,9 @@ from tongues.experts.ensemble.places import lineage_of, resolve_model, with_base
 from tongues.extras import EXTRAS
 from tongues.launch import check_ranks, open_launcher
 from tongues.recipe.base import readable_name
+from tongues.roles import list_languages
 from tongues.serve.text_process import TextProcess
 from tongues.text import Document
-from tongues.text.reading import Fault
 from tongues.verbs.shared import Voice, listed, memory_bytes
 
 __all__ = ["evaluate", "evaluation_folder"]
@@ -56,7 +58,7 @@ def evaluate(
     max_memory: int | str | None = None,
     device: str | None = None,
     dtype: Literal["bf16", "fp16", "fp32"] | None = None,
-    name: str = "evaluation",
+    name: str | None = None,
     page: bool = True,
     ranks: int | None = None,
     launcher: str = "local",
@@ -86,13 +88,15 @@ def evaluate(
     max_memory: for expert weights, in bytes or as `2GB`.
     device, dtype: where and in what type models compute, such as `cuda:1` and `bf16`; None: every
         GPU, or the processor; bf16 on GPUs that have it, else fp32.
+    name: of the folder in `evaluations/`; None: `evaluation`, or the first of it and a number that
+        holds nothing else.
     page: whether to write the page `reports/NAME-evaluation` (`evaluation_folder`).
     ranks: processes that share the work; None: this one alone.
     launcher: what starts them, such as `local`, `ray` or `slurm`. partition, time: of a cluster.
     """
     workspace, voice = Path(workspace), Voice(quiet)
     try:
-        readable_name(name)
+        readable_name(name or "evaluation")
     except ValueError as error:
         raise UserError(str(error), where="--name") from None
     options = {"--text": listed(text), "--tasks": listed(tasks), "--data": listed(data)}
@@ -118,6 +122,7 @@ def evaluate(
     by_harness: dict[str, dict[str, HarnessTask | ConfusionTask]] = {}
     for what in options["--tasks"]:
         if what.startswith(HARNESS):
+            voice.say(f"lm-eval reads `{what.removeprefix(HARNESS)}`")  # seconds; offline too
             shots = {"num_fewshot": num_fewshot, "draws": fewshot_seeds or 1}
             for own, by in harness_tasks(what, chosen, limit=limit, **shots).items():
                 by_harness.setdefault(own, {}).update(by)
@@ -169,6 +174,7 @@ def evaluate(
     spec = runner.EvalSpec(
         texts, by_task, policy, normalisation, on_error, faults, harness=by_harness
     )
+    name = _name(name, workspace, everyone, (texts, by_task, by_harness), voice.say)
     folder, held = workspace / "evaluations" / name, memory_bytes(max_memory)
     if ranks:
         starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)
@@ -188,7 +194,7 @@ def evaluate(
         results = runner.evaluate(
             everyone, spec, workspace, folder, memory=held, device=device, dtype=dtype, watch=show
         )
-    evaluation = build_evaluation(results, named)
+    evaluation = replace(build_evaluation(results, named), name=name)
     evaluation.write(folder)
     write_cards(evaluation, folder / "cards")
     figures = EXTRAS["vl_convert"]
@@ -201,8 +207,27 @@ def evaluate(
 
 def evaluation_folder(workspace: Path, name: str) -> Path:
     """Where the page of an evaluation is."""
-    title = name if name == "evaluation" else f"{name}-evaluation"  # the usual name, once
+    title = name if name.startswith("evaluation") else f"{name}-evaluation"  # the usual name, once
     return workspace / "reports" / title
+
+
+def _name(
+    name: str | None,
+    workspace: Path,
+    models: Sequence[str],
+    measured: Iterable[Mapping[str, Mapping[str, object]]],
+    say: Callable[[str], None],
+) -> str:
+    """The name of an evaluation; scores are replaced only under a name that was given."""
+    scored = [(what, lang) for each in measured for what, by in each.items() for lang in by]
+    if name is None:
+        name = free_name(workspace, models, scored)
+        if name != "evaluation":
+            say(f"the result is `{name}`: `evaluation` has scores of other models or texts")
+    elif lost := replaced(name, workspace, models, scored):
+        named = list_languages(f"`{each}`" for each in lost)
+        say(f"`{name}` is replaced, with its scores of {named}")
+    return name
 
 
 def _probe_tokenizers(models: Sequence[str], workspace: Path) -> None:
@@ -226,14 +251,11 @@ def _documents(
     faults: list[ItemFault],
     say: Callable[[str], None],
 ) -> dict[str, list[Document]]:
-    def note(fault: Fault) -> None:
-        faults.append(ItemFault(fault.source, f"at {fault.place:,}", fault.reason, fault.sample))
-
     if is_task(text.partition(":")[0]) and not Path(text).exists():
         raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
     lineages = [lineage_of(model, workspace) for model in models]
     about = {"languages": languages, "limit": limit, "lineages": lineages}
-    return read_texts(text, workspace, **about, fault=note, say=say)
+    return read_texts(text, workspace, **about, fault=faults.append, say=say)
 
 
 def _languages(words: str | Sequence[str], where: str) -> list[str]:

@@ -215,7 +215,8 @@ def _key(file: Path | None) -> str | None:
     try:
         key = (os.environ[KEY] if file is None else file.read_text(encoding="utf-8")).strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot be read ({error})", where=where) from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"cannot be read ({reason})", where=where) from None
     if not (key.isascii() and key.isprintable()) or not key or " " in key:
         hint = "such as `python -c 'import secrets; print(secrets.token_urlsafe())'` makes"
         raise UserError("is not a key: one line of letters and digits", where=where, hint=hint)

@@ -32,7 +32,9 @@ def report(
     out: the folder of the page; None: in `reports/`. text: what to try tokenizers on, a recipe or a
     corpus. Each figure is also written as SVG, PNG and data.
     """
+    from tongues.evaluate.evaluation import SCORES
     from tongues.pages import check_folder, write_page
+    from tongues.verbs.evaluate import evaluation_folder
 
     places = paths(places)
     if not places:
@@ -45,6 +47,11 @@ def report(
     if missing := [place for place in places if not place.exists()]:
         hint = "name a folder of runs or a corpus; without one it is the page of the whole folder"
         raise UserError("is not a directory of runs", where=str(missing[0]), hint=hint)
+    for place in places:
+        if (place / SCORES).is_file():
+            page = evaluation_folder(place.parent.parent, place.name)
+            hint = f"its page is {page}/index.html, which `tongues evaluate` writes"
+            raise UserError("is an evaluation", where=str(place), hint=hint)
     from tongues.report import default_folder, kind_of
 
     kind, say = kind_of(places), Voice(quiet).say

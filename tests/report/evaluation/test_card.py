@@ -10,7 +10,9 @@ def test_a_card_says_scores_comparisons_and_how() -> None:
     assert said.startswith("## Evaluation\n\n### Losses on study\n\nIn bits per byte")
     loss = found.texts["study"].losses[MIXED]["qaa"]
     assert f"| qaa | base | {loss.bits_per_byte.value:.3f} [" in said
-    assert said.count("# Versus its base") == 1 and said.count("# Versus qaa-source-s1") == 1
+    assert (
+        said.count("# Versus its base") == 1 and said.count("# Versus the model qaa-source-s1") == 1
+    )
     assert "33.3 ± 4.3 | – | 120 |" in said
     assert "8 demonstrations, drawn 3 times" in said
     assert "```\nTwo sleep <here>, right? No, all run.\n```" in said

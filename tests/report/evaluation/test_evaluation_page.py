@@ -70,7 +70,7 @@ def test_a_mean_is_of_languages_of_one_role_only(evaluation: Evaluation) -> None
     assert rows_of(task.score_table())[-2][-3] == "33.3 ± 3.0"
     best = rows_of(text.score_table())[-1]
     assert sum(int(cell.split(" of ")[0]) for cell in best[1:4]) == 2
-    _, mean, ahead = rows_of(text.comparison_table(text.versus_base))[-3:]
+    _, mean, ahead = rows_of(text.comparison_table(text.scores.versus_base))[-3:]
     assert mean[1].startswith("−0.4") and ahead == ["ahead in", "1 of 2"]
     losses = [of.perplexity or 0 for of in runs.texts["study"].losses[PLAIN].values()]
     assert rows_of(text.perplexity_table([PLAIN]))[-1][1] == f"{sum(losses) / 2:.1f}"
@@ -92,7 +92,7 @@ def test_too_few_documents() -> None:
     topics = answer(evaluation)
     assert topics["Base languages"][0].endswith("bits per byte on `qaa` (not tested).")
     text, _ = measures_of(evaluation)
-    assert rows_of(text.comparison_table(text.versus_base))[1][-1].endswith("], too few")
+    assert rows_of(text.comparison_table(text.scores.versus_base))[1][-1].endswith("], too few")
     assert topics["Caveats"] == [
         "Not tested, or `too few` in tables: 7 independent documents are needed for 2 comparisons."
     ]
@@ -141,7 +141,7 @@ def test_the_answer_goes_by_role(evaluation: Evaluation) -> None:
     compared = [
         of
         for measure in measures_of(evaluation)
-        for each in (*measure.versus_base, *measure.versus_first)
+        for each in (*measure.scores.versus_base, *measure.scores.versus_first)
         for of in each.languages.values()
     ]
     assert many and int(many[2]) == len(compared)
@@ -185,7 +185,7 @@ def test_one_model_on_too_little_text() -> None:
     text, task = measures_of(evaluation)
     assert rows_of(text.score_table())[1][1].endswith(" too few")
     assert score_figure(text) is None and score_figure(task) is None
-    assert replay_figure(evaluation, [text, task]) is None and not text.versus_base
+    assert replay_figure(evaluation, [text, task]) is None and not text.scores.versus_base
 
 
 def test_every_sentence_stands_once(evaluation: Evaluation) -> None:
@@ -199,15 +199,22 @@ def test_every_sentence_stands_once(evaluation: Evaluation) -> None:
 
 def test_differences_to_the_base_are_a_table_and_a_figure(evaluation: Evaluation) -> None:
     text, _ = measures_of(evaluation)
-    head, qaa, qab, qac = rows_of(text.comparison_table(text.versus_base))
+    head, qaa, qab, qac = rows_of(text.comparison_table(text.scores.versus_base))
     assert head == ["language", "role", "qab-cpt-s1", "qab-cpt-r20-s1"]
     assert qaa[2].startswith("+0.4") and qab[2].startswith("−1.3")
     assert all(cell.endswith("], not significant") for cell in qac[2:])
     drawn = score_figure(text)
     assert drawn is not None and len(drawn.panels) == 3
     assert sum(row.get("versus") == "its base" for row in drawn.rows) == 6
-    beside = rows_of(text.comparison_table([*text.versus_base, *text.versus_first]))[0]
+    beside = rows_of(text.comparison_table([*text.scores.versus_base, *text.scores.versus_first]))[
+        0
+    ]
     assert beside[2:] == [*head[2:], "qab-scratch-s1"]  # each pair once, all versus one model
+
+
+def test_a_base_that_is_named_after_its_run_is_compared_once() -> None:
+    text, _ = measures_of(outcome((PLAIN, SOURCE)))
+    assert list(text.versus) == ["its base"]
 
 
 def test_perplexities_are_by_tokenizer(evaluation: Evaluation) -> None:
@@ -287,11 +294,19 @@ def test_names_lose_the_folder_that_all_have() -> None:
     assert labelled("a", "a/b") == ["a", "a/b"]
 
 
+def test_a_model_that_is_named_like_the_text_is_called_a_model(evaluation: Evaluation) -> None:
+    plain = json.dumps(evaluation.to_json()).replace(f'"{SOURCE}"', '"two"')
+    named = Evaluation.from_json(json.loads(plain.replace('"study"', '"two"')))
+    shown = as_text(score_blocks(named, compare=True))
+    assert "Losses on two versus the model two, bits per byte" in shown
+    assert "Losses on two versus its base, bits per byte" in shown
+
+
 def test_the_terminal_has_the_tables_of_the_page(evaluation: Evaluation) -> None:
     plain, compared = (as_text(score_blocks(evaluation, compare=c)) for c in (False, True))
     for measure in measures_of(evaluation):
         assert as_text([measure.score_table()]) in plain and measure.title in plain
-        differences = as_text([measure.comparison_table(measure.versus_first)])
+        differences = as_text([measure.comparison_table(measure.scores.versus_first)])
         assert differences in compared and differences not in plain
     assert "Choice\n- On `study`" in compared and "Choice" not in plain
 

@@ -48,13 +48,15 @@ def test_a_glob_may_meet_directories() -> None:
         ("germn*.txt", ["no file matches `germn*.txt`", "did you mean `german.txt`"]),
         ("foldre", ["there is no file `foldre`", "did you mean `folder`"]),
         ("nowhere/*.txt", ["no file matches", "there is no directory `nowhere`"]),
+        ("text/tr", ["there is no file `text/tr`", "did you mean `texts/tr`"]),
+        ("text/sw", ["there is no directory `text`"]),
         ("notes.pdf", ["is not a text file", ".jsonl"]),
         ("folder", ["`folder` holds no text file", ".parquet"]),
         ("folder*", ["no file is named"]),
     ],
 )
 def test_wrong_paths_are_explained(pattern: str, says: list[str]) -> None:
-    fill("german.txt", "notes.pdf", "folder/notes.pdf")
+    fill("german.txt", "notes.pdf", "folder/notes.pdf", "texts/tr/a.txt")
     with pytest.raises(UserError) as error:
         find_files([pattern], "text.files.de")
     assert all(part in str(error.value) for part in ["text.files.de", *says])

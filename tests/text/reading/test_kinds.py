@@ -72,8 +72,12 @@ def test_tables_of_the_standard_library(tmp_path: Path) -> None:
         assert texts(path) == [row["text"] for row in rows], path
         assert [item.id for item in read(path) if isinstance(item, Document)] == ["a", "b"]
     (tmp_path / "f.csv").write_text("a,b\n1,2\n")
-    (fault,) = read(tmp_path / "f.csv")
-    assert isinstance(fault, Fault) and fault.reason == "no text" and "a, b" in fault.sample
+    (tmp_path / "f.json").write_text('[{"a": "1", "b": 2}]')
+    (tmp_path / "f.jsonl").write_text('{"a": "1", "b": 2}\n')
+    for path in sorted(tmp_path.glob("f.*")):
+        (fault,) = read(path)
+        assert isinstance(fault, Fault) and fault.reason == "no text"
+        assert fault.sample == "there is no column `text`; the columns are `a`, `b`", path
 
 
 def test_of_a_page_the_text_is_read(tmp_path: Path) -> None:

@@ -66,9 +66,8 @@ def test_rows_that_are_no_documents_are_faults(tmp_path: Path) -> None:
 def test_a_missing_text_column_is_told_with_those_there_are(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", {"content": ["eins"], "url": ["u"]})
     [(fault, _)] = items(path)
-    assert fault == Fault(
-        str(path), 0, "no text", "the columns are content, url", path.stat().st_size
-    )
+    said = "there is no column `text`; the columns are `content`, `url`"
+    assert fault == Fault(str(path), 0, "no text", said, path.stat().st_size)
 
 
 def test_reading_goes_on_after_any_row(tmp_path: Path) -> None:

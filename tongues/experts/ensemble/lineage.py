@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError, nearest
-from tongues.files import file_hash, files_named, path_text, read_json, write_json
+from tongues.files import check_readable, file_hash, files_named, path_text, read_json, write_json
 from tongues.jsonable import from_plain
 from tongues.models.folders import read_config, stored_shapes, weight_files
 
@@ -163,6 +163,7 @@ def read_lineage(folder: Path) -> Lineage:
         hint = "`tongues experts train` makes one"
         hint += f"; {nearest(folder.name, others)}" if others else ""
         raise UserError("there is no ensemble", where=str(folder), hint=hint)
+    check_readable(path)
     try:
         plain = read_json(path)
         for expert in plain.get("experts", ()):

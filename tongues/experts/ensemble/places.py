@@ -1,5 +1,6 @@
 """Where a model is that a user names, and what it came of; none is opened, without torch."""
 
+from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -9,10 +10,19 @@ from tongues.errors import UserError, nearest
 from tongues.experts.ensemble.lineage import ENSEMBLE, Expert, Lineage, read_lineage
 from tongues.files import files_named, path_text
 from tongues.hub import hub_folder, is_hub_id, local
+from tongues.roles import Roles
 from tongues.runs import read_run
 from tongues.train.base import model_folder
 
-__all__ = ["Kind", "base_of", "find_model", "lineage_of", "place_of", "resolve_model"]
+__all__ = [
+    "Kind",
+    "base_of",
+    "find_model",
+    "lineage_of",
+    "model_roles",
+    "place_of",
+    "resolve_model",
+]
 __all__ += ["stored_base", "with_bases"]
 
 Kind = Literal["run", "folder", "ensemble"]
@@ -104,6 +114,31 @@ def base_of(kind: Kind, folder: Path) -> str | None:
     if kind == "run":
         return read_run(folder).base_model
     return read_lineage(folder).base if kind == "ensemble" else None
+
+
+def model_roles(kind: Kind, folder: Path, workspace: Path) -> Roles | None:
+    """What languages are to a model; None where that is not known, as of a folder.
+
+    The targets of an ensemble are what its experts learned; its base languages and replay are
+    in the runs of the experts that branched from its base, as far as these are here.
+    """
+    if kind == "run":
+        return read_run(folder).roles
+    if kind == "folder":
+        return None
+    lineage = read_lineage(folder)
+    targets = dict.fromkeys(lang for expert in lineage.experts for lang in expert.languages)
+    first = [expert for expert in lineage.experts if expert.parent == lineage.base and expert.run]
+    tokens, bases, replay = 0, dict[str, None](), Counter[str]()
+    for expert in first:
+        place = workspace / "runs" / str(expert.run)
+        if (place / "run.json").is_file():
+            roles = read_run(place).roles
+            bases |= dict.fromkeys(roles.base_languages)
+            replay.update({x: expert.tokens * share for x, share in roles.replay.items()})
+            tokens += expert.tokens
+    shares = {x: amount / tokens for x, amount in replay.items() if amount}
+    return Roles(tuple(targets), tuple(bases), shares)
 
 
 def resolve_model(given: str, workspace: Path) -> tuple[Kind, Path, str, str | None]:

@@ -35,7 +35,7 @@ class Sampling:
         where = "generate"
         if not 0 <= self.temperature < math.inf:
             hint = "0 takes the most probable token, 1 the probabilities as they are"
-            raise UserError("a temperature is not below 0", where=where, hint=hint)
+            raise UserError("a temperature is a number from 0 on", where=where, hint=hint)
         if not all(map(math.isfinite, (self.presence, self.frequency, *self.bias.values()))):
             raise UserError("penalties and biases are numbers", where=where)
         if self.top_k is not None and self.top_k < 1:

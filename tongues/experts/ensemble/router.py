@@ -19,7 +19,7 @@ from tongues.experts.ensemble.filter import (
     fit_filter,
     token_logs,
 )
-from tongues.files import whole_file
+from tongues.files import check_readable, whole_file
 
 __all__ = [
     "Router",
@@ -214,6 +214,7 @@ def load_router(path: Path) -> Router:
     hint = "run `tongues experts train` again, which fits it again"
     if not path.is_file():
         raise UserError("the router is not there", where=str(path), hint=hint)
+    check_readable(path)
     try:
         with safe_open(path, framework="numpy") as stored:
             tensors = {name: stored.get_tensor(name) for name in _TENSORS}

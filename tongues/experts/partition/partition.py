@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tongues.errors import UserError
-from tongues.files import fingerprint, read_json, write_json
+from tongues.files import check_readable, fingerprint, read_json, write_json
 from tongues.jsonable import from_plain
 
 __all__ = [
@@ -97,6 +97,7 @@ def read_partition(folder: Path) -> Partition:
     """Read `partition.json` of a folder; a UserError when it is missing or damaged."""
     path = folder / FILE
     hint = "make it with `tongues experts partition`"
+    check_readable(path)
     try:
         return Partition.from_json(read_json(path))
     except FileNotFoundError:

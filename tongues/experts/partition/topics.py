@@ -25,7 +25,7 @@ from tongues.experts.partition.terms import (
     sums_of_rows,
     weigh,
 )
-from tongues.files import whole_directory, whole_file, write_json
+from tongues.files import check_readable, whole_directory, whole_file, write_json
 from tongues.randomness import derive_seed
 from tongues.tokens import Counts, Tokens, load_tokenizer
 from tongues.tokens.shards import Shard, shard_dtype, write_shard
@@ -199,6 +199,7 @@ def load_topics(path: Path) -> TopicModel:
     """Read what `save_topics` wrote; a UserError when it is missing or damaged."""
     from safetensors import SafetensorError, safe_open
 
+    check_readable(path)
     try:
         with safe_open(path, "numpy") as file:
             return TopicModel(**{name: file.get_tensor(name) for name in _ARRAYS})

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from tongues.estimate import Estimate
+from tongues.evaluate.choice import Choice
 from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores, TextScores
-from tongues.pages import Show, interval, minus, number, signed
+from tongues.pages import Show, interval, minus, number, signed, too_few
 from tongues.pages import blocks as b
 from tongues.quantities import show_bytes
 from tongues.report.evaluation.measures import SOURCES, Measure, how
@@ -33,7 +34,9 @@ _TRANSLATED = "The languages are translations of each other: their number adds n
 def answer(evaluation: Evaluation) -> dict[str, list[str]]:
     """Sentences by topic, the choice first; topics without any are left out."""
     measures = Measure.of(evaluation)
-    choice = [_choice(measure, measures) for measure in measures if len(measure.values) > 1]
+    choice = [
+        _choice(evaluation, measure, measures) for measure in measures if len(measure.values) > 1
+    ]
     topics: dict[str, list[str]] = {"Choice": [], "Certainty": [_certainty(measures)]}
     topics |= {title: [] for title in _ROLES.values()}
     topics["Choice"] = [line[0].upper() + line[1:] for line in choice]
@@ -96,7 +99,7 @@ def _versus_chance(measure: Measure) -> str:
 
 def _detectable(measure: Measure, model: str) -> str:
     """What the comparisons with the first model could detect."""
-    compared = [each for each in measure.versus_first if model in ("", each.model)]
+    compared = [each for each in measure.scores.versus_first if model in ("", each.model)]
     each = [detectable(of) for one in compared for of in measure.differences(one).values()]
     ends = sorted(of for of in each if of is not None)
     if not ends:
@@ -153,14 +156,16 @@ def _place(measure: Measure, measures: list[Measure]) -> str:
 def _by_role(
     evaluation: Evaluation, measure: Measure, comparison: Comparison
 ) -> dict[Role | None, dict[str, Estimate]]:
-    """Differences by what languages are to the first of the runs with a base, or any, or theirs."""
+    """Differences by what languages are to the first model with a base that knows them, or any."""
     pair = [evaluation.model(name) for name in (comparison.model, comparison.other)]
     bases = [model for model in evaluation.models if model.name in {of.base for of in pair}]
-    runs = [model.trained.roles for model in (*pair, *bases) if model.trained]
-    roles = next((roles for roles in runs if roles.base_languages), next(iter(runs), None))
+    each = [model.roles for model in (*pair, *bases) if model.roles]
+    each = [roles for roles in each if roles.base_languages] or each
     groups: dict[Role | None, dict[str, Estimate]] = {}
     for language, of in measure.differences(comparison).items():
-        groups.setdefault(roles.role(language) if roles else None, {})[language] = of
+        roles: list[Role] = [roles.role(language) for roles in each]
+        known: list[Role] = [role for role in roles if role != "other"] or roles
+        groups.setdefault(known[0] if known else None, {})[language] = of
     return groups
 
 
@@ -168,32 +173,28 @@ def _differences(
     evaluation: Evaluation, measure: Measure, measures: list[Measure]
 ) -> Iterator[tuple[str, str]]:
     names, place = measure.names, f"{_place(measure, measures)}, ".removeprefix(", ")
-    for each in (*measure.versus_base, *measure.versus_first):
-        its = "its base " if each in measure.versus_base else ""
+    for each in (*measure.scores.versus_base, *measure.scores.versus_first):
+        its = "its base " if each in measure.scores.versus_base else ""
         pair = f"`{names[each.model]}` versus {its}`{names[each.other]}`"
         for role, members in _by_role(evaluation, measure, each).items():
             words = describe_changes(members, measure.show, measure.unit)
             yield _ROLES[role], f"{place}{pair}: {words}."
-    if not measure.scores.compared and not measure.versus_base:
+    if not measure.scores.compared and not measure.scores.versus_base:
         model, values = next(iter(measure.values.items()))
         each = "; ".join(f"`{lang}` {number(of, measure.show)}" for lang, of in values.items())
         chance = f" {_versus_chance(measure)}".rstrip() if measure.task else ""
         yield _ROLES[None], f"{place}`{names[model]}` has {each} {measure.quantity}.{chance}"
 
 
-def _choice(measure: Measure, measures: list[Measure]) -> str:
+def _choice(evaluation: Evaluation, measure: Measure, measures: list[Measure]) -> str:
     names, place = measure.names, _place(measure, measures)
-    roles = dict.fromkeys(measure.scores.languages, "")
-    if "base" in measure.roles.values():  # of models that nothing was continued from, none counts
-        roles |= measure.roles
-    counted = [lang for lang in roles if roles[lang] != "other"] or list(roles)
-    untested = measure.untested(counted)
-    named = list_languages(f"`{lang}`" for lang in untested)
-    if any(roles[lang] in ("target", "") for lang in untested):
+    choice = Choice.of(evaluation, measure.scores)
+    roles, counted, take = choice.roles, choice.counted, choice.models
+    named = list_languages(f"`{lang}`" for lang in choice.untested)
+    if not choice.decided:
         what = f"not decided: differences on {named} cannot be tested"
         return f"{place} {what}; hold out more independent documents.".lstrip()
-    rest = f" Differences on {named} cannot be tested." if untested else ""
-    take = [m for m in measure.values if all(m in measure.leaders(lang) for lang in counted)]
+    rest = f" Differences on {named} cannot be tested." if named else ""
     if len(take) == len(measure.values):
         return f"{place} no model is significantly better than another.{rest}".lstrip()
     if take:
@@ -223,7 +224,7 @@ def _certainty(measures: list[Measure]) -> str:
     each = [
         of
         for measure in measures
-        for comparison in (*measure.versus_base, *measure.versus_first)
+        for comparison in (*measure.scores.versus_base, *measure.scores.versus_first)
         for of in comparison.languages.values()
     ]
     if not each:
@@ -256,9 +257,14 @@ def _caveats(evaluation: Evaluation, measures: list[Measure]) -> Iterator[str]:
     values = [of for m in measures for by in m.values.values() for of in by.values()]
     for each in evaluation.comparisons:
         values += [*each.languages.values(), each.overall]
-    if few := list(filter(None, {of.reason.partition(", there ")[0]: 0 for of in values})):
-        yield f"Not tested, or `too few` in tables: {'; '.join(few)}."
-    each = [c for m in measures if not m.roles for c in (*m.versus_base, *m.scores.compared)]
+    if few := too_few(values):
+        yield few
+    each = [
+        comparison
+        for measure in measures
+        if not measure.roles
+        for comparison in (*measure.scores.versus_base, *measure.scores.compared)
+    ]
     signs = [comparison.signs for comparison in each if len(comparison.languages) > 1]
     if any(of.translated for of in signs):
         yield _TRANSLATED

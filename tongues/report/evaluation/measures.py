@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Self
 
 from tongues.estimate import LEVEL, Estimate
+from tongues.evaluate.choice import language_roles
 from tongues.evaluate.confusion import CONFUSION
 from tongues.evaluate.evaluation import (
     Accuracy,
@@ -18,7 +19,7 @@ from tongues.evaluate.evaluation import (
     TaskScores,
     TextScores,
 )
-from tongues.pages import Cell, Entry, Show, Table, estimate_cell, fixed, interval, value_cell
+from tongues.pages import Cell, Entry, Show, Table, estimate_cell, fixed, value_cell
 from tongues.quantities import show_count
 from tongues.significance import Chance
 
@@ -63,11 +64,10 @@ def show_perplexity(value: float | None) -> str:
 class Measure:
     """A text or a task: bits per byte, or % of items right, by model and language.
 
-    names: of the models, as they are shown. roles: of the languages in runs that have a base, or
-    else in all, where they differ; a mean over languages of different roles would say nothing.
+    names: of the models, as they are shown. roles: of the languages, where they differ; a mean over
+    languages of different roles would say nothing.
     title: what was measured; quantity: what a value is; unit: of differences; factor: from a score
     to the value shown.
-    versus_base: every model versus its base, of texts; versus_first: the others, versus the first.
     """
 
     name: str
@@ -79,19 +79,13 @@ class Measure:
     quantity: str
     unit: str
     factor: float
-    versus_base: Sequence[Comparison]
-    versus_first: Sequence[Comparison]
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> list[Self]:
         """Every text, then every task."""
-        runs = [model.trained.roles for model in evaluation.models if model.trained]
-        runs = [roles for roles in runs if roles.base_languages] or runs
         names, measures = labels(evaluation), list[Self]()
         for name, scores in (*evaluation.texts.items(), *evaluation.tasks.items()):
-            each = {x: tuple(dict.fromkeys(r.role(x) for r in runs)) for x in scores.languages}
-            alike = len(set(each.values())) == 1 and all(len(roles) < 2 for roles in each.values())
-            roles = {} if alike else {lang: " or ".join(of) for lang, of in each.items()}
+            roles = language_roles(evaluation, scores.languages)
             measures.append(cls._of_scores(name, scores, names, roles))
         return measures
 
@@ -104,17 +98,15 @@ class Measure:
         roles: Mapping[str, str],
     ) -> Self:
         if isinstance(scores, TextScores):
-            by_model, bases = scores.losses, scores.forgotten
+            by_model = scores.losses
             about = (f"Losses on {name}", "bits per byte", _UNITS[scores.unit], 1.0)
         else:
-            by_model, bases = scores.accuracies, ()
+            by_model = scores.accuracies
             unit, factor = ("points", 100.0) if scores.share else (scores.metric, 1.0)
             title = name if scores.metric else f"Accuracy in {name}"
             about = (title, unit if scores.metric else "% of the items right", unit, factor)
         values = {m: {x: _value(of, about[3]) for x, of in by_model[m].items()} for m in by_model}
-        pairs = {(each.model, each.other) for each in bases}
-        rest = [each for each in scores.compared if (each.model, each.other) not in pairs]
-        return cls(name, scores, values, names, roles, *about, bases, rest)
+        return cls(name, scores, values, names, roles, *about)
 
     @property
     def task(self) -> bool:
@@ -136,7 +128,8 @@ class Measure:
     @property
     def versus(self) -> dict[str, Sequence[Comparison]]:
         """What there is of the two, by the other's name."""
-        each = {"its base": self.versus_base, next(iter(self.names.values())): self.versus_first}
+        first = f"the model {next(iter(self.names.values()))}"  # the text may have the same name
+        each = {"its base": self.scores.versus_base, first: self.scores.versus_first}
         return {other: comparisons for other, comparisons in each.items() if comparisons}
 
     def differences(self, comparison: Comparison) -> dict[str, Estimate]:
@@ -146,15 +139,6 @@ class Measure:
     def leaders(self, language: str) -> Sequence[str]:
         """The models that none is significantly better than."""
         return self.scores.leaders.get(language, list(self.values))
-
-    def untested(self, languages: Sequence[str]) -> list[str]:
-        """The languages where some difference has too few documents or items to be significant."""
-        compared = (*self.versus_base, *self.versus_first)
-        return [
-            lang
-            for lang in languages
-            if any(lang in of.languages and of.languages[lang].reason for of in compared)
-        ]
 
     def score_table(self, models: Sequence[str] = ()) -> Table:
         """Values above their intervals; bold: no model is significantly better, and some is worse.
@@ -273,8 +257,7 @@ class Measure:
         return replace(cell, below=f"{cell.below}, {'too few' if of.reason else 'not significant'}")
 
     def _cell(self, of: Estimate, *, strong: bool = False, **more: bool) -> Cell:
-        cell = estimate_cell(of, self.show, **more)
-        return replace(cell, below=interval(of, self.show) or "too few", strong=strong)
+        return replace(estimate_cell(of, self.show, **more), strong=strong)
 
     def _documents(self, scores: TextScores) -> _Column:
         """How many there are; in brackets as how many those count of which some share a source."""

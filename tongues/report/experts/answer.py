@@ -5,7 +5,7 @@ from math import exp
 from statistics import fmean
 
 from tongues.evaluate.settings import AddedLanguages, MeasuredExperts, Setting
-from tongues.pages import fixed, interval, minus, number, percent, share, signed
+from tongues.pages import fixed, interval, minus, number, percent, share, signed, too_few
 from tongues.quantities import show_bytes
 from tongues.report.evaluation.answer import describe_changes
 from tongues.report.evaluation.measures import show_perplexity
@@ -175,10 +175,8 @@ def _seeds(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
 
 def _caveats(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
     compared = [of for c in (top.versus.values() if top else ()) for of in c.languages.values()]
-    reasons = dict.fromkeys(of.reason.partition(", there ")[0] for of in compared if of.reason)
-    if reasons:
-        few = f"Not tested, or `too few` in tables: {'; '.join(reasons)}"
-        yield f"{few}. Hold out or score more text."
+    if few := too_few(compared):
+        yield f"{few} Hold out or score more text."
     counts = {lang: of.documents for lang, of in experts.base.losses.items()}
     if short := [f"`{lang}`" for lang, count in counts.items() if count < FEWEST_DOCUMENTS]:
         named = list_languages(short)

@@ -102,8 +102,7 @@ def _difference(of: Estimate | None) -> b.Cell:
 
 
 def _estimate(of: Estimate | None, *, plus: bool = False) -> b.Cell:
-    cell = estimate_cell(of, nats, plus=plus, after=True)
-    return replace(cell, after="too few") if of and of.low is None else cell
+    return estimate_cell(of, nats, plus=plus, after=True)
 
 
 def _setting_table(experts: MeasuredExperts) -> b.Table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tongues.files import path_text
 from tongues.recipe import Columns
 from tongues.text.reading.remote import Place
-from tongues.text.reading.rows import Item, State, fault, read_row
+from tongues.text.reading.rows import Item, State, fault, no_text_column, read_row
 from tongues.text.reading.streams import Broken
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def read_parquet(path: Place, lang: str, columns: Columns, state: State) -> Iter
         there = file.schema_arrow.names
     with file:
         if columns.text not in there:
-            raise Broken("no text", 0, f"the columns are {', '.join(there)}")
+            raise Broken("no text", 0, no_text_column(columns.text, there))
         wanted = [name for name in dict.fromkeys(dict(columns).values()) if name in there]
         for group in range(file.num_row_groups):
             end = begin + file.metadata.row_group(group).num_rows

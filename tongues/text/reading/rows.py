@@ -1,6 +1,6 @@
 """Documents out of text and rows: what is one, and what is wrong with the rest."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -9,7 +9,7 @@ from tongues.recipe import Columns
 from tongues.text.document import Document
 
 __all__ = ["LONGEST", "REASONS", "Fault", "Item", "Reason", "State", "decode", "fault", "read_row"]
-__all__ += ["read_text"]
+__all__ += ["no_text_column", "read_text"]
 
 LONGEST = 10_000_000  # bytes of a document; what is longer is no document but a dump
 _SAMPLE = 200  # characters
@@ -96,6 +96,12 @@ def read_text(
     return Document(name, lang, text, group or fingerprint(text), source)
 
 
+def no_text_column(name: str, there: Iterable[str]) -> str:
+    """That a table has no column of the name that was given for the text, and what it has."""
+    columns = ", ".join(f"`{column}`" for column in there)
+    return f"there is no column `{name}`; the columns are {columns}"
+
+
 def read_row(
     row: Mapping[str, Any], columns: Columns, lang: str, source: str, place: int, name: str
 ) -> Document | Fault:
@@ -107,6 +113,8 @@ def read_row(
     own, group = _written(row.get(columns.id)), _written(row.get(columns.group))
     if not isinstance(text, str) or own is None or group is None:
         shown = ", ".join(f"{key}: {str(value)[:60]}" for key, value in row.items())
+        if columns.text not in row:
+            shown = no_text_column(columns.text, row)
         return fault(source, place, "bad name" if isinstance(text, str) else "no text", shown)
     return read_text(text.removeprefix("\ufeff"), lang, source, place, own or name, group)
 

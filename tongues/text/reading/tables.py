@@ -12,7 +12,7 @@ from typing import Any
 from tongues.files import path_text
 from tongues.recipe import Files
 from tongues.text.reading.remote import Place
-from tongues.text.reading.rows import LONGEST, Fault, Item, State, fault, read_row
+from tongues.text.reading.rows import LONGEST, Fault, Item, State, fault, no_text_column, read_row
 from tongues.text.reading.streams import Broken, blocks, lines
 
 __all__ = ["html_text", "read_table_file"]
@@ -117,7 +117,7 @@ def _csv_rows(path: Place, kind: str, settings: Files) -> Iterator[dict[str, Any
     mark = "\t" if kind == "tsv" else max(marks, key=marks.__getitem__)
     names = next(csv.reader([head], delimiter=mark), [])
     if settings.columns.text not in names:
-        raise Broken("no text", 0, f"the columns are {', '.join(names)}")
+        raise Broken("no text", 0, no_text_column(settings.columns.text, names))
     for row in _fields(written, names, mark):
         if isinstance(row, str):
             yield fault(path_text(path), 0, "damaged", row)

@@ -1,0 +1,33 @@
+from dataclasses import replace
+
+from tests.report.evaluation.scored import MIXED, PLAIN, SCRATCH, SOURCE, changed, outcome
+from tongues.evaluate.choice import Choice, chosen_models, language_roles
+from tongues.roles import Roles
+
+
+def test_a_model_is_chosen_where_every_text_and_task_takes_it() -> None:
+    assert chosen_models(outcome((PLAIN, SCRATCH), languages=("qab",))) == [PLAIN]
+    assert chosen_models(outcome((SCRATCH, PLAIN), languages=("qab",))) == [PLAIN]
+    level = outcome((PLAIN, MIXED), languages=("qab",))
+    for kind, name in (("texts", "study"), ("tasks", "xnli")):
+        level = changed(level, [PLAIN, MIXED], kind, name, "leaders", "qab")
+    assert chosen_models(level) == []  # none is better
+    assert chosen_models(outcome((SOURCE, PLAIN))) == []  # each is better in one language
+    assert chosen_models(outcome((PLAIN,))) == [PLAIN]
+    undecided = outcome((PLAIN, SCRATCH), languages=("qab",), documents=4)
+    assert not Choice.of(undecided, undecided.texts["study"]).decided
+    assert chosen_models(undecided) == []
+
+
+def test_a_language_that_an_ensemble_learned_is_its_target() -> None:
+    evaluation = outcome((SOURCE, PLAIN))
+    plain, added = Roles(("qab",), ("qaa",)), Roles(("qab", "qac"), ("qaa",))
+    ensembles = [
+        replace(model, kind="ensemble", trained=None, experts_roles=roles)
+        for model, roles in zip(evaluation.models, (plain, added), strict=True)
+    ]
+    both = replace(evaluation, models=ensembles)
+    expected = {"qaa": "base", "qab": "target", "qac": "target"}
+    assert language_roles(both, ["qaa", "qab", "qac"]) == expected  # nothing to one, a target here
+    alone = changed(both, None, "models", 1, "experts_roles")
+    assert language_roles(alone, ["qaa", "qab", "qac"]) == expected | {"qac": "other"}

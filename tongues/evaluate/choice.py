@@ -1,0 +1,75 @@
+"""Which models to take by an evaluation: on each text and task, and in all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from tongues.evaluate.evaluation import Evaluation, TaskScores, TextScores
+
+__all__ = ["Choice", "chosen_models", "language_roles"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """By one text or task.
+
+    roles: of every language, empty where roles do not matter. counted: the languages that count,
+    target and base languages if there are both. untested: of these, the ones where a difference
+    has too few documents or items to be significant. models: those that no other is significantly
+    better than on any counted language; none where a difference that decides is not tested.
+    """
+
+    roles: Mapping[str, str]
+    counted: Sequence[str]
+    untested: Sequence[str]
+    models: Sequence[str]
+
+    @classmethod
+    def of(cls, evaluation: Evaluation, scores: TextScores | TaskScores) -> Self:
+        """What the scores on a text or a task of an evaluation say."""
+        roles = dict.fromkeys(scores.languages, "")
+        own = language_roles(evaluation, scores.languages)
+        if "base" in own.values():  # of models that nothing was continued from, none counts
+            roles |= own
+        counted = [lang for lang in roles if roles[lang] != "other"] or list(roles)
+        compared = (*scores.versus_base, *scores.versus_first)
+        untested = [
+            lang
+            for lang in counted
+            if any(lang in of.languages and of.languages[lang].reason for of in compared)
+        ]
+        choice = cls(roles, counted, untested, [])
+        names = [model.name for model in evaluation.models] * choice.decided
+        leaders = {lang: scores.leaders.get(lang, names) for lang in counted}
+        best = [name for name in names if all(name in leaders[lang] for lang in counted)]
+        return cls(roles, counted, untested, best)
+
+    @property
+    def decided(self) -> bool:
+        """Whether the differences on target languages, or on all, could be tested."""
+        return not any(self.roles[lang] in ("target", "") for lang in self.untested)
+
+
+def language_roles(evaluation: Evaluation, languages: Sequence[str]) -> dict[str, str]:
+    """What languages are to the models that have a base, or else to all, where they differ in it.
+
+    A language that is nothing to one model is what it is to the others.
+    """
+    each = [model.roles for model in evaluation.models if model.roles]
+    each = [roles for roles in each if roles.base_languages] or each
+    by_language = {x: dict.fromkeys(roles.role(x) for roles in each) for x in languages}
+    for roles in by_language.values():
+        if len(roles) > 1:
+            roles.pop("other", None)
+    words = {lang: " or ".join(roles) for lang, roles in by_language.items()}
+    alike = len(set(words.values())) == 1 and " or " not in next(iter(words.values()))
+    return {} if alike else words
+
+
+def chosen_models(evaluation: Evaluation) -> list[str]:
+    """The models that every text and task says to take; none where that is not decided."""
+    names = [model.name for model in evaluation.models]
+    scores = (*evaluation.texts.values(), *evaluation.tasks.values())
+    choices = [Choice.of(evaluation, each).models for each in scores]
+    best = [name for name in names if all(name in models for models in choices)]
+    return best if len(names) == 1 or len(best) < len(names) else []
