@@ -19,6 +19,15 @@ def test_a_model_is_chosen_where_every_text_and_task_takes_it() -> None:
     assert chosen_models(undecided) == []
 
 
+def test_nothing_is_chosen_where_the_leaders_cannot_be_tested() -> None:
+    four = outcome((PLAIN, SCRATCH, MIXED, SOURCE), languages=("qab",), documents=7)
+    scores = four.texts["study"]
+    assert not any(of.languages["qab"].reason for of in scores.compared)  # three comparisons
+    assert "qab" not in scores.leaders  # six pairs
+    choice = Choice.of(four, scores)
+    assert choice.untested == ["qab"] and not choice.decided and not choice.models
+
+
 def test_a_language_that_an_ensemble_learned_is_its_target() -> None:
     evaluation = outcome((SOURCE, PLAIN))
     plain, added = Roles(("qab",), ("qaa",)), Roles(("qab", "qac"), ("qaa",))

@@ -205,7 +205,8 @@ def _scores(
             both = _in_common(own[one], own[other])
             return _difference(*both)
 
-        best[language] = leaders(scores, compare, len(first), lower_wins=lower_wins)
+        if found := leaders(scores, compare, len(first), lower_wins=lower_wins):
+            best[language] = found
     return TaskScores(
         normalisation=None,
         num_fewshot=0,

@@ -36,7 +36,8 @@ class Choice:
         untested = [
             lang
             for lang in counted
-            if any(lang in of.languages and of.languages[lang].reason for of in compared)
+            if (len(evaluation.models) > 1 and lang not in scores.leaders)
+            or any(lang in of.languages and of.languages[lang].reason for of in compared)
         ]
         choice = cls(roles, counted, untested, [])
         names = [model.name for model in evaluation.models] * choice.decided

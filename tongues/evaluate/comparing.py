@@ -64,7 +64,8 @@ def text_scores(
             return _difference(own[one], own[other], BITS_PER_BYTE)
 
         scores = {model: of.bits_per_byte for model, of in own.items()}
-        best[language] = leaders(scores, compare, count, lower_wins=True)
+        if found := leaders(scores, compare, count, lower_wins=True):
+            best[language] = found
 
     def compared(others: Mapping[str, Mapping[str, str]]) -> list[Comparison]:
         each = [_compared_losses(losses, *one, unit, count) for one in others.items() if one[1]]
@@ -196,12 +197,16 @@ def leaders(
 ) -> list[str]:
     """The best model, and those without a significant difference from it.
 
-    Corrected for all languages and all pairs of models, since any model may be best by chance.
+    Corrected for all languages and all pairs of models, since any model may be best by chance;
+    empty where the documents are too few for that many comparisons.
     """
     best = (min if lower_wins else max)(scores, key=lambda name: scores[name])
     others = {name: compare(name, best) for name in scores if name != best}
     others = holm(others, among=languages * math.comb(len(scores), 2))
-    return [name for name in scores if name == best or not others[name].significant]
+    worse = {name for name, of in others.items() if of.significant}
+    if not worse and any(of.reason for of in others.values()):
+        return []
+    return [name for name in scores if name not in worse]
 
 
 def translated(languages: Iterable[Collection[str]]) -> bool:

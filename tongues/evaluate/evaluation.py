@@ -127,7 +127,7 @@ class TextScores:
     translated: bool  # whether most documents are of a group that is in several languages
     bits_per_segment: Mapping[str, Mapping[str, float]]  # by model and language
     best: Mapping[str, WinRate]  # in how many languages a model's loss is the lowest
-    leaders: Mapping[str, Sequence[str]]  # by language: the best, and those not worse than it
+    leaders: Mapping[str, Sequence[str]]  # by language, where tested: the best, and those as good
     compared: Sequence[Comparison]  # with the first model
     forgotten: Sequence[Comparison]  # with the base of each model
     added: Sequence[Comparison]  # with an ensemble before languages were added
@@ -188,7 +188,7 @@ class TaskScores:
     chance: Chance | None  # of the mean
     translated: bool  # whether most items are in several languages
     best: Mapping[str, WinRate]  # in how many languages a model is the best
-    leaders: Mapping[str, Sequence[str]]  # by language: the best, and those not worse than it
+    leaders: Mapping[str, Sequence[str]]  # by language, where tested: the best, and those as good
     compared: Sequence[Comparison]
 
     @property

@@ -1,5 +1,6 @@
 """What an evaluation answers: which model to take, how sure, gains and losses by role, the cost."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from tongues.estimate import Estimate
@@ -191,10 +192,13 @@ def _choice(evaluation: Evaluation, measure: Measure, measures: list[Measure]) -
     choice = Choice.of(evaluation, measure.scores)
     roles, counted, take = choice.roles, choice.counted, choice.models
     named = list_languages(f"`{lang}`" for lang in choice.untested)
-    if not choice.decided:
-        what = f"not decided: differences on {named} cannot be tested"
-        return f"{place} {what}; hold out more independent documents.".lstrip()
     rest = f" Differences on {named} cannot be tested." if named else ""
+    if not choice.decided:
+        best = ", ".join(_best_by_language(measure, choice))
+        what = f"not decided: differences on {named} cannot be tested"
+        if best:
+            what = f"{best}; not decided on {named}, where differences cannot be tested"
+        return f"{place} {what}; hold out more independent documents.".lstrip()
     if len(take) == len(measure.values):
         return f"{place} no model is significantly better than another.{rest}".lstrip()
     if take:
@@ -203,20 +207,28 @@ def _choice(evaluation: Evaluation, measure: Measure, measures: list[Measure]) -
         models = " or ".join(f"`{names[model]}`" for model in take)
         why = f"no other model is significantly better on {every}"
         return f"{place} take {models}: {why}.{rest}".lstrip()
-    groups: dict[str, list[str]] = {}  # languages of one role together, or else of the same models
-    for lang in sorted(counted, key=lambda lang: roles[lang], reverse=True):  # targets first
-        one = roles[lang] in ("target", "base")
+    best = _best_by_language(measure, choice)
+    what = f": {', '.join(best)}" if best else ""
+    return f"{place} no model is best in every language{what}.{rest}".lstrip()
+
+
+def _best_by_language(measure: Measure, choice: Choice) -> list[str]:
+    """Such as "`one` or `two` on target languages", where some model is worse."""
+    roles, groups = choice.roles, dict[str, list[str]]()  # of one role, or of the same leaders
+    tested = [lang for lang in choice.counted if lang not in choice.untested]
+    sole = Counter(roles[lang] for lang in choice.counted if lang in choice.untested)
+    for lang in sorted(tested, key=lambda lang: roles[lang], reverse=True):  # targets first
+        one = roles[lang] in ("target", "base") and not sole[roles[lang]]
         groups.setdefault(roles[lang] if one else str(measure.leaders(lang)), []).append(lang)
     clauses: list[str] = []
     for key, langs in groups.items():
         best = [m for m in measure.values if all(m in measure.leaders(lang) for lang in langs)]
-        named = list_languages(f"`{lang}`" for lang in langs)
-        where = named if len(langs) <= _NAMED else f"{len(langs)} languages"
+        where = list_languages(f"`{lang}`" for lang in langs)
+        where = where if len(langs) <= _NAMED else f"{len(langs)} languages"
         where = f"{key} languages" if key in ("target", "base") else where
-        models = " or ".join(f"`{names[model]}`" for model in best)
-        clauses += [f"{models} on {where}"] if best else []
-    what = f": {', '.join(clauses)}" if clauses else ""
-    return f"{place} no model is best in every language{what}.{rest}".lstrip()
+        models = " or ".join(f"`{measure.names[model]}`" for model in best)
+        clauses += [f"{models} on {where}"] if best and len(best) < len(measure.values) else []
+    return clauses
 
 
 def _certainty(measures: list[Measure]) -> str:
