@@ -116,7 +116,8 @@ def experts() -> None:
 def evaluate() -> None:
     """The base and the long runs: held-out text by source, and XCOPA."""
     models = ["models/smollm2", *LONG_RUNS]
-    tongues.evaluate(models, text="case", limit=20, dtype="bf16", name="text")
+    again = [f"{name}-s2" for name in LONG_RUNS if name.endswith("-own")]
+    tongues.evaluate([*models, *again], text="case", limit=40, dtype="bf16", name="text")
     tongues.evaluate(
         models, tasks=["xcopa:sw,zh"], data="tasks", limit=200, dtype="bf16", name="tasks"
     )
@@ -213,16 +214,14 @@ def figure() -> None:
     """Bits per byte of the base and the long runs, by language."""
     text = read_evaluation(Path("evaluations/text")).texts["case"]
     series = {"models/smollm2": "before"}
-    for name in LONG_RUNS:
-        after = f"after {NAMES[name[:2]]}"
-        series[name] = after if name.endswith("-own") else f"{after}, 3,000 new tokens"
+    series |= {f"{lang}-{LONG // 1024}k-20-own": f"after {NAMES[lang]}" for lang in TARGETS}
     rows = []
-    for model, by in text.losses.items():
-        for lang, loss in by.items():
+    for model, name in series.items():
+        for lang, loss in text.losses[model].items():
             one = loss.bits_per_byte
-            row = {"series": series[model], "language": NAMES[lang]}
+            row = {"series": name, "language": NAMES[lang]}
             rows.append(row | {"bits": one.value, "low": one.low, "high": one.high})
-    x = linear("bits", "bits per byte on held-out text, 95 % interval over documents", (0.8, 3.0))
+    x = linear("bits", "bits per byte on held-out text, 95 % interval over documents", (0.8, 2.8))
     names = list(series.values())
     panel = intervals(
         "SmolLM2 135M after 131k tokens of a new language",
@@ -230,7 +229,7 @@ def figure() -> None:
         x,
         categories("language", list(NAMES.values())),
         colour(names, names, "circle"),
-        height=280,
+        height=200,
         side_by_side=names,
     )
     drawn = Figure("real-case", "", "", (panel,), tuple(rows))
