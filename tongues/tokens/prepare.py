@@ -32,7 +32,7 @@ from tongues.text.gather import gather
 from tongues.text.select import nothing_kept, read_selection, write_selection
 from tongues.text.sources import find_benchmarks, find_samples
 from tongues.text.summary import read_summary
-from tongues.tokens.fitting import make_tokenizer
+from tongues.tokens.fitting import check_spelling, make_tokenizer
 from tongues.tokens.frame import TextFrame, read_frame
 from tongues.tokens.shards import shard_dtype
 from tongues.tokens.split import (
@@ -98,6 +98,7 @@ def prepare_tokens(
         reason = f"made from other text or settings: {_difference(before, inputs)}"
         hint = "replace it with `--overwrite`, or give the recipe another name"
         raise UserError(reason, where=str(path), hint=hint)
+    check_spelling(recipe, sources)
     if ranks is None:
         sizes = text_bytes(sources).values()
         small = sum(sizes) <= _SMALL and all(sizes)  # a data set's size is not known
