@@ -92,7 +92,9 @@ def test_runs_of_other_settings_are_refused_or_trained_again(
     run_all([plan for plan, _ in check_recipe(make_recipe(*small), workspace).runs], workspace)
     changed = [*small, "train.learning_rate=1e-3"]
     for verb in (tongues.dry_run, tongues.study):
-        with pytest.raises(UserError, match="as have 3 more: learning_rate was 0.003, now 0.001"):
+        with pytest.raises(
+            UserError, match=r"as have 3 more: learning_rate was 0\.003, now 0\.001"
+        ):
             verb(recipe_file, changed, workspace)
     assert tongues.dry_run(recipe_file, small, workspace).cost.runs == 0
     again = tongues.dry_run(recipe_file, changed, workspace, overwrite=True)
