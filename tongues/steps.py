@@ -13,6 +13,7 @@ from tongues.errors import UserError
 from tongues.files import changed_at, files_named, read_json
 from tongues.laws import read_laws_file
 from tongues.laws.next_step import MORE_RUNS, plan_command
+from tongues.models import SHAPES
 from tongues.pages import CARD
 from tongues.recipe import Recipe, TextRecipe, load_recipe, load_text_recipe, show_recipe
 from tongues.runs import PLANS, RECIPE, find_runs, read_run
@@ -27,6 +28,8 @@ __all__ = ["Step", "last_trained", "step_of_recipe", "step_of_runs", "steps_in",
 _MEANT = re.compile(r"^(extends|text|tokens|train):", re.MULTILINE)  # the file is to be a recipe
 _Weights = tuple[str, str]  # a run and its fingerprint
 _URGENT = ("damaged", "failed", "stopped", "waiting", "running")  # states, and what comes first
+_INVALID = len(_URGENT) + 1  # recipes with a mistake come last: nothing else waits for them
+_SIZES = 4  # of a study, from which the exponent of its law is more than a guess
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,16 @@ def steps_in(workspace: Path) -> list[Step]:
             recipe = load_text_recipe(path)
             step = step_of_recipe(recipe, [path], workspace, evaluated)
         except UserError as error:
-            if not _MEANT.search(path.read_text(encoding="utf-8", errors="replace")):
+            content = path.read_text(encoding="utf-8", errors="replace")
+            if not content.strip():
+                invalid = Step("tongues new", "it is empty; this writes a recipe to a new file")
+            elif _MEANT.search(content):
+                is_text = error.what.startswith("is ")  # such as `is not YAML`
+                reason = f"it {error.what}" if is_text else f"not a valid recipe: {error.what}"
+                invalid = Step(f"tongues check {_q(path)}", reason)
+            else:
                 continue  # a YAML file of something else
-            reason = f"it is not a valid recipe: {error.what}"
-            steps.append(Step(f"tongues check {_q(path)}", reason, str(path), 0, since))
+            steps.append(replace(invalid, place=str(path), urgency=_INVALID, since=since))
             continue
         folder = _runs_of(recipe, workspace) if isinstance(recipe, Recipe) else path
         seen.add(folder)
@@ -213,7 +222,9 @@ def _use(name: str, why: str, record: Path, workspace: Path) -> Step:
 
 def _free(place: Path) -> Path:
     """A place, or the first of its name and a number, where there is nothing."""
-    others = (place.with_name(f"{place.name}-{count}") for count in itertools.count(2))
+    end = place.suffix if place.suffix == ".json" else ""  # a run's name may have dots
+    stem = place.name.removesuffix(end)
+    others = (place.with_name(f"{stem}-{count}{end}") for count in itertools.count(2))
     return next(each for each in itertools.chain([place], others) if not each.exists())
 
 
@@ -233,6 +244,9 @@ def _differs(file: Path, recipe: Recipe) -> bool:
 
 
 def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
+    runs = [read_run(place) for place in find_runs([folder])]
+    train = train or _study_verb(folder.name, workspace)
+    more = f"{train} {_more_shapes({run.shape for run in runs})}"
     for path in sorted(workspace.glob("*.json")):
         try:
             content = read_json(path)
@@ -247,13 +261,35 @@ def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
             if plan:
                 reason = "there is a law of its runs: plan by it, for the compute that you have"
                 return Step(plan, reason)
-            reason = (
-                "its runs do not pin its law down: train more shapes and budgets, and fit again"
-            )
-            return Step(f"{train or 'tongues study RECIPE'} {MORE_RUNS}", reason)
+            reason = "its runs do not pin its law down: train more shapes, or more budgets "
+            return Step(more, f"{reason}(`study.budgets`), and fit again")
+    if len({run.params["total"] for run in runs}) == 1 and "scratch" in {r.strategy for r in runs}:
+        return Step(more, "its runs are of one size, and laws need several: this trains more")
+    others = (x for x in folder.parent.glob("*/") if x != folder and not _is_run(x))
     law = workspace / "law.json"
-    law = workspace / f"law-{folder.name}.json" if law.exists() else law
+    if law.exists() or any(find_runs([other]) for other in others):
+        law = _free(workspace / f"law-{folder.name}.json")
     return Step(f"tongues fit {_q(folder)} -o {_q(law)}", "its runs are finished; no law is fitted")
+
+
+def _study_verb(name: str, workspace: Path) -> str:
+    """What trains the study of a name, by its recipe where that is here."""
+    for path in sorted(workspace.glob("*.y*ml")):
+        with suppress(UserError):
+            recipe = load_text_recipe(path)
+            if isinstance(recipe, Recipe) and recipe.study and recipe.name == name:
+                return f"tongues study {_q(path)}{_where(workspace)}"
+    return "tongues study RECIPE"
+
+
+def _more_shapes(shapes: Collection[str]) -> str:
+    """An override of a study with its shapes and some that are larger."""
+    names = list(SHAPES)
+    known = [name for name in names if name in shapes]
+    if len(known) < len(shapes) or known[-1] == names[-1]:
+        return MORE_RUNS
+    larger = names[names.index(known[-1]) + 1 :][: max(_SIZES - len(known), 2)]
+    return _q(f"study.shapes=[{', '.join([*known, *larger])}]")
 
 
 def _unfinished(folder: Path, train: str, workspace: Path) -> Step | None:
