@@ -261,10 +261,29 @@ def test_a_run_made_with_overrides_is_resumed_with_them(workspace: Path) -> None
     tongues.train(run / "recipe.yaml", quiet=True)  # which is the same run: nothing is refused
     assert read_run(run).status == "finished"
     run = Path("runs/small")
-    small = Path("runs/small/recipe.yaml")
-    small.write_text(small.read_text().replace("0.003", "0.002"))
+    tongues.train("small.yaml", ["train.learning_rate=0.002"], overwrite=True, quiet=True)
     write_run(run, replace(read_run(run), status="running"))
     assert first() == "tongues train runs/small/recipe.yaml"
+
+
+def test_a_recipe_changed_after_its_run_gets_another_name(workspace: Path) -> None:
+    edited = Path("small.yaml").read_text().replace("20k tokens", "30k tokens")
+    Path("small.yaml").write_text(edited)
+    os.utime("runs/small/run.json", (1, 1))
+    steps = {step.place: step.command for step in tongues.next_steps()}
+    assert steps["small.yaml"] == "tongues train small.yaml train.run=small-2"
+    assert steps["runs/small"] == "tongues report runs/small"  # which is still there
+    Path("small.yaml").write_text(edited.replace("30k", "20k") + "  checkpoint_every: 9 hours\n")
+    assert first() == "tongues report runs/small"  # by which nothing changes
+    grid = "name: grid\nextends: small.yaml\nmodel: null\ntrain: {mixture: null}\n"
+    Path("grid.yaml").write_text(f"{grid}study: {{source: qaa, targets: [qab], shapes: [0.1M]}}\n")
+    shutil.copytree("tokens/small", "tokens/grid")
+    run = read_run(Path("runs/small"))
+    name = "grid/qaa-source-0.1M-s1"
+    shutil.copytree("runs/small", f"runs/{name}")
+    write_run(Path("runs", name), replace(run, run=name))
+    step = step_of_recipe(tongues.load_recipe("grid.yaml"), ["grid.yaml"], Path())
+    assert step.command == "tongues prepare grid.yaml name=grid-2"
 
 
 def test_a_recipe_whose_base_is_to_be_named_is_checked_first(workspace: Path) -> None:

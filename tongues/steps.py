@@ -18,10 +18,13 @@ from tongues.pages import CARD
 from tongues.recipe import Recipe, TextRecipe, load_recipe, load_text_recipe, show_recipe
 from tongues.runs import PLANS, RECIPE, find_runs, read_run
 from tongues.states import RunState, states
+from tongues.study import plan_study
 from tongues.text import check_text
 from tongues.tokens import check_tokens
 from tongues.train.base import PLACEHOLDER_BASE
 from tongues.train.card import find_tokens
+from tongues.train.plan import run_of_recipe
+from tongues.train.record import OTHER_SETTINGS, check_settings
 
 __all__ = ["Step", "last_trained", "step_of_recipe", "step_of_runs", "steps_in", "training_verb"]
 
@@ -75,7 +78,8 @@ def steps_in(workspace: Path) -> list[Step]:
             steps.append(replace(invalid, place=str(path), urgency=_INVALID, since=since))
             continue
         folder = _runs_of(recipe, workspace) if isinstance(recipe, Recipe) else path
-        seen.add(folder)
+        if not (isinstance(recipe, Recipe) and _changed(recipe, workspace)):
+            seen.add(folder)  # otherwise its run, of other settings, has a step of its own
         since = max(since, last_trained(folder))
         steps.append(replace(step, place=str(path), since=since))
     for folder in sorted((workspace / "runs").glob("*/")):
@@ -121,11 +125,8 @@ def step_of_recipe(
             f"tongues report {_q(corpus)}", "its text is prepared: the page shows what was kept"
         )
     train, folder = f"tongues {training_verb(recipe)} {named}", _runs_of(recipe, workspace)
-    several = recipe.study or recipe.pilot or recipe.experts
-    if not several and (own := folder / RECIPE).is_file() and _differs(own, recipe):
-        if len(words) > 1:  # it was trained without these overrides
-            return _under_another_name(words, folder, workspace)
-        train = f"tongues train {_q(own)}{_where(workspace)}"
+    if _changed(recipe, workspace):
+        return _under_another_name(recipe, words, folder, workspace)
     begun = Step(train, "its text is prepared, and nothing is trained yet")
     if recipe.pilot:
         real = workspace / "reports" / recipe.name / "real.yaml"
@@ -228,19 +229,35 @@ def _free(place: Path) -> Path:
     return next(each for each in itertools.chain([place], others) if not each.exists())
 
 
-def _under_another_name(words: Sequence[Path | str], taken: Path, workspace: Path) -> Step:
-    """Train with these overrides, where the run of that name has other settings."""
-    own = [word for word in map(str, words) if not word.startswith("train.run=")]
-    name = _free(taken).name
-    command = shlex.join(["tongues", "train", *own, f"train.run={name}"]) + _where(workspace)
-    return Step(command, f"{taken.name} was trained with other settings")
+def _under_another_name(
+    recipe: Recipe, words: Sequence[Path | str], taken: Path, workspace: Path
+) -> Step:
+    """Train a recipe by another name, where the runs of its own have other settings."""
+    verb, key = ("prepare", "name") if recipe.study else ("train", "train.run")
+    own = [word for word in map(str, words) if not word.startswith(f"{key}=")]
+    command = shlex.join(["tongues", verb, *own, f"{key}={_free(taken).name}"])
+    return Step(command + _where(workspace), f"{taken.name} was trained with other settings")
 
 
 def _differs(file: Path, recipe: Recipe) -> bool:
-    try:
-        return show_recipe(load_recipe(file)) != show_recipe(recipe)
-    except UserError:
+    return show_recipe(load_recipe(file)) != show_recipe(recipe)
+
+
+def _changed(recipe: Recipe, workspace: Path) -> bool:
+    """Whether a run of this name was trained with other settings; the record alone is read."""
+    if recipe.pilot or recipe.experts:
         return False
+    folder = _runs_of(recipe, workspace)
+    try:
+        check_tokens(recipe, workspace)
+        if recipe.study:
+            for plan in plan_study(recipe, workspace) if folder.is_dir() else ():
+                check_settings(plan, workspace)
+        elif (folder / RECIPE).is_file() and _differs(folder / RECIPE, recipe):
+            check_settings(run_of_recipe(recipe, workspace), workspace)
+    except UserError as error:
+        return error.code == OTHER_SETTINGS
+    return False
 
 
 def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:

@@ -19,9 +19,17 @@ from tongues.tokens.store import read_manifest
 from tongues.train.base import base_fingerprint, find_base
 from tongues.train.plan import Derived, RunPlan
 
-__all__ = ["check_runs", "check_settings", "make_record", "open_directory", "roll_back"]
+__all__ = [
+    "OTHER_SETTINGS",
+    "check_runs",
+    "check_settings",
+    "make_record",
+    "open_directory",
+    "roll_back",
+]
 __all__ += ["run_fingerprint"]
 
+OTHER_SETTINGS = "other_settings"  # code of the error
 _RENAME = "name this run otherwise (`train.run`), or overwrite that one with --overwrite"
 
 
@@ -98,7 +106,7 @@ def open_directory(
     if there and there.fingerprint != run.fingerprint:
         if not overwrite:
             what = f"a run of this name has other settings: {_differences(there, *_decisive(run))}"
-            raise UserError(what, where=str(directory), hint=_RENAME)
+            raise UserError(what, where=str(directory), hint=_RENAME, code=OTHER_SETTINGS)
         there = None
     if there is None:
         if (directory / "run.json").is_file():
@@ -141,7 +149,7 @@ def check_settings(plan: RunPlan, workspace: Path) -> None:
     base = there.base and there.base.fingerprint
     if other := _differences(there, plan.identity(), tokens.fingerprint, base):
         what = f"a run of this name has other settings: {other}"
-        raise UserError(what, where=str(directory), hint=_RENAME)
+        raise UserError(what, where=str(directory), hint=_RENAME, code=OTHER_SETTINGS)
 
 
 def check_runs(
@@ -180,7 +188,8 @@ def check_runs(
         more = f", as have {len(changed) - 1} more" if len(changed) > 1 else ""
         what = f"a run of this name has other settings{more}: {how}"
         hint = "name this recipe otherwise (`name`), or overwrite its runs with --overwrite"
-        raise UserError(what, where=str(workspace / "runs" / first), hint=hint)
+        where = str(workspace / "runs" / first)
+        raise UserError(what, where=where, hint=hint, code=OTHER_SETTINGS)
     return fingerprints, set(changed)
 
 
