@@ -103,3 +103,11 @@ def test_a_tokenizer_that_cannot_be_extended_is_taken_as_it_is(folder: Path) -> 
     draft = tongues.new("base", "ru", text="text")
     assert "byte_fallback: allow" in draft.recipe and "extend" not in draft.recipe
     assert "Caution: text of `ru`: the tokenizer cannot spell it" in " ".join(draft.lines)
+
+
+def test_text_that_could_not_be_prepared_is_refused_at_once(folder: Path) -> None:
+    rows = Path("text/sw.jsonl").read_text().splitlines(keepends=True)
+    Path("text/sw.jsonl").write_text("".join(rows[:5]))
+    with pytest.raises(UserError, match="tokens of `sw` are too little text") as caught:
+        tongues.new("base", "sw", text="text")
+    assert caught.value.where == "--text text" and caught.value.hint.startswith("give ")

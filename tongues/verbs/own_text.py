@@ -18,6 +18,7 @@ __all__ = ["USUAL_BUDGET", "OwnText", "plan_name", "read_own_text"]
 
 USUAL_BUDGET = 100_000_000  # tokens
 _PER_TOKEN = 4  # bytes of text in a token, where nothing is known of the language
+_LEAST = 2000  # tokens of text; `prepare` refuses fewer where 1,000 are held out
 _OFTEN = 5  # times that text is read, beyond which a repeat gains less than new text
 
 
@@ -90,7 +91,15 @@ def read_own_text(folder: Path, language: Language, ready: ReadyBase) -> OwnText
     samples = {lang: text.sample for lang, text in texts.items()}
     trial = try_tokenizer(place, target, samples) if (place := ready.tokenizer) else None
     each = trial.bytes_per_token if trial else _per_token(language, ready)
-    return OwnText(target, files, sizes, sizes[target] / each, sum(replay.values()), trial)
+    tokens = sizes[target] / each
+    if tokens < _LEAST:
+        what = (
+            f"about {show_count(tokens)} tokens of `{target}` are too little text: a recipe holds "
+        )
+        what += "out 1k tokens, and trains on as many at least"
+        hint = f"give {show_bytes(2 * _LEAST * each)} or more"
+        raise UserError(what, where=where, hint=hint)
+    return OwnText(target, files, sizes, tokens, sum(replay.values()), trial)
 
 
 def plan_name(ready: ReadyBase) -> str:
