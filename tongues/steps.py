@@ -296,7 +296,7 @@ def _study_verb(name: str, workspace: Path) -> str:
             recipe = load_text_recipe(path)
             if isinstance(recipe, Recipe) and recipe.study and recipe.name == name:
                 return f"tongues study {_q(path)}{_where(workspace)}"
-    return "tongues study RECIPE"
+    return f"tongues study RECIPE{_where(workspace)}"
 
 
 def _more_shapes(shapes: Collection[str]) -> str:
