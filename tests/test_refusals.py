@@ -22,6 +22,7 @@ REFUSED = {  # command lines, and words of the error
     "prepare wrong.yaml": "unknown key",
     "train wrong.yaml": "unknown key",
     "train recipe.yaml": "no prepared tokens",
+    "train made/small.yaml train.seed=2 --workspace made": "seed was 1, now 2",
     "check large.yaml": "of memory; this machine has",
     "check without.yaml": "no such tokenizer",
     "check recipe.yaml --workspace /sys": "nothing can be written in this folder",
@@ -71,7 +72,8 @@ print(json.dumps(answers))
 """
 
 
-def test_a_refusal_imports_nothing_slow(tmp_path: Path) -> None:
+def test_a_refusal_imports_nothing_slow(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "made").symlink_to(project)
     (tmp_path / "recipe.yaml").write_text(RECIPE)
     (tmp_path / "wrong.yaml").write_text(RECIPE.replace("budget", "budgett"))
     (tmp_path / "large.yaml").write_text(RECIPE.replace("0.1M", "5534M"))

@@ -19,7 +19,7 @@ from tongues.evaluate import kept
 from tongues.evaluate.evaluation import Evaluation
 from tongues.files import write_json
 from tongues.runs import FAILURE, read_run, write_run
-from tongues.steps import step_of_evaluation, step_of_recipe
+from tongues.steps import step_of_evaluation, step_of_recipe, step_of_runs
 from tongues.tokens import check_tokens
 
 
@@ -156,8 +156,14 @@ def test_a_recipe_with_a_mistake_is_checked_and_other_yaml_is_left_alone(workspa
     Path("site.yml").write_text("nav: [a]\n")
     Path("wrong.yaml").write_text("name: wrong\ntrain: {bugdet: 1M tokens}\ntext: {}\n")
     steps = tongues.next_steps()
-    assert [step.place for step in steps] == ["wrong.yaml", "small.yaml"]
-    assert steps[0].command == "tongues check wrong.yaml" and "bugdet" in steps[0].reason
+    assert [step.place for step in steps] == ["small.yaml", "wrong.yaml"]
+    assert steps[1].command == "tongues check wrong.yaml"
+    assert steps[1].reason == "not a valid recipe: unknown key `bugdet`"
+    Path("wrong.yaml").write_text("text: {\n")
+    Path("empty.yaml").touch()
+    reasons = {step.place: step.reason for step in tongues.next_steps()}
+    assert reasons["wrong.yaml"].startswith("it is not YAML: ")
+    assert reasons["empty.yaml"].startswith("it is empty")
 
 
 def test_a_recipe_of_text_alone_ends_with_the_page_of_its_corpus(workspace: Path) -> None:
@@ -219,6 +225,16 @@ def test_other_settings_mean_other_tokens(workspace: Path) -> None:
     assert "made from other settings" in step.reason and "vocab_size" in step.reason
 
 
+def test_a_run_under_another_name_of_its_text_is_told_of_its_own(workspace: Path) -> None:
+    with pytest.raises(UserError, match="no prepared tokens") as caught:
+        tongues.train("small.yaml", ["name=three"])
+    assert "keep `name: small`" in caught.value.hint
+    assert "`train.run=three`" in caught.value.hint
+    with pytest.raises(UserError) as caught:
+        tongues.train("small.yaml", ["name=three", "text.synthetic.seed=9"])
+    assert "train.run" not in caught.value.hint  # other text is to be prepared
+
+
 def test_a_run_without_a_recipe_here_and_a_study_have_their_steps(workspace: Path) -> None:
     Path("small.yaml").unlink()
     assert first() == "tongues report runs/small"
@@ -228,7 +244,27 @@ def test_a_run_without_a_recipe_here_and_a_study_have_their_steps(workspace: Pat
     write_json(Path("runs/many/.plans.json"), {})
     assert first() == "tongues report runs/many"
     page("many")
+    sizes = "'study.shapes=[0.1M, 0.2M, 0.4M, 0.6M]'"
+    assert first() == f"tongues study RECIPE {sizes}"  # no law can be fitted to one size
+    Path("grid.yaml").write_text(
+        "name: many\ntext: {synthetic: {languages: {qaa: {}}}}\ntrain: {budget: 9k tokens}\n"
+        "study: {source: qaa, targets: [qab], shapes: [0.1M]}\n"
+    )
+    folder = Path("runs/many")
+    assert step_of_runs(folder, Path()).command == f"tongues study grid.yaml {sizes}"
+    Path("grid.yaml").unlink()
+    shutil.copytree("runs/many/one", "runs/many/two")
+    run = read_run(Path("runs/many/two"))
+    larger = replace(run, run="many/two", shape="0.2M")
+    larger.params["total"] *= 2
+    write_run(Path("runs/many/two"), larger)
+    page("many")
     assert first() == "tongues fit runs/many -o law.json"
+    shutil.copytree("runs/many", "runs/more")
+    page("more")
+    fits = {step.command for step in tongues.next_steps()}
+    assert fits == {f"tongues fit runs/{name} -o law-{name}.json" for name in ("many", "more")}
+    shutil.rmtree("runs/more")
     write_json(Path("notes.json"), {"a": 1})
     assert first() == "tongues fit runs/many -o law.json"
     write_json(Path("law.json"), {"law": "chinchilla", "tables": ["runs/other"]})
@@ -239,7 +275,7 @@ def test_a_run_without_a_recipe_here_and_a_study_have_their_steps(workspace: Pat
     assert first() == "tongues plan --law law-many.json --flops 5e22"
     few = tongues.fit("runs.csv", where="strategy == 'scratch' and params < 1e8", draws=60)
     replace(few, places=("runs/many",)).write(Path("law-many.json"))
-    assert first() == "tongues study RECIPE 'study.shapes=[…]' 'study.budgets=[…]'"
+    assert first() == "tongues study RECIPE 'study.shapes=[0.1M, 0.2M, 0.4M, 0.6M]'"
 
 
 def test_a_run_made_with_overrides_is_resumed_with_them(workspace: Path) -> None:
@@ -252,10 +288,29 @@ def test_a_run_made_with_overrides_is_resumed_with_them(workspace: Path) -> None
     tongues.train(run / "recipe.yaml", quiet=True)  # which is the same run: nothing is refused
     assert read_run(run).status == "finished"
     run = Path("runs/small")
-    small = Path("runs/small/recipe.yaml")
-    small.write_text(small.read_text().replace("0.003", "0.002"))
+    tongues.train("small.yaml", ["train.learning_rate=0.002"], overwrite=True, quiet=True)
     write_run(run, replace(read_run(run), status="running"))
     assert first() == "tongues train runs/small/recipe.yaml"
+
+
+def test_a_recipe_changed_after_its_run_gets_another_name(workspace: Path) -> None:
+    edited = Path("small.yaml").read_text().replace("20k tokens", "30k tokens")
+    Path("small.yaml").write_text(edited)
+    os.utime("runs/small/run.json", (1, 1))
+    steps = {step.place: step.command for step in tongues.next_steps()}
+    assert steps["small.yaml"] == "tongues train small.yaml train.run=small-2"
+    assert steps["runs/small"] == "tongues report runs/small"  # which is still there
+    Path("small.yaml").write_text(edited.replace("30k", "20k") + "  checkpoint_every: 9 hours\n")
+    assert first() == "tongues report runs/small"  # by which nothing changes
+    grid = "name: grid\nextends: small.yaml\nmodel: null\ntrain: {mixture: null}\n"
+    Path("grid.yaml").write_text(f"{grid}study: {{source: qaa, targets: [qab], shapes: [0.1M]}}\n")
+    shutil.copytree("tokens/small", "tokens/grid")
+    run = read_run(Path("runs/small"))
+    name = "grid/qaa-source-0.1M-s1"
+    shutil.copytree("runs/small", f"runs/{name}")
+    write_run(Path("runs", name), replace(run, run=name))
+    step = step_of_recipe(tongues.load_recipe("grid.yaml"), ["grid.yaml"], Path())
+    assert step.command == "tongues prepare grid.yaml name=grid-2"
 
 
 def test_a_recipe_whose_base_is_to_be_named_is_checked_first(workspace: Path) -> None:
@@ -307,4 +362,5 @@ def test_what_is_no_file_is_passed_over_and_names_are_quoted(workspace: Path) ->
     Path("conf.yaml").mkdir()
     Path("small.yaml").rename("my small.yaml")
     Path("my small.yaml").write_text("train: {bugdet: 1M tokens}\n")
-    assert first() == "tongues check 'my small.yaml'"
+    (step,) = (step for step in tongues.next_steps() if step.place == "my small.yaml")
+    assert step.command == "tongues check 'my small.yaml'"

@@ -17,6 +17,7 @@ from tongues.quantities import counted, show_bytes, show_count
 from tongues.recipe import LowRank, Recipe
 from tongues.study import plan_study, plan_sweep
 from tongues.text import check_text, text_bytes
+from tongues.tokens.fitting import check_spelling
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import find_base, is_run_name
 from tongues.train.defaults import Completed, complete_recipe
@@ -213,7 +214,8 @@ def check_recipe(
     here: whether the runs are computed on that machine, whose memory must then hold them.
     training: whether the runs come next, so that a base must be there; its text needs none.
     """
-    sizes = text_bytes(check_text(recipe.text))
+    sources = check_text(recipe.text)
+    sizes = text_bytes(sources)
     completed = complete_recipe(recipe, workspace)
     recipe = completed.recipe
     sweep = plan_sweep(recipe)
@@ -235,6 +237,8 @@ def check_recipe(
         hint = "raise `tokens.held_out` or lower `train.context`"
         raise UserError(what, where="tokens.held_out", hint=hint)
     vocabulary = _vocabulary(recipe, workspace)
+    if training and not (workspace / "tokens" / recipe.name).exists():
+        check_spelling(recipe, sources)
     replaced = recipe.tokens.trim or recipe.tokens.replace
     bases = {plan.name: _base(plan, plans, workspace, training=training) for plan in plans}
     named = {plan.base or "" for plan in plans if (at := bases[plan.name]) and commit_of(at)}

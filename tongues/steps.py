@@ -13,14 +13,18 @@ from tongues.errors import UserError
 from tongues.files import changed_at, files_named, read_json
 from tongues.laws import read_laws_file
 from tongues.laws.next_step import MORE_RUNS, plan_command
+from tongues.models import SHAPES
 from tongues.pages import CARD
 from tongues.recipe import Recipe, TextRecipe, load_recipe, load_text_recipe, show_recipe
 from tongues.runs import PLANS, RECIPE, Run, find_runs, read_run
 from tongues.states import RunState, states
+from tongues.study import plan_study
 from tongues.text import check_text
 from tongues.tokens import check_tokens
 from tongues.train.base import PLACEHOLDER_BASE
 from tongues.train.card import find_tokens
+from tongues.train.plan import run_of_recipe
+from tongues.train.record import OTHER_SETTINGS, check_settings
 
 if TYPE_CHECKING:
     from tongues.evaluate.evaluation import Evaluation
@@ -31,6 +35,8 @@ __all__ += ["steps_in", "training_verb"]
 _MEANT = re.compile(r"^(extends|text|tokens|train):", re.MULTILINE)  # the file is to be a recipe
 _Evaluated: TypeAlias = "Mapping[tuple[str, str], Evaluation]"  # by run and fingerprint
 _URGENT = ("damaged", "failed", "stopped", "waiting", "running")  # states, and what comes first
+_INVALID = len(_URGENT) + 1  # recipes with a mistake come last: nothing else waits for them
+_SIZES = 4  # of a study, from which the exponent of its law is more than a guess
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +70,20 @@ def steps_in(workspace: Path) -> list[Step]:
             recipe = load_text_recipe(path)
             step = step_of_recipe(recipe, [path], workspace, evaluated)
         except UserError as error:
-            if not _MEANT.search(path.read_text(encoding="utf-8", errors="replace")):
+            content = path.read_text(encoding="utf-8", errors="replace")
+            if not content.strip():
+                invalid = Step("tongues new", "it is empty; this writes a recipe to a new file")
+            elif _MEANT.search(content):
+                is_text = error.what.startswith("is ")  # such as `is not YAML`
+                reason = f"it {error.what}" if is_text else f"not a valid recipe: {error.what}"
+                invalid = Step(f"tongues check {_q(path)}", reason)
+            else:
                 continue  # a YAML file of something else
-            reason = f"it is not a valid recipe: {error.what}"
-            steps.append(Step(f"tongues check {_q(path)}", reason, str(path), 0, since))
+            steps.append(replace(invalid, place=str(path), urgency=_INVALID, since=since))
             continue
         folder = _runs_of(recipe, workspace) if isinstance(recipe, Recipe) else path
-        seen.add(folder)
+        if not (isinstance(recipe, Recipe) and _changed(recipe, workspace)):
+            seen.add(folder)  # otherwise its run, of other settings, has a step of its own
         since = max(since, last_trained(folder))
         steps.append(replace(step, place=str(path), since=since))
     for folder in sorted((workspace / "runs").glob("*/")):
@@ -116,11 +129,8 @@ def step_of_recipe(
             f"tongues report {_q(corpus)}", "its text is prepared: the page shows what was kept"
         )
     train, folder = f"tongues {training_verb(recipe)} {named}", _runs_of(recipe, workspace)
-    several = recipe.study or recipe.pilot or recipe.experts
-    if not several and (own := folder / RECIPE).is_file() and _differs(own, recipe):
-        if len(words) > 1:  # it was trained without these overrides
-            return _under_another_name(words, folder, workspace)
-        train = f"tongues train {_q(own)}{_where(workspace)}"
+    if _changed(recipe, workspace):
+        return _under_another_name(recipe, words, folder, workspace)
     begun = Step(train, "its text is prepared, and nothing is trained yet")
     if recipe.pilot:
         real = workspace / "reports" / recipe.name / "real.yaml"
@@ -244,26 +254,47 @@ def _use(name: str, why: str, record: Path, workspace: Path) -> Step:
 
 def _free(place: Path) -> Path:
     """A place, or the first of its name and a number, where there is nothing."""
-    others = (place.with_name(f"{place.name}-{count}") for count in itertools.count(2))
+    end = place.suffix if place.suffix == ".json" else ""  # a run's name may have dots
+    stem = place.name.removesuffix(end)
+    others = (place.with_name(f"{stem}-{count}{end}") for count in itertools.count(2))
     return next(each for each in itertools.chain([place], others) if not each.exists())
 
 
-def _under_another_name(words: Sequence[Path | str], taken: Path, workspace: Path) -> Step:
-    """Train with these overrides, where the run of that name has other settings."""
-    own = [word for word in map(str, words) if not word.startswith("train.run=")]
-    name = _free(taken).name
-    command = shlex.join(["tongues", "train", *own, f"train.run={name}"]) + _where(workspace)
-    return Step(command, f"{taken.name} was trained with other settings")
+def _under_another_name(
+    recipe: Recipe, words: Sequence[Path | str], taken: Path, workspace: Path
+) -> Step:
+    """Train a recipe by another name, where the runs of its own have other settings."""
+    verb, key = ("prepare", "name") if recipe.study else ("train", "train.run")
+    own = [word for word in map(str, words) if not word.startswith(f"{key}=")]
+    command = shlex.join(["tongues", verb, *own, f"{key}={_free(taken).name}"])
+    return Step(command + _where(workspace), f"{taken.name} was trained with other settings")
 
 
 def _differs(file: Path, recipe: Recipe) -> bool:
-    try:
-        return show_recipe(load_recipe(file)) != show_recipe(recipe)
-    except UserError:
+    return show_recipe(load_recipe(file)) != show_recipe(recipe)
+
+
+def _changed(recipe: Recipe, workspace: Path) -> bool:
+    """Whether a run of this name was trained with other settings; the record alone is read."""
+    if recipe.pilot or recipe.experts:
         return False
+    folder = _runs_of(recipe, workspace)
+    try:
+        check_tokens(recipe, workspace)
+        if recipe.study:
+            for plan in plan_study(recipe, workspace) if folder.is_dir() else ():
+                check_settings(plan, workspace)
+        elif (folder / RECIPE).is_file() and _differs(folder / RECIPE, recipe):
+            check_settings(run_of_recipe(recipe, workspace), workspace)
+    except UserError as error:
+        return error.code == OTHER_SETTINGS
+    return False
 
 
 def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
+    runs = [read_run(place) for place in find_runs([folder])]
+    train = train or _study_verb(folder.name, workspace)
+    more = f"{train} {_more_shapes({run.shape for run in runs})}"
     for path in sorted(workspace.glob("*.json")):
         try:
             content = read_json(path)
@@ -278,13 +309,35 @@ def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
             if plan:
                 reason = "there is a law of its runs: plan by it, for the compute that you have"
                 return Step(plan, reason)
-            reason = (
-                "its runs do not pin its law down: train more shapes and budgets, and fit again"
-            )
-            return Step(f"{train or 'tongues study RECIPE'} {MORE_RUNS}", reason)
+            reason = "its runs do not pin its law down: train more shapes, or more budgets "
+            return Step(more, f"{reason}(`study.budgets`), and fit again")
+    if len({run.params["total"] for run in runs}) == 1 and "scratch" in {r.strategy for r in runs}:
+        return Step(more, "its runs are of one size, and laws need several: this trains more")
+    others = (x for x in folder.parent.glob("*/") if x != folder and not _is_run(x))
     law = workspace / "law.json"
-    law = workspace / f"law-{folder.name}.json" if law.exists() else law
+    if law.exists() or any(find_runs([other]) for other in others):
+        law = _free(workspace / f"law-{folder.name}.json")
     return Step(f"tongues fit {_q(folder)} -o {_q(law)}", "its runs are finished; no law is fitted")
+
+
+def _study_verb(name: str, workspace: Path) -> str:
+    """What trains the study of a name, by its recipe where that is here."""
+    for path in sorted(workspace.glob("*.y*ml")):
+        with suppress(UserError):
+            recipe = load_text_recipe(path)
+            if isinstance(recipe, Recipe) and recipe.study and recipe.name == name:
+                return f"tongues study {_q(path)}{_where(workspace)}"
+    return f"tongues study RECIPE{_where(workspace)}"
+
+
+def _more_shapes(shapes: Collection[str]) -> str:
+    """An override of a study with its shapes and some that are larger."""
+    names = list(SHAPES)
+    known = [name for name in names if name in shapes]
+    if len(known) < len(shapes) or known[-1] == names[-1]:
+        return MORE_RUNS
+    larger = names[names.index(known[-1]) + 1 :][: max(_SIZES - len(known), 2)]
+    return _q(f"study.shapes=[{', '.join([*known, *larger])}]")
 
 
 def _unfinished(folder: Path, train: str, workspace: Path) -> Step | None:

@@ -97,9 +97,15 @@ def test_ends_that_cannot_be_are_refused(tmp_path: Path, key: str, ends: list[fl
 def test_a_misspelt_law_or_file_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="did you mean `hoffmann2022`"):
         read_laws(["hofmann2022"])
-    write(tmp_path / "law.json", {})
+    missing = str(tmp_path / "laws.json")
+    write(tmp_path / "lawz.json", {})  # a file of something else
+    write(tmp_path / "new.plan.json", {"lines": []})
+    with pytest.raises(UserError) as caught:
+        read_laws([missing])
+    assert caught.value.hint == f"`tongues fit RUNS -o {missing}` writes one"
+    write(tmp_path / "law.json", preset("zheng2024-cpt").to_json())
     with pytest.raises(UserError, match=r"did you mean `law\.json`"):
-        read_laws([str(tmp_path / "laws.json")])
+        read_laws([missing])
 
 
 def test_a_table_or_a_folder_in_place_of_a_law_is_to_be_fitted_first(tmp_path: Path) -> None:

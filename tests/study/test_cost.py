@@ -1,9 +1,13 @@
+import shlex
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+import tongues
 from tests.conftest import MakeRecipe
 from tongues.check import check_recipe
+from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.study import choose_plans, measure_cost, run_all
 
@@ -79,3 +83,30 @@ def test_runs_are_chosen_with_their_parents(make_recipe: MakeRecipe, tmp_path: P
         choose_plans(pairs, "target == 'fr'")
     with pytest.raises(UserError, match="shape"):
         choose_plans(pairs, "shap == '0.1M'")
+
+
+def test_runs_of_other_settings_are_refused_or_trained_again(
+    make_recipe: MakeRecipe, workspace: Path, recipe_file: Path
+) -> None:
+    small = [*STUDY, "study.shapes=[0.05M]", "train.budget=2k tokens"]
+    run_all([plan for plan, _ in check_recipe(make_recipe(*small), workspace).runs], workspace)
+    changed = [*small, "train.learning_rate=1e-3"]
+    for verb in (tongues.dry_run, tongues.study):
+        with pytest.raises(
+            UserError, match=r"as have 3 more: learning_rate was 0\.003, now 0\.001"
+        ):
+            verb(recipe_file, changed, workspace)
+    assert tongues.dry_run(recipe_file, small, workspace).cost.runs == 0
+    again = tongues.dry_run(recipe_file, changed, workspace, overwrite=True)
+    assert again.cost.runs == 4 and {row["takes"] for row in again.rows()} != {"finished"}
+
+
+def test_a_dry_run_ends_with_the_command_that_trains(
+    workspace: Path, recipe_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    shown = ["study", str(recipe_file), *STUDY, "study.shapes=[0.05M]"]
+    options = ["--overwrite", "--where", "target == 'qab'", "--launcher", "slurm"]
+    done = CliRunner().invoke(command, [*shown, "--dry-run", *options])
+    assert done.stderr.startswith("→ ")
+    assert shlex.split(done.stderr[2:]) == ["tongues", *shown, *options]

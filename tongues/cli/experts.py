@@ -84,8 +84,12 @@ def train(
     loaded = tongues.load_recipe(recipe, overrides)
     if dry_run:
         check_experts(recipe, loaded)
-        kept = {key: keywords[key] for key in ("workspace", "launcher", "processes")}
-        show_runs(tongues.dry_run(loaded, **kept), as_json)
+        names = ("workspace", "overwrite", "launcher", "processes")
+        made = tongues.dry_run(loaded, **{name: keywords[name] for name in names})
+        show_runs(made, as_json)
+        if made.cost.runs:
+            options.hint_without("dry_run", "tongues experts train")
+            return
     else:
         print_paths(tongues.experts.train(recipe, overrides, **keywords), as_json=as_json)
     options.hint_recipe(loaded, (recipe, *overrides), keywords["workspace"])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from tongues.errors import UserError, nearest
 
@@ -21,6 +22,7 @@ __all__ += [
     "as_json",
     "figures",
     "hint_runs",
+    "hint_without",
     "launch",
     "memory",
     "one_thread",
@@ -155,6 +157,22 @@ ranks = click.option("--ranks", type=COUNT, help="Processes that share the work.
 def one_thread() -> None:
     """Keep numpy on one thread: matrices this small only make a second one wait."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def hint_without(flag: str, verb: str) -> None:
+    """Print the command that runs now, without one of its flags; verb: as it is typed."""
+    from tongues.terminal import hint
+
+    context = click.get_current_context()
+    words = [verb]
+    for parameter in context.command.params:
+        name, value = parameter.name or "", context.params.get(parameter.name or "")
+        if isinstance(parameter, click.Argument):
+            words += [shlex.quote(str(x)) for x in (value if isinstance(value, tuple) else [value])]
+        elif name != flag and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            words += [parameter.opts[-1]]
+            words += [] if value is True else [shlex.quote(str(value))]
+    hint(" ".join(words))
 
 
 def hint_next(workspace: Path) -> None:

@@ -1,6 +1,5 @@
 """The verbs of one recipe: check, prepare, train, study."""
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +120,7 @@ def study(
     With --dry-run it shows the runs and what they take, and trains nothing.
     """
     import tongues
-    from tongues.terminal import hint, print_paths
+    from tongues.terminal import print_paths
     from tongues.verbs.studies import check_study
 
     if dry_run:
@@ -129,11 +128,15 @@ def study(
         check_study(
             recipe, loaded, **{key: keywords[key] for key in ("where", "pilot", "overwrite")}
         )
-        kept = {key: keywords[key] for key in ("workspace", "where", "launcher", "processes")}
-        show_runs(tongues.dry_run(loaded, **kept), as_json)
-        if not (as_json or keywords["pilot"]):
-            chosen = ("--where", keywords["where"]) if keywords["where"] else ()
-            hint(shlex.join(("tongues", "study", str(recipe), *overrides, *chosen)))
+        names = ("workspace", "where", "overwrite", "launcher", "processes")
+        made = tongues.dry_run(loaded, **{name: keywords[name] for name in names})
+        show_runs(made, as_json)
+        if as_json:
+            return
+        if made.cost.runs:
+            options.hint_without("dry_run", "tongues study")
+        else:
+            options.hint_recipe(loaded, (recipe, *overrides), keywords["workspace"])
         return
     made = tongues.study(recipe, overrides, **keywords)
     print_paths([made], as_json=as_json)

@@ -1,6 +1,7 @@
 """Laws to start from: published ones, with what is known to be wrong with them, and files."""
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from tongues.files import read_json
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
 
-__all__ = ["PRESETS", "find_law", "preset", "read_laws_file"]
+__all__ = ["PRESETS", "find_law", "law_files", "preset", "read_laws_file"]
 
 _UNIT = "loss in nats per token of its authors' tokenizer and text"
 _DIGITS = "exponents printed with two decimals move the loss by 1 to 3 % and the best size by more"
@@ -134,6 +135,16 @@ def read_laws_file(path: Path | str) -> list[Law]:
         return [Law.from_json(entry) for entry in entries]
     except UserError as error:
         raise UserError(error.what, where=str(path), hint=error.hint) from None
+
+
+def law_files(folder: Path) -> list[Path]:
+    """The files of a folder that hold laws, by name."""
+    laws = list[Path]()
+    for path in sorted(folder.glob("*.json")):
+        with suppress(UserError):
+            read_laws_file(path)
+            laws.append(path)
+    return laws
 
 
 def find_law(word: str, form: str) -> Law:

@@ -1,11 +1,13 @@
 """The laws of a plan, by name or from files, and the role of each."""
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tongues.errors import Caution, UserError, nearest
 from tongues.laws import PRESETS, Law, preset, read_laws_file
+from tongues.laws.presets import law_files
 
 __all__ = ["Known", "PlanLaws", "gather_laws", "of_compute", "published_law", "read_laws"]
 
@@ -111,8 +113,9 @@ def read_laws(names: Sequence[Law | Path | str], target: str | None = None) -> P
         elif path.exists():
             known += _of_one_language(read_laws_file(path), str(word), path.name, target)
         elif path.suffix or len(path.parts) > 1:
-            files = path.parent.glob("*.json") if path.parent.is_dir() else ()
-            hint = nearest(path.name, (file.name for file in files))
+            files = [file.name for file in law_files(path.parent)]
+            makes = f"`tongues fit RUNS -o {shlex.quote(str(word))}` writes one"
+            hint = nearest(path.name, files) if files else makes
             raise UserError("there is no such file", where=str(word), hint=hint)
         else:
             what = f"no published law is called `{word}`, and no file"

@@ -6,7 +6,7 @@ does not decide; the rest follows from it (`tongues.train.defaults`).
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -15,12 +15,14 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from tongues.errors import UserError, nearest
+from tongues.hub import local
 from tongues.languages import find_language
 from tongues.models.folders import read_config
 from tongues.plan.bases import read_base
 from tongues.plan.published import published_projects, usual_replay
 from tongues.quantities import Budget, show_count
 from tongues.runs import read_run
+from tongues.tokens.trial import NEW_TOKENS, TokenizerTrial
 from tongues.train.base import find_base, find_run
 from tongues.train.metadata import languages_of, licence_of
 
@@ -35,14 +37,12 @@ text:
 tokens:
   base: {tokenizer}
   held_out: {held_out} tokens    # never trained on, for `tongues evaluate`
-{extend}train:
+{fallback}train:
   base: {{model: {model}, languages: [{languages}]}}{assumed}
 {mixture}
   budget: {budget}    # replay included; in tokens, FLOPs, hours or days
 {evaluations}"""
-_EXTEND = """\
-  # extend: {{new_tokens: 1000, languages: [{}], preserve: [{}]}}    # where the base spells it out
-"""
+_EXTEND = "extend: {{new_tokens: {}, languages: [{}], preserve: [{}]}}    # {}"
 _HELD_OUT = 100_000  # tokens of a language, and at most this share of its text
 _HELD_SHARE = 0.1
 _PER_TOKEN = 4  # bytes of text in a token, about
@@ -71,6 +71,18 @@ class ReadyBase:
         """The name without the organisation, or without the folders that it is in."""
         path = Path(self.base)
         return path.parent.name if path.name == "model" else path.name
+
+    @property
+    def tokenizer(self) -> Path | None:
+        """The folder of its tokenizer; None where it is not on this disk."""
+        folder = Path(self.folder) if self.folder else local(self.base)
+        return folder if folder and (folder / "tokenizer.json").is_file() else None
+
+    def replay(self, language: str, texts: Container[str] | None) -> dict[str, float]:
+        """The share of its first language that there is text of; texts: None for the hub's."""
+        others = (lang for lang in self.languages if lang != language)
+        replayed = next((lang for lang in others if texts is None or lang in texts), None)
+        return {replayed: usual_replay(published_projects())[0]} if replayed else {}
 
     def row(self) -> dict[str, str]:
         """As a row of a table."""
@@ -157,16 +169,17 @@ def ready_recipe(
     budget: str = "100M tokens",
     files: Mapping[str, Sequence[str]] | None = None,
     sizes: Mapping[str, int] | None = None,
+    trial: TokenizerTrial | None = None,
 ) -> str:
     """A recipe in YAML that continues a base on a language.
 
     base: as `find_ready` takes it. files: paths by language; None: text of the hub. sizes: bytes of
-    these. A language of the base is replayed where there is text of it.
+    these. trial: of the base's tokenizer on them. A language of the base is replayed where there is
+    text of it.
     """
     ready = find_ready(base)
-    others = (lang for lang in ready.languages if lang != language)
-    replayed = next((lang for lang in others if files is None or lang in files), None)
-    share = usual_replay(published_projects())[0] if replayed else 0.0
+    replay = ready.replay(language, files)
+    replayed, share = next(iter(replay.items()), ("", 0.0))
     mixture = [f"  mixture: {{{language}: 100%}}"]
     if language in ready.languages:
         mixture.insert(0, f"  targets: [{language}]")
@@ -174,7 +187,7 @@ def ready_recipe(
         mixture.append(f"  replay: {{{replayed}: {share:.0%}}}    # median of published projects")
     elif files is not None:
         mixture.append("  # no replay: there is no text of a language of the base")
-    shares = {language: 1 - share} | ({replayed: share} if replayed else {})
+    shares = {language: 1 - share} | replay
     held_out = _HELD_OUT
     if sizes:
         held_out = min(
@@ -203,8 +216,25 @@ def ready_recipe(
         mixture="\n".join(mixture),
         budget=budget,
         evaluations=evaluations,
-        extend="" if language in ready.languages else _EXTEND.format(language, ready.languages[0]),
+        fallback="".join(f"  {line}\n" for line in _fallback(ready, language, replayed, trial)),
     )
+
+
+def _fallback(
+    ready: ReadyBase, language: str, replayed: str, trial: TokenizerTrial | None
+) -> Iterator[str]:
+    """What a recipe says of text that the base's tokenizer has too few tokens for."""
+    if trial is None:
+        if replayed and language not in ready.languages:
+            why = "if the base falls back to bytes"
+            yield f"# {_EXTEND.format(NEW_TOKENS, language, replayed, why)}"
+        return
+    if trial.new_tokens:
+        why = "the base falls back to bytes"
+        yield _EXTEND.format(trial.new_tokens, language, replayed, why)
+    if trial.unfit:
+        langs = ", ".join(trial.unfit)
+        yield f"byte_fallback: allow    # the base has too few tokens for {langs}"
 
 
 def _tokens(budget: str) -> float:

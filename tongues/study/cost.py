@@ -14,6 +14,7 @@ from tongues.quantities import counted, show_seconds
 from tongues.runs import read_run, status_of
 from tongues.tokens import Tokens, open_tokens
 from tongues.train import Derived, RunPlan, derive
+from tongues.train.record import check_runs
 from tongues.train.schedule import evaluation_steps
 
 __all__ = ["StudyCost", "measure_cost"]
@@ -49,8 +50,12 @@ def measure_cost(
     at_once: int,
     launcher: str = "local",
     processes: int | None = None,
+    *,
+    overwrite: bool = False,
 ) -> StudyCost:
     """The cost of those runs that are not finished in `workspace`, `at_once` at a time here.
+
+    Runs of other settings in their places are a UserError, or trained again with `overwrite`.
 
     Where `launcher` trains them on other machines, or several `processes` train each, nothing is
     tried here, and no time is known.
@@ -59,7 +64,12 @@ def measure_cost(
     largest shape; others are interpolated. To the steps of a run come what its evaluations score
     and about 0.6 s around them, and once 4 s until the first begins. Their text must be prepared.
     """
-    to_do = [pair for pair in pairs if status_of(workspace / "runs" / pair[0].name) != "finished"]
+    plans, done = [plan for plan, _ in pairs], set[str]()
+    if any((workspace / "runs" / plan.name / "run.json").is_file() for plan in plans):
+        _, changed = check_runs(plans, workspace, overwrite=overwrite)
+        ended = {p.name for p in plans if status_of(workspace / "runs" / p.name) == "finished"}
+        done = ended - changed
+    to_do = [pair for pair in pairs if pair[0].name not in done]
     if not to_do:
         return StudyCost(0, 0, {}, 0.0)
     flops = sum(derived.flops for _, derived in to_do)

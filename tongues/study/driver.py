@@ -20,8 +20,8 @@ from tongues.states import state_of
 from tongues.study.forecasts import Forecaster
 from tongues.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
-from tongues.train.base import base_fingerprint, find_base
-from tongues.train.record import differences, run_fingerprint
+from tongues.train.base import find_base
+from tongues.train.record import check_runs
 from tongues.train.task import leave_plans, training_job
 
 __all__ = ["State", "run_all"]
@@ -124,25 +124,17 @@ class _Study:
     ) -> None:
         self._runs = workspace / "runs"
         self._plans, self._tell = {plan.name: plan for plan in plans}, tell
-        self._fingerprints: dict[str, str] = {}
+        self._fingerprints, _ = check_runs(plans, workspace, overwrite=overwrite)
         derived: dict[str, Derived] = {}
-        others: dict[str, str] = {}  # runs of other settings, and which
         names = {plan.tokens for plan in plans}
         opened = {name: open_tokens(workspace / "tokens" / name) for name in names}
-
         machine = replace(this_machine(), processes=launcher.processes)
 
         def reckon(plan: RunPlan) -> None:
             if plan.base in self._plans and plan.base not in derived:
                 reckon(self._plans[plan.base])
-            of_parent = self._fingerprints.get(plan.base or "")
-            parent = None if of_parent else find_base(plan.base, workspace)
-            tokens, base = opened[plan.tokens], of_parent or base_fingerprint(parent)
-            self._fingerprints[plan.name] = run_fingerprint(plan, tokens, base)
-            there = self._record(plan.name)
-            if there and there.fingerprint != self._fingerprints[plan.name]:
-                others[plan.name] = differences(there, plan.identity(), tokens.fingerprint, base)
-            vocabulary = tokens.vocabulary_size
+            parent = None if plan.base in self._plans else find_base(plan.base, workspace)
+            vocabulary = opened[plan.tokens].vocabulary_size
             derived[plan.name] = derive(
                 plan, vocabulary, parent, tokens_per_second=_SPEED, machine=machine
             )
@@ -152,12 +144,6 @@ class _Study:
             children.setdefault(plan.base or "", []).append(plan.name)
             if plan.name not in derived:
                 reckon(plan)
-        if others and not overwrite:
-            first, how = next(iter(others.items()))
-            more = f", as have {len(others) - 1} more" if len(others) > 1 else ""
-            what = f"a run of this name has other settings{more}: {how}"
-            hint = "name this recipe otherwise (`name`), or overwrite its runs with --overwrite"
-            raise UserError(what, where=str(self._runs / first), hint=hint)
         self._work = {name: numbers.flops for name, numbers in derived.items()}
 
         def chain(name: str) -> float:

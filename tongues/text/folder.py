@@ -1,6 +1,7 @@
 """The text of a language in a folder of several languages, and whether it is of that language."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tongues.errors import UserError
@@ -9,13 +10,22 @@ from tongues.text.document import Document
 from tongues.text.reading import read_file
 from tongues.text.signals.close import same_language
 from tongues.text.signals.language import load_identifier
-from tongues.text.sources import check_text, text_bytes
+from tongues.text.sources import TextSource, check_text, read_source, text_bytes
 
-__all__ = ["check_language", "find_texts"]
+__all__ = ["LanguageText", "check_language", "find_texts", "sample_texts"]
 
+_SOURCES = 8  # of a language that are sampled
 _SAMPLE = 200_000  # characters that are identified
 _COUNTED = 20_000_000  # bytes of text up to which all of it is read, to count what is in it
 _OWN = 0.5  # share of the sample that must be in the language
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageText:
+    """The text of a language: bytes of what its documents hold, and the beginnings of some."""
+
+    bytes: int
+    sample: tuple[str, ...]
 
 
 def find_texts(folder: Path, languages: Sequence[str]) -> dict[str, list[str]]:
@@ -34,35 +44,56 @@ def find_texts(folder: Path, languages: Sequence[str]) -> dict[str, list[str]]:
     return found or {languages[0]: [str(folder)]}
 
 
-def check_language(texts: Mapping[str, Sequence[str]], where: str) -> dict[str, int]:
-    """Bytes of text by language; a UserError where a sample is of another language.
+def check_language(texts: Mapping[str, Sequence[str]], where: str) -> dict[str, LanguageText]:
+    """Text by language; a UserError where a sample is of another language.
 
-    They are what the documents hold, as preparing reads them; of large text about that, by its
-    files.
+    Its bytes are what the documents hold, as preparing reads them; of large text about that, by
+    its files.
     """
     settings = Text.model_validate({"files": {lang: list(paths) for lang, paths in texts.items()}})
     sources, identifier = check_text(settings), load_identifier(None)
-    sizes = text_bytes(sources)
+    sizes, found = text_bytes(sources), dict[str, LanguageText]()
     for lang in texts:
         paths = [path for one in sources if one.lang == lang for path in one.paths]
-        most, sample, whole, size = _SAMPLE // len(paths), "", sizes[lang] <= _COUNTED, 0
+        most, whole, size, sample = _SAMPLE // len(paths), sizes[lang] <= _COUNTED, 0, list[str]()
         for path in paths:
             left = most
             for item, _ in read_file(path, lang, settings.files[lang]):
                 if isinstance(item, Document):
-                    sample += f"{item.text[:left]}\n" if left else ""
+                    sample += [item.text[:left]] if left else []
                     left -= len(item.text[:left])
                     size += len(item.text.encode()) if whole else 0
                 if not (left or whole):
                     break
-        sizes[lang] = size or sizes[lang]
+        found[lang] = LanguageText(size or sizes[lang], tuple(sample))
         if not identifier.knows(lang):
             continue
-        (seen,) = identifier.identify([sample])
+        (seen,) = identifier.identify(["\n".join(sample)])
         own = sum(share for label, share in seen.shares.items() if same_language(label, lang))
         if own < _OWN:
             what = f"{own:.0%} of the text of `{lang}` ({paths[0].name}) was identified as such"
             what += f", most as `{seen.label}`" if seen.shares else "; no text could be read"
             hint = "is the tag right? Name the folder or file of each language by its tag"
             raise UserError(what, where=where, hint=hint)
-    return sizes
+    return found
+
+
+def sample_texts(sources: Sequence[TextSource], characters: int) -> dict[str, list[str]]:
+    """Beginnings of documents by language, as many characters of each; text elsewhere has none."""
+    samples = dict[str, list[str]]()
+    for lang in dict.fromkeys(source.lang for source in sources):
+        here = [source for source in sources if source.lang == lang and source.is_local]
+        chosen = here[:: -(-len(here) // _SOURCES) or 1]
+        samples[lang] = [
+            text for one in chosen for text in _beginnings(one, characters // len(chosen))
+        ]
+    return samples
+
+
+def _beginnings(source: TextSource, characters: int) -> Iterator[str]:
+    for item, _ in read_source(source):
+        if isinstance(item, Document):
+            yield item.text[:characters]
+            characters -= len(item.text)
+        if characters <= 0:
+            return

@@ -76,6 +76,12 @@ class TextSource:
         """The recipe's limit on the source, if there is one."""
         return None if isinstance(self.settings, recipe.Synthetic) else self.settings.limit
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it is read without a network."""
+        remote = any(isinstance(path, Remote) for path in self.paths)
+        return not (remote or isinstance(self.settings, recipe.Hub))
+
     def folder(self, corpus: Path) -> Path:
         """The folder of its parts, faults and counts."""
         return corpus / self.lang / self.name

@@ -9,6 +9,7 @@ from statistics import median
 import numpy as np
 from tokenizers import Tokenizer, models
 
+from tongues.errors import Caution
 from tongues.text.signals.units import units
 from tongues.tokens.encoding import Encoder
 from tongues.tokens.extend import extend_tokenizer, shorten
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 BYTEWISE = 1.25  # bytes per token, under which the tokenizer falls back to bytes
+_UNKNOWN = 0.01  # share of the tokens
 
 _SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)  # of extensions that are tried
 _WORTH = 0.2  # of the tokens saved, to extend at all
@@ -71,7 +73,19 @@ class Fertility:
     @property
     def spelt_out(self) -> bool:
         """Whether the tokenizer falls back to bytes for most of the text."""
-        return self.bytes / max(self.tokens, 1) < BYTEWISE
+        return self.tokens > 0 and self.bytes / self.tokens < BYTEWISE
+
+    @property
+    def caution(self) -> Caution | None:
+        """Why the tokenizer is not fit for the text; None where it is."""
+        unknown = self.unknown / max(self.tokens, 1)
+        if unknown > _UNKNOWN:
+            what = f"the tokenizer cannot spell it: {unknown:.1%} of the tokens are unknown"
+            return Caution("unknown_text", what)
+        if self.spelt_out:
+            what = f"the tokenizer falls back to bytes: {self.bytes_per_token:.2f} per token"
+            return Caution("spelt_out", what)
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,18 @@
 """The tokenizer of a recipe: trained on its text, taken as it is, or extended."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from tokenizers import Tokenizer
 
-from tongues.errors import UserError
+from tongues.errors import Caution, UserError
 from tongues.quantities import show_bytes
 from tongues.ranks import Say
 from tongues.recipe import Extend, TextRecipe
+from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Selection
+from tongues.text.folder import sample_texts
 from tongues.tokens.extend import extend_tokenizer
 from tongues.tokens.fertility import changed_share, measure
 from tongues.tokens.tokenizer import (
@@ -22,10 +25,15 @@ from tongues.tokens.tokenizer import (
 )
 from tongues.tokens.trim import trim_tokenizer
 
-__all__ = ["make_tokenizer", "sample_documents"]
+__all__ = ["check_spelling", "make_tokenizer", "sample_documents"]
 
 _TRIED = 300_000  # bytes of each language on which the tokenizer is judged
-_UNKNOWN = 0.01  # share of the tokens
+_GLANCE = 50_000  # characters of each language on which it is judged before text is read
+_HINT_OWN = "give it a larger `tokens.vocab_size`, or set `tokens.byte_fallback: allow`"
+_HINT_BASE = (
+    "extend it (`tokens.extend`), leave out `tokens.base` to train one, or set "
+    "`tokens.byte_fallback: allow`"
+)
 _EVERY = 10  # documents, one of which is left out for a trial
 
 
@@ -52,24 +60,33 @@ def make_tokenizer(
             ]
             tokenizer = trim_tokenizer(tokenizer, texts)
             tell(f"{vocabulary_size(tokenizer)} tokens are left, all that the text read is made of")
-    hint = "give it a larger `tokens.vocab_size`, or set `tokens.byte_fallback: allow`"
-    if base:
-        hint = "extend it (`tokens.extend`), leave out `tokens.base` to train one, or set "
-        hint += "`tokens.byte_fallback: allow`"
-    for lang in corpus.languages:
+    for lang in corpus.languages if settings.byte_fallback == "refuse" else ():
         texts = corpus.chosen_texts(sample_documents(corpus, selection, lang, _TRIED))
-        if settings.byte_fallback == "allow" or not texts:
-            continue
-        measured = measure(tokenizer, {lang: [("", text) for text in texts]})[lang]
-        unknown, where = measured.unknown / max(measured.tokens, 1), f"text of {lang}"
-        if unknown > _UNKNOWN:
-            what = f"the tokenizer cannot spell it: {unknown:.1%} of the tokens are unknown"
-            raise UserError(what, where=where, hint=hint, code="unknown_text")
-        if measured.spelt_out:
-            what = f"the tokenizer falls back to bytes: {measured.bytes_per_token:.2f} per token"
-            raise UserError(what, where=where, hint=hint, code="spelt_out")
+        if caution := measure(tokenizer, {lang: [("", text) for text in texts]})[lang].caution:
+            raise _unfit(caution, lang, _HINT_BASE if base else _HINT_OWN)
     save_tokenizer(tokenizer, place, base, settings.document_start)
     return tokenizer
+
+
+def check_spelling(recipe: TextRecipe, sources: Sequence[TextSource]) -> None:
+    """Refuse text that the base's tokenizer spells by bytes, by a sample of what is on this disk.
+
+    Text that it has no letters for is left to `make_tokenizer`, which knows what cleaning drops.
+    """
+    settings = recipe.tokens
+    if settings.base is None or settings.byte_fallback == "allow":
+        return
+    extended = settings.extend.languages if settings.extend else ()
+    tried = [source for source in sources if source.lang not in extended]
+    tokenizer = load_tokenizer(find_tokenizer(settings.base))
+    for lang, texts in sample_texts(tried, _GLANCE).items():
+        measured = measure(tokenizer, {lang: [("", text) for text in texts]})[lang]
+        if measured.spelt_out and measured.caution:
+            raise _unfit(measured.caution, lang, _HINT_BASE)
+
+
+def _unfit(caution: Caution, lang: str, hint: str) -> UserError:
+    return UserError(caution.sentence, where=f"text of {lang}", hint=hint, code=caution.code)
 
 
 def _extended(

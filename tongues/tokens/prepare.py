@@ -5,6 +5,7 @@ the same for any number of ranks.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,14 +26,14 @@ from tongues.hub import commit_of
 from tongues.launch import Launcher, run_ranks
 from tongues.quantities import show_count
 from tongues.ranks import Rank, Say
-from tongues.recipe import HeldOutLike, TextRecipe, TokenSettings
+from tongues.recipe import HeldOutLike, Recipe, TextRecipe, TokenSettings
 from tongues.text import TextSource, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
 from tongues.text.select import nothing_kept, read_selection, write_selection
 from tongues.text.sources import find_benchmarks, find_samples
 from tongues.text.summary import read_summary
-from tongues.tokens.fitting import make_tokenizer
+from tongues.tokens.fitting import check_spelling, make_tokenizer
 from tongues.tokens.frame import TextFrame, read_frame
 from tongues.tokens.shards import shard_dtype
 from tongues.tokens.split import (
@@ -98,6 +99,7 @@ def prepare_tokens(
         reason = f"made from other text or settings: {_difference(before, inputs)}"
         hint = "replace it with `--overwrite`, or give the recipe another name"
         raise UserError(reason, where=str(path), hint=hint)
+    check_spelling(recipe, sources)
     if ranks is None:
         sizes = text_bytes(sources).values()
         small = sum(sizes) <= _SMALL and all(sizes)  # a data set's size is not known
@@ -178,13 +180,27 @@ def run_stage(
 
 def check_tokens(recipe: TextRecipe, workspace: Path) -> None:
     """A UserError where the recipe's tokens are missing, or made with other settings."""
-    path = workspace / "tokens" / recipe.name
+    path, now = workspace / "tokens" / recipe.name, _settings(recipe)
+    several = isinstance(recipe, Recipe) and (recipe.study or recipe.pilot or recipe.experts)
+    if not path.is_dir() and not several and (other := _same_text(now, path.parent)):
+        hint = f"keep `name: {other}`, whose tokens are of the same text and settings (a run is "
+        hint += f"named by `train.run={recipe.name}`), or run `tongues prepare` with this recipe"
+        raise UserError("there are no prepared tokens", where=str(path), hint=hint)
     before = _completed(read_manifest(path)["inputs"])
-    now = _settings(recipe)
     if any(before.get(section) != now[section] for section in now):
         reason = f"made from other settings: {_difference({k: before[k] for k in now}, now)}"
         hint = "run `tongues prepare --overwrite` with this recipe, or give it another name"
         raise UserError(reason, where=str(path), hint=hint)
+
+
+def _same_text(settings: dict[str, Any], store: Path) -> str:
+    """The name of tokens that were made from these settings; empty where there are none."""
+    for file in sorted(store.glob("*/tokens.json")):
+        with suppress(UserError):  # damaged
+            before = _completed(read_manifest(file.parent)["inputs"])
+            if all(before.get(section) == settings[section] for section in settings):
+                return file.parent.name
+    return ""
 
 
 def _settings(recipe: TextRecipe) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 import json
 import platform
 import shutil
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -12,11 +14,23 @@ from tongues.errors import UserError
 from tongues.files import fingerprint, read_lines, remove_directory, write_text
 from tongues.hub import commit_of
 from tongues.runs import Base, Run, read_run, write_run
-from tongues.tokens import Mixture, Tokens
-from tongues.train.base import base_fingerprint
+from tongues.tokens import Mixture, Tokens, open_tokens
+from tongues.tokens.store import read_manifest
+from tongues.train.base import base_fingerprint, find_base
 from tongues.train.plan import Derived, RunPlan
 
-__all__ = ["differences", "make_record", "open_directory", "roll_back", "run_fingerprint"]
+__all__ = [
+    "OTHER_SETTINGS",
+    "check_runs",
+    "check_settings",
+    "make_record",
+    "open_directory",
+    "roll_back",
+]
+__all__ += ["run_fingerprint"]
+
+OTHER_SETTINGS = "other_settings"  # code of the error
+_RENAME = "name this run otherwise (`train.run`), or overwrite that one with --overwrite"
 
 
 def run_fingerprint(plan: RunPlan, tokens: Tokens, base: str | None) -> str:
@@ -91,9 +105,8 @@ def open_directory(
                 raise
     if there and there.fingerprint != run.fingerprint:
         if not overwrite:
-            what = f"a run of this name has other settings: {differences(there, *_decisive(run))}"
-            hint = "name this run otherwise (`train.run`), or overwrite that one with --overwrite"
-            raise UserError(what, where=str(directory), hint=hint)
+            what = f"a run of this name has other settings: {_differences(there, *_decisive(run))}"
+            raise UserError(what, where=str(directory), hint=_RENAME, code=OTHER_SETTINGS)
         there = None
     if there is None:
         if (directory / "run.json").is_file():
@@ -119,7 +132,76 @@ def roll_back(directory: Path, step: int) -> None:
             write_text(path, "".join(lines))
 
 
-def differences(there: Run, settings: dict[str, Any], tokens: str, base: str | None) -> str:
+def check_settings(plan: RunPlan, workspace: Path) -> None:
+    """Refuse a run whose name in the store has other settings or tokens, by its record alone.
+
+    `open_directory` refuses the rest, such as another base of the same name: it reads the weights.
+    What a teacher is, and a base whose tokens are trimmed or replaced, is known only then.
+    """
+    tokens, directory = (
+        open_tokens(workspace / "tokens" / plan.tokens),
+        workspace / "runs" / plan.name,
+    )
+    inputs = read_manifest(tokens.path)["inputs"]["tokens"]
+    there = _record(directory)
+    if there is None or plan.settings.teacher or inputs.get("trim") or inputs.get("replace"):
+        return
+    base = there.base and there.base.fingerprint
+    if other := _differences(there, plan.identity(), tokens.fingerprint, base):
+        what = f"a run of this name has other settings: {other}"
+        raise UserError(what, where=str(directory), hint=_RENAME, code=OTHER_SETTINGS)
+
+
+def check_runs(
+    plans: Sequence[RunPlan], workspace: Path, *, overwrite: bool
+) -> tuple[dict[str, str], set[str]]:
+    """The fingerprint of each run of a recipe, and the runs of other settings in their places.
+
+    These are a UserError unless `overwrite`. The text must be prepared, and bases that are not
+    among the runs trained.
+    """
+    by_name = {plan.name: plan for plan in plans}
+    opened = {name: open_tokens(workspace / "tokens" / name) for name in {x.tokens for x in plans}}
+    fingerprints, changed, outside = dict[str, str](), dict[str, str](), dict[str, str | None]()
+
+    def compare(plan: RunPlan) -> str:
+        if plan.name not in fingerprints:
+            tokens, base = opened[plan.tokens], fingerprint_of(plan.base)
+            fingerprints[plan.name] = run_fingerprint(plan, tokens, base)
+            there = _record(workspace / "runs" / plan.name)
+            if there and there.fingerprint != fingerprints[plan.name]:
+                identity = plan.identity()
+                changed[plan.name] = _differences(there, identity, tokens.fingerprint, base)
+        return fingerprints[plan.name]
+
+    def fingerprint_of(base: str | None) -> str | None:
+        if base in by_name:
+            return compare(by_name[base])
+        if base is not None and base not in outside:  # it may be gigabytes
+            outside[base] = base_fingerprint(find_base(base, workspace))
+        return outside[base] if base else None
+
+    for plan in plans:
+        compare(plan)
+    if changed and not overwrite:
+        first, how = next(iter(changed.items()))
+        more = f", as have {len(changed) - 1} more" if len(changed) > 1 else ""
+        what = f"a run of this name has other settings{more}: {how}"
+        hint = "name this recipe otherwise (`name`), or overwrite its runs with --overwrite"
+        where = str(workspace / "runs" / first)
+        raise UserError(what, where=where, hint=hint, code=OTHER_SETTINGS)
+    return fingerprints, set(changed)
+
+
+def _record(directory: Path) -> Run | None:
+    """The record of a run; None where it is missing or damaged: training says how."""
+    if (directory / "run.json").is_file():
+        with suppress(UserError):
+            return read_run(directory)
+    return None
+
+
+def _differences(there: Run, settings: dict[str, Any], tokens: str, base: str | None) -> str:
     """How a run's settings, fingerprint of its tokens or of its base differ from these."""
     old, new = (
         settings | {"tokens": tokens, "base's fingerprint": base}

@@ -124,7 +124,8 @@ def train(
     _say_cautions(rounds, loaded.name, workspace, voice)
     for note in dict.fromkeys(note for made in rounds for note in made.notes):
         voice.say(note)
-    cost = measure_cost(pairs, workspace, checked.at_once, launcher, processes)
+    at_once = checked.at_once
+    cost = measure_cost(pairs, workspace, at_once, launcher, processes, overwrite=overwrite)
     if cost.runs:
         voice.say(str(cost))
     with voice.progress(f"{loaded.name}: {counted(len(pairs), 'expert')}") as show:

@@ -1,9 +1,8 @@
 """A recipe and its plan: a base, a language, its text, a budget and a machine."""
 
-import math
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -17,23 +16,18 @@ from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.files import check_writable, write_json, write_text
 from tongues.hardware import USUAL_MFU, Cluster, find_gpu
-from tongues.languages import Language, find_language
-from tongues.languages.fertility import bytes_per_token
-from tongues.plan import NoOption, Plan, ReadyBase, find_ready, ready_recipe
-from tongues.plan.bases import known_bases, read_base
+from tongues.languages import find_language
+from tongues.plan import NoOption, Plan, find_ready, ready_recipe
 from tongues.plan.ways import LeftOut
-from tongues.quantities import Budget, show_bytes, show_count, show_seconds
-from tongues.recipe import load_recipe
-from tongues.text.folder import check_language, find_texts
+from tongues.quantities import Budget, show_count, show_seconds
+from tongues.verbs.own_text import USUAL_BUDGET, plan_name, read_own_text
 from tongues.verbs.plans import plan
 from tongues.verbs.shared import read_as
 
 __all__ = ["Draft", "check_new_file", "new", "read_budget", "read_machine", "suggest_budget"]
 
-_BUDGET, _HERE = 100_000_000, "here"  # tokens
+_HERE = "here"
 _MACHINE = re.compile(r"(?:([1-9]\d{0,5}) ?[x×]? ?)?([a-z][\w-]*)", re.IGNORECASE)
-_PER_TOKEN = 4  # bytes of text in a token, where nothing is known of the language
-_OFTEN = 5  # times that text is read, beyond which a repeat gains less than new text
 _SIDE, _TRIES = 256, 50  # of a matrix product that shows how fast a core is
 # Of that speed on all cores, what training reaches: SmolLM2-135M on two cores, 0.5 while others
 # were at work and 3.1 alone, in bfloat16.
@@ -102,15 +96,13 @@ def new(
         read_budget(budget)  # before text is read
     if out is not None:
         check_new_file(Path(out))
-    files = sizes = None
-    if text is not None:
-        files, sizes = _texts(Path(text), (one.tag, *ready.languages))
-    each = _per_token(one, ready)
+    own = read_own_text(Path(text), one, ready) if text is not None else None
+    replay = ready.replay(one.tag, own and own.files)
     if budget is None:
-        budget = _usual(sizes[one.tag] / each if sizes else None)
+        budget = own.usual_budget if own else f"{show_count(USUAL_BUDGET)} tokens"
     amount = read_budget(budget)
-    recipe = ready_recipe(base, one.tag, budget, files, sizes)
-    replay = _replay(recipe)
+    files, sizes, trial = (own.files, own.sizes, own.trial) if own else (None, None, None)
+    recipe = ready_recipe(base, one.tag, budget, files, sizes, trial)
     flops = 6.0 * ready.parameters  # a token
     speed = cluster.flops(1 / 3600) / flops if cluster else _LIKELY[0] * _flops_here() / flops
     tokens = amount.tokens(ready.parameters, flops, speed)
@@ -121,18 +113,18 @@ def new(
         f"{ready.short}, {show_count(ready.parameters)} parameters, on {one.name} (`{one.tag}`): "
         f"{show_count(tokens)} tokens{shares}; {flops * tokens:.2g} FLOPs."
     ]
-    if sizes:
-        own = tokens * (1 - sum(replay.values()))
-        lines += _text_lines(one.tag, sizes[one.tag], sizes[one.tag] / each, own)
+    if own:
+        lines += own.lines(tokens)
     lines.append(_cost_line(flops * tokens, cluster))
     made, forecast, why = None, None, ""
     try:
         made = plan(
             language=one.tag,
-            bases=[_named(ready)],
+            bases=[plan_name(ready)],
             params=ready.parameters,
             tokens=tokens,
-            available_text=f"{sizes[one.tag]} B" if sizes else None,
+            available_text=f"{own.sizes[one.tag]} B" if own else None,
+            bytes_per_token=trial and trial.bytes_per_token,
             gpu=cluster.gpu.name if cluster else None,
             gpus=cluster.count if cluster else None,
         )
@@ -169,50 +161,13 @@ def suggest_budget(base: str, language: str, text: Path | str | None) -> str:
     """100M tokens, or as many as read a smaller text five times; arguments as of `new`."""
     one, ready = find_language(language, "--language"), find_ready(base)
     if text is None:
-        return _usual(None)
-    _, sizes = _texts(Path(text), (one.tag, *ready.languages))
-    return _usual(sizes[one.tag] / _per_token(one, ready))
-
-
-def _usual(there: float | None) -> str:
-    if there is None or _OFTEN * there >= _BUDGET:
-        return f"{show_count(_BUDGET)} tokens"
-    digit = 10 ** max(math.floor(math.log10(_OFTEN * there)) - 1, 0)
-    return f"{show_count(max(_OFTEN * there // digit, 1) * digit)} tokens"
-
-
-def _named(ready: ReadyBase) -> str:
-    """The base as a plan takes it."""
-    known = ready.base if ready.base in known_bases() else ""
-    return ready.folder or known or f"{ready.short}={ready.parameters}"
-
-
-def _per_token(language: Language, ready: ReadyBase) -> float:
-    """Bytes of text in a token, as the plan counts them."""
-    each = bytes_per_token(language, read_base(_named(ready)).tokenizer).value
-    return _PER_TOKEN if math.isnan(each) else each
+        return f"{show_count(USUAL_BUDGET)} tokens"
+    return read_own_text(Path(text), one, ready).usual_budget
 
 
 def _why_not_continued(left_out: Sequence[LeftOut]) -> str:
     """Why no base can be continued; empty where nothing says so."""
     return next((one.reason for one in left_out if one.strategy == "cpt"), "")
-
-
-def _texts(folder: Path, languages: tuple[str, ...]) -> tuple[dict[str, list[str]], dict[str, int]]:
-    """Paths and bytes by language of a folder, checked."""
-    where, target = f"--text {folder}", languages[0]
-    hint = f"name a folder with text of `{target}`, such as `{target}/` or `{target}.jsonl` in it"
-    found = find_texts(folder, tuple(dict.fromkeys(languages)))
-    if target not in found:
-        raise UserError(f"there is no text of `{target}`", where=where, hint=hint)
-    return found, check_language(found, where)
-
-
-def _replay(recipe: str) -> dict[str, float]:
-    """Shares of a recipe, which must be sound."""
-    from ruamel.yaml import YAML
-
-    return dict(load_recipe(YAML(typ="safe").load(recipe)).train.replay)
 
 
 def read_budget(budget: str) -> Any:
@@ -240,19 +195,6 @@ def read_machine(machine: str) -> Cluster | None:
     except UserError as error:
         raise UserError(error.what, where="--machine", hint=error.hint) from None
     return Cluster(gpu, int(match[1] or 1), USUAL_MFU, gpu.price)
-
-
-def _text_lines(lang: str, size: int, there: float, tokens: float) -> Iterator[str]:
-    line = f"Text: {show_bytes(size)} of `{lang}`, about {show_count(there)} tokens"
-    if tokens < there:
-        yield f"{line}, of which it reads {tokens / there:.0%}."
-        return
-    yield f"{line}, read about {tokens / there:.3g} times."
-    if tokens > _OFTEN * there:
-        yield (
-            f"Caution: to read a text {tokens / there:.3g} times teaches little more than to read "
-            f"it {_OFTEN} times: give more text, or a budget of {_usual(there)}."
-        )
 
 
 def _cost_line(flops: float, cluster: Cluster | None) -> str:

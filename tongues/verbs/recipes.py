@@ -17,6 +17,8 @@ from tongues.recipe import (
     show_recipe,
 )
 from tongues.tokens import check_tokens, prepare_tokens
+from tongues.train.plan import run_of_recipe
+from tongues.train.record import check_settings
 from tongues.verbs.shared import Voice, where_of
 
 __all__ = ["check", "check_prepared", "prepare", "train"]
@@ -95,6 +97,10 @@ def _train(
         if getattr(loaded, section):
             hint = f"use `tongues {what}`"
             raise UserError(f"has a `{section}` section", where=where_of(recipe), hint=hint)
+    name = loaded.train.run or loaded.name
+    if not overwrite and (workspace / "runs" / name / "run.json").is_file():
+        check_tokens(loaded, workspace)
+        check_settings(run_of_recipe(loaded, workspace), workspace)  # before torch is there
     checked = check_prepared(loaded, workspace)
     from tongues.train.run import train as train_run  # with torch
 

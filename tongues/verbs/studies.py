@@ -82,13 +82,14 @@ def dry_run(
     workspace: Path | str = ".",
     *,
     where: str | None = None,
+    overwrite: bool = False,
     launcher: str = "local",
     processes: int | None = None,
 ) -> DryRun:
     """What `train`, `study` or `experts.train` of a recipe would train, and what that takes.
 
     The text must be prepared. where: which runs of a study, as in `shape == '0.1M'`. Of a pilot
-    only the runs of the first round are known. launcher, processes: as of `study`.
+    only the runs of the first round are known. overwrite, launcher, processes: as of `study`.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     checked = check_prepared(loaded, workspace, launcher, processes)
@@ -98,13 +99,16 @@ def dry_run(
         vocabulary = open_tokens(workspace / "tokens" / loaded.name).vocabulary_size
         pairs = [(plan, derive(plan, vocabulary)) for plan in plan_pilot(loaded, workspace).plans]
         remark = "the first of two rounds; the second is chosen by its result"
-        cost = measure_cost(pairs, workspace, core_count(), launcher, processes)
+        cost = measure_cost(
+            pairs, workspace, core_count(), launcher, processes, overwrite=overwrite
+        )
         return DryRun(tuple(pairs), cost, remark=remark)
     if loaded.experts:
         pairs = expert_runs(plan_rounds(loaded, workspace, make=True), workspace)
     else:
         pairs = [*checked.sweep, *_chosen(checked, where)]
-    cost = measure_cost(pairs, workspace, checked.at_once, launcher, processes)
+    at_once = checked.at_once
+    cost = measure_cost(pairs, workspace, at_once, launcher, processes, overwrite=overwrite)
     return DryRun(tuple(pairs), cost, checked.disk)
 
 
@@ -158,7 +162,8 @@ def study(
         return write_pilot(result, workspace / "reports" / loaded.name)
     pairs = _chosen(checked, where)
     planned = [*checked.sweep, *pairs]
-    cost = measure_cost(planned, workspace, checked.at_once, launcher, processes)
+    at_once = checked.at_once
+    cost = measure_cost(planned, workspace, at_once, launcher, processes, overwrite=overwrite)
     if cost.runs:
         voice.say(f"{cost}; {show_bytes(checked.disk)} of disk at most")
 

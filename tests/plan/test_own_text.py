@@ -1,0 +1,113 @@
+"""A new recipe from a folder of text, with the tokenizer of a base that is on this disk."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+from transformers import LlamaConfig, LlamaForCausalLM
+
+import tongues
+from tests.tokens.bases import gpt, unigram
+from tongues.errors import UserError
+from tongues.recipe import Recipe, load_recipe
+from tongues.tokens import load_tokenizer, open_tokens
+
+WORDS = {
+    "en": "all human beings are born free and equal in dignity and rights they have reason",
+    "ru": "все люди рождаются свободными и равными в своём достоинстве и правах они наделены",
+    "sw": "watu wote wamezaliwa huru hadhi na haki zao ni sawa wote wamejaliwa akili na dhamiri",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A base whose tokenizer has Latin letters alone, and text of three languages."""
+    chance = random.Random(0)
+    (tmp_path / "text").mkdir()
+    for lang, words in WORDS.items():
+        rows = [" ".join(chance.choices(words.split(), k=60)).capitalize() for _ in range(300)]
+        lines = (json.dumps({"text": f"{row}."}) + "\n" for row in rows)
+        (tmp_path / f"text/{lang}.jsonl").write_text("".join(lines))
+    monkeypatch.chdir(tmp_path)
+    base(gpt([WORDS["en"], WORDS["sw"]] * 9, 400))
+    return tmp_path
+
+
+def base(tokenizer: Tokenizer) -> None:
+    """The folder of a base with a tokenizer."""
+    config = LlamaConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=128,
+    )
+    LlamaForCausalLM(config).save_pretrained("base")
+    tokenizer.save("base/tokenizer.json")
+    Path("base/tokenizer_config.json").write_text('{"eos_token": "<|endoftext|>"}')
+
+
+def written(language: str, text: str = "text") -> tuple[Recipe, list[str]]:
+    """The recipe that `new` writes, checked and prepared as it is written, and its lines."""
+    draft = tongues.new("base", language, "new.yaml", text=text)
+    tongues.check("new.yaml")
+    tongues.prepare("new.yaml", ["text.clean={near: off, language: off}"], quiet=True)
+    return load_recipe("new.yaml"), list(draft.lines)
+
+
+def test_a_language_that_the_base_spells_by_bytes_gets_tokens_and_is_prepared(folder: Path) -> None:
+    recipe, lines = written("ru")
+    extend = recipe.tokens.extend
+    assert extend and (extend.languages, extend.preserve) == (["ru"], ["en"])
+    assert any("falls back to bytes for `ru` (1." in line for line in lines)
+    tokens = open_tokens(folder / "tokens" / recipe.name)
+    assert tokens.counts["ru"]["train"]["bytes_per_token"] > 2
+
+
+def test_without_text_to_preserve_the_recipe_allows_bytes_and_says_so(folder: Path) -> None:
+    (folder / "text/en.jsonl").unlink()
+    recipe, lines = written("ru")
+    assert recipe.tokens.extend is None and recipe.tokens.byte_fallback == "allow"
+    assert any(line.startswith("Caution: text of `ru`: the tokenizer falls") for line in lines)
+
+
+def test_tokens_are_counted_by_the_tokenizer_of_the_base(folder: Path) -> None:
+    recipe, lines = written("sw")
+    assert recipe.tokens.extend is None and recipe.tokens.byte_fallback == "refuse"
+    rows = [json.loads(line)["text"] for line in Path("text/sw.jsonl").read_text().splitlines()]
+    tokens = sum(len(one.ids) for one in load_tokenizer(Path("base")).encode_batch(rows))
+    assert f"about {tokens / 1000:.3g}k tokens by its tokenizer" in lines[1]
+    # A quarter is replayed, and the budget has two digits.
+    assert 4.5 < recipe.train.budget.amount * 0.75 / tokens <= 5
+
+
+def test_checking_and_preparing_refuse_bytes_before_the_text_is_read(folder: Path) -> None:
+    tongues.new("base", "sw", "new.yaml", text="text")
+    recipe = Path("new.yaml").read_text().replace("sw.jsonl", "ru.jsonl")
+    Path("new.yaml").write_text(recipe)
+    for verb in (tongues.check, tongues.prepare):
+        with pytest.raises(UserError, match="falls back to bytes: 1") as caught:
+            verb("new.yaml")
+        assert (caught.value.code, caught.value.where) == ("spelt_out", "text of sw")
+        assert "`tokens.extend`" in caught.value.hint
+    assert not (folder / "corpus").exists()
+    tongues.check("new.yaml", ["tokens.byte_fallback=allow"])
+    tongues.check("new.yaml", ["tokens.extend={new_tokens: 99, languages: [sw], preserve: [en]}"])
+
+
+def test_a_tokenizer_that_cannot_be_extended_is_taken_as_it_is(folder: Path) -> None:
+    base(unigram([WORDS["en"]] * 9, 40))
+    draft = tongues.new("base", "ru", text="text")
+    assert "byte_fallback: allow" in draft.recipe and "extend" not in draft.recipe
+    assert "Caution: text of `ru`: the tokenizer cannot spell it" in " ".join(draft.lines)
+
+
+def test_text_that_could_not_be_prepared_is_refused_at_once(folder: Path) -> None:
+    rows = Path("text/sw.jsonl").read_text().splitlines(keepends=True)
+    Path("text/sw.jsonl").write_text("".join(rows[:5]))
+    with pytest.raises(UserError, match="tokens of `sw` are too little text") as caught:
+        tongues.new("base", "sw", text="text")
+    assert caught.value.where == "--text text" and caught.value.hint.startswith("give ")
