@@ -1,0 +1,9 @@
+"""What comes next and why, from what is on disk: the one place that decides, for every verb."""
+
+from tongues.steps.models import step_of_evaluation
+from tongues.steps.recipes import step_of_recipe, steps_in, training_verb
+from tongues.steps.runs import step_of_runs
+from tongues.steps.step import Step, last_trained
+
+__all__ = ["Step", "last_trained", "step_of_evaluation", "step_of_recipe", "step_of_runs"]
+__all__ += ["steps_in", "training_verb"]

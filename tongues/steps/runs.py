@@ -1,0 +1,151 @@
+"""The next step of runs and studies."""
+
+from collections import Counter
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
+from tongues.errors import UserError
+from tongues.files import read_json
+from tongues.laws import read_laws_file
+from tongues.laws.next_step import MORE_RUNS, plan_command
+from tongues.models import SHAPES
+from tongues.pages import CARD
+from tongues.recipe import Recipe, load_text_recipe
+from tongues.runs import find_runs, read_run
+from tongues.states import RunState, states
+from tongues.steps.models import step_of_evaluated, step_of_use
+from tongues.steps.step import (
+    URGENT,
+    Evaluated,
+    Step,
+    free_place,
+    in_workspace,
+    is_run,
+    last_trained,
+    newest_evaluations,
+    quoted,
+)
+from tongues.train.card import find_tokens
+
+__all__ = ["step_of_runs", "step_of_unfinished"]
+
+_SIZES = 4  # of a study, from which the exponent of its law is more than a guess
+
+
+def step_of_runs(
+    folder: Path,
+    workspace: Path,
+    evaluated: "Evaluated | None" = None,
+    train: str = "",
+) -> Step:
+    """The next step of a finished run, or of a study's folder.
+
+    evaluated: the newest evaluation of every run; None: they are read. train: the command that made
+    the runs.
+    """
+    run = read_run(folder) if is_run(folder) else None
+    if run:
+        evaluated = newest_evaluations(workspace) if evaluated is None else evaluated
+        if evaluation := evaluated.get((run.run, run.fingerprint)):
+            return step_of_evaluated(run, folder, evaluation, workspace)
+    pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
+    if not any(page.is_file() and page.stat().st_mtime >= last_trained(folder) for page in pages):
+        return Step(
+            f"tongues report {quoted(folder)}", "it is trained, and its page is not written"
+        )
+    if run is None:
+        return _step_of_study(folder, workspace, train)
+    tokens = find_tokens(run, workspace)
+    if tokens is None:
+        why = "cannot be evaluated on its own text, which is not here"
+        return step_of_use(run.run, why, folder / "model" / CARD, workspace)
+    names = f"{run.run} and its base are" if run.base else f"{run.run} is"
+    text = quoted(tokens.name)
+    command = f"tongues evaluate {quoted(run.run)} --text {text} --compare{in_workspace(workspace)}"
+    return Step(command, f"{names} not evaluated")
+
+
+def step_of_unfinished(folder: Path, train: str, workspace: Path) -> Step | None:
+    """What to do about runs that are not finished; train: the command that makes them."""
+    try:
+        found = [state for state in states([folder]) if state.state in URGENT]
+    except UserError:  # there are none
+        return None
+    if not found:
+        return None
+    first = min(found, key=lambda state: URGENT.index(state.state))
+    urgency, counts = URGENT.index(first.state), Counter(state.state for state in found)
+    if first.state == "running":
+        reason = f"{counts['running']} running, {counts['waiting']} waiting"
+        return Step(f"tongues ls {quoted(folder)}", reason, urgency=urgency)
+    if first.state == "damaged":
+        return Step(f"tongues ls {quoted(folder)}", f"{first.run}: {first.reason}", urgency=urgency)
+    reason = _why(first, counts)
+    if not train:
+        command, reason = f"tongues ls {quoted(folder)}", f"{reason}; its recipe is not here"
+    else:
+        command = train
+    return Step(command, reason, urgency=urgency)
+
+
+def _why(first: RunState, counts: Counter[str]) -> str:
+    more = f" ({counts[first.state]} such runs)" if counts[first.state] > 1 else ""
+    if first.state == "failed":
+        why = first.reason.strip().rpartition("\n")[2].strip()
+        return f"{first.run} failed{more}: {why or 'without a reason'}"
+    if first.state == "stopped":
+        at = f" at step {first.step} of {first.steps}" if first.steps else ""
+        return f"{first.run} stopped{at}{more}; it resumes"
+    return f"{first.run} is not begun{more}"
+
+
+def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
+    runs = [read_run(place) for place in find_runs([folder])]
+    train = train or _study_verb(folder.name, workspace)
+    more = f"{train} {_more_shapes({run.shape for run in runs})}"
+    for path in sorted(workspace.glob("*.json")):
+        try:
+            content = read_json(path)
+        except (OSError, ValueError):  # a file of something else
+            continue
+        fitted = content.get("tables", []) if isinstance(content, dict) else []
+        if folder.resolve() in {Path(place).resolve() for place in fitted}:
+            try:
+                plan = plan_command(read_laws_file(path), path)
+            except UserError:  # of another version
+                continue
+            if plan:
+                reason = "there is a law of its runs: plan by it, for the compute that you have"
+                return Step(plan, reason)
+            reason = "its runs do not pin its law down: train more shapes, or more budgets "
+            return Step(more, f"{reason}(`study.budgets`), and fit again")
+    if len({run.params["total"] for run in runs}) == 1 and "scratch" in {r.strategy for r in runs}:
+        return Step(more, "its runs are of one size, and laws need several: this trains more")
+    others = (x for x in folder.parent.glob("*/") if x != folder and not is_run(x))
+    law = workspace / "law.json"
+    if law.exists() or any(find_runs([other]) for other in others):
+        law = free_place(workspace / f"law-{folder.name}.json")
+    return Step(
+        f"tongues fit {quoted(folder)} -o {quoted(law)}", "its runs are finished; no law is fitted"
+    )
+
+
+def _study_verb(name: str, workspace: Path) -> str:
+    """What trains the study of a name, by its recipe where that is here."""
+    for path in sorted(workspace.glob("*.y*ml")):
+        with suppress(UserError):
+            recipe = load_text_recipe(path)
+            if isinstance(recipe, Recipe) and recipe.study and recipe.name == name:
+                return f"tongues study {quoted(path)}{in_workspace(workspace)}"
+    return f"tongues study RECIPE{in_workspace(workspace)}"
+
+
+def _more_shapes(shapes: Collection[str]) -> str:
+    """An override of a study with its shapes and some that are larger."""
+    names = list(SHAPES)
+    known = [name for name in names if name in shapes]
+    if len(known) < len(shapes) or known[-1] == names[-1]:
+        return MORE_RUNS
+    larger = names[names.index(known[-1]) + 1 :][: max(_SIZES - len(known), 2)]
+    return quoted(f"study.shapes=[{', '.join([*known, *larger])}]")

@@ -1,0 +1,82 @@
+"""A step, and what is needed to write one: names for a shell, places, what was trained."""
+
+import itertools
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from tongues.files import changed_at
+from tongues.recipe import Recipe
+from tongues.runs import find_runs
+
+if TYPE_CHECKING:
+    from tongues.evaluate.evaluation import Evaluation
+
+__all__ = ["URGENT", "Evaluated", "Step", "free_place", "in_workspace", "is_run", "last_trained"]
+__all__ += ["newest_evaluations", "quoted", "runs_of"]
+
+URGENT = ("damaged", "failed", "stopped", "waiting", "running")  # states, and what comes first
+Evaluated: TypeAlias = "Mapping[tuple[str, str], Evaluation]"  # by run and fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command, and why it is the next one.
+
+    place: the recipe, run or study that it is for. urgency: 0 comes first. since: seconds since
+    the epoch, when the place was last changed.
+    """
+
+    command: str
+    reason: str
+    place: str = ""
+    urgency: int = len(URGENT)
+    since: float = 0.0
+
+
+def quoted(name: Path | str) -> str:
+    """A name as a shell takes it."""
+    return shlex.quote(str(name))
+
+
+def in_workspace(workspace: Path) -> str:
+    """The option that names a workspace, behind a command; nothing for the working directory."""
+    return "" if workspace == Path() else f" --workspace {shlex.quote(str(workspace))}"
+
+
+def free_place(place: Path) -> Path:
+    """A place, or the first of its name and a number, where there is nothing."""
+    end = place.suffix if place.suffix == ".json" else ""  # a run's name may have dots
+    stem = place.name.removesuffix(end)
+    others = (place.with_name(f"{stem}-{count}{end}") for count in itertools.count(2))
+    return next(each for each in itertools.chain([place], others) if not each.exists())
+
+
+def runs_of(recipe: Recipe, workspace: Path) -> Path:
+    """The folder of a recipe's run, or of its runs."""
+    several = recipe.study or recipe.pilot or recipe.experts
+    return workspace / "runs" / (recipe.name if several else recipe.train.run or recipe.name)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder is a run's own."""
+    return (folder / "run.json").is_file()
+
+
+def last_trained(folder: Path) -> float:
+    """When its newest run ended, or began."""
+    runs = find_runs([folder]) if folder.is_dir() else []
+    return max((changed_at(run / "run.json") for run in runs), default=0.0)
+
+
+def newest_evaluations(workspace: Path) -> Evaluated:
+    """The newest evaluation of every run, as far as these can be read."""
+    from tongues.evaluate.kept import kept_evaluations
+
+    found: dict[tuple[str, str], Evaluation] = {}
+    for _, evaluation in kept_evaluations(workspace):
+        for trained in filter(None, (model.trained for model in evaluation.models)):
+            found.setdefault((trained.run, trained.fingerprint), evaluation)
+    return found
