@@ -117,7 +117,7 @@ def evaluate() -> None:
     """The base and the long runs: held-out text by source, and XCOPA."""
     models = ["models/smollm2", *LONG_RUNS]
     again = [f"{name}-s2" for name in LONG_RUNS if name.endswith("-own")]
-    tongues.evaluate([*models, *again], text="case", limit=40, dtype="bf16", name="text")
+    tongues.evaluate([*models, *again], text="case", limit=20, dtype="bf16", name="text")
     tongues.evaluate(
         models, tasks=["xcopa:sw,zh"], data="tasks", limit=200, dtype="bf16", name="tasks"
     )

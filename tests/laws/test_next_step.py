@@ -39,6 +39,10 @@ def test_runs_that_pin_down_no_law_are_to_become_more() -> None:
     assert all(law.loose for law in answer.laws) and not plan_command(answer.laws, Path("l.json"))
     more = "tongues study RECIPE 'study.shapes=[…]' 'study.budgets=[…]'"
     assert answer.next(Path("runs/rep"), Path("l.json")) == more
+    assert answer.next(Path("runs/rep"), None, "tongues study my.yaml") == "tongues study my.yaml"
+    lengths = [run_of(1e6, "cpt", replay=0.2, length=length) for length in (0.5, 1.0, 2.0, 4.0)]
+    alone = FitAnswer(targets=tuple(fit_targets(lengths, draws=20)))
+    assert alone.next(Path("runs/a"), None).startswith("train runs of other lengths")
     enough = FitAnswer(targets=tuple(fit_targets(PLAIN, draws=20)))
     assert enough.next(Path("runs/rep"), None) == "tongues report runs/rep"
 

@@ -105,7 +105,14 @@ def fit(
             print_table([run.row() for run in next_runs(law, narrowed)])
     for remark in answer.remarks:
         say(remark)
-    hint(answer.next(tables[0], out))
+    place = tables[0]
+    if place.is_dir():
+        from tongues.steps import more_runs
+
+        workspace = place.parent.parent if place.parent.name == "runs" else Path()
+        hint(answer.next(place, out, more_runs(place, workspace)))
+    else:
+        hint(answer.next(place, out))
 
 
 @click.command()

@@ -24,7 +24,7 @@ from tongues.laws.fit import FitRequest, fit_observed, prepare
 from tongues.laws.forms import FORMS, ONE_BASE, Form
 from tongues.laws.inverse import Implied, implied_by
 from tongues.laws.law import Law
-from tongues.laws.next_step import after_fit
+from tongues.laws.next_step import MORE_SHAPES, after_fit
 from tongues.laws.observed import RunCurves, gather_runs, usual_bases
 from tongues.laws.presets import find_law
 from tongues.laws.rows import Rows
@@ -169,9 +169,9 @@ class FitAnswer:
         doubts += [f"{law.target}, experts: {one}" for law in self.experts for one in law.warnings]
         return doubts + [line for one in self.targets for line in one.remarks]
 
-    def next(self, place: Path, out: Path | None) -> str:
-        """The command that comes next."""
-        return after_fit(self, place, out)
+    def next(self, place: Path, out: Path | None, more: str = "") -> str:
+        """The command that comes next; more: the one that trains more runs of the place."""
+        return after_fit(self, place, out, more or f"tongues study RECIPE {MORE_SHAPES}")
 
 
 def fit_places(

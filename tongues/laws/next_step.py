@@ -10,16 +10,19 @@ from tongues.laws.law import Law
 if TYPE_CHECKING:
     from tongues.laws.ask import FitAnswer
 
-__all__ = ["MORE_RUNS", "after_fit", "plan_command"]
+__all__ = ["MORE_SHAPES", "after_fit", "plan_command"]
 
-MORE_RUNS = "'study.shapes=[…]' 'study.budgets=[…]'"  # more of them pin down the laws of a study
+MORE_SHAPES = "'study.shapes=[…]' 'study.budgets=[…]'"  # overrides of a study, to be filled in
 _BEYOND = 10.0  # times the largest run: far enough to be of use, near enough to be known
 _MISREAD = {"not_nats", "mixed_units", "implausible_amounts"}  # cautions of numbers of another kind
 _OF_OTHERS = ("forgetting", "repetition")  # laws that say nothing without another
 
 
-def after_fit(answer: "FitAnswer", place: Path, out: Path | None) -> str:
-    """The command that comes after a fit to a place, or advice; out: where the laws are."""
+def after_fit(answer: "FitAnswer", place: Path, out: Path | None, more: str) -> str:
+    """The command that comes after a fit to a place, or advice.
+
+    out: where the laws are. more: the command that trains more runs of a study.
+    """
     laws, law = answer.laws, answer.law
     plan = plan_command(answer.experts or laws, out) if out else ""
     if answer.experts and plan:
@@ -27,7 +30,9 @@ def after_fit(answer: "FitAnswer", place: Path, out: Path | None) -> str:
     if answer.targets:
         if _well_known(laws):
             return f"tongues report {shlex.quote(str(place))}"
-        return f"tongues study RECIPE {MORE_RUNS}"
+        if any(law.form == "one-base" for law in laws):
+            return "train runs of other lengths (`train.budget`), the longer the better; fit again"
+        return more
     codes = {one.code for one in (*answer.cautions, *(law.warnings if law else ()))}
     if codes & _MISREAD:
         return "correct the columns as the cautions say, and fit again"

@@ -2,8 +2,15 @@
 
 from tongues.steps.models import step_of_evaluation
 from tongues.steps.recipes import step_of_recipe, steps_in, training_verb
-from tongues.steps.runs import step_of_runs
+from tongues.steps.runs import more_runs, step_of_runs
 from tongues.steps.step import Step, last_trained
 
-__all__ = ["Step", "last_trained", "step_of_evaluation", "step_of_recipe", "step_of_runs"]
+__all__ = [
+    "Step",
+    "last_trained",
+    "more_runs",
+    "step_of_evaluation",
+    "step_of_recipe",
+    "step_of_runs",
+]
 __all__ += ["steps_in", "training_verb"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from tongues.errors import UserError
 from tongues.files import read_json
 from tongues.laws import read_laws_file
-from tongues.laws.next_step import MORE_RUNS, plan_command
+from tongues.laws.next_step import MORE_SHAPES, plan_command
 from tongues.models import SHAPES
 from tongues.pages import CARD
 from tongues.recipe import Recipe, load_text_recipe
@@ -28,7 +28,7 @@ from tongues.steps.step import (
 )
 from tongues.train.card import find_tokens
 
-__all__ = ["step_of_runs", "step_of_unfinished"]
+__all__ = ["more_runs", "step_of_runs", "step_of_unfinished"]
 
 _SIZES = 4  # of a study, from which the exponent of its law is more than a guess
 
@@ -102,8 +102,7 @@ def _why(first: RunState, counts: Counter[str]) -> str:
 
 def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
     runs = [read_run(place) for place in find_runs([folder])]
-    train = train or _study_verb(folder.name, workspace)
-    more = f"{train} {_more_shapes({run.shape for run in runs})}"
+    more = more_runs(folder, workspace, train)
     for path in sorted(workspace.glob("*.json")):
         try:
             content = read_json(path)
@@ -131,6 +130,13 @@ def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
     )
 
 
+def more_runs(folder: Path, workspace: Path, train: str = "") -> str:
+    """The command that adds larger shapes to a study; train: what made its runs, if known."""
+    runs = [read_run(place) for place in find_runs([folder])]
+    train = train or _study_verb(folder.name, workspace)
+    return f"{train} {_more_shapes({run.shape for run in runs})}"
+
+
 def _study_verb(name: str, workspace: Path) -> str:
     """What trains the study of a name, by its recipe where that is here."""
     for path in sorted(workspace.glob("*.y*ml")):
@@ -146,6 +152,6 @@ def _more_shapes(shapes: Collection[str]) -> str:
     names = list(SHAPES)
     known = [name for name in names if name in shapes]
     if len(known) < len(shapes) or known[-1] == names[-1]:
-        return MORE_RUNS
+        return MORE_SHAPES
     larger = names[names.index(known[-1]) + 1 :][: max(_SIZES - len(known), 2)]
     return quoted(f"study.shapes=[{', '.join([*known, *larger])}]")
