@@ -11,7 +11,7 @@ from tongues.errors import Caution, UserError, nearest
 from tongues.evaluate.tasks import FewShotTask, read_train_tasks
 from tongues.experts.plans import plan_rounds
 from tongues.files import check_writable
-from tongues.hardware import USUAL_MFU, Cluster, Machine, gpu_count, this_machine
+from tongues.hardware import LARGER_MACHINE, USUAL_MFU, Cluster, Machine, gpu_count, this_machine
 from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
 from tongues.quantities import counted, show_bytes, show_count
 from tongues.recipe import LowRank, Recipe
@@ -351,7 +351,9 @@ def _check_memory(checked: Checked, each: Machine) -> None:
     if machine.device == "cpu":
         together = f"{checked.at_once} at a time, the runs need" if checked.at_once > 1 else "needs"
         what = f"{together} {needs} of memory; this machine has {has}"
-        other = "; for a run on other machines check with `--gpu`, such as `--gpu h100 --gpus 8`"
+        gpu, count = LARGER_MACHINE
+        other = "; for a run on other machines check with `--gpu`, such as "
+        other += f"`--gpu {gpu} --gpus {count}`"
     hint = "lower `study.workers`"
     if derived.memory > machine.memory:
         hint = what_would_fit(settings, derived, each) + other

@@ -11,7 +11,16 @@ from typing import Literal, Self
 
 from tongues.errors import UserError, nearest
 
-__all__ = ["GPUS", "OVERHEAD", "USUAL_MFU", "Cluster", "Gpu", "Machine", "find_gpu"]
+__all__ = [
+    "GPUS",
+    "LARGER_MACHINE",
+    "OVERHEAD",
+    "USUAL_MFU",
+    "Cluster",
+    "Gpu",
+    "Machine",
+    "find_gpu",
+]
 __all__ += ["gpu_count", "gpu_memory", "host_memory", "this_machine"]
 
 _PRICED = "June 2025, on demand, roughly"
@@ -33,6 +42,8 @@ class Gpu:
     watts: float  # at full load, as its maker states them
     priced: str = _PRICED  # when, and where the price is from
 
+
+LARGER_MACHINE = ("h100", 8)  # type and number, that is named where this machine is too small
 
 GPUS = {
     name: Gpu(name, peak, gigabytes * 1e9, price, watts)

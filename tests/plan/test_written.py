@@ -5,7 +5,7 @@ import pytest
 
 from tongues.check import check_recipe
 from tongues.errors import UserError
-from tongues.hardware import GPUS, Machine
+from tongues.hardware import GPUS, LARGER_MACHINE, Machine
 from tongues.laws import Law, preset
 from tongues.models import of_shape
 from tongues.plan import Known, Plan, ask, gather_laws, make_plan, read_laws, write_recipe
@@ -174,6 +174,18 @@ def test_the_batch_is_the_one_by_size_whatever_this_machine_holds(
     monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 1e9}.get)
     settings, codes = written(plan, tmp_path / "tight.yaml")
     assert settings.batch == "by size" and "larger_machine" in codes
+
+
+def test_a_recipe_that_no_sample_fits_here_is_one_for_a_larger_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 25e9}.get)
+    path = tmp_path / "x.yaml"
+    settings, codes = written(plan_of(preset("hoffmann2022-full"), flops="5e22"), path)
+    assert settings.micro_batch and "larger_machine" in codes
+    gpu, count = LARGER_MACHINE
+    machine = Machine.of_gpus(GPUS[gpu], count)
+    assert check_recipe(load_recipe(path), tmp_path, machine=machine).memory < machine.memory
 
 
 def test_a_plan_for_gpus_is_a_recipe_that_check_accepts_for_them_alone(tmp_path: Path) -> None:

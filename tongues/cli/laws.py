@@ -8,6 +8,7 @@ import click
 
 from tongues.cli import options
 from tongues.errors import UserError
+from tongues.hardware import LARGER_MACHINE
 
 __all__ = ["fit", "plan"]
 
@@ -219,8 +220,11 @@ def plan(
         say(f"caveat: {caution}")
     if write:
         cluster = made.question.cluster
-        gpus = ("--gpu", cluster.gpu.name, "--gpus", cluster.count) if cluster else ()
-        hint_command("tongues", "check", write, *gpus)
+        gpus = (cluster.gpu.name, cluster.count) if cluster else ()
+        if not cluster and any(caution.code == "larger_machine" for caution in made.warnings):
+            gpus = LARGER_MACHINE
+        machine = ("--gpu", gpus[0], "--gpus", gpus[1]) if gpus else ()
+        hint_command("tongues", "check", write, *machine)
     elif more := len(made.warnings) - len(shown):
         rest = "1 more caveat" if more == 1 else f"{more} more caveats"
         recipe = "; `--write recipe.yaml` for a recipe of this advice"

@@ -34,6 +34,9 @@ _UNSPENT = 0.9  # of the budget; from there on the rest is worth a line
 _PILOT = 0.01  # of the compute, as `pilot.share` has it
 # What can change the decision, the gravest first; other cautions are shown on request.
 _DECISIVE = (
+    "not_nats",
+    "mixed_units",
+    "implausible_amounts",
     "no_text",
     "placeholder_base",
     "placeholder_text",

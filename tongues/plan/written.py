@@ -8,7 +8,7 @@ from typing import Any
 
 from tongues.errors import Caution, UserError, nearest
 from tongues.files import write_text
-from tongues.hardware import this_machine
+from tongues.hardware import GPUS, LARGER_MACHINE, Machine, this_machine
 from tongues.hub import is_hub_id
 from tongues.models import Anatomy, Shape, of_shape
 from tongues.plan.options import Option
@@ -263,6 +263,10 @@ def _batch(
             f"Memory: even one sample at a time takes {needed} in each process; {machine.name} has "
             f"{show_bytes(machine.memory)}. Train on a larger machine."
         )
+        if cluster is None:  # then for the node that the next command names
+            node = Machine.of_gpus(GPUS[LARGER_MACHINE[0]], LARGER_MACHINE[1])
+            fits = micro_batch_that_fits(anatomy, settings, batch, flops, node)
+    if fits is None:
         return written
     micro_batch, recompute = fits
     written |= {"micro_batch": f"{micro_batch} tokens"} if micro_batch else {}
