@@ -1,0 +1,115 @@
+"""Does the forecast of a base's continuation hold? Short runs foretell runs 4 and 8 times as long.
+
+    python benchmarks/one_base.py [WORKSPACE]
+
+A base of 0.2M parameters learns English web documentation (`../shared/data/text/mdn`) and goes on
+in each of twelve languages with a fifth of English: four short runs, and two that are 4 and 8
+times as long as the longest of them. The law `one-base` of the short ones forecasts the others'
+held-out loss. The real case (`real_case/forecast.json` and `case.txt`) is five more cases. The
+prior of the drift (`ONE_BASE.drift`) was set on the first six languages; the other six and the
+real case test it. A workspace is resumed.
+"""
+
+import json
+import math
+import sys
+import tempfile
+from datetime import date
+from pathlib import Path
+
+import torch
+
+import tongues
+from tongues.files import read_lines
+from tongues.frames import text_table
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "../shared/data/text/mdn").resolve()
+TARGETS = ("de", "ru", "tr", "zh", "ar", "ko", "es", "fr", "pl", "he", "ja", "vi")
+SET_ON = TARGETS[:6]
+SHORT = (32768, 65536, 98304, 131072)  # tokens: 16 to 64 steps
+LONG = (524288, 1048576)
+RECIPE = """
+name: lengths
+text:
+  files:
+{files}
+tokens: {{vocab_size: 4000, held_out: 20k tokens}}
+model: {{shape: 0.2M}}
+train:
+  batch: 2048 tokens
+  context: 128 tokens
+  learning_rate: 3.0e-3
+  eval_tokens: 10k tokens
+  num_evals: 1
+"""
+
+
+def end_of(run: Path, lang: str) -> float:
+    """The held-out loss at the end of a run."""
+    return [row["loss"] for row in read_lines(run / "evals.jsonl") if row["lang"] == lang][-1]
+
+
+def trained(workspace: Path) -> dict[str, dict[int, Path]]:
+    """The runs of every language, by length."""
+    recipe = workspace / "lengths.yaml"
+    files = "\n".join(f"    {lang}: {TEXT}/{lang}.jsonl.gz" for lang in ("en", *TARGETS))
+    recipe.write_text(RECIPE.format(files=files) + "  budget: 4M tokens\n  mixture: {en: 100%}\n")
+    tongues.prepare(recipe, workspace=workspace)
+    tongues.train(recipe, ("train.run=base",), workspace=workspace)
+    runs: dict[str, dict[int, Path]] = {}
+    for lang in TARGETS:
+        for tokens in (*SHORT, *LONG):
+            changes = [f"train.run={lang}-{tokens}", "train.base=base"]
+            changes += [f"train.mixture={{{lang}: 100%}}", "train.replay={en: 20%}"]
+            changes += [f"train.budget={tokens} tokens"]
+            run = tongues.train(recipe, changes, workspace=workspace)
+            runs.setdefault(lang, {})[tokens] = run
+    return runs
+
+
+def row(case: str, times: int, forecast: tuple[float, float, float], end: float) -> dict[str, str]:
+    """A forecast and an outcome; error: of the logarithm of the loss."""
+    low, point, high = forecast
+    return {
+        "case": case,
+        "times as long": str(times),
+        "forecast, nats": f"{point:.3f} [{low:.3f}, {high:.3f}]",
+        "outcome": f"{end:.3f}",
+        "error": f"{math.log(end / point):+.3f}",
+        "inside": "yes" if low <= end <= high else "no",
+    }
+
+
+def main() -> None:
+    """Train, forecast, and count."""
+    torch.set_num_threads(1)
+    place = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
+    place.mkdir(parents=True, exist_ok=True)
+    rows: list[dict[str, str]] = []
+    for lang, runs in trained(place).items():
+        law = tongues.fit([runs[tokens] for tokens in SHORT]).laws[0]
+        assert law.form == "one-base"
+        assert law.rows
+        start = float(law.rows.variables["S"][0])
+        for tokens in LONG:
+            of = law.predictor(1000)(D=float(tokens), S=start)
+            forecast = float(of.low[0]), float(of.point[0]), float(of.high[0])
+            rows.append(row(lang, tokens // SHORT[-1], forecast, end_of(runs[tokens], lang)))
+    print(f"{date.today()}; 95 % intervals of a single run, one seed")
+    print(text_table(rows))
+    for name, those in (
+        ("first six languages, on which the drift was set", SET_ON),
+        ("the other six", tuple(set(TARGETS) - set(SET_ON))),
+    ):
+        own = [each for each in rows if each["case"] in those]
+        errors = [float(each["error"]) for each in own]
+        held = sum(each["inside"] == "yes" for each in own)
+        spread = math.sqrt(sum(error**2 for error in errors) / len(errors))
+        print(f"{name}: {held} of {len(own)} inside; error of log loss {spread:.3f}")
+    case = json.loads((ROOT / "benchmarks/real_case/forecast.json").read_text())
+    print(f"real case: {len(case)} forecasts, written before: see real_case/case.txt")
+
+
+if __name__ == "__main__":
+    main()
