@@ -17,6 +17,7 @@ from datetime import date
 from pathlib import Path
 
 import tongues
+from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.files import read_json, read_lines, write_json
 from tongues.frames import text_table
@@ -73,6 +74,13 @@ def pilots() -> None:
             continued(lang, tokens, more=more)
 
 
+def predicted(lang: str, more: str) -> tuple[float, Estimate]:
+    """The base's loss on a language, and what a law of its short runs says of the long one."""
+    law = tongues.fit([f"runs/{lang}-{n // 1024}k-20{more}" for n in PILOTS]).laws[0]
+    start = float(law.rows.variables["S"][0]) if law.rows else 0.0
+    return start, law.predictor(1000)(D=float(LONG), S=start).estimates[0]
+
+
 def forecast() -> None:
     """What the long runs will end at, by a law of the pilots of each language and tokenizer.
 
@@ -84,9 +92,7 @@ def forecast() -> None:
         name = f"{lang}-{LONG // 1024}k-20{more}"
         if name in kept:
             continue
-        law = tongues.fit([f"runs/{lang}-{n // 1024}k-20{more}" for n in PILOTS]).laws[0]
-        start = float(law.rows.variables["S"][0]) if law.rows else 0.0
-        one = law.predictor(1000)(D=float(LONG), S=start).estimates[0]
+        start, one = predicted(lang, more)
         nats = {"start": start, "nats": one.value, "low": one.low, "high": one.high}
         kept[name] = {"date": date.today().isoformat()} | nats
         print(name, kept[name])
@@ -145,6 +151,7 @@ def table() -> None:
     for lang, more in FORECAST:
         name = f"{lang}-{LONG // 1024}k-20{more}"
         one, end = forecasts[name], ends(name)[2][lang]
+        kept = all(Path(f"runs/{lang}-{n // 1024}k-20{more}").is_dir() for n in PILOTS)
         rows.append(
             {
                 "run": name,
@@ -152,6 +159,7 @@ def table() -> None:
                 "nats per token": f"{one['nats']:.3f} [{one['low']:.3f}, {one['high']:.3f}]",
                 "outcome": f"{end:.3f}",
                 "within": "yes" if one["low"] <= end <= one["high"] else "no",
+                "by the law of today": number(predicted(lang, more)[1], fixed(3)) if kept else "",
             }
         )
     print(text_table(rows))
@@ -165,12 +173,13 @@ def table() -> None:
                 "tokens": f"{run.tokens:,}",
                 "replay": f"{run.roles.replay_share:.0%}",
             }
-            rows.append(
-                row | {f"{x}, bits": f"{before[x]:.3f} → {after[x]:.3f}" for x in ("en", *TARGETS)}
-            )
+            for lang in ("en", *TARGETS, "tr"):
+                change = f"{before[lang]:.3f} → {after[lang]:.3f}" if lang in before else ""
+                row[f"{lang}, bits"] = change
+            rows.append(row)
     print(text_table(rows))
     rows = []
-    for name in LONG_RUNS:
+    for name in [*LONG_RUNS, f"tr-{LONG // 1024}k-20-own"]:
         for tokens in PILOTS:
             short = name.replace(f"{LONG // 1024}k", f"{tokens // 1024}k")
             on_the_way = evaluations(name).get(tokens)

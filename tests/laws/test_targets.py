@@ -224,6 +224,22 @@ def test_runs_of_one_base_and_several_lengths_get_a_law_of_their_own():
     assert list(fitted.rows[0]) == ["target", "law", "runs", "F", "D_0", "beta"]
 
 
+def test_what_is_lost_beyond_the_longest_run_of_one_base_is_less_sure() -> None:
+    runs = [run_of(1e6, "cpt", replay=0.2, length=length) for length in (0.5, 1.0, 2.0, 4.0)]
+    law = fit_targets(runs, draws=50)[0].one_base
+    assert law and law.rows and law.equation.stray
+    predictor, S = law.predictor(1000), float(law.rows.variables["S"][0])
+    plain = replace(predictor, longest=None)
+    D = np.array([4e7, 1.6e8, 6.4e8, 1e10])
+    own, drifts = predictor(D=D, S=S), plain(D=D, S=S)
+    np.testing.assert_array_equal(own.draws[:, :2], drifts.draws[:, :2])
+    np.testing.assert_allclose(own.point, drifts.point, rtol=0.03)
+    falls = [np.log(of.expected[:, 1] / of.expected[:, 2]) for of in (own, drifts)]
+    assert np.log(falls[0] / falls[1]).std() == pytest.approx(law.equation.stray, rel=0.1)
+    assert (own.high - own.low)[3] > 1.2 * (drifts.high - drifts.low)[3]
+    assert (own.expected[:, 3] > 0).all()
+
+
 def test_three_lengths_of_one_base_are_too_few_for_it():
     runs = [run_of(1e6, "cpt", replay=0.2, length=length) for length in (1.0, 2.0, 4.0)]
     (fitted,) = fit_targets(runs, draws=50)

@@ -124,6 +124,8 @@ class Form(ABC):
         a coefficient by its term's share of the loss.
     spread: the middle and deviation of the logarithm of a parameter, before any run, where it is
         in no term.
+    stray: how far what is lost beyond the longest run may be from what the law says: the deviation
+        of its logarithm for a fourfold of tokens. 0 where the drift alone tells.
     pairs: the pairs of parameters whose bootstrap draws the figure shows.
     split: of compute, for `allocate` and `frontier`. inverse: for `tokens_for` and `params_for`.
     least_replay: from parameters, a source loss, tokens and the loss before the first step to the
@@ -144,6 +146,7 @@ class Form(ABC):
     compared: bool = False
     terms: tuple[Term, ...] = ()
     spread: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    stray: float = 0.0
     pairs: tuple[tuple[str, str], ...] = ()
     split: Split | None = None
     inverse: Inverse | None = None

@@ -65,10 +65,12 @@ class Predictor:
     """Draws of whole laws with their errors, to be evaluated anywhere: the same draws every time.
 
     parts: what is believed of each form, with draws in proportion to the form's weight.
+    longest: tokens of the longest run behind it, from where forms with a `stray` widen.
     """
 
     parts: tuple[tuple[Form, Belief], ...]
     seed: int
+    longest: float | None = None
 
     def __call__(
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
@@ -83,11 +85,22 @@ class Predictor:
     ) -> tuple[Array, Array]:
         """Draws of a prediction, of one run and without its scatter, where no more is asked."""
         given = {"N": N, "D": D} | others
-        queries = [(belief, places_of(form, given)) for form, belief in self.parts]
-        expected = np.concatenate([belief.expected(places) for belief, places in queries])
-        scatter = np.concatenate([belief.scatter for belief, _ in queries])
+        expected = np.concatenate([self._expected(*part, given) for part in self.parts])
+        scatter = np.concatenate([belief.scatter for _, belief in self.parts])
         noise = np.random.default_rng(self.seed).standard_normal(expected.shape)
         return expected * np.exp(scatter[:, None] * noise), expected
+
+    def _expected(self, form: Form, belief: Belief, given: Mapping[str, ArrayLike | None]) -> Array:
+        """The losses of every draw; beyond the longest run, with what is lost there strayed."""
+        places = places_of(form, given)
+        expected = belief.expected(places)
+        if not (form.stray and self.longest):
+            return expected
+        D = places.variables["D"]
+        end = belief.expected(places_of(form, dict(given) | {"D": np.minimum(D, self.longest)}))
+        gone = np.maximum(np.log(D / self.longest) / math.log(4.0), 0.0)
+        one = np.random.default_rng((self.seed, 1)).standard_normal((len(expected), 1))
+        return end * (expected / end) ** np.exp(form.stray * np.sqrt(gone) * one)
 
 
 def predictor_of(law: "Law", draws: int, seed: int) -> Predictor:
@@ -109,7 +122,8 @@ def predictor_of(law: "Law", draws: int, seed: int) -> Predictor:
         if count:
             form = FORMS.find(name)
             parts.append((form, learn_form(form, rows, *own, draws=count, seed=seed)))
-    return Predictor(tuple(parts), seed)
+    D = rows.variables.get("D")
+    return Predictor(tuple(parts), seed, None if D is None else float(D.max()))
 
 
 def learn_form(
