@@ -145,6 +145,19 @@ def ends(name: str) -> tuple[dict[str, float], dict[str, float], dict[str, float
     return bits[0], bits[1], {lang: row["loss"] for lang, row in after.items()}
 
 
+def english() -> str:
+    """What a law of forgetting of short runs in Swahili says of English after long ones."""
+    short = [f"sw-{n // 1024}k-20-own" for n in PILOTS]
+    short += [f"sw-{SHORT // 1024}k-{share}-own" for share in SHARES if share != 20]
+    law = next(x for x in tongues.fit([f"runs/{x}" for x in short]).laws if x.form == "forgetting")
+    start = float(law.rows.variables["S"][0]) if law.rows else 0.0
+    one = law.predictor(1000)(D=float(LONG), r=0.2, S=start).estimates[0]
+    after = ", ".join(
+        f"{name} {ends(name)[2]['en']:.3f}" for name in (LONG_RUNS[0], f"{LONG_RUNS[0]}-s2")
+    )
+    return f"English, by a law of seven short runs in Swahili: {number(one, fixed(3))}; {after}"
+
+
 def table() -> None:
     """Forecasts and outcomes, every finished run, and long runs where short ones end."""
     forecasts, rows = read_json(HERE / "forecast.json"), []
@@ -163,6 +176,7 @@ def table() -> None:
             }
         )
     print(text_table(rows))
+    print(english())
     rows = []
     for record in sorted(Path("runs").glob("*/run.json")):
         name, run = record.parent.name, read_run(record.parent)

@@ -216,6 +216,9 @@ def test_runs_of_one_base_and_several_lengths_get_a_law_of_their_own():
     assert law is not None
     assert law.roles == Roles(("xx",), ("home",), {"home": 0.2})
     assert "runs: home → xx, 20 % replay of home" in law.summary()
+    several = fitted.forgetting
+    assert several and several.roles == Roles(("xx",), ("home",))
+    assert "runs: home → xx\n" in f"{several!r}\n"
     assert law.rows is not None
     assert not fitted.laws
     assert law.rows.variables["D"].tolist() == [2e7, 4e7, 8e7, 1.6e8]

@@ -165,7 +165,7 @@ def _roles(runs: Sequence[RunCurves], law: Law) -> Roles:
     used = set(law.rows.runs) if law.rows else set()
     own = [run for run in runs if run.name in used] or runs[:1]
     replay: dict[str, float] = {}
-    if len({run.replay for run in own}) == 1:
+    if len({run.replay for run in own}) == 1 and "r" not in law.equation.variables:
         replay = {x: s for x, s in own[0].shares.items() if s and x in own[0].forgettable}
     return Roles(own[0].targets, own[0].base_languages, replay)
 
