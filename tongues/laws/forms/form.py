@@ -125,7 +125,7 @@ class Form(ABC):
     spread: the middle and deviation of the logarithm of a parameter, before any run, where it is
         in no term.
     stray: how far what is lost beyond the longest run may be from what the law says: the deviation
-        of its logarithm for a fourfold of tokens. 0 where the drift alone tells.
+        of its logarithm for a fourfold of tokens. 0: the drift alone counts.
     pairs: the pairs of parameters whose bootstrap draws the figure shows.
     split: of compute, for `allocate` and `frontier`. inverse: for `tokens_for` and `params_for`.
     least_replay: from parameters, a source loss, tokens and the loss before the first step to the
