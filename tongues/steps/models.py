@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from tongues.errors import UserError
 from tongues.files import changed_at
 from tongues.pages import CARD
+from tongues.recipe import in_workspace
 from tongues.runs import Run, read_run
-from tongues.steps.step import Step, free_place, in_workspace, quoted
+from tongues.steps.step import Step, free_place, quoted
 
 if TYPE_CHECKING:
     from tongues.evaluate.evaluation import Evaluation
