@@ -200,8 +200,15 @@ def test_measured_experts_are_used_by_the_best_partition(workspace: Path) -> Non
     )
     evaluation_of(compared(0.05)).write(Path("evaluations/small-experts"))
     assert command_of() == "tongues export small/typology-2-s1 -o exports/small-typology-2-s1"
-    evaluation_of(compared(-0.05)).write(Path("evaluations/small-experts"))
+    measured = evaluation_of(compared(-0.05))
+    measured.write(Path("evaluations/small-experts"))
     assert command_of() == "tongues export small/dense-s1 -o exports/small-dense-s1"
+    write_run(Path("runs/seed"), replace(read_run(Path("runs/seed")), run="seed"))
+    page("seed")
+    with_base = replace(evaluate("seed"), experts=measured.experts)
+    with_base.write(Path("evaluations/e"))  # the base is measured with its experts
+    commands = {step.place: step.command for step in tongues.next_steps()}
+    assert commands["runs/seed"] == "tongues evaluate seed --text small --compare"
     for folder, file, title in (
         ("a-mean", "config.json", "small/dense-s1, as one model"),
         ("here", "ensemble.json", "small/dense-s1"),

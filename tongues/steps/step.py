@@ -66,11 +66,15 @@ def last_trained(folder: Path) -> float:
 
 
 def newest_evaluations(workspace: Path) -> Evaluated:
-    """The newest evaluation of every run, as far as these can be read."""
+    """The newest evaluation of every run, as far as these can be read.
+
+    Where experts were measured, a run was only what they are compared with, and none counts.
+    """
     from tongues.evaluate.kept import kept_evaluations
 
     found: dict[tuple[str, str], Evaluation] = {}
     for _, evaluation in kept_evaluations(workspace):
-        for trained in filter(None, (model.trained for model in evaluation.models)):
+        models = () if evaluation.experts else evaluation.models
+        for trained in filter(None, (model.trained for model in models)):
             found.setdefault((trained.run, trained.fingerprint), evaluation)
     return found
