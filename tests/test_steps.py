@@ -100,7 +100,12 @@ def test_what_comes_after_an_evaluation_follows_from_its_choice(workspace: Path)
     few = ("texts", "study", "compared", 0, "languages", "qab", "reason")
     undecided = changed(evaluation, "6 documents are needed", *few)
     undecided = changed(undecided, "small", "models", 0, "name")
-    assert step_of_evaluation(undecided, Path()).command == "tongues generate small"
+    step = step_of_evaluation(undecided, Path())
+    assert step.command == "tongues generate small"
+    assert "its differences cannot be tested" in step.reason
+    limited = step_of_evaluation(replace(undecided, limit=6), Path())
+    assert limited.command == "tongues evaluate small --text small --compare"
+    assert "evaluated with `--limit 6`, too little" in limited.reason
 
 
 def test_a_run_whose_text_is_gone_is_exported_unscored(workspace: Path) -> None:

@@ -13,7 +13,7 @@ from tongues.pages import CARD
 from tongues.recipe import in_workspace, training_command
 from tongues.runs import find_runs, read_run
 from tongues.states import RunState, states
-from tongues.steps.models import step_of_evaluated, step_of_use
+from tongues.steps.models import step_of_evaluated, step_of_use, step_to_evaluate
 from tongues.steps.step import (
     URGENT,
     Evaluated,
@@ -24,7 +24,6 @@ from tongues.steps.step import (
     newest_evaluations,
     quoted,
 )
-from tongues.train.card import find_tokens
 
 __all__ = ["more_runs", "step_of_runs", "step_of_unfinished"]
 
@@ -54,14 +53,10 @@ def step_of_runs(
         )
     if run is None:
         return _step_of_study(folder, workspace, train)
-    tokens = find_tokens(run, workspace)
-    if tokens is None:
-        why = "cannot be evaluated on its own text, which is not here"
-        return step_of_use(run.run, why, folder / "model" / CARD, workspace)
-    names = f"{run.run} and its base are" if run.base else f"{run.run} is"
-    text = quoted(tokens.name)
-    command = f"tongues evaluate {quoted(run.run)} --text {text} --compare{in_workspace(workspace)}"
-    return Step(command, f"{names} not evaluated")
+    if step := step_to_evaluate(run, workspace, "not evaluated"):
+        return step
+    why = "cannot be evaluated on its own text, which is not here"
+    return step_of_use(run.run, why, folder / "model" / CARD, workspace)
 
 
 def step_of_unfinished(folder: Path, train: str, workspace: Path) -> Step | None:

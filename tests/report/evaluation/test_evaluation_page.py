@@ -101,6 +101,8 @@ def test_too_few_documents() -> None:
         "On `study` not decided: differences on `qaa` and `qab` cannot be tested; hold out more "
         "independent documents."
     )
+    limited = answer(replace(evaluation, limit=6))["Choice"][0]
+    assert limited.endswith("cannot be tested; evaluate on more than `--limit 6`.")
 
 
 def test_a_base_language_that_cannot_be_tested_leaves_a_choice() -> None:

@@ -198,7 +198,10 @@ def _choice(evaluation: Evaluation, measure: Measure, measures: list[Measure]) -
         what = f"not decided: differences on {named} cannot be tested"
         if best:
             what = f"{best}; not decided on {named}, where differences cannot be tested"
-        return f"{place} {what}; hold out more independent documents.".lstrip()
+        more = "hold out more independent documents"
+        if evaluation.limit:
+            more = f"evaluate on more than `--limit {evaluation.limit}`"
+        return f"{place} {what}; {more}.".lstrip()
     if len(take) == len(measure.values):
         return f"{place} no model is significantly better than another.{rest}".lstrip()
     if take:
