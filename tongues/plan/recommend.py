@@ -7,6 +7,7 @@ the cheapest whose loss is within `FLAT` of the lowest is taken.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -237,9 +238,13 @@ def _wins(best: Option, others: Sequence[Option], question: Question) -> np.ndar
 def _enough(option: Option, most: float) -> float:
     if not option.way.law.rows:
         return option.way.compute(most)
-    flops = np.geomspace(option.flops / _FAR, option.flops, _PLACES)  # by what runs would end at
-    reached = np.median(option.way.loss_draws(flops), axis=0) <= most
-    return float(flops[np.argmax(reached)]) if reached.any() else math.inf
+    flops = np.geomspace(option.flops / _FAR, option.flops, _PLACES).tolist()
+
+    def reached(spent: float) -> bool:  # by what a run would end at, as the option shows it
+        return float(np.median(option.way.loss_draws(np.array(spent)))) <= most
+
+    first = bisect_left(flops, True, key=reached)
+    return flops[first] if first < len(flops) else math.inf
 
 
 def _cheapest(layout: Layout, near: Sequence[Option], most: float) -> Option:
