@@ -102,7 +102,7 @@ def test_what_comes_after_an_evaluation_follows_from_its_choice(workspace: Path)
     undecided = changed(undecided, "small", "models", 0, "name")
     step = step_of_evaluation(undecided, Path())
     assert step.command == "tongues generate small"
-    assert "its differences cannot be tested" in step.reason
+    assert "too few documents or items" in step.reason
     limited = step_of_evaluation(replace(undecided, limit=6), Path())
     assert limited.command == "tongues evaluate small --text small --compare"
     assert "evaluated with `--limit 6`, too little" in limited.reason

@@ -45,10 +45,10 @@ def step_of_evaluated(run: Run, folder: Path, evaluation: "Evaluation", workspac
         return step_of_use(run.run, "is evaluated", folder / "model" / CARD, workspace)
     why = f"`{chosen[0]}` is better" if chosen else "no model is better on all that counts"
     if not is_tested(evaluation):
-        why = f"evaluated with `--limit {evaluation.limit}`, too little to test differences"
+        why = f"evaluated with `--limit {evaluation.limit}`, too little to choose a model by"
         if evaluation.limit and (step := step_to_evaluate(run, workspace, why)):
             return step
-        why = "its differences cannot be tested"
+        why = "there are too few documents or items to choose a model by"
     command = f"tongues generate {quoted(run.run)}{in_workspace(workspace)}"
     return Step(command, f"{run.run} is evaluated, and {why}: try it before it is used")
 
