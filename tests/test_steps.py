@@ -203,8 +203,9 @@ def test_measured_experts_are_used_by_the_best_partition(workspace: Path) -> Non
     assert command_of(("small.yaml", "train.seed=2")) == (
         "tongues experts measure small.yaml train.seed=2"
     )
-    evaluation_of(compared(0.05)).write(Path("evaluations/small-experts"))
-    assert command_of() == "tongues export small/typology-2-s1 -o exports/small-typology-2-s1"
+    for less in (-0.005, 0.05):  # the first difference to dense is not significant
+        evaluation_of(compared(less)).write(Path("evaluations/small-experts"))
+        assert command_of() == "tongues export small/typology-2-s1 -o exports/small-typology-2-s1"
     measured = evaluation_of(compared(-0.05))
     measured.write(Path("evaluations/small-experts"))
     assert command_of() == "tongues export small/dense-s1 -o exports/small-dense-s1"

@@ -80,8 +80,10 @@ def step_of_experts(name: str, workspace: Path) -> Step | None:
     if not there:
         reason = "the ensembles are measured, and none of the best partition is here"
         return Step(f"tongues ls {quoted(workspace / 'ensembles' / name)}", reason)
-    why = "is the best by its page" if choice != "dense" else "is better than experts by their page"
-    return step_of_use(f"{name}/{there[0].name}", why, there[0] / "ensemble.json", workspace)
+    why = "is the best of the experts" if choice != "dense" else "is better than the experts"
+    return step_of_use(
+        f"{name}/{there[0].name}", f"{why} by their page", there[0] / "ensemble.json", workspace
+    )
 
 
 def step_of_use(name: str, why: str, record: Path, workspace: Path) -> Step:
