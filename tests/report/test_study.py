@@ -176,8 +176,9 @@ def test_unfinished_runs_are_not_reported(make_study: Callable[..., Path], tmp_p
     for directory in find_runs([place]):
         record = read_json(directory / "run.json")
         write_json(directory / "run.json", record | {"status": "running"})
-    with pytest.raises(UserError, match="no finished run"):
+    with pytest.raises(UserError, match=r"no finished run to report on: .* is stopped") as caught:
         runs_page([place], "", print)
+    assert "`tongues next`" in caught.value.hint
 
 
 def test_one_run_from_scratch_has_a_page(make_study: Callable[..., Path], tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.evaluate.task_forecasts import TaskForecast, task_forecasts
 from tongues.laws.observed import RunCurves, size_order
@@ -101,8 +102,13 @@ _LAWS_OF = {
 def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None]) -> b.Page:
     """The page of the finished runs at or below `places`; `progress` gets a line for each step."""
     progress("reading runs")
-    known = findings(run_rows(places))
     records = [run for run in map(read_run, find_runs(places)) if run.status == "finished"]
+    if not records:
+        first = states(places)[0]
+        at = f" at step {first.step} of {first.steps}" if first.steps else ""
+        what = f"there is no finished run to report on: {first.run} is {first.state}{at}"
+        raise UserError(what, hint="`tongues next` names the command that goes on with it")
+    known = findings(run_rows(places))
     ahead = with_forecasts(states(places), places)
     return study_page(known, title, records, ahead, task_forecasts(places, records, known))
 
