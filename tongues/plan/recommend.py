@@ -7,7 +7,6 @@ the cheapest whose loss is within `FLAT` of the lowest is taken.
 """
 
 import math
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +28,6 @@ _WORTHWHILE = 0.8  # of the compute: stopping early must save a fifth, or hours 
 _ROUNDING = 1e-6  # of a share, and so of the rise it leads to
 _SMALLER = 1.1  # times, from where a model counts as smaller
 _FAR = 1e4  # times, from the best size or the budget
-_PLACES = 201  # between
 _SURE = 0.95
 _NAMED = 4  # options named in one sentence
 _THIN = "few_runs"  # caution of a law that rests on little
@@ -235,18 +233,6 @@ def _wins(best: Option, others: Sequence[Option], question: Question) -> np.ndar
     return np.isfinite(own) & (own <= rest)  # what never gets there does not win
 
 
-def _enough(option: Option, most: float) -> float:
-    if not option.way.law.rows:
-        return option.way.compute(most)
-    flops = np.geomspace(option.flops / _FAR, option.flops, _PLACES).tolist()
-
-    def reached(spent: float) -> bool:  # by what a run would end at, as the option shows it
-        return float(np.median(option.way.loss_draws(np.array(spent)))) <= most
-
-    first = bisect_left(flops, True, key=reached)
-    return flops[first] if first < len(flops) else math.inf
-
-
 def _cheapest(layout: Layout, near: Sequence[Option], most: float) -> Option:
     """The cheapest way to a loss of at most `most`, and of those similar the smallest model.
 
@@ -255,7 +241,7 @@ def _cheapest(layout: Layout, near: Sequence[Option], most: float) -> Option:
     candidates: list[Option] = []
     for option in near:
         at_knee = not option.way.settled and option.flops < (layout.question.flops or 0.0)
-        enough = math.inf if at_knee else _enough(option, most)
+        enough = math.inf if at_knee else option.enough(most)
         if enough < _WORTHWHILE * option.flops:
             option = layout.option(option.way, enough, early=True)
         candidates.append(option)
