@@ -60,6 +60,11 @@ def test_what_is_no_budget_is_refused(text: str) -> None:
         budget(text)
 
 
+def test_a_budget_without_a_unit_is_answered_with_its_tokens() -> None:
+    with pytest.raises(ValidationError, match=r"such as `3\.1M tokens`"):
+        budget("3.1M")
+
+
 def test_a_stretch_of_time_is_shown_in_a_fitting_unit() -> None:
     shown = [show_seconds(number) for number in (0.4, 45, 99.4, 180, 5900, 9000, 345_600)]
     assert shown == ["0 s", "45 s", "99 s", "3 min", "98 min", "2.5 h", "4 days"]

@@ -169,6 +169,10 @@ def test_a_missing_recipe_names_its_neighbour(good: Path) -> None:
     with pytest.raises(UserError, match="no such recipe") as caught:
         load_recipe(good.with_name("recipes.yaml"))
     assert "`recipe.yaml`" in caught.value.hint
+    good.unlink()
+    with pytest.raises(UserError, match="no such recipe") as caught:
+        load_recipe(good)
+    assert caught.value.hint == "`tongues new` writes a recipe"
 
 
 @given(st.text(max_size=40))

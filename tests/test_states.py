@@ -107,7 +107,7 @@ def test_runs_of_a_study_stand_below_its_name() -> None:
     assert [row["run"] for row in rows] == ["one", "study/", "  a", "  b", "two"]
     assert [row["step"] for row in rows] == ["", "", "3/9", "3/9", ""]
     assert rows[2]["left"] == "2 min"
-    assert rows[-1]["held-out loss"] == "a 1.000 b 1.000 c 1.000 +2"
+    assert rows[-1]["held-out nats/token"] == "a 1.000 b 1.000 c 1.000 +2"
     assert "tokens" not in rows[0] and "why" not in rows[0]
 
 

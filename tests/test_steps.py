@@ -100,7 +100,12 @@ def test_what_comes_after_an_evaluation_follows_from_its_choice(workspace: Path)
     few = ("texts", "study", "compared", 0, "languages", "qab", "reason")
     undecided = changed(evaluation, "6 documents are needed", *few)
     undecided = changed(undecided, "small", "models", 0, "name")
-    assert step_of_evaluation(undecided, Path()).command == "tongues generate small"
+    step = step_of_evaluation(undecided, Path())
+    assert step.command == "tongues generate small"
+    assert "too few documents or items" in step.reason
+    limited = step_of_evaluation(replace(undecided, limit=6), Path())
+    assert limited.command == "tongues evaluate small --text small --compare"
+    assert "evaluated with `--limit 6`, too little" in limited.reason
 
 
 def test_a_run_whose_text_is_gone_is_exported_unscored(workspace: Path) -> None:
@@ -198,10 +203,18 @@ def test_measured_experts_are_used_by_the_best_partition(workspace: Path) -> Non
     assert command_of(("small.yaml", "train.seed=2")) == (
         "tongues experts measure small.yaml train.seed=2"
     )
-    evaluation_of(compared(0.05)).write(Path("evaluations/small-experts"))
-    assert command_of() == "tongues export small/typology-2-s1 -o exports/small-typology-2-s1"
-    evaluation_of(compared(-0.05)).write(Path("evaluations/small-experts"))
+    for less in (-0.005, 0.05):  # the first difference to dense is not significant
+        evaluation_of(compared(less)).write(Path("evaluations/small-experts"))
+        assert command_of() == "tongues export small/typology-2-s1 -o exports/small-typology-2-s1"
+    measured = evaluation_of(compared(-0.05))
+    measured.write(Path("evaluations/small-experts"))
     assert command_of() == "tongues export small/dense-s1 -o exports/small-dense-s1"
+    write_run(Path("runs/seed"), replace(read_run(Path("runs/seed")), run="seed"))
+    page("seed")
+    with_base = replace(evaluate("seed"), experts=measured.experts)
+    with_base.write(Path("evaluations/e"))  # the base is measured with its experts
+    commands = {step.place: step.command for step in tongues.next_steps()}
+    assert commands["runs/seed"] == "tongues evaluate seed --text small --compare"
     for folder, file, title in (
         ("a-mean", "config.json", "small/dense-s1, as one model"),
         ("here", "ensemble.json", "small/dense-s1"),

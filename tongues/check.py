@@ -64,7 +64,7 @@ class Checked:
         """Bytes at the peak, about: the largest runs that can meet; on GPUs those of each one."""
         needs = sorted((derived.memory for _, derived in self.all), reverse=True)
         on_cpu = self.machine.device == "cpu"
-        return sum(needs[: self.at_once]) * self.processes if on_cpu else needs[0]
+        return sum(needs[: self.at_once]) * self.processes if on_cpu else sum(needs[:1])
 
     @property
     def disk(self) -> int:
@@ -126,7 +126,7 @@ class Checked:
             each *= len(settings.eval_languages or recipe.text.languages)
             scored = each * len(evaluation_steps(derived.steps, settings.num_evals))
             shares.append(scored / (scored + derived.tokens))
-        if max(shares) <= _EVALUATED:
+        if not shares or max(shares) <= _EVALUATED:
             return ""
         less = "less of it by `train.eval_tokens` and `train.num_evals`"
         return f"{max(shares):.0%} of the tokens that a run reads are held-out text; {less}"
@@ -164,9 +164,9 @@ class Checked:
         return Cluster(gpu, 1, USUAL_MFU, gpu.price).hours(flops) if gpu else None
 
     def time_sentence(self) -> str:
-        """How long the GPUs of all runs take, and their price; empty on a processor."""
+        """The hours of GPUs of all runs, and their price; empty without GPUs or runs."""
         gpu, hours = self.machine.gpu, self.gpu_hours([derived for _, derived in self.all])
-        if gpu is None or hours is None:
+        if gpu is None or not hours:
             return ""
         price = f"${gpu.price:.2f} an hour ({gpu.priced})"
         return (
@@ -176,6 +176,8 @@ class Checked:
 
     def memory_sentence(self) -> str:
         """How much memory it takes, and where."""
+        if not self.all:
+            return "not known before the pilot has chosen its runs"
         if self.machine.device == "cpu":
             return f"{show_bytes(self.memory)}, {self.at_once} at a time"
         has = f"of {show_bytes(self.machine.memory)}"

@@ -179,7 +179,8 @@ def _budget(value: Any) -> Any:
         number, unit = number * _SECONDS[words], "seconds"
     else:
         reason = "a budget is counted in tokens, tokens per parameter, FLOPs, hours or days"
-        raise ValueError(f"`{value}`: {reason}, such as `20 tokens per parameter`")
+        example = "20 tokens per parameter" if words else f"{value} tokens"
+        raise ValueError(f"`{value}`: {reason}, such as `{example}`")
     if not 0 < number < math.inf:
         raise ValueError(f"`{value}` is not more than nothing, or more than can be counted")
     if unit == "tokens":

@@ -88,6 +88,7 @@ def test_items_that_do_not_fit_are_left_out_and_counted(ask: Ask, place: Path) -
     told = json.loads(done.stdout)
     accuracy = told["tasks"]["parts"]["accuracies"][MODELS[0]]["qaa"]
     assert accuracy["items"] == 14  # of 16, of which 2 are too long
+    assert told["limit"] == 16
     assert told["left_out"][0].startswith("2 left out: too long for the model")
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from tests.evaluate.hub import hub_model
 from tests.models.families import save_tiny, tiny
+from tests.printed import DOCS
 from tests.records import make_run
 from tongues.errors import UserError
 from tongues.experts.ensemble.lineage import Expert, Lineage, write_lineage
@@ -13,6 +14,7 @@ from tongues.experts.ensemble.places import lineage_of, model_roles
 from tongues.files import write_json
 from tongues.roles import Roles
 from tongues.runs import Base, write_run
+from tongues.train.base import find_base
 
 
 def first_of(subject: Model) -> str | None:
@@ -68,6 +70,24 @@ def test_what_is_not_there_is_told_with_the_nearest_name(house: Path, tmp_path: 
     write_json(tmp_path / "runs/a/run.json", {})
     with pytest.raises(UserError, match="has no model yet"):
         open_model("a", tmp_path)
+
+
+def test_what_a_recipe_here_is_to_train_is_not_looked_for_on_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    shutil.copy(DOCS / "examples/own-more.yaml", "later.yaml")
+    shutil.copy(DOCS / "examples/own.yaml", "one.yaml")
+    for name in ("own-more/added-s1", "own-more/added-s1@filter:1"):
+        with pytest.raises(UserError, match=r"there is no ens.*\n.*`tongues experts train later"):
+            open_model(name, Path())
+    with pytest.raises(UserError, match=r"there is no ensemble.*\n.*`tongues train one.yaml`"):
+        open_model("own-seed", Path())
+    with pytest.raises(UserError, match=r"neither a run.*\n.*`tongues train .*one.yaml --work"):
+        find_base("own-seed", tmp_path)
+    with pytest.raises(UserError, match="hf download other/added-s1"):
+        open_model("other/added-s1", Path())
 
 
 def test_other_bytes_are_another_fingerprint(house: Path, tmp_path: Path) -> None:

@@ -139,6 +139,11 @@ def test_a_base_that_is_no_run_yet_says_so(trained: Path) -> None:
     with pytest.raises(UserError, match="no ready recipe") as caught:
         ready_recipe("study/owm", "sw")
     assert "did you mean `study/own`" in caught.value.hint
+    (trained / "models/smollm2").mkdir(parents=True)
+    (trained / "models/smollm2/config.json").write_text("{}")
+    with pytest.raises(UserError, match="no ready recipe") as caught:
+        ready_recipe("models/smolm2", "sw")
+    assert "did you mean `models/smollm2`" in caught.value.hint
     write_run(trained / "runs/study/own", make_run(status="running"))
     with pytest.raises(UserError, match="not finished"):
         ready_recipe("study/own", "sw")

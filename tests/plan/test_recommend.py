@@ -170,6 +170,19 @@ def test_a_law_that_its_runs_do_not_pin_down_is_left_out_or_refused() -> None:
     assert (caught.value.code, caught.value.where) == ("not_pinned_down", "--law")
 
 
+def test_what_stops_early_is_within_half_a_percent_of_the_loss_that_is_shown() -> None:
+    random = np.random.default_rng(0)
+    N = np.repeat([5e4, 1e5, 2e5, 4e5], 5)
+    D = np.tile([2.5e3, 5e3, 1e4, 2e4, 4e4], 4)
+    losses = (2.2 + 15.0 / N**0.34 + 1.5e5 / D**1.36) * (1.0 + 0.05 * random.normal(size=20))
+    law = fit("chinchilla", losses.round(4), N=N, D=D, fix={"alpha": 0.34}, draws=200)
+    taken = [
+        make_plan(laws(scratch=law), ask(flops=flops)).recommendation for flops in ("1e11", "2e11")
+    ]
+    assert taken[1].option.early
+    assert all(each.option.loss <= 1.005 * each.best.loss for each in taken)
+
+
 def test_losses_that_are_noise_are_refused_with_the_reason() -> None:
     random = np.random.default_rng(0)
     N = np.repeat([3e7, 1e8, 3e8, 1e9], 10)

@@ -19,7 +19,7 @@ from tongues.report.study import claim_tables, runs_page, study_page
 from tongues.runs import DerivedMixture, find_runs, read_run, run_rows, write_run
 from tongues.states import state_of
 from tongues.study.claims import claims
-from tongues.study.findings import Findings
+from tongues.study.findings import Findings, findings
 from tongues.train.mixture import derive_shares
 
 
@@ -176,8 +176,9 @@ def test_unfinished_runs_are_not_reported(make_study: Callable[..., Path], tmp_p
     for directory in find_runs([place]):
         record = read_json(directory / "run.json")
         write_json(directory / "run.json", record | {"status": "running"})
-    with pytest.raises(UserError, match="no finished run"):
+    with pytest.raises(UserError, match=r"no finished run to report on: .* is stopped") as caught:
         runs_page([place], "", print)
+    assert "`tongues next`" in caught.value.hint
 
 
 def test_one_run_from_scratch_has_a_page(make_study: Callable[..., Path], tmp_path: Path) -> None:
@@ -187,6 +188,29 @@ def test_one_run_from_scratch_has_a_page(make_study: Callable[..., Path], tmp_pa
     ]  # no language of a base is known
     words = Page(page_as_html(runs_page([alone], "", print))).said
     assert "What came of it" in words and "1 run" in words
+
+
+def test_a_run_of_two_languages_counts_once_and_its_base_is_no_target(
+    make_study: Callable[..., Path], tmp_path: Path
+) -> None:
+    few = {"shapes": ("0.1M",), "seeds": (1,), "targets": ("near",)}
+    rows = run_rows([make_study(tmp_path, **few)])
+    scratch = [row | {"target": "home"} for row in rows if row["strategy"] == "scratch"]
+    base = [row | {"lang": "home"} for row in scratch if row["lang"] == "near"]
+    both = [row | {"target": "near+more"} for row in rows if row["strategy"] == "cpt"]
+    more = [row | {"lang": "more"} for row in both if row["lang"] == "near"]
+    known = findings([*base, *both, *more])
+    words = Page(page_as_html(study_page(known))).said
+    assert words.startswith("From home to near and more")
+    assert "3 runs · 1 size" in words
+    assert [line.partition(":")[0] for line in advice(known)] == [
+        "**`more (with near)`",
+        "**`near (with more)`",
+    ]
+    first, _, rest = words.rpartition("Not fitted")
+    assert "was not fitted" not in first and "was not fitted" in rest
+    assert "95 % confidence intervals" not in first  # of one run each there is none
+    assert "A pair is a CPT run" not in words  # there is none
 
 
 def test_where_the_base_had_all_it_is_said_once_that_savings_are_unknown(saturated: Findings):

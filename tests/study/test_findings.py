@@ -115,13 +115,13 @@ def test_cpt_alone_still_forgets(make_study: Callable[..., Path], tmp_path: Path
     assert "No run learned `near` from scratch, so what CPT saves there is not known." in (
         found.left_out
     )
-    assert any("builds on the scratch law" in sentence for sentence in found.left_out)
+    assert any("builds on the scratch law" in sentence for sentence in found.refused)
 
 
 def test_a_refused_fit_is_a_sentence(make_study: Callable[..., Path], tmp_path: Path):
     found = of(make_study(tmp_path, shapes=("0.1M",), seeds=(1,), targets=("near",)))
     assert found.outcome("near")
-    assert any(s.startswith("The scratch law on `near` was not fitted: ") for s in found.left_out)
+    assert any(s.startswith("The scratch law on `near` was not fitted: ") for s in found.refused)
 
 
 def test_sources_do_not_mix(make_study: Callable[..., Path], tmp_path: Path):

@@ -94,9 +94,9 @@ def test_the_list_of_runs_shows_the_forecast_and_who_was_stopped(tmp_path: Path)
     by_name = {row["run"].strip(): row for row in states_table(listed)}
     assert by_name["worse"]["state"] == "stopped early"
     assert by_name["worse"]["why"] == "stopped early: at 50% …"
-    low, high = by_name["worse"]["final loss"].partition("[")[2].rstrip("]").split(", ")
+    low, high = by_name["worse"]["forecast at the end"].partition("[")[2].rstrip("]").split(", ")
     assert float(low) < 1.03 * losses(2.6)[-1] < float(high)
-    assert by_name["good"]["final loss"] == by_name["damaged"]["final loss"] == ""
+    assert by_name["good"]["forecast at the end"] == by_name["damaged"]["forecast at the end"] == ""
     assert "1 stopped early" in study_lines(listed)[0]
 
 

@@ -160,8 +160,13 @@ def _show_measured(folder: Path) -> None:
     from tongues.evaluate.evaluation import read_evaluation
     from tongues.evaluate.settings import MeasuredExperts
     from tongues.pages import as_text
+    from tongues.report.experts.answer import expert_answer
     from tongues.report.experts.view import mixed_table
 
     experts = MeasuredExperts.of(read_evaluation(folder))
     if experts.scores.mixed:
         click.echo(as_text([mixed_table(experts)]) + "\n")
+        what = "mean losses in nats per token on text in one language, and in two by turns"
+        click.echo(f"{what}; `versus given`: less the loss where every token's language is given")
+    for line in expert_answer(experts).get("Choice", ())[:1]:
+        click.echo(line)

@@ -9,7 +9,7 @@ from tongues.cli import options
 
 __all__ = ["ls", "report", "watch"]
 
-_OPTIONAL = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out loss")  # first to go
+_OPTIONAL = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out nats/token")  # first to go
 
 
 @click.command()

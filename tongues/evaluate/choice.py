@@ -6,7 +6,7 @@ from typing import Self
 
 from tongues.evaluate.evaluation import Evaluation, TaskScores, TextScores
 
-__all__ = ["Choice", "chosen_models", "language_roles"]
+__all__ = ["Choice", "chosen_models", "is_tested", "language_roles"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,16 @@ def language_roles(evaluation: Evaluation, languages: Sequence[str]) -> dict[str
 def chosen_models(evaluation: Evaluation) -> list[str]:
     """The models that every text and task says to take; none where that is not decided."""
     names = [model.name for model in evaluation.models]
-    scores = (*evaluation.texts.values(), *evaluation.tasks.values())
-    choices = [Choice.of(evaluation, each).models for each in scores]
+    choices = [choice.models for choice in _choices(evaluation)]
     best = [name for name in names if all(name in models for models in choices)]
     return best if len(names) == 1 or len(best) < len(names) else []
+
+
+def is_tested(evaluation: Evaluation) -> bool:
+    """Whether every text and task has enough documents or items to choose a model by."""
+    return all(choice.decided for choice in _choices(evaluation))
+
+
+def _choices(evaluation: Evaluation) -> list[Choice]:
+    scores = (*evaluation.texts.values(), *evaluation.tasks.values())
+    return [Choice.of(evaluation, each) for each in scores]

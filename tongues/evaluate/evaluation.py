@@ -279,6 +279,7 @@ class Evaluation:
     left_out: Sequence[str]  # documents and items that were not scored, counted by reason
     experts: ExpertScores | None = None
     name: str = ""  # of its folder in `evaluations/`
+    limit: int | None = None  # documents and items of a language, by `--limit`
 
     @property
     def comparisons(self) -> Iterator[Comparison]:

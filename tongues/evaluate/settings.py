@@ -176,10 +176,10 @@ class MeasuredExperts:
 
     @property
     def choice(self) -> str:
-        """The partition to use, `dense` where that has the lower mean loss; empty without any."""
+        """The partition to use, `dense` where that is significantly better; empty without any."""
         top = self.best()
         dense = top.difference("dense") if top else None
-        if dense and dense.value > 0:
+        if dense and dense.significant > 0:
             return "dense"
         return top.partition if top else ""
 

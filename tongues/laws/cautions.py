@@ -72,10 +72,10 @@ def _about_rows(rows: Rows, problem: FitProblem, count: int) -> Iterator[Caution
     for column, things, name in ((N, "parameters", "params"), (D, "tokens", "tokens")):
         if column is not None and np.median(column) < _FEWEST_COUNTED:
             what = f"half of the rows have fewer than {float(np.median(column)):g} {things}"
-            scaled = f"if they are in millions, name the column like `{name} (M)`"
+            scaled = f"if a table has them in millions, name the column like `{name} (M)`"
             yield Caution("implausible_amounts", f"{what}; {scaled}")
     if N is not None and D is not None and (D < N).all():
-        what = "every row has fewer tokens than parameters; are the columns swapped?"
+        what = "every row has fewer tokens than parameters: too few, or are columns swapped?"
         yield Caution("implausible_amounts", what)
     if rows.n_runs < FEWEST_RUNS:
         yield Caution("no_intervals", f"{counted(rows.n_runs, 'run')} to resample: too few")

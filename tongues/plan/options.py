@@ -1,6 +1,7 @@
 """The options side by side: what comes of spending the budget in each way, and which can be run."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -29,6 +30,7 @@ _LONGEST = 8766.0  # hours: a year
 _USUAL_HOURS = 720.0  # a month
 _STORED = 2.0  # bytes of a parameter in bfloat16
 _LOWEST, _SPENT = 1e4, 401  # how far below the budget the lowest loss is looked for, and where
+_PLACES = 201  # between, where a loss is first reached
 _ENDLESS = 1e40  # FLOPs; what is not reached by these is not reached
 
 
@@ -72,6 +74,18 @@ class Option:
     beyond: dict[str, float] | None
     notes: tuple[str, ...]
     early: bool = False
+
+    def enough(self, most: float) -> float:
+        """The FLOPs, up to its own, that reach a loss of `most`, as an option shows it."""
+        if not self.way.law.rows:
+            return self.way.compute(most)
+        flops = np.geomspace(self.flops / _LOWEST, self.flops, _PLACES).tolist()
+
+        def reached(spent: float) -> bool:  # by what a run would end at
+            return float(np.median(self.way.loss_draws(np.array(spent)))) <= most
+
+        first = bisect_left(flops, True, key=reached)
+        return flops[first] if first < len(flops) else math.inf
 
     @property
     def name(self) -> str:

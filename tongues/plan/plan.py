@@ -309,7 +309,7 @@ def _pilot(option: Option, question: Question) -> str:
         cost = f", {hours:.2g} h and {cluster.cost(hours):,.2g} US$"
     return (
         f"to be sure: small runs of both ways on your own text and tokenizer, {flops:.2g} FLOPs"
-        f"{cost}: a recipe with `pilot: {{source: …, target: …}}`, and `tongues study`."
+        f"{cost}: a recipe with `pilot: {{source: …, target: …}}`, and `tongues study --pilot`."
     )
 
 

@@ -132,7 +132,8 @@ def find_ready(base: str) -> ReadyBase:
     if ready := by_name.get(base.lower()):
         return ready
     runs = (str(file.parent.relative_to(_STORE)) for file in _STORE.rglob("run.json"))
-    hint = nearest(base, [*(one.short for one in ready_bases().values()), *runs])
+    folders = (str(file.parent) for file in folder.parent.glob("*/config.json"))
+    hint = nearest(base, [*(one.short for one in ready_bases().values()), *runs, *folders])
     hint += "\n  any other base: name a run or a Hugging Face folder, or change the ids in a recipe"
     raise UserError(f"there is no ready recipe for `{base}`", where="BASE", hint=hint)
 

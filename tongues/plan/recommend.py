@@ -28,7 +28,6 @@ _WORTHWHILE = 0.8  # of the compute: stopping early must save a fifth, or hours 
 _ROUNDING = 1e-6  # of a share, and so of the rise it leads to
 _SMALLER = 1.1  # times, from where a model counts as smaller
 _FAR = 1e4  # times, from the best size or the budget
-_PLACES = 201  # between
 _SURE = 0.95
 _NAMED = 4  # options named in one sentence
 _THIN = "few_runs"  # caution of a law that rests on little
@@ -234,14 +233,6 @@ def _wins(best: Option, others: Sequence[Option], question: Question) -> np.ndar
     return np.isfinite(own) & (own <= rest)  # what never gets there does not win
 
 
-def _enough(option: Option, most: float) -> float:
-    if not option.way.law.rows:
-        return option.way.compute(most)
-    flops = np.geomspace(option.flops / _FAR, option.flops, _PLACES)  # by what runs would end at
-    reached = np.median(option.way.loss_draws(flops), axis=0) <= most
-    return float(flops[np.argmax(reached)]) if reached.any() else math.inf
-
-
 def _cheapest(layout: Layout, near: Sequence[Option], most: float) -> Option:
     """The cheapest way to a loss of at most `most`, and of those similar the smallest model.
 
@@ -250,7 +241,7 @@ def _cheapest(layout: Layout, near: Sequence[Option], most: float) -> Option:
     candidates: list[Option] = []
     for option in near:
         at_knee = not option.way.settled and option.flops < (layout.question.flops or 0.0)
-        enough = math.inf if at_knee else _enough(option, most)
+        enough = math.inf if at_knee else option.enough(most)
         if enough < _WORTHWHILE * option.flops:
             option = layout.option(option.way, enough, early=True)
         candidates.append(option)

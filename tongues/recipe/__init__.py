@@ -1,6 +1,7 @@
 """What a user writes: one YAML file, typed, strict, with `key=value` overrides."""
 
 from tongues.recipe.experts import ExpertBudget, Experts, PartitionSettings
+from tongues.recipe.folder import in_workspace, results_name, training_command, training_verb
 from tongues.recipe.loading import (
     Overrides,
     RecipeSource,
@@ -61,4 +62,5 @@ __all__ += [
     "Synthetic",
 ]
 __all__ += ["Schedule", "Span", "Study", "Sweep", "Text", "TokenSettings", "Train", "load_recipe"]
-__all__ += ["TextRecipe", "TrainTasks", "load_text_recipe", "show_recipe"]
+__all__ += ["TextRecipe", "TrainTasks", "in_workspace", "load_text_recipe", "results_name"]
+__all__ += ["show_recipe", "training_command", "training_verb"]

@@ -191,8 +191,8 @@ def _read(path: Path, name: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        beside = path.parent.glob("*.y*ml") if path.parent.is_dir() else ()
-        hint = nearest(path.name, (p.name for p in beside))
+        beside = [p.name for p in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
+        hint = nearest(path.name, beside) if beside else "`tongues new` writes a recipe"
         raise UserError(f"there is no such {name}", where=str(path), hint=hint) from None
     except IsADirectoryError:
         files = sorted(p.name for p in path.glob("*.y*ml"))

@@ -11,9 +11,10 @@ from tongues.study.findings import Findings, LossChange
 
 __all__ = ["advice", "advised_replay", "answer_section", "show_nats", "unmeasured"]
 
-_ABOUT = (
-    "Losses in nats per token, below them 95 % confidence intervals (Student's t over shapes and "
-    "seeds, not corrected for multiple tests) and bits per byte."
+_ABOUT = "Losses in nats per token, below them{} bits per byte."
+_INTERVALS = (
+    " 95 % confidence intervals (Student's t over shapes and seeds, not corrected for multiple "
+    "tests) and"
 )
 _LEAD = (
     "Lead: the loss of training from scratch less CPT's, at equal tokens. Saved: the share of "
@@ -53,7 +54,15 @@ def answer_section(findings: Findings) -> Section:
         cells |= {"runs": len(row.runs)} if len(findings.usual) > 1 else {}
         table.append(cells)
     new = any(run.new_tokens for row in rows for run in row.runs)
-    about = [_ABOUT, _LOSS if ends else _GAIN, _LEAD * lead, _RISE * bool(langs), _FLOPS]
+    shown = [x for row in rows for x in (row.loss, row.gain, row.lead, *row.rises.values()) if x]
+    intervals = any(change.nats.low is not None for change in shown)
+    about = [
+        _ABOUT.format(_INTERVALS * intervals),
+        _LOSS if ends else _GAIN,
+        _LEAD * lead,
+        _RISE * bool(langs),
+        _FLOPS,
+    ]
     text = " ".join(filter(None, [*about, _NEW_TOKENS * new]))
     lines = [*(advice(findings) if several else []), *findings.left_out]
     blocks: list[Block] = [Items(lines, "plain"), Table.of(table), Paragraph(text, "notes")]
@@ -84,7 +93,8 @@ def _sign(estimate: Estimate) -> int:
 
 def advice(findings: Findings) -> list[str]:
     """For each target which of the strategies to take, why, and how sure that is."""
-    return [f"**`{target}`:** {' '.join(_advice(findings, target))}" for target in findings.targets]
+    targets = [target for target in findings.targets if target not in findings.base_languages]
+    return [f"**`{target}`:** {' '.join(_advice(findings, target))}" for target in targets]
 
 
 def advised_replay(findings: Findings, target: str) -> float:

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.evaluate.task_forecasts import TaskForecast, task_forecasts
 from tongues.laws.observed import RunCurves, size_order
@@ -66,7 +67,7 @@ _ABOUT_MIXTURES = (
     "Content is bytes of training text over the language's byte premium, so that languages whose "
     "script takes more bytes are not given less. Shares are of the tokens to learn."
 )
-_METHOD: tuple[str, ...] = (
+_ABOUT_PAIRS: tuple[str, ...] = (
     "A pair is a CPT run and the run from scratch of the same target, shape, seed and number of "
     "tokens; where there is none of that length, both are read up to the end of the shorter. The "
     "share saved is read off both curves at the lowest loss both reached. One shape spends the "
@@ -75,13 +76,19 @@ _METHOD: tuple[str, ...] = (
     "CPT's loss is read in mid-run, before its learning rate has decayed, and scratch's at its "
     "end, after decay, so the true saving is somewhat larger. At equal compute on one language, a "
     "run with more replay is also further on in its schedule; final losses do not have this bias.",
+)
+_ABOUT_BASES = (
     "If bases of a shape were trained for different numbers of tokens, only runs from those that "
-    "most runs continue from are used; the others appear only in the table of runs.",
+    "most runs continue from are used; the others appear only in the table of runs."
+)
+_ABOUT_MEANS = (
     "Means are over the sizes that were trained, with intervals by Student's t from the spread "
     "among seeds of a size; where seeds are too few, from that among all runs, which makes them "
-    "rather too wide. Runs of one shape and seed count as one.",
+    "rather too wide. Runs of one shape and seed count as one."
+)
+_ABOUT_LAWS = (
     "Intervals of laws come from resampling runs, those of one shape and seed together; where "
-    "these are few, they are too narrow, and γ is called inconclusive.",
+    "these are few, they are too narrow, and γ is called inconclusive."
 )
 _LAWS_OF = {
     True: "Laws of {} are fitted on final losses alone; those of CPT on runs without replay.",
@@ -95,8 +102,13 @@ _LAWS_OF = {
 def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None]) -> b.Page:
     """The page of the finished runs at or below `places`; `progress` gets a line for each step."""
     progress("reading runs")
-    known = findings(run_rows(places))
     records = [run for run in map(read_run, find_runs(places)) if run.status == "finished"]
+    if not records:
+        first = states(places)[0]
+        at = f" at step {first.step} of {first.steps}" if first.steps else ""
+        what = f"there is no finished run to report on: {first.run} is {first.state}{at}"
+        raise UserError(what, hint="`tongues next` names the command that goes on with it")
+    known = findings(run_rows(places))
     ahead = with_forecasts(states(places), places)
     return study_page(known, title, records, ahead, task_forecasts(places, records, known))
 
@@ -105,8 +117,9 @@ def _title(known: Findings) -> str:
     learned = [run for target in known.targets for run in known.runs if run.target == target]
     if not learned:
         return "Runs"
-    targets = list_languages(dict.fromkeys(lang for run in learned for lang in run.targets))
     bases = known.base_languages
+    targets = dict.fromkeys(x for run in learned for x in run.targets if x not in bases)
+    targets = list_languages(targets or bases)
     return f"From {list_languages(bases)} to {targets}" if bases else f"Learning {targets}"
 
 
@@ -208,7 +221,7 @@ def _mixtures(records: Sequence[Run]) -> Section | None:
 def _lead(findings: Findings) -> list[Block]:
     runs, sizes = findings.runs, size_order(findings.runs)
     parts = [
-        counted(len(runs), "run"),
+        counted(len({run.name for run in runs}), "run"),  # one of two languages is there twice
         f"{counted(len(sizes), 'size')}, {' to '.join(dict.fromkeys([sizes[0], sizes[-1]]))}",
         counted(len({run.seed for run in runs}), "seed"),
         f"up to {show_count(max(run.tokens for run in runs))} tokens",
@@ -304,9 +317,14 @@ def _claim_cell(claim: Claim, part: ClaimPart) -> Cell:
 
 def _method(findings: Findings, records: Sequence[Run]) -> Section:
     base = list_languages(f"`{lang}`" for lang in findings.base_languages)
-    points = [_TWO_WAYS.format(base), *_METHOD] if base else list(_METHOD)
+    points = [_TWO_WAYS.format(base)] * bool(base)
+    points += _ABOUT_PAIRS if any(outcome.pairs for outcome in findings.outcomes) else ()
+    points += [_ABOUT_BASES] * (len(findings.usual) < len(findings.runs))
+    points += [_ABOUT_MEANS] * (len(findings.runs) > 1)
+    fitted_laws = [fitted for fitted in findings.laws if fitted.laws or fitted.powers]
+    points += [_ABOUT_LAWS] * bool(fitted_laws)
     for by_ends, text in _LAWS_OF.items():
-        laws = [fitted for fitted in findings.laws if ("laws" in fitted.by_ends) == by_ends]
+        laws = [fitted for fitted in fitted_laws if ("laws" in fitted.by_ends) == by_ends]
         if laws:
             points.append(text.format(list_languages(f"`{fitted.target}`" for fitted in laws)))
     shared = {
@@ -362,7 +380,7 @@ def _numbers(known: Findings, tested: Sequence[Claim]) -> dict[str, Any]:
     numbers = {
         "advice": advice(known),
         "outcomes": [outcome.to_json() for outcome in known.outcomes],
-        "left_out": [*filter(None, [unmeasured(known)]), *known.left_out],
+        "left_out": [*filter(None, [unmeasured(known)]), *known.left_out, *known.refused],
         "claims": [asdict(claim) | {"verdict": claim.verdict} for claim in tested],
         "fitting_errors": {t: compared.to_json() for t, compared in known.compared.items()},
         "laws_by_final_losses": {f.target: sorted(f.by_ends) for f in known.laws},

@@ -1,7 +1,7 @@
 """What comes next and why, from what is on disk: the one place that decides, for every verb."""
 
 from tongues.steps.models import step_of_evaluation
-from tongues.steps.recipes import step_of_recipe, steps_in, training_verb
+from tongues.steps.recipes import step_of_recipe, steps_in
 from tongues.steps.runs import more_runs, step_of_runs
 from tongues.steps.step import Step, last_trained
 
@@ -12,5 +12,5 @@ __all__ = [
     "step_of_evaluation",
     "step_of_recipe",
     "step_of_runs",
+    "steps_in",
 ]
-__all__ += ["steps_in", "training_verb"]

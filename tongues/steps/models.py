@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 from tongues.errors import UserError
 from tongues.files import changed_at
 from tongues.pages import CARD
+from tongues.recipe import in_workspace
 from tongues.runs import Run, read_run
-from tongues.steps.step import Step, free_place, in_workspace, quoted
+from tongues.steps.step import Step, free_place, quoted
+from tongues.train.card import find_tokens
 
 if TYPE_CHECKING:
     from tongues.evaluate.evaluation import Evaluation
 
 __all__ = ["step_of_evaluated", "step_of_evaluation", "step_of_experts", "step_of_use"]
+__all__ += ["step_to_evaluate"]
 
 
 def step_of_evaluation(evaluation: "Evaluation", workspace: Path) -> Step:
@@ -34,15 +37,31 @@ def step_of_evaluation(evaluation: "Evaluation", workspace: Path) -> Step:
 
 def step_of_evaluated(run: Run, folder: Path, evaluation: "Evaluation", workspace: Path) -> Step:
     """What to do with a run that was evaluated; it is exported where it is a model to take."""
-    from tongues.evaluate.choice import chosen_models
+    from tongues.evaluate.choice import chosen_models, is_tested
 
     chosen = chosen_models(evaluation)
     name = next(m.name for m in evaluation.models if m.trained and m.trained.run == run.run)
     if name in chosen:
         return step_of_use(run.run, "is evaluated", folder / "model" / CARD, workspace)
     why = f"`{chosen[0]}` is better" if chosen else "no model is better on all that counts"
+    if not is_tested(evaluation):
+        why = f"evaluated with `--limit {evaluation.limit}`, too little to choose a model by"
+        if evaluation.limit and (step := step_to_evaluate(run, workspace, why)):
+            return step
+        why = "there are too few documents or items to choose a model by"
     command = f"tongues generate {quoted(run.run)}{in_workspace(workspace)}"
     return Step(command, f"{run.run} is evaluated, and {why}: try it before it is used")
+
+
+def step_to_evaluate(run: Run, workspace: Path, why: str) -> Step | None:
+    """Evaluate a run and its base on its own text; None where that is not here."""
+    tokens = find_tokens(run, workspace)
+    if tokens is None:
+        return None
+    names = f"{run.run} and its base are" if run.base else f"{run.run} is"
+    text = quoted(tokens.name)
+    command = f"tongues evaluate {quoted(run.run)} --text {text} --compare{in_workspace(workspace)}"
+    return Step(command, f"{names} {why}")
 
 
 def step_of_experts(name: str, workspace: Path) -> Step | None:
@@ -61,8 +80,10 @@ def step_of_experts(name: str, workspace: Path) -> Step | None:
     if not there:
         reason = "the ensembles are measured, and none of the best partition is here"
         return Step(f"tongues ls {quoted(workspace / 'ensembles' / name)}", reason)
-    why = "is the best by its page" if choice != "dense" else "is better than experts by their page"
-    return step_of_use(f"{name}/{there[0].name}", why, there[0] / "ensemble.json", workspace)
+    why = "is the best of the experts" if choice != "dense" else "is better than the experts"
+    return step_of_use(
+        f"{name}/{there[0].name}", f"{why} by their page", there[0] / "ensemble.json", workspace
+    )
 
 
 def step_of_use(name: str, why: str, record: Path, workspace: Path) -> Step:

@@ -8,7 +8,15 @@ from pathlib import Path
 
 from tongues.errors import UserError
 from tongues.files import files_named
-from tongues.recipe import Recipe, TextRecipe, load_recipe, load_text_recipe, show_recipe
+from tongues.recipe import (
+    Recipe,
+    TextRecipe,
+    in_workspace,
+    load_recipe,
+    load_text_recipe,
+    show_recipe,
+    training_verb,
+)
 from tongues.runs import PLANS, RECIPE, find_runs
 from tongues.steps.models import step_of_experts
 from tongues.steps.runs import step_of_runs, step_of_unfinished
@@ -17,7 +25,6 @@ from tongues.steps.step import (
     Evaluated,
     Step,
     free_place,
-    in_workspace,
     is_run,
     last_trained,
     newest_evaluations,
@@ -31,7 +38,7 @@ from tongues.train.base import PLACEHOLDER_BASE
 from tongues.train.plan import run_of_recipe
 from tongues.train.record import OTHER_SETTINGS, check_settings
 
-__all__ = ["step_of_recipe", "steps_in", "training_verb"]
+__all__ = ["step_of_recipe", "steps_in"]
 
 _MEANT = re.compile(r"^(extends|text|tokens|train):", re.MULTILINE)  # the file is to be a recipe
 _INVALID = len(URGENT) + 1  # recipes with a mistake come last: nothing else waits for them
@@ -124,13 +131,6 @@ def step_of_recipe(
         return begun
     step = step_of_unfinished(folder, train, workspace)
     return step or step_of_runs(folder, workspace, evaluated, train)
-
-
-def training_verb(recipe: Recipe) -> str:
-    """What trains a recipe whose text is prepared."""
-    if recipe.pilot:
-        return "study --pilot"
-    return "study" if recipe.study else "experts train" if recipe.experts else "train"
 
 
 def _under_another_name(

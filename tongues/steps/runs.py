@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection
-from contextlib import suppress
 from pathlib import Path
 
 from tongues.errors import UserError
@@ -11,22 +10,20 @@ from tongues.laws import read_laws_file
 from tongues.laws.next_step import MORE_SHAPES, plan_command
 from tongues.models import SHAPES
 from tongues.pages import CARD
-from tongues.recipe import Recipe, load_text_recipe
+from tongues.recipe import in_workspace, training_command
 from tongues.runs import find_runs, read_run
 from tongues.states import RunState, states
-from tongues.steps.models import step_of_evaluated, step_of_use
+from tongues.steps.models import step_of_evaluated, step_of_use, step_to_evaluate
 from tongues.steps.step import (
     URGENT,
     Evaluated,
     Step,
     free_place,
-    in_workspace,
     is_run,
     last_trained,
     newest_evaluations,
     quoted,
 )
-from tongues.train.card import find_tokens
 
 __all__ = ["more_runs", "step_of_runs", "step_of_unfinished"]
 
@@ -56,14 +53,10 @@ def step_of_runs(
         )
     if run is None:
         return _step_of_study(folder, workspace, train)
-    tokens = find_tokens(run, workspace)
-    if tokens is None:
-        why = "cannot be evaluated on its own text, which is not here"
-        return step_of_use(run.run, why, folder / "model" / CARD, workspace)
-    names = f"{run.run} and its base are" if run.base else f"{run.run} is"
-    text = quoted(tokens.name)
-    command = f"tongues evaluate {quoted(run.run)} --text {text} --compare{in_workspace(workspace)}"
-    return Step(command, f"{names} not evaluated")
+    if step := step_to_evaluate(run, workspace, "not evaluated"):
+        return step
+    why = "cannot be evaluated on its own text, which is not here"
+    return step_of_use(run.run, why, folder / "model" / CARD, workspace)
 
 
 def step_of_unfinished(folder: Path, train: str, workspace: Path) -> Step | None:
@@ -133,18 +126,9 @@ def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
 def more_runs(folder: Path, workspace: Path, train: str = "") -> str:
     """The command that adds larger shapes to a study; train: what made its runs, if known."""
     runs = [read_run(place) for place in find_runs([folder])]
-    train = train or _study_verb(folder.name, workspace)
+    train = train or training_command(folder.name, workspace)
+    train = train or f"tongues study RECIPE{in_workspace(workspace)}"
     return f"{train} {_more_shapes({run.shape for run in runs})}"
-
-
-def _study_verb(name: str, workspace: Path) -> str:
-    """What trains the study of a name, by its recipe where that is here."""
-    for path in sorted(workspace.glob("*.y*ml")):
-        with suppress(UserError):
-            recipe = load_text_recipe(path)
-            if isinstance(recipe, Recipe) and recipe.study and recipe.name == name:
-                return f"tongues study {quoted(path)}{in_workspace(workspace)}"
-    return f"tongues study RECIPE{in_workspace(workspace)}"
 
 
 def _more_shapes(shapes: Collection[str]) -> str:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from tongues.files import changed_at
-from tongues.recipe import Recipe
+from tongues.recipe import Recipe, results_name
 from tongues.runs import find_runs
 
 if TYPE_CHECKING:
     from tongues.evaluate.evaluation import Evaluation
 
-__all__ = ["URGENT", "Evaluated", "Step", "free_place", "in_workspace", "is_run", "last_trained"]
+__all__ = ["URGENT", "Evaluated", "Step", "free_place", "is_run", "last_trained"]
 __all__ += ["newest_evaluations", "quoted", "runs_of"]
 
 URGENT = ("damaged", "failed", "stopped", "waiting", "running")  # states, and what comes first
@@ -41,11 +41,6 @@ def quoted(name: Path | str) -> str:
     return shlex.quote(str(name))
 
 
-def in_workspace(workspace: Path) -> str:
-    """The option that names a workspace, behind a command; nothing for the working directory."""
-    return "" if workspace == Path() else f" --workspace {shlex.quote(str(workspace))}"
-
-
 def free_place(place: Path) -> Path:
     """A place, or the first of its name and a number, where there is nothing."""
     end = place.suffix if place.suffix == ".json" else ""  # a run's name may have dots
@@ -56,8 +51,7 @@ def free_place(place: Path) -> Path:
 
 def runs_of(recipe: Recipe, workspace: Path) -> Path:
     """The folder of a recipe's run, or of its runs."""
-    several = recipe.study or recipe.pilot or recipe.experts
-    return workspace / "runs" / (recipe.name if several else recipe.train.run or recipe.name)
+    return workspace / "runs" / results_name(recipe)
 
 
 def is_run(folder: Path) -> bool:
@@ -72,11 +66,15 @@ def last_trained(folder: Path) -> float:
 
 
 def newest_evaluations(workspace: Path) -> Evaluated:
-    """The newest evaluation of every run, as far as these can be read."""
+    """The newest evaluation of every run, as far as these can be read.
+
+    Where experts were measured, a run was only what they are compared with, and none counts.
+    """
     from tongues.evaluate.kept import kept_evaluations
 
     found: dict[tuple[str, str], Evaluation] = {}
     for _, evaluation in kept_evaluations(workspace):
-        for trained in filter(None, (model.trained for model in evaluation.models)):
+        models = () if evaluation.experts else evaluation.models
+        for trained in filter(None, (model.trained for model in models)):
             found.setdefault((trained.run, trained.fingerprint), evaluation)
     return found

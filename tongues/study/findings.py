@@ -106,7 +106,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that the runs say. `targets` go from the most saved to the least.
+    """All that the runs say. `targets` go from the most saved to the least, base languages last.
 
     All but `runs` is about `usual`, those that continue from the usual base of their shape.
     `compared` are the fitting errors of every law, by target.
@@ -126,6 +126,11 @@ class Findings:
         """What CPT with that share of replay came to on a target."""
         key = target, "cpt", replay
         return next((o for o in self.outcomes if (o.target, o.strategy, o.replay) == key), None)
+
+    @property
+    def refused(self) -> list[str]:
+        """Which laws were not fitted, and why."""
+        return [sentence for fitted in self.laws for sentence in fitted.refused]
 
     @property
     def plain(self) -> list[Outcome]:
@@ -160,22 +165,22 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
         if (own := [run for run in usual if (run.target, run.strategy, run.replay) == key])
     ]
     saved = {o.target: o.saved.value for o in outcomes if o.saved and not o.replay}
-    targets = sorted(names, key=lambda name: (-saved.get(name, float("-inf")), name))
+    bases = next(iter(known), ())
+    targets = sorted(names, key=lambda x: (x in bases, -saved.get(x, float("-inf")), x))
     outcomes.sort(key=lambda o: targets.index(o.target))
     laws = sorted(fit_targets(runs), key=lambda fitted: targets.index(fitted.target))
     of_laws = {fitted.target: [r for r in usual if r.target == fitted.target] for fitted in laws}
     compared = {fitted.target: compare_laws(fitted, of_laws[fitted.target]) for fitted in laws}
-    refused = (sentence for fitted in laws for sentence in fitted.refused)
     return Findings(
         runs=tuple(runs),
         usual=tuple(usual),
-        base_languages=next(iter(known), ()),
+        base_languages=bases,
         targets=tuple(targets),
         ratios=tuple(ratios),
         outcomes=tuple(outcomes),
         laws=tuple(laws),
         compared={target: comparison for target, comparison in compared.items() if comparison},
-        left_out=(*_left_out(runs, targets, outcomes), *refused),
+        left_out=tuple(_left_out(runs, [x for x in targets if x not in bases], outcomes)),
     )
 
 

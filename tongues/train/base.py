@@ -6,7 +6,7 @@ from pathlib import Path
 from tongues.errors import UserError, nearest
 from tongues.files import file_hash, files_named, fingerprint
 from tongues.hub import hub_folder
-from tongues.recipe import BaseChoice, Train
+from tongues.recipe import BaseChoice, Train, training_command
 from tongues.recipe.base import NAME
 from tongues.roles import Roles, list_languages
 from tongues.runs import read_run
@@ -33,10 +33,13 @@ def find_base(base: str | None, workspace: Path, *, weights: bool = True) -> Pat
         return store / base
     if (Path(base) / "config.json").is_file():
         return Path(base)
-    if folder := hub_folder(base, store, weights=weights, where="train.base"):
+    trained = training_command(base, workspace)
+    folder = None if trained else hub_folder(base, store, weights=weights, where="train.base")
+    if folder:
         return folder
     what = f"`{base}` is neither a run in {store} nor a Hugging Face folder"
-    raise UserError(what, where="train.base", hint=_how_to_get(base, store))
+    hint = f"make it by `{trained}`" if trained else _how_to_get(base, store)
+    raise UserError(what, where="train.base", hint=hint)
 
 
 def find_run(base: str, workspace: Path) -> Path | None:

@@ -194,7 +194,7 @@ def evaluate(
         results = runner.evaluate(
             everyone, spec, workspace, folder, memory=held, device=device, dtype=dtype, watch=show
         )
-    evaluation = replace(build_evaluation(results, named), name=name)
+    evaluation = replace(build_evaluation(results, named), name=name, limit=limit)
     evaluation.write(folder)
     write_cards(evaluation, folder / "cards")
     figures = EXTRAS["vl_convert"]

@@ -98,18 +98,22 @@ def test_too_few_documents() -> None:
     ]
     assert "Caveats" not in answer(outcome((SOURCE, PLAIN)))
     assert topics["Choice"][0] == (
-        "On `study` not decided: differences on `qaa` and `qab` cannot be tested; hold out more "
-        "independent documents."
+        "On `study` not decided: too few independent documents on `qaa` and `qab` to choose among "
+        "2 models; hold out more."
     )
+    limited = answer(replace(evaluation, limit=6))["Choice"][0]
+    assert limited.endswith("2 models; evaluate on more than `--limit 6`.")
 
 
 def test_a_base_language_that_cannot_be_tested_leaves_a_choice() -> None:
     evaluation = outcome((SOURCE, PLAIN), languages=("qaa", "qab"))
     path = ("texts", "study", "forgotten", 0, "languages")
     base = answer(changed(evaluation, "few", *path, "qaa", "reason"))["Choice"][0]
-    assert base.endswith("Differences on `qaa` cannot be tested.") and "not decided" not in base
+    assert base.endswith("on `qaa` to choose among 2 models.") and "not decided" not in base
     target = answer(changed(evaluation, "few", *path, "qab", "reason"))["Choice"][0]
-    assert target.startswith("On `study` `qaa-source-s1` on base languages; not decided on `qab`, ")
+    assert target.startswith(
+        "On `study` `qaa-source-s1` on base languages; for the rest not decided: "
+    )
 
 
 def test_the_answer_goes_by_role(evaluation: Evaluation) -> None:

@@ -50,6 +50,7 @@ def test_a_glob_may_meet_directories() -> None:
         ("nowhere/*.txt", ["no file matches", "there is no directory `nowhere`"]),
         ("text/tr", ["there is no file `text/tr`", "did you mean `texts/tr`"]),
         ("text/sw", ["there is no directory `text`"]),
+        ("texts/xx", ["there is no file `texts/xx`", "`tr`"]),
         ("notes.pdf", ["is not a text file", ".jsonl"]),
         ("folder", ["`folder` holds no text file", ".parquet"]),
         ("folder*", ["no file is named"]),

@@ -10,6 +10,7 @@ from tongues.errors import UserError, nearest
 from tongues.experts.ensemble.lineage import ENSEMBLE, Expert, Lineage, read_lineage
 from tongues.files import files_named, path_text
 from tongues.hub import hub_folder, is_hub_id, local
+from tongues.recipe import training_command
 from tongues.roles import Roles
 from tongues.runs import read_run
 from tongues.train.base import model_folder
@@ -41,11 +42,12 @@ def find_model(name: str, workspace: Path, *, hub: bool = True) -> tuple[Kind, P
     begun = (runs / name / "run.json").is_file()
     routed = _find_here(name.partition("@")[0], workspace)  # what is behind the `@` is a routing
     mistyped = get_close_matches(name, _names(store, runs), n=1, cutoff=_MISTYPED)
-    not_hub = begun or routed or mistyped or not hub
+    trained = training_command(name, workspace)
+    not_hub = begun or routed or mistyped or trained or not hub
     folder = None if not_hub else hub_folder(name, store, runs)
     if folder:
         return "folder", folder
-    raise _unknown(name, store, runs)
+    raise _unknown(name, store, runs, trained)
 
 
 def _find_here(name: str, workspace: Path) -> tuple[Kind, Path] | None:
@@ -60,17 +62,17 @@ def _find_here(name: str, workspace: Path) -> tuple[Kind, Path] | None:
     return None
 
 
-def _unknown(name: str, store: Path, runs: Path) -> UserError:
+def _unknown(name: str, store: Path, runs: Path, trained: str) -> UserError:
     if (runs / name / "run.json").is_file():
         hint = "`tongues ls` shows its state; train it to its end first"
         return UserError(f"run `{name}` has no model yet", where=str(runs / name), hint=hint)
     names = _names(store, runs)
     what = f"there is no ensemble, run or model folder `{name}`"
-    hint = (
-        nearest(name, names)
-        if names
-        else "`--workspace` names another folder of runs and ensembles"
-    )
+    hint = nearest(name, names)
+    if trained:
+        hint = f"`{trained}` trains it"
+    elif not names:
+        hint = "`--workspace` names another folder of runs and ensembles"
     return UserError(what, where=str(runs.parent.resolve()), hint=hint)
 
 

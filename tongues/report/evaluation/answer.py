@@ -192,13 +192,16 @@ def _choice(evaluation: Evaluation, measure: Measure, measures: list[Measure]) -
     choice = Choice.of(evaluation, measure.scores)
     roles, counted, take = choice.roles, choice.counted, choice.models
     named = list_languages(f"`{lang}`" for lang in choice.untested)
-    rest = f" Differences on {named} cannot be tested." if named else ""
+    few = "items" if measure.task else "independent documents"
+    few = f"too few {few} on {named} to choose among {len(measure.values)} models"
+    rest = f" There are {few}." if named else ""
     if not choice.decided:
         best = ", ".join(_best_by_language(measure, choice))
-        what = f"not decided: differences on {named} cannot be tested"
-        if best:
-            what = f"{best}; not decided on {named}, where differences cannot be tested"
-        return f"{place} {what}; hold out more independent documents.".lstrip()
+        what = f"{best}; for the rest not decided" if best else "not decided"
+        more = "hold out more" if not measure.task else "take more"
+        if evaluation.limit:
+            more = f"evaluate on more than `--limit {evaluation.limit}`"
+        return f"{place} {what}: {few}; {more}.".lstrip()
     if len(take) == len(measure.values):
         return f"{place} no model is significantly better than another.{rest}".lstrip()
     if take:

@@ -52,7 +52,7 @@ def findings_law_figures(findings: Findings) -> list[Figure | None]:
 
 
 def findings_law_section(findings: Findings) -> b.Section | None:
-    """Parameters, allocation and envelope of every law of a study, fitting errors, and caveats."""
+    """Every law of a study, fitting errors and caveats, and why some laws were not fitted."""
 
     def cell(value: float, ends: tuple[float, float] | None) -> b.Cell:
         of = Estimate(value, *(ends or (None, None)))
@@ -78,8 +78,9 @@ def findings_law_section(findings: Findings) -> b.Section | None:
                 for caution in fit.warnings if fit else ():
                     name = f"`{fitted.target}` {series_name(strategy)} {what}"
                     caveats.setdefault(caution.sentence, []).append(name)
+    refused = [b.Items(findings.refused, "notes")] if findings.refused else []
     if not rows:
-        return None
+        return b.Section("laws", "Laws that were not fitted", refused) if refused else None
     errors: list[dict[str, b.Entry]] = []
     for target, compared in findings.compared.items():
         for entry in compared.entries:
@@ -99,4 +100,6 @@ def findings_law_section(findings: Findings) -> b.Section | None:
         named = [(", ".join(names), text) for text, names in caveats.items()]
         notes = [f"{names}: {text}{'' if text[-1] in '.?!' else '.'}" for names, text in named]
         blocks += [b.Heading("Caveats"), b.Items(notes, "notes")]
+    if refused:
+        blocks += [b.Heading("Not fitted"), *refused]
     return b.Section("laws", "Fitted laws", blocks)

@@ -135,7 +135,6 @@ def _nearest_file(path: Path) -> str:
         return f"there is no directory `{folder}` in `{Path.cwd()}`"
     files = [file.name for file in folder.iterdir() if not _kind(file)]
     folders = [place.name for place in folder.iterdir() if place.is_dir()]
-    near = nearest(path.name, [*files, *folders])
-    if "did you mean" in near:
-        return near
-    return nearest(path.name, files) if files else f"`{folder}` holds no text file"
+    if not (files or folders):
+        return f"`{folder}` holds no text file"
+    return nearest(path.name, [*files, *folders])

@@ -1,0 +1,40 @@
+"""The commands that recipes of a folder are for."""
+
+import shlex
+from contextlib import suppress
+from pathlib import Path
+
+from tongues.errors import UserError
+from tongues.recipe.loading import load_text_recipe
+from tongues.recipe.recipe import Recipe
+
+__all__ = ["in_workspace", "results_name", "training_command", "training_verb"]
+
+
+def in_workspace(workspace: Path) -> str:
+    """The option that names a workspace, behind a command; nothing for the working directory."""
+    return "" if workspace == Path() else f" --workspace {shlex.quote(str(workspace))}"
+
+
+def results_name(recipe: Recipe) -> str:
+    """The name of a recipe's run, or what the names of its runs and ensembles begin with."""
+    several = recipe.study or recipe.pilot or recipe.experts
+    return recipe.name if several else recipe.train.run or recipe.name
+
+
+def training_verb(recipe: Recipe) -> str:
+    """What trains a recipe whose text is prepared."""
+    if recipe.pilot:
+        return "study --pilot"
+    return "study" if recipe.study else "experts train" if recipe.experts else "train"
+
+
+def training_command(name: str, workspace: Path) -> str:
+    """What trains a run, a study or an ensemble by a recipe in a workspace; empty without one."""
+    for path in sorted(workspace.glob("*.y*ml")):
+        with suppress(UserError):
+            recipe = load_text_recipe(path)
+            if isinstance(recipe, Recipe) and f"{name}/".startswith(f"{results_name(recipe)}/"):
+                verb, file = training_verb(recipe), shlex.quote(str(path))
+                return f"tongues {verb} {file}{in_workspace(workspace)}"
+    return ""
