@@ -12,7 +12,7 @@ from tongues.languages.fertility import TOKENIZERS, byte_premium, bytes_per_toke
 from tongues.languages.forecast import LossForecast, forecast_language
 from tongues.languages.grammar import Grammar, Trait, grammar_of, lang2vec_folder, traits
 from tongues.languages.language import Language
-from tongues.quantities import show_bytes
+from tongues.magnitudes import show_bytes
 
 __all__ = ["LanguageFacts", "language_facts", "select_languages"]
 
