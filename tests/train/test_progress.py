@@ -20,7 +20,7 @@ def meter(clock: Clock, step: int = 0, steps: int = 1000, seconds: float = 0.0) 
         steps,
         seconds=seconds,
         batch=512,
-        flops_per_token=1e6,
+        flops_per_token=1e5,
         ceiling=1e9,
         memory=lambda: 7,
         clock=clock,
@@ -40,7 +40,7 @@ def test_speed_utilization_and_time_left_follow_from_the_clock() -> None:
     progress = read(reader, 120)
     assert progress is not None
     assert progress.tokens_per_second == 20 * 512 / 2
-    assert progress.utilization == 5120 * 1e6 / 1e9
+    assert progress.utilization == 5120 * 1e5 / 1e9
     assert progress.seconds == 52.0
     assert progress.seconds_left == 880 * 2 / 20
     assert progress.timing() == {
@@ -50,8 +50,20 @@ def test_speed_utilization_and_time_left_follow_from_the_clock() -> None:
         "tokens_per_second": 5120,
         "seconds_left": 88.0,
         "memory": 7,
-        "utilization": 5.12,
+        "utilization": 0.512,
     }
+
+
+def test_a_ceiling_that_was_measured_too_low_is_raised() -> None:
+    clock = Clock()
+    reader = meter(clock)
+    reached: list[float | None] = []
+    for now, step in ((1.0, 40), (2.0, 60)):  # twice the ceiling, then half as fast
+        clock.now = now
+        progress = read(reader, step)
+        assert progress is not None
+        reached.append(progress.utilization)
+    assert reached == [1.0, 0.5]
 
 
 def test_evaluations_are_left_out_of_the_speed_but_not_of_the_time_left() -> None:
@@ -63,7 +75,7 @@ def test_evaluations_are_left_out_of_the_speed_but_not_of_the_time_left() -> Non
             clock.now += 6.0
         progress = read(reader, step)
         assert progress is not None and progress.tokens_per_second == 20 * 512 / 2
-        assert progress.utilization == 5120 * 1e6 / 1e9
+        assert progress.utilization == 5120 * 1e5 / 1e9
         assert progress.seconds == clock.now and progress.seconds_left == (1000 - step) * 8 / 20
     with reader.pause():
         clock.now += 5.0

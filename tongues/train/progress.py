@@ -128,6 +128,8 @@ class Meter:
         speed = (step - last_step) * self._batch / max(now - last - self._paused, 1e-9)
         self._paused = 0.0
         self._readings.append((now, step))
+        if self._ceiling:  # it is lower where the machine was busy when it was measured
+            self._ceiling = max(self._ceiling, speed * self._flops)
         first, first_step = self._readings[0]
         return Progress(
             step=step,
