@@ -50,7 +50,8 @@ def test_the_closed_form_is_the_minimum(alpha, beta, part, A, B, compute):
     N, D = best.sizes(compute)
     assume(1 < N < 1e24)  # where the search looks
     assert pytest.approx(compute / (6 * N), rel=1e-9) == D
-    assert best_size(law, compute) == pytest.approx(N, rel=1e-6)
+    # Near its minimum a loss changes by the square of the distance: rounding hides more than this.
+    assert best_size(law, compute) == pytest.approx(N, rel=1e-5)
 
 
 @pytest.mark.parametrize(
