@@ -107,7 +107,7 @@ def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None
         first = states(places)[0]
         at = f" at step {first.step} of {first.steps}" if first.steps else ""
         what = f"there is no finished run to report on: {first.run} is {first.state}{at}"
-        raise UserError(what, hint="`tongues next` names the command that goes on with it")
+        raise UserError(what, hint="`tongues next` names the command that resumes it")
     known = findings(run_rows(places))
     ahead = with_forecasts(states(places), places)
     return study_page(known, title, records, ahead, task_forecasts(places, records, known))
