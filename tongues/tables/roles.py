@@ -21,10 +21,10 @@ class Role:
 
 
 ROLES: Mapping[str, Role] = {
-    "N": Role("--params", ("params", "N", "parameters", "n_params"), "parameters"),
-    "D": Role("--tokens", ("tokens", "D", "n_tokens"), "training tokens"),
+    "N": Role("--params", ("params", "N", "parameters", "n_params", "num_params"), "parameters"),
+    "D": Role("--tokens", ("tokens", "D", "n_tokens", "tokens_seen"), "training tokens"),
     "C": Role("--flops", ("flops", "C", "compute"), "training compute in FLOPs"),
-    "loss": Role("--loss", ("loss", "L"), "losses in nats per token"),
+    "loss": Role("--loss", ("loss", "L", "val_loss", "eval_loss"), "losses in nats per token"),
     "U": Role("--unique", ("unique_tokens", "unique_D", "U"), "unique tokens"),
     "r": Role("--replay", ("replay",), "replay shares from 0 to 1"),
     "S": Role("--start", ("start_loss", "loss_start"), "losses before the first step"),
