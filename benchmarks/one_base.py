@@ -7,8 +7,7 @@ English and a little of eight languages, as real bases do, and goes on in each o
 of English: four short runs, and one that is four times as long as the longest of them. The law
 `one-base` of the short ones forecasts its held-out loss. The real case is five more cases. The
 width beyond the longest run (`ONE_BASE.stray`) was set on the first four languages and on four
-cases of the real case; the other four and
-the Turkish of the real case test it. A workspace is resumed.
+cases of the real case; the other four and its Turkish test it. A workspace is resumed.
 """
 
 import math
