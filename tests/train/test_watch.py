@@ -145,12 +145,18 @@ def from_wandb(directory: Path) -> dict[int, float]:
 
 
 def leveldb_records(log: bytes) -> Iterator[bytes]:
-    """Records of a LevelDB log behind wandb's own seven bytes, in blocks of 32 KiB."""
+    """Records of a LevelDB log behind wandb's own seven bytes, in blocks of 32 KiB.
+
+    The last may still be half written: it is left out.
+    """
     at, parts = 7, b""
     while at + 7 <= len(log):
         if 2**15 - at % 2**15 < 7:
             at += 2**15 - at % 2**15
+            continue
         _, length, kind = struct.unpack_from("<IHB", log, at)
+        if at + 7 + length > len(log):
+            return
         parts += log[at + 7 : at + 7 + length]
         at += 7 + length
         if kind in (1, 4):  # whole, or the last part
