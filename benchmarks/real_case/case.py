@@ -36,8 +36,10 @@ LONG, SHORT = 131072, 32768
 SHARES = (0, 5, 20, 50)  # percent of replay
 TOKENIZERS = ("-own", "")  # the base's, and the base's with new tokens
 LONG_RUNS = [f"{lang}-{LONG // 1024}k-20{more}" for more in TOKENIZERS for lang in TARGETS]
-# Turkish came later, to test the forecast once more.
-FORECAST = [*((lang, more) for more in TOKENIZERS for lang in TARGETS), ("tr", "-own")]
+# These came later, to test the forecast once more: language and recipe.
+LATER = {"tr": "turkish", "vi": "more", "ru": "more"}
+FORECAST = [(lang, more) for more in TOKENIZERS for lang in TARGETS]
+FORECAST += [(lang, "-own") for lang in LATER]
 NAMES = {"sw": "Swahili", "zh": "Chinese", "en": "English"}
 
 
@@ -46,12 +48,12 @@ def prepare() -> None:
     for name, place in {"text": DATA / "text", "tasks": DATA / "eval"}.items():
         if not Path(name).exists():
             Path(name).symlink_to(place.resolve())
-    for recipe in ("case", "own", "turkish"):
+    for recipe in ("case", "own", *dict.fromkeys(LATER.values())):
         tongues.prepare(HERE / f"{recipe}.yaml")
 
 
 def continued(lang: str, tokens: int, share: int = 20, seed: int = 1, more: str = "") -> str:
-    """Train Swahili or Chinese for that many tokens with a share of English; the run's name."""
+    """Train a language for that many tokens with a share of English; the run's name."""
     name = f"{lang}-{tokens // 1024}k-{share}" + more + f"-s{seed}" * (seed > 1)
     changes = [f"train.run={name}", f"train.mixture={{{lang}: 100%}}"]
     changes += [f"train.budget={tokens} tokens", f"train.seed={seed}"]
@@ -62,7 +64,7 @@ def continued(lang: str, tokens: int, share: int = 20, seed: int = 1, more: str 
         changes += ["train.num_evals=12"]  # also where the short runs end
     if tokens == LONG and seed == 2:
         changes += [f"train.tasks={{names: [xcopa:{lang}], data: tasks, every: 25%, limit: 200}}"]
-    recipe = "turkish" if lang == "tr" else "own" if more.startswith("-own") else "case"
+    recipe = LATER.get(lang, "own" if more.startswith("-own") else "case")
     tongues.train(HERE / f"{recipe}.yaml", changes)
     return name
 
@@ -101,7 +103,8 @@ def forecast() -> None:
 
 def runs() -> None:
     """The long runs with two seeds, LoRA, and a study of replay on Swahili with two seeds."""
-    continued("tr", LONG, more="-own")
+    for lang in LATER:
+        continued(lang, LONG, more="-own")
     for more in TOKENIZERS:
         for seed in (1, 2):
             for lang in TARGETS:
@@ -187,13 +190,13 @@ def table() -> None:
                 "tokens": f"{run.tokens:,}",
                 "replay": f"{run.roles.replay_share:.0%}",
             }
-            for lang in ("en", *TARGETS, "tr"):
+            for lang in ("en", *TARGETS, *LATER):
                 change = f"{before[lang]:.3f} → {after[lang]:.3f}" if lang in before else ""
                 row[f"{lang}, bits"] = change
             rows.append(row)
     print(text_table(rows))
     rows = []
-    for name in [*LONG_RUNS, f"tr-{LONG // 1024}k-20-own"]:
+    for name in [*LONG_RUNS, *(f"{lang}-{LONG // 1024}k-20-own" for lang in LATER)]:
         for tokens in PILOTS:
             short = name.replace(f"{LONG // 1024}k", f"{tokens // 1024}k")
             on_the_way = evaluations(name).get(tokens)
