@@ -207,10 +207,15 @@ def test_a_run_of_two_languages_counts_once_and_its_base_is_no_target(
         "**`more (with near)`",
         "**`near (with more)`",
     ]
-    first, _, rest = words.rpartition("Not fitted")
-    assert "was not fitted" not in first and "was not fitted" in rest
-    assert "95 % confidence intervals" not in first  # of one run each there is none
+    assert "fitted" not in words  # of one run each there is no law
+    assert "95 %" not in words  # nor an interval
+    assert words.count("near and more") == 2 + 2  # in the title, and a row for each run
     assert "A pair is a CPT run" not in words  # there is none
+
+
+def test_savings_that_are_not_known_are_not_drawn(saturated: Findings):
+    body = page_as_html(study_page(saturated, "Saturated"))
+    assert "Tokens saved versus scratch" not in body and "tokens saved, %" not in body
 
 
 def test_where_the_base_had_all_it_is_said_once_that_savings_are_unknown(saturated: Findings):

@@ -2,7 +2,7 @@
 
 from tongues.steps.models import step_of_evaluation
 from tongues.steps.recipes import step_of_recipe, steps_in
-from tongues.steps.runs import more_runs, step_of_runs
+from tongues.steps.runs import more_runs, step_of_reported, step_of_runs
 from tongues.steps.step import Step, last_trained
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "more_runs",
     "step_of_evaluation",
     "step_of_recipe",
+    "step_of_reported",
     "step_of_runs",
     "steps_in",
 ]
