@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,6 +180,23 @@ def test_unfinished_runs_are_not_reported(make_study: Callable[..., Path], tmp_p
     with pytest.raises(UserError, match=r"no finished run to report on: .* is stopped") as caught:
         runs_page([place], "", print)
     assert "`tongues next`" in caught.value.hint
+
+
+def test_a_stopped_run_names_the_command_that_resumes_it(
+    make_study: Callable[..., Path], tmp_path: Path
+) -> None:
+    few: Any = {"shapes": ("0.1M",), "seeds": (1,), "targets": ("near",)}
+    made = make_study(tmp_path / "made", strategies=("scratch",), **few)
+    run = tmp_path / "runs/cc"
+    next(iter(find_runs([made]))).rename(run.parent.parent / "moved")
+    run.parent.mkdir()
+    (tmp_path / "moved").rename(run)
+    write_json(run / "run.json", read_json(run / "run.json") | {"status": "running"})
+    (run / "recipe.yaml").touch()
+    with pytest.raises(UserError) as caught:
+        runs_page([run], "", print)
+    there = f"`tongues train {run}/recipe.yaml --workspace {tmp_path}` resumes it"
+    assert caught.value.hint == there
 
 
 def test_one_run_from_scratch_has_a_page(make_study: Callable[..., Path], tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The page of runs: what to take, its figures, the claims that hold, the laws and the method."""
 
 import json
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -16,6 +17,7 @@ from tongues.pages import estimate_cell, fixed, interval, minus, value_cell
 from tongues.pages.axes import series_name
 from tongues.pages.blocks import Block, Cell, Entry, Section, Table
 from tongues.quantities import show_count
+from tongues.recipe import in_workspace
 from tongues.report.answer import (
     advice,
     answer_section,
@@ -25,7 +27,7 @@ from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
 from tongues.report.summary import page_cards, page_lead, page_title
 from tongues.roles import list_languages
-from tongues.runs import Run, find_runs, read_run, run_rows
+from tongues.runs import RECIPE, Run, find_runs, read_run, run_rows
 from tongues.states import RunState, states
 from tongues.steps import step_of_reported
 from tongues.study.claims import Claim, ClaimPart, claims
@@ -106,7 +108,12 @@ def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None
         first = states(places)[0]
         at = f" at step {first.step} of {first.steps}" if first.steps else ""
         what = f"there is no finished run to report on: {first.run} is {first.state}{at}"
-        raise UserError(what, hint="`tongues next` names the command that resumes it")
+        folder = Path(first.directory)
+        hint = "`tongues next` names the command that resumes it"
+        if folder.parent.name == "runs" and (folder / RECIPE).is_file():
+            there = in_workspace(folder.parent.parent)
+            hint = f"`tongues train {shlex.quote(str(folder / RECIPE))}{there}` resumes it"
+        raise UserError(what, hint=hint)
     known = findings(run_rows(places))
     ahead = with_forecasts(states(places), places)
     step = _step(places, known)
@@ -262,7 +269,7 @@ def _claim_cell(claim: Claim, part: ClaimPart) -> Cell:
 
 def _method(findings: Findings, records: Sequence[Run]) -> Section:
     base = list_languages(f"`{lang}`" for lang in findings.base_languages)
-    points = [_TWO_WAYS.format(base)] * bool(base)
+    points = [_TWO_WAYS.format(base)] * (bool(base) and not findings.only)
     points += _ABOUT_PAIRS if any(outcome.pairs for outcome in findings.outcomes) else ()
     points += [_ABOUT_BASES] * (len(findings.usual) < len(findings.runs))
     points += [_ABOUT_MEANS] * any(len(outcome.runs) > 1 for outcome in findings.rows)

@@ -136,7 +136,7 @@ def _by_compute(findings: Findings) -> Figure | None:
         envelopes += ends
     ended = any("laws" in fitted.by_ends for fitted in findings.laws)
     caption = (
-        "Each thin line is a run, larger sizes further right.",
+        "Each thin line is a run, larger sizes further right." * (not findings.only),
         f"Dashed: the power law along the lowest {'final ' if ended else ''}losses of all sizes."
         * bool(envelopes),
     )
