@@ -45,6 +45,7 @@ def test_runs_that_pin_down_no_law_are_to_become_more() -> None:
     assert alone.next(Path("runs/a"), None).startswith("train runs of other lengths")
     enough = FitAnswer(targets=tuple(fit_targets(PLAIN, draws=20)))
     assert enough.next(Path("runs/rep"), None) == "tongues report runs/rep"
+    assert enough.next(Path("runs/rep"), Path("law.json")).startswith("tongues plan --law law.json")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
+from tongues.errors import UserError
 from tongues.laws.observed import RunCurves, curve_of_ends, gather_runs, twin, usual_bases
 
 
@@ -49,6 +50,13 @@ def test_a_run_knows_its_base_and_what_it_saw_of_each_language():
     assert runs["cpt"].base_tokens == 5000
     assert runs["other"].base_tokens is runs["source"].base_tokens is None
     np.testing.assert_array_equal(runs["cpt"].seen["xx"], [0, 400, 800])
+
+
+def test_runs_of_different_preparations_are_named():
+    rows = [rows_of(f"a{n}") for n in range(5)] + [rows_of("b", tokens_fingerprint="2")]
+    named = "text: study/a0, study/a1, study/a2 and 2 more; study/b\n"
+    with pytest.raises(UserError, match=named):
+        runs_of(*rows)
 
 
 def test_a_twin_is_of_the_same_length_before_all_else():

@@ -83,8 +83,19 @@ def test_one_strategy_is_compared_with_nothing(make_study: Callable[..., Path], 
     found = of(make_study(tmp_path, strategies=("scratch",), seeds=(1,), targets=("near",)))
     assert advice(found) == ["**`near`:** trained in one way only, nothing to compare."]
     text = as_text([answer_section(found)])
-    assert text.startswith("What came of it")
-    assert "so what CPT saves there is not known" in text
+    assert text.startswith("What came of it") and "is not known" not in text
+
+
+def test_one_run_says_what_it_learned_and_forgot_and_what_is_next(
+    make_study: Callable[..., Path], tmp_path: Path
+):
+    few: Any = {"shapes": ("0.2M",), "seeds": (1,), "targets": ("near",), "replay": (0.0,)}
+    place = make_study(tmp_path, strategies=("cpt",), **few) / "study/cpt-r0-near-0.2M-seed1"
+    text = as_text([answer_section(of(place), "Next: `tongues export`.")])
+    assert "295k parameters, trained from `study/source-0.2M-seed1` on 2M tokens." in text
+    assert "- `near`: the loss fell by" in text
+    assert "- `home`, a language of the base: the loss rose by 0.80 to" in text
+    assert "that is what it forgot" in text and text.endswith("Next: `tongues export`.")
 
 
 def test_new_tokens_have_no_gain_since_they_are_untrained_before_the_first_step(

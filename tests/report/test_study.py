@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -181,6 +182,23 @@ def test_unfinished_runs_are_not_reported(make_study: Callable[..., Path], tmp_p
     assert "`tongues next`" in caught.value.hint
 
 
+def test_a_stopped_run_names_the_command_that_resumes_it(
+    make_study: Callable[..., Path], tmp_path: Path
+) -> None:
+    few: Any = {"shapes": ("0.1M",), "seeds": (1,), "targets": ("near",)}
+    made = make_study(tmp_path / "made", strategies=("scratch",), **few)
+    run = tmp_path / "runs/cc"
+    next(iter(find_runs([made]))).rename(run.parent.parent / "moved")
+    run.parent.mkdir()
+    (tmp_path / "moved").rename(run)
+    write_json(run / "run.json", read_json(run / "run.json") | {"status": "running"})
+    (run / "recipe.yaml").touch()
+    with pytest.raises(UserError) as caught:
+        runs_page([run], "", print)
+    there = f"`tongues train {run}/recipe.yaml --workspace {tmp_path}` resumes it"
+    assert caught.value.hint == there
+
+
 def test_one_run_from_scratch_has_a_page(make_study: Callable[..., Path], tmp_path: Path) -> None:
     place = make_study(tmp_path / "runs", shapes=("0.1M",), seeds=(1,), targets=("near",))
     (alone,) = [
@@ -207,10 +225,15 @@ def test_a_run_of_two_languages_counts_once_and_its_base_is_no_target(
         "**`more (with near)`",
         "**`near (with more)`",
     ]
-    first, _, rest = words.rpartition("Not fitted")
-    assert "was not fitted" not in first and "was not fitted" in rest
-    assert "95 % confidence intervals" not in first  # of one run each there is none
+    assert "fitted" not in words  # of one run each there is no law
+    assert "95 %" not in words  # nor an interval
+    assert words.count("near and more") == 2 + 2  # in the title, and a row for each run
     assert "A pair is a CPT run" not in words  # there is none
+
+
+def test_savings_that_are_not_known_are_not_drawn(saturated: Findings):
+    body = page_as_html(study_page(saturated, "Saturated"))
+    assert "Tokens saved versus scratch" not in body and "tokens saved, %" not in body
 
 
 def test_where_the_base_had_all_it_is_said_once_that_savings_are_unknown(saturated: Findings):

@@ -102,26 +102,57 @@ def test_scratch_alone_leaves_the_rest_out(make_study: Callable[..., Path], tmp_
     assert not any(o.pairs or o.rises for o in found.outcomes)
     assert found.base_languages == ()
     assert [set(fitted.laws) for fitted in found.laws] == [{"scratch"}, {"scratch"}]
-    assert found.left_out == (
-        "No CPT run learned `far`, so what CPT saves there is not known.",
-        "No CPT run learned `near`, so what CPT saves there is not known.",
-    )
+    assert found.left_out == ()  # it is no comparison
 
 
 def test_cpt_alone_still_forgets(make_study: Callable[..., Path], tmp_path: Path):
     found = of(make_study(tmp_path, strategies=("cpt",), targets=("near",)))
     assert not any(o.pairs for o in found.outcomes)
     assert [list(o.rises) for o in found.outcomes] == [["home"], ["home"]]
-    assert "No run learned `near` from scratch, so what CPT saves there is not known." in (
-        found.left_out
-    )
+    assert found.left_out == ()
     assert any("builds on the scratch law" in sentence for sentence in found.refused)
 
 
 def test_a_refused_fit_is_a_sentence(make_study: Callable[..., Path], tmp_path: Path):
-    found = of(make_study(tmp_path, shapes=("0.1M",), seeds=(1,), targets=("near",)))
+    found = of(make_study(tmp_path, shapes=("0.1M",), targets=("near",)))
     assert found.outcome("near")
     assert any(s.startswith("The scratch law on `near` was not fitted: ") for s in found.refused)
+
+
+def test_single_runs_have_no_laws(make_study: Callable[..., Path], tmp_path: Path):
+    found = of(make_study(tmp_path, shapes=("0.1M",), seeds=(1,), targets=("near",)))
+    assert (found.laws, found.refused) == ((), [])
+
+
+def test_a_target_of_one_strategy_among_others_is_named(
+    make_study: Callable[..., Path], tmp_path: Path
+):
+    few: Any = {"shapes": ("0.1M",), "replay": (0.0,)}
+    rows = run_rows([make_study(tmp_path, **few)])
+    rows = [row for row in rows if (row["target"], row["strategy"]) != ("far", "scratch")]
+    (line,) = findings(rows).left_out
+    assert line == "No run learned `far` from scratch, so what CPT saves there is not known."
+
+
+@pytest.mark.parametrize(
+    ("without", "shown", "line"),
+    [
+        (("cpt-r20-near-0.2M",), [("", 0.0, 1), ("", 0.2, 1)], "1 run is of a size or length"),
+        (
+            ("cpt-r20-near-0.2M", "cpt-r0-near-0.2M-1000000"),
+            [("999k tokens", 0.2, 1), ("2M tokens", 0.0, 1)],
+            "Runs on `near` differ in size or length",
+        ),
+    ],
+)
+def test_rows_compare_runs_of_one_length(
+    make_study: Callable[..., Path], tmp_path: Path, without: Any, shown: Any, line: str
+):
+    few: Any = {"shapes": ("0.2M",), "seeds": (1,), "targets": ("near",), "strategies": ("cpt",)}
+    rows = run_rows([make_study(tmp_path, lengths=(2_000_000, 1_000_000), **few)])
+    found = findings(r for r in rows if r["run"] not in {f"study/{x}-seed1" for x in without})
+    assert [(o.group, o.replay, len(o.runs)) for o in found.rows] == shown
+    assert any(sentence.startswith(line) for sentence in found.left_out)
 
 
 def test_sources_do_not_mix(make_study: Callable[..., Path], tmp_path: Path):

@@ -166,7 +166,9 @@ def _show_measured(folder: Path) -> None:
     experts = MeasuredExperts.of(read_evaluation(folder))
     if experts.scores.mixed:
         click.echo(as_text([mixed_table(experts)]) + "\n")
-        what = "mean losses in nats per token on text in one language, and in two by turns"
-        click.echo(f"{what}; `versus given`: less the loss where every token's language is given")
+        what = "all in nats per token: mean losses on text in one language, and in two by turns"
+        other = f"`versus {experts.references[0]}`: less its loss on one language"
+        given = "`versus given`: less the loss where every token's language is given"
+        click.echo(f"{what}; {other}; {given}; in brackets 95 % confidence intervals")
     for line in expert_answer(experts).get("Choice", ())[:1]:
         click.echo(line)

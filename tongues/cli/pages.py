@@ -68,8 +68,10 @@ def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
     print_paths([tongues.report(places, **keywords)], as_json=as_json)
     if len(places) == 1 and places[0].parent.name == "runs":
         options.hint_runs(places[0], places[0].parent.parent)
-    elif not places:
-        hint(tongues.next_steps(keywords["workspace"])[0].command)
+        return
+    inside = bool(places) and places[0].parent.name in ("corpus", "tokens")
+    workspace = places[0].parent.parent if inside else keywords["workspace"]
+    hint(tongues.next_steps(workspace)[0].command)
 
 
 @click.command()

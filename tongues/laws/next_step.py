@@ -29,7 +29,7 @@ def after_fit(answer: "FitAnswer", place: Path, out: Path | None, more: str) -> 
         return plan
     if answer.targets:
         if _well_known(laws):
-            return f"tongues report {shlex.quote(str(place))}"
+            return plan or f"tongues report {shlex.quote(str(place))}"
         if any(law.form == "one-base" for law in laws):
             return "train runs of other lengths (`train.budget`), the longer the better; fit again"
         return more

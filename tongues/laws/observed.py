@@ -15,6 +15,7 @@ from tongues.runs import JOINED
 
 __all__ = ["RunCurves", "curve_of_ends", "gather_runs", "once", "size_order", "twin", "usual_bases"]
 
+_NAMED = 3  # runs in a sentence
 _LIKE = 0.01  # budgets nearer than this are one: batches and sizes round them
 
 
@@ -94,16 +95,17 @@ def gather_runs(rows: Iterable[Mapping[str, Any]]) -> list[RunCurves]:
 
     A target that a run was never evaluated on is left out.
     """
-    texts: set[str] = set()
+    texts: dict[str, dict[str, None]] = defaultdict(dict)  # the runs of each
     by_run: dict[str, dict[str, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for row in sorted(rows, key=lambda row: row["step"]):
-        texts.add(row["tokens_fingerprint"])
+        texts[row["tokens_fingerprint"]][row["run"]] = None
         by_run[row["run"]][row["lang"]].append(row)
     if len(texts) > 1:
+        groups = "; ".join(_named(list(names)) for names in texts.values())
         raise UserError(
-            f"the runs were trained on {len(texts)} different preparations of text",
+            f"the runs were trained on {len(texts)} different preparations of text: {groups}",
             where="runs",
-            hint="losses compare within one tokenizer and one held-out text: name one study",
+            hint="losses compare within one tokenizer and one held-out text: name the runs of one",
         )
     runs: list[RunCurves] = []
     bases: dict[str, str | None] = {}
@@ -137,6 +139,12 @@ def gather_runs(rows: Iterable[Mapping[str, Any]]) -> list[RunCurves]:
         for base in (bases[run.name],)
     ]
     return sorted(runs, key=lambda run: (run.params, run.shape, run.seed, run.name))
+
+
+def _named(names: Sequence[str]) -> str:
+    """The first of some runs, and how many more there are."""
+    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return list_languages([*names[:_NAMED], *more])
 
 
 def once(runs: Iterable[RunCurves]) -> list[RunCurves]:

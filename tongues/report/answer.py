@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from tongues.estimate import Estimate
+from tongues.laws.observed import RunCurves
 from tongues.pages import Block, Cell, Entry, Items, Paragraph, Section, Show, Table, compact
 from tongues.pages.axes import series_name
 from tongues.pages.numbers import estimate_cell, fixed, minus, number
+from tongues.quantities import show_count
 from tongues.roles import list_languages
 from tongues.study.findings import Findings, LossChange
 
@@ -17,10 +19,10 @@ _INTERVALS = (
     "tests) and"
 )
 _LEAD = (
-    "Lead: the loss of training from scratch less CPT's, at equal tokens. Saved: the share of "
-    "scratch's tokens that CPT does not need for the same loss; the base's own training is not "
+    "Lead: the loss of training from scratch less CPT's, at equal tokens, those of the base not "
     "counted."
 )
+_SAVED = "Saved: the share of scratch's tokens that CPT does not need for the same loss."
 _RISE = "Rise: the final loss on a base language less the one before the first step."
 _FLOPS = "FLOPs: of all runs of the row, without the training of the base."
 _LOSS = "Final loss: on the target."
@@ -31,24 +33,30 @@ _NEW_TOKENS = (
 )
 
 
-def answer_section(findings: Findings) -> Section:
-    """What to take on each target, and a row for everything that was trained."""
-    rows = findings.outcomes
+def answer_section(findings: Findings, step: str = "") -> Section:
+    """What to take on each target, and a row for everything that was trained.
+
+    step: what to do next; of one run alone it follows what the run did.
+    """
+    if run := findings.only:
+        lines = [*_did(findings, run), *findings.left_out, *([step] if step else [])]
+        return Section("answer", "What came of it", [Items(lines, "plain")])
+    rows = findings.rows
     several = len({(row.strategy, row.replay) for row in rows}) > 1
     ends = several or any(row.gain is None for row in rows)
     langs = list(dict.fromkeys(lang for row in rows for lang in row.rises))
-    lead = any(row.lead for row in rows)
+    lead, known = any(row.lead for row in rows), any(row.measured for row in rows)
     table: list[dict[str, Entry]] = []
     for row in rows:
         cells: dict[str, Entry] = {
-            "target": row.target,
+            "target": Cell(row.target, below=row.group),
             "strategy": Cell(series_name(row.strategy, row.replay), kind=row.strategy),
             "final loss" if ends else "gain": _cell(row.loss if ends else row.gain),
         }
         if lead:
             saved = row.saved.times(100.0) if row.saved and row.measured else None
             cells["lead over scratch"] = _cell(row.lead)
-            cells["tokens saved, %"] = estimate_cell(saved, fixed(0))
+            cells |= {"tokens saved, %": estimate_cell(saved, fixed(0))} if known else {}
         cells |= {f"rise on {lang}": _cell(row.rises.get(lang)) for lang in langs}
         cells["FLOPs"] = Cell(compact(row.flops, 2), row.flops)
         cells |= {"runs": len(row.runs)} if len(findings.usual) > 1 else {}
@@ -60,6 +68,7 @@ def answer_section(findings: Findings) -> Section:
         _ABOUT.format(_INTERVALS * intervals),
         _LOSS if ends else _GAIN,
         _LEAD * lead,
+        _SAVED * known,
         _RISE * bool(langs),
         _FLOPS,
     ]
@@ -67,6 +76,35 @@ def answer_section(findings: Findings) -> Section:
     lines = [*(advice(findings) if several else []), *findings.left_out]
     blocks: list[Block] = [Items(lines, "plain"), Table.of(table), Paragraph(text, "notes")]
     return Section("answer", "What to take" if several else "What came of it", blocks)
+
+
+def _did(findings: Findings, run: RunCurves) -> Iterator[str]:
+    """What one run learned and forgot, from where to where."""
+    base = f"from `{run.base}`" if run.base else "from random weights"
+    trained = f"trained {base} on {show_count(run.tokens)} tokens"
+    yield f"`{run.name}`: {show_count(run.params)} parameters, {trained}."
+    for outcome in findings.outcomes:
+        if outcome.gain:
+            yield _moved(run, outcome.runs[0].lang, "")
+        elif outcome.loss:
+            nats, bits = _nats(outcome.loss.nats), fixed(3)(outcome.loss.bits.value)
+            lang = outcome.runs[0].lang
+            yield f"`{lang}`: {nats} ({bits} bits per byte) at the end. {_NEW_TOKENS}"
+    for lang in findings.outcomes[0].rises if findings.outcomes else ():
+        yield _moved(run, lang, ", a language of the base")
+    yield "These are losses on the held-out sample of the run, without intervals."
+
+
+def _moved(run: RunCurves, lang: str, role: str) -> str:
+    """By how much the loss on a language fell or rose; a rise on one of the base is forgetting."""
+    first, last = (float(run.curves[lang].loss[at]) for at in (0, -1))
+    bits = run.bits_per_byte[lang]
+    return (
+        f"`{lang}`{role}: the loss {'fell' if last <= first else 'rose'} by "
+        f"{show_nats(Estimate(last - first))(abs(last - first))} to {last:.3f} nats per token "
+        f"({bits * first / last:.3f} to {bits:.3f} bits per byte)"
+        f"{'; that is what it forgot' * (bool(role) and last > first)}."
+    )
 
 
 def _cell(change: LossChange | None) -> Entry:
@@ -92,7 +130,12 @@ def _sign(estimate: Estimate) -> int:
 
 
 def advice(findings: Findings) -> list[str]:
-    """For each target which of the strategies to take, why, and how sure that is."""
+    """For each target which of the strategies to take, why, and how sure that is.
+
+    Of one run alone what it came to, without the last sentence, on intervals.
+    """
+    if run := findings.only:
+        return list(_did(findings, run))[:-1]
     targets = [target for target in findings.targets if target not in findings.base_languages]
     return [f"**`{target}`:** {' '.join(_advice(findings, target))}" for target in targets]
 
@@ -159,7 +202,8 @@ def unmeasured(findings: Findings) -> str:
             counts[target] = sum(o.saturated for o in own)
     if not counts:
         return ""
-    pairs = f"all {sum(counts.values())} pairs" if sum(counts.values()) > 1 else "the only pair"
+    number = sum(counts.values())
+    pairs = {1: "the only pair", 2: "both pairs"}.get(number, f"all {number} pairs")
     return (
         f"How much CPT saves on {list_languages(f'`{target}`' for target in counts)} is not known: "
         f"in {pairs} the base had the loss they are compared at before its first step. Train each "

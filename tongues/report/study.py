@@ -1,6 +1,7 @@
 """The page of runs: what to take, its figures, the claims that hold, the laws and the method."""
 
 import json
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -8,29 +9,29 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError
-from tongues.estimate import Estimate
 from tongues.evaluate.task_forecasts import TaskForecast, task_forecasts
-from tongues.laws.observed import RunCurves, size_order
+from tongues.laws.observed import RunCurves, once
 from tongues.laws.targets import SETTLED
 from tongues.pages import blocks as b
-from tongues.pages import estimate_card, estimate_cell, fixed, interval, minus, value_cell
+from tongues.pages import estimate_cell, fixed, interval, minus, value_cell
 from tongues.pages.axes import series_name
-from tongues.pages.blocks import Block, Cell, Entry, Paragraph, Section, Table
-from tongues.quantities import counted, show_count
+from tongues.pages.blocks import Block, Cell, Entry, Section, Table
+from tongues.quantities import show_count
+from tongues.recipe import in_workspace
 from tongues.report.answer import (
     advice,
-    advised_replay,
     answer_section,
-    show_nats,
     unmeasured,
 )
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
+from tongues.report.summary import page_cards, page_lead, page_title
 from tongues.roles import list_languages
-from tongues.runs import Run, find_runs, read_run, run_rows
+from tongues.runs import RECIPE, Run, find_runs, read_run, run_rows
 from tongues.states import RunState, states
+from tongues.steps import step_of_reported
 from tongues.study.claims import Claim, ClaimPart, claims
-from tongues.study.findings import Findings, Outcome, findings
+from tongues.study.findings import Findings, findings
 from tongues.study.forecasts import with_forecasts
 from tongues.train.mixture import describe_mixture, mixture_rows
 
@@ -107,20 +108,25 @@ def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None
         first = states(places)[0]
         at = f" at step {first.step} of {first.steps}" if first.steps else ""
         what = f"there is no finished run to report on: {first.run} is {first.state}{at}"
-        raise UserError(what, hint="`tongues next` names the command that resumes it")
+        folder = Path(first.directory)
+        hint = "`tongues next` names the command that resumes it"
+        if folder.parent.name == "runs" and (folder / RECIPE).is_file():
+            there = in_workspace(folder.parent.parent)
+            hint = f"`tongues train {shlex.quote(str(folder / RECIPE))}{there}` resumes it"
+        raise UserError(what, hint=hint)
     known = findings(run_rows(places))
     ahead = with_forecasts(states(places), places)
-    return study_page(known, title, records, ahead, task_forecasts(places, records, known))
+    step = _step(places, known)
+    return study_page(known, title, records, ahead, task_forecasts(places, records, known), step)
 
 
-def _title(known: Findings) -> str:
-    learned = [run for target in known.targets for run in known.runs if run.target == target]
-    if not learned:
-        return "Runs"
-    bases = known.base_languages
-    targets = dict.fromkeys(x for run in learned for x in run.targets if x not in bases)
-    targets = list_languages(targets or bases)
-    return f"From {list_languages(bases)} to {targets}" if bases else f"Learning {targets}"
+def _step(places: Sequence[Path], known: Findings) -> str:
+    """What to do next with one run, in a sentence; empty for several, and outside of a folder."""
+    (place, *others) = find_runs(places)
+    if others or not known.only or place.parent.name != "runs":
+        return ""
+    step = step_of_reported(place, place.parent.parent)
+    return f"Next: `{step.command}` ({step.reason})."
 
 
 def study_page(
@@ -129,10 +135,11 @@ def study_page(
     records: Sequence[Run] = (),
     states: Sequence[RunState] = (),
     tasks: Sequence[TaskForecast] = (),
+    step: str = "",
 ) -> b.Page:
     """The page of a study; records: of its runs. states: with forecasts of what has not finished.
 
-    tasks: that runs were evaluated on.
+    tasks: that runs were evaluated on. step: what to do next with one run.
     """
     ahead = {state.run: state for state in states if state.forecast}
     tested = claims(findings)
@@ -159,14 +166,14 @@ def study_page(
     for name, number in (each for run in records for each in run.versions.items()):
         used.setdefault(name, set()).add(number)
     return b.Page(
-        title or _title(findings),
+        title or page_title(findings),
         [
-            answer_section(findings),
-            b.Cards(_cards(findings)),
+            answer_section(findings, step),
+            b.Cards(page_cards(findings)),
             Section("contents", "", [links]),
             *rest,
         ],
-        lead=_lead(findings),
+        lead=page_lead(findings),
         versions={name: ", ".join(sorted(numbers)) for name, numbers in used.items()},
         numbers=_numbers(findings, tested)
         | {"forecasts": {name: x.forecast.to_json() for name, x in ahead.items() if x.forecast}}
@@ -218,61 +225,6 @@ def _mixtures(records: Sequence[Run]) -> Section | None:
     return Section("mixture", "The mixture", [*blocks, _ABOUT_MIXTURES]) if blocks else None
 
 
-def _lead(findings: Findings) -> list[Block]:
-    runs, sizes = findings.runs, size_order(findings.runs)
-    parts = [
-        counted(len({run.name for run in runs}), "run"),  # one of two languages is there twice
-        f"{counted(len(sizes), 'size')}, {' to '.join(dict.fromkeys([sizes[0], sizes[-1]]))}",
-        counted(len({run.seed for run in runs}), "seed"),
-        f"up to {show_count(max(run.tokens for run in runs))} tokens",
-    ]
-    if findings.ratios:
-        parts.append("replay " + ", ".join(f"{ratio * 100:.3g} %" for ratio in findings.ratios))
-    doubt = unmeasured(findings)
-    return [Paragraph(" · ".join(parts), "lead"), b.Callout("", [doubt]) if doubt else None]
-
-
-def _cards(findings: Findings) -> list[b.Card]:
-    """What targets gained by the advised replay; what base languages lost by it and by none."""
-
-    def card(of: Estimate, what: str, unit: str = "", pair: str = "one pair") -> b.Card:
-        below = f"{pair}, no interval" if of.low is None else f"n\u00a0=\u00a0{of.n}"
-        show = fixed(0) if unit else show_nats(of)
-        return estimate_card(of, show, what, unit, plus=what.startswith("nats on"), below=below)
-
-    advised = {target: advised_replay(findings, target) for target in findings.targets}
-    taken = [o for o in findings.outcomes if o.replay == advised[o.target]]
-    saved = [(o, o.saved) for o in taken if o.measured and o.saved]
-    several = len({o.replay for o in findings.outcomes}) > 1
-    cards = [
-        card(value.times(100.0), f"fewer tokens with {_way(o, several)} on `{o.target}`", " %")
-        for o, value in {o.target: (o, value) for o, value in [*saved[:1], *saved[-1:]]}.values()
-    ]
-    own = [o for o in findings.outcomes if o.target == findings.targets[0]]
-    for o in [] if cards else sorted(own, key=lambda o: not o.lead)[:1]:
-        ways = (
-            (o.lead, "nats below training from scratch", "one pair"),
-            (o.gain, "nats lower than before the first step", "one run"),
-            (o.loss, "nats per token at the end", "one run"),
-        )
-        where = f"on `{o.target}`, {series_name(o.strategy, o.replay)}"
-        found = ((change, what, pair) for change, what, pair in ways if change)
-        cards += [card(of.nats, f"{what} {where}", pair=pair) for of, what, pair in found][:1]
-    risen = [o for o in own if o.rises]
-    shown = {risen[0].replay, advised[findings.targets[0]]} if risen else set[float]()
-    for o in (o for o in risen if o.replay in shown):
-        lang, change = next(iter(o.rises.items()))
-        what = f"nats on `{lang}` after learning {o.target}, {o.replay * 100:.3g} % replay"
-        cards.append(card(change.nats, what, pair="one run"))
-    return cards
-
-
-def _way(outcome: Outcome, several: bool) -> str:
-    """CPT with its share of replay, where there are several."""
-    plain = "CPT without replay" if several else "CPT"
-    return series_name("cpt", outcome.replay) if outcome.replay else plain
-
-
 def claim_tables(claims: Sequence[Claim], targets: Sequence[str]) -> list[Block]:
     """Two tables: of claims about a target as a whole, and about each share of replay.
 
@@ -317,10 +269,10 @@ def _claim_cell(claim: Claim, part: ClaimPart) -> Cell:
 
 def _method(findings: Findings, records: Sequence[Run]) -> Section:
     base = list_languages(f"`{lang}`" for lang in findings.base_languages)
-    points = [_TWO_WAYS.format(base)] * bool(base)
+    points = [_TWO_WAYS.format(base)] * (bool(base) and not findings.only)
     points += _ABOUT_PAIRS if any(outcome.pairs for outcome in findings.outcomes) else ()
     points += [_ABOUT_BASES] * (len(findings.usual) < len(findings.runs))
-    points += [_ABOUT_MEANS] * (len(findings.runs) > 1)
+    points += [_ABOUT_MEANS] * any(len(outcome.runs) > 1 for outcome in findings.rows)
     fitted_laws = [fitted for fitted in findings.laws if fitted.laws or fitted.powers]
     points += [_ABOUT_LAWS] * bool(fitted_laws)
     for by_ends, text in _LAWS_OF.items():
@@ -345,7 +297,8 @@ def _setting(value: Any) -> str:
 
 
 def _runs(findings: Findings) -> Section:
-    langs = list(dict.fromkeys(lang for run in findings.runs for lang in run.curves))
+    each = once(findings.runs)
+    langs = list(dict.fromkeys(lang for run in each for lang in run.curves))
     order = ("source", "scratch", "cpt")
     bases_differ = len(findings.usual) < len(findings.runs)  # in how long they were trained
 
@@ -363,23 +316,23 @@ def _runs(findings: Findings) -> Section:
         flops, before = float(run.learned.compute[-1]), run.base_tokens
         return (
             {"strategy": Cell(series_name(run.strategy, run.replay), kind=run.strategy)}
-            | {"learns": run.target, "shape": run.shape, "parameters": run.params}
+            | {"learns": list_languages(run.targets), "shape": run.shape, "parameters": run.params}
             | {"seed": Cell(str(run.seed), run.seed), "tokens": value_cell(run.tokens, show_count)}
             | ({"tokens before": show_count(before) if before else ""} if bases_differ else {})
             | {"FLOPs": Cell(f"{flops:.2e}".replace("e+", "e"), flops)}
             | {f"loss, {lang}": loss(run, lang) for lang in langs}
         )
 
-    runs: Block = Table.of(map(row, sorted(findings.runs, key=place)))
-    if len(findings.runs) > _MANY:
-        runs = b.Details(f"All {len(findings.runs)} runs", [runs])
+    runs: Block = Table.of(map(row, sorted(each, key=place)))
+    if len(each) > _MANY:
+        runs = b.Details(f"All {len(each)} runs", [runs])
     return Section("runs", "What was run", [_ABOUT_RUNS, runs])
 
 
 def _numbers(known: Findings, tested: Sequence[Claim]) -> dict[str, Any]:
     numbers = {
         "advice": advice(known),
-        "outcomes": [outcome.to_json() for outcome in known.outcomes],
+        "outcomes": [outcome.to_json() for outcome in known.rows],
         "left_out": [*filter(None, [unmeasured(known)]), *known.left_out, *known.refused],
         "claims": [asdict(claim) | {"verdict": claim.verdict} for claim in tested],
         "fitting_errors": {t: compared.to_json() for t, compared in known.compared.items()},

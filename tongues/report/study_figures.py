@@ -12,7 +12,7 @@ from tongues.pages.plots import alt, dots, intervals, line, panel, rule, words
 from tongues.quantities import show_count
 from tongues.report.laws import findings_law_figures
 from tongues.roles import list_languages
-from tongues.study.findings import Findings, rise
+from tongues.study.findings import Findings, Outcome, rise
 
 __all__ = ["figures"]
 
@@ -34,22 +34,25 @@ def figures(findings: Findings) -> list[Figure]:
 def _overview(findings: Findings) -> Figure | None:
     saved: list[Row] = []
     forgotten: list[Row] = []
-    for o in findings.outcomes:
-        if o.saved:
+    if findings.only:
+        return None  # its numbers are in the answer
+    for o in findings.rows:
+        if o.saved and o.measured:
             each = [100.0 * pair.saved for pair in o.pairs if pair.saved is not None]
-            saved += _points(o.target, o.replay, o.saved.times(100.0), each, fixed(0))
+            saved += _points(o, o.saved.times(100.0), each, fixed(0))
         for lang, change in o.rises.items():
             each = [value for _, value in rise(o.runs, lang)]
-            forgotten += _points(o.target, o.replay, change.nats, each, "{:+.2f}".format, lang)
+            forgotten += _points(o, change.nats, each, "{:+.2f}".format, lang)
     known = list_languages(findings.base_languages)
     caption = [
         "Saved: the share of tokens, and so of compute, that CPT does without at the final "
         "loss of its twin from scratch." * bool(saved),
         "At 100 % the base had that loss before its first step."
-        * (bool(saved) and any(o.saturated for o in findings.outcomes)),
+        * (bool(saved) and any(o.saturated for o in findings.rows)),
         f"Forgotten: how far CPT's final loss on {known} is above the base model's."
         * bool(forgotten),
-        "Small dots are single runs, the large dot their mean, the bar its 95 % interval.",
+        "Small dots are single runs, the large dot their mean, the bar its 95 % interval."
+        * any(len(o.runs) > 1 for o in findings.rows),
     ]
     shown = [(saved, "Tokens saved versus scratch", "share of tokens saved (%)")]
     for lang in findings.base_languages if forgotten else ():
@@ -58,14 +61,16 @@ def _overview(findings: Findings) -> Figure | None:
     panels = [_intervals(findings, *each) for each in (shown if saved else shown[1:])]
     rows = [{"measure": "tokens saved (%)"} | row for row in saved]
     rows += [{"measure": "rise of source loss (nats per token)"} | row for row in forgotten]
-    return Figure.of("overview", "Saved and forgotten", caption, panels, rows)
+    title = "Saved and forgotten" if saved else "Forgotten"
+    return Figure.of("overview", title, caption, panels, rows)
 
 
 def _points(
-    target: str, replay: float, of: Estimate, each: Sequence[float], show: Show, lang: str = ""
+    outcome: Outcome, of: Estimate, each: Sequence[float], show: Show, lang: str = ""
 ) -> list[Row]:
     """A row for the mean and its interval, and one for each value it is the mean of."""
-    shared: Row = {"target": target, "lang": lang, "series": series_name("cpt", replay)}
+    shared: Row = {"target": outcome.label, "lang": lang}
+    shared |= {"series": series_name("cpt", outcome.replay)}
     low, high = (of.value if end is None else end for end in (of.low, of.high))
     mean = shared | {"kind": "mean", "value": of.value, "low": low, "high": high}
     for name, value in (("text", of.value), ("from", low), ("to", high)):
@@ -82,7 +87,8 @@ def _intervals(findings: Findings, rows: Sequence[Row], title: str, unit: str) -
     left = low - room / (1 if low < 0 else 2)
     labels = _AT_MOST_ALL if shares else alt.Undefined
     x = a.linear("value", unit, low=left, high=high + room, clamp=True, labelExpr=labels)
-    y = a.categories("target", findings.targets, size=13.5, labelPadding=10)
+    targets = list(dict.fromkeys(row["target"] for row in rows))
+    y = a.categories("target", targets, size=13.5, labelPadding=10)
     names, means = domain(findings.ratios), [row for row in rows if row["kind"] == "mean"]
     ratios = max(len(findings.ratios), 1)
     return intervals(
@@ -91,7 +97,7 @@ def _intervals(findings: Findings, rows: Sequence[Row], title: str, unit: str) -
         x,
         y,
         a.colour(names, rows),
-        height=30 + (52 if ratios < 4 else 42) * len(findings.targets) * ratios,
+        height=30 + (52 if ratios < 4 else 42) * len(targets) * ratios,
         side_by_side=names[1:],
         tooltip=("series=runs", "text=mean", "from=95 %, from", "to"),
         size=130,
@@ -112,34 +118,35 @@ def _by_compute(findings: Findings) -> Figure | None:
     y = a.logs("loss", a.LOSS, rows, a.PLAIN)
     panels: list[alt.LayerChart] = []
     envelopes: list[Row] = []
-    for fitted in findings.laws:
-        own = [row for row in rows if row["target"] == fitted.target]
+    powers = {fitted.target: fitted.powers for fitted in findings.laws}
+    for target in findings.targets:
+        own = [row for row in rows if row["target"] == target]
         if not own:  # every run of it has replay
             continue
         ends: list[Row] = [  # of each envelope law, which is straight on log-log axes
-            {"series": series_name(strategy), "target": fitted.target}
+            {"series": series_name(strategy), "target": target}
             | {"run": "power law of the envelope", "compute": C, "loss": float(power.loss(C=C))}
-            for strategy, power in fitted.powers.items()
+            for strategy, power in powers.get(target, {}).items()
             for C in power.range["C"]
         ]
         tint = a.colour(names, own)
         thin = line(own, x, y, tint, "run", width=1.1, opacity=0.5)
         law = line(ends, x, y, tint, strokeDash=[7, 4])
-        panels.append(
-            panel(fitted.target, thin, law, dots(own, x, y, opacity=0, tooltip=_RUN_TIPS))
-        )
+        panels.append(panel(target, thin, law, dots(own, x, y, opacity=0, tooltip=_RUN_TIPS)))
         envelopes += ends
     ended = any("laws" in fitted.by_ends for fitted in findings.laws)
     caption = (
-        "Each thin line is a run, larger sizes further right; dashed, the power law along the "
-        f"lowest {'final ' if ended else ''}losses of all sizes."
+        "Each thin line is a run, larger sizes further right." * (not findings.only),
+        f"Dashed: the power law along the lowest {'final ' if ended else ''}losses of all sizes."
+        * bool(envelopes),
     )
     drawn = (*rows, *envelopes)
-    return Figure("loss-against-compute", "Loss against compute", caption, tuple(panels), drawn)
+    title = "Loss against compute"
+    return Figure.of("loss-against-compute", title, caption, panels, drawn)
 
 
 def _through_training(findings: Findings) -> Figure | None:
-    pairs = [pair for outcome in findings.plain if outcome.saved for pair in outcome.pairs]
+    pairs = [pair for outcome in findings.plain if outcome.measured for pair in outcome.pairs]
     sizes = size_order(pair.cpt for pair in pairs)
     rows: list[Row] = [
         {"target": pair.cpt.target, "run": pair.cpt.name, "shape": pair.cpt.shape}
@@ -212,7 +219,8 @@ def _forgetting(findings: Findings) -> Figure | None:
         "is the base model before the first step: "
         f"what is above it on {list_languages(known)} is forgotten."
     )
-    title = "What replay keeps, and what it costs"
+    replayed = len({run.replay for run in shown}) > 1
+    title = "What replay keeps, and what it costs" if replayed else "Learned and forgotten"
     return Figure.of("forgetting", title, caption, panels, rows)
 
 

@@ -2,15 +2,17 @@
 
 from tongues.steps.models import step_of_evaluation
 from tongues.steps.recipes import step_of_recipe, steps_in
-from tongues.steps.runs import more_runs, step_of_runs
-from tongues.steps.step import Step, last_trained
+from tongues.steps.runs import more_runs, step_of_reported, step_of_runs
+from tongues.steps.step import Step, is_run, last_trained
 
 __all__ = [
     "Step",
+    "is_run",
     "last_trained",
     "more_runs",
     "step_of_evaluation",
     "step_of_recipe",
+    "step_of_reported",
     "step_of_runs",
     "steps_in",
 ]

@@ -25,7 +25,7 @@ from tongues.steps.step import (
     quoted,
 )
 
-__all__ = ["more_runs", "step_of_runs", "step_of_unfinished"]
+__all__ = ["more_runs", "step_of_reported", "step_of_runs", "step_of_unfinished"]
 
 _SIZES = 4  # of a study, from which the exponent of its law is more than a guess
 
@@ -41,18 +41,27 @@ def step_of_runs(
     evaluated: the newest evaluation of every run; None: they are read. train: the command that made
     the runs.
     """
+    evaluated = newest_evaluations(workspace) if evaluated is None else evaluated
     run = read_run(folder) if is_run(folder) else None
-    if run:
-        evaluated = newest_evaluations(workspace) if evaluated is None else evaluated
-        if evaluation := evaluated.get((run.run, run.fingerprint)):
-            return step_of_evaluated(run, folder, evaluation, workspace)
+    if run and (run.run, run.fingerprint) in evaluated:
+        return step_of_reported(folder, workspace, evaluated)
     pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
     if not any(page.is_file() and page.stat().st_mtime >= last_trained(folder) for page in pages):
         return Step(
             f"tongues report {quoted(folder)}", "it is trained, and its page is not written"
         )
-    if run is None:
+    return step_of_reported(folder, workspace, evaluated, train)
+
+
+def step_of_reported(
+    folder: Path, workspace: Path, evaluated: "Evaluated | None" = None, train: str = ""
+) -> Step:
+    """The next step of a run or a study's folder whose page is written; as `step_of_runs`."""
+    if not is_run(folder):
         return _step_of_study(folder, workspace, train)
+    run, evaluated = read_run(folder), evaluated or newest_evaluations(workspace)
+    if evaluation := evaluated.get((run.run, run.fingerprint)):
+        return step_of_evaluated(run, folder, evaluation, workspace)
     if step := step_to_evaluate(run, workspace, "not evaluated"):
         return step
     why = "cannot be evaluated on its own text, which is not here"

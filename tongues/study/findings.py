@@ -12,7 +12,9 @@ from tongues.jsonable import to_plain
 from tongues.laws import Curve, LawComparison, Saving, savings
 from tongues.laws.observed import RunCurves, gather_runs, twin, usual_bases
 from tongues.laws.targets import TargetLaws, compare_laws, fit_targets
+from tongues.quantities import show_count
 from tongues.significance.means import over_sizes
+from tongues.study.left_out import left_out
 
 __all__ = ["Findings", "LossChange", "Outcome", "Pair", "findings", "rise"]
 
@@ -59,7 +61,8 @@ class Outcome:
     loss: the final one on the target. gain: what it fell by since before the first step, of runs
     without new tokens, which are not trained there. lead: over the twins from scratch after as many
     tokens. saved: share of their tokens. rises: of each base language. replayed: by language, final
-    losses less those without replay, nats per token, in paired runs.
+    losses less those without replay, nats per token, in paired runs. group: the size and length of
+    the runs, where the options of the target have none in common.
     """
 
     target: str
@@ -73,6 +76,12 @@ class Outcome:
     saved: Estimate | None = None
     rises: dict[str, LossChange] = field(default_factory=dict)
     replayed: dict[str, Estimate] = field(default_factory=dict)
+    group: str = ""
+
+    @property
+    def label(self) -> str:
+        """The target, and which of its runs where they are apart."""
+        return f"{self.target}, {self.group}" if self.group else self.target
 
     @property
     def flops(self) -> float:
@@ -97,7 +106,7 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
         counts = {"runs": len(self.runs), "pairs": len(self.pairs)}
-        names = "target strategy replay runs flops pairs saturated saved loss gain lead rises"
+        names = "target group strategy replay runs flops pairs saturated saved loss gain lead rises"
         return {
             name: counts[name] if name in counts else to_plain(getattr(self, name))
             for name in (*names.split(), "replayed")
@@ -108,8 +117,10 @@ class Outcome:
 class Findings:
     """All that the runs say. `targets` go from the most saved to the least, base languages last.
 
-    All but `runs` is about `usual`, those that continue from the usual base of their shape.
-    `compared` are the fitting errors of every law, by target.
+    All but `runs` is about `usual`, those that continue from the usual base of their shape. `rows`
+    are the outcomes as they compare with each other: of the sizes and lengths that all options of a
+    target have; where there are none, of each by itself. `compared` are the fitting errors of every
+    law, by target.
     """
 
     runs: tuple[RunCurves, ...]
@@ -118,6 +129,7 @@ class Findings:
     targets: tuple[str, ...] = ()
     ratios: tuple[float, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
+    rows: tuple[Outcome, ...] = ()
     laws: tuple[TargetLaws, ...] = ()
     compared: dict[str, LawComparison] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
@@ -126,6 +138,11 @@ class Findings:
         """What CPT with that share of replay came to on a target."""
         key = target, "cpt", replay
         return next((o for o in self.outcomes if (o.target, o.strategy, o.replay) == key), None)
+
+    @property
+    def only(self) -> RunCurves | None:
+        """The run, where there is no other."""
+        return self.runs[0] if len({run.name for run in self.runs}) == 1 else None
 
     @property
     def refused(self) -> list[str]:
@@ -168,7 +185,11 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
     bases = next(iter(known), ())
     targets = sorted(names, key=lambda x: (x in bases, -saved.get(x, float("-inf")), x))
     outcomes.sort(key=lambda o: targets.index(o.target))
-    laws = sorted(fit_targets(runs), key=lambda fitted: targets.index(fitted.target))
+    of_target = [[o for o in outcomes if o.target == target] for target in targets]
+    shown = [row for own in of_target for row in _comparable(own, usual)]
+    several = {o.target for o in outcomes if not o.replay and len(o.runs) > 1}
+    laws = fit_targets([run for run in runs if run.target in several])
+    laws.sort(key=lambda fitted: targets.index(fitted.target))
     of_laws = {fitted.target: [r for r in usual if r.target == fitted.target] for fitted in laws}
     compared = {fitted.target: compare_laws(fitted, of_laws[fitted.target]) for fitted in laws}
     return Findings(
@@ -178,9 +199,10 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
         targets=tuple(targets),
         ratios=tuple(ratios),
         outcomes=tuple(outcomes),
+        rows=tuple(shown),
         laws=tuple(laws),
         compared={target: comparison for target, comparison in compared.items() if comparison},
-        left_out=tuple(_left_out(runs, [x for x in targets if x not in bases], outcomes)),
+        left_out=tuple(left_out(runs, [x for x in targets if x not in bases], outcomes, shown)),
     )
 
 
@@ -215,6 +237,37 @@ def _outcome(runs: Sequence[RunCurves], usual: Sequence[RunCurves]) -> Outcome:
         rises={lang: change for lang, change in rises.items() if change},
         replayed={lang: value for lang, value in replayed.items() if value},
     )
+
+
+def _comparable(outcomes: Sequence[Outcome], usual: Sequence[RunCurves]) -> Iterator[Outcome]:
+    """The options of one target on the sizes and lengths they share, or each of these apart.
+
+    What comes from pairs of runs compares already, and is of all of them.
+    """
+    groups: list[list[RunCurves]] = []
+    every = (run for o in outcomes for run in o.runs)
+    for run in sorted(every, key=lambda run: (run.params, run.shape, run.tokens)):
+        last = groups[-1][0] if groups else None
+        if last and last.shape == run.shape and last.as_long_as(run):
+            groups[-1].append(run)
+        else:
+            groups.append([run])
+    names = [{run.name for run in group} for group in groups]
+    shared = [own for own in names if all(own & {r.name for r in o.runs} for o in outcomes)]
+    if len(shared) == len(groups):
+        yield from outcomes
+    elif shared:
+        kept = set[str]().union(*shared)
+        for o in outcomes:
+            row = _outcome([run for run in o.runs if run.name in kept], usual)
+            yield replace(o, runs=row.runs, loss=row.loss, gain=row.gain, rises=row.rises)
+    else:
+        sizes = {run.shape for group in groups for run in group}
+        for group, own in zip(groups, names, strict=True):
+            size = f"{group[0].shape}, " if len(sizes) > 1 else ""
+            label = f"{size}{show_count(group[0].tokens)} tokens"
+            parts = ([run for run in o.runs if run.name in own] for o in outcomes)
+            yield from (replace(_outcome(runs, usual), group=label) for runs in parts if runs)
 
 
 def rise(runs: Iterable[RunCurves], lang: str) -> Values:
@@ -253,29 +306,3 @@ def _loss_at(curve: Curve, tokens: float) -> float:
     late = curve.tokens > 0
     logs = np.log(curve.tokens[late]), np.log(curve.loss[late])
     return float(np.exp(np.interp(np.log(tokens), *logs)))
-
-
-def _left_out(
-    runs: Sequence[RunCurves], targets: Sequence[str], outcomes: Sequence[Outcome]
-) -> Iterator[str]:
-    if not targets:
-        yield "No run learned a target language, so nothing is compared."
-    for target in targets:
-        strategies = {run.strategy for run in runs if run.target == target}
-        own = [o for o in outcomes if (o.target, o.strategy) == (target, "cpt")]
-        saved = [o.saved for o in own if o.pairs]
-        unknown = "so what CPT saves there is not known."
-        if "cpt" not in strategies:
-            yield f"No CPT run learned `{target}`, {unknown}"
-        elif "scratch" not in strategies:
-            yield f"No run learned `{target}` from scratch, {unknown}"
-        elif not saved:
-            twins = "a twin from scratch of its shape and seed"
-            yield f"No CPT run on `{target}` has {twins}, {unknown}"
-        elif None in saved:
-            yield f"On `{target}`, CPT and scratch have no loss in common to compare at."
-        if own and not any(outcome.rises for outcome in own):
-            yield (
-                f"No CPT run on `{target}` was evaluated at the start on a language of its base, "
-                "so forgetting is not known."
-            )

@@ -220,5 +220,6 @@ def few_groups(lang: str, split: SplitSummary) -> list[str]:
         return []
     groups = "group of documents is" if count == 1 else "independent groups of documents are"
     what = f"{lang}: {count} {groups} held out, too few to compare models; raise `tokens.held_out`"
-    more = "split the text into more groups: a `.txt` file is one, and rows of the same `group` are"
+    more = "split the text into more groups, which are held out whole: a `.txt` file, or the rows "
+    more += "with the same value of `group`"
     return [f"{what}, or {more}"]

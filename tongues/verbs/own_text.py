@@ -52,7 +52,11 @@ class OwnText:
         whose = " by its tokenizer" if self.trial else ""
         line = f"Text: {show_bytes(self.sizes[self.language])} of `{self.language}`, about "
         line += f"{show_count(self.tokens)} tokens{whose}"
-        read = f"of which it reads {times:.0%}" if times < 1 else f"read about {times:.3g} times"
+        read = (
+            f"of which it reads {100 * times:.2g}%"
+            if times < 1
+            else f"read about {times:.3g} times"
+        )
         yield f"{line}, {read}."
         if times > _OFTEN:
             yield (

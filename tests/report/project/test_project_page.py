@@ -93,17 +93,20 @@ def test_losses_through_training_have_a_panel_for_each_language(workspace: Path)
 
 
 def test_the_advice_of_a_page_older_than_its_runs_is_left_out(workspace: Path) -> None:
-    advice = workspace / "reports/small/report.json"
-    advice.parent.mkdir(parents=True)
-    write_json(advice, {"advice": ["take it."]})
+    shutil.copytree(workspace / "runs/small", workspace / "runs/group/small")
+    advice, alone = (workspace / f"reports/{name}/report.json" for name in ("group", "small"))
+    for page in (advice, alone):  # that of one run is told with the run
+        page.parent.mkdir(parents=True)
+        write_json(page, {"advice": ["take it."]})
 
     def outcome() -> list[str]:
         page = write_project_report(workspace, workspace / "page")
         return json.loads(page.with_name("report.json").read_text())["topics"]["Outcome"]
 
-    assert "`small`: take it." in outcome()
+    said = outcome()
+    assert "`group`: take it." in said and "`small`: take it." not in said
     os.utime(advice, (1, 1))
-    assert "`small`: its page is older than its runs." in outcome()
+    assert "`group`: its page is older than its runs." in outcome()
 
 
 @pytest.mark.parametrize(("shift", "verdict"), [(0.0, "inside"), (1.0, "outside")])
@@ -118,6 +121,7 @@ def test_a_forecast_is_next_to_what_was_measured(
     topics = json.loads(page.with_name("report.json").read_text())["topics"]
     assert any(line.endswith(f"{verdict} the interval.") for line in topics["Outcome"])
     assert "Plan of small, 2026-01-02" in page.read_text()
+    assert "It took:" in page.read_text()
     write_json(workspace / "small.plan.json", [])
     write_project_report(workspace, workspace / "page")  # which says that it cannot be read
 

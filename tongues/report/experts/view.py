@@ -125,11 +125,13 @@ def _setting_table(experts: MeasuredExperts) -> b.Table:
 
 def mixed_table(experts: MeasuredExperts) -> b.Table:
     """Every setting on text in one language, and on text that switches languages."""
+    other = experts.references[0]
     return b.Table.of(
         {
             "partition": each.partition,
             "routing": each.routing,
             "one language": value_cell(each.loss, nats) if each.whole else None,
+            f"versus {other}": _difference(each.difference(other) if each.whole else None),
             "two languages": _estimate(each.mixed.loss),
             "versus given": _difference(each.mixed.versus_given),
         }

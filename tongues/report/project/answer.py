@@ -15,7 +15,7 @@ from tongues.report.evaluation.answer import answer
 from tongues.report.project.plans import compare_forecast, find_plans, model_of
 from tongues.runs import Run
 from tongues.states import states, study_lines
-from tongues.steps import Step, last_trained
+from tongues.steps import Step, is_run, last_trained
 from tongues.tokens.store import read_manifest
 from tongues.train.cost import RunCost, run_cost
 from tongues.train.metadata import base_label
@@ -77,6 +77,8 @@ def _outcome(
     yield from filter(None, (compare_forecast(x, runs, evaluations) for x in find_plans(workspace)))
     for path in sorted(workspace.glob("reports/*/report.json")):  # of studies and pilots
         name = path.parent.name
+        if is_run(workspace / "runs" / name):  # said below, as of every run
+            continue
         if changed_at(path) < last_trained(workspace / "runs" / name):
             yield f"`{name}`: its page is older than its runs."
             continue

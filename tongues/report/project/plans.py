@@ -13,6 +13,7 @@ from tongues.pages import fixed, number
 from tongues.recipe import load_text_recipe
 from tongues.runs import Run
 from tongues.train.card import find_tokens
+from tongues.train.cost import run_cost
 
 __all__ = ["compare_forecast", "find_plans", "model_of", "plan_section"]
 
@@ -47,7 +48,10 @@ def plan_section(
     if measured := _measured(path, runs, evaluations):
         after, other = measured
         where = f" on `{other}`, another text" if other else ""
-        lines.append(f"Measured: {number(after, fixed(2))} bits per byte{where}.")
+        few = "" if after.low is not None else ", without an interval: too few documents to test"
+        lines.append(f"Measured: {number(after, fixed(2))} bits per byte{where}{few}.")
+    if (run := _run_of(path, runs)) and (cost := run_cost(run)):
+        lines.append(f"It took: {cost.sentence}")
     title = f"Plan of {path.name.removesuffix('.plan.json')}, {day}"
     return b.Section(f"plan-{path.name.partition('.')[0]}", title, [b.Items(lines)])
 
@@ -72,11 +76,7 @@ def _measured(
 
     Its own held-out text, which has no name here; where it was not scored on that, another.
     """
-    try:
-        recipe = load_text_recipe(path.with_name(path.name.replace(".plan.json", ".yaml")))
-    except UserError:
-        return None
-    run = next((run for run in runs if run.run == recipe.name), None)
+    run = _run_of(path, runs)
     if run is None:
         return None
     tokens = find_tokens(run, path.parent)
@@ -88,6 +88,15 @@ def _measured(
                 own = tokens is not None and text == tokens.name
                 found.append((loss.bits_per_byte, "" if own else text))
     return min(found, key=lambda each: bool(each[1]), default=None)
+
+
+def _run_of(path: Path, runs: Sequence[Run]) -> Run | None:
+    """The finished run of a plan's recipe."""
+    try:
+        recipe = load_text_recipe(path.with_name(path.name.replace(".plan.json", ".yaml")))
+    except UserError:
+        return None
+    return next((run for run in runs if run.run == recipe.name), None)
 
 
 def _inside(forecast: Estimate, after: Estimate) -> str:
