@@ -210,7 +210,7 @@ def plan(
     if as_json:
         print_json(made.to_json())
         return
-    spare = ("projection", "kg CO₂", "compute saved", "FLOPs", "memory/GPU")
+    spare = ("projection", "kg CO₂", "compute saved", "FLOPs", "memory/GPU", "memory")
     print_table(made.rows(), spare)
     click.echo("")
     for sentence in made.sentences():

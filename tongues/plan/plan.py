@@ -327,6 +327,9 @@ def _row(option: Option, question: Question) -> dict[str, str]:
     )
     if ends := option.interval:
         loss += " [{}, {}]".format(*map(question.show_loss, ends))
+    source = "" if option.source_loss is None else f"{option.source_loss:#.4g}"
+    if ends := option.source_interval:
+        source += " [{:#.4g}, {:#.4g}]".format(*ends)
     if ends := option.flops_interval:  # where a loss was asked for
         flops += " [{}, {}]".format(*(f"{e:.3g}" if math.isfinite(e) else "∞" for e in ends))
     shown = "" if saved is None else f"{saved:.1%}"
@@ -334,6 +337,7 @@ def _row(option: Option, question: Question) -> dict[str, str]:
         shown = f"none, {1 - saved:.3g} times as much"
     elif ends := option.compute_saved_interval:
         shown += f" [{ends[0]:.0%}, {ends[1]:.0%}]"
+    memory = "" if option.memory_per_gpu is None else show_bytes(option.memory_per_gpu)
     hours, cost, energy, carbon = (
         "" if amount is None else f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"
         for amount in (option.hours, option.cost, option.energy, option.carbon)
@@ -344,13 +348,13 @@ def _row(option: Option, question: Question) -> dict[str, str]:
         "tokens": "" if option.tokens is None else show_count(option.tokens),
         "epochs": "" if option.epochs is None else f"{option.epochs:,.3g}",
         question.loss_unit: loss,
-        "source loss": "" if option.source_loss is None else f"{option.source_loss:.4g}",
+        "source loss": source,
         "FLOPs": "" if question.cluster and question.flops else flops,
         "hours": hours,
         "US$": cost,
         "kWh": energy,
         "kg CO₂": carbon,
-        "memory/GPU": "" if option.memory_per_gpu is None else show_bytes(option.memory_per_gpu),
+        "memory/GPU" if question.cluster else "memory": memory,
         "compute saved": shown,
         "projection": "yes" if option.projection else "",
     }

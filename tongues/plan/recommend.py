@@ -330,7 +330,7 @@ def _certainty(
         low, high = (show_count(end) for end in taken.params_interval)
         parts.append(f"the best size is between {low} and {high} (95 %)")
     if taken.farthest:
-        parts.append(f"it is a projection, {taken.farthest}")
+        parts.append(f"`{taken.name}` is a projection, {taken.farthest}")
     return share, " ".join(f"{part[0].upper()}{part[1:]}." for part in parts)
 
 
