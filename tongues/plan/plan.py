@@ -32,6 +32,8 @@ _LARGER = 1.5  # times the base's parameters, from where another is worth a look
 _FAR = 2.0  # times beyond a law's range, from where a projection is worth a caveat
 _UNSPENT = 0.9  # of the budget; from there on the rest is worth a line
 _PILOT = 0.01  # of the compute, as `pilot.share` has it
+_LEAST_PILOT = 3e12  # FLOPs: the smallest that fits a few runs of each kind (docs/how-to/pilot.md)
+_MOST_PILOT = 0.6  # of the compute, from where a pilot is not worth it
 # What can change the decision, the gravest first; other cautions are shown on request.
 _DECISIVE = (
     "not_nats",
@@ -105,6 +107,12 @@ class Plan:
         """All that `tongues plan --verbose` prints."""
         lines = [*self.sentences(), *map(str, self.left_out), *map(str, self.warnings)]
         return "\n".join([text_table(self.rows()), "", *lines])
+
+    @property
+    def writable(self) -> bool:
+        """Whether the advice is of one run, of a known size, that a recipe can have."""
+        option, decided = self.recommendation.option, self.recommendation.decided
+        return decided and bool(option.params and option.tokens) and not option.way.experts
 
     @property
     def caveats(self) -> tuple[Caution, ...]:
@@ -302,14 +310,24 @@ def _unspent(option: Option, plan: Plan) -> list[str]:
 
 
 def _pilot(option: Option, question: Question) -> str:
-    flops = _PILOT * (question.flops or option.flops)
-    cost = ""
+    budget = question.flops or option.flops
+    flops, cost = max(_PILOT * budget, _LEAST_PILOT), ""
+    if flops > _MOST_PILOT * budget:
+        return (
+            f"to be sure: train both ways on your own text and tokenizer, {budget:.2g} FLOPs each: "
+            "too few for a pilot to save any."
+        )
     if cluster := question.cluster:
         hours = cluster.hours(flops)
         cost = f", {hours:.2g} h and {cluster.cost(hours):,.2g} US$"
+    base = next(iter(question.bases), None)
+    source = next(iter(base.languages), "…") if base else "…"
+    target = question.language or option.way.law.target or "…"
+    share = f", share: {flops / budget:.0%}" if flops > _PILOT * budget else ""
     return (
         f"to be sure: small runs of both ways on your own text and tokenizer, {flops:.2g} FLOPs"
-        f"{cost}: a recipe with `pilot: {{source: …, target: …}}`, and `tongues study --pilot`."
+        f"{cost}: a recipe with `pilot: {{source: {source}, target: {target}{share}}}`, and "
+        "`tongues study --pilot`."
     )
 
 

@@ -26,7 +26,7 @@ from tongues.tokens.trial import NEW_TOKENS, TokenizerTrial
 from tongues.train.base import find_base, find_run
 from tongues.train.metadata import languages_of, licence_of
 
-__all__ = ["ReadyBase", "find_ready", "hub_text", "ready_bases", "ready_recipe"]
+__all__ = ["ReadyBase", "find_ready", "hub_text", "ready_bases", "ready_recipe", "text_limit"]
 
 _RECIPE = """\
 # {short} on `{target}`. What the recipe leaves out follows from the base: `tongues check` shows it.
@@ -164,6 +164,11 @@ def hub_text(language: str, limit: str) -> dict[str, str]:
     return source | {"limit": limit}
 
 
+def text_limit(tokens: float) -> str:
+    """How much text to read for that many tokens; some of it is dropped."""
+    return f"{max(1.25 * _PER_TOKEN * tokens, 2e6) / 1e6:.0f} MB"
+
+
 def ready_recipe(
     base: str,
     language: str,
@@ -257,6 +262,6 @@ def _texts(
     tokens = _tokens(budget) or _UNSIZED / _PER_TOKEN
     yield "  hub:    # streamed; own text: `files: {sw: [FOLDER]}`, or `tongues new --text FOLDER`"
     for lang, share in shares.items():
-        size = max(1.25 * _PER_TOKEN * tokens * share, 2e6)  # bytes; some of it is dropped
-        words = ", ".join(f"{k}: {v}" for k, v in hub_text(lang, f"{size / 1e6:.0f} MB").items())
+        source = hub_text(lang, text_limit(tokens * share))
+        words = ", ".join(f"{key}: {value}" for key, value in source.items())
         yield f"    {lang}: {{{words}}}    # {roles[lang]}"
