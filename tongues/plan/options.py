@@ -297,8 +297,8 @@ def obstacle(option: Option, question: Question) -> LeftOut | None:
         what = f"{option.hours / _LONGEST:,.3g} years on {cluster.count} {cluster.gpu.name}"
         return left_out("too_long", reason=f"{what}; a month takes {count:,} of them")
     if option.loss > _GUESSING:
-        what = f"a loss of {question.show_loss(option.loss)} {question.loss_unit} is more than "
-        what += "guessing among 100,000 tokens has; this law does not cover so little compute"
+        what = f"the law is of larger runs; here it gives {question.show_loss(option.loss)} "
+        what += f"{question.unit}, more than random guessing ({question.show_loss(_GUESSING)})"
         return left_out("worse_than_guessing", reason=what)
     own = question.base_loss
     if own is not None and option.way.strategy == "cpt" and option.loss >= own:

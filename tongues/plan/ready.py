@@ -72,6 +72,10 @@ class ReadyBase:
         path = Path(self.base)
         return path.parent.name if path.name == "model" else path.name
 
+    def recipe_name(self, language: str) -> str:
+        """The usual name of a recipe, and so of its run."""
+        return f"{self.short.lower()}-{language}"
+
     @property
     def tokenizer(self) -> Path | None:
         """The folder of its tokenizer; None where it is not on this disk."""
@@ -176,12 +180,13 @@ def ready_recipe(
     files: Mapping[str, Sequence[str]] | None = None,
     sizes: Mapping[str, int] | None = None,
     trial: TokenizerTrial | None = None,
+    name: str | None = None,
 ) -> str:
     """A recipe in YAML that continues a base on a language.
 
     base: as `find_ready` takes it. files: paths by language; None: text of the hub. sizes: bytes of
-    these. trial: of the base's tokenizer on them. A language of the base is replayed where there is
-    text of it.
+    these. trial: of the base's tokenizer on them. name: None: of base and language. A language of
+    the base is replayed where there is text of it.
     """
     ready = find_ready(base)
     replay = ready.replay(language, files)
@@ -212,7 +217,7 @@ def ready_recipe(
         parameters=ready.parameters,
         licence=ready.licence,
         gated=f"\n# Gated: accept its terms at huggingface.co/{ready.base}" if ready.gated else "",
-        name=f"{ready.short.lower()}-{language}",
+        name=name or ready.recipe_name(language),
         texts="\n".join(_texts(shares, budget, files)),
         held_out=f"{max(held_out, 1000):,}".replace(",000", "k"),
         model=ready.base,
