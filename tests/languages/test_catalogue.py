@@ -41,6 +41,13 @@ def test_an_unknown_language_gets_the_nearest_name(text: str, near: str) -> None
     assert near in error.value.hint
 
 
+@pytest.mark.parametrize("text", ["xx", "zqj", "xxqq"])
+def test_what_is_near_no_name_gets_no_guess(text: str) -> None:
+    with pytest.raises(UserError, match="no language") as error:
+        find_language(text)
+    assert error.value.hint.startswith("write a tag or name, such as")
+
+
 def test_what_the_tables_have_of_swahili() -> None:
     swahili = find_language("sw")
     assert (swahili.code, swahili.script, swahili.byte_premium) == ("swh", "Latn", 1.069)

@@ -33,7 +33,7 @@ def test_printed_a_law_is_its_formula_with_numbers(law: Law) -> None:
     assert lines[2].startswith("fitted to 48 rows of 48 runs; held out: off by ")
     assert repr(law) == str(law)
     few = laws.fit("chinchilla", **rows_of(CHINCHILLA), draws=10)
-    assert str(few).endswith("cautions: few_draws")
+    assert str(few).endswith("cautions, explained in `law.warnings`: few_draws")
 
 
 def test_every_form_prints_its_numbers_and_no_names(law: Law) -> None:
@@ -42,7 +42,7 @@ def test_every_form_prints_its_numbers_and_no_names(law: Law) -> None:
         text = str(Law(form.name, numbers))
         assert all(f"{number:.4g}" in text for number in numbers.values())
     source = str(preset("hoffmann2022"))
-    assert "Hoffmann et al. 2022" in source and source.endswith("cautions: rounded, disputed")
+    assert "Hoffmann et al. 2022" in source and source.endswith("`law.warnings`: rounded, disputed")
 
 
 def test_an_allocation_prints_two_lines(law: Law) -> None:

@@ -57,6 +57,20 @@ def test_tokens_that_depend_on_the_share_are_those_of_the_share(asked: dict[str,
     assert kept.mean() == pytest.approx(0.9, abs=0.03)
 
 
+def test_a_source_loss_has_an_interval_and_a_projection_the_name_of_its_option() -> None:
+    known = laws(cpt=fitted("cpt", CPT), forgetting=forgetting())
+    plan = make_plan(known, ask(flops="6e19", source_loss="2.4"))
+    option = plan.recommendation.option
+    at = {"D": option.tokens, "r": option.way.replay, "S": 2.4}
+    low, high = np.percentile(forgetting().predict(**at).draws, [2.5, 97.5])
+    ends = option.source_interval or (0.0, 0.0)
+    assert ends == pytest.approx((low, high), rel=0.01)
+    assert plan.rows()[1]["source loss"].endswith("[{:#.4g}, {:#.4g}]".format(*ends))
+    assert f"`{option.name}` is a projection, " in plan.recommendation.sure
+    assert "memory" in plan.rows()[1]  # of no GPU that was named
+    assert "memory/GPU" in make_plan(known, ask(flops="6e19", gpu="h100")).rows()[0]
+
+
 def test_a_surer_law_needs_less_replay() -> None:
     shares = []
     for spread in (0.001, 0.02, 0.05):

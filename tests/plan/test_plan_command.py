@@ -1,4 +1,5 @@
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from tongues.check import check_recipe
 from tongues.cli.laws import plan
+from tongues.cli.main import command
 from tongues.cli.recipes import check
 from tongues.errors import UserError
 from tongues.recipe import load_recipe
@@ -22,9 +24,27 @@ def test_a_table_an_advice_and_what_to_doubt() -> None:
     assert done.exit_code == 0
     assert "324M" in done.stdout and "514B" in done.stdout
     assert "advice: Train from scratch" in done.stdout
-    assert done.stderr.count("caveat:") <= 5 and "`--write recipe.yaml`" in done.stderr
+    assert done.stderr.count("caveat:") <= 5
     words = ("--law", "zheng2024-scratch", "--flops", "1e21", "--gpu", "h100", "--verbose")
     assert "(rounded)" not in done.stderr and "(rounded)" in run(*words).stderr
+
+
+def test_the_last_line_is_a_command_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ("--base", "SmolLM2-135M", "--language", "sw", "--gpu", "h100", "--hours", "2")
+    open_ = [asked[2:], asked]
+    decided = [("--law", "zheng2024-cpt", *asked), ("--law", "zheng2024-scratch", *asked[2:])]
+    for number, words in enumerate([*open_, *decided]):
+        last = run(*words, "--verbose").stderr.splitlines()[-1].removeprefix("→ tongues ")
+        verb = "new" if words in open_ else "plan"
+        assert last.split()[0] == verb and "--verbose" not in last
+        shown = shlex.split(last.replace("recipe.yaml", f"{number}.yaml"))
+        done = CliRunner().invoke(command, shown)
+        assert done.exit_code == 0, (last, done.exception)
+    assert {path.name for path in tmp_path.glob("*.yaml")} == {"sw.yaml", "2.yaml", "3.yaml"}
+    assert list(load_recipe(tmp_path / "2.yaml").text.hub) == ["sw", "en"]
 
 
 def test_no_recipe_is_offered_of_what_is_not_decided() -> None:

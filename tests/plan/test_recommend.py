@@ -33,6 +33,24 @@ def test_laws_that_contradict_their_authors_do_not_decide() -> None:
     assert any(line.startswith("to be sure: small runs") for line in plan.sentences())
 
 
+@pytest.mark.parametrize(
+    ("flops", "words"),
+    [
+        ("1e12", "train both ways on your own text and tokenizer, 1e+12 FLOPs each"),
+        ("1e13", "3e+12 FLOPs: a recipe with `pilot: {source: …, target: qab, share: 30%}`"),
+        ("1e15", "1e+13 FLOPs: a recipe with `pilot: {source: …, target: qab}`"),
+    ],
+)
+def test_a_pilot_is_never_too_small_to_train(flops: str, words: str) -> None:
+    scratch = {"E": 1.0, "A": 30.0, "B": 90.0, "alpha": 0.3, "beta": 0.3}
+    known = laws(
+        scratch=Law("chinchilla", scratch, source="one", target="qab"),
+        cpt=Law("cpt", scratch | {"B": 80.0, "gamma": 0.02}, source="another", target="qab"),
+    )
+    plan = make_plan(known, ask(flops=flops))
+    assert words in next(line for line in plan.sentences() if line.startswith("to be sure"))
+
+
 def test_published_projects_decide_where_they_agree() -> None:
     question = ask(params="8B", tokens="80B", bases=["swiss-ai/Apertus-8B-2509"], language="el")
     taken = make_plan(read_laws(()), question).recommendation

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+import tongues
 from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.hardware import GPUS, LARGER_MACHINE, Machine
@@ -237,8 +238,51 @@ def test_a_size_far_from_every_shape_is_refused(tmp_path: Path, params: str) -> 
 
 def test_what_is_not_decided_is_not_written(tmp_path: Path) -> None:
     plan = make_plan(read_laws(()), ask(flops="1e20"))
-    with pytest.raises(UserError, match="not_decided"):
+    with pytest.raises(UserError, match="not_decided") as refused:
         write_recipe(plan, tmp_path / "new.yaml")
+    for name in ("zheng2024-scratch", "zheng2024-cpt"):
+        assert f"only `--law {name}`" in refused.value.hint
+    own = gather_laws([Known("a.json cpt", CPT, "cpt"), *read_laws(["zheng2024-scratch"]).known])
+    with pytest.raises(UserError, match="not_decided") as refused:
+        write_recipe(make_plan(own, ask(flops="1e20")), tmp_path / "new.yaml")
+    assert "only a file of `a.json cpt`" in refused.value.hint
+
+
+def test_a_base_that_knows_the_language_is_measured_first(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="knows `fr` already") as refused:
+        tongues.plan(language="fr", bases=["Llama-3.1-8B"], flops=1e20, write=tmp_path / "new.yaml")
+    assert "`--base-loss`, in bits per byte" in refused.value.hint
+
+
+def test_a_law_of_the_pair_is_at_the_level_of_the_language(tmp_path: Path) -> None:
+    both = {option.name: option.loss for option in tongues.plan(language="yo", flops=1e18).options}
+    for name, loss in both.items():
+        path = tmp_path / f"{name}.yaml"
+        plan = tongues.plan(f"zheng2024-{name}", language="yo", flops=1e18, write=path)
+        assert plan.recommendation.option.loss == pytest.approx(loss)
+        assert "placeholder_text" not in {caution.code for caution in plan.warnings}
+        recipe = load_recipe(path)
+        assert recipe.train.mixture == {"yo": 1.0}
+        assert recipe.text.hub["yo"].dataset == "HuggingFaceFW/fineweb-2"
+        assert list(recipe.text.hub) == ["yo", "en"][: 1 + (name == "cpt")]
+        assert "`yo: [FOLDER]` under" in " ".join(path.read_text().split())
+
+
+def test_own_text_of_a_plan_is_that_of_its_recipe(tmp_path: Path) -> None:
+    text, path = tmp_path / "text", tmp_path / "new.yaml"
+    text.mkdir()
+    (text / "a.txt").write_text("Habari ya asubuhi, rafiki yangu. " * 20_000)
+    tongues.plan(
+        "zheng2024-cpt",
+        language="sw",
+        bases=["SmolLM2-135M"],
+        flops=1e18,
+        available_text=text,
+        write=path,
+    )
+    recipe = load_recipe(path)
+    assert recipe.text.files["sw"].paths == [str(text)]
+    assert recipe.train.base and recipe.train.base.languages == list(recipe.text.hub) == ["en"]
 
 
 def test_nothing_is_overwritten_and_no_size_is_made_up(tmp_path: Path) -> None:

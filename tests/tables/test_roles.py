@@ -82,8 +82,15 @@ def test_a_missing_column_is_told_with_its_option_and_the_columns_there_are() ->
         observe(of_names("size", "loss"), {}, ["N", "D"])
     assert refusal.value.code == "missing_column"
     assert refusal.value.where == "--params, --tokens"
-    assert "--params COLUMN and --tokens COLUMN" in refusal.value.hint
+    assert "`--params COLUMN --tokens COLUMN`" in refusal.value.hint
     assert "`size`, `loss`" in refusal.value.hint
+
+
+def test_the_nearest_columns_are_proposed_as_they_are_typed() -> None:
+    with pytest.raises(UserError) as refusal:
+        observe(of_names("Model params", "unique_tokens", "n_tok", "CE losses"), {}, ["N", "D"])
+    words = "`--params 'Model params' --tokens n_tok --loss 'CE losses'`"
+    assert words in refusal.value.hint
 
 
 def test_a_column_of_texts_is_the_wrong_column() -> None:

@@ -88,7 +88,7 @@ def train(
         made = tongues.dry_run(loaded, **{name: keywords[name] for name in names})
         show_runs(made, as_json)
         if made.cost.runs:
-            options.hint_without("dry_run", "tongues experts train")
+            options.hint_again("tongues experts train", without=("dry_run",))
             return
     else:
         print_paths(tongues.experts.train(recipe, overrides, **keywords), as_json=as_json)

@@ -2,13 +2,16 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tongues.cli import options
 from tongues.errors import UserError
 from tongues.hardware import LARGER_MACHINE
+
+if TYPE_CHECKING:
+    from tongues.plan import Plan
 
 __all__ = ["fit", "plan"]
 
@@ -210,7 +213,7 @@ def plan(
     if as_json:
         print_json(made.to_json())
         return
-    spare = ("projection", "kg CO₂", "compute saved", "FLOPs", "memory/GPU")
+    spare = ("projection", "kg CO₂", "compute saved", "FLOPs", "memory/GPU", "memory")
     print_table(made.rows(), spare)
     click.echo("")
     for sentence in made.sentences():
@@ -225,7 +228,28 @@ def plan(
             gpus = LARGER_MACHINE
         machine = ("--gpu", gpus[0], "--gpus", gpus[1]) if gpus else ()
         hint_command("tongues", "check", write, *machine)
-    elif more := len(made.warnings) - len(shown):
-        rest = "1 more caveat" if more == 1 else f"{more} more caveats"
-        recipe = "; `--write recipe.yaml` for a recipe of this advice"
-        hint(f"{rest}: `--verbose`{recipe * made.recommendation.decided}")
+        return
+    if more := len(made.warnings) - len(shown):
+        hint(f"{'1 more caveat' if more == 1 else f'{more} more caveats'}: `--verbose`")
+    if made.writable:
+        options.hint_again("tongues plan", "--write recipe.yaml", without=("verbose", "out"))
+    elif made.question.language and not made.recommendation.decided:
+        hint_command("tongues", "new", *_new(made))
+
+
+def _new(made: "Plan") -> list[str]:
+    """The arguments by which `new` continues a plan's first base; none, to list bases."""
+    from tongues.plan import find_ready
+    from tongues.quantities import show_count
+
+    option = next((option for option in made.options if option.base), None)
+    if option is None or option.tokens is None:
+        return []
+    try:
+        find_ready(option.base)
+    except UserError:
+        return []
+    language, cluster = made.question.language, made.question.cluster
+    words = [option.base, "--language", language, "--budget", f"{show_count(option.tokens)} tokens"]
+    words += ["--machine", f"{cluster.count} {cluster.gpu.name}"] if cluster else []
+    return [*words, "--out", f"{language}.yaml"]

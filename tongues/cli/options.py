@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -21,8 +21,8 @@ __all__ += ["hint_recipe"]
 __all__ += [
     "as_json",
     "figures",
+    "hint_again",
     "hint_runs",
-    "hint_without",
     "launch",
     "memory",
     "one_thread",
@@ -159,20 +159,28 @@ def one_thread() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def hint_without(flag: str, verb: str) -> None:
-    """Print the command that runs now, without one of its flags; verb: as it is typed."""
+def hint_again(verb: str, *more: str, without: Collection[str] = ()) -> None:
+    """Print the command that runs now with more words; verb: as it is typed.
+
+    without: names of options that are left out.
+    """
     from tongues.terminal import hint
 
     context = click.get_current_context()
     words = [verb]
     for parameter in context.command.params:
-        name, value = parameter.name or "", context.params.get(parameter.name or "")
+        name = parameter.name or ""
+        value = context.params.get(name)
+        values = map(str, value if isinstance(value, tuple) else [value])
         if isinstance(parameter, click.Argument):
-            words += [shlex.quote(str(x)) for x in (value if isinstance(value, tuple) else [value])]
-        elif name != flag and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            words += [parameter.opts[-1]]
-            words += [] if value is True else [shlex.quote(str(value))]
-    hint(" ".join(words))
+            words += map(shlex.quote, values)
+        elif name in without or context.get_parameter_source(name) != ParameterSource.COMMANDLINE:
+            continue
+        elif value is True:
+            words.append(parameter.opts[-1])
+        else:
+            words += [f"{parameter.opts[-1]} {shlex.quote(one)}" for one in values]
+    hint(" ".join([*words, *more]))
 
 
 def hint_next(workspace: Path) -> None:

@@ -134,7 +134,7 @@ def study(
         if as_json:
             return
         if made.cost.runs:
-            options.hint_without("dry_run", "tongues study")
+            options.hint_again("tongues study", without=("dry_run",))
         else:
             options.hint_recipe(loaded, (recipe, *overrides), keywords["workspace"])
         return

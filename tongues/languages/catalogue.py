@@ -57,8 +57,11 @@ def find_language(text: str, where: str = "") -> Language:
         rows, wanted = _rows().values(), text.strip()
         names = [name for row in rows for name in (row[_NAME], *_many(row[_NAME + 1], "|"))]
         holding = [name for name in names if wanted.casefold() in name.casefold().split()]
-        known = names if len(wanted) > 3 else [row[_CODE] for row in rows]
-        hint = f"did you mean `{holding[0]}`?" if holding else nearest(wanted, known)
+        hint = f"did you mean `{holding[0]}`?" if holding else ""
+        if len(wanted) > 3 and not holding:  # any three letters are near some code
+            hint = nearest(wanted, names)
+        if not hint.startswith("did"):
+            hint = "write a tag or name, such as `sw` or `Swahili`; `tongues languages` lists them"
         raise UserError(f"the catalogue has no language `{text}`", where=where, hint=hint)
     if len(found) > 1:
         meanings = ", ".join(f"`{one.tag}` ({one.name})" for one in found)

@@ -117,11 +117,11 @@ class FitAnswer:
         plain["warnings"] += doubts
         return plain
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path | str) -> None:
         """Write all of it; the law underneath, where it was fitted too, comes along."""
         several = {"laws": [law.to_json() for law in self.laws]}
         plain = several if self._below else self.to_json(draws=True)
-        write_json(path, plain | {"tables": list(self.places)})
+        write_json(Path(path), plain | {"tables": list(self.places)})
 
     @property
     def drawn(self) -> tuple[list[Law], list[Rows | None]]:

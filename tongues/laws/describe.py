@@ -136,7 +136,8 @@ def in_short(law: "Law") -> str:
         held = f"; held out: off by {law.holdout.error:.2%}" if law.holdout else ""
         lines.append(f"fitted to {counted(law.n_rows)} of {counted(law.n_runs, 'run')}{held}")
     codes = ", ".join(dict.fromkeys(caution.code for caution in law.warnings))
-    return "\n".join([*lines, *_origin(law), *([f"cautions: {codes}"] if codes else [])])
+    cautions = [f"cautions, explained in `law.warnings`: {codes}"] if codes else []
+    return "\n".join([*lines, *_origin(law), *cautions])
 
 
 def what_follows(law: "Law") -> list[str]:

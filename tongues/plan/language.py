@@ -19,13 +19,12 @@ from tongues.languages.forecast import BYTES_PER_TOKEN, EPOCHS, MOST_BYTES, MOST
 from tongues.laws import preset
 from tongues.plan.amounts import read_bytes, read_count, read_number
 from tongues.plan.bases import text_files
-from tongues.plan.laws import Known, PlanLaws, published_law
+from tongues.plan.laws import PUBLISHED_PAIR, Known, PlanLaws, published_law
 from tongues.plan.ways import effective_amount
 from tongues.tables import read_table
 
 __all__ = ["LanguageLevel", "language_level", "laws_of_language", "read_own_runs"]
 
-_PAIR = ("zheng2024-scratch", "zheng2024-cpt")
 _REPEATS = "muennighoff2023"
 _SAMPLE = 4_000_000  # characters of text that are enough for n-grams
 
@@ -72,15 +71,17 @@ def language_level(
     return LanguageLevel(one.name, forecast, math.log(2.0) * per_token)
 
 
-def laws_of_language(level: LanguageLevel, tag: str) -> PlanLaws:
-    """The published pair of laws, from scratch and continued, at the level of a language."""
+def laws_of_language(
+    level: LanguageLevel, tag: str, names: Sequence[str] = PUBLISHED_PAIR
+) -> PlanLaws:
+    """The published laws, from scratch and continued, or one of them, at a language's level."""
     # The prior and the laws are brought together at the published models of most text.
     unique = MOST_BYTES / BYTES_PER_TOKEN
     tokens = effective_amount(np.array(unique * EPOCHS), unique, preset(_REPEATS).params["R_D"])
-    printed = float(preset(_PAIR[0]).loss(MOST_PARAMETERS, float(tokens)))
+    printed = float(preset(PUBLISHED_PAIR[0]).loss(MOST_PARAMETERS, float(tokens)))
     factor = level.forecast.loss.value * level.nats / printed
     known: list[Known] = []
-    for name in _PAIR:
+    for name in names:
         known_law = published_law(name)
         scaled = {term.coefficient: factor for term in known_law.law.equation.terms}
         params = {k: v * scaled.get(k, 1.0) for k, v in known_law.law.params.items()}

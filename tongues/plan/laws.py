@@ -9,11 +9,12 @@ from tongues.errors import Caution, UserError, nearest
 from tongues.laws import PRESETS, Law, preset, read_laws_file
 from tongues.laws.presets import law_files
 
-__all__ = ["Known", "PlanLaws", "gather_laws", "of_compute", "published_law", "read_laws"]
+__all__ = ["PUBLISHED_PAIR", "Known", "PlanLaws", "gather_laws", "of_compute", "published_law"]
+__all__ += ["read_laws"]
 
 _ALONE = {"repetition": "the value of repeated text", "forgetting": "forgetting"}
 _STRATEGIES = ("scratch", "cpt")
-_DEFAULT = ("zheng2024-scratch", "zheng2024-cpt")  # the only published pair of one study
+PUBLISHED_PAIR = ("zheng2024-scratch", "zheng2024-cpt")  # the only published pair of one study
 _CONTRADICTS = "contradicts_savings"
 
 
@@ -106,7 +107,7 @@ def read_laws(names: Sequence[Law | Path | str], target: str | None = None) -> P
     target: the language whose laws are taken. Without `names`, a published pair of laws.
     """
     known: list[Known] = []
-    for word in [one for one in names if not isinstance(one, Law)] if names else _DEFAULT:
+    for word in [one for one in names if not isinstance(one, Law)] if names else PUBLISHED_PAIR:
         path = Path(word)
         if word in PRESETS:
             known.append(published_law(str(word)))

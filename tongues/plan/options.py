@@ -14,7 +14,7 @@ from tongues.laws.uncertainty import percentiles
 from tongues.plan.laws import PlanLaws
 from tongues.plan.question import Question
 from tongues.plan.strategies import comparison, starting_loss
-from tongues.plan.ways import LeftOut, Way
+from tongues.plan.ways import LeftOut, Way, predict
 from tongues.quantities import show_bytes, show_count
 from tongues.train.rules import least_bytes
 
@@ -44,7 +44,7 @@ class Option:
     flops_interval: 95 % of the compute to a target loss, which may have no upper end; hours and
         cost have the same in proportion.
     loss, interval: nats per token on the target language; 95 %, where the compute is given.
-    source_loss: nats per token on the source language in the end.
+    source_loss, source_interval: nats per token on the source language in the end; 95 %.
     epochs: how often the target text is read.
     hours, cost, energy, carbon: of all GPUs together; US$, kWh, kg of CO₂.
     memory_per_gpu: bytes, about.
@@ -63,6 +63,7 @@ class Option:
     loss: float
     interval: Ends | None
     source_loss: float | None
+    source_interval: Ends | None
     epochs: float | None
     hours: float | None
     cost: float | None
@@ -225,10 +226,12 @@ class Layout:
         if sizes and N and not sizes[0] <= N <= sizes[1]:
             sizes = None  # the size is held where the law's best one is too far from its runs
         forgetting, before = self.laws.find("forgetting"), starting_loss(self.laws, question)
-        source_loss = None
+        source_loss = source_interval = None
         forgets = way.strategy == "cpt" and not way.experts
         if forgetting and before is not None and D is not None and forgets:
-            source_loss = float(forgetting.law.loss(D=D, r=way.replay, S=before))
+            end = {"D": np.array(D), "r": np.array(way.replay), "S": np.array(before)}
+            source_loss = float(forgetting.law.loss(**end))
+            source_interval = _interval(predict(forgetting, end))
         cluster = question.cluster
         gpus = cluster.count if cluster else 1
         hours = cluster.hours(flops) if cluster else None
@@ -244,6 +247,7 @@ class Layout:
             loss=loss,
             interval=_interval(draws),
             source_loss=source_loss,
+            source_interval=source_interval,
             epochs=epochs,
             hours=hours,
             cost=cluster.cost(hours) if cluster and hours is not None else None,
@@ -293,8 +297,8 @@ def obstacle(option: Option, question: Question) -> LeftOut | None:
         what = f"{option.hours / _LONGEST:,.3g} years on {cluster.count} {cluster.gpu.name}"
         return left_out("too_long", reason=f"{what}; a month takes {count:,} of them")
     if option.loss > _GUESSING:
-        what = f"a loss of {question.show_loss(option.loss)} {question.loss_unit} is more than "
-        what += "guessing among 100,000 tokens has; this law does not cover so little compute"
+        what = f"the law is of larger runs; here it gives {question.show_loss(option.loss)} "
+        what += f"{question.unit}, more than random guessing ({question.show_loss(_GUESSING)})"
         return left_out("worse_than_guessing", reason=what)
     own = question.base_loss
     if own is not None and option.way.strategy == "cpt" and option.loss >= own:

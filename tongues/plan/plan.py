@@ -32,6 +32,8 @@ _LARGER = 1.5  # times the base's parameters, from where another is worth a look
 _FAR = 2.0  # times beyond a law's range, from where a projection is worth a caveat
 _UNSPENT = 0.9  # of the budget; from there on the rest is worth a line
 _PILOT = 0.01  # of the compute, as `pilot.share` has it
+_LEAST_PILOT = 3e12  # FLOPs: the smallest that fits a few runs of each kind (docs/how-to/pilot.md)
+_MOST_PILOT = 0.6  # of the compute, from where a pilot is not worth it
 # What can change the decision, the gravest first; other cautions are shown on request.
 _DECISIVE = (
     "not_nats",
@@ -105,6 +107,12 @@ class Plan:
         """All that `tongues plan --verbose` prints."""
         lines = [*self.sentences(), *map(str, self.left_out), *map(str, self.warnings)]
         return "\n".join([text_table(self.rows()), "", *lines])
+
+    @property
+    def writable(self) -> bool:
+        """Whether the advice is of one run, of a known size, that a recipe can have."""
+        option, decided = self.recommendation.option, self.recommendation.decided
+        return decided and bool(option.params and option.tokens) and not option.way.experts
 
     @property
     def caveats(self) -> tuple[Caution, ...]:
@@ -302,14 +310,24 @@ def _unspent(option: Option, plan: Plan) -> list[str]:
 
 
 def _pilot(option: Option, question: Question) -> str:
-    flops = _PILOT * (question.flops or option.flops)
-    cost = ""
+    budget = question.flops or option.flops
+    flops, cost = max(_PILOT * budget, _LEAST_PILOT), ""
+    if flops > _MOST_PILOT * budget:
+        return (
+            f"to be sure: train both ways on your own text and tokenizer, {budget:.2g} FLOPs each: "
+            "too few for a pilot to save any."
+        )
     if cluster := question.cluster:
         hours = cluster.hours(flops)
         cost = f", {hours:.2g} h and {cluster.cost(hours):,.2g} US$"
+    base = next(iter(question.bases), None)
+    source = next(iter(base.languages), "…") if base else "…"
+    target = question.language or option.way.law.target or "…"
+    share = f", share: {flops / budget:.0%}" if flops > _PILOT * budget else ""
     return (
         f"to be sure: small runs of both ways on your own text and tokenizer, {flops:.2g} FLOPs"
-        f"{cost}: a recipe with `pilot: {{source: …, target: …}}`, and `tongues study --pilot`."
+        f"{cost}: a recipe with `pilot: {{source: {source}, target: {target}{share}}}`, and "
+        "`tongues study --pilot`."
     )
 
 
@@ -327,6 +345,9 @@ def _row(option: Option, question: Question) -> dict[str, str]:
     )
     if ends := option.interval:
         loss += " [{}, {}]".format(*map(question.show_loss, ends))
+    source = "" if option.source_loss is None else f"{option.source_loss:#.4g}"
+    if ends := option.source_interval:
+        source += " [{:#.4g}, {:#.4g}]".format(*ends)
     if ends := option.flops_interval:  # where a loss was asked for
         flops += " [{}, {}]".format(*(f"{e:.3g}" if math.isfinite(e) else "∞" for e in ends))
     shown = "" if saved is None else f"{saved:.1%}"
@@ -334,6 +355,7 @@ def _row(option: Option, question: Question) -> dict[str, str]:
         shown = f"none, {1 - saved:.3g} times as much"
     elif ends := option.compute_saved_interval:
         shown += f" [{ends[0]:.0%}, {ends[1]:.0%}]"
+    memory = "" if option.memory_per_gpu is None else show_bytes(option.memory_per_gpu)
     hours, cost, energy, carbon = (
         "" if amount is None else f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"
         for amount in (option.hours, option.cost, option.energy, option.carbon)
@@ -344,13 +366,13 @@ def _row(option: Option, question: Question) -> dict[str, str]:
         "tokens": "" if option.tokens is None else show_count(option.tokens),
         "epochs": "" if option.epochs is None else f"{option.epochs:,.3g}",
         question.loss_unit: loss,
-        "source loss": "" if option.source_loss is None else f"{option.source_loss:.4g}",
+        "source loss": source,
         "FLOPs": "" if question.cluster and question.flops else flops,
         "hours": hours,
         "US$": cost,
         "kWh": energy,
         "kg CO₂": carbon,
-        "memory/GPU": "" if option.memory_per_gpu is None else show_bytes(option.memory_per_gpu),
+        "memory/GPU" if question.cluster else "memory": memory,
         "compute saved": shown,
         "projection": "yes" if option.projection else "",
     }

@@ -38,6 +38,7 @@ class Question:
     bases: checkpoints that training may continue from.
     available: tokens of unique text in the target language; infinite when nobody counted.
     text: the same in bytes; a base's tokenizer and `language` make tokens of it.
+    text_place: its file or folder, if one was given.
     bytes_per_token: of that text, where it is known.
     replay: shares of source-language text to set out; none given leaves it to the planner.
     max_forgetting: rise of the base's loss on its own language that is allowed, 0.01 for 1 %.
@@ -57,6 +58,7 @@ class Question:
     bases: tuple[BaseCheckpoint, ...] = ()
     available: float = math.inf
     text: float | None = None
+    text_place: str = ""
     language: str = ""
     bytes_per_token: float | None = None
     replay: tuple[float, ...] = ()
@@ -76,6 +78,15 @@ class Question:
     def loss_unit(self) -> str:
         """What losses are shown in."""
         return "bits/byte" if self.nats_per_bit else "loss"
+
+    @property
+    def unit(self) -> str:
+        """The same in words."""
+        return "bits per byte" if self.nats_per_bit else "nats per token"
+
+    def knows_already(self, base: BaseCheckpoint) -> bool:
+        """Whether a base knows the language, and its loss on it is not given."""
+        return self.language in base.languages and self.base_loss is None
 
     def show_loss(self, nats: float) -> str:
         """A loss on the target, of nats per token, in the unit of this plan."""
@@ -184,6 +195,7 @@ def ask(
     if len({base.name for base in named}) < len(named):
         raise UserError("two checkpoints have one name", where="--base")
     size, per_token, counted = _text(available_text, language, given, named)
+    place = read_bytes(available_text, "--available-text") if available_text else None
     question = Question(
         flops=compute,
         target_loss=given.get("target_loss"),
@@ -193,6 +205,7 @@ def ask(
         bases=named,
         available=given.get("available_tokens", math.inf),
         text=size,
+        text_place=str(place) if isinstance(place, Path) else "",
         language=language or "",
         bytes_per_token=per_token,
         replay=() if replay is None else read_shares(replay, "--replay"),

@@ -26,7 +26,7 @@ from tongues.tokens.trial import NEW_TOKENS, TokenizerTrial
 from tongues.train.base import find_base, find_run
 from tongues.train.metadata import languages_of, licence_of
 
-__all__ = ["ReadyBase", "find_ready", "hub_text", "ready_bases", "ready_recipe"]
+__all__ = ["ReadyBase", "find_ready", "hub_text", "ready_bases", "ready_recipe", "text_limit"]
 
 _RECIPE = """\
 # {short} on `{target}`. What the recipe leaves out follows from the base: `tongues check` shows it.
@@ -71,6 +71,10 @@ class ReadyBase:
         """The name without the organisation, or without the folders that it is in."""
         path = Path(self.base)
         return path.parent.name if path.name == "model" else path.name
+
+    def recipe_name(self, language: str) -> str:
+        """The usual name of a recipe, and so of its run."""
+        return f"{self.short.lower()}-{language}"
 
     @property
     def tokenizer(self) -> Path | None:
@@ -164,6 +168,11 @@ def hub_text(language: str, limit: str) -> dict[str, str]:
     return source | {"limit": limit}
 
 
+def text_limit(tokens: float) -> str:
+    """How much text to read for that many tokens; some of it is dropped."""
+    return f"{max(1.25 * _PER_TOKEN * tokens, 2e6) / 1e6:.0f} MB"
+
+
 def ready_recipe(
     base: str,
     language: str,
@@ -171,12 +180,13 @@ def ready_recipe(
     files: Mapping[str, Sequence[str]] | None = None,
     sizes: Mapping[str, int] | None = None,
     trial: TokenizerTrial | None = None,
+    name: str | None = None,
 ) -> str:
     """A recipe in YAML that continues a base on a language.
 
     base: as `find_ready` takes it. files: paths by language; None: text of the hub. sizes: bytes of
-    these. trial: of the base's tokenizer on them. A language of the base is replayed where there is
-    text of it.
+    these. trial: of the base's tokenizer on them. name: None: of base and language. A language of
+    the base is replayed where there is text of it.
     """
     ready = find_ready(base)
     replay = ready.replay(language, files)
@@ -207,7 +217,7 @@ def ready_recipe(
         parameters=ready.parameters,
         licence=ready.licence,
         gated=f"\n# Gated: accept its terms at huggingface.co/{ready.base}" if ready.gated else "",
-        name=f"{ready.short.lower()}-{language}",
+        name=name or ready.recipe_name(language),
         texts="\n".join(_texts(shares, budget, files)),
         held_out=f"{max(held_out, 1000):,}".replace(",000", "k"),
         model=ready.base,
@@ -257,6 +267,6 @@ def _texts(
     tokens = _tokens(budget) or _UNSIZED / _PER_TOKEN
     yield "  hub:    # streamed; own text: `files: {sw: [FOLDER]}`, or `tongues new --text FOLDER`"
     for lang, share in shares.items():
-        size = max(1.25 * _PER_TOKEN * tokens * share, 2e6)  # bytes; some of it is dropped
-        words = ", ".join(f"{k}: {v}" for k, v in hub_text(lang, f"{size / 1e6:.0f} MB").items())
+        source = hub_text(lang, text_limit(tokens * share))
+        words = ", ".join(f"{key}: {value}" for key, value in source.items())
         yield f"    {lang}: {{{words}}}    # {roles[lang]}"

@@ -153,10 +153,11 @@ def _strategy(
     first = {option.way.strategy: option for option in reversed(ranked)}
     judged = _judge(first["cpt"], question, projects) if "cpt" in first else None
     base = (first["cpt"].way.base or next(iter(question.bases), None)) if "cpt" in first else None
-    if base and question.language in base.languages and question.base_loss is None:
+    if base and question.knows_already(base):
         what = f"`{base.name}` knows `{question.language}` already, and projects that continued on "
         what += "a language their base knew gained little or lost: measure the base first, and "
-        return False, "", f"{what}give its loss on your text by --base-loss.", judged
+        what += f"give its loss on your text by --base-loss, in {question.unit}."
+        return False, "", what, judged
     if question.bases and "cpt" not in first:
         what = "No base that was named can be taken, which does not make a model from scratch the "
         return False, "", f"{what}better one: look at why, and for another base.", None
@@ -274,7 +275,7 @@ def _advice(
         parts.append(f" in all, {show_count(taken.tokens / way.experts)} each")
     if taken.epochs and taken.epochs > 1:
         parts.append(f" ({taken.epochs:.3g} epochs)")
-    unit = "bits per byte" if question.nats_per_bit else "nats per token"
+    unit = question.unit
     if question.target_loss is not None:
         loss = question.show_loss(question.target_loss)
         parts.append(f": {taken.flops:.3g} FLOPs reach a loss of {loss} {unit}")
@@ -330,7 +331,7 @@ def _certainty(
         low, high = (show_count(end) for end in taken.params_interval)
         parts.append(f"the best size is between {low} and {high} (95 %)")
     if taken.farthest:
-        parts.append(f"it is a projection, {taken.farthest}")
+        parts.append(f"`{taken.name}` is a projection, {taken.farthest}")
     return share, " ".join(f"{part[0].upper()}{part[1:]}." for part in parts)
 
 

@@ -3,19 +3,23 @@
 import io
 import math
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import Caution, UserError, nearest
+from tongues.errors import Caution, UserError
 from tongues.files import write_text
 from tongues.hardware import GPUS, LARGER_MACHINE, Machine, this_machine
 from tongues.hub import is_hub_id
+from tongues.laws import PRESETS
 from tongues.models import Anatomy, Shape, of_shape
+from tongues.plan.laws import Known
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan
 from tongues.plan.published import published_projects, usual_replay
+from tongues.plan.recipe_text import recipe_text
 from tongues.quantities import show_bytes, show_count
-from tongues.recipe import Ancestry, ModelShape, Recipe, Synthetic, Text, TokenSettings, Train
+from tongues.recipe import ModelShape, Recipe, TokenSettings, Train
 from tongues.train.base import PLACEHOLDER_BASE, is_run_name, model_folder
 from tongues.train.rules import (
     batch_by_size,
@@ -32,9 +36,8 @@ __all__ = ["write_recipe"]
 
 _STEPS = 100  # fewer steps than this teach little: rather a smaller batch
 _FARTHEST = 4.0  # times the size of the nearest shape that is still of use
-_READINGS = 500  # times that placeholder text is read
 _NODE = 8  # GPUs of a usual node; what they divide, 1, 2 and 4 divide too
-_PLAIN = ("shape", "tokens", "batch")  # remarks that ask nothing of a reader
+_PLAIN = ("shape", "tokens", "batch", "text")  # remarks that ask nothing of a reader
 
 _NO_BASE = (
     "Start: `train.base` must name the base, a run of the store or a Hugging Face folder of this "
@@ -45,10 +48,6 @@ _UNKNOWN_BASE = (
     "folder or id; if it is one by another name, write that here and in `tokens.base`, and leave "
     "`model.shape` out."
 )
-_MADE_TEXT = (
-    "Text: synthetic text ({languages}) takes the place of yours. List your own files under "
-    "`text.files` and write their tags into `train.mixture`: `{target}` is the language to learn."
-)
 
 
 def write_recipe(
@@ -56,7 +55,7 @@ def write_recipe(
 ) -> tuple[Caution, ...]:
     """Write the recommended option as a recipe; returns what its reader must look after.
 
-    like: a recipe whose name, text and tokens are taken; synthetic languages without one.
+    like: a recipe whose name, text and tokens are taken.
     target: the language to learn, where `like` has several.
     """
     if path.exists():
@@ -64,12 +63,7 @@ def write_recipe(
         raise UserError("is there already", where=str(path), hint=hint)
     option = plan.recommendation.option
     if not plan.recommendation.decided:
-        raise UserError(
-            "these laws do not decide between training from scratch and continuing",
-            where="--write",
-            hint="choose yourself: give only the laws of that way, and --base-loss for a base",
-            code="not_decided",
-        )
+        raise _undecided(plan)
     if option.way.experts:
         raise UserError(
             f"`{option.name}` is trained by a recipe with a section `experts`",
@@ -101,6 +95,31 @@ def write_recipe(
     return tuple(Caution(code, what) for code, what in remarks.items() if code not in _PLAIN)
 
 
+def _undecided(plan: Plan) -> UserError:
+    """The error for a plan without advice: which options decide."""
+    question, laws = plan.question, {o.way.strategy: o.way.laws for o in plan.options}
+    known = [base.name for base in question.bases if question.knows_already(base)]
+    if known:
+        what = f"`{known[0]}` knows `{question.language}` already, and how well is not said"
+        hint = f"give its loss on your text before training by `--base-loss`, in {question.unit}"
+    elif len(laws) > 1:
+        what = "these laws do not decide between training from scratch and continuing"
+        scratch, cpt = (_options_of(laws[strategy]) for strategy in ("scratch", "cpt"))
+        bases = " and no `--base`" * bool(question.bases)
+        hint = f"choose: give only {cpt} to continue a base, or only {scratch}{bases} to train "
+        hint += "from scratch"
+    else:
+        what = "neither these laws nor published projects decide"
+        hint = "give another budget, or other bases by `--base`"
+    return UserError(what, where="--write", hint=hint, code="not_decided")
+
+
+def _options_of(laws: Sequence[Known]) -> str:
+    named = " ".join(f"--law {one.name}" for one in laws if one.name in PRESETS)
+    own = [f"a file of `{one.name}`" for one in laws if one.name not in PRESETS]
+    return " and ".join([*([f"`{named}`"] if named else []), *own])
+
+
 def _compose(
     plan: Plan, option: Option, params: float, like: Recipe | None, target: str | None
 ) -> tuple[Recipe, dict[str, str]]:
@@ -119,10 +138,11 @@ def _compose(
     remarks["tokens"] = (
         f"Tokens: {show_count(tokens)}, which with these parameters takes {flops:.3g} FLOPs."
     )
-    learned, others, text = _languages(option, tokens, like, target)
     share, advised = option.way.replay, option.way.strategy == "cpt" and not option.way.base
     if advised and not plan.question.replay and not option.way.advice:
         share = usual_replay(published_projects())[0]
+    text = recipe_text(option, plan.question, share, tokens, like, target)
+    learned, others = text.learned, list(text.others)
     replayed = others[0] if share and others else None
     if option.way.replay and not replayed:
         raise UserError(
@@ -130,9 +150,8 @@ def _compose(
             where="--for",
             hint="add the source language to its `text`, or plan with `--replay 0`",
         )
-    if like is None:
-        languages = " and ".join(text.languages)
-        remarks["placeholder_text"] = _MADE_TEXT.format(languages=languages, target=learned)
+    if text.remark:
+        remarks["placeholder_text" if text.made else "text"] = text.remark
     train: dict[str, Any] = {
         "mixture": {learned: 1.0},
         **({"replay": {replayed: share}} if replayed else {}),
@@ -154,8 +173,8 @@ def _compose(
             remarks["placeholder_base"] = unknown if option.base else _NO_BASE
     model: dict[str, Any] = {"model": ModelShape(shape=shape.name)} if shape else {}
     recipe = Recipe(
-        name=like.name if like else "plan",
-        text=text,
+        name=like.name if like else "plan" if text.made else f"plan-{learned}",
+        text=text.text,
         tokens=_tokens(like, option.base, vocabulary),
         train=Train.model_validate(train),
         **model,
@@ -204,32 +223,6 @@ def _home(base: str) -> str:
         return str(model_folder(directory))
     there = (Path(base) / "config.json").is_file()
     return base if there or (is_hub_id(base) and not is_run_name(base, Path())) else ""
-
-
-def _languages(
-    option: Option, tokens: int, like: Recipe | None, target: str | None
-) -> tuple[str, list[str], Text]:
-    """The language to learn, the others, the one that the base knows first, and text of all."""
-    if like is None:
-        languages = {"qaa": Ancestry()}
-        if option.way.strategy == "cpt":
-            languages["qab"] = Ancestry(parent="qaa", divergence=0.2)
-        size = f"{max(1, math.ceil(tokens / _READINGS / 1e6))} MB"
-        text = Text(synthetic=Synthetic.model_validate({"size": size, "languages": languages}))
-        *others, learned = languages
-        return learned, others, text
-    text, study, mixture = like.text, like.study, like.train.shares
-    targets = study.targets if study else list(mixture) or list(text.languages[:1])
-    if target is None and len(targets) > 1:
-        hint = f"choose one by `--target`: {', '.join(targets)}"
-        raise UserError("the recipe has several targets", where="--for", hint=hint)
-    learned = target or targets[0]
-    if learned not in text.languages:
-        hint = nearest(learned, text.languages)
-        what = f"language `{learned}` has no text in the recipe"
-        raise UserError(what, where="--target", hint=hint)
-    source = [study.source] if study else [*like.train.replay, *mixture]
-    return learned, [lang for lang in (*source, *text.languages) if lang != learned], text
 
 
 def _batch(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ __all__ = ["Draft", "check_new_file", "new", "read_budget", "read_machine", "sug
 
 _HERE = "here"
 _MACHINE = re.compile(r"(?:([1-9]\d{0,5}) ?[x×]? ?)?([a-z][\w-]*)", re.IGNORECASE)
+_NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
 _SIDE, _TRIES = 256, 50  # of a matrix product that shows how fast a core is
 # Of that speed on all cores, what training reaches: SmolLM2-135M on two cores, 0.5 while others
 # were at work and 3.1 alone, in bfloat16.
@@ -102,7 +104,8 @@ def new(
         budget = own.usual_budget if own else f"{show_count(USUAL_BUDGET)} tokens"
     amount = read_budget(budget)
     files, sizes, trial = (own.files, own.sizes, own.trial) if own else (None, None, None)
-    recipe = ready_recipe(base, one.tag, budget, files, sizes, trial)
+    name = _free_name(ready.recipe_name(one.tag), Path(out)) if out is not None else None
+    recipe = ready_recipe(base, one.tag, budget, files, sizes, trial, name)
     flops = 6.0 * ready.parameters  # a token
     speed = cluster.flops(1 / 3600) / flops if cluster else _LIKELY[0] * _flops_here() / flops
     tokens = amount.tokens(ready.parameters, flops, speed)
@@ -146,8 +149,8 @@ def new(
     else:
         why = why or _why_not_continued(made.left_out if made else ())
         lines.append(
-            f"No forecast, since published laws do not cover it{f' ({why})' if why else ''}: four "
-            "shorter runs and `tongues fit RUNS --law one-base` give one of your own."
+            f"No forecast by published laws{f': {why}' if why else ''}. For one of your own, train "
+            "four shorter runs and `tongues fit RUNS --law one-base`."
         )
         made = None
     lines.append("Written before any training: `tongues report` shows it next to what came of it.")
@@ -163,6 +166,16 @@ def suggest_budget(base: str, language: str, text: Path | str | None) -> str:
     if text is None:
         return f"{show_count(USUAL_BUDGET)} tokens"
     return read_own_text(Path(text), one, ready).usual_budget
+
+
+def _free_name(name: str, out: Path) -> str:
+    """The name, or with a number that no recipe next to `out` and no run here has."""
+    files = out.parent.glob("*.yaml")
+    texts = [file.read_text(encoding="utf-8", errors="ignore") for file in files]
+    taken = {match[1] for text in texts for match in _NAME.finditer(text)}
+    taken |= {folder.name for folder in Path("runs").glob("*")}
+    numbered = (f"{name}-{number}" for number in count(2))
+    return next(one for one in chain([name], numbered) if one not in taken)
 
 
 def _why_not_continued(left_out: Sequence[LeftOut]) -> str:
@@ -201,7 +214,10 @@ def _cost_line(flops: float, cluster: Cluster | None) -> str:
     if cluster is None:
         speed = _flops_here()
         ends = [show_seconds(flops / speed / share) for share in reversed(_LIKELY)]
-        return f"On this machine roughly {ends[0]} to {ends[1]}; the run measures its own speed."
+        return (
+            f"On this machine roughly {ends[0]} to {ends[1]} if nothing else runs, and evaluations "
+            "on top; the run measures its own speed."
+        )
     hours, share = cluster.hours(flops), f"{cluster.mfu:.0%} of the peak"
     return (
         f"On {cluster.machine.name}: {show_seconds(hours * 3600)} at {share}, "

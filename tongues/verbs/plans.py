@@ -9,6 +9,7 @@ from tongues.laws import Law
 from tongues.laws.ask import FitAnswer
 from tongues.plan import Plan, ask, make_plan, read_laws, write_recipe
 from tongues.plan.language import language_level, laws_of_language, read_own_runs
+from tongues.plan.laws import PUBLISHED_PAIR
 from tongues.recipe import RecipeSource, load_recipe
 from tongues.verbs.shared import pairs
 
@@ -78,14 +79,16 @@ def plan(
     single = isinstance(given, Law | Path | str)
     text = None if available_text is None else str(available_text)
     own = read_own_runs(Path(runs)) if runs else ()
-    if runs and (given or language is None):
+    names = [given] if single else list(given)
+    at_level = language is not None and all(name in PUBLISHED_PAIR for name in names)
+    if runs and not at_level:
         hint = "add `--language sw`, or fit a law of them by `tongues fit`"
         raise UserError("is for a language without a law", where="--runs", hint=hint)
-    level = language_level(language, text, own) if language and not given else None
+    level = language_level(language, text, own) if language and at_level else None
     if level and language:
-        known = laws_of_language(level, language)
+        known = laws_of_language(level, language, [str(name) for name in names or PUBLISHED_PAIR])
     else:
-        known = read_laws([given] if single else given, target)
+        known = read_laws(names, target)
     if target and like is None and not any(one.law.target for one in known.known):
         raise UserError(
             "none of these laws is of one language",
