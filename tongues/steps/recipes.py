@@ -18,6 +18,7 @@ from tongues.recipe import (
     training_verb,
 )
 from tongues.runs import PLANS, RECIPE, find_runs
+from tongues.steps.demo import step_of_demo
 from tongues.steps.models import step_of_experts
 from tongues.steps.runs import step_of_runs, step_of_unfinished
 from tongues.steps.step import (
@@ -69,11 +70,15 @@ def steps_in(workspace: Path) -> list[Step]:
             seen.add(folder)  # otherwise its run, of other settings, has a step of its own
         since = max(since, last_trained(folder))
         steps.append(replace(step, place=str(path), since=since))
+    demo = step_of_demo(workspace)
+    steps += filter(None, [demo])
     for folder in sorted((workspace / "runs").glob("*/")):
         if folder not in seen and (is_run(folder) or (folder / PLANS).is_file()):
             own = folder / RECIPE
             train = f"tongues train {quoted(own)}{in_workspace(workspace)}" if own.is_file() else ""
-            begun = step_of_unfinished(folder, train, workspace)
+            begun = step_of_unfinished(folder, demo.command if demo else train, workspace)
+            if demo and (begun is None or begun.command == demo.command):
+                continue
             step = begun or step_of_runs(folder, workspace, evaluated)
             steps.append(replace(step, place=str(folder), since=last_trained(folder)))
     if not steps:
