@@ -20,7 +20,7 @@ from tongues.recipe import (
 from tongues.runs import PLANS, RECIPE, find_runs
 from tongues.steps.demo import step_of_demo
 from tongues.steps.models import step_of_experts
-from tongues.steps.runs import step_of_runs, step_of_unfinished
+from tongues.steps.runs import step_of_runs, step_of_unfinished, step_to_report
 from tongues.steps.step import (
     URGENT,
     Evaluated,
@@ -66,10 +66,13 @@ def steps_in(workspace: Path) -> list[Step]:
             steps.append(replace(invalid, place=str(path), urgency=_INVALID, since=since))
             continue
         folder = runs_of(recipe, workspace) if isinstance(recipe, Recipe) else path
-        if not (isinstance(recipe, Recipe) and is_changed(recipe, workspace)):
+        changed = isinstance(recipe, Recipe) and is_changed(recipe, workspace)
+        finished = changed and step_of_unfinished(folder, "", workspace) is None
+        page = step_to_report(folder, workspace) if finished else None
+        if page or not changed:
             seen.add(folder)  # otherwise its run, of other settings, has a step of its own
         since = max(since, last_trained(folder))
-        steps.append(replace(step, place=str(path), since=since))
+        steps.append(replace(page or step, place=str(path), since=since))
     demo = step_of_demo(workspace)
     steps += filter(None, [demo])
     for folder in sorted((workspace / "runs").glob("*/")):

@@ -25,7 +25,7 @@ from tongues.steps.step import (
     quoted,
 )
 
-__all__ = ["more_runs", "step_of_runs", "step_of_unfinished"]
+__all__ = ["more_runs", "step_of_runs", "step_of_unfinished", "step_to_report"]
 
 _SIZES = 4  # of a study, from which the exponent of its law is more than a guess
 
@@ -46,17 +46,22 @@ def step_of_runs(
         evaluated = newest_evaluations(workspace) if evaluated is None else evaluated
         if evaluation := evaluated.get((run.run, run.fingerprint)):
             return step_of_evaluated(run, folder, evaluation, workspace)
-    pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
-    if not any(page.is_file() and page.stat().st_mtime >= last_trained(folder) for page in pages):
-        return Step(
-            f"tongues report {quoted(folder)}", "it is trained, and its page is not written"
-        )
+    if step := step_to_report(folder, workspace):
+        return step
     if run is None:
         return _step_of_study(folder, workspace, train)
     if step := step_to_evaluate(run, workspace, "not evaluated"):
         return step
     why = "cannot be evaluated on its own text, which is not here"
     return step_of_use(run.run, why, folder / "model" / CARD, workspace)
+
+
+def step_to_report(folder: Path, workspace: Path) -> Step | None:
+    """Write the page of a finished run or study; None where it is there and newer."""
+    pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
+    if any(page.is_file() and page.stat().st_mtime >= last_trained(folder) for page in pages):
+        return None
+    return Step(f"tongues report {quoted(folder)}", "it is trained, and its page is not written")
 
 
 def step_of_unfinished(folder: Path, train: str, workspace: Path) -> Step | None:
