@@ -125,6 +125,8 @@ def test_what_was_written_is_printed_as_json(recipe_file: Path, workspace: Path)
     [
         ("model.shape=foo", "override model.shape"),
         ("train.base={model: nowhere, languages: [en]}", "override train.base"),
+        ("tokens.base=nowhere", "override tokens.base"),
+        ("train.replay.qab=20%", "override train.replay"),
         ("text.synthetic=null", "override text.synthetic"),
     ],
 )
