@@ -200,7 +200,8 @@ def test_measured_experts_are_used_by_the_best_partition(workspace: Path) -> Non
         return step_of_recipe(tongues.load_recipe(words[0], words[1:]), words, Path()).command
 
     assert command_of() == "tongues experts train small.yaml"
-    for name in ("dense-s1", "typology-2-s1", "typology-2-s2"):
+    for name in ("dense-s1", "typology-2-s1"):
+        assert command_of() == "tongues experts train small.yaml"  # killed between ensembles
         Path("ensembles/small", name).mkdir(parents=True)
         Path("ensembles/small", name, "ensemble.json").write_text("{}")
     assert command_of(("small.yaml", "train.seed=2")) == (

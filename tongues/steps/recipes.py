@@ -130,11 +130,16 @@ def step_of_recipe(
             return Step(f"tongues check {quoted(real)}{in_workspace(workspace)}", reason)
         return step_of_unfinished(folder, train, workspace) or begun
     if recipe.experts:
-        if next(files_named(workspace / "ensembles" / recipe.name, "ensemble.json"), None) is None:
+        if step := step_of_experts(recipe.name, workspace):
+            return step
+        made = len([*files_named(workspace / "ensembles" / recipe.name, "ensemble.json")])
+        wanted = len(recipe.experts.seeds) * max(1, len(recipe.experts.partitions))
+        if made < wanted:
+            if made:
+                begun = Step(train, f"{made} of {wanted} ensembles are written; it resumes")
             return step_of_unfinished(folder, train, workspace) or begun
         reason = "the ensembles are trained, and not measured"
-        measure = Step(f"tongues experts measure {named}", reason)
-        return step_of_experts(recipe.name, workspace) or measure
+        return Step(f"tongues experts measure {named}", reason)
     if not find_runs([folder] if folder.is_dir() else []):
         return begun
     step = step_of_unfinished(folder, train, workspace)
