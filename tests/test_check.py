@@ -45,7 +45,7 @@ def test_the_parents_shape_counts_where_none_is_said(
 
 
 def test_a_parent_still_to_be_trained_may_be_named_where_the_shape_is_said(
-    make_recipe: MakeRecipe, tmp_path: Path
+    make_recipe: MakeRecipe, recipe_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "runs/later").mkdir(parents=True)
     write_run(tmp_path / "runs/later", make_run(status="running"))
@@ -59,6 +59,12 @@ def test_a_parent_still_to_be_trained_may_be_named_where_the_shape_is_said(
     with pytest.raises(UserError, match="`later` is neither a run") as caught:
         check_recipe(asked, tmp_path)
     assert "`tongues train` of a recipe with `train.run: later`" in caught.value.hint
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Path("own.yaml").write_text(f"extends: {recipe_file}\ntrain: {{run: later}}\n")
+    with pytest.raises(UserError) as caught:  # its workspace is elsewhere
+        check_recipe(asked, tmp_path)
+    assert caught.value.hint == f"make it by `tongues train own.yaml --workspace {tmp_path}`"
 
 
 def test_a_parent_of_another_tokenizer_is_found_by_the_base(

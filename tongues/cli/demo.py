@@ -41,7 +41,7 @@ def demo(
     import tongues
     from tongues.files import read_json
     from tongues.pages import Items, as_text
-    from tongues.steps import step_of_runs
+    from tongues.steps import demo_begun, step_of_runs
     from tongues.terminal import hint
     from tongues.text import describe_synthetic
     from tongues.tokens import load_tokenizer, open_tokens
@@ -62,28 +62,32 @@ def demo(
         click.echo(f"\nthe page: {page}")
         options.hint_runs(workspace / "runs" / page.parent.name, workspace)
         return
-    if not experts:
-        recipe = _recipe("tongues.study", "demo.yaml", overrides)
-        tongues.prepare(recipe, workspace=workspace, overwrite=overwrite)
-        runs = tongues.study(recipe, workspace=workspace, overwrite=overwrite)
-        page = tongues.report(runs, workspace / "reports" / recipe.name)
-        sentences = read_json(page.with_name("report.json"))["advice"]
-        last, then = f"\n\nthe page: {page}", step_of_runs(runs, workspace).command
-    else:
-        recipe = _recipe("tongues.experts", "demo/seed.yaml", overrides)
-        folder = tongues.prepare(recipe, workspace=workspace, overwrite=overwrite)
-        tongues.train(recipe, workspace=workspace, overwrite=overwrite)
-        branched = _recipe("tongues.experts", "demo/experts.yaml", overrides)
-        (ensemble,) = tongues.experts.train(branched, workspace=workspace, overwrite=overwrite)
-        tokens, tokenizer = open_tokens(folder), load_tokenizer(folder)
-        begun = {
-            lang: tokenizer.decode(tokens.shard(lang, "valid").tokens[:_BEGUN].tolist())
-            for lang in tokens.languages
-        }
-        sentences = [f"a text in `{x}` begins, for instance: {text}" for x, text in begun.items()]
-        words = ["tongues", "serve", str(ensemble.relative_to(workspace / "ensembles"))]
-        words += [] if workspace == Path() else ["--workspace", str(workspace)]
-        then, last = shlex.join(words), ""
+    words = ["--experts"] * experts + [*overrides] + ["--overwrite"] * overwrite
+    with demo_begun(workspace, *words):
+        if not experts:
+            recipe = _recipe("tongues.study", "demo.yaml", overrides)
+            tongues.prepare(recipe, workspace=workspace, overwrite=overwrite)
+            runs = tongues.study(recipe, workspace=workspace, overwrite=overwrite)
+            page = tongues.report(runs, workspace / "reports" / recipe.name)
+            sentences = read_json(page.with_name("report.json"))["advice"]
+            last, then = f"\n\nthe page: {page}", step_of_runs(runs, workspace).command
+        else:
+            recipe = _recipe("tongues.experts", "demo/seed.yaml", overrides)
+            folder = tongues.prepare(recipe, workspace=workspace, overwrite=overwrite)
+            tongues.train(recipe, workspace=workspace, overwrite=overwrite)
+            branched = _recipe("tongues.experts", "demo/experts.yaml", overrides)
+            (ensemble,) = tongues.experts.train(branched, workspace=workspace, overwrite=overwrite)
+            tokens, tokenizer = open_tokens(folder), load_tokenizer(folder)
+            begun = {
+                lang: tokenizer.decode(tokens.shard(lang, "valid").tokens[:_BEGUN].tolist())
+                for lang in tokens.languages
+            }
+            sentences = [
+                f"a text in `{x}` begins, for instance: {text}" for x, text in begun.items()
+            ]
+            words = ["tongues", "serve", str(ensemble.relative_to(workspace / "ensembles"))]
+            words += [] if workspace == Path() else ["--workspace", str(workspace)]
+            then, last = shlex.join(words), ""
     families = describe_synthetic(recipe.text.synthetic) if recipe.text.synthetic else []
     click.echo(f"\n{as_text([Items([*families, *sentences])])}{last}")
     hint(then)

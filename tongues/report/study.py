@@ -211,7 +211,7 @@ def _unfinished(state: RunState) -> dict[str, Entry]:
         "run": state.run,
         "state": Cell(state.state, below=state.reason.rpartition("\n")[2]),
         "step": f"{state.step} of {state.steps}",
-        "final loss": estimate_cell(state.forecast, fixed(3)),
+        "forecast of the final loss": estimate_cell(state.forecast, fixed(3)),
     }
 
 

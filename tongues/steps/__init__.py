@@ -1,5 +1,6 @@
 """What comes next and why, from what is on disk: the one place that decides, for every verb."""
 
+from tongues.steps.demo import demo_begun
 from tongues.steps.models import step_of_evaluation
 from tongues.steps.recipes import step_of_recipe, steps_in
 from tongues.steps.runs import more_runs, step_of_reported, step_of_runs
@@ -7,6 +8,7 @@ from tongues.steps.step import Step, is_run, last_trained
 
 __all__ = [
     "Step",
+    "demo_begun",
     "is_run",
     "last_trained",
     "more_runs",

@@ -18,8 +18,9 @@ from tongues.recipe import (
     training_verb,
 )
 from tongues.runs import PLANS, RECIPE, find_runs
+from tongues.steps.demo import step_of_demo
 from tongues.steps.models import step_of_experts
-from tongues.steps.runs import step_of_runs, step_of_unfinished
+from tongues.steps.runs import step_of_runs, step_of_unfinished, step_to_report
 from tongues.steps.step import (
     URGENT,
     Evaluated,
@@ -65,15 +66,22 @@ def steps_in(workspace: Path) -> list[Step]:
             steps.append(replace(invalid, place=str(path), urgency=_INVALID, since=since))
             continue
         folder = runs_of(recipe, workspace) if isinstance(recipe, Recipe) else path
-        if not (isinstance(recipe, Recipe) and is_changed(recipe, workspace)):
+        changed = isinstance(recipe, Recipe) and is_changed(recipe, workspace)
+        finished = changed and step_of_unfinished(folder, "", workspace) is None
+        page = step_to_report(folder, workspace) if finished else None
+        if page or not changed:
             seen.add(folder)  # otherwise its run, of other settings, has a step of its own
         since = max(since, last_trained(folder))
-        steps.append(replace(step, place=str(path), since=since))
+        steps.append(replace(page or step, place=str(path), since=since))
+    demo = step_of_demo(workspace)
+    steps += filter(None, [demo])
     for folder in sorted((workspace / "runs").glob("*/")):
         if folder not in seen and (is_run(folder) or (folder / PLANS).is_file()):
             own = folder / RECIPE
             train = f"tongues train {quoted(own)}{in_workspace(workspace)}" if own.is_file() else ""
-            begun = step_of_unfinished(folder, train, workspace)
+            begun = step_of_unfinished(folder, demo.command if demo else train, workspace)
+            if demo and (begun is None or begun.command == demo.command):
+                continue
             step = begun or step_of_runs(folder, workspace, evaluated)
             steps.append(replace(step, place=str(folder), since=last_trained(folder)))
     if not steps:
@@ -122,11 +130,16 @@ def step_of_recipe(
             return Step(f"tongues check {quoted(real)}{in_workspace(workspace)}", reason)
         return step_of_unfinished(folder, train, workspace) or begun
     if recipe.experts:
-        if next(files_named(workspace / "ensembles" / recipe.name, "ensemble.json"), None) is None:
+        if step := step_of_experts(recipe.name, workspace):
+            return step
+        made = len([*files_named(workspace / "ensembles" / recipe.name, "ensemble.json")])
+        wanted = len(recipe.experts.seeds) * max(1, len(recipe.experts.partitions))
+        if made < wanted:
+            if made:
+                begun = Step(train, f"{made} of {wanted} ensembles are written; it resumes")
             return step_of_unfinished(folder, train, workspace) or begun
         reason = "the ensembles are trained, and not measured"
-        measure = Step(f"tongues experts measure {named}", reason)
-        return step_of_experts(recipe.name, workspace) or measure
+        return Step(f"tongues experts measure {named}", reason)
     if not find_runs([folder] if folder.is_dir() else []):
         return begun
     step = step_of_unfinished(folder, train, workspace)

@@ -26,6 +26,7 @@ from tongues.steps.step import (
 )
 
 __all__ = ["more_runs", "step_of_reported", "step_of_runs", "step_of_unfinished"]
+__all__ += ["step_to_report"]
 
 _SIZES = 4  # of a study, from which the exponent of its law is more than a guess
 
@@ -45,12 +46,8 @@ def step_of_runs(
     run = read_run(folder) if is_run(folder) else None
     if run and (run.run, run.fingerprint) in evaluated:
         return step_of_reported(folder, workspace, evaluated)
-    pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
-    if not any(page.is_file() and page.stat().st_mtime >= last_trained(folder) for page in pages):
-        return Step(
-            f"tongues report {quoted(folder)}", "it is trained, and its page is not written"
-        )
-    return step_of_reported(folder, workspace, evaluated, train)
+    page = step_to_report(folder, workspace)
+    return page or step_of_reported(folder, workspace, evaluated, train)
 
 
 def step_of_reported(
@@ -59,13 +56,22 @@ def step_of_reported(
     """The next step of a run or a study's folder whose page is written; as `step_of_runs`."""
     if not is_run(folder):
         return _step_of_study(folder, workspace, train)
-    run, evaluated = read_run(folder), evaluated or newest_evaluations(workspace)
+    evaluated = newest_evaluations(workspace) if evaluated is None else evaluated
+    run = read_run(folder)
     if evaluation := evaluated.get((run.run, run.fingerprint)):
         return step_of_evaluated(run, folder, evaluation, workspace)
     if step := step_to_evaluate(run, workspace, "not evaluated"):
         return step
     why = "cannot be evaluated on its own text, which is not here"
     return step_of_use(run.run, why, folder / "model" / CARD, workspace)
+
+
+def step_to_report(folder: Path, workspace: Path) -> Step | None:
+    """Write the page of a finished run or study; None where it is there and newer."""
+    pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
+    if any(page.is_file() and page.stat().st_mtime >= last_trained(folder) for page in pages):
+        return None
+    return Step(f"tongues report {quoted(folder)}", "it is trained, and its page is not written")
 
 
 def step_of_unfinished(folder: Path, train: str, workspace: Path) -> Step | None:

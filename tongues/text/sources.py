@@ -26,6 +26,7 @@ from tongues.text.reading import (
     read_file,
     read_hub,
     size_of,
+    without_column,
 )
 from tongues.text.reading.streams import PACKED, content_kind
 from tongues.text.synthetic import (
@@ -54,6 +55,7 @@ _CUT = 250  # files of a run, about
 _RUN = 1000  # small files read in one go
 _RUN_BYTES = 8_000_000  # of them together, about
 _NAME = 40  # characters of a file's name in the name of its source
+_LOOKED_AT = 10  # files of a language, for their columns
 _SINGLE = ("txt", "md", "html", "htm")  # files that are one document each
 _PACKED = 4  # bytes of text in one of an archive, about
 
@@ -196,6 +198,16 @@ def text_bytes(sources: Sequence[TextSource]) -> dict[str, int]:
     return sizes
 
 
+def _check_columns(files: recipe.Files, paths: Sequence[Path], lang: str) -> None:
+    """A UserError where the recipe names a column that none of the files has."""
+    for part, column in files.columns:
+        if paths and column != getattr(recipe.Columns(), part):
+            there = [without_column(path, files, column) for path in paths]
+            if all(there):
+                where = f"text.files.{lang}.columns.{part}"
+                raise UserError(f"no file has a column `{column}`", where=where, hint=there[0])
+
+
 def _tag_of(name: str) -> str:
     """A sentence with the tag of a language by its name, or how tags are written."""
     from tongues.languages.catalogue import find_language
@@ -209,7 +221,8 @@ def _tag_of(name: str) -> str:
 def check_text(settings: recipe.Text) -> list[TextSource]:
     """Check the recipe's text without reading it, and return its sources.
 
-    UserErrors: unknown tags and parents, missing or empty files, patterns that match nothing.
+    UserErrors: unknown tags and parents, missing or empty files, patterns that match nothing,
+    columns that no file has, by the first rows of some.
     """
     for kind, langs in (("files", settings.files), ("hub", settings.hub)):
         for lang in langs:
@@ -217,6 +230,9 @@ def check_text(settings: recipe.Text) -> list[TextSource]:
                 where, hint = f"text.{kind}.{lang}", _tag_of(lang)
                 raise UserError(f"`{lang}` is not a language tag", where=where, hint=hint)
     sources = find_sources(settings)
+    for lang, files in settings.files.items():
+        paths = [path for source in sources if source.lang == lang for path in source.paths]
+        _check_columns(files, [path for path in paths if isinstance(path, Path)][:_LOOKED_AT], lang)
     find_benchmarks(settings)
     find_samples(settings, "words")
     if find_samples(settings) and settings.identifier:

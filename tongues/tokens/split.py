@@ -219,7 +219,9 @@ def few_groups(lang: str, split: SplitSummary) -> list[str]:
     if count >= _FEWEST_GROUPS:
         return []
     groups = "group of documents is" if count == 1 else "independent groups of documents are"
-    what = f"{lang}: {count} {groups} held out, too few to compare models; raise `tokens.held_out`"
-    more = "split the text into more groups, which are held out whole: a `.txt` file, or the rows "
-    more += "with the same value of `group`"
+    half = "" if count == 1 else " and about half of them scored by `evaluate`"
+    what = f"{lang}: {count} {groups} held out{half}, too few to compare models; "
+    what += "raise `tokens.held_out`"
+    more = "split the text into more groups: a `.txt` file is one, and so are the rows with the "
+    more += "same value of `group`"
     return [f"{what}, or {more}"]

@@ -150,7 +150,12 @@ def tokenizer_files(path: Path | None) -> list[Path]:
 
 def find_tokenizer(base: str) -> Path:
     """The folder or file of a tokenizer; one of a model of the hub is fetched into its cache."""
-    return fetch(base, weights=False, where="tokens.base") if is_hub_id(base) else Path(base)
+    if is_hub_id(base):
+        return fetch(base, weights=False, where="tokens.base")
+    if not Path(base).exists():
+        hint = "name a folder or file on this machine, or a model of the hub, `org/name`"
+        raise UserError(f"`{base}`: there is no such tokenizer", where="tokens.base", hint=hint)
+    return Path(base)
 
 
 def vocabulary_size(tokenizer: Tokenizer) -> int:

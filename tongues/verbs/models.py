@@ -70,6 +70,11 @@ def generate(
     sampling = Sampling(temperature, top_k, top_p, seed, presence_penalty, frequency_penalty)
     kind, folder, _, _ = resolve_model(model, Path(workspace))  # refusals need no torch
     lineage = read_lineage(folder) if kind == "ensemble" else None
+    if language and not lineage:
+        what = f"`{model}` is one model, and has no experts to choose by the language of the text"
+        raise UserError(
+            what, where="--language", hint="leave it out; it continues the language of the prompt"
+        )
     k, way = len(lineage.experts) if lineage else 1, None
     if routing or (language and k > 1):
         way = parse_routing(routing or "language")

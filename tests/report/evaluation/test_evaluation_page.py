@@ -85,6 +85,10 @@ def test_counts_of_items_that_differ_are_shown() -> None:
     evaluation = changed(evaluation, 117, "tasks", "xnli", "accuracies", PLAIN, "qaa", "items")
     _, qaa, qab = rows_of(measures_of(evaluation)[1].score_table())
     assert (qaa[-1], qab[-1]) == ("117–120", "120")
+    at = ("texts", "study", "losses", SOURCE, "qaa", "bits_per_byte", "n")
+    for groups, shown in ((9, "24 (9 groups)"), (1, "24 (1 group)"), (24, "24")):
+        text = measures_of(changed(evaluation, groups, *at))[0]
+        assert rows_of(text.score_table())[1][-1] == shown
 
 
 def test_too_few_documents() -> None:

@@ -20,7 +20,7 @@ from tongues.evaluate.evaluation import (
     TextScores,
 )
 from tongues.pages import Cell, Entry, Show, Table, estimate_cell, fixed, value_cell
-from tongues.quantities import show_count
+from tongues.quantities import counted, show_count
 from tongues.significance import Chance
 
 __all__ = ["SOURCES", "Measure", "how", "labels", "model_table", "show_perplexity"]
@@ -260,13 +260,12 @@ class Measure:
         return replace(estimate_cell(of, self.show, **more), strong=strong)
 
     def _documents(self, scores: TextScores) -> _Column:
-        """How many there are; in brackets as how many those count of which some share a source."""
+        """How many there are; in brackets how many groups they are in, if fewer."""
         found: dict[str, Entry] = {}
         for x, of in (pair for by in reversed([*scores.losses.values()]) for pair in by.items()):
-            independent = of.bits_per_byte.n or of.documents
-            some = independent < of.documents
-            shown = f"{of.documents} ({independent} independent)"
-            found[x] = Cell(shown, of.documents) if some else of.documents
+            groups = of.bits_per_byte.n or of.documents  # each counts as one document
+            shown = f"{of.documents} ({counted(groups, 'group')})"
+            found[x] = Cell(shown, of.documents) if groups < of.documents else of.documents
         return found
 
 

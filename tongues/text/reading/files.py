@@ -3,11 +3,12 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tongues.files import path_text
-from tongues.recipe import Files
+from tongues.recipe import Columns, Files
 from tongues.text.document import Document
 from tongues.text.reading.parquet import read_parquet
 from tongues.text.reading.remote import Place, size_of
@@ -18,16 +19,18 @@ from tongues.text.reading.rows import (
     State,
     decode,
     fault,
+    no_text_column,
     read_row,
     read_text,
 )
 from tongues.text.reading.streams import Broken, Line, blocks, content_kind, lines
 from tongues.text.reading.tables import html_text, read_table_file
 
-__all__ = ["read_file", "read_records"]
+__all__ = ["read_file", "read_records", "without_column"]
 
 _STRETCH = 250_000  # bytes of a file of paragraphs that make a group
 _HALF = ("not JSON", "bad encoding")  # faults of half a line
+_ROWS = 100  # of a file, in which its columns are looked for
 _ENDED: State = {"ended": True}
 
 
@@ -72,6 +75,16 @@ def read_file(
     except Broken as error:
         lost = 0 if error.place else size_of(path)
         yield fault(path_text(path), error.place, error.reason, error.sample, lost), _ENDED
+
+
+def without_column(path: Place, settings: Files, name: str) -> str:
+    """What columns the first rows of a file have, where none has this one; otherwise empty."""
+    by_name = settings.model_copy(update={"columns": Columns(text=name)})
+    items = [item for item, _ in islice(read_file(path, "", by_name), _ROWS)]
+    samples = [item.sample if isinstance(item, Fault) else "" for item in items]
+    missing, _, _ = no_text_column(name, ()).partition("; ")
+    there = [sample.partition("; ")[2] for sample in samples if sample.startswith(missing)]
+    return there[0] if there and len(there) == len(samples) else ""
 
 
 def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | Fault]]:
