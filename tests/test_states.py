@@ -106,7 +106,13 @@ def test_runs_of_a_study_stand_below_its_name() -> None:
             RunState(run="two", state="finished", losses=dict.fromkeys("abcde", 1.0), **shared),
         ]
     )
-    assert [row["run"] for row in rows] == ["one", "study/", "  a", "  b", "two"]
+    assert [row["run"] for row in rows] == [
+        "one",
+        "study/",
+        "\u00a0\u00a0a",
+        "\u00a0\u00a0b",
+        "two",
+    ]
     assert [row["step"] for row in rows] == ["", "", "3/9", "3/9", ""]
     assert rows[2]["left"] == "2 min"
     assert rows[-1]["held-out nats/token"] == "a 1.000 b 1.000 c 1.000 +2"

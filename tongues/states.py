@@ -21,6 +21,7 @@ _CHECKPOINT = re.compile(r"^(?:step|milestone)-(\d+)$")
 _LOGS = ("timing.jsonl", "metrics.jsonl", "evals.jsonl", "run.json")
 _PLANNED = ("base", "strategy", "shape")  # of a run that is not begun
 _LANGUAGES = 3  # whose losses the table shows
+_INDENT = "\u00a0\u00a0"  # which HTML keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ def states_table(states: Sequence[RunState]) -> list[dict[str, str]]:
         if state.state != "damaged" and of_study != study:
             study = of_study
             rows += [dict.fromkeys(row, "") | {"run": f"{study}/"}] if study else []
-        rows.append(row | {"run": f"  {name}"} if of_study and of_study == study else row)
+        rows.append(row | {"run": f"{_INDENT}{name}"} if of_study and of_study == study else row)
     kept = [column for column in _row(states[0]) if any(row[column] for row in rows)]
     return [{column: row[column] for column in kept} for row in rows]
 

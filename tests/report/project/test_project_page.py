@@ -220,10 +220,13 @@ def test_a_page_of_runs_follows_their_logs(workspace: Path) -> None:
     assert [(row["run"], row["state"]) for row in rows] == [("small", "finished")]
     run = workspace / "runs/small"
     record = read_run(run)
+    shutil.copytree(run, run.with_name("another"))
+    write_run(run.with_name("another"), replace(record, run="another"))
     write_run(run, replace(record, status="running"))
     (run / "events.jsonl").write_text(json.dumps({"step": 9, "spike": "norm 12"}) + "\n")
     section = json.loads(get("report.json"))["blocks"][1]["blocks"]
-    assert section[0]["rows"][0]["state"] == "stopped"
+    listed = [(row["run"], row["state"]) for row in section[0]["rows"]]
+    assert listed == [("small", "stopped"), ("another", "finished")]
     assert section[1]["blocks"][0]["sentences"] == ["small: step 9: norm 12"]
     for path, host, code in (("runs", "", 404), ("", "evil.example:80", 403)):
         with pytest.raises(urllib.error.HTTPError) as refused:

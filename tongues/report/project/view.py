@@ -77,13 +77,14 @@ def _about(run: Run, workspace: Path) -> list[b.Block]:
 
 
 def run_blocks(workspace: Path) -> Iterator[b.Block]:
-    """The states of all runs, studies by a line each, and the losses of the newest."""
+    """The states of all runs, unfinished ones first, a line a study, and losses of the newest."""
     folder = workspace / "runs"
     try:
         each = with_forecasts(states([folder]), [folder])
     except UserError:  # there are none
         return
-    alone = [state for state in each if "/" not in state.run or _going(state)]
+    going = [state for state in each if _going(state)]
+    alone = [*going, *(x for x in each if "/" not in x.run and not _going(x))]
     spikes = [f"{state.run}: {line}" for state in alone for line in _spikes(state)]
     studies = study_lines(each)
     inside: list[b.Block] = [
