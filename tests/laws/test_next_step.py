@@ -50,14 +50,14 @@ def test_runs_that_pin_down_no_law_are_to_become_more() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"loss": "perplexity"}, {"params": "tokens", "tokens": "params"}],
+    [{"loss": "loss_bits"}, {"params": "tokens", "tokens": "params"}],
     ids=["not nats", "swapped"],
 )
 def test_a_law_of_misread_columns_is_not_to_be_written(tmp_path: Path, options: Any) -> None:
     table = tmp_path / "runs.csv"
     lines = (DOCS / "examples/runs.csv").read_text().splitlines()
     rows = [f"{line},{line.rpartition(',')[2]}" for line in lines if "cpt" not in line]
-    table.write_text("\n".join([rows[0].removesuffix("loss") + "perplexity", *rows[1:]]))
+    table.write_text("\n".join([rows[0].removesuffix("loss") + "loss_bits", *rows[1:]]))
     answer = tongues.fit(table, law="chinchilla", draws=0, **options)
     for out in (None, Path("law.json")):
         assert answer.next(table, out) == "correct the columns as the cautions say, and fit again"

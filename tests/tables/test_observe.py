@@ -203,6 +203,25 @@ def test_counts_are_read_as_papers_print_them() -> None:
         assert len(select_rows(table, "tokens > 1e9")) == 2
 
 
+@pytest.mark.parametrize("name", ["val perplexity", "eval/ppl", "Perplexity"])
+def test_perplexities_are_read_as_losses(name: str) -> None:
+    rows = rows_of_law(1)
+    asked = [
+        {"params": r["params"], "tokens": r["tokens"], name: math.exp(r["loss"])} for r in rows
+    ]
+    found = observe(table_of(asked), {"loss": name}, ["N", "D"])
+    assert found.loss == pytest.approx([row["loss"] for row in rows])
+    assert noted(found)[0].sentence == (
+        f"`{name}` is read as perplexities: losses are their logarithms"
+    )
+
+
+def test_a_logarithm_of_perplexities_is_a_loss() -> None:
+    rows = [{k if k != "loss" else "log_ppl": v for k, v in row.items()} for row in rows_of_law(1)]
+    found = observe(table_of(rows), {"loss": "log_ppl"}, ["N", "D"])
+    assert found.loss.tolist() == [row["log_ppl"] for row in rows]
+
+
 def test_compute_is_made_by_rule_where_no_column_tells_it() -> None:
     rows = rows_of_law(1)
     found = observe(table_of(rows), {}, ["C"])

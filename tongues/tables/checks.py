@@ -9,7 +9,7 @@ import numpy as np
 from tongues.errors import Caution, UserError
 from tongues.quantities import counted
 from tongues.tables.files import RunTable, cell_amount, cell_number
-from tongues.tables.roles import COUNTS, ROLES, column_scale
+from tongues.tables.roles import COUNTS, LOSSES, ROLES, column_scale, is_perplexity
 from tongues.tables.where import comparable, where_flag
 
 __all__ = ["check_amounts", "check_one_language", "copies", "diverged_runs", "in_bits"]
@@ -39,6 +39,7 @@ def read_numbers(table: RunTable, role: str, column: str) -> np.ndarray:
     """A column as numbers, nan where a cell is missing; a text in it is refused.
 
     Counts may be written like `20M`; the plain ones in a column `params (M)` are millions.
+    Perplexities become losses.
     """
     cells = table.columns[column]
     read = [cell_number(cell) for cell in cells]
@@ -67,7 +68,10 @@ def read_numbers(table: RunTable, role: str, column: str) -> np.ndarray:
             words = f"!= {distinct[0]!r}" if len(distinct) == 1 else f"not in {distinct!r}"
             hint = f"choose the others by {where_flag(f'{comparable(column)} {words}')}"
         raise UserError(what, where=column, hint=hint, code="text_cells")
-    return np.array([np.nan if value is None else value for value in read], float)
+    values = np.array([np.nan if value is None else value for value in read], float)
+    if role in LOSSES and is_perplexity(column):
+        values = np.log(np.where(values > 0, values, np.nan))
+    return values
 
 
 def check_amounts(
@@ -163,7 +167,7 @@ def diverged_runs(
 def other_unit(column: str, loss: np.ndarray) -> Caution | None:
     """A caution where the column's name or values suggest another unit than nats per token."""
     advice = "divide bits by 1.4427 (1 / ln 2), and take the logarithm of perplexities"
-    if re.search(r"bit|bpb|bpc|bpt|ppl|perplex", column.lower()):
+    if re.search(r"bit|bpb|bpc|bpt", column.lower()):
         sentence = f"`{column}` does not sound like nats per token: {advice}"
     elif len(loss) and np.median(loss) > _HIGHEST:
         sentence = f"half of `{column}` is above {_HIGHEST:g}, too much for nats: {advice}"

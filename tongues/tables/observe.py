@@ -20,7 +20,14 @@ from tongues.tables.checks import (
     start_losses,
 )
 from tongues.tables.files import RunTable, cell_number
-from tongues.tables.roles import COUNTS, column_scale, find_columns, missing_column
+from tongues.tables.roles import (
+    COUNTS,
+    LOSSES,
+    column_scale,
+    find_columns,
+    is_perplexity,
+    missing_column,
+)
 
 __all__ = ["Observations", "observe", "without_replay"]
 
@@ -90,6 +97,9 @@ def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[st
             sentence = (
                 f"`{columns[role]}` is read in units of {scale:.0e}: its largest is {largest}"
             )
+            sieve.warnings.append(Caution("scaled_column", sentence))
+        elif role in LOSSES and is_perplexity(columns[role]):
+            sentence = f"`{columns[role]}` is read as perplexities: losses are their logarithms"
             sieve.warnings.append(Caution("scaled_column", sentence))
     missing = [""] * len(table)
     for role, column in values.items():

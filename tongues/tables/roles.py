@@ -10,7 +10,8 @@ from tongues.errors import UserError, nearest
 from tongues.magnitudes import SCALE
 from tongues.tables.files import RunTable
 
-__all__ = ["COUNTS", "ROLES", "Role", "column_scale", "find_columns", "missing_column"]
+__all__ = ["COUNTS", "LOSSES", "ROLES", "Role", "column_scale", "find_columns", "is_perplexity"]
+__all__ += ["missing_column"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ ROLES: Mapping[str, Role] = {
     "strategy": Role("--strategy", ("strategy",), "strategies"),
     "lang": Role("--lang", ("lang", "language"), "languages"),
 }
+LOSSES = ("loss", "S")  # nats per token; a column of perplexities is read as their logarithm
 COUNTS = ("N", "D", "C", "U")  # their cells may be written like 20M, and their names end in `(M)`
 _LIKE = 0.65  # of a word, such as `tok` for `tokens`
 _WORDS = {"thousand": 10**3, "million": 10**6, "mn": 10**6, "billion": 10**9, "bn": 10**9}
@@ -59,6 +61,11 @@ def column_scale(column: str) -> tuple[str, int]:
         scale = SCALE.get({"K": "k"}.get(unit.upper(), unit.upper()), 1)
         scale = scale if inside is not None or unit.isupper() else 1
     return (name if inside is not None else stem, scale) if scale > 1 else (column, 1)
+
+
+def is_perplexity(column: str) -> bool:
+    """Whether a column's name says that it holds perplexities."""
+    return bool(re.search(r"(?i)ppl|perplex", column) and not re.search(r"(?i)log|ln", column))
 
 
 def find_columns(table: RunTable, names: Mapping[str, str | None]) -> dict[str, str]:
