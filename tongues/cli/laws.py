@@ -192,6 +192,7 @@ def plan(
     options.one_thread()
     import tongues
     from tongues.plan.several import budget_rows, plan_each
+    from tongues.steps import free_place
     from tongues.terminal import hint, hint_command, print_json, print_table, say
 
     if several := plan_each(partial(tongues.plan, laws), keywords):
@@ -232,7 +233,8 @@ def plan(
     if more := len(made.warnings) - len(shown):
         hint(f"{'1 more caveat' if more == 1 else f'{more} more caveats'}: `--verbose`")
     if made.writable:
-        options.hint_again("tongues plan", "--write recipe.yaml", without=("verbose", "out"))
+        new_file = f"--write {free_place(Path('recipe.yaml'))}"
+        options.hint_again("tongues plan", new_file, without=("verbose", "out"))
     elif made.question.language and not made.recommendation.decided:
         hint_command("tongues", "new", *_new(made))
 

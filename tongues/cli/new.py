@@ -39,7 +39,8 @@ def new(
     options.one_thread()
     import tongues
     from tongues.plan import find_ready, ready_bases
-    from tongues.terminal import hint, hint_command, print_json, print_table, say
+    from tongues.steps import free_place
+    from tongues.terminal import hint_command, print_json, print_table, say
 
     asks = not as_json and on_terminal()
     if base is None:
@@ -49,7 +50,8 @@ def new(
             return
         print_table(rows, optional=("first token", "vocabulary", "languages"))
         if not asks:
-            hint("tongues new SmolLM2-135M --language sw -o recipe.yaml")
+            out = free_place(Path("recipe.yaml"))
+            hint_command("tongues", "new", "SmolLM2-135M", "--language", "sw", "-o", out)
             return
         base = _ask("base: a name above, a run or a folder", "SmolLM2-135M", find_ready)
     if language is None and asks:

@@ -199,6 +199,7 @@ def _forgetting(findings: Findings) -> Figure | None:
     rows = [row for run in shown for lang in (*known, run.lang) for row in _evaluations(run, lang)]
     x = a.logs("tokens", "Tokens trained on, all languages", rows, grid=False)
     panels: list[alt.LayerChart] = []
+    begun = {o.target for o in findings.outcomes if o.gain}  # where the first loss is the base's
     for target in findings.targets:
         runs = [run for run in shown if run.target == target]
         for lang in (*known, runs[0].lang) if runs else ():
@@ -206,6 +207,7 @@ def _forgetting(findings: Findings) -> Figure | None:
             title, start = f"Loss on {lang}", None
             if lang != runs[0].lang:
                 title += f", while learning {target}"
+            if lang != runs[0].lang or target in begun:
                 start = fmean(float(run.curves[lang].loss[0]) for run in runs)
             y = a.linear("loss", a.LOSS, [*on, *([] if start is None else [start])])
             tint = a.colour(domain(findings.ratios), on)

@@ -70,14 +70,16 @@ def page_cards(findings: Findings) -> list[b.Card]:
     own = max([*groups.values()][::-1], key=len, default=[])  # of several the longest runs
     replay = advised[findings.targets[0]] if own else 0.0
     for o in [] if cards else sorted(own, key=lambda o: (not o.lead, o.replay != replay))[:1]:
-        ways = (
-            (o.lead, "nats below training from scratch", "one pair"),
-            (o.gain, "nats lower than before the first step", "one run"),
-            (o.loss, "nats per token at the end", "one run"),
-        )
-        where = f"on `{o.label}`, {series_name(o.strategy, o.replay)}"
-        found = ((change, what, pair) for change, what, pair in ways if change)
-        cards += [card(of.nats, f"{what} {where}", pair=pair) for of, what, pair in found][:1]
+        how = series_name(o.strategy, o.replay)
+        if o.lead:
+            what = f"nats below training from scratch on `{o.label}`, {how}"
+            cards.append(card(o.lead.nats, what))
+        elif o.gain:
+            what = f"nats on `{o.label}` after learning it, {how}"
+            cards.append(card(o.gain.nats.times(-1.0), what, pair="one run"))
+        elif o.loss:
+            what = f"nats per token at the end on `{o.label}`, {how}"
+            cards.append(card(o.loss.nats, what, pair="one run"))
     risen = [o for o in own if o.rises]
     shown = {risen[0].replay, replay} if risen else set[float]()
     for o in (o for o in risen if o.replay in shown):

@@ -4,11 +4,12 @@ from tongues.steps.demo import demo_begun
 from tongues.steps.models import step_of_evaluation
 from tongues.steps.recipes import step_of_recipe, steps_in
 from tongues.steps.runs import more_runs, step_of_reported, step_of_runs
-from tongues.steps.step import Step, is_run, last_trained
+from tongues.steps.step import Step, free_place, is_run, last_trained
 
 __all__ = [
     "Step",
     "demo_begun",
+    "free_place",
     "is_run",
     "last_trained",
     "more_runs",

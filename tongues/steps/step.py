@@ -43,7 +43,7 @@ def quoted(name: Path | str) -> str:
 
 def free_place(place: Path) -> Path:
     """A place, or the first of its name and a number, where there is nothing."""
-    end = place.suffix if place.suffix == ".json" else ""  # a run's name may have dots
+    end = place.suffix if place.suffix in (".json", ".yaml") else ""  # a run's name may have dots
     stem = place.name.removesuffix(end)
     others = (place.with_name(f"{stem}-{count}{end}") for count in itertools.count(2))
     return next(each for each in itertools.chain([place], others) if not each.exists())
