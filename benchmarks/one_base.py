@@ -5,9 +5,10 @@
 A base of 0.2M parameters learns web documentation (`../shared/data/text/mdn`), nine tenths of it
 English and a little of eight languages, as real bases do, and goes on in each of these with a fifth
 of English: four short runs, and one that is four times as long as the longest of them. The law
-`one-base` of the short ones forecasts its held-out loss. The real case is five more cases. The
-width beyond the longest run (`ONE_BASE.stray`) was set on the first four languages and on four
-cases of the real case; the other four and its Turkish test it. A workspace is resumed.
+`one-base` of the short ones forecasts its held-out loss. The real case is more such cases. The
+width beyond the longest run (`ONE_BASE.stray`) was set on the first four languages and on Swahili
+and Chinese of the real case; the other four and its later languages test it. A workspace is
+resumed.
 """
 
 import math

@@ -124,6 +124,8 @@ class Form(ABC):
         a coefficient by its term's share of the loss.
     spread: the middle and deviation of the logarithm of a parameter, before any run, where it is
         in no term.
+    amounts: parameters that are amounts of a variable; what is stated of them is of their share of
+        it at the middle of the runs.
     stray: how far what is lost beyond the longest run may be from what the law says: the deviation
         of its logarithm for a fourfold of tokens. 0: the drift alone counts.
     pairs: the pairs of parameters whose bootstrap draws the figure shows.
@@ -146,6 +148,7 @@ class Form(ABC):
     compared: bool = False
     terms: tuple[Term, ...] = ()
     spread: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    amounts: Mapping[str, str] = field(default_factory=dict)
     stray: float = 0.0
     pairs: tuple[tuple[str, str], ...] = ()
     split: Split | None = None

@@ -2,7 +2,7 @@
 
 A coefficient's coordinate is the log of its term at the middle of the runs, in units of their loss;
 so the same few numbers do for every form and every unit of loss. An exponent's is its logarithm,
-or itself where it may be negative.
+or itself where it may be negative; that of an amount is the log of its share of the variable's.
 """
 
 import math
@@ -50,7 +50,8 @@ class Chart:
         params = {n: z[n] if n in signed else np.exp(np.minimum(z[n], _STEEPEST)) for n in powers}
         for term in self.form.terms:
             params[term.coefficient] = np.exp(z[term.coefficient] + self._shift(term, params))
-        return params | {name: np.exp(z[name]) for name in self.form.names if name not in params}
+        others = [name for name in self.form.names if name not in params]
+        return params | {name: np.exp(z[name] + self._amount(name)) for name in others}
 
     def coordinates(self, params: Mapping[str, float | Array]) -> dict[str, Array]:
         """The coordinates of parameters."""
@@ -61,11 +62,16 @@ class Chart:
         }
         for term in self.form.terms:
             z[term.coefficient] = z[term.coefficient] - self._shift(term, params)
-        return z
+        return z | {name: z[name] - self._amount(name) for name in self.form.amounts if name in z}
 
     def _powers(self) -> tuple[set[str], set[str]]:
         powers = [power for term in self.form.terms for power in term.exponents]
         return {power.name for power in powers if power.low < 0}, {power.name for power in powers}
+
+    def _amount(self, name: str) -> float:
+        """The log of a variable at the middle, of a parameter that is an amount of it; else 0."""
+        variable = self.form.amounts.get(name)
+        return math.log(self.scale.middle[variable]) if variable else 0.0
 
     def _shift(self, term: Term, params: Mapping[str, float | Array]) -> float | Array:
         """The log of a coefficient less that of its term at the middle, in units of the loss."""
