@@ -81,3 +81,17 @@ def test_four_short_runs_predict_one_of_four_times_their_length():
         assert estimate.high - estimate.low < 1.8
         inside += estimate.low <= float(truth.loss(D=131e3, S=6.5)) <= estimate.high
     assert inside >= 10
+
+
+@pytest.mark.parametrize(
+    ("start", "short", "end"),
+    [(2.429, [2.295, 2.118, 2.025, 1.967], 1.674), (2.456, [2.358, 2.251, 2.212, 2.188], 2.035)],
+    ids=["Vietnamese", "Chinese"],
+)
+@pytest.mark.parametrize("unit", [1.0, 1e-6])
+def test_runs_that_leave_the_law_open_are_not_predicted_by_its_fit(start, short, end, unit) -> None:
+    """Of `benchmarks/real_case/case.txt`; the fit says 1.754, since its beta is at a bound."""
+    D = unit * np.array([8192.0, 16384, 24576, 32768])
+    law = laws.fit("one-base", np.array(short), D=D, S=np.full(4, start), draws=50)
+    (found,) = law.predictor(500)(D=131072 * unit, S=start).estimates
+    assert found.value == pytest.approx(end, abs=0.05)
