@@ -1,6 +1,6 @@
 """The answer of a study by roles: what targets gained, what base languages lost, what to take."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tongues.estimate import Estimate
 from tongues.laws.observed import RunCurves
@@ -25,6 +25,7 @@ _LEAD = (
 _SAVED = "Saved: the share of scratch's tokens that CPT does not need for the same loss."
 _RISE = "Rise: the final loss on a base language less the one before the first step."
 _FLOPS = "FLOPs: of all runs of the row, without the training of the base."
+_TWICE = "A run that learned several languages is in a row of each."
 _LOSS = "Final loss: on the target."
 _GAIN = "Gain: the loss on the target before the first step less the final one."
 _NEW_TOKENS = (
@@ -61,6 +62,7 @@ def answer_section(findings: Findings, step: str = "") -> Section:
         cells["FLOPs"] = Cell(compact(row.flops, 2), row.flops)
         cells |= {"runs": len(row.runs)} if len(findings.usual) > 1 else {}
         table.append(cells)
+    counts = [len(row.runs) for row in rows]
     new = any(run.new_tokens for row in rows for run in row.runs)
     shown = [x for row in rows for x in (row.loss, row.gain, row.lead, *row.rises.values()) if x]
     intervals = any(change.nats.low is not None for change in shown)
@@ -71,6 +73,7 @@ def answer_section(findings: Findings, step: str = "") -> Section:
         _SAVED * known,
         _RISE * bool(langs),
         _FLOPS,
+        _TWICE * (len({run.name for row in rows for run in row.runs}) < sum(counts)),
     ]
     text = " ".join(filter(None, [*about, _NEW_TOKENS * new]))
     lines = [*(advice(findings) if several else []), *findings.left_out]
@@ -152,6 +155,20 @@ def advised_replay(findings: Findings, target: str) -> float:
     return best if worth.get(best, 0.0) > 0 else 0.0
 
 
+def _undecided(
+    effects: Mapping[float, Mapping[str, Estimate]], costs: Mapping[float, Estimate]
+) -> str:
+    """That a share of replay kept more than it cost, if not significantly; else empty."""
+    kept = {replay: -max(change.value for change in of.values()) for replay, of in effects.items()}
+    best = max(kept, key=lambda replay: kept[replay] - costs[replay].value, default=0.0)
+    if not kept or kept[best] <= costs[best].value:
+        return ""
+    return (
+        f"{best * 100:.3g} % replay kept {kept[best]:.2g} nats per token of the base languages and "
+        f"cost {costs[best].value:.2g}, which is not significant: train more seeds."
+    )
+
+
 def _replayed(
     findings: Findings, target: str
 ) -> tuple[dict[float, dict[str, Estimate]], dict[float, Estimate]]:
@@ -166,7 +183,9 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
     tried = [o for o in findings.outcomes if o.target == target]
     effects, costs = _replayed(findings, target)
     best = advised_replay(findings, target)
+    unsure = None if best else _undecided(effects, costs)
     way = "CPT without replay" if effects and not best else series_name("cpt", best)
+    way = "CPT, with or without replay" if unsure else way
     led = {o.replay: o.lead.nats for o in tried if o.lead}
     if led:
         replay = best if best in led else min(led)
@@ -187,6 +206,8 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
         change, sign = ("raised", 1) if cost.value >= 0 else ("lowered", -1)
         change = f"{change} the loss on `{target}` by {_nats(cost.times(sign))}"
         yield f"{best * 100:.3g} % replay reduced forgetting {kept} and {change}."
+    elif unsure:
+        yield unsure
     elif effects:
         yield "No share of replay kept more of the base languages than it cost."
     if any(lead.n == 1 for lead in led.values()) or any(cost.n == 1 for cost in costs.values()):

@@ -200,9 +200,14 @@ def _forgetting(findings: Findings) -> Figure | None:
     x = a.logs("tokens", "Tokens trained on, all languages", rows, grid=False)
     panels: list[alt.LayerChart] = []
     begun = {o.target for o in findings.outcomes if o.gain}  # where the first loss is the base's
+    drawn: set[tuple[str, frozenset[str]]] = set()
     for target in findings.targets:
         runs = [run for run in shown if run.target == target]
+        those = frozenset(run.name for run in runs)
         for lang in (*known, runs[0].lang) if runs else ():
+            if (lang, those) in drawn:  # by the first target of runs of several
+                continue
+            drawn.add((lang, those))
             on = [row for row in rows if (row["target"], row["lang"]) == (target, lang)]
             title, start = f"Loss on {lang}", None
             if lang != runs[0].lang:

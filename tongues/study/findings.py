@@ -115,8 +115,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that the runs say. `targets` go from the most saved to the least, base languages last.
+    """All that the runs say.
 
+    `targets` go from the most saved to the least, then from the largest share, base languages last.
     All but `runs` is about `usual`, those that continue from the usual base of their shape. `rows`
     are the outcomes as they compare with each other: of the sizes and lengths that all options of a
     target have; where there are none, of each by itself. `compared` are the fitting errors of every
@@ -183,7 +184,13 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
     ]
     saved = {o.target: o.saved.value for o in outcomes if o.saved and not o.replay}
     bases = next(iter(known), ())
-    targets = sorted(names, key=lambda x: (x in bases, -saved.get(x, float("-inf")), x))
+    share = {run.target: run.shares.get(run.lang, 0.0) for run in continued}
+
+    def order(target: str) -> tuple[bool, float, float, str]:
+        most = -saved.get(target, float("-inf"))
+        return target in bases, most, -share.get(target, 0.0), target
+
+    targets = sorted(names, key=order)
     outcomes.sort(key=lambda o: targets.index(o.target))
     of_target = [[o for o in outcomes if o.target == target] for target in targets]
     shown = [row for own in of_target for row in _comparable(own, usual)]

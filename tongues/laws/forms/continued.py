@@ -11,8 +11,8 @@ from tongues.laws.forms.published import CHINCHILLA
 
 __all__ = ["CPT_START", "EXPERTS", "ONE_BASE"]
 
-# The root mean square over six cases: four languages of `benchmarks/one_base.py` and two of the real
-# case; seven others test it.
+# The root mean square over six cases, four languages of `benchmarks/one_base.py` and two of the
+# real case; seven others test it.
 _STRAY = 0.33
 # Of D_0 in the runs' middle length, and of beta; from 0.3 to 1 and from 0.3 to 0.5 differ little
 # (docs/log.md, 2026-11-26). Without it D_0 followed the fit, which runs of one base leave open.

@@ -13,14 +13,14 @@ from tongues.pages import blocks as b
 from tongues.quantities import counted, show_bytes, show_count, show_seconds
 from tongues.report.evaluation.answer import answer
 from tongues.report.project.plans import compare_forecast, find_plans, model_of
-from tongues.runs import Run
+from tongues.runs import Run, find_runs, read_run
 from tongues.states import states, study_lines
 from tongues.steps import Step, is_run, last_trained
 from tongues.tokens.store import read_manifest
 from tongues.train.cost import RunCost, run_cost
 from tongues.train.metadata import base_label
 
-__all__ = ["costs_of", "find_exports", "project_answer"]
+__all__ = ["costs_of", "find_exports", "finished_runs", "project_answer"]
 
 _NEXT = 4  # steps that are named
 _FEW = 3  # runs that are named one by one, at most
@@ -38,9 +38,20 @@ def project_answer(
     return {
         "Outcome": list(_outcome(workspace, runs, evaluations)),
         "Next": [f"**{step.command}**: {step.reason}." for step in steps[:_NEXT]],
-        "Cost": list(_cost(runs)),
+        "Cost": [*_cost(runs), *_cost_of_studies(workspace)],
         "On disk": [*_texts(workspace), *_trained(workspace)],
     }
+
+
+def finished_runs(workspace: Path) -> list[Run]:
+    """All finished runs of a workspace, those of studies too, the newest first."""
+    runs: list[tuple[float, Run]] = []
+    for place in find_runs([workspace / "runs"] if (workspace / "runs").is_dir() else []):
+        with suppress(UserError):
+            run = read_run(place)
+            if run.status == "finished":
+                runs.append((-changed_at(place / "run.json"), run))
+    return [run for _, run in sorted(runs, key=lambda pair: pair[0])]
 
 
 def costs_of(runs: Sequence[Run]) -> list[tuple[Run, RunCost]]:
@@ -77,8 +88,9 @@ def _outcome(
     yield from filter(None, (compare_forecast(x, runs, evaluations) for x in find_plans(workspace)))
     for path in sorted(workspace.glob("reports/*/report.json")):  # of studies and pilots
         name = path.parent.name
-        if is_run(workspace / "runs" / name):  # said below, as of every run
-            continue
+        folder = workspace / "runs" / name
+        if is_run(folder) or (evaluations and not folder.is_dir()):
+            continue  # of single runs, of which evaluations say more, and the lines below
         if changed_at(path) < last_trained(workspace / "runs" / name):
             yield f"`{name}`: its page is older than its runs."
             continue
@@ -117,15 +129,28 @@ def _cost(runs: Sequence[Run]) -> Iterator[str]:
     if len(each) <= _FEW:
         yield from (f"`{run.run}`: {cost.sentence}" for run, cost in each)
         return
+    yield f"{counted(len(each), 'run')} in all: {_sum_of_costs([cost for _, cost in each])}."
+
+
+def _cost_of_studies(workspace: Path) -> Iterator[str]:
+    studies: dict[str, list[RunCost]] = {}
+    for run, cost in costs_of(finished_runs(workspace)):
+        if study := run.run.rpartition("/")[0]:
+            studies.setdefault(study, []).append(cost)
+    for study, costs in studies.items():
+        yield f"Study `{study}`, {counted(len(costs), 'run')}: {_sum_of_costs(costs)}."
+
+
+def _sum_of_costs(costs: Sequence[RunCost]) -> str:
     hours, energy, money = (
-        sum(filter(None, (getattr(cost, part) for _, cost in each)))
+        sum(filter(None, (getattr(cost, part) for cost in costs)))
         for part in ("hours", "energy", "money")
     )
     parts = [f"{show_seconds(hours * 3600)} of training"]
     parts += [f"about {energy:.2g} kWh"] * bool(energy) + [f"about US$ {money:.2f}"] * bool(money)
-    bases = dict.fromkeys(cost.basis for _, cost in each)
-    basis = next(iter(bases)) if len(bases) == 1 else "each on its own machine, below"
-    yield f"{counted(len(each), 'run')} in all: {', '.join(parts)} ({basis})."
+    bases = dict.fromkeys(cost.basis for cost in costs)
+    basis = next(iter(bases)) if len(bases) == 1 else "each on its own machine"
+    return f"{', '.join(parts)} ({basis})"
 
 
 def _texts(workspace: Path) -> Iterator[str]:

@@ -11,14 +11,19 @@ from typing import Any
 
 from tongues.errors import UserError
 from tongues.evaluate.kept import kept_evaluations
-from tongues.files import changed_at, read_lines, write_text
+from tongues.files import read_lines, write_text
 from tongues.pages import CARD, as_markdown, write_page
 from tongues.pages import blocks as b
 from tongues.report.curves import curve_figure, task_figure
 from tongues.report.evaluation.measures import Measure, how
-from tongues.report.project.answer import costs_of, find_exports, project_answer
+from tongues.report.project.answer import (
+    costs_of,
+    find_exports,
+    finished_runs,
+    project_answer,
+)
 from tongues.report.project.plans import find_plans, plan_section
-from tongues.runs import RECIPE, Run, find_runs, read_run
+from tongues.runs import RECIPE, Run
 from tongues.states import RunState, states, states_table, study_lines
 from tongues.steps import steps_in
 from tongues.study.forecasts import with_forecasts
@@ -31,7 +36,7 @@ __all__ = ["run_blocks", "write_project_report"]
 
 def write_project_report(workspace: Path, out: Path, title: str = "") -> Path:
     """Write the page of a folder and its receipt; returns the page's `index.html`."""
-    runs = _finished(workspace)
+    runs = [run for run in finished_runs(workspace) if "/" not in run.run]  # of no study
     evaluations = dict(kept_evaluations(workspace))
     steps = steps_in(workspace)
     topics = project_answer(workspace, runs, evaluations, steps)
@@ -106,17 +111,6 @@ def _spikes(state: RunState) -> Iterator[str]:
         for row in read_lines(Path(state.directory) / "events.jsonl"):
             if "spike" in row:
                 yield f"step {row['step']}: {row['spike']}"
-
-
-def _finished(workspace: Path) -> list[Run]:
-    """The finished runs that are of no study, the newest first."""
-    runs: list[tuple[float, Run]] = []
-    for place in find_runs([workspace / "runs"] if (workspace / "runs").is_dir() else []):
-        with suppress(UserError):
-            run = read_run(place)
-            if run.status == "finished" and "/" not in run.run:
-                runs.append((-changed_at(place / "run.json"), run))
-    return [run for _, run in sorted(runs, key=lambda pair: pair[0])]
 
 
 def _licence(run: Run, workspace: Path) -> str:
