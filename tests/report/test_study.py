@@ -12,7 +12,7 @@ from tests.records import make_run
 from tests.report.pages import Page
 from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.files import read_json, write_json
+from tongues.files import only_one, read_json, write_json
 from tongues.pages import as_html, minus, page_as_html, write_page
 from tongues.recipe import MixtureRule
 from tongues.report.answer import advice, advised_replay, unmeasured
@@ -197,6 +197,9 @@ def test_a_stopped_run_names_the_command_that_resumes_it(
         runs_page([run], "", print)
     there = f"`tongues train {run}/recipe.yaml --workspace {tmp_path}` resumes it"
     assert caught.value.hint == there
+    with only_one(run), pytest.raises(UserError, match="is running at") as caught:
+        runs_page([run], "", print)
+    assert caught.value.hint.startswith(f"wait until it is finished; `tongues ls {run}` shows")
 
 
 def test_one_run_from_scratch_has_a_page(make_study: Callable[..., Path], tmp_path: Path) -> None:

@@ -105,19 +105,27 @@ def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None
     progress("reading runs")
     records = [run for run in map(read_run, find_runs(places)) if run.status == "finished"]
     if not records:
-        first = states(places)[0]
-        at = f" at step {first.step} of {first.steps}" if first.steps else ""
-        what = f"there is no finished run to report on: {first.run} is {first.state}{at}"
-        folder = Path(first.directory)
-        hint = "`tongues next` names the command that resumes it"
-        if folder.parent.name == "runs" and (folder / RECIPE).is_file():
-            there = in_workspace(folder.parent.parent)
-            hint = f"`tongues train {shlex.quote(str(folder / RECIPE))}{there}` resumes it"
-        raise UserError(what, hint=hint)
+        raise _nothing_finished(states(places), places)
     known = findings(run_rows(places))
     ahead = with_forecasts(states(places), places)
     step = _step(places, known)
     return study_page(known, title, records, ahead, task_forecasts(places, records, known), step)
+
+
+def _nothing_finished(found: Sequence[RunState], places: Sequence[Path]) -> UserError:
+    """Which run comes first, and how to watch it or to go on with it."""
+    first = next((state for state in found if state.state == "running"), found[0])
+    at = f" at step {first.step} of {first.steps}" if first.steps else ""
+    what = f"there is no finished run to report on: {first.run} is {first.state}{at}"
+    folder = Path(first.directory)
+    hint = "`tongues next` names the command that resumes it"
+    if first.state == "running":
+        hint = f"wait until it is finished; `tongues ls {shlex.join(map(str, places))}` shows how "
+        hint += "far it is"
+    elif folder.parent.name == "runs" and (folder / RECIPE).is_file():
+        there = in_workspace(folder.parent.parent)
+        hint = f"`tongues train {shlex.quote(str(folder / RECIPE))}{there}` resumes it"
+    return UserError(what, hint=hint)
 
 
 def _step(places: Sequence[Path], known: Findings) -> str:
