@@ -127,6 +127,18 @@ def test_a_column_that_no_file_has_is_refused_beforehand(tmp_path: Path) -> None
     check_text(table(tmp_path, {"group": "nosuch"}))
 
 
+def test_text_without_its_usual_column_is_refused_beforehand(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"body": "a b"}))
+    with pytest.raises(UserError, match="no file has a column `text`") as caught:
+        check_text(files({"de": [str(tmp_path)]}))
+    assert caught.value.where == "text.files.de.columns.text"
+    assert caught.value.hint.startswith("the columns are `body`; name the one of the text")
+    assert f"{{paths: [{tmp_path}], columns: {{text: COLUMN}}}}" in caught.value.hint
+    check_text(table(tmp_path, {"text": "body"}))
+    (tmp_path / "b.jsonl").write_text(json.dumps({"text": "a b"}))
+    check_text(files({"de": [str(tmp_path)]}))
+
+
 def table(folder: Path, columns: dict[str, str]) -> Text:
     return Text.model_validate({"files": {"de": {"paths": [str(folder)], "columns": columns}}})
 

@@ -199,13 +199,22 @@ def text_bytes(sources: Sequence[TextSource]) -> dict[str, int]:
 
 
 def _check_columns(files: recipe.Files, paths: Sequence[Path], lang: str) -> None:
-    """A UserError where the recipe names a column that none of the files has."""
+    """A UserError where none of the files has a column that the recipe names, or one of text."""
     for part, column in files.columns:
-        if paths and column != getattr(recipe.Columns(), part):
-            there = [without_column(path, files, column) for path in paths]
-            if all(there):
-                where = f"text.files.{lang}.columns.{part}"
-                raise UserError(f"no file has a column `{column}`", where=where, hint=there[0])
+        usual = column == getattr(recipe.Columns(), part)
+        if not paths or (usual and part != "text"):  # which may be missing
+            continue
+        there: list[str] = []
+        for path in paths:  # until one has it
+            there.append(without_column(path, files, column))
+            if not there[-1]:
+                break
+        else:
+            where, hint = f"text.files.{lang}.columns.{part}", there[0]
+            if usual:
+                section = f"{{paths: [{', '.join(files.paths)}], columns: {{text: COLUMN}}}}"
+                hint += f"; name the one of the text, such as `text.files.{lang}: {section}`"
+            raise UserError(f"no file has a column `{column}`", where=where, hint=hint)
 
 
 def _tag_of(name: str) -> str:
@@ -222,7 +231,7 @@ def check_text(settings: recipe.Text) -> list[TextSource]:
     """Check the recipe's text without reading it, and return its sources.
 
     UserErrors: unknown tags and parents, missing or empty files, patterns that match nothing,
-    columns that no file has, by the first rows of some.
+    columns that no file has (named ones, and the text's), by the first rows of some.
     """
     for kind, langs in (("files", settings.files), ("hub", settings.hub)):
         for lang in langs:

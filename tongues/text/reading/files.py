@@ -30,6 +30,7 @@ __all__ = ["read_file", "read_records", "without_column"]
 
 _STRETCH = 250_000  # bytes of a file of paragraphs that make a group
 _HALF = ("not JSON", "bad encoding")  # faults of half a line
+_OF_ROWS = ("jsonl", "ndjson", "parquet", "json", "csv", "tsv")  # files that have columns
 _ROWS = 100  # of a file, in which its columns are looked for
 _ENDED: State = {"ended": True}
 
@@ -79,6 +80,8 @@ def read_file(
 
 def without_column(path: Place, settings: Files, name: str) -> str:
     """What columns the first rows of a file have, where none has this one; otherwise empty."""
+    if content_kind(path.name) not in _OF_ROWS:
+        return ""
     by_name = settings.model_copy(update={"columns": Columns(text=name)})
     items = [item for item, _ in islice(read_file(path, "", by_name), _ROWS)]
     samples = [item.sample if isinstance(item, Fault) else "" for item in items]
