@@ -235,8 +235,8 @@ def check_recipe(
                     raise UserError(f"language `{lang}` has no text", where=where, hint=hint)
     context, held_out = recipe.train.context, recipe.tokens.held_out
     if isinstance(held_out, int) and held_out <= context:
-        what = f"{held_out} held-out tokens do not fill a context of {context}"
-        hint = "raise `tokens.held_out` or lower `train.context`"
+        what = f"{held_out} held-out tokens are too few: a context of {context} takes {context + 1}"
+        hint = f"raise `tokens.held_out` to at least {context + 1} tokens, or lower `train.context`"
         raise UserError(what, where="tokens.held_out", hint=hint)
     vocabulary = _vocabulary(recipe, workspace)
     if training and not (workspace / "tokens" / recipe.name).exists():

@@ -79,7 +79,9 @@ def _share(value: Any) -> float:
             raise ValueError(f"`{value}` is not a share; write it like `5%` or 0.05")
         number = number / 100 if unit == "%" else number
     if not 0 <= number <= 1:
-        raise ValueError(f"`{value}` is not between 0 and 100%")
+        meant = f" but {number:.0%}; write `{number:g}%`" if 1 < number <= 100 else ""
+        meant = "" if "%" in str(value) else meant
+        raise ValueError(f"`{value}` is not between 0 and 100%{meant}")
     return number
 
 
@@ -182,7 +184,9 @@ def _budget(value: Any) -> Any:
         example = "20 tokens per parameter" if words else f"{value} tokens"
         raise ValueError(f"`{value}`: {reason}, such as `{example}`")
     if not 0 < number < math.inf:
-        raise ValueError(f"`{value}` is not more than nothing, or more than can be counted")
+        raise ValueError(
+            f"`{value}` is not above 0, or is too large; write one such as `30M tokens`"
+        )
     if unit == "tokens":
         _whole(number, value)
     return _Budget(amount=number, unit=unit)

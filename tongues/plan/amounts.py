@@ -27,7 +27,9 @@ def read_number(text: str, flag: str, most: float = math.inf) -> float:
     number = _value(text)
     if not 0 < number <= most or math.isinf(number):
         bound = "" if math.isinf(most) else f" and at most {most:g}"
-        hint = "write decimals with a point, such as `1.9`" if "," in text else ""
+        hint = "write a number such as `24`, or `1.9` with a point"
+        if most == 1:
+            hint = "write a share such as `40%` or `0.4`"
         raise UserError(f"`{text}` is not a number above 0{bound}", where=flag, hint=hint)
     return number
 
@@ -41,7 +43,8 @@ def read_count(text: str, flag: str) -> float:
             hint = f"did you mean `{scaled}`?"
         raise UserError(f"`{text}` is not a count", where=flag, hint=hint)
     if not 0 < number < math.inf:
-        raise UserError(f"`{text}` is not more than nothing, or more than can be", where=flag)
+        hint = "write a count such as `8`, `30M` or `1e21`"
+        raise UserError(f"`{text}` is not above 0, or is too large", where=flag, hint=hint)
     return number
 
 

@@ -190,7 +190,8 @@ def ask(
     elif cluster and "cost" in given:
         compute = cluster.flops(cluster.hours_for(given["cost"]))
     if compute is not None and compute < _LEAST:
-        raise UserError(f"{show_count(compute)} FLOPs train nothing", code="too_little")
+        what, hint = f"{compute:.3g} FLOPs train nothing", f"give at least {_LEAST:.0e} FLOPs"
+        raise UserError(what, code="too_little", hint=hint)
     named = tuple(read_base(text) for text in bases)
     if len({base.name for base in named}) < len(named):
         raise UserError("two checkpoints have one name", where="--base")

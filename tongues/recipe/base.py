@@ -3,18 +3,33 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
-from pydantic import BaseModel, ConfigDict, SerializationInfo, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    SerializationInfo,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from tongues.errors import UserError, nearest
 from tongues.registry import registry
 
-__all__ = ["NAME", "UNKNOWN", "Chosen", "RecipeSection", "readable_name", "refuse"]
+__all__ = ["NAME", "UNKNOWN", "Chosen", "RecipeSection", "ShapeName", "readable_name", "refuse"]
 
 UNKNOWN = "unknown_word"  # the type of an error whose context has a `hint`
 NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+
+
+def _number_as_text(value: Any) -> Any:
+    """A size without its unit is no shape's name; its refusal then names the shape meant."""
+    return str(value) if type(value) in (int, float) else value
+
+
+ShapeName = Annotated[str, BeforeValidator(_number_as_text)]
 
 
 def readable_name(name: str) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from tongues.quantities import Budget, Share
-from tongues.recipe.base import RecipeSection
+from tongues.recipe.base import RecipeSection, ShapeName
 
 __all__ = ["Grid", "Pilot", "Study", "Sweep"]
 
@@ -17,6 +17,7 @@ def _some_target(value: list[float]) -> list[float]:
 
 
 _Names = Annotated[list[str], Field(min_length=1)]
+_Shapes = Annotated[list[ShapeName], Field(min_length=1)]
 _Strategies = Annotated[list[Literal["scratch", "cpt"]], Field(min_length=1)]
 _Replays = Annotated[list[Share], Field(min_length=1), AfterValidator(_some_target)]
 _Budgets = Annotated[list[Budget], Field(min_length=1)]
@@ -29,7 +30,7 @@ class Grid(RecipeSection):
 
     targets: _Names | None = None
     """As of the study."""
-    shapes: _Names | None = None
+    shapes: _Shapes | None = None
     """As of the study."""
     strategies: _Strategies | None = None
     """As of the study."""
@@ -46,7 +47,7 @@ class Grid(RecipeSection):
 class Sweep(RecipeSection):
     """Peak rates tried on source models of small shapes; all other rates follow from the best."""
 
-    shapes: _Names
+    shapes: _Shapes
     """Shapes of the source models."""
     learning_rates: _Rates
     """Peaks to try, at least three."""
@@ -59,7 +60,7 @@ class Study(RecipeSection):
     """Language that continued runs start from; left out with `mixtures`."""
     targets: _Names
     """Languages to learn."""
-    shapes: _Names
+    shapes: _Shapes
     """Shapes of all runs."""
     strategies: _Strategies = Field(default=["scratch", "cpt"])
     """From scratch, or continued from a source model."""
@@ -107,7 +108,7 @@ class Pilot(RecipeSection):
     """Of the small bases; default: 20 tokens per parameter."""
     max_forgetting: Share | None = None
     """How far the loss on the source may rise in the end; default: 2%."""
-    shapes: list[str] = Field(default=[])
+    shapes: list[ShapeName] = Field(default=[])
     """Shapes of small runs; default: every small one."""
     seeds: _Seeds = Field(default=[1])
     """Random seeds."""

@@ -11,7 +11,7 @@ from pydantic import (
 
 from tongues.errors import UserError
 from tongues.quantities import Budget, Seconds, Share, Tokens
-from tongues.recipe.base import Chosen, RecipeSection, readable_name, refuse
+from tongues.recipe.base import Chosen, RecipeSection, ShapeName, readable_name, refuse
 from tongues.recipe.mixtures import MixtureRule, MixtureShares, by_language
 from tongues.recipe.teacher import TeacherChoice
 from tongues.recipe.trainable import EmbeddingRate, LayerSlice, LowRank, Trainable
@@ -36,7 +36,7 @@ Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
 class ModelShape(RecipeSection):
     """The model of a run."""
 
-    shape: str | None = None
+    shape: ShapeName | None = None
     """Name of a shape; `tongues check` shows exact counts."""
     tied_embeddings: bool = False
     """Whether input and output share one matrix."""

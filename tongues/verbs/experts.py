@@ -25,6 +25,8 @@ from tongues.verbs.shared import Voice, memory_bytes, where_of
 __all__ = ["PartitionedText", "check_experts", "measure", "partition", "partition_languages"]
 __all__ += ["show", "train"]
 
+_ADD = "add one, such as\n    experts:\n      partitions: [{by: languages}]"
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionedText:
@@ -43,9 +45,9 @@ def partition(
     The text must be prepared. Each partition gets a page in `reports/`.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    if loaded.experts is None or not loaded.experts.partitions:
-        raise UserError("there are no `experts.partitions`", where=where_of(recipe))
-    named = loaded.experts.partitions
+    named = check_experts(recipe, loaded).partitions
+    if not named:
+        raise UserError("there are no `experts.partitions`", where=where_of(recipe), hint=_ADD)
     loaded = check_prepared(loaded, workspace).completed.recipe
     from tongues.pages import write_page
     from tongues.report.experts.partition import partition_page
@@ -206,8 +208,7 @@ def check_experts(recipe: RecipeSource, loaded: Recipe) -> Experts:
     """The recipe's `experts`; a UserError where there are none."""
     if loaded.experts is None:
         what = "there is no `experts` section"
-        hint = "add one, such as\n    experts:\n      partitions: [{by: languages}]"
-        raise UserError(what, where=where_of(recipe), hint=hint)
+        raise UserError(what, where=where_of(recipe), hint=_ADD)
     return loaded.experts
 
 
