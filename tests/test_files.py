@@ -16,6 +16,7 @@ from tongues.experts.partition.topics import load_topics
 from tongues.files import (
     append_line,
     changed_at,
+    check_writable,
     files_named,
     fingerprint,
     is_held,
@@ -53,6 +54,16 @@ def test_where_nothing_can_be_written_the_folder_is_named(place: str) -> None:
         with pytest.raises(UserError, match="nothing can be written") as caught, write(path):
             pass
         assert caught.value.where == f"/{path.parts[1]}" and "name another" in caught.value.hint
+
+
+def test_a_full_disk_is_no_want_of_the_right_to_write(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(**_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tongues.files.TemporaryFile", full)
+    check_writable(tmp_path / "a.json")
 
 
 def test_a_directory_that_fails_midway_leaves_the_old_one(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -206,6 +207,18 @@ def test_mistakes_are_user_errors(
     monkeypatch.chdir(recipe_file.parent)
     with pytest.raises(tongues.UserError, match=what):
         call(recipe_file)
+
+
+def test_a_disk_that_fills_in_training_is_named_with_what_the_run_takes(
+    recipe_file: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(import_module("tongues.train.run"), "train", full)
+    with pytest.raises(OSError, match=r"the run takes about [\d.]+ MB with its tokens") as caught:
+        tongues.train(recipe_file, workspace=workspace, quiet=True)
+    assert caught.value.filename == str(workspace / "runs/small")
 
 
 def test_progress_is_told_on_standard_error_or_not_at_all(

@@ -17,6 +17,7 @@ from typing import Any
 from tongues.errors import UserError
 
 __all__ = [
+    "DISK_FULL",
     "append_line",
     "changed_at",
     "check_readable",
@@ -31,6 +32,7 @@ __all__ = [
 __all__ += ["only_one", "path_text", "read_json", "read_lines", "remove_directory"]
 __all__ += ["whole_directory", "whole_file", "write_json", "write_text"]
 
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PATIENCE = 5.0  # seconds
 _UNSAFE = re.compile(r"[^\w.@+-]+")
 
@@ -82,7 +84,10 @@ def file_hash(path: Path) -> str:
 
 
 def check_writable(path: Path) -> None:
-    """A UserError unless something can be written at a path: its nearest folder is tried."""
+    """A UserError unless something can be written at a path: its nearest folder is tried.
+
+    A full disk is left to what writes there, which knows how much it takes.
+    """
     folder = path.absolute().parent
     while not folder.exists():
         folder = folder.parent
@@ -90,8 +95,8 @@ def check_writable(path: Path) -> None:
         with TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise
+        if error.errno in DISK_FULL:
+            return
         reason = os.strerror(errno.EROFS if error.errno == errno.ENOENT else error.errno or 0)
         what = f"nothing can be written in this folder ({reason})"
         hint = "name another place, or get the right to write there"

@@ -1,6 +1,5 @@
 """A trained model as a Hugging Face folder, whole or not there at all."""
 
-import errno
 import os
 import re
 import shutil
@@ -14,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
-from tongues.files import read_json, whole_directory, write_json
+from tongues.files import DISK_FULL, read_json, whole_directory, write_json
 from tongues.models.folders import other_files, weight_files
 from tongues.models.huggingface import save_model
 from tongues.pages import CARD
@@ -26,7 +25,6 @@ from tongues.train.cost import run_cost
 
 __all__ = ["copy_files", "copy_model", "fill_folder", "new_folder", "write_model"]
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FILES = ("config.json", "*.safetensors.index.json", CARD)
 
 
@@ -97,7 +95,7 @@ def _telling_disk(folder: Path) -> Iterator[None]:
             found := re.search(r"os error (\d+)", str(error))
         ):
             code = int(found[1])
-        if code is None or (isinstance(error, OSError) and code not in _FULL):
+        if code is None or (isinstance(error, OSError) and code not in DISK_FULL):
             raise
         raise OSError(code, os.strerror(code), str(folder)) from None
 

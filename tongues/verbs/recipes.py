@@ -1,12 +1,17 @@
 """One recipe: checked, its text prepared, its run trained."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tongues.check import Checked, check_recipe
 from tongues.errors import UserError
 from tongues.extras import require
+from tongues.files import DISK_FULL
 from tongues.hardware import Machine, find_gpu
 from tongues.launch import LAUNCHERS, check_ranks, open_launcher
+from tongues.quantities import show_bytes
 from tongues.ranks import interrupts_noted
 from tongues.recipe import (
     Overrides,
@@ -123,7 +128,7 @@ def _train(
 
         with voice.progress(f"{plan.name}: teacher") as show:
             plan = taught(plan, workspace, watch=show, tell=voice.say)
-    with voice.progress(plan.name) as show:
+    with _telling_need(plan.name, checked.disk, workspace), voice.progress(plan.name) as show:
         return train_run(
             plan,
             workspace,
@@ -133,6 +138,18 @@ def _train(
             recipe=show_recipe(loaded, short=True),
             score_tasks=scored,
         )
+
+
+@contextmanager
+def _telling_need(run: str, disk: int, workspace: Path) -> Iterator[None]:
+    """A full disk as an OSError that names the run's folder and what the run takes."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in DISK_FULL:
+            raise
+        what = f"{os.strerror(error.errno)}; the run takes about {show_bytes(disk)} with its tokens"
+        raise OSError(error.errno, what, str(workspace / "runs" / run)) from None
 
 
 def check_prepared(
