@@ -205,7 +205,33 @@ def test_a_folder_of_text_gives_a_recipe_whose_text_is_there(texts: Path, tmp_pa
     assert ": `17600 B` is too little text: no law knows" in draft.lines[3]
     (texts / "en.jsonl").unlink()
     alone = tongues.new("SmolLM2-135M", "sw", text=texts, budget="40k tokens").recipe
-    assert not read(alone, tmp_path).train.replay and "no replay" in alone
+    assert not read(alone, tmp_path).train.replay
+    assert "no replay: there is no text of a language of the base" in alone
+
+
+def test_a_language_of_the_base_is_not_replayed_and_is_to_be_measured_first(
+    texts: Path, tmp_path: Path
+) -> None:
+    draft = tongues.new("SmolLM2-135M", "en", text=texts, budget="400k tokens")
+    assert "there is no text of another language of the base" in draft.recipe
+    assert draft.lines[1].startswith("SmolLM2-135M knows `en` already")
+    plan = tongues.plan(language="en", bases=["SmolLM2-135M"], flops=1e19)
+    said = "\n".join(plan.sentences())
+    assert "measure the base first" in said
+    assert "source: en, target: en" not in said and "replay" not in said
+    assert {option.way.replay for option in plan.options} == {0.0}
+    assert "no_replay" not in {caution.code for caution in plan.warnings}
+
+
+def test_a_plan_of_a_recipe_without_replay_has_none(tmp_path: Path) -> None:
+    folder = turkish(tmp_path / "texts", "tr.jsonl")
+    (folder / "tr.jsonl").write_text((folder / "tr.jsonl").read_text() * 20)
+    draft = tongues.new("SmolLM2-135M", "tr", text=folder)
+    times = re.search(r"read about ([\d.]+) times", draft.lines[1])
+    assert draft.plan and times
+    continued = next(option for option in draft.plan.options if option.base)
+    assert continued.way.replay == 0
+    assert continued.epochs == pytest.approx(float(times[1]), rel=0.01)
 
 
 def turkish(folder: Path, name: str) -> Path:

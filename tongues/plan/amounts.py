@@ -27,7 +27,7 @@ def read_number(text: str, flag: str, most: float = math.inf) -> float:
     number = _value(text)
     if not 0 < number <= most or math.isinf(number):
         bound = "" if math.isinf(most) else f" and at most {most:g}"
-        hint = "write a number such as `24`, or `1.9` with a point"
+        hint = "write a number such as `24`, and decimals with a point, such as `1.9`"
         if most == 1:
             hint = "write a share such as `40%` or `0.4`"
         raise UserError(f"`{text}` is not a number above 0{bound}", where=flag, hint=hint)

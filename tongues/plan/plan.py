@@ -155,7 +155,8 @@ class Plan:
         if self.question.language:
             bases = tuple({base.name: base for base in self.question.bases}.values())
             lines += donor_sentences(self.question.language, bases)
-        if not taken.decided or taken.by == "published":
+        known = any(map(self.question.knows_already, self.question.bases))
+        if not known and (not taken.decided or taken.by == "published"):
             lines.append(_pilot(option, self.question))
         shown = [one for one in self.options if one is option or not one.way.replay]
         lines += [f"note: {one.name}: {note}." for one in shown for note in one.notes]
@@ -261,7 +262,7 @@ def _about_options(
         if max((option.beyond or {}).values(), default=0.0) > _FAR:
             yield Caution("projection", f"{name} is a projection, {option.farthest}")
         way = option.way
-        if way.base and not (way.replay or way.advice or way.experts):
+        if question.may_forget(way.base) and not (way.replay or way.advice or way.experts):
             without = [p for p in projects if p.method != "scratch" and p.replay == 0]
             fell = "; ".join(f"{p.project} {p.english:+g}" for p in without if p.english)
             what = f"{name} replays nothing, and published projects that did lost English ({fell} "

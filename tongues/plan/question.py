@@ -88,6 +88,10 @@ class Question:
         """Whether a base knows the language, and its loss on it is not given."""
         return self.language in base.languages and self.base_loss is None
 
+    def may_forget(self, base: BaseCheckpoint | None) -> bool:
+        """Whether a base may know another language than this one."""
+        return base is not None and base.languages != (self.language,)
+
     def show_loss(self, nats: float) -> str:
         """A loss on the target, of nats per token, in the unit of this plan."""
         return f"{nats / self.nats_per_bit:.3f}" if self.nats_per_bit else f"{nats:#.4g}"

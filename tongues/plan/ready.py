@@ -197,7 +197,8 @@ def ready_recipe(
     if replayed:
         mixture.append(f"  replay: {{{replayed}: {share:.0%}}}    # median of published projects")
     elif files is not None:
-        mixture.append("  # no replay: there is no text of a language of the base")
+        other = "another" if language in ready.languages else "a"
+        mixture.append(f"  # no replay: there is no text of {other} language of the base")
     shares = {language: 1 - share} | replay
     held_out = _HELD_OUT
     if sizes:

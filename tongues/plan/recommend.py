@@ -345,7 +345,7 @@ def _about_replay(
     taken: Option, question: Question, starting: float | None, projects: Sequence[Project]
 ) -> str:
     way, tolerance = taken.way, question.max_forgetting
-    if way.strategy == "scratch" or way.experts:
+    if way.strategy == "scratch" or way.experts or (way.base and not question.may_forget(way.base)):
         return ""
     if taken.source_loss is None or starting is None:
         share, replayed = usual_replay(projects)

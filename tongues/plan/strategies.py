@@ -59,7 +59,7 @@ def ways_of(
                 if question.max_forgetting is not None:
                     continue
         if not shares:
-            usual = way.base or question.max_forgetting is not None
+            usual = question.may_forget(way.base) or question.max_forgetting is not None
             shares[usual_replay(projects)[0] if usual else 0.0] = None
         for share, advice in sorted(shares.items()):
             name = f"{way.name}, {share * 100:g}% replay" if share else way.name
@@ -198,7 +198,7 @@ def law_cautions(laws: PlanLaws, question: Question) -> Iterator[Caution]:
     for base in question.bases:
         if far_base(base):
             yield Caution("overtrained_base", far_base(base))
-    if question.replay and not forgetting:
+    if any(question.replay) and not forgetting:
         what = "what replay keeps of the source language is not known without a forgetting law"
         yield Caution("no_forgetting_law", what)
     if forgetting and (by_size or by_compute) and not question.source_loss:

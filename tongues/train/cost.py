@@ -6,7 +6,7 @@ from tongues.hardware import GPUS, OVERHEAD, Cluster
 from tongues.quantities import counted, show_seconds
 from tongues.runs import Run
 
-__all__ = ["RunCost", "run_cost"]
+__all__ = ["RunCost", "run_cost", "training_time"]
 
 _CORE = 10.0  # watts of a core of a processor, with its share of memory: assumed, not measured
 
@@ -25,7 +25,12 @@ class RunCost:
         """All of it, and what it rests on."""
         energy = f", about {self.energy:.2g} kWh" if self.energy is not None else ""
         money = f", about US$ {self.money:.2f}" if self.money is not None else ""
-        return f"{show_seconds(self.hours * 3600)} of training{energy}{money} ({self.basis})."
+        return f"{training_time(self.hours)}{energy}{money} ({self.basis})."
+
+
+def training_time(hours: float) -> str:
+    """How long training took, and what of it is counted."""
+    return f"{show_seconds(hours * 3600)} of training from its first step on, evaluations included"
 
 
 def run_cost(record: Run) -> RunCost | None:

@@ -116,6 +116,12 @@ def new(
         f"{ready.short}, {show_count(ready.parameters)} parameters, on {one.name} (`{one.tag}`): "
         f"{show_count(tokens)} tokens{shares}; {flops * tokens:.2g} FLOPs."
     ]
+    if one.tag in ready.languages:
+        lines.append(
+            f"{ready.short} knows `{one.tag}` already, and projects that continued on a language "
+            "their base knew gained little or lost: measure it on your text first, by "
+            "`tongues evaluate`."
+        )
     if own:
         lines += own.lines(tokens)
     lines.append(_cost_line(flops * tokens, cluster))
@@ -130,6 +136,7 @@ def new(
             bytes_per_token=trial and trial.bytes_per_token,
             gpu=cluster.gpu.name if cluster else None,
             gpus=cluster.count if cluster else None,
+            replay=None if replay else "0",
         )
     except NoOption as error:
         why = _why_not_continued(error.left_out)

@@ -78,7 +78,9 @@ def test_many_runs_are_counted_and_summed(workspace: Path) -> None:
     cost = run_cost(run)
     assert cost and cost.energy and run.seconds
     (line,) = topics["Cost"]
-    assert line.startswith(f"5 runs in all: {show_seconds(5 * run.seconds)} of training")
+    assert line.startswith(f"5 runs in all: {show_seconds(5 * run.seconds)} of training ")
+    assert "from its first step on, evaluations included, about" in line
+    assert "the mean of a run from its first step on, evaluations included" in page.read_text()
     assert f"about {5 * cost.energy:.2g} kWh ({cost.basis})." in line
     assert topics["On disk"][-1] == "Runs: 5 finished."
 

@@ -10,14 +10,14 @@ from tongues.evaluate.evaluation import Evaluation
 from tongues.files import changed_at, read_json, read_lines
 from tongues.pages import CARD
 from tongues.pages import blocks as b
-from tongues.quantities import counted, show_bytes, show_count, show_seconds
+from tongues.quantities import counted, show_bytes, show_count
 from tongues.report.evaluation.answer import answer
 from tongues.report.project.plans import compare_forecast, find_plans, model_of
 from tongues.runs import Run, find_runs, read_run
 from tongues.states import states, study_lines
 from tongues.steps import Step, is_run, last_trained
 from tongues.tokens.store import read_manifest
-from tongues.train.cost import RunCost, run_cost
+from tongues.train.cost import RunCost, run_cost, training_time
 from tongues.train.metadata import base_label
 
 __all__ = ["costs_of", "find_exports", "finished_runs", "project_answer"]
@@ -146,7 +146,7 @@ def _sum_of_costs(costs: Sequence[RunCost]) -> str:
         sum(filter(None, (getattr(cost, part) for cost in costs)))
         for part in ("hours", "energy", "money")
     )
-    parts = [f"{show_seconds(hours * 3600)} of training"]
+    parts = [training_time(hours)]
     parts += [f"about {energy:.2g} kWh"] * bool(energy) + [f"about US$ {money:.2f}"] * bool(money)
     bases = dict.fromkeys(cost.basis for cost in costs)
     basis = next(iter(bases)) if len(bases) == 1 else "each on its own machine"

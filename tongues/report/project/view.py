@@ -33,6 +33,8 @@ from tongues.train.metadata import base_label, first_base, licence_of
 
 __all__ = ["run_blocks", "write_project_report"]
 
+_SPEED = "Tokens/s are the mean of a run from its first step on, evaluations included."
+
 
 def write_project_report(workspace: Path, out: Path, title: str = "") -> Path:
     """Write the page of a folder and its receipt; returns the page's `index.html`."""
@@ -96,6 +98,7 @@ def run_blocks(workspace: Path) -> Iterator[b.Block]:
         b.Table.of(states_table(alone)) if alone else None,
         b.Items(studies) if studies else None,
         b.Details("Spikes", [b.Items(spikes)], count=str(len(spikes))) if spikes else None,
+        b.Paragraph(_SPEED) if any(state.tokens_per_second for state in alone) else None,
     ]
     yield b.Section("runs", "Runs", inside)
     chosen = [Path(state.directory) for state in alone or each if state.step]
