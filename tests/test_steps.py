@@ -210,6 +210,8 @@ def test_measured_experts_are_used_by_the_best_partition(workspace: Path) -> Non
     for less in (-0.005, 0.05):  # the first difference to dense is not significant
         evaluation_of(compared(less)).write(Path("evaluations/small-experts"))
         assert command_of() == "tongues export small/typology-2-s1 -o exports/small-typology-2-s1"
+        reason = step_of_recipe(tongues.load_recipe("small.yaml"), ("small.yaml",), Path()).reason
+        assert ("without a significant difference to dense" in reason) == (less < 0)
     measured = evaluation_of(compared(-0.05))
     measured.write(Path("evaluations/small-experts"))
     assert command_of() == "tongues export small/dense-s1 -o exports/small-dense-s1"

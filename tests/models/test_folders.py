@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,21 @@ def test_weights_that_are_missing_or_have_no_place_are_refused(folder: Path) -> 
         load_model(folder)
     file.write_bytes(file.read_bytes()[:-10])
     refused(folder, "is damaged")
+
+
+def test_the_damaged_model_of_a_run_is_trained_again(folder: Path, tmp_path: Path) -> None:
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-10])
+    with pytest.raises(UserError) as caught:
+        stored_shapes(folder)
+    assert caught.value.hint == "copy it again from where it came"
+    model = tmp_path / "runs/own/model"
+    shutil.copytree(folder, model)
+    (model.parent / "recipe.yaml").touch()
+    with pytest.raises(UserError) as caught:
+        stored_shapes(model)
+    command = f"tongues train {model.parent}/recipe.yaml --overwrite --workspace {tmp_path}"
+    assert caught.value.hint == f"`{command}` trains it again"
 
 
 def test_what_is_no_decoder_of_text_is_refused(folder: Path) -> None:

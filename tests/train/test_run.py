@@ -180,6 +180,18 @@ def test_killed_and_resumed_a_run_ends_with_the_same_bytes(
     assert digests(directory) == alone
 
 
+def test_a_finished_run_whose_model_is_damaged_is_made_again_where_that_is_asked_for(
+    make_recipe: MakeRecipe, workspace: Path, trained: Path
+) -> None:
+    file = trained / "model" / "model.safetensors"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-10])
+    with pytest.raises(UserError, match="is damaged"):
+        train(plan_of(make_recipe), workspace)
+    train(plan_of(make_recipe), workspace, overwrite=True)
+    assert file.read_bytes() == whole
+
+
 def test_a_finished_run_is_left_alone_and_another_recipe_is_refused(
     make_recipe: MakeRecipe, workspace: Path, trained: Path
 ) -> None:

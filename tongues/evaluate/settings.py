@@ -184,6 +184,13 @@ class MeasuredExperts:
         return top.partition if top else ""
 
     @property
+    def as_good(self) -> bool:
+        """Whether the best experts and the dense model do not differ significantly."""
+        top = self.best()
+        dense = top.difference("dense") if top else None
+        return bool(dense and not dense.significant and not dense.reason)
+
+    @property
     def best_of_each(self) -> dict[str, Setting]:
         """The best setting of every partition of experts."""
         each = {name: self.best(self.usable(name)) for name in self.partitions}

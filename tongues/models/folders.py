@@ -1,6 +1,7 @@
 """A Hugging Face folder, looked at without loading it: nothing in it is run or unpickled."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 from tongues.errors import UserError
 from tongues.files import check_readable
 from tongues.hub import is_remote, remote_shapes
+from tongues.recipe import in_workspace
+from tongues.runs import RECIPE
 
 __all__ = ["check_layers", "other_files", "read_config", "stored_shapes", "weight_files"]
 
@@ -88,9 +91,18 @@ def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
                 names = stored.keys()
                 shapes |= {name: tuple(stored.get_slice(name).get_shape()) for name in names}
         except (OSError, SafetensorError) as error:
-            hint = "copy it again from where it came"
-            raise UserError(f"is damaged ({error})", where=str(file), hint=hint) from None
+            what, hint = f"is damaged ({error})", _made_again(folder)
+            raise UserError(what, where=str(file), hint=hint) from None
     return shapes
+
+
+def _made_again(folder: Path) -> str:
+    """Where a model comes from that is damaged: a run here, or elsewhere."""
+    run = folder.parent
+    if folder.name == "model" and run.parent.name == "runs" and (run / RECIPE).is_file():
+        again = f"tongues train {shlex.quote(str(run / RECIPE))} --overwrite"
+        return f"`{again}{in_workspace(run.parent.parent)}` trains it again"
+    return "copy it again from where it came"
 
 
 def other_files(folder: Path) -> list[Path]:

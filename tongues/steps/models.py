@@ -73,17 +73,18 @@ def step_of_experts(name: str, workspace: Path) -> Step | None:
     if not (measured / "scores.json").is_file():
         return None
     try:
-        choice = MeasuredExperts.of(read_evaluation(measured)).choice
+        experts = MeasuredExperts.of(read_evaluation(measured))
     except UserError:  # of another version
         return None
+    choice = experts.choice
     there = sorted((workspace / "ensembles" / name).glob(f"{choice}-s*")) if choice else []
     if not there:
         reason = "the ensembles are measured, and none of the best partition is here"
         return Step(f"tongues ls {quoted(workspace / 'ensembles' / name)}", reason)
     why = "is the best of the experts" if choice != "dense" else "is better than the experts"
-    return step_of_use(
-        f"{name}/{there[0].name}", f"{why} by their page", there[0] / "ensemble.json", workspace
-    )
+    why += " by their page"
+    why += ", without a significant difference to dense" * experts.as_good
+    return step_of_use(f"{name}/{there[0].name}", why, there[0] / "ensemble.json", workspace)
 
 
 def step_of_use(name: str, why: str, record: Path, workspace: Path) -> Step:

@@ -13,6 +13,7 @@ from tongues import __version__
 from tongues.errors import UserError
 from tongues.files import fingerprint, read_lines, remove_directory, write_text
 from tongues.hub import commit_of
+from tongues.models.folders import stored_shapes
 from tongues.runs import Base, Run, read_run, write_run
 from tongues.tokens import Mixture, Tokens, open_tokens
 from tongues.tokens.store import read_manifest
@@ -100,9 +101,12 @@ def open_directory(
     if (directory / "run.json").is_file():
         try:
             there = read_run(directory)
-        except UserError:  # a damaged record is replaced only where that was asked for
+            if there.status == "finished" and (directory / "model").is_dir():
+                stored_shapes(directory / "model")
+        except UserError:  # what is damaged is replaced only where that was asked for
             if not overwrite:
                 raise
+            there = None
     if there and there.fingerprint != run.fingerprint:
         if not overwrite:
             what = f"a run of this name has other settings: {_differences(there, *_decisive(run))}"

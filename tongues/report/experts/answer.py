@@ -124,7 +124,11 @@ def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
             size = f"{nats(abs(dense.value))} {_UNIT} lower with {lower}"
             yield f"Not decided: the mean loss is {size}, which cannot be tested: {dense.reason}."
         else:
-            yield f"No significant difference to {what}: {number(dense, nats)} {_UNIT}."
+            size = f"{signed(dense.value, nats)} {interval(dense, nats)}".rstrip()
+            yield (
+                f"Either may be taken: the mean loss of `{top.name}` is not significantly "
+                f"different from that of {what}: {size} {_UNIT}. The dense model is smaller."
+            )
     yield (
         f"Of the experts' partitions and routings `{top.name}` has the lowest mean loss: "
         f"{nats(top.loss)} "
