@@ -150,7 +150,9 @@ def test_what_failed_or_stopped_comes_first(workspace: Path) -> None:
     write_run(run, replace(record, status="running"))
     step = tongues.next_steps()[0]
     assert step.command == "tongues train small.yaml"
-    assert step.reason.startswith("small stopped at step ") and step.reason.endswith("it resumes")
+    assert step.reason == "small stopped at step 0 of 39; it starts again"
+    (run / "checkpoints/step-00000020").mkdir(parents=True)
+    assert tongues.next_steps()[0].reason == "small stopped at step 20 of 39; it resumes"
     write_run(run, replace(record, status="failed"))
     (run / FAILURE).write_text("Traceback\nOSError: the disk is full\n")
     Path("other.yaml").write_text(Path("small.yaml").read_text().replace("small", "other"))

@@ -193,6 +193,7 @@ def test_a_stopped_run_names_the_command_that_resumes_it(
     (tmp_path / "moved").rename(run)
     write_json(run / "run.json", read_json(run / "run.json") | {"status": "running"})
     (run / "recipe.yaml").touch()
+    (run / "checkpoints/step-00000020").mkdir(parents=True)
     with pytest.raises(UserError) as caught:
         runs_page([run], "", print)
     there = f"`tongues train {run}/recipe.yaml --workspace {tmp_path}` resumes it"

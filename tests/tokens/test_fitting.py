@@ -67,6 +67,27 @@ def test_text_of_a_source_that_the_extension_has_not_seen_changes(
     assert changed_share(base, made, ODD) == 0
 
 
+def test_a_tokenizer_tells_which_languages_are_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "plain.jsonl", PLAIN)
+    own = "tokens: {vocab_size: 300, held_out: 100 tokens, byte_fallback: allow}\n"
+    start, rest = RECIPE.split("tokens:\n")[0], RECIPE[RECIPE.index("model:") :]
+    printed: list[str] = []
+    for count in (60, 30):
+        write(tmp_path / "new.jsonl", NEW[:count])
+        text = (
+            start.format(english="plain.jsonl") + own + rest.replace("{{", "{").replace("}}", "}")
+        )
+        (tmp_path / "recipe.yaml").write_text(text)
+        recipe = load_recipe(tmp_path / "recipe.yaml")
+        prepare_tokens(recipe, tmp_path, printed.append, overwrite=True)
+    even, uneven = (line for line in printed if line.startswith("training a tokenizer on "))
+    assert even.endswith(" of text")
+    assert uneven.endswith("of text; that of qaa is repeated, to have as much of each language")
+
+
 def test_of_a_single_source_a_tenth_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

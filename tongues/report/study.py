@@ -124,7 +124,8 @@ def _nothing_finished(found: Sequence[RunState], places: Sequence[Path]) -> User
         hint += "far it is"
     elif folder.parent.name == "runs" and (folder / RECIPE).is_file():
         there = in_workspace(folder.parent.parent)
-        hint = f"`tongues train {shlex.quote(str(folder / RECIPE))}{there}` resumes it"
+        hint = f"`tongues train {shlex.quote(str(folder / RECIPE))}{there}` "
+        hint += "resumes it" if first.step else "starts it again"
     return UserError(what, hint=hint)
 
 

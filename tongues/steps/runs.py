@@ -104,7 +104,7 @@ def _why(first: RunState, counts: Counter[str]) -> str:
         return f"{first.run} failed{more}: {why or 'without a reason'}"
     if first.state == "stopped":
         at = f" at step {first.step} of {first.steps}" if first.steps else ""
-        return f"{first.run} stopped{at}{more}; it resumes"
+        return f"{first.run} stopped{at}{more}; it {'resumes' if first.step else 'starts again'}"
     return f"{first.run} is not begun{more}"
 
 

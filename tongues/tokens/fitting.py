@@ -10,6 +10,7 @@ from tongues.errors import Caution, UserError
 from tongues.quantities import show_bytes
 from tongues.ranks import Say
 from tongues.recipe import Extend, TextRecipe
+from tongues.roles import list_languages
 from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.folder import sample_texts
@@ -34,6 +35,7 @@ _HINT_BASE = (
     "extend it (`tokens.extend`), leave out `tokens.base` to train one, or set "
     "`tokens.byte_fallback: allow`"
 )
+_REPEATED = 1.5  # times what there is of a language, from where its repetition is told
 _EVERY = 10  # documents, one of which is left out for a trial
 
 
@@ -144,7 +146,10 @@ def _trained(recipe: TextRecipe, corpus: Corpus, selection: Selection, tell: Say
         name: corpus.chosen_texts(sample_documents(corpus, selection, name, settings.sample))
         for name in corpus.languages
     }
-    tell(f"training a tokenizer on {show_bytes(sum(sizes.values()))} of text")
+    said = f"training a tokenizer on {show_bytes(sum(sizes.values()))} of text"
+    if small := [name for name, size in sizes.items() if size > _REPEATED * available[name]]:
+        said += f"; that of {list_languages(small)} is repeated, to have as much of each language"
+    tell(said)
     tokenizer = train_tokenizer(samples, sizes, settings.vocab_size)
     most = show_bytes(max(sizes.values()))
     tell(f"tokenizer of {vocabulary_size(tokenizer)} tokens from up to {most} per language")
