@@ -16,7 +16,7 @@ from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
 from tongues.quantities import counted, show_bytes, show_count
 from tongues.recipe import LowRank, Recipe
 from tongues.study import plan_study, plan_sweep
-from tongues.text import check_text, text_bytes
+from tongues.text import check_tag, check_text, text_bytes
 from tongues.tokens.fitting import check_spelling
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import find_base, is_run_name
@@ -218,6 +218,8 @@ def check_recipe(
     """
     sources = check_text(recipe.text)
     sizes = text_bytes(sources)
+    for lang in recipe.train.base.languages if recipe.train.base else ():
+        check_tag(lang, "train.base.languages")
     completed = complete_recipe(recipe, workspace)
     recipe = completed.recipe
     sweep = plan_sweep(recipe)

@@ -39,6 +39,15 @@ def test_a_plan_needs_a_language_and_a_budget_alone() -> None:
     assert "bits per byte" in str(plan.sentences())
 
 
+def test_a_language_by_its_name_is_the_one_by_its_tag() -> None:
+    asked = {"flops": 1e20, "bases": ["SmolLM2-135M"]}
+    by_name = tongues.plan(language="Yoruba", **asked)
+    assert by_name.sentences() == tongues.plan(language="yo", **asked).sentences()
+    assert "target: yo}" in "".join(by_name.sentences())
+    known = tongues.plan(language="English", **asked)
+    assert "knows `en` already" in "".join(known.sentences())
+
+
 def test_losses_of_a_language_are_shown_and_asked_for_in_bits_per_byte() -> None:
     plan = tongues.plan(language="yo", flops=1e18)
     taken, level = plan.recommendation.option, plan.level
