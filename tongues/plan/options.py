@@ -16,7 +16,7 @@ from tongues.plan.question import Question
 from tongues.plan.strategies import comparison, starting_loss
 from tongues.plan.ways import LeftOut, Way, predict
 from tongues.quantities import show_bytes, show_count
-from tongues.train.rules import least_bytes
+from tongues.train.rules import least_bytes, usable_memory
 
 __all__ = ["FLAT", "SLACK", "Layout", "Option", "obstacle"]
 
@@ -200,7 +200,8 @@ class Layout:
         sizes = np.geomspace(1e6, 1e12, 1201)
         if cluster is None:
             return float(sizes[-1])
-        fits = [N for N in sizes if least_bytes(N, cluster.count) <= cluster.gpu.memory]
+        most = usable_memory(cluster.gpu.memory)
+        fits = [N for N in sizes if least_bytes(N, cluster.count) <= most]
         return float(f"{max(fits, default=sizes[0]):.3g}")
 
     def option(self, way: Way, budget: float, *, early: bool = False) -> Option:
@@ -288,10 +289,12 @@ def obstacle(option: Option, question: Question) -> LeftOut | None:
     """Why an option cannot be run, or is worth nothing; None where it can and is."""
     cluster, needed = question.cluster, option.memory_per_gpu
     left_out = partial(LeftOut, way=option.name, strategy=option.way.strategy)
-    if cluster and needed and option.params and needed > cluster.gpu.memory:
+    most = usable_memory(cluster.gpu.memory) if cluster else math.inf
+    if cluster and needed and option.params and needed > most:
         what = f"{show_count(option.params)} parameters need about {show_bytes(needed)} on "
         what += f"each of {cluster.count}; one {cluster.gpu.name} has "
-        return left_out("out_of_memory", reason=what + show_bytes(cluster.gpu.memory))
+        what += f"{show_bytes(cluster.gpu.memory)}, of which {show_bytes(most)} can be filled"
+        return left_out("out_of_memory", reason=what)
     if cluster and option.hours and option.hours > _LONGEST:
         count = math.ceil(cluster.count * option.hours / _USUAL_HOURS)
         what = f"{option.hours / _LONGEST:,.3g} years on {cluster.count} {cluster.gpu.name}"
