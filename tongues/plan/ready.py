@@ -169,9 +169,7 @@ def hub_text(language: str, limit: str) -> dict[str, str]:
     return source | {"limit": limit}
 
 
-def text_limit(
-    tokens: float, bytes_per_token: float = _PER_TOKEN, most: float = math.inf
-) -> str:
+def text_limit(tokens: float, bytes_per_token: float = _PER_TOKEN, most: float = math.inf) -> str:
     """How much text to read for that many tokens, of `most` bytes; some of it is dropped."""
     return f"{min(max(1.25 * bytes_per_token * tokens, 2e6), most) / 1e6:.0f} MB"
 

@@ -96,9 +96,7 @@ _KEPT = {  # by bfloat16 and compiled; measured (benchmarks/memory.txt)
 }
 
 
-def nearest_shape(
-    params: float, vocabulary: int, most: float = math.inf
-) -> tuple[Shape, int]:
+def nearest_shape(params: float, vocabulary: int, most: float = math.inf) -> tuple[Shape, int]:
     """The shape whose exact count of parameters is nearest, by ratio, and that count.
 
     most: parameters of the largest shape that is taken, where a smaller one is there.
