@@ -51,9 +51,13 @@ def _columns(command: click.Command) -> click.Command:
 @click.option("--fix", multiple=True, metavar="NAME=VALUE", help="Hold a parameter at a value.")
 @click.option("--tie", multiple=True, metavar="NAME=NAME", help="Hold two parameters equal.")
 @click.option(
-    "--base", metavar="NAME|FILE", help="Law held fixed below this one, such as `scratch`'s."
+    "--base",
+    metavar="NAME|FILE",
+    help="Law that this one takes parameters from, with their uncertainty.",
 )
-@click.option("--compare", is_flag=True, help="Compare all laws on each strategy's rows.")
+@click.option(
+    "--compare", is_flag=True, help="Compare the laws of size and tokens on each strategy's rows."
+)
 @click.option(
     "--bootstrap",
     "draws",
