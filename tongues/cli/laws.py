@@ -244,18 +244,19 @@ def plan(
 
 
 def _new(made: "Plan") -> list[str]:
-    """The arguments by which `new` continues a plan's first base; none, to list bases."""
+    """The arguments by which `new` continues a plan's first base, or lists bases to choose from."""
     from tongues.plan import find_ready
     from tongues.quantities import show_count
 
+    language, cluster = made.question.language, made.question.cluster
+    words = ["--language", language]
+    words += ["--machine", f"{cluster.count} {cluster.gpu.name}"] if cluster else []
     option = next((option for option in made.options if option.base), None)
     if option is None or option.tokens is None:
-        return []
+        return words
     try:
         find_ready(option.base)
     except UserError:
-        return []
-    language, cluster = made.question.language, made.question.cluster
-    words = [option.base, "--language", language, "--budget", f"{show_count(option.tokens)} tokens"]
-    words += ["--machine", f"{cluster.count} {cluster.gpu.name}"] if cluster else []
-    return [*words, "--out", f"{language}.yaml"]
+        return words
+    budget = f"{show_count(option.tokens)} tokens"
+    return [option.base, *words, "--budget", budget, "--out", f"{language}.yaml"]

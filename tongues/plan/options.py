@@ -25,7 +25,8 @@ FLAT = 0.005  # a loss this little above the lowest is as good: laws are off by 
 _NOTABLE = 1.001  # a loss this many times higher is worth a word
 SLACK = 1.01  # of a range's ends, which are measured numbers themselves
 _VARIABLES = {"N": "parameters", "D": "tokens", "D/N": "tokens per parameter", "C": "FLOPs"}
-_GUESSING = math.log(100_000)  # nats per token of guessing among more tokens than most have
+_VOCABULARY = 100_000  # tokens, more than most have
+_GUESSING = math.log(_VOCABULARY)  # nats per token of guessing among them
 _LONGEST = 8766.0  # hours: a year
 _USUAL_HOURS = 720.0  # a month
 _STORED = 2.0  # bytes of a parameter in bfloat16
@@ -301,7 +302,10 @@ def obstacle(option: Option, question: Question) -> LeftOut | None:
         return left_out("too_long", reason=f"{what}; a month takes {count:,} of them")
     if option.loss > _GUESSING:
         what = f"the law is of larger runs; here it gives {question.show_loss(option.loss)} "
-        what += f"{question.unit}, more than random guessing ({question.show_loss(_GUESSING)})"
+        each = question.nats_per_bit and question.nats_per_bit / math.log(2.0)
+        among = f"{_VOCABULARY:,} tokens{f' of {each:.3g} bytes' if each else ''}"
+        what += f"{question.unit}, more than random guessing among {among} "
+        what += f"({question.show_loss(_GUESSING)})"
         return left_out("worse_than_guessing", reason=what)
     own = question.base_loss
     if own is not None and option.way.strategy == "cpt" and option.loss >= own:
