@@ -263,8 +263,9 @@ def test_a_missing_forecast_has_the_reason_of_the_base() -> None:
     begins = ["here it gives 6.60" in reasons[strategy] for strategy in ("scratch", "cpt")]
     assert begins == [False, True]
     draft = tongues.new("SmolLM2-135M", "sw", budget="40k tokens")
-    assert draft.forecast is None and "more than random guessing among 100,000 tokens of 4.84 bytes" in (
-        draft.lines[2]
+    assert (
+        draft.forecast is None
+        and "more than random guessing among 100,000 tokens of 4.84 bytes" in (draft.lines[2])
     )
 
 

@@ -122,8 +122,8 @@ def new(
     steps, scored = _steps_and_scored(recipe, ready, tokens)
     lines = [
         f"{ready.short}, {show_count(ready.parameters)} parameters, on {one.name} (`{one.tag}`): "
-        f"{show_count(tokens)} tokens{shares}, in {steps:,} step{'s' * (steps > 1)}; {flops * tokens:.2g} "
-        "FLOPs by 6ND."
+        f"{show_count(tokens)} tokens{shares}, in {steps:,} step{'s' * (steps > 1)}; "
+        f"{flops * tokens:.2g} FLOPs by 6ND."
     ]
     if steps < FEW_STEPS:
         lines.append(f"Caution: fewer than {FEW_STEPS} steps teach little: give a larger budget.")
