@@ -51,9 +51,13 @@ def _columns(command: click.Command) -> click.Command:
 @click.option("--fix", multiple=True, metavar="NAME=VALUE", help="Hold a parameter at a value.")
 @click.option("--tie", multiple=True, metavar="NAME=NAME", help="Hold two parameters equal.")
 @click.option(
-    "--base", metavar="NAME|FILE", help="Law held fixed below this one, such as `scratch`'s."
+    "--base",
+    metavar="NAME|FILE",
+    help="Law that this one takes parameters from, with their uncertainty.",
 )
-@click.option("--compare", is_flag=True, help="Compare all laws on each strategy's rows.")
+@click.option(
+    "--compare", is_flag=True, help="Compare the laws of size and tokens on each strategy's rows."
+)
 @click.option(
     "--bootstrap",
     "draws",
@@ -240,18 +244,19 @@ def plan(
 
 
 def _new(made: "Plan") -> list[str]:
-    """The arguments by which `new` continues a plan's first base; none, to list bases."""
+    """The arguments by which `new` continues a plan's first base, or lists bases to choose from."""
     from tongues.plan import find_ready
     from tongues.quantities import show_count
 
+    language, cluster = made.question.language, made.question.cluster
+    words = ["--language", language]
+    words += ["--machine", f"{cluster.count} {cluster.gpu.name}"] if cluster else []
     option = next((option for option in made.options if option.base), None)
     if option is None or option.tokens is None:
-        return []
+        return words
     try:
         find_ready(option.base)
     except UserError:
-        return []
-    language, cluster = made.question.language, made.question.cluster
-    words = [option.base, "--language", language, "--budget", f"{show_count(option.tokens)} tokens"]
-    words += ["--machine", f"{cluster.count} {cluster.gpu.name}"] if cluster else []
-    return [*words, "--out", f"{language}.yaml"]
+        return words
+    budget = f"{show_count(option.tokens)} tokens"
+    return [option.base, *words, "--budget", budget, "--out", f"{language}.yaml"]

@@ -249,12 +249,13 @@ def _about_options(
     for option in reversed({option.way.key: option for option in reversed(options)}.values()):
         name, repeats = f"`{option.name}`", option.way.repeats
         if option.compute_saved is not None and option.compute_saved < 0:
-            yield Caution(
-                "negative_saving",
-                f"by these laws {name} costs more than training from scratch, {option.flops:.3g} "
-                f"FLOPs against {option.flops_from_scratch:.3g} for the same loss of "
-                f"{question.show_loss(option.loss)}",
-            )
+            held = question.params if option.base else None  # what it is compared with is not
+            what = f"by these laws {name} costs more than training from scratch"
+            what += f"{' at the best size' * bool(held)}, {option.flops:.3g} FLOPs against "
+            what += f"{option.flops_from_scratch:.3g} for the same loss of "
+            what += question.show_loss(option.loss)
+            what += f"; the row `scratch` is held at {show_count(held)} parameters" if held else ""
+            yield Caution("negative_saving", what)
         if repeats and repeats.borrowed and (option.epochs or 0.0) > 1:
             what = f"what a repeat of text is worth is taken from {repeats.borrowed} (English), "
             yield Caution("borrowed_repeats", what + "since no law here has it")
