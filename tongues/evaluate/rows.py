@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, pairwise
 from time import process_time
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from tongues.models.scorer import BatchScorer, Prefix, probed_scorer
 __all__ = [
     "Row",
     "RowScores",
+    "Tell",
     "TokenLosses",
     "each_expert",
     "expert_weights",
@@ -39,6 +40,7 @@ _LEAST = 16  # tokens of a shared prefix that is worth caching
 _PADDING = 8  # tokens of padding that cost less than another batch
 
 T = TypeVar("T")
+Tell: TypeAlias = Callable[[float, str], None]  # receives the share that was read, and a line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +79,7 @@ class TokenLosses:
 
 
 def score_rows(
-    model: Model, rows: Sequence[Row], *, tell: Callable[[str], None] = lambda line: None
+    model: Model, rows: Sequence[Row], *, tell: Tell = lambda share, line: None
 ) -> list[TokenLosses]:
     """The nats of each row's tokens from `start` on, in the order given.
 
@@ -142,7 +144,7 @@ def each_expert(
     rows: Sequence[Row],
     weights: Sequence[np.ndarray] | None,
     *,
-    tell: Callable[[str], None] = lambda line: None,
+    tell: Tell = lambda share, line: None,
 ) -> tuple[list[RowScores], float]:
     """Each row's scored tokens under every expert [scored, k], and seconds per token and expert.
 
@@ -164,8 +166,9 @@ def each_expert(
             if count
         }
 
-        def done(count: int, name: str = name, total: int = len(parts)) -> None:
-            tell(f"`{name}` has read {count:,} of {total:,} texts")
+        def done(count: int, at: int = expert, name: str = name, total: int = len(parts)) -> None:
+            share = (at + count / total) / ensemble.k
+            tell(share, f"`{name}` has read {count:,} of {total:,} texts")
 
         if parts:
             network, began = ensemble.models[expert], process_time()
