@@ -105,7 +105,7 @@ def test_what_comes_after_an_evaluation_follows_from_its_choice(workspace: Path)
     undecided = changed(undecided, "small", "models", 0, "name")
     step = step_of_evaluation(undecided, Path())
     assert step.command == "tongues generate small"
-    assert "too few documents or items" in step.reason
+    assert step.reason.startswith("small is evaluated; the best: too few documents of `qab` (`")
     limited = step_of_evaluation(replace(undecided, limit=6), Path())
     assert limited.command == "tongues evaluate small --text small --compare"
     assert "evaluated with `--limit 6`, too little" in limited.reason

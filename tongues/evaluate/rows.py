@@ -155,7 +155,7 @@ def each_expert(
     shapes = [(len(row.tokens) - row.start, ensemble.k) for row in rows]
     results = [RowScores(np.full(of, -np.inf), np.zeros(of, dtype=bool)) for of in shapes]
     seconds, read = 0.0, 0
-    for expert, name in enumerate(ensemble.lineage.names):
+    for expert in range(ensemble.k):
         counts = [count for count, _ in shapes]
         if weights is not None:
             needed = [np.flatnonzero(own[:, expert]) for own in weights]
@@ -166,9 +166,9 @@ def each_expert(
             if count
         }
 
-        def done(count: int, at: int = expert, name: str = name, total: int = len(parts)) -> None:
-            share = (at + count / total) / ensemble.k
-            tell(share, f"`{name}` has read {count:,} of {total:,} texts")
+        def done(count: int, share: float, at: int = expert, total: int = len(parts)) -> None:
+            name = ensemble.lineage.names[at]
+            tell((at + share) / ensemble.k, f"`{name}` has read {count:,} of {total:,} texts")
 
         if parts:
             network, began = ensemble.models[expert], process_time()
@@ -190,7 +190,7 @@ def _score_spelt(
     rows: Sequence[Row],
     own: OwnTokens,
     context: int | None,
-    done: Callable[[int], None],
+    done: Callable[[int, float], None],
 ) -> Iterator[RowScores]:
     """As `score_tokens`, by an expert that reads its own tokens for those new to it.
 
@@ -218,18 +218,22 @@ def _score_spelt(
 
 @torch.inference_mode()
 def score_tokens(
-    model: PreTrainedModel, rows: Sequence[Row], done: Callable[[int], None] = lambda rows: None
+    model: PreTrainedModel,
+    rows: Sequence[Row],
+    done: Callable[[int, float], None] = lambda rows, share: None,
 ) -> list[RowScores]:
-    """The tokens of each row from `start` on, in float64; done: receives the number of rows read.
+    """The tokens of each row from `start` on, in float64.
 
-    No row may be longer than the context.
+    No row may be longer than the context. done: receives how many rows were read, and their share
+    of the tokens.
     """
     results = [RowScores(np.empty(0), np.empty(0, dtype=bool))] * len(rows)
     scored = [number for number, row in enumerate(rows) if row.start < len(row.tokens)]
     if not scored:
         return results
     longest = max(scored, key=lambda number: len(rows[number].tokens))
-    scorer, count = probed_scorer(model, rows[longest].tokens), 0
+    scorer, count, read = probed_scorer(model, rows[longest].tokens), 0, 0
+    total = sum(len(rows[number].tokens) for number in scored)
     for beginning, members in common_beginnings(families_of(rows, scored)):
         prefix = Prefix()
         if beginning and scorer.column:
@@ -244,7 +248,8 @@ def score_tokens(
                 for number, one in zip(batch, ends, strict=True):
                     results[number] = one
                 count += len(batch)
-                done(count)
+                read += sum(len(rows[number].tokens) for number in batch)
+                done(count, read / total)
     return results
 
 

@@ -18,7 +18,7 @@ from tongues.recipe import (
 )
 from tongues.runs import PLANS, RECIPE, find_runs
 from tongues.steps.changed import under_own_name
-from tongues.steps.demo import step_of_demo
+from tongues.steps.demo import DEMO, step_of_demo
 from tongues.steps.models import step_of_experts
 from tongues.steps.runs import step_of_runs, step_of_unfinished, step_to_report
 from tongues.steps.step import (
@@ -74,7 +74,7 @@ def steps_in(workspace: Path) -> list[Step]:
         since = max(since, last_trained(folder))
         steps.append(replace(page or step, place=str(path), since=since))
     demo = step_of_demo(workspace)
-    steps += filter(None, [demo])
+    steps += filter(None, [demo, step_of_demo(workspace / DEMO)])  # the latter was started here
     for folder in sorted((workspace / "runs").glob("*/")):
         if folder not in seen and (is_run(folder) or (folder / PLANS).is_file()):
             own = folder / RECIPE
@@ -86,6 +86,8 @@ def steps_in(workspace: Path) -> list[Step]:
             steps.append(replace(step, place=str(folder), since=last_trained(folder)))
     if not steps:
         reason = "there is no recipe here; it asks for base, language and text, and writes one"
+        if inside := next(iter(sorted(workspace.glob("*/runs/"))), None):
+            reason += f"; `tongues next {quoted(inside.parent)}` is of the runs there"
         steps = [Step("tongues new", reason, str(workspace))]
     return sorted(steps, key=lambda step: (step.urgency, -step.since))
 
