@@ -115,10 +115,9 @@ def fit(
         say(remark)
     place = tables[0]
     if place.is_dir():
-        from tongues.steps import more_runs
+        from tongues.steps import more_runs_of
 
-        workspace = place.parent.parent if place.parent.name == "runs" else Path()
-        hint(answer.next(place, out, more_runs(place, workspace)))
+        hint(answer.next(place, out, more_runs_of(place)))
     else:
         hint(answer.next(place, out))
 
@@ -196,7 +195,7 @@ def plan(
     options.one_thread()
     import tongues
     from tongues.plan.several import budget_rows, plan_each
-    from tongues.steps import free_place
+    from tongues.steps import free_place, more_runs_of
     from tongues.terminal import hint, hint_command, print_json, print_table, say
 
     if several := plan_each(partial(tongues.plan, laws), keywords):
@@ -209,7 +208,13 @@ def plan(
         else:
             print_table(budget_rows(several))
         return
-    made = tongues.plan(laws, write=write, **keywords)
+    try:
+        made = tongues.plan(laws, write=write, **keywords)
+    except UserError as error:
+        if error.code == "not_pinned_down":
+            more = next(filter(None, map(more_runs_of, map(Path, laws))), "")
+            error.hint = f"train more, and fit again: {more}" if more else error.hint
+        raise
     if out:
         from tongues.pages import write_page
         from tongues.report.plan import plan_page

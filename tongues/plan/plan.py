@@ -218,8 +218,10 @@ def make_plan(
     if not options:
         first, *others = left_out
         hint = _HINTS.get(first.code, "give a size by --params, or a base by --base")
+        loose = first.code == "not_pinned_down"  # and so are those that are based on it
+        others = [one for one in others if not (loose and one.code == first.code)]
         what = "; ".join([first.sentence, *(one.sentence for one in others[: _LEFT_OUT - 1])])
-        where = "--law" if first.code == "not_pinned_down" else ""
+        where = "--law" if loose else ""
         raise NoOption(what, where=where, code=first.code, hint=hint, left_out=left_out)
     taken, every = recommend(layout, options, projects)
     cautions = (
