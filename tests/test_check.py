@@ -67,6 +67,13 @@ def test_a_parent_still_to_be_trained_may_be_named_where_the_shape_is_said(
     assert caught.value.hint == f"make it by `tongues train own.yaml --workspace {tmp_path}`"
 
 
+def test_the_languages_of_a_base_are_tags(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    recipe = make_recipe("train.base={model: x, languages: [English]}")
+    with pytest.raises(UserError, match="`English` is not a language tag") as caught:
+        check_recipe(recipe, tmp_path)
+    assert caught.value.where == "train.base.languages" and "`en`" in caught.value.hint
+
+
 def test_a_parent_of_another_tokenizer_is_found_by_the_base(
     make_recipe: MakeRecipe, parent: Path, tokenizer: Path, tmp_path: Path
 ) -> None:

@@ -2,11 +2,14 @@
 
 import doctest
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+import tongues
 from tests.printed import DOCS, GUIDES, PAGES, commands, replay
+from tongues.laws import read_laws_file
 from tongues.models import SHAPES
 from tongues.recipe import load_recipe
 
@@ -16,9 +19,9 @@ def test_the_pages_of_verbs_that_need_no_run_print_what_they_answer(tmp_path: Pa
 
 
 def test_the_examples_of_the_library_give_what_the_page_says(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(DOCS / "examples")
+    monkeypatch.chdir(shutil.copytree(DOCS / "examples", tmp_path / "examples"))
     failed, tried = doctest.testfile(str(GUIDES / "laws.md"), module_relative=False)
     assert tried > 30 and not failed
 
@@ -44,6 +47,14 @@ def test_every_example_is_a_recipe(path: Path) -> None:
         return  # the base has the shape
     shapes = recipe.study.shapes if recipe.study else [recipe.model.shape]
     assert all(shape in SHAPES for shape in shapes)
+
+
+def test_the_example_law_is_the_one_that_the_page_of_fit_writes() -> None:
+    examples = DOCS / "examples"
+    fitted = tongues.fit(examples / "runs.csv", law="cpt", draws=0).laws
+    for law, kept in zip(fitted, read_laws_file(examples / "law.json"), strict=True):
+        assert (kept.form, kept.strategy, kept.n_runs) == (law.form, law.strategy, law.n_runs)
+        assert kept.params == pytest.approx(law.params, rel=1e-6) and kept.draws
 
 
 def test_every_whole_recipe_of_a_page_is_one(tmp_path: Path) -> None:

@@ -288,6 +288,13 @@ def test_what_cannot_be_meant_is_refused(good: Path, override: str, says: str) -
         load_recipe(good, [override])
 
 
+@pytest.mark.parametrize(("source", "target"), [("Norwegian", "qab"), ("no", "Swahili")])
+def test_a_pilot_is_of_languages_that_have_text(good: Path, source: str, target: str) -> None:
+    override = f"pilot={{source: {source}, target: {target}}}"
+    with pytest.raises(UserError, match=r"pilot.*: language `(Norwegian|Swahili)` has no text"):
+        load_recipe(good, [override])
+
+
 def test_a_small_share_of_the_peak_and_none_at_all_are_meant(good: Path) -> None:
     for share in (0.0, 0.005):
         recipe = load_recipe(good, [f"train.min_learning_rate={share}"])

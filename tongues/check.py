@@ -16,7 +16,7 @@ from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
 from tongues.quantities import counted, show_bytes, show_count
 from tongues.recipe import LowRank, Recipe
 from tongues.study import plan_study, plan_sweep
-from tongues.text import check_text, text_bytes
+from tongues.text import check_tag, check_text, text_bytes
 from tongues.tokens.fitting import check_spelling
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import find_base, is_run_name
@@ -28,14 +28,14 @@ from tongues.train.rules import (
     rate_at_size,
     what_would_fit,
 )
-from tongues.train.schedule import evaluation_steps
+from tongues.train.schedule import scored_tokens
 
-__all__ = ["Checked", "check_recipe"]
+__all__ = ["FEW_STEPS", "Checked", "check_recipe"]
 
 _CORPUS = 0.7  # bytes that a byte of text takes in the corpus, packed and with its signals
 _TOKEN = 3  # bytes of text in a token, about
 _PASSES = 1000  # no text is worth reading so often: surely a slip in the unit
-_FEW_STEPS = 10  # of a run, below which it learns next to nothing
+FEW_STEPS = 10  # of a run, below which it learns next to nothing
 _EVALUATED = 0.2  # of the tokens that a run reads, from which evaluation is told of
 _HIGH = 10.0  # times the rate by size, from which a run is likely to diverge
 
@@ -110,9 +110,9 @@ class Checked:
     def _few_steps(self) -> Iterator[Caution]:
         few = [derived for plan, derived in self.all if plan.settings.budget.seconds is None]
         for derived in sorted(few, key=lambda one: one.steps)[:1]:
-            if derived.steps < _FEW_STEPS:
+            if derived.steps < FEW_STEPS:
                 what = f"the budget is {counted(derived.steps, 'step')} of {derived.batch:,} tokens"
-                what += f", and fewer than {_FEW_STEPS} teach little; raise `train.budget`, or"
+                what += f", and fewer than {FEW_STEPS} teach little; raise `train.budget`, or"
                 what += " lower `train.batch` or `train.context`"
                 yield Caution("few_steps", what)
 
@@ -121,10 +121,8 @@ class Checked:
         recipe, shares = self.completed.recipe, list[float]()
         held_out = recipe.tokens.held_out
         for plan, derived in self.all:
-            settings = plan.settings
-            each = min(settings.eval_tokens, held_out) if isinstance(held_out, int) else 0
-            each *= len(settings.eval_languages or recipe.text.languages)
-            scored = each * len(evaluation_steps(derived.steps, settings.num_evals))
+            languages = len(recipe.text.languages)
+            scored = scored_tokens(plan.settings, held_out, languages, derived.steps)
             shares.append(scored / (scored + derived.tokens))
         if not shares or max(shares) <= _EVALUATED:
             return ""
@@ -218,6 +216,8 @@ def check_recipe(
     """
     sources = check_text(recipe.text)
     sizes = text_bytes(sources)
+    for lang in recipe.train.base.languages if recipe.train.base else ():
+        check_tag(lang, "train.base.languages")
     completed = complete_recipe(recipe, workspace)
     recipe = completed.recipe
     sweep = plan_sweep(recipe)

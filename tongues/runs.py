@@ -8,6 +8,7 @@ it failed, `hopeless.txt` where a study stopped it early.
 `.plans.json` in a study's folder lists the runs that are planned.
 """
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -222,6 +223,8 @@ def find_runs(places: Iterable[Path]) -> list[Path]:
     for place in places:
         if not place.is_dir():
             hint = "`tongues train RECIPE` makes one; `tongues next` says what comes next"
+            if inside := next(iter(sorted(place.parent.glob("*/runs/"))), None):
+                hint = f"`tongues ls {shlex.quote(str(inside.parent))}` lists those there; {hint}"
             raise UserError("is not a directory of runs", where=str(place), hint=hint)
         found.update(path.parent for path in files_named(place, "run.json"))
     return sorted(found)

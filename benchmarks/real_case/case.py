@@ -39,7 +39,7 @@ SHARES = (0, 5, 20, 50)  # percent of replay
 TOKENIZERS = ("-own", "")  # the base's, and the base's with new tokens
 LONG_RUNS = [f"{lang}-{LONG // 1024}k-20{more}" for more in TOKENIZERS for lang in TARGETS]
 # These came later, to test the forecast once more: language and recipe.
-LATER = {"tr": "turkish", "vi": "more", "ru": "more", "es": "again", "pl": "again"}
+LATER = {"tr": "turkish", "vi": "more", "ru": "more", "es": "again"}
 FORECAST = [(lang, more) for more in TOKENIZERS for lang in TARGETS]
 FORECAST += [(lang, "-own") for lang in LATER]
 NAMES = {"sw": "Swahili", "zh": "Chinese", "en": "English"}

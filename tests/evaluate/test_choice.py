@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from tests.report.evaluation.scored import MIXED, PLAIN, SCRATCH, SOURCE, changed, outcome
-from tongues.evaluate.choice import Choice, chosen_models, language_roles
+from tongues.evaluate.choice import Choice, choice_in_words, chosen_models, language_roles
 from tongues.roles import Roles
 
 
@@ -17,6 +17,14 @@ def test_a_model_is_chosen_where_every_text_and_task_takes_it() -> None:
     undecided = outcome((PLAIN, SCRATCH), languages=("qab",), documents=4)
     assert not Choice.of(undecided, undecided.texts["study"]).decided
     assert chosen_models(undecided) == []
+
+
+def test_what_leads_where_is_said_in_words() -> None:
+    each = outcome((SOURCE, PLAIN))
+    assert choice_in_words(each) == f"`{PLAIN}` on `qab`, `{SOURCE}` on `qaa`"  # targets first
+    few = outcome((PLAIN, SCRATCH), languages=("qab",), documents=4)
+    few = replace(few, tasks={})
+    assert choice_in_words(few) == "too few documents of `qab`"
 
 
 def test_nothing_is_chosen_where_the_leaders_cannot_be_tested() -> None:

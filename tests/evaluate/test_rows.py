@@ -148,9 +148,11 @@ def test_a_row_that_is_too_long_is_named_and_never_cut(house: Path) -> None:
 
 
 def test_progress_is_told(house: Path) -> None:
-    told: list[str] = []
-    score_rows(open_model("small/copies@uniform", house), few_shot(), tell=told.append)
-    assert sum(line.endswith("has read 22 of 22 texts") for line in told) == 3
+    told: list[tuple[float, str]] = []
+    model = open_model("small/copies@uniform", house)
+    score_rows(model, few_shot(), tell=lambda *each: told.append(each))
+    whole = [share for share, line in told if line.endswith("has read 22 of 22 texts")]
+    assert whole == pytest.approx([1 / 3, 2 / 3, 1])
 
 
 def test_the_posterior_knows_the_context(house: Path) -> None:

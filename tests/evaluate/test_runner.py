@@ -16,6 +16,7 @@ from tongues.evaluate.losses import Policy
 from tongues.evaluate.runner import (
     EvalSpec,
     Unit,
+    evaluate,
     read_unit,
     score_in_ranks,
     score_share,
@@ -88,6 +89,19 @@ def test_each_unit_is_scored_by_one_rank(place: Path) -> None:
         score_share(rank, lambda line: None, *given)
         done += units(place, str(number))
     assert len(done) == len(set(done)) == 4
+
+
+def test_progress_counts_what_is_read_and_says_how_long_it_takes(place: Path) -> None:
+    shown: list[tuple[float, tuple[str, ...]]] = []
+    folder = place / "evaluations" / "shown"
+    given = (MODELS, asked_of(LANGUAGES), place, folder)
+    evaluate(*given, watch=lambda share, *words: shown.append((share, words)))
+    shares = [share for share, _ in shown]
+    assert shares == sorted(shares) and shares[-1] == 1.0
+    read = [(share, words) for share, words in shown if "has read" in " ".join(words)]
+    assert [share for share, _ in read] == [0.25, 0.5, 0.75, 1.0]  # models and languages
+    assert read[0][1][1].endswith("has read 1 of 1 texts")
+    assert read[0][1][2].startswith("about ") and read[0][1][2].endswith(" left")
 
 
 def test_what_a_rank_cannot_score_is_left_to_the_whole(place: Path) -> None:

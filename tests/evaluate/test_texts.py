@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM
 from tests.experts.ensemble.making import TEXT, score
 from tests.models.families import tiny
 from tests.records import make_run
-from tongues.errors import UserError
+from tongues.errors import Caution, UserError
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.losses import Policy, Spelling, bits_per_segment, spelling_cautions
 from tongues.evaluate.tasks import ItemFault, count_faults
@@ -276,6 +276,25 @@ def test_a_language_whose_held_out_text_was_trained_on_is_left_out(workspace: Pa
     )
     with pytest.raises(UserError, match="trained on all text of `qaa` that is held out now"):
         read(languages=["qaa"])
+
+
+def test_text_of_a_model_whose_tokens_were_prepared_again_is_doubted(workspace: Path) -> None:
+    run = make_run(tokens_fingerprint="gone", shares={"qaa": 1.0})
+    write_run(workspace / "runs/base", run)
+    lineages = [Lineage((Expert("base", "", {}, {}, None, "base", 0),), {}, "base", "", None, {})]
+    doubts: list[Caution] = []
+    read = partial(read_texts, "small", workspace, lineages=lineages, caution=doubts.append)
+    assert list(read()) == ["qaa", "qab"]
+    (doubt,) = doubts
+    assert doubt.code == "held_out_unknown" and "held out of `qaa` now" in doubt.sentence
+    write_run(workspace / "runs/base", replace(run, tokens_fingerprint=fingerprint_of(workspace)))
+    doubts.clear()
+    read()
+    assert not doubts
+
+
+def fingerprint_of(workspace: Path) -> str:
+    return open_tokens(workspace / "tokens/small").fingerprint
 
 
 def test_blocks_of_a_text_file_are_told_apart(folder: Path, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_it_is_said_when_held_out_text_moved(
     (workspace / "tokens/small").unlink()
     told = held_out_cautions(tokens, lineage, workspace)
     assert [one.code for one in told] == ["held_out_unknown"]
-    assert "qaa, qab" in told[0].sentence
+    assert "`qaa` and `qab` now" in told[0].sentence
 
 
 def test_where_nothing_is_left_all_is_taken() -> None:

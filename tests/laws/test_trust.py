@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,9 @@ from tests.laws.made import (
     small_runs,
 )
 from tongues import laws
+from tongues.errors import Caution
 from tongues.laws import Law, allocate
+from tongues.laws.describe import sentences
 
 SIZES = np.geomspace(1e7, 1e10, 10)
 
@@ -33,6 +37,15 @@ def test_by_least_squares_a_run_that_went_wrong_is_named_first(planted, off, spr
     scores = [one.score for one in law.leverage]
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == 5
+
+
+def test_what_a_run_moves_is_no_size_where_the_law_has_none():
+    law = laws.fit("chinchilla", **checkpoints(0.002, "run-0", 1.2), draws=300, delta=0.1)
+    loose = replace(law, warnings=(Caution("at_bound", "alpha stopped at the edge"),))
+    moved = ["standard deviations" in line and "best size ×" in line for line in sentences(law)]
+    assert any(moved) and loose.loose
+    shown = "\n".join(sentences(loose))
+    assert "standard deviations" in shown and "best size ×" not in shown
 
 
 def test_by_a_robust_fit_it_is_named_as_outlying_and_moves_little():

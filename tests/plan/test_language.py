@@ -9,7 +9,7 @@ import pytest
 
 import tongues
 from tongues.errors import UserError
-from tongues.languages import OwnRun, find_language
+from tongues.languages import OwnRun, find_language, forecast_language
 from tongues.laws import preset
 from tongues.plan.language import language_level, laws_of_language, read_own_runs
 
@@ -37,6 +37,24 @@ def test_a_plan_needs_a_language_and_a_budget_alone() -> None:
     assert wide > 2 * 1.9 * plan.laws.known[0].level  # what the prior leaves open is in it
     assert plan.level and plan.to_json()["prior"]["text"] == "flores"
     assert "bits per byte" in str(plan.sentences())
+
+
+def test_a_language_by_its_name_is_the_one_by_its_tag() -> None:
+    asked = {"flops": 1e20, "bases": ["SmolLM2-135M"]}
+    by_name = tongues.plan(language="Yoruba", **asked)
+    assert by_name.sentences() == tongues.plan(language="yo", **asked).sentences()
+    assert "target: yo}" in "".join(by_name.sentences())
+    known = tongues.plan(language="English", **asked)
+    assert "knows `en` already" in "".join(known.sentences())
+
+
+def test_the_level_says_of_how_much_text_it_is() -> None:
+    level = language_level("sw")
+    again = forecast_language("sw", level.text_bytes, 125e6)
+    assert again.loss == level.forecast.loss
+    assert "on 1.07 GB of Swahili (as much content as 1 GB of English), end at 1.27" in (
+        level.sentence
+    )
 
 
 def test_losses_of_a_language_are_shown_and_asked_for_in_bits_per_byte() -> None:

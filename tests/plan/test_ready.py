@@ -289,7 +289,28 @@ def test_a_missing_forecast_has_the_reason_of_the_base() -> None:
     begins = ["here it gives 6.60" in reasons[strategy] for strategy in ("scratch", "cpt")]
     assert begins == [False, True]
     draft = tongues.new("SmolLM2-135M", "sw", budget="40k tokens")
-    assert draft.forecast is None and "bits per byte, more than random guessing (" in draft.lines[2]
+    assert (
+        draft.forecast is None
+        and "more than random guessing among 100,000 tokens of 4.84 bytes" in (draft.lines[2])
+    )
+
+
+def test_steps_are_counted_and_few_are_cautioned_against() -> None:
+    for budget, steps in (("10k tokens", 5), ("1M tokens", 489)):
+        draft = tongues.new("SmolLM2-135M", "sw", budget=budget)
+        assert f", in {steps} steps; " in draft.lines[0] and "FLOPs by 6ND" in draft.lines[0]
+        few = draft.lines[1].startswith("Caution: fewer than 10 steps teach little")
+        assert few == (steps < 10)
+        assert "with its evaluations" in " ".join(draft.lines)
+
+
+def test_a_row_that_is_held_at_a_size_is_not_what_costs_less() -> None:
+    plan = tongues.plan(language="sw", bases=["SmolLM2-135M"], params="135M", tokens="100M")
+    (caution,) = (one for one in plan.warnings if one.code == "negative_saving")
+    assert "from scratch at the best size" in caution.sentence
+    assert caution.sentence.endswith("; the row `scratch` is held at 135M parameters")
+    free = tongues.plan(language="sw", bases=["SmolLM2-135M"], flops="8e16")
+    assert "held at" not in " ".join(one.sentence for one in free.warnings)
 
 
 def test_what_cannot_be_is_refused_with_its_option(texts: Path) -> None:

@@ -186,6 +186,10 @@ def test_a_law_that_its_runs_do_not_pin_down_is_left_out_or_refused() -> None:
     with pytest.raises(UserError, match="alpha stopped") as caught:
         make_plan(laws(cpt=cpt), ask(flops="1e20", bases=["a=1B@20B"]))
     assert (caught.value.code, caught.value.where) == ("not_pinned_down", "--law")
+    scratch = replace(BOTH["scratch"], warnings=(loose,))
+    with pytest.raises(UserError) as caught:
+        make_plan(laws(scratch=scratch, cpt=cpt), ask(flops="1e20"))
+    assert caught.value.what.count("do not pin it down") == 1
 
 
 def test_what_stops_early_is_within_half_a_percent_of_the_loss_that_is_shown() -> None:

@@ -229,6 +229,41 @@ def test_the_advised_replay_is_written(tmp_path: Path) -> None:
     assert none.replay == {}
 
 
+def test_the_recipe_of_a_plan_for_one_gpu_fits_it(tmp_path: Path) -> None:
+    machine = Machine.of_gpus(GPUS["h100"], 1)
+    plan = plan_of(preset("hoffmann2022-full"), gpu="h100", hours="8000")
+    tight = plan_of(preset("hoffmann2022-full"), gpu="h100", params="3.6B", tokens="1B")
+    for number, made in enumerate((plan, tight)):
+        path = tmp_path / f"{number}.yaml"
+        _, codes = written(made, path)
+        assert "larger_machine" not in codes
+        checked = check_recipe(load_recipe(path), tmp_path, machine=machine)
+        assert checked.memory < machine.memory
+
+
+def test_a_batch_for_one_gpu_is_not_shared(tmp_path: Path) -> None:
+    plan = plan_of(preset("hoffmann2022-full"), gpu="h100", params="6.7M", tokens="1B")
+    settings, _ = written(plan, path := tmp_path / "x.yaml")
+    assert settings.batch == "by size" and "GPUs" not in path.read_text()
+
+
+def test_a_smaller_shape_does_not_read_the_text_more_often(tmp_path: Path) -> None:
+    asked = {"flops": "1e16", "available_tokens": "10M"}
+    plan = plan_of(preset("hoffmann2022-full"), **asked)
+    most = plan.recommendation.option.way.most_tokens
+    settings, _ = written(plan, tmp_path / "x.yaml")
+    assert settings.budget.amount == pytest.approx(most) == plan.recommendation.option.tokens
+
+
+def test_text_of_the_hub_is_limited_to_what_there_is(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    asked = {"bases": ["SmolLM2-135M"], "available_text": "3GB", "laws": ["zheng2024-cpt"]}
+    tongues.plan(language="sw", gpu="h100", hours=20, write=path, **asked)
+    limit = load_recipe(path).text.hub["sw"].limit
+    assert limit
+    assert limit.number == 3e9
+
+
 @pytest.mark.parametrize("params", ["1T", "1k"])
 def test_a_size_far_from_every_shape_is_refused(tmp_path: Path, params: str) -> None:
     plan = plan_of(SCRATCH, flops="1e21", params=params)

@@ -1,6 +1,8 @@
 """The description of the API holds: checked by hand, and by a fuzzer that reads it."""
 
 import re
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode, checks
 
+from tests.experts.ensemble.making import make_tokenizer
+from tests.models.families import save_tiny, tiny
+from tests.records import make_run
 from tests.serve.serving import Server
 from tongues.experts.ensemble import ROUTINGS, parse_routing
+from tongues.experts.ensemble.model import open_model
+from tongues.runs import write_run
+from tongues.serve.openapi import describe_model
 
 # A prompt that is too long for a model is valid by any schema.
 LEFT_OUT = [checks.positive_data_acceptance]
@@ -51,3 +59,14 @@ def test_the_description_says_what_this_server_allows(server: Server, hub: str) 
     for routing in (*ROUTINGS.names(), "tfidf:12"):
         assert parse_routing(routing) and re.search(pattern, routing)
     assert not re.search(pattern, "text:2")
+
+
+def test_a_single_model_has_the_languages_of_its_run_or_card(tmp_path: Path) -> None:
+    run = tmp_path / "runs/one"
+    save_tiny(tiny("llama", 300), run / "model", make_tokenizer(tmp_path / "tokenizer"))
+    write_run(run, make_run(run="one", shares={"de": 0.5, "tr": 0.5}))
+    shutil.copytree(run / "model", tmp_path / "card")
+    (tmp_path / "card/README.md").write_text("---\nlanguage: [sw]\n---\n")
+    for name, languages in (("one", ["de", "tr"]), (str(tmp_path / "card"), ["sw"])):
+        about = describe_model(open_model(name, tmp_path), 0)["tongues"]
+        assert about["languages"] == languages == about["experts"][0]["languages"]

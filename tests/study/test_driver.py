@@ -109,6 +109,18 @@ class Recorded(Launcher):
         self.stopped = True
 
 
+def test_what_a_run_did_counts_while_its_process_begins_or_ends(
+    plans: list[RunPlan], workspace: Path
+) -> None:
+    log = workspace / "runs" / SOURCE / "timing.jsonl"
+    log.parent.mkdir(parents=True)
+    log.write_text('{"step": 5, "steps": 10}\n')
+    seen: list[State] = []
+    with pytest.raises(Stopped):
+        run_all(plans, workspace, launcher=Recorded(room=1), watch=seen.append)
+    assert seen[0].queued == 1 and seen[0].share == pytest.approx(0.5 / 3, rel=0.1)
+
+
 def test_the_longest_chain_of_work_starts_first(plans: list[RunPlan], workspace: Path) -> None:
     longer = changed(plans, SCRATCH, budget=budget(6_000))
     launcher = Recorded(room=1)

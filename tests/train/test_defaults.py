@@ -22,6 +22,7 @@ from tongues.train.defaults import (
     base_rate,
     base_warmup,
     complete_recipe,
+    usual_batch,
 )
 
 # Projects as published: parameters, tokens of a batch, steps, peak learning rate.
@@ -54,6 +55,13 @@ def recipe_of(base: Path | str, **train: Any) -> Recipe:
             "train": {"budget": "1M tokens"} | settings | train,
         }
     )
+
+
+def test_the_usual_batch_is_the_completed_one(base: Path, tmp_path: Path) -> None:
+    for budget in ("10k tokens", "1M tokens"):
+        recipe = recipe_of(base, budget=budget)
+        completed = complete_recipe(recipe, tmp_path).recipe
+        assert usual_batch(recipe, 10**5, 256, None) == completed.train.batch
 
 
 @pytest.mark.parametrize("project", PROJECTS)

@@ -51,9 +51,13 @@ def _columns(command: click.Command) -> click.Command:
 @click.option("--fix", multiple=True, metavar="NAME=VALUE", help="Hold a parameter at a value.")
 @click.option("--tie", multiple=True, metavar="NAME=NAME", help="Hold two parameters equal.")
 @click.option(
-    "--base", metavar="NAME|FILE", help="Law held fixed below this one, such as `scratch`'s."
+    "--base",
+    metavar="NAME|FILE",
+    help="Law that this one takes parameters from, with their uncertainty.",
 )
-@click.option("--compare", is_flag=True, help="Compare all laws on each strategy's rows.")
+@click.option(
+    "--compare", is_flag=True, help="Compare the laws of size and tokens on each strategy's rows."
+)
 @click.option(
     "--bootstrap",
     "draws",
@@ -111,10 +115,9 @@ def fit(
         say(remark)
     place = tables[0]
     if place.is_dir():
-        from tongues.steps import more_runs
+        from tongues.steps import more_runs_of
 
-        workspace = place.parent.parent if place.parent.name == "runs" else Path()
-        hint(answer.next(place, out, more_runs(place, workspace)))
+        hint(answer.next(place, out, more_runs_of(place)))
     else:
         hint(answer.next(place, out))
 
@@ -192,7 +195,7 @@ def plan(
     options.one_thread()
     import tongues
     from tongues.plan.several import budget_rows, plan_each
-    from tongues.steps import free_place
+    from tongues.steps import free_place, more_runs_of
     from tongues.terminal import hint, hint_command, print_json, print_table, say
 
     if several := plan_each(partial(tongues.plan, laws), keywords):
@@ -205,7 +208,13 @@ def plan(
         else:
             print_table(budget_rows(several))
         return
-    made = tongues.plan(laws, write=write, **keywords)
+    try:
+        made = tongues.plan(laws, write=write, **keywords)
+    except UserError as error:
+        if error.code == "not_pinned_down":
+            more = next(filter(None, map(more_runs_of, map(Path, laws))), "")
+            error.hint = f"train more, and fit again: {more}" if more else error.hint
+        raise
     if out:
         from tongues.pages import write_page
         from tongues.report.plan import plan_page
@@ -240,18 +249,19 @@ def plan(
 
 
 def _new(made: "Plan") -> list[str]:
-    """The arguments by which `new` continues a plan's first base; none, to list bases."""
+    """The arguments by which `new` continues a plan's first base, or lists bases to choose from."""
     from tongues.plan import find_ready
     from tongues.quantities import show_count
 
+    language, cluster = made.question.language, made.question.cluster
+    words = ["--language", language]
+    words += ["--machine", f"{cluster.count} {cluster.gpu.name}"] if cluster else []
     option = next((option for option in made.options if option.base), None)
     if option is None or option.tokens is None:
-        return []
+        return words
     try:
         find_ready(option.base)
     except UserError:
-        return []
-    language, cluster = made.question.language, made.question.cluster
-    words = [option.base, "--language", language, "--budget", f"{show_count(option.tokens)} tokens"]
-    words += ["--machine", f"{cluster.count} {cluster.gpu.name}"] if cluster else []
-    return [*words, "--out", f"{language}.yaml"]
+        return words
+    budget = f"{show_count(option.tokens)} tokens"
+    return [option.base, *words, "--budget", budget, "--out", f"{language}.yaml"]

@@ -50,8 +50,12 @@ def new(
             return
         print_table(rows, optional=("first token", "vocabulary", "languages"))
         if not asks:
-            out = free_place(Path("recipe.yaml"))
-            hint_command("tongues", "new", "SmolLM2-135M", "--language", "sw", "-o", out)
+            words = ["--language", language or "sw"]
+            for flag, value in (("--text", text), ("--budget", budget)):
+                words += [flag, str(value)] if value else []
+            words += ["--machine", machine] if machine != "here" else []
+            out = out or free_place(Path("recipe.yaml"))
+            hint_command("tongues", "new", "SmolLM2-135M", *words, "-o", out)
             return
         base = _ask("base: a name above, a run or a folder", "SmolLM2-135M", find_ready)
     if language is None and asks:

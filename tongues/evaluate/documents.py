@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from langcodes import tag_is_valid
 
-from tongues.errors import UserError, nearest
+from tongues.errors import Caution, UserError, nearest
 from tongues.evaluate.tasks import ItemFault
 from tongues.experts.ensemble.lineage import Lineage
-from tongues.experts.heldout import scored_documents, unseen_documents
+from tongues.experts.heldout import scored_documents, unknown_cautions, unseen_documents
 from tongues.files import path_text
 from tongues.languages.tags import catalogue_tag
 from tongues.recipe import Files
@@ -35,6 +35,7 @@ def read_texts(
     limit: int | None = None,
     lineages: Iterable[Lineage] = (),
     fault: Callable[[ItemFault], None] = lambda fault: None,
+    caution: Callable[[Caution], None] = lambda caution: None,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, list[Document]]:
     """The documents of each language that a user names.
@@ -45,7 +46,8 @@ def read_texts(
     A row has `text` and may have `id` and `group`, which translations of one text share; in `.txt`
     blank lines separate documents. limit: documents of a language. lineages: ensembles whose
     training text is left out. fault: receives what is not scored: what is not a document, and
-    languages of which all held-out text is training text. say: receives lines for users.
+    languages of which all held-out text is training text. caution: receives doubts about the rest.
+    say: receives lines for users.
     """
     places = (workspace / "tokens" / source, workspace / source, Path(source))
     prepared = next((place for place in places if (place / "tokens.json").is_file()), None)
@@ -63,6 +65,12 @@ def read_texts(
             what = f"the models were trained on all text of {named} that is held out now"
             hint = "name files of other text"
             raise UserError(what, where=str(tokens.path), hint=hint)
+        for lang in selected:
+            if count := int((~unseen[lang]).sum()):
+                held = f"{count} of {len(unseen[lang])} held-out documents of `{lang}`"
+                say(f"{held} are left out: {_KNOWN}")
+        for doubt in unknown_cautions(tokens, lineages, workspace):
+            caution(doubt)
         if line := _unknown_sources(tokens, selected):
             say(line)
         return held_out_documents(tokens, unseen, selected, limit=limit)

@@ -363,7 +363,7 @@ def main() -> None:
 def _progress(disabled: bool) -> Iterator[Any]:
     tqdm = importlib.import_module("tqdm").tqdm
     with tqdm(bar_format="{desc}", disable=disabled, leave=False) as bar:
-        yield bar.set_description_str
+        yield lambda share, line: bar.set_description_str(line)
 
 
 def _sampling(options: Mapping[str, Any]) -> Sampling:

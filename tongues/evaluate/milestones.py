@@ -40,7 +40,7 @@ class MilestoneTasks:
         model = model_in_memory("this model", network, tokens)
         for name, by_language in self.tasks.items():
             for lang, fewshot in by_language.items():
-                answers = score_task(model, fewshot, on_error="skip", tell=lambda line: between())
+                answers = score_task(model, fewshot, on_error="skip", tell=lambda *_: between())
                 if not (scores := answers.scores):
                     what = f"`{name}` in `{lang}`: no item can be scored"
                     hint = "; ".join(count_faults(answers.faults))

@@ -87,7 +87,9 @@ def build_evaluation(results: Results, named: Sequence[str] | None = None) -> Ev
         sources = {lang: [document.source for document in of] for lang, of in by.items()}
         each = source_losses(losses, sources)
         by_source = text_scores(each, pairs, others) if any(each.values()) else None
-        texts[text] = replace(text_scores(losses, pairs, others), by_source=by_source)
+        scores, doubts = text_scores(losses, pairs, others), spec.cautions.get(text, ())
+        cautions = [*(doubt.sentence for doubt in doubts), *scores.cautions]
+        texts[text] = replace(scores, by_source=by_source, cautions=cautions)
     if spec.tasks and not (tasks or texts):
         what = "no item can be scored by every model"
         raise UserError(what, where="--tasks", hint="; ".join(left_out))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, pairwise
 from time import process_time
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from tongues.models.scorer import BatchScorer, Prefix, probed_scorer
 __all__ = [
     "Row",
     "RowScores",
+    "Tell",
     "TokenLosses",
     "each_expert",
     "expert_weights",
@@ -39,6 +40,7 @@ _LEAST = 16  # tokens of a shared prefix that is worth caching
 _PADDING = 8  # tokens of padding that cost less than another batch
 
 T = TypeVar("T")
+Tell: TypeAlias = Callable[[float, str], None]  # receives the share that was read, and a line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +79,7 @@ class TokenLosses:
 
 
 def score_rows(
-    model: Model, rows: Sequence[Row], *, tell: Callable[[str], None] = lambda line: None
+    model: Model, rows: Sequence[Row], *, tell: Tell = lambda share, line: None
 ) -> list[TokenLosses]:
     """The nats of each row's tokens from `start` on, in the order given.
 
@@ -142,7 +144,7 @@ def each_expert(
     rows: Sequence[Row],
     weights: Sequence[np.ndarray] | None,
     *,
-    tell: Callable[[str], None] = lambda line: None,
+    tell: Tell = lambda share, line: None,
 ) -> tuple[list[RowScores], float]:
     """Each row's scored tokens under every expert [scored, k], and seconds per token and expert.
 
@@ -153,7 +155,7 @@ def each_expert(
     shapes = [(len(row.tokens) - row.start, ensemble.k) for row in rows]
     results = [RowScores(np.full(of, -np.inf), np.zeros(of, dtype=bool)) for of in shapes]
     seconds, read = 0.0, 0
-    for expert, name in enumerate(ensemble.lineage.names):
+    for expert in range(ensemble.k):
         counts = [count for count, _ in shapes]
         if weights is not None:
             needed = [np.flatnonzero(own[:, expert]) for own in weights]
@@ -164,8 +166,9 @@ def each_expert(
             if count
         }
 
-        def done(count: int, name: str = name, total: int = len(parts)) -> None:
-            tell(f"`{name}` has read {count:,} of {total:,} texts")
+        def done(count: int, share: float, at: int = expert, total: int = len(parts)) -> None:
+            name = ensemble.lineage.names[at]
+            tell((at + share) / ensemble.k, f"`{name}` has read {count:,} of {total:,} texts")
 
         if parts:
             network, began = ensemble.models[expert], process_time()
@@ -187,7 +190,7 @@ def _score_spelt(
     rows: Sequence[Row],
     own: OwnTokens,
     context: int | None,
-    done: Callable[[int], None],
+    done: Callable[[int, float], None],
 ) -> Iterator[RowScores]:
     """As `score_tokens`, by an expert that reads its own tokens for those new to it.
 
@@ -215,18 +218,22 @@ def _score_spelt(
 
 @torch.inference_mode()
 def score_tokens(
-    model: PreTrainedModel, rows: Sequence[Row], done: Callable[[int], None] = lambda rows: None
+    model: PreTrainedModel,
+    rows: Sequence[Row],
+    done: Callable[[int, float], None] = lambda rows, share: None,
 ) -> list[RowScores]:
-    """The tokens of each row from `start` on, in float64; done: receives the number of rows read.
+    """The tokens of each row from `start` on, in float64.
 
-    No row may be longer than the context.
+    No row may be longer than the context. done: receives how many rows were read, and their share
+    of the tokens.
     """
     results = [RowScores(np.empty(0), np.empty(0, dtype=bool))] * len(rows)
     scored = [number for number, row in enumerate(rows) if row.start < len(row.tokens)]
     if not scored:
         return results
     longest = max(scored, key=lambda number: len(rows[number].tokens))
-    scorer, count = probed_scorer(model, rows[longest].tokens), 0
+    scorer, count, read = probed_scorer(model, rows[longest].tokens), 0, 0
+    total = sum(len(rows[number].tokens) for number in scored)
     for beginning, members in common_beginnings(families_of(rows, scored)):
         prefix = Prefix()
         if beginning and scorer.column:
@@ -241,7 +248,8 @@ def score_tokens(
                 for number, one in zip(batch, ends, strict=True):
                     results[number] = one
                 count += len(batch)
-                done(count)
+                read += sum(len(rows[number].tokens) for number in batch)
+                done(count, read / total)
     return results
 
 

@@ -1,19 +1,20 @@
 """Runs an evaluation, model after model; each result is kept, and scored only once."""
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.errors import Caution, UserError
 from tongues.evaluate.confusion import ConfusionTask
 from tongues.evaluate.evaluation import EvaluatedModel, Trained
 from tongues.evaluate.harness import HarnessScores, HarnessTask
 from tongues.evaluate.losses import DocumentLosses, Policy, resolved
+from tongues.evaluate.rows import Tell
 from tongues.evaluate.tasks import FewShotTask, ItemFault, Normalisation, OnError
 from tongues.evaluate.tasks.score import Answers, score_task
 from tongues.evaluate.texts import routed_losses
@@ -28,6 +29,7 @@ from tongues.experts.ensemble.places import (
 from tongues.files import file_name, fingerprint, read_json, remove_directory, write_json
 from tongues.jsonable import from_plain, to_plain
 from tongues.launch import Launcher, run_ranks
+from tongues.quantities import show_seconds
 from tongues.ranks import Rank, Say
 from tongues.runs import read_run
 from tongues.text import Document
@@ -35,6 +37,7 @@ from tongues.text import Document
 __all__ = ["EvalSpec", "Results", "Unit", "evaluate", "read_unit", "score_in_ranks", "score_share"]
 __all__ += ["write_unit"]
 
+_READING = 2  # words of progress, from which text is being read
 _MEMORY = 3 * 2**30  # bytes of a rank besides the models' weights
 
 Result: TypeAlias = DocumentLosses | Answers | HarnessScores
@@ -89,6 +92,7 @@ class EvalSpec:
     normalisation: Normalisation | None = None  # None: each task's own
     on_error: OnError = "skip"
     faults: Sequence[ItemFault] = ()  # documents that cannot be read, and broken models
+    cautions: Mapping[str, Sequence[Caution]] = field(default_factory=dict)  # about texts
     unknown: Mapping[str, Collection[str]] = field(default_factory=dict)  # languages, by model
     # Of lm-eval, and language confusion: tasks that have metrics.
     harness: Mapping[str, Mapping[str, HarnessTask | ConfusionTask]] = field(default_factory=dict)
@@ -166,7 +170,7 @@ def evaluate(
     opened.clear()
     results: dict[Unit, Result] = {}
     broken: dict[str, ItemFault] = {}
-    scored = 0
+    scored, watch = 0, _with_time_left(watch)
     while groups:
         group = groups.pop(0)  # frees the ensemble once it is scored
 
@@ -193,6 +197,23 @@ def evaluate(
     )
 
 
+def _with_time_left(watch: Callable[..., None]) -> Callable[..., None]:
+    """The same, with the time left in words once some text was read."""
+    began, seen, reading = 0.0, 0.0, False  # when text was first read, and the share done then
+
+    def timed(share: float, *words: str) -> None:
+        nonlocal began, seen, reading
+        reading = reading or len(words) >= _READING
+        if not reading:  # what is kept from before takes no time
+            began, seen = time.monotonic(), share
+        elif seen < share < 1.0:
+            left = (time.monotonic() - began) * (1.0 - share) / (share - seen)
+            words = (*words, f"about {show_seconds(left)} left")
+        watch(share, *words)
+
+    return timed
+
+
 def _score_group(
     group: Sequence[Model], spec: EvalSpec, folder: Path, watch: Callable[..., None]
 ) -> Iterator[tuple[Unit, Result | ItemFault]]:
@@ -205,12 +226,16 @@ def _score_group(
         each = [unit for unit in same if unit.model in named]
         if not each:
             continue
-        share, what = number / len(units), f"{each[0].model} {each[0].name} {each[0].language}"
-        watch(share, what)
+        what = f"{each[0].model} {each[0].name} {each[0].language}"
+
+        def tell(share: float, *words: str, done: int = number, what: str = what) -> None:
+            watch((done + share) / len(units), what, *words)
+
+        tell(0.0)
         keys = {unit: spec.fingerprint(named[unit.model], unit) for unit in each}
         kept = {unit: read_unit(folder, unit, keys[unit]) for unit in each}
         missing = {unit: named[unit.model] for unit in each if kept[unit] is None}
-        new = _score_units(missing, spec, partial(watch, share, what)) if missing else {}
+        new = _score_units(missing, spec, tell) if missing else {}
         for unit in each:
             if unit not in new:
                 yield unit, kept[unit] or new[unit]
@@ -223,7 +248,7 @@ def _score_group(
                 yield unit, ItemFault(unit.model, place, "produces NaN", why)
 
 
-def _score_units(units: Mapping[Unit, Model], spec: EvalSpec, tell: Say) -> dict[Unit, Result]:
+def _score_units(units: Mapping[Unit, Model], spec: EvalSpec, tell: Tell) -> dict[Unit, Result]:
     """The results of units of one ensemble that differ by the routing alone."""
     first = next(iter(units))
     if first.num_fewshot is None:

@@ -1,13 +1,13 @@
 """Text: documents of each language, held out or in files, and the losses of models on them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from time import process_time
 
 import numpy as np
 
 from tongues.evaluate.losses import DocumentLosses, Policy, Reading, Spelling, resolved, windows
-from tongues.evaluate.rows import Row, each_expert, expert_weights
+from tongues.evaluate.rows import Row, Tell, each_expert, expert_weights
 from tongues.experts.ensemble.ensemble import mixed
 from tongues.experts.ensemble.model import Model
 from tongues.text import Document
@@ -20,7 +20,7 @@ def routed_losses(
     documents: Sequence[Document],
     policy: Policy | None = None,
     *,
-    tell: Callable[[str], None] = lambda line: None,
+    tell: Tell = lambda share, line: None,
 ) -> list[DocumentLosses]:
     """The losses of an ensemble by each of several routings on documents of one language.
 
@@ -55,7 +55,7 @@ def token_nats(
     policy: Policy | None = None,
     *,
     languages: Sequence[str | None] | None = None,
-    tell: Callable[[str], None] = lambda line: None,
+    tell: Tell = lambda share, line: None,
 ) -> list[np.ndarray]:
     """The nats of every token of documents of token ids (without `first`)."""
     langs = languages or [None] * len(documents)
@@ -68,7 +68,7 @@ def _route(
     documents: Sequence[np.ndarray],
     languages: Sequence[str | None],
     policy: Policy | None,
-    tell: Callable[[str], None],
+    tell: Tell,
 ) -> tuple[list[np.ndarray], list[tuple[list[np.ndarray], Reading]]]:
     """Each document's log-probabilities [T, k], and of each routing the nats and the cost.
 

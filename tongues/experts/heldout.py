@@ -15,6 +15,7 @@ import numpy as np
 from tongues.errors import Caution, UserError
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.quantities import show_count
+from tongues.roles import list_languages
 from tongues.runs import read_run
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.tokens.spelling import token_spellings
@@ -28,6 +29,7 @@ __all__ = [
     "same_tokenizer",
     "scored_documents",
     "tuning_documents",
+    "unknown_cautions",
     "unseen_documents",
 ]
 
@@ -100,13 +102,19 @@ def held_out_cautions(tokens: Tokens, lineage: Lineage, workspace: Path) -> list
             "and copies); losses before and after are those of these alone"
         ) + (f", but of all for {lost}" if lost else "")
         cautions.append(Caution("held_out_moved", sentence))
-    trained, stores = _trained_on([lineage], workspace), _stores(workspace)
+    return cautions + unknown_cautions(tokens, [lineage], workspace)
+
+
+def unknown_cautions(tokens: Tokens, lineages: Iterable[Lineage], workspace: Path) -> list[Caution]:
+    """Held-out text that may have been trained on, since the tokens of then are gone."""
+    trained, stores = _trained_on(lineages, workspace), _stores(workspace)
     gone = {lang for mark, learned in trained.items() if mark not in stores for lang in learned}
-    if gone & unseen.keys():
-        named = ", ".join(sorted(gone & unseen.keys()))
-        what = "the tokens that the ensemble was trained on are gone: whether it knows what is held"
-        cautions.append(Caution("held_out_unknown", f"{what} out of {named} is unknown"))
-    return cautions
+    languages = [f"`{lang}`" for lang in tokens.languages if lang in gone]
+    if not languages:
+        return []
+    what = "a model was trained on tokens that are gone, or were prepared again since: it may have "
+    what += f"read what is held out of {list_languages(languages)} now, so losses may be too low"
+    return [Caution("held_out_unknown", what)]
 
 
 def _among(bounds: np.ndarray, kept: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

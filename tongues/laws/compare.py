@@ -13,7 +13,7 @@ from tongues.laws import describe
 from tongues.laws.fit import FitRequest, FitTask, prepare
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.law import Law
-from tongues.laws.predict import Known, last_held_out, weigh_forms
+from tongues.laws.predict import STACKED, Known, last_held_out, weigh_forms
 from tongues.laws.rows import Rows
 from tongues.laws.uncertainty import FEWEST_RUNS
 from tongues.magnitudes import counted
@@ -134,7 +134,7 @@ def compare(
         that are not independent of each other, are resampled and left out together.
     base: the scratch law that the `cpt` law takes parameters from; without it that law is left out.
     delta, draws, seed: as for `fit`. forms: the laws to compare, by their names; without it all
-        that are made for it.
+        that are made for it, and those that a fit weighs.
     """
     request = FitRequest(delta=delta, draws=draws, seed=seed)
     rows = {
@@ -154,7 +154,8 @@ def compare_rows(
 
     request: whose delta, draws and seed count. base, forms: as for `compare`.
     """
-    compared = [FORMS.find(name) for name in forms] or [form for form in FORMS if form.compared]
+    usual = [form for form in FORMS if form.compared or form.name in STACKED]
+    compared = [FORMS.find(name) for name in forms] or usual
     entries = {
         strategy: _entries(
             strategy, rows, base if strategy != "scratch" else None, request, compared
@@ -194,7 +195,8 @@ def _entries(
     weights = weigh_forms(rows, list(tasks), request.seed, known) if tasks else {}
     entries = list[Entry]()
     for name, task in tasks.items():
-        law = task.fit()
+        resampled = "gamma" in task.form.free  # no other interval is shown
+        law = (task if resampled else replace(task, draws=0)).fit()
         ends, unknowns = law.interval.get("gamma"), len(law.equation.free)
         shaky = {caution.code for caution in law.loose} - {_OF_OPTIMUM} | {*_THIN}
         doubt = "; ".join(c.sentence for c in law.warnings if c.code in shaky)

@@ -77,7 +77,7 @@ def sentences(law: "Law", *, brief: bool = False) -> list[str]:
     lines += [] if brief else _predicted(law) + predicted_end(law)
     lines += [
         f"without run {one.run} a parameter moves by {one.score:.1f} standard deviations"
-        + (f", best size × {one.N_opt:.2f}" if one.N_opt else "")
+        + (f", best size × {one.N_opt:.2f}" if one.N_opt and not law.loose else "")
         for one in law.leverage
         if one.score >= _MUCH
     ]

@@ -21,6 +21,7 @@ from tongues.plan.amounts import read_bytes, read_count, read_number
 from tongues.plan.bases import text_files
 from tongues.plan.laws import PUBLISHED_PAIR, Known, PlanLaws, published_law
 from tongues.plan.ways import effective_amount
+from tongues.quantities import show_bytes, show_count
 from tongues.tables import read_table
 
 __all__ = ["LanguageLevel", "language_level", "laws_of_language", "read_own_runs"]
@@ -33,11 +34,12 @@ _SAMPLE = 4_000_000  # characters of text that are enough for n-grams
 class LanguageLevel:
     """What the prior forecasts of a language.
 
-    forecast: of 125M parameters on a gigabyte of content. nats: per token of a vocabulary of the
-    language's own, of one bit per byte.
+    text_bytes: what a gigabyte of English takes in it. forecast: of 125M parameters on that much.
+    nats: per token of a vocabulary of the language's own, of one bit per byte.
     """
 
     language: str
+    text_bytes: float
     forecast: LossForecast
     nats: float
 
@@ -45,9 +47,11 @@ class LanguageLevel:
     def sentence(self) -> str:
         """What it is, and what it rests on."""
         own = self.forecast.loss
-        what = f"prior: 125M parameters on what a gigabyte of English has, in {self.language}, end "
-        what += f"at {own.value:.3g} bits per byte [{own.low:.3g}, {own.high:.3g}]: "
-        return what + f"{'; '.join(self.forecast.rests_on)}."
+        what = f"prior: {show_count(MOST_PARAMETERS)} parameters, trained {EPOCHS:g} epochs on "
+        what += f"{show_bytes(self.text_bytes)} of {self.language} (as much content as "
+        what += f"{show_bytes(MOST_BYTES)} of English), end at {own.value:.3g} bits per byte "
+        what += f"[{own.low:.3g}, {own.high:.3g}]. It rests on {'; '.join(self.forecast.rests_on)}."
+        return what
 
 
 def language_level(
@@ -61,14 +65,15 @@ def language_level(
         raise UserError(what, where="--language", hint="plan without `--language`")
     amount = read_bytes(available, "--available-text") if available else None
     text = _head(amount) if isinstance(amount, Path) else ""
+    text_bytes = MOST_BYTES * byte_premium(one).value
     forecast = forecast_language(
         one,
-        MOST_BYTES * byte_premium(one).value,
+        text_bytes,
         MOST_PARAMETERS,
         sample=text if len(text.encode()) >= 100_000 else None,
         runs=runs,
     )
-    return LanguageLevel(one.name, forecast, math.log(2.0) * per_token)
+    return LanguageLevel(one.name, text_bytes, forecast, math.log(2.0) * per_token)
 
 
 def laws_of_language(

@@ -16,7 +16,7 @@ from tongues.plan.question import Question
 from tongues.plan.strategies import comparison, starting_loss
 from tongues.plan.ways import LeftOut, Way, predict
 from tongues.quantities import show_bytes, show_count
-from tongues.train.rules import least_bytes
+from tongues.train.rules import least_bytes, usable_memory
 
 __all__ = ["FLAT", "SLACK", "Layout", "Option", "obstacle"]
 
@@ -25,7 +25,8 @@ FLAT = 0.005  # a loss this little above the lowest is as good: laws are off by 
 _NOTABLE = 1.001  # a loss this many times higher is worth a word
 SLACK = 1.01  # of a range's ends, which are measured numbers themselves
 _VARIABLES = {"N": "parameters", "D": "tokens", "D/N": "tokens per parameter", "C": "FLOPs"}
-_GUESSING = math.log(100_000)  # nats per token of guessing among more tokens than most have
+_VOCABULARY = 100_000  # tokens, more than most have
+_GUESSING = math.log(_VOCABULARY)  # nats per token of guessing among them
 _LONGEST = 8766.0  # hours: a year
 _USUAL_HOURS = 720.0  # a month
 _STORED = 2.0  # bytes of a parameter in bfloat16
@@ -200,7 +201,8 @@ class Layout:
         sizes = np.geomspace(1e6, 1e12, 1201)
         if cluster is None:
             return float(sizes[-1])
-        fits = [N for N in sizes if least_bytes(N, cluster.count) <= cluster.gpu.memory]
+        most = usable_memory(cluster.gpu.memory)
+        fits = [N for N in sizes if least_bytes(N, cluster.count) <= most]
         return float(f"{max(fits, default=sizes[0]):.3g}")
 
     def option(self, way: Way, budget: float, *, early: bool = False) -> Option:
@@ -288,17 +290,22 @@ def obstacle(option: Option, question: Question) -> LeftOut | None:
     """Why an option cannot be run, or is worth nothing; None where it can and is."""
     cluster, needed = question.cluster, option.memory_per_gpu
     left_out = partial(LeftOut, way=option.name, strategy=option.way.strategy)
-    if cluster and needed and option.params and needed > cluster.gpu.memory:
+    most = usable_memory(cluster.gpu.memory) if cluster else math.inf
+    if cluster and needed and option.params and needed > most:
         what = f"{show_count(option.params)} parameters need about {show_bytes(needed)} on "
         what += f"each of {cluster.count}; one {cluster.gpu.name} has "
-        return left_out("out_of_memory", reason=what + show_bytes(cluster.gpu.memory))
+        what += f"{show_bytes(cluster.gpu.memory)}, of which {show_bytes(most)} can be filled"
+        return left_out("out_of_memory", reason=what)
     if cluster and option.hours and option.hours > _LONGEST:
         count = math.ceil(cluster.count * option.hours / _USUAL_HOURS)
         what = f"{option.hours / _LONGEST:,.3g} years on {cluster.count} {cluster.gpu.name}"
         return left_out("too_long", reason=f"{what}; a month takes {count:,} of them")
     if option.loss > _GUESSING:
         what = f"the law is of larger runs; here it gives {question.show_loss(option.loss)} "
-        what += f"{question.unit}, more than random guessing ({question.show_loss(_GUESSING)})"
+        each = question.nats_per_bit and question.nats_per_bit / math.log(2.0)
+        among = f"{_VOCABULARY:,} tokens{f' of {each:.3g} bytes' if each else ''}"
+        what += f"{question.unit}, more than random guessing among {among} "
+        what += f"({question.show_loss(_GUESSING)})"
         return left_out("worse_than_guessing", reason=what)
     own = question.base_loss
     if own is not None and option.way.strategy == "cpt" and option.loss >= own:

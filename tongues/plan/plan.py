@@ -219,8 +219,10 @@ def make_plan(
     if not options:
         first, *others = left_out
         hint = _HINTS.get(first.code, "give a size by --params, or a base by --base")
+        loose = first.code == "not_pinned_down"  # and so are those that are based on it
+        others = [one for one in others if not (loose and one.code == first.code)]
         what = "; ".join([first.sentence, *(one.sentence for one in others[: _LEFT_OUT - 1])])
-        where = "--law" if first.code == "not_pinned_down" else ""
+        where = "--law" if loose else ""
         raise NoOption(what, where=where, code=first.code, hint=hint, left_out=left_out)
     taken, every = recommend(layout, options, projects)
     cautions = (
@@ -250,12 +252,13 @@ def _about_options(
     for option in reversed({option.way.key: option for option in reversed(options)}.values()):
         name, repeats = f"`{option.name}`", option.way.repeats
         if option.compute_saved is not None and option.compute_saved < 0:
-            yield Caution(
-                "negative_saving",
-                f"by these laws {name} costs more than training from scratch, {option.flops:.3g} "
-                f"FLOPs against {option.flops_from_scratch:.3g} for the same loss of "
-                f"{question.show_loss(option.loss)}",
-            )
+            held = question.params if option.base else None  # what it is compared with is not
+            what = f"by these laws {name} costs more than training from scratch"
+            what += f"{' at the best size' * bool(held)}, {option.flops:.3g} FLOPs against "
+            what += f"{option.flops_from_scratch:.3g} for the same loss of "
+            what += question.show_loss(option.loss)
+            what += f"; the row `scratch` is held at {show_count(held)} parameters" if held else ""
+            yield Caution("negative_saving", what)
         if repeats and repeats.borrowed and (option.epochs or 0.0) > 1:
             what = f"what a repeat of text is worth is taken from {repeats.borrowed} (English), "
             yield Caution("borrowed_repeats", what + "since no law here has it")

@@ -6,6 +6,7 @@ does not decide; the rest follows from it (`tongues.train.defaults`).
 
 import csv
 import json
+import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -168,9 +169,9 @@ def hub_text(language: str, limit: str) -> dict[str, str]:
     return source | {"limit": limit}
 
 
-def text_limit(tokens: float) -> str:
-    """How much text to read for that many tokens; some of it is dropped."""
-    return f"{max(1.25 * _PER_TOKEN * tokens, 2e6) / 1e6:.0f} MB"
+def text_limit(tokens: float, bytes_per_token: float = _PER_TOKEN, most: float = math.inf) -> str:
+    """How much text to read for that many tokens, of `most` bytes; some of it is dropped."""
+    return f"{min(max(1.25 * bytes_per_token * tokens, 2e6), most) / 1e6:.0f} MB"
 
 
 def ready_recipe(

@@ -74,7 +74,11 @@ def _of_language(option: Option, question: Question, replay: float, tokens: int)
     needed = {learned: min((1.0 - replay) * tokens, option.way.unique)}
     needed |= dict.fromkeys(others, replay * tokens)
     files = {learned: question.text_place} if question.text_place else {}
-    hub = {lang: hub_text(lang, text_limit(n)) for lang, n in needed.items() if lang not in files}
+    limits = {lang: text_limit(n) for lang, n in needed.items()}
+    if size := question.text:
+        each = size / question.unique(option.way.base)
+        limits[learned] = text_limit(needed[learned], each, most=size)
+    hub = {lang: hub_text(lang, limit) for lang, limit in limits.items() if lang not in files}
     found: dict[str, Any] = {name: of for name, of in (("files", files), ("hub", hub)) if of}
     languages = " and ".join(f"`{lang}`" for lang in hub)
     remark = _HUB_TEXT.format(languages=languages, first=next(iter(hub), "")) if hub else ""

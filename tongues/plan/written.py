@@ -129,11 +129,12 @@ def _compose(
     if home:
         remarks["shape"] = f"Model: the base's, {show_count(params)} parameters."
     else:
-        shape, nearest_count, about_shape = _shape(params, vocabulary)
+        shape, nearest_count, about_shape = _shape(params, vocabulary, plan.largest)
         count = params if option.base else nearest_count
         far = abs(math.log(nearest_count / params)) > math.log(1.5)
         remarks["other_size" if far else "shape"] = about_shape
-    tokens = int(float(f"{plan.question.tokens or option.flops / (6 * count):.4g}"))
+    planned = min(option.flops / (6 * count), option.way.most_tokens)
+    tokens = int(float(f"{plan.question.tokens or planned:.4g}"))
     flops = 6.0 * count * tokens
     remarks["tokens"] = (
         f"Tokens: {show_count(tokens)}, which with these parameters takes {flops:.3g} FLOPs."
@@ -194,8 +195,9 @@ def _tokens(like: Recipe | None, base: str, vocabulary: int) -> TokenSettings:
     return TokenSettings.model_validate(kept | {"base": home})
 
 
-def _shape(params: float, vocabulary: int) -> tuple[Shape, int, str]:
-    shape, count = nearest_shape(params, vocabulary)
+def _shape(params: float, vocabulary: int, most: float) -> tuple[Shape, int, str]:
+    """The nearest shape, of at most that many parameters, its own count, and a remark."""
+    shape, count = nearest_shape(params, vocabulary, most)
     if max(count / params, params / count) > _FARTHEST:
         raise UserError(
             f"{show_count(params)} parameters are planned, and the nearest shape there is, "
@@ -233,15 +235,13 @@ def _batch(
     by_size = batch_by_size(anatomy.parameters["total"], context)
     most = max(context, min(by_size, tokens // _STEPS))
     gpus = machine.processes
-    if (
-        gpus == 1 and most >= _NODE * context
-    ):  # planned without `--gpus`, and trained who knows where
+    if not cluster and gpus == 1 and most >= _NODE * context:  # to be trained who knows where
         gpus = _NODE
     batch = shared_batch(most, context, gpus)
     written: dict[str, Any] = {"batch": "by size" if batch == by_size else f"{batch} tokens"}
     if batch < by_size:
         short = most < by_size
-        reason = "the run is short" if short else f"{gpus} GPUs share it"
+        reason = "the run is short" if short else f"{gpus} GPUs can share that"
         code = "smaller_batch" if short or machine.processes > 1 else "batch"
         remarks[code] = (
             f"Batch: the rule for this size asks for {by_size:,} tokens a step; {batch:,} are "

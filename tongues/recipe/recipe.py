@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import field_validator, model_validator
 
+from tongues.errors import nearest
 from tongues.recipe.base import RecipeSection, readable_name, refuse
 from tongues.recipe.experts import Experts
 from tongues.recipe.studies import Pilot, Study
@@ -86,4 +87,14 @@ class Recipe(TextRecipe):
             raise ValueError("experts branch from `train.base` or from `experts.add_to`: give one")
         if self.pilot and self.train.budget.unit == "seconds":
             raise ValueError("a pilot spends a share of `train.budget`; give it in FLOPs or tokens")
+        return self
+
+    @model_validator(mode="after")
+    def _pilot_of_languages_with_text(self) -> "Recipe":
+        known = self.text.languages
+        for key in ("source", "target") if self.pilot else ():
+            lang = getattr(self.pilot, key)
+            if lang not in known:
+                what = f"language `{lang}` has no text"
+                refuse(what, nearest(lang, known), ("pilot", key), lang)
         return self

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -10,9 +11,12 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from tongues import __version__
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.routing import ROUTINGS
+from tongues.runs import read_run
 from tongues.serve.bodies import ChatBody, CompletionBody, bounds
 from tongues.serve.refusal import Limits
 from tongues.serve.text_rules import has_template
+from tongues.train.base import find_run
+from tongues.train.metadata import languages_of
 
 __all__ = ["ChatReply", "CompletionReply", "ModelsReply", "describe", "describe_model"]
 
@@ -232,13 +236,14 @@ def describe_model(
         and (ensemble.lineage.languages or not routing.needs_language)
         for variant in routing.variants(min(k, 3))
     ]
+    alone = _known_languages(model) if k == 1 else ()
     aside = ModelAside(
         kind=model.kind,
         experts=[
-            ExpertReply(name=expert.name, languages=sorted(expert.languages))
+            ExpertReply(name=expert.name, languages=sorted(expert.languages or alone))
             for expert in ensemble.lineage.experts
         ],
-        languages=sorted(ensemble.lineage.languages),
+        languages=sorted(ensemble.lineage.languages or alone),
         routing=str(model.routing),
         routings=[
             RoutingReply(routing=str(one), title=one.title, summary=one.summary)
@@ -249,6 +254,13 @@ def describe_model(
         examples=dict(examples or {}),
     )
     return ModelReply(id=model.name, created=created, tongues=aside).model_dump()
+
+
+def _known_languages(model: Model) -> tuple[str, ...]:
+    """Those of a single model: by its run's record, or else by its folder's card."""
+    folder = model.ensemble.models.folders[0]
+    run = find_run(str(folder), Path())
+    return read_run(run).languages if run else languages_of(folder)
 
 
 def describe(models: Collection[str], limits: Limits, *, keyed: bool) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from tongues.steps.demo import demo_begun
 from tongues.steps.models import step_of_evaluation
 from tongues.steps.recipes import step_of_recipe, steps_in
-from tongues.steps.runs import more_runs, step_of_reported, step_of_runs
+from tongues.steps.runs import more_runs_of, step_of_reported, step_of_runs
 from tongues.steps.step import Step, free_place, is_run, last_trained
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
     "free_place",
     "is_run",
     "last_trained",
-    "more_runs",
+    "more_runs_of",
     "step_of_evaluation",
     "step_of_recipe",
     "step_of_reported",

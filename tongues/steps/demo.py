@@ -9,10 +9,10 @@ from tongues.errors import UserError
 from tongues.files import changed_at, write_text
 from tongues.steps.step import URGENT, Step, quoted
 
-__all__ = ["demo_begun", "step_of_demo"]
+__all__ = ["DEMO", "demo_begun", "step_of_demo"]
 
 _COMMAND = ".demo"  # in its folder until it is finished: the command
-_FOLDER = Path("demo")  # where it works by default
+DEMO = Path("demo")  # where it works by default
 _WRONG_USE = 2  # exit code
 
 
@@ -36,7 +36,7 @@ def step_of_demo(workspace: Path) -> Step | None:
     if not file.is_file():
         return None
     command = file.read_text(encoding="utf-8")
-    command += "" if workspace == _FOLDER else f" --workspace {quoted(workspace)}"
+    command += "" if workspace == DEMO else f" --workspace {quoted(workspace)}"
     urgency = URGENT.index("running")  # after its runs that are at work now
     reason = "the demo is not finished; it resumes"
     return Step(command, reason, str(workspace), urgency, changed_at(file))

@@ -37,20 +37,23 @@ def step_of_evaluation(evaluation: "Evaluation", workspace: Path) -> Step:
 
 def step_of_evaluated(run: Run, folder: Path, evaluation: "Evaluation", workspace: Path) -> Step:
     """What to do with a run that was evaluated; it is exported where it is a model to take."""
-    from tongues.evaluate.choice import chosen_models, is_tested
+    from tongues.evaluate.choice import choice_in_words, chosen_models, is_tested
 
     chosen = chosen_models(evaluation)
     name = next(m.name for m in evaluation.models if m.trained and m.trained.run == run.run)
     if name in chosen:
         return step_of_use(run.run, "is evaluated", folder / "model" / CARD, workspace)
-    why = f"`{chosen[0]}` is better" if chosen else "no model is better on all that counts"
+    words = choice_in_words(evaluation)
+    why = f"`{chosen[0]}` is better" if chosen else f"no model is better on all ({words or 'none'})"
     if not is_tested(evaluation):
         why = f"evaluated with `--limit {evaluation.limit}`, too little to choose a model by"
         if evaluation.limit and (step := step_to_evaluate(run, workspace, why)):
             return step
-        why = "there are too few documents or items to choose a model by"
+        why = f"the best: {words}"
+        if evaluation.texts:
+            why += " (`tongues prepare` with more `tokens.held_out` and another `name` has more)"
     command = f"tongues generate {quoted(run.run)}{in_workspace(workspace)}"
-    return Step(command, f"{run.run} is evaluated, and {why}: try it before it is used")
+    return Step(command, f"{run.run} is evaluated; {why}: try it before it is used")
 
 
 def step_to_evaluate(run: Run, workspace: Path, why: str) -> Step | None:

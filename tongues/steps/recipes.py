@@ -8,41 +8,37 @@ from pathlib import Path
 
 from tongues.errors import UserError
 from tongues.files import files_named
+from tongues.quantities import counted
 from tongues.recipe import (
     Recipe,
     TextRecipe,
     in_workspace,
-    load_recipe,
     load_text_recipe,
-    show_recipe,
     training_verb,
 )
 from tongues.runs import PLANS, RECIPE, find_runs
-from tongues.steps.demo import step_of_demo
+from tongues.steps.changed import under_own_name
+from tongues.steps.demo import DEMO, step_of_demo
 from tongues.steps.models import step_of_experts
 from tongues.steps.runs import step_of_runs, step_of_unfinished, step_to_report
 from tongues.steps.step import (
-    URGENT,
+    LAST,
     Evaluated,
     Step,
-    free_place,
     is_run,
     last_trained,
     newest_evaluations,
     quoted,
     runs_of,
 )
-from tongues.study import plan_study
+from tongues.study import plan_study, plan_sweep
 from tongues.text import check_text
 from tongues.tokens import check_tokens
 from tongues.train.base import PLACEHOLDER_BASE
-from tongues.train.plan import run_of_recipe
-from tongues.train.record import OTHER_SETTINGS, check_settings
 
 __all__ = ["step_of_recipe", "steps_in"]
 
 _MEANT = re.compile(r"^(extends|text|tokens|train):", re.MULTILINE)  # the file is to be a recipe
-_INVALID = len(URGENT) + 1  # recipes with a mistake come last: nothing else waits for them
 
 
 def steps_in(workspace: Path) -> list[Step]:
@@ -52,7 +48,8 @@ def steps_in(workspace: Path) -> list[Step]:
         since = path.stat().st_mtime
         try:
             recipe = load_text_recipe(path)
-            step = step_of_recipe(recipe, [path], workspace, evaluated)
+            own, words = under_own_name(recipe, [path], workspace)
+            step = _step(own, words, workspace, evaluated, "" if own is recipe else recipe.name)
         except UserError as error:
             content = path.read_text(encoding="utf-8", errors="replace")
             if not content.strip():
@@ -63,18 +60,21 @@ def steps_in(workspace: Path) -> list[Step]:
                 invalid = Step(f"tongues check {quoted(path)}", reason)
             else:
                 continue  # a YAML file of something else
-            steps.append(replace(invalid, place=str(path), urgency=_INVALID, since=since))
+            steps.append(replace(invalid, place=str(path), urgency=LAST, since=since))
             continue
-        folder = runs_of(recipe, workspace) if isinstance(recipe, Recipe) else path
-        changed = isinstance(recipe, Recipe) and is_changed(recipe, workspace)
-        finished = changed and step_of_unfinished(folder, "", workspace) is None
-        page = step_to_report(folder, workspace) if finished else None
-        if page or not changed:
-            seen.add(folder)  # otherwise its run, of other settings, has a step of its own
+        folder, page = path, None
+        if isinstance(recipe, Recipe) and isinstance(own, Recipe):
+            folder = runs_of(own, workspace)
+            before = runs_of(recipe, workspace)
+            if folder != before and step_of_unfinished(before, "", workspace) is None:
+                page = step_to_report(before, workspace) if before.is_dir() else None
+            if page:
+                seen.add(before)  # otherwise its runs, of other settings, have their own step
+        seen.add(folder)
         since = max(since, last_trained(folder))
         steps.append(replace(page or step, place=str(path), since=since))
     demo = step_of_demo(workspace)
-    steps += filter(None, [demo])
+    steps += filter(None, [demo, step_of_demo(workspace / DEMO)])  # the latter was started here
     for folder in sorted((workspace / "runs").glob("*/")):
         if folder not in seen and (is_run(folder) or (folder / PLANS).is_file()):
             own = folder / RECIPE
@@ -86,6 +86,8 @@ def steps_in(workspace: Path) -> list[Step]:
             steps.append(replace(step, place=str(folder), since=last_trained(folder)))
     if not steps:
         reason = "there is no recipe here; it asks for base, language and text, and writes one"
+        if inside := next(iter(sorted(workspace.glob("*/runs/"))), None):
+            reason += f"; `tongues next {quoted(inside.parent)}` is of the runs there"
         steps = [Step("tongues new", reason, str(workspace))]
     return sorted(steps, key=lambda step: (step.urgency, -step.since))
 
@@ -100,7 +102,20 @@ def step_of_recipe(
 
     evaluated: as in `step_of_runs`.
     """
-    named = shlex.join(map(str, words)) + in_workspace(workspace)
+    own, words = under_own_name(recipe, words, workspace)
+    return _step(own, words, workspace, evaluated, "" if own is recipe else recipe.name)
+
+
+def _step(
+    recipe: TextRecipe,
+    words: Sequence[str],
+    workspace: Path,
+    evaluated: "Evaluated | None",
+    before: str,
+) -> Step:
+    """The next step of a recipe under its own name; before: the name of its other settings."""
+    named = shlex.join(words) + in_workspace(workspace)
+    renamed = f"{before} was trained with other settings" if before else ""
     if isinstance(recipe, Recipe) and recipe.train.base_model == PLACEHOLDER_BASE:
         return Step(f"tongues check {named}", "the base that it continues from is to be named")
     try:
@@ -113,16 +128,14 @@ def step_of_recipe(
             return Step(f"tongues {verb} {named}", f"{missing.where}: {missing.what}")
         there = (workspace / "tokens" / recipe.name / "tokens.json").is_file()
         reason = f"its tokens were {error.what}" if there else "its text is not prepared yet"
-        return Step(f"tongues prepare {named}" + " --overwrite" * there, reason)
+        return Step(f"tongues prepare {named}" + " --overwrite" * there, renamed or reason)
     if not isinstance(recipe, Recipe):
         corpus = workspace / "corpus" / recipe.corpus
         return Step(
             f"tongues report {quoted(corpus)}", "its text is prepared: the page shows what was kept"
         )
     train, folder = f"tongues {training_verb(recipe)} {named}", runs_of(recipe, workspace)
-    if is_changed(recipe, workspace):
-        return _under_another_name(recipe, words, folder, workspace)
-    begun = Step(train, "its text is prepared, and nothing is trained yet")
+    begun = Step(train, renamed or "its text is prepared, and nothing is trained yet")
     if recipe.pilot:
         real = workspace / "reports" / recipe.name / "real.yaml"
         reason = "the pilot is finished; this is the recipe that it advises"
@@ -142,36 +155,16 @@ def step_of_recipe(
         return Step(f"tongues experts measure {named}", reason)
     if not find_runs([folder] if folder.is_dir() else []):
         return begun
-    step = step_of_unfinished(folder, train, workspace)
+    step = step_of_unfinished(folder, train, workspace) or _added(recipe, train, workspace)
     return step or step_of_runs(folder, workspace, evaluated, train)
 
 
-def _under_another_name(
-    recipe: Recipe, words: Sequence[Path | str], taken: Path, workspace: Path
-) -> Step:
-    """Train a recipe by another name, where the runs of its own have other settings."""
-    verb, key = ("prepare", "name") if recipe.study else ("train", "train.run")
-    own = [word for word in map(str, words) if not word.startswith(f"{key}=")]
-    command = shlex.join(["tongues", verb, *own, f"{key}={free_place(taken).name}"])
-    return Step(command + in_workspace(workspace), f"{taken.name} was trained with other settings")
-
-
-def is_changed(recipe: Recipe, workspace: Path) -> bool:
-    """Whether a run of this name was trained with other settings; the record alone is read."""
-    if recipe.pilot or recipe.experts:
-        return False
-    folder = runs_of(recipe, workspace)
-    try:
-        check_tokens(recipe, workspace)
-        if recipe.study:
-            for plan in plan_study(recipe, workspace) if folder.is_dir() else ():
-                check_settings(plan, workspace)
-        elif (folder / RECIPE).is_file() and _differs(folder / RECIPE, recipe):
-            check_settings(run_of_recipe(recipe, workspace), workspace)
-    except UserError as error:
-        return error.code == OTHER_SETTINGS
-    return False
-
-
-def _differs(file: Path, recipe: Recipe) -> bool:
-    return show_recipe(load_recipe(file)) != show_recipe(recipe)
+def _added(recipe: Recipe, train: str, workspace: Path) -> Step | None:
+    """Train the runs of a study that were added to its recipe since it was trained."""
+    if recipe.study is None:
+        return None
+    plans = [*plan_sweep(recipe), *plan_study(recipe, workspace)]
+    new = [plan for plan in plans if not (workspace / "runs" / plan.name / "run.json").is_file()]
+    if not new:
+        return None
+    return Step(train, f"{len(new)} of {counted(len(plans), 'run')} are not trained yet")

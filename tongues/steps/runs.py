@@ -10,11 +10,14 @@ from tongues.laws import read_laws_file
 from tongues.laws.next_step import MORE_SHAPES, plan_command
 from tongues.models import SHAPES
 from tongues.pages import CARD
-from tongues.recipe import in_workspace, training_command
-from tongues.runs import find_runs, read_run
+from tongues.quantities import show_count
+from tongues.recipe import in_workspace
+from tongues.runs import Run, find_runs, read_run
 from tongues.states import RunState, states
+from tongues.steps.changed import command_of_runs
 from tongues.steps.models import step_of_evaluated, step_of_use, step_to_evaluate
 from tongues.steps.step import (
+    LAST,
     URGENT,
     Evaluated,
     Step,
@@ -25,9 +28,10 @@ from tongues.steps.step import (
     quoted,
 )
 
-__all__ = ["more_runs", "step_of_reported", "step_of_runs", "step_of_unfinished"]
+__all__ = ["more_runs_of", "step_of_reported", "step_of_runs", "step_of_unfinished"]
 __all__ += ["step_to_report"]
 
+_PER_PARAMETER = (4, 16)  # tokens of the smallest model: from too few to more than it needs
 _SIZES = 4  # of a study, from which the exponent of its law is more than a guess
 
 
@@ -40,7 +44,7 @@ def step_of_runs(
     """The next step of a finished run, or of a study's folder.
 
     evaluated: the newest evaluation of every run; None: they are read. train: the command that made
-    the runs.
+    the runs; empty: it is looked for.
     """
     evaluated = newest_evaluations(workspace) if evaluated is None else evaluated
     run = read_run(folder) if is_run(folder) else None
@@ -51,7 +55,10 @@ def step_of_runs(
 
 
 def step_of_reported(
-    folder: Path, workspace: Path, evaluated: "Evaluated | None" = None, train: str = ""
+    folder: Path,
+    workspace: Path,
+    evaluated: "Evaluated | None" = None,
+    train: str = "",
 ) -> Step:
     """The next step of a run or a study's folder whose page is written; as `step_of_runs`."""
     if not is_run(folder):
@@ -110,7 +117,14 @@ def _why(first: RunState, counts: Counter[str]) -> str:
 
 def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
     runs = [read_run(place) for place in find_runs([folder])]
-    more = more_runs(folder, workspace, train)
+
+    def more(reason: str) -> Step:
+        added, by = _added(runs), train or command_of_runs(folder, workspace)
+        if by:
+            return Step(f"{by} {added}", reason)
+        command = f"tongues study RECIPE{in_workspace(workspace)} {added}"
+        return Step(command, f"{reason}; no recipe here has their settings", urgency=LAST)
+
     for path in sorted(workspace.glob("*.json")):
         try:
             content = read_json(path)
@@ -125,10 +139,9 @@ def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
             if plan:
                 reason = "there is a law of its runs: plan by it, for the compute that you have"
                 return Step(plan, reason)
-            reason = "its runs do not pin its law down: train more shapes, or more budgets "
-            return Step(more, f"{reason}(`study.budgets`), and fit again")
+            return more("its runs do not pin its law down: train more, and fit again")
     if len({run.params["total"] for run in runs}) == 1 and "scratch" in {r.strategy for r in runs}:
-        return Step(more, "its runs are of one size, and laws need several: this trains more")
+        return more("its runs are of one size, and laws need several: train more")
     others = (x for x in folder.parent.glob("*/") if x != folder and not is_run(x))
     law = workspace / "law.json"
     if law.exists() or any(find_runs([other]) for other in others):
@@ -138,12 +151,36 @@ def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
     )
 
 
-def more_runs(folder: Path, workspace: Path, train: str = "") -> str:
-    """The command that adds larger shapes to a study; train: what made its runs, if known."""
-    runs = [read_run(place) for place in find_runs([folder])]
-    train = train or training_command(folder.name, workspace)
-    train = train or f"tongues study RECIPE{in_workspace(workspace)}"
-    return f"{train} {_more_shapes({run.shape for run in runs})}"
+def more_runs_of(place: Path) -> str:
+    """The command that adds the runs that laws need; empty where no recipe makes them.
+
+    place: the folder of a study, or a file of laws that were fitted on it.
+    """
+    if not place.is_dir():
+        content = read_json(place) if place.suffix == ".json" and place.is_file() else {}
+        tables = map(Path, content.get("tables", ()))
+        return next(filter(None, (more_runs_of(table) for table in tables if table.is_dir())), "")
+    by = command_of_runs(place, place.parent.parent if place.parent.name == "runs" else Path())
+    return f"{by} {_added([read_run(run) for run in find_runs([place])])}" if by else ""
+
+
+def _added(runs: Collection[Run]) -> str:
+    """Overrides of a study, by which its runs and those that a law needs besides are trained."""
+    short = all(run.tokens < _PER_PARAMETER[0] * run.params["total"] for run in runs)
+    shapes = {run.shape for run in runs}
+    more = _more_shapes(shapes) if len(shapes) < _SIZES or not short else ""
+    budgets = _more_budgets(runs) if short and more != MORE_SHAPES else ""
+    return " ".join(filter(None, [more, budgets]))
+
+
+def _more_budgets(runs: Collection[Run]) -> str:
+    """An override of a study with its budgets, and some from which a law knows what tokens do."""
+    learned = [run for run in runs if run.strategy != "source"] or runs
+    in_order = sorted(learned, key=lambda run: run.tokens)
+    fewest = min(run.params["total"] for run in learned)
+    longer = (f"{show_count(float(f'{each * fewest:.1g}'))} tokens" for each in _PER_PARAMETER)
+    budgets = dict.fromkeys([*(run.settings["budget"] for run in in_order), *longer])
+    return quoted(f"study.budgets=[{', '.join(budgets)}]")
 
 
 def _more_shapes(shapes: Collection[str]) -> str:

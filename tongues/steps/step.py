@@ -14,10 +14,11 @@ from tongues.runs import find_runs
 if TYPE_CHECKING:
     from tongues.evaluate.evaluation import Evaluation
 
-__all__ = ["URGENT", "Evaluated", "Step", "free_place", "is_run", "last_trained"]
+__all__ = ["LAST", "URGENT", "Evaluated", "Step", "free_place", "is_run", "last_trained"]
 __all__ += ["newest_evaluations", "quoted", "runs_of"]
 
 URGENT = ("damaged", "failed", "stopped", "waiting", "running")  # states, and what comes first
+LAST = len(URGENT) + 1  # of what nothing else waits for, such as a recipe with a mistake
 Evaluated: TypeAlias = "Mapping[tuple[str, str], Evaluation]"  # by run and fingerprint
 
 

@@ -237,13 +237,16 @@ class _Study:
     def state(self, status: dict[str, Status]) -> State:
         """All of it in numbers."""
         counts, running = Counter(status.values()), dict[str, float]()
+        done = sum(self._work[n] for n in status if status[n] in ("finished", "hopeless"))
         for name in self.jobs:
             directory = self._runs / name
-            if (status[name] == "running" or name in self._started) and is_held(directory):
-                row = next(newest_lines(directory / "timing.jsonl"), None)
-                running[name] = row["step"] / row["steps"] if row else 0.0
-        done = sum(self._work[n] for n in status if status[n] in ("finished", "hopeless"))
-        done += sum(self._work[name] * share for name, share in running.items())
+            if status[name] != "running" and name not in self._started:
+                continue
+            row = next(newest_lines(directory / "timing.jsonl"), None)
+            share = row["step"] / row["steps"] if row else 0.0
+            done += self._work[name] * share
+            if is_held(directory):  # not so where its process begins or ends
+                running[name] = share
         return State(
             runs=len(self.jobs),
             finished=counts["finished"],

@@ -3,6 +3,7 @@
 from tongues.text.document import Document, hash64
 from tongues.text.sources import (
     TextSource,
+    check_tag,
     check_text,
     content_hash,
     describe_synthetic,
@@ -14,6 +15,7 @@ from tongues.text.sources import (
 __all__ = [
     "Document",
     "TextSource",
+    "check_tag",
     "check_text",
     "content_hash",
     "describe_synthetic",

@@ -40,7 +40,7 @@ from tongues.text.synthetic import (
     shared_words,
 )
 
-__all__ = ["TextSource", "check_text", "content_hash", "describe_synthetic"]
+__all__ = ["TextSource", "check_tag", "check_text", "content_hash", "describe_synthetic"]
 __all__ += [
     "files_passed_over",
     "find_benchmarks",
@@ -227,6 +227,12 @@ def _tag_of(name: str) -> str:
         return "use a BCP-47 tag, such as `de`, `no`, `pt-BR` or `zh-Hant`"
 
 
+def check_tag(lang: str, where: str) -> None:
+    """A UserError, with the tag of a name, where `lang` is not a language tag."""
+    if not tag_is_valid(lang):
+        raise UserError(f"`{lang}` is not a language tag", where=where, hint=_tag_of(lang))
+
+
 def check_text(settings: recipe.Text) -> list[TextSource]:
     """Check the recipe's text without reading it, and return its sources.
 
@@ -235,9 +241,7 @@ def check_text(settings: recipe.Text) -> list[TextSource]:
     """
     for kind, langs in (("files", settings.files), ("hub", settings.hub)):
         for lang in langs:
-            if not tag_is_valid(lang):
-                where, hint = f"text.{kind}.{lang}", _tag_of(lang)
-                raise UserError(f"`{lang}` is not a language tag", where=where, hint=hint)
+            check_tag(lang, f"text.{kind}.{lang}")
     sources = find_sources(settings)
     for lang, files in settings.files.items():
         paths = [path for source in sources if source.lang == lang for path in source.paths]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.cores import core_count
-from tongues.errors import UserError
+from tongues.errors import Caution, UserError
 from tongues.files import (
     file_hash,
     fingerprint,
@@ -24,7 +24,7 @@ from tongues.files import (
 )
 from tongues.hub import commit_of
 from tongues.launch import Launcher, run_ranks
-from tongues.quantities import show_count
+from tongues.quantities import counted, show_count
 from tongues.ranks import Rank, Say
 from tongues.recipe import HeldOutLike, Recipe, TextRecipe, TokenSettings
 from tongues.text import TextSource, check_text, content_hash, text_bytes
@@ -41,7 +41,7 @@ from tongues.tokens.split import (
     few_groups,
     split_documents,
 )
-from tongues.tokens.store import Manifest, MissingLanguage, read_manifest
+from tongues.tokens.store import Manifest, MissingLanguage, read_manifest, runs_trained_on
 from tongues.tokens.tokenizer import (
     find_tokenizer,
     load_tokenizer,
@@ -97,8 +97,11 @@ def prepare_tokens(
                     remove_directory(work)  # left by a kill at the very end
             return _complete(path)
         reason = f"made from other text or settings: {_difference(before, inputs)}"
-        hint = "replace it with `--overwrite`, or give the recipe another name"
-        raise UserError(reason, where=str(path), hint=hint)
+        raise UserError(reason, where=str(path), hint=_other_tokens(path))
+    if overwrite and (runs := runs_trained_on(path)):
+        what = f"{_trained_on(runs)}; once others replace them, `evaluate` cannot tell what these "
+        what += f"runs have read (Ctrl-C keeps them; `name={recipe.name}-2` keeps both)"
+        progress(f"caution: {Caution('tokens_in_use', what)}")
     check_spelling(recipe, sources)
     if ranks is None:
         sizes = text_bytes(sources).values()
@@ -189,8 +192,20 @@ def check_tokens(recipe: TextRecipe, workspace: Path) -> None:
     before = _completed(read_manifest(path)["inputs"])
     if any(before.get(section) != now[section] for section in now):
         reason = f"made from other settings: {_difference({k: before[k] for k in now}, now)}"
-        hint = "run `tongues prepare --overwrite` with this recipe, or give it another name"
-        raise UserError(reason, where=str(path), hint=hint)
+        raise UserError(reason, where=str(path), hint=_other_tokens(path))
+
+
+def _other_tokens(path: Path) -> str:
+    """What to do where a folder has tokens of other settings."""
+    if runs := runs_trained_on(path):
+        return f"give the recipe another `name`: {_trained_on(runs)}"
+    return "replace them with `tongues prepare --overwrite`, or give the recipe another name"
+
+
+def _trained_on(runs: Sequence[str]) -> str:
+    others = len(runs) - 1
+    more = f" and {counted(others, 'more run')} were" if others else " was"
+    return f"`{runs[0]}`{more} trained on these tokens"
 
 
 def _same_text(settings: dict[str, Any], store: Path) -> str:

@@ -1,6 +1,7 @@
 """Prepared tokens, opened: what training and evaluation read."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
@@ -9,6 +10,7 @@ import numpy as np
 
 from tongues.errors import UserError, nearest
 from tongues.files import check_readable, file_hash, read_json
+from tongues.runs import find_runs, read_run
 from tongues.tokens.frame import TextFrame
 from tongues.tokens.shards import Shard, open_shard
 from tongues.tokens.spelling import token_bytes
@@ -24,7 +26,7 @@ __all__ = [
     "open_cluster",
     "open_tokens",
 ]
-__all__ += ["corpus_of", "read_manifest", "tokens_of"]
+__all__ += ["corpus_of", "read_manifest", "runs_trained_on", "tokens_of"]
 
 Split = Literal["train", "valid"]
 
@@ -194,6 +196,20 @@ def tokens_of(corpus: Path) -> list[Path]:
     place = corpus.resolve()
     every = sorted(place.parents[1].glob("tokens/*/tokens.json"))
     return [file.parent for file in every if corpus_of(file.parent) == place]
+
+
+def runs_trained_on(path: Path) -> list[str]:
+    """The runs of a workspace that were trained on a folder of its tokens as it is now."""
+    store, found = path.resolve().parents[1] / "runs", list[str]()
+    if not store.is_dir() or not (path / "tokens.json").is_file():
+        return found
+    with suppress(UserError):  # of damaged tokens nothing is known
+        mark = read_manifest(path)["fingerprint"]
+        for directory in find_runs([store]):
+            with suppress(UserError):  # a damaged record
+                run = read_run(directory)
+                found += [run.run] if run.tokens_fingerprint == mark else []
+    return found
 
 
 def _damaged(path: Path, reason: str) -> UserError:

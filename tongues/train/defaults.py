@@ -22,7 +22,7 @@ from tongues.train.base import find_base, model_folder
 from tongues.train.rules import FASTEST, LOW_RANK, batch_by_size
 
 __all__ = ["Completed", "Default", "base_batch", "base_context", "base_rate", "base_warmup"]
-__all__ += ["complete_recipe"]
+__all__ += ["complete_recipe", "usual_batch"]
 
 # Of published projects that continued all weights of a base (benchmarks/base_defaults.txt): the
 # median number of steps, the largest batch, the longest usual context, the median warm-up.
@@ -118,6 +118,15 @@ def complete_recipe(recipe: Recipe, workspace: Path) -> Completed:
     changed = [x for x in left_out if getattr(completed, x.key) != getattr(train, x.key)]
     cautions = () if facts.run else (*_questions(recipe, usual), *_few_for_new(recipe, facts))
     return Completed(recipe.model_copy(update={"train": completed}), tuple(changed), cautions)
+
+
+def usual_batch(recipe: Recipe, params: int, positions: int, run: Run | None) -> int:
+    """Tokens of a step where a recipe leaves them to a base of this size and longest context.
+
+    run: of a base that was trained here.
+    """
+    usual = {one.key: one.value for one in _usual(recipe, _Facts(params, positions, run))}
+    return int(str(usual["batch"]).split()[0])
 
 
 def _questions(recipe: Recipe, usual: Sequence[Default]) -> Iterator[Caution]:

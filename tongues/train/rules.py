@@ -34,6 +34,7 @@ __all__ += [
     "rate_at_size",
     "run_bytes",
     "shared_batch",
+    "usable_memory",
     "vocabulary_by_size",
 ]
 __all__ += ["what_would_fit"]
@@ -66,7 +67,7 @@ _COMPARED = 2700  # contexts of a run from which methods are compared (initializ
 _TRIED = 257  # tokens of the trial's two samples (engine/fitting.py)
 _ROWS = 128  # queries whose scores are computed, and kept, together (engine/attention.py)
 _AGAIN = 2  # layers' worth that computing one anew takes: what it keeps, and its backward pass
-_SPARE = 0.9  # of a machine's memory that a micro-batch may fill: allocators leave gaps
+_SPARE = 0.9  # of a machine's memory that a run may fill: allocators leave gaps
 # The words of PyTorch; the last are oneDNN's, which names no reason when an allocation fails.
 _EXHAUSTED = (
     "can't allocate memory",
@@ -95,10 +96,14 @@ _KEPT = {  # by bfloat16 and compiled; measured (benchmarks/memory.txt)
 }
 
 
-def nearest_shape(params: float, vocabulary: int) -> tuple[Shape, int]:
-    """The shape whose exact count of parameters is nearest, by ratio, and that count."""
+def nearest_shape(params: float, vocabulary: int, most: float = math.inf) -> tuple[Shape, int]:
+    """The shape whose exact count of parameters is nearest, by ratio, and that count.
+
+    most: parameters of the largest shape that is taken, where a smaller one is there.
+    """
     counts = [(shape, of_shape(shape, vocabulary).parameters["total"]) for shape in SHAPES.values()]
-    return min(counts, key=lambda pair: max(pair[1] / params, params / pair[1]))
+    allowed = [pair for pair in counts if pair[1] <= most]
+    return min(allowed or counts, key=lambda pair: max(pair[1] / params, params / pair[1]))
 
 
 def vocabulary_by_size(parameters: float) -> int:
@@ -275,6 +280,11 @@ def least_bytes(params: float, gpus: int) -> float:
     return _EMPTY["cuda"] + share + (step + gathered) * max(1.0, params / count) ** (2 / 3)
 
 
+def usable_memory(memory: float) -> float:
+    """The bytes of a machine's memory that a run may be planned to fill."""
+    return _SPARE * memory
+
+
 def micro_batch_that_fits(
     anatomy: Anatomy, settings: Train, batch: int, flops: float, machine: Machine
 ) -> tuple[int | None, bool] | None:
@@ -289,7 +299,7 @@ def micro_batch_that_fits(
         while tokens >= settings.context:
             smaller = settings.model_copy(update={"micro_batch": tokens, "recompute": recompute})
             needed = run_bytes(anatomy, smaller, batch, flops, machine)
-            if needed <= _SPARE * machine.memory:
+            if needed <= usable_memory(machine.memory):
                 return None if tokens == share else tokens, recompute
             tokens = tokens // settings.context // 2 * settings.context
     return None

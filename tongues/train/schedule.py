@@ -7,7 +7,7 @@ from tongues.quantities import Share
 from tongues.recipe import Schedule, Span, Train
 from tongues.registry import Registry
 
-__all__ = ["SCHEDULES", "embeddings_alone", "evaluation_steps", "rate_at"]
+__all__ = ["SCHEDULES", "embeddings_alone", "evaluation_steps", "rate_at", "scored_tokens"]
 
 SCHEDULES: Registry[type[Schedule]] = Registry("schedule", "tongues.schedules")
 
@@ -106,6 +106,13 @@ def evaluation_steps(steps: int, count: int) -> list[int]:
     first = max(1.0, steps / 100)
     spaced = (first * (steps / first) ** (i / max(1, count - 1)) for i in range(count - 1))
     return sorted({0, steps, *(min(steps, math.ceil(step)) for step in spaced)})
+
+
+def scored_tokens(train: Train, held_out: object, languages: int, steps: int) -> int:
+    """Held-out tokens that a run's evaluations read; 0 where `held_out` is not a number of them."""
+    each = min(train.eval_tokens, held_out) if isinstance(held_out, int) else 0
+    each *= len(train.eval_languages) or languages
+    return each * len(evaluation_steps(steps, train.num_evals))
 
 
 def _check_shares(parts: str, total: float) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from tongues.errors import UserError, nearest
+from tongues.errors import Caution, UserError, nearest
 from tongues.evaluate.confusion import CONFUSION, ConfusionTask, confusion_tasks
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import Evaluation
@@ -114,10 +114,13 @@ def evaluate(
     chosen = None if languages is None else _languages(languages, "--languages")
     check_ranks(launcher, ranks)
     faults: list[ItemFault] = []
+    cautions: dict[str, list[Caution]] = {what: [] for what in options["--text"]}
     texts = {
-        what: _documents(what, everyone, workspace, chosen, limit, faults, voice.say)
-        for what in options["--text"]
+        what: _documents(what, everyone, workspace, chosen, limit, faults, doubts, voice.say)
+        for what, doubts in cautions.items()
     }
+    for doubt in dict.fromkeys(doubt for doubts in cautions.values() for doubt in doubts):
+        voice.say(f"caution: {doubt}")
     by_task: dict[str, dict[str, FewShotTask]] = {}
     by_harness: dict[str, dict[str, HarnessTask | ConfusionTask]] = {}
     for what in options["--tasks"]:
@@ -172,7 +175,7 @@ def evaluate(
 
     policy = Policy(window, stride)
     spec = runner.EvalSpec(
-        texts, by_task, policy, normalisation, on_error, faults, harness=by_harness
+        texts, by_task, policy, normalisation, on_error, faults, cautions, harness=by_harness
     )
     name = _name(name, workspace, everyone, (texts, by_task, by_harness), voice.say)
     folder, held = workspace / "evaluations" / name, memory_bytes(max_memory)
@@ -249,13 +252,14 @@ def _documents(
     languages: Sequence[str] | None,
     limit: int | None,
     faults: list[ItemFault],
+    doubts: list[Caution],
     say: Callable[[str], None],
 ) -> dict[str, list[Document]]:
     if is_task(text.partition(":")[0]) and not Path(text).exists():
         raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
     lineages = [lineage_of(model, workspace) for model in models]
     about = {"languages": languages, "limit": limit, "lineages": lineages}
-    return read_texts(text, workspace, **about, fault=faults.append, say=say)
+    return read_texts(text, workspace, **about, fault=faults.append, caution=doubts.append, say=say)
 
 
 def _languages(words: str | Sequence[str], where: str) -> list[str]:

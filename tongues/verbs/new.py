@@ -1,5 +1,6 @@
 """A recipe and its plan: a base, a language, its text, a budget and a machine."""
 
+import math
 import re
 import time
 from collections.abc import Sequence
@@ -12,15 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from tongues.check import FEW_STEPS
 from tongues.cores import core_count
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.files import check_writable, write_json, write_text
 from tongues.hardware import USUAL_MFU, Cluster, find_gpu
 from tongues.languages import find_language
-from tongues.plan import NoOption, Plan, find_ready, ready_recipe
+from tongues.plan import NoOption, Plan, ReadyBase, find_ready, ready_recipe
 from tongues.plan.ways import LeftOut
 from tongues.quantities import Budget, show_count, show_seconds
+from tongues.recipe import load_recipe
+from tongues.runs import read_run
+from tongues.train.base import find_run
+from tongues.train.defaults import usual_batch
+from tongues.train.schedule import scored_tokens
 from tongues.verbs.own_text import USUAL_BUDGET, plan_name, read_own_text
 from tongues.verbs.plans import plan
 from tongues.verbs.shared import read_as
@@ -112,9 +119,11 @@ def new(
     shares = "".join(
         f", {share:.0%} of them `{lang}` of the base" for lang, share in replay.items()
     )
+    steps, scored = _steps_and_scored(recipe, ready, tokens)
     lines = [
         f"{ready.short}, {show_count(ready.parameters)} parameters, on {one.name} (`{one.tag}`): "
-        f"{show_count(tokens)} tokens{shares}; {flops * tokens:.2g} FLOPs."
+        f"{show_count(tokens)} tokens{shares}, in {steps:,} step{'s' * (steps > 1)}; "
+        f"{flops * tokens:.2g} FLOPs by 6ND."
     ]
     if one.tag in ready.languages:
         lines.append(
@@ -122,9 +131,11 @@ def new(
             "their base knew gained little or lost: measure it on your text first, by "
             "`tongues evaluate`."
         )
+    if steps < FEW_STEPS:
+        lines.append(f"Caution: fewer than {FEW_STEPS} steps teach little: give a larger budget.")
     if own:
         lines += own.lines(tokens)
-    lines.append(_cost_line(flops * tokens, cluster))
+    lines.append(_cost_line(flops * tokens, flops / 3 * scored, cluster))
     made, forecast, why = None, None, ""
     try:
         made = plan(
@@ -217,13 +228,26 @@ def read_machine(machine: str) -> Cluster | None:
     return Cluster(gpu, int(match[1] or 1), USUAL_MFU, gpu.price)
 
 
-def _cost_line(flops: float, cluster: Cluster | None) -> str:
+def _steps_and_scored(recipe: str, ready: ReadyBase, tokens: float) -> tuple[int, int]:
+    """The steps of a run, and the held-out tokens that its evaluations read."""
+    from ruamel.yaml import YAML
+
+    read = load_recipe(YAML(typ="safe").load(recipe))
+    run = find_run(ready.base, Path())
+    batch = usual_batch(read, ready.parameters, ready.context, read_run(run) if run else None)
+    steps = max(1, math.ceil(tokens / batch))
+    languages = len(read.text.languages)
+    return steps, scored_tokens(read.train, read.tokens.held_out, languages, steps)
+
+
+def _cost_line(flops: float, scoring: float, cluster: Cluster | None) -> str:
+    """What training takes; on this machine with its evaluations, which take `scoring` FLOPs."""
     if cluster is None:
         speed = _flops_here()
-        ends = [show_seconds(flops / speed / share) for share in reversed(_LIKELY)]
+        ends = [show_seconds((flops + scoring) / speed / s) for s in reversed(_LIKELY)]
         return (
-            f"On this machine roughly {ends[0]} to {ends[1]} if nothing else runs, and evaluations "
-            "on top; the run measures its own speed."
+            f"On this machine roughly {ends[0]} to {ends[1]} with its evaluations, if nothing else "
+            "runs; the run measures its own speed."
         )
     hours, share = cluster.hours(flops), f"{cluster.mfu:.0%} of the peak"
     return (

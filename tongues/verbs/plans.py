@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tongues.errors import UserError
+from tongues.languages import find_language
 from tongues.laws import Law
 from tongues.laws.ask import FitAnswer
 from tongues.plan import Plan, ask, make_plan, read_laws, write_recipe
@@ -75,6 +76,7 @@ def plan(
     if like is not None and write is None:
         what, hint = "--for needs `--write`", "such as `--write plan.yaml`"
         raise UserError(what, hint=hint)
+    language = find_language(language, "--language").tag if language is not None else None
     given = laws.laws if isinstance(laws, FitAnswer) else laws
     single = isinstance(given, Law | Path | str)
     text = None if available_text is None else str(available_text)

@@ -4,14 +4,14 @@ Prompt and choice are joined as in lm-eval: white space that ends the prompt bel
 both are encoded as one text, and the tokens of the prompt alone are cut from its front.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tongues.errors import UserError
 from tongues.evaluate.losses import Spelling
-from tongues.evaluate.rows import Row, score_rows, too_long
+from tongues.evaluate.rows import Row, Tell, score_rows, too_long
 from tongues.evaluate.tasks.fewshot import FewShotTask
 from tongues.evaluate.tasks.items import Item, ItemFault, ItemScore, OnError, joined, stop_at
 from tongues.evaluate.tasks.task import Task
@@ -43,7 +43,7 @@ def score_task(
     draw: int = 0,
     *,
     on_error: OnError = "stop",
-    tell: Callable[[str], None] = lambda line: None,
+    tell: Tell = lambda share, line: None,
 ) -> Answers:
     """Score every choice of every item behind the demonstrations of a draw.
 

@@ -4,9 +4,17 @@ from tongues.laws.predict.belief import Belief, Block, Foreknown, Places, learn
 from tongues.laws.predict.drift import DriftWalks
 from tongues.laws.predict.prediction import Prediction, Predictor, predictor_of, spent
 from tongues.laws.predict.prior import Chart, Scale
-from tongues.laws.predict.stack import Known, hold_out_compute, last_held_out, leading, weigh_forms
+from tongues.laws.predict.stack import (
+    STACKED,
+    Known,
+    hold_out_compute,
+    last_held_out,
+    leading,
+    weigh_forms,
+)
 
 __all__ = [
+    "STACKED",
     "Belief",
     "Block",
     "Chart",

@@ -1,0 +1,130 @@
+"""A recipe that was changed after its runs: what comes next keeps them, and goes on."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import tongues
+from tests.printed import DOCS
+from tongues.cli.main import command
+from tongues.errors import UserError
+from tongues.files import write_json
+from tongues.quantities import show_count
+from tongues.runs import read_run, write_run
+from tongues.study import plan_runs
+from tongues.tokens import open_tokens, runs_trained_on
+
+GRID = "name: grid\nextends: small.yaml\nmodel: null\ntrain: {mixture: null}\n"
+STUDY = "study: {source: qaa, targets: [qab], shapes: [0.1M]}\n"
+
+
+@pytest.fixture
+def workspace(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study of small runs, and its recipe."""
+    shutil.copytree(project, tmp_path / "w")
+    monkeypatch.chdir(tmp_path / "w")
+    Path("grid.yaml").write_text(GRID + STUDY)
+    shutil.copytree("tokens/small", "tokens/grid")
+    train("grid.yaml")
+    return tmp_path / "w"
+
+
+def train(file: str, *overrides: str) -> None:
+    """Write the records of a study's runs, and its page."""
+    recipe = tongues.load_recipe(file, overrides)
+    mark = open_tokens(Path("tokens", recipe.name)).fingerprint
+    for plan in plan_runs(recipe):
+        place = Path("runs", plan.name)
+        shutil.copytree("runs/small", place, dirs_exist_ok=True)
+        write_run(
+            place,
+            replace(
+                read_run(place),
+                run=plan.name,
+                strategy=plan.strategy,
+                settings=plan.identity(),
+                tokens_fingerprint=mark,
+            ),
+        )
+    write_json(Path("runs", recipe.name, ".plans.json"), {})
+    page(recipe.name)
+
+
+def page(name: str) -> None:
+    Path("reports", name).mkdir(parents=True, exist_ok=True)
+    Path("reports", name, "index.html").touch()
+
+
+def steps() -> dict[str, str]:
+    return {step.place: step.command for step in tongues.next_steps()}
+
+
+def test_a_changed_study_goes_on_under_the_name_that_was_prepared(workspace: Path) -> None:
+    assert steps()["grid.yaml"].startswith("tongues study grid.yaml 'study.shapes=[0.1M, ")
+    Path("grid.yaml").write_text(GRID.replace("null}", "null, warmup: 9%}") + STUDY)
+    assert steps()["grid.yaml"] == "tongues prepare grid.yaml name=grid-2"
+    shutil.copytree("tokens/small", "tokens/grid-2")
+    assert steps()["grid.yaml"] == "tongues study grid.yaml name=grid-2"
+    train("grid.yaml", "name=grid-2")
+    assert steps()["grid.yaml"].startswith("tongues study grid.yaml name=grid-2 'study.shapes=")
+    assert steps()["runs/grid"].startswith("tongues study RECIPE ")  # not grid.yaml: it is refused
+    assert tongues.next_steps()[-1].reason.endswith("no recipe here has their settings")
+    Path("grid.yaml").write_text(GRID.replace("null}", "null, warmup: 8%}") + STUDY)
+    assert steps()["grid.yaml"] == "tongues prepare grid.yaml name=grid-3"
+
+
+def test_tokens_of_runs_are_kept(workspace: Path) -> None:
+    Path("grid.yaml").write_text(GRID + "tokens: {vocab_size: 300}\n" + STUDY)
+    assert steps()["grid.yaml"] == "tongues prepare grid.yaml name=grid-2"
+    with pytest.raises(UserError) as caught:
+        tongues.prepare("grid.yaml")
+    assert caught.value.hint.startswith("give the recipe another `name`: `")
+    assert len(runs_trained_on(Path("tokens/grid"))) == 4
+    assert "and 3 more runs were trained on these tokens" in caught.value.hint
+    done = CliRunner().invoke(command, ["prepare", "grid.yaml", "--overwrite"])
+    assert "caution: `grid/qaa-source-0.1M-s1` and 3 more runs were trained on" in done.stderr
+    assert runs_trained_on(Path("tokens/grid")) == []
+    assert steps()["grid.yaml"] == "tongues prepare grid.yaml name=grid-2"
+    shutil.rmtree("runs")
+    Path("grid.yaml").write_text(GRID + STUDY)
+    assert steps()["grid.yaml"] == "tongues prepare grid.yaml --overwrite"
+
+
+def test_a_run_of_its_own_name_is_renamed_besides_its_tokens(workspace: Path) -> None:
+    edited = Path("small.yaml").read_text().replace("vocab_size: 400", "vocab_size: 300")
+    Path("small.yaml").write_text(edited.replace("train:\n", "train:\n  run: small\n"))
+    assert steps()["small.yaml"] == "tongues prepare small.yaml name=small-2"
+    tongues.prepare("small.yaml", ["name=small-2"], quiet=True)
+    page("small")
+    assert steps()["small.yaml"] == "tongues train small.yaml name=small-2 train.run=small-2"
+
+
+def test_runs_that_were_added_to_a_study_are_trained(workspace: Path) -> None:
+    Path("grid.yaml").write_text(GRID + STUDY.replace("[0.1M]", "[0.1M], seeds: [1, 2]"))
+    step = next(step for step in tongues.next_steps() if step.place == "grid.yaml")
+    assert step.command == "tongues study grid.yaml"
+    assert step.reason == "3 of 6 runs are not trained yet"
+
+
+def test_a_law_of_short_runs_asks_for_budgets(workspace: Path) -> None:
+    parameters = read_run(Path("runs/small")).params["total"]
+    longest = show_count(float(f"{16 * parameters:.1g}"))
+    assert steps()["grid.yaml"].endswith(f", {longest} tokens]'")
+    for name in ("qab-scratch-0.1M-s1", "qab-cpt-0.1M-s1"):
+        run = read_run(Path("runs/grid", name))
+        write_run(Path("runs/grid", name), replace(run, tokens=17 * parameters))
+    assert "budgets" not in steps()["grid.yaml"]
+
+
+def test_a_plan_by_laws_that_are_not_pinned_down_names_the_runs_to_add(workspace: Path) -> None:
+    few = "strategy == 'scratch' and params < 1e8"
+    law = tongues.fit(DOCS / "examples/runs.csv", where=few, draws=60)
+    replace(law, places=("runs/grid",)).write(Path("law.json"))
+    asked = ["plan", "--law", "law.json", "--flops", "1e20"]
+    error = CliRunner().invoke(command, asked).exception
+    assert isinstance(error, UserError)
+    assert error.code == "not_pinned_down" and error.what.count("do not pin it down") == 1
+    assert error.hint == f"train more, and fit again: {steps()['grid.yaml']}"
