@@ -95,14 +95,13 @@ def test_the_page_opens_with_what_happened_to_english(
 ) -> None:
     page = tongues.report(workspace / "runs" / run, tmp_path / run, quiet=True)
     numbers = read_json(page.with_name("report.json"))
-    assert numbers["title"] == "From en to tr and he"
-    assert [one["target"] for one in numbers["outcomes"]] == ["he (with tr)", "tr (with he)"]
+    assert numbers["title"] == f"{run}: from en to tr and he"
+    assert [one["target"] for one in numbers["outcomes"]] == ["tr (with he)", "he (with tr)"]
     for one in numbers["outcomes"]:
         assert (one["replay"], list(one["rises"])) == (replay, ["en"])
     text = re.sub(r"<[^>]+>", " ", page.read_text())
-    assert (
-        text.index("What came of it") < text.index("rise on en") < text.index("How it was measured")
-    )
+    forgot = text.index("en , a language of the base: the loss")
+    assert text.index("What came of it") < forgot < text.index("How it was measured")
     assert "n = 1" not in text.replace("\xa0", " ")
 
 
