@@ -49,8 +49,9 @@ def test_the_demo_ends_with_its_advice_and_its_page(tmp_path: Path) -> None:
     assert any(line.startswith("- `qab` drifted from `qaa` by 0.2") for line in sentences)
     assert any(line.startswith("- `qab`: ") for line in sentences)
     assert last == f"the page: {tmp_path}/reports/demo/index.html"
-    more = f"RECIPE --workspace {tmp_path} 'study.shapes=[0.05M, 0.1M, 0.2M, 0.4M]' "
-    assert done.stderr.splitlines()[-1].startswith(f"→ tongues study {more}")  # of one size
+    more = done.stderr.splitlines()[-1]  # of one size
+    assert more.startswith("→ tongues demo 'study.targets=")
+    assert more.endswith(f" --workspace {tmp_path} 'study.shapes=[0.05M, 0.1M, 0.2M, 0.4M]'")
 
 
 WORDS = {

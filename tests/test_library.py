@@ -80,7 +80,7 @@ def test_a_short_script_goes_from_text_to_a_law_and_a_plan(study: tuple[Path, st
     assert "Law(" not in out and "Plan(" not in out
     assert len(out) < 6000
     page, reason = out.splitlines()[-2:]
-    assert Path(folder / page).is_file() and "train more shapes" in reason
+    assert Path(folder / page).is_file() and "train more, and fit again" in reason
 
 
 @pytest.mark.parametrize("name", commands())

@@ -89,7 +89,7 @@ def test_a_file_that_is_empty_is_said_to_be(tmp_path: Path) -> None:
 
 
 def test_text_without_documents_is_refused_in_words(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"premise": "Ein Satz."}\n')
+    (tmp_path / "a.jsonl").write_text('{"text": null}\n')
     with pytest.raises(UserError, match="no document could be read") as error:
         prepare_tokens(recipe_of(text_of({"de": f"{tmp_path}/a.jsonl"})), tmp_path, quiet)
     assert error.value.where == "text of de"

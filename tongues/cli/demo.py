@@ -41,7 +41,7 @@ def demo(
     import tongues
     from tongues.files import read_json
     from tongues.pages import Items, as_text
-    from tongues.steps import demo_begun, step_of_runs
+    from tongues.steps import DEMO, demo_begun, step_of_runs
     from tongues.terminal import hint
     from tongues.text import describe_synthetic
     from tongues.tokens import load_tokenizer, open_tokens
@@ -70,7 +70,11 @@ def demo(
             runs = tongues.study(recipe, workspace=workspace, overwrite=overwrite)
             page = tongues.report(runs, workspace / "reports" / recipe.name)
             sentences = read_json(page.with_name("report.json"))["advice"]
-            last, then = f"\n\nthe page: {page}", step_of_runs(runs, workspace).command
+            kept = [one for one in overrides if not one.startswith("study.shapes=")]
+            again = shlex.join(["tongues", "demo", *kept])
+            again += "" if workspace == DEMO else f" --workspace {shlex.quote(str(workspace))}"
+            then = step_of_runs(runs, workspace, train=again).command
+            last = f"\n\nthe page: {page}"
         else:
             recipe = _recipe("tongues.experts", "demo/seed.yaml", overrides)
             folder = tongues.prepare(recipe, workspace=workspace, overwrite=overwrite)
