@@ -73,7 +73,8 @@ def make_smollm2(folder: Path) -> Path:
             [pre_tokenizers.Digits(True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
         )
         tokenizer.save_pretrained(folder)
-        model.save_pretrained(folder)
+        with redirect_stderr(StringIO()):
+            model.save_pretrained(folder)
         write_text(folder / "README.md", CARD)
     return folder
 
