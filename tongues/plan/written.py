@@ -100,7 +100,7 @@ def _undecided(plan: Plan) -> UserError:
     question, laws = plan.question, {o.way.strategy: o.way.laws for o in plan.options}
     known = [base.name for base in question.bases if question.knows_already(base)]
     if known:
-        what = f"`{known[0]}` knows `{question.language}` already, and how well is not said"
+        what = f"`{known[0]}` knows `{question.language}` already, and how well is unknown"
         hint = f"give its loss on your text before training by `--base-loss`, in {question.unit}"
     elif len(laws) > 1:
         what = "these laws do not decide between training from scratch and continuing"

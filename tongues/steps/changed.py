@@ -1,4 +1,4 @@
-"""A recipe that was changed after its runs goes on under another name: theirs stay as they are."""
+"""A recipe that was changed after its runs continues under another name: theirs stay as they are."""
 
 import itertools
 import shlex

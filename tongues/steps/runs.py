@@ -165,7 +165,7 @@ def more_runs_of(place: Path) -> str:
 
 
 def _added(runs: Collection[Run]) -> str:
-    """Overrides of a study, by which its runs and those that a law needs besides are trained."""
+    """Overrides of a study, by which its runs and the further ones that a law needs are trained."""
     short = all(run.tokens < _PER_PARAMETER[0] * run.params["total"] for run in runs)
     shapes = {run.shape for run in runs}
     more = _more_shapes(shapes) if len(shapes) < _SIZES or not short else ""
