@@ -1,4 +1,4 @@
-"""A recipe that was changed after its runs continues under another name: theirs stay as they are."""
+"""A recipe that was changed after its runs continues under another name; theirs stay as is."""
 
 import itertools
 import shlex
