@@ -53,6 +53,20 @@ def test_replay_that_costs_more_than_it_keeps_is_not_advised(made_findings: Find
     assert "No share of replay kept more of the base languages than it cost." in near
 
 
+def test_replay_that_kept_more_than_it_cost_without_significance_is_undecided(
+    made_findings: Findings,
+):
+    kept, cost = Estimate(-0.9, -2.1, 0.3, n=2), Estimate(0.08, -0.5, 0.66, n=2)
+    unsure = tuple(
+        replace(o, replayed=dict.fromkeys(o.replayed, kept) | {o.target: cost}) if o.replay else o
+        for o in made_findings.outcomes
+    )
+    near, _ = advice(replace(made_findings, outcomes=unsure))
+    assert "take CPT, with or without replay." in near
+    assert "20 % replay kept 0.9 nats per token of the base languages and cost 0.08" in near
+    assert near.endswith("which is not significant: train more seeds.")
+
+
 def test_unwelcome_results_are_said(make_study: Callable[..., Path], tmp_path: Path):
     few = {"targets": ("near",), "replay": (0.0,)}
     (worse,) = advice(of(make_study(tmp_path / "worse", saved=-0.5, **few)))

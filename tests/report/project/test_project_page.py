@@ -85,6 +85,24 @@ def test_many_runs_are_counted_and_summed(workspace: Path) -> None:
     assert topics["On disk"][-1] == "Runs: 5 finished."
 
 
+def test_the_runs_of_a_study_are_summed_in_the_cost(workspace: Path) -> None:
+    record = read_run(workspace / "runs/small")
+    for name in ("study/a", "study/b"):
+        shutil.copytree(workspace / "runs/small", workspace / "runs" / name)
+        write_run(workspace / "runs" / name, replace(record, run=name, seconds=5400.0))
+    page = tongues.report(workspace=workspace)
+    alone, summed = json.loads(page.with_name("report.json").read_text())["topics"]["Cost"]
+    assert alone.startswith("`small`: ")
+    assert summed.startswith("Study `study`, 2 runs: 3.0 h of training")
+
+
+def test_where_runs_are_evaluated_the_page_of_single_runs_has_no_say(workspace: Path) -> None:
+    write_json(workspace / "reports/runs/report.json", {"advice": ["take the other."]})
+    assert "take the other." not in tongues.report(workspace=workspace).read_text()
+    shutil.rmtree(workspace / "evaluations")
+    assert "take the other." in tongues.report(workspace=workspace).read_text()
+
+
 def test_losses_through_training_have_a_panel_for_each_language(workspace: Path) -> None:
     drawn = curve_figure([workspace / "runs/small"])
     assert drawn
