@@ -296,6 +296,8 @@ def test_a_run_without_a_recipe_here_and_a_study_have_their_steps(workspace: Pat
     law = tongues.fit("runs.csv", where="strategy == 'scratch'", draws=60)
     replace(law, places=("runs/many",)).write(Path("law-many.json"))
     assert first() == "tongues plan --law law-many.json --flops 5e22"
+    os.utime("law-many.json", (0, 0))  # runs were added since
+    assert first() == "tongues fit runs/many -o law-many-2.json"
     few = tongues.fit("runs.csv", where="strategy == 'scratch' and params < 1e8", draws=60)
     replace(few, places=("runs/many",)).write(Path("law-many.json"))
     assert first().startswith("tongues study RECIPE 'study.shapes=[0.1M, 0.2M, 0.4M, 0.6M]' ")

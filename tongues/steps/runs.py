@@ -5,7 +5,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tongues.errors import UserError
-from tongues.files import read_json
+from tongues.files import changed_at, read_json
 from tongues.laws import read_laws_file
 from tongues.laws.next_step import MORE_SHAPES, plan_command
 from tongues.models import SHAPES
@@ -131,6 +131,8 @@ def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
         except (OSError, ValueError):  # a file of something else
             continue
         fitted = content.get("tables", []) if isinstance(content, dict) else []
+        if changed_at(path) < last_trained(folder):  # runs were added since
+            continue
         if folder.resolve() in {Path(place).resolve() for place in fitted}:
             try:
                 plan = plan_command(read_laws_file(path), path)
