@@ -113,7 +113,7 @@ def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None
 
 
 def _nothing_finished(found: Sequence[RunState], places: Sequence[Path]) -> UserError:
-    """Which run comes first, and how to watch it or to go on with it."""
+    """Which run comes first, and how to watch or resume it."""
     first = next((state for state in found if state.state == "running"), found[0])
     at = f" at step {first.step} of {first.steps}" if first.steps else ""
     what = f"there is no finished run to report on: {first.run} is {first.state}{at}"
