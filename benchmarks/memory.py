@@ -1,10 +1,11 @@
 """Peak memory of runs and what `tongues check` says of them, each run a process of its own.
 
 Some steps of every run, with evaluations and a checkpoint, as `tongues train` does them: models of
-our shapes, then bases of six architectures, whole and with low-rank updates of rank 16.
+our shapes, then bases of six architectures, whole and with low-rank updates of rank 16; SmolLM2 as
+it is, and with 2,000 new tokens, whose initializations are compared in the longer run.
 
 usage: python benchmarks/memory.py [PLACE] [NAME…]    what PLACE has is not measured again;
-    NAME: only these parts: shapes, llama, gemma, gemma2, qwen2-moe, gpt2, smollm2
+    NAME: only these parts: shapes, llama, gemma, gemma2, qwen2-moe, gpt2, smollm2, new-tokens
 """
 
 import shutil
@@ -34,6 +35,7 @@ model: {{shape: 1.4M}}
 train: {{mixture: {{qaa: 100%}}, budget: 30k tokens, num_evals: 2, checkpoint_every: 1 seconds}}
 """
 RUNS = (  # shape, context, samples, precision, compile, another setting
+    ("0.05M", 128, 32, "float32", "off", ""),
     ("0.4M", 128, 64, "bfloat16", "off", ""),
     ("1.4M", 256, 16, "bfloat16", "on", ""),
     ("3M", 512, 16, "bfloat16", "on", ""),
@@ -43,6 +45,7 @@ RUNS = (  # shape, context, samples, precision, compile, another setting
     ("5M", 256, 16, "float32", "off", ""),
     ("12M", 256, 16, "bfloat16", "on", ""),
     ("22M", 256, 16, "bfloat16", "on", ""),
+    ("22M", 256, 16, "float32", "off", ""),
     ("22M", 256, 16, "bfloat16", "off", "train.recompute=true"),
     ("22M", 256, 16, "bfloat16", "off", "train.micro_batch=1024 tokens"),
 )
@@ -65,16 +68,23 @@ BASES: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt2": ("gpt2", ENDS | {"n_embd": 512, "n_layer": 8, "n_head": 8, "n_positions": 512}),
 }
 NEW = 2000  # tokens that SmolLM2's tokenizer gets
+LONG = 2800 * 256  # tokens of a run in which methods are compared; it is stopped after some steps
 CODE = """
-import sys
+import os, signal, sys
+from contextlib import suppress
 from pathlib import Path
+from tongues.errors import Stopped
 from tongues.recipe import load_recipe
 from tongues.train import run_of_recipe
 from tongues.train.progress import peak_memory
 from tongues.train.run import train
 
 recipe, workspace, *settings = sys.argv[1:]
-train(run_of_recipe(load_recipe(recipe, settings)), Path(workspace), threads=1)
+def stop(progress):
+    if progress.step >= 4:
+        os.kill(os.getpid(), signal.SIGTERM)
+with suppress(Stopped):
+    train(run_of_recipe(load_recipe(recipe, settings)), Path(workspace), threads=1, watch=stop)
 print(peak_memory("cpu"))
 """
 
@@ -101,7 +111,7 @@ def main() -> None:
     """Print a line a run."""
     place = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
     place.mkdir(exist_ok=True)
-    parts = sys.argv[2:] or ["shapes", *BASES, "smollm2"]
+    parts = sys.argv[2:] or ["shapes", *BASES, "smollm2", "new-tokens"]
     recipe = place / "memory.yaml"
     recipe.write_text(RECIPE)
     prepare(recipe, place)
@@ -117,35 +127,54 @@ def main() -> None:
             measure(place, recipe, name, [f"train.run={named}", *settings, *filter(None, [other])])
     for base in (base for base in BASES if base in parts):
         continued(place, recipe, base, make_base(place, base))
+    folder = Path("build/smollm2").resolve()
+    if {"smollm2", "new-tokens"} & set(parts):
+        make_smollm2(folder)
+    tokens = f"base: {folder}, held_out: 40000 tokens, byte_fallback: allow"
     if "smollm2" in parts:
-        folder = make_smollm2(Path("build/smollm2"))
-        extended = place / "extended.yaml"
-        tokens = f"{{base: {folder.resolve()}, held_out: 40000 tokens, "
-        tokens += f"extend: {{new_tokens: {NEW}, languages: [qaa], preserve: [qab]}}}}"
-        text = RECIPE.replace("name: memory", "name: extended")
-        before, _, after = text.partition("tokens: ")
-        extended.write_text(f"{before}tokens: {tokens}\n{after.partition(chr(10))[2]}")
-        prepare(extended, place)
-        continued(place, extended, "smollm2", folder.resolve())
-        print(f"\nSmolLM2 has {NEW:,} new tokens. The runs are too short to compare ways to")
-        print("initialize them, whose copy of what is trained is predicted for longer ones.")
+        own = with_tokens(place, "own", tokens)
+        for precision in ("float32", "bfloat16"):
+            continued(place, own, "smollm2", folder, precision)
+    if "new-tokens" in parts:
+        tokens += f", extend: {{new_tokens: {NEW}, languages: [qaa], preserve: [qab]}}"
+        extended = with_tokens(place, "extended", tokens)
+        for precision in ("float32", "bfloat16"):
+            continued(place, extended, "new-tokens", folder, precision)
+        continued(place, extended, "compared", folder, "float32", LONG)
 
 
-def continued(place: Path, recipe: Path, name: str, base: Path) -> None:
+def with_tokens(place: Path, name: str, tokens: str) -> Path:
+    """The recipe with other tokens, prepared."""
+    recipe = place / f"{name}.yaml"
+    before, _, after = RECIPE.replace("name: memory", f"name: {name}").partition("tokens: ")
+    recipe.write_text(f"{before}tokens: {{{tokens}}}\n{after.partition(chr(10))[2]}")
+    prepare(recipe, place)
+    return recipe
+
+
+def continued(
+    place: Path,
+    recipe: Path,
+    name: str,
+    base: Path,
+    precision: str = "bfloat16",
+    budget: int | None = None,
+) -> None:
     """Two runs from a base: all of it, and low-rank updates with embeddings."""
     for part in ("all", "{lora: {rank: 16}}"):
         short = "lora" if "lora" in part else part
-        settings = [f"train.run={name}-{short}", "model.shape=null", f"train.trainable={part}"]
-        settings += [*sizes(256, 4), f"train.base={{model: {base}, languages: [qac]}}"]
-        settings += ["train.precision=bfloat16", "train.compile=off"]
+        settings = [f"train.run={name}-{precision}-{short}", "model.shape=null"]
+        settings += [f"train.trainable={part}", *sizes(256, 4, budget)]
+        settings += [f"train.base={{model: {base}, languages: [qac]}}"]
+        settings += [f"train.precision={precision}", "train.compile=off"]
         settings += ["train.eval_tokens=512 tokens"]
-        measure(place, recipe, f"{name} 4 x 256 {short}", settings)
+        measure(place, recipe, f"{name} 4 x 256 {precision} {short}", settings)
 
 
-def sizes(context: int, samples: int) -> list[str]:
-    """Settings of a run of so many steps of so many samples."""
+def sizes(context: int, samples: int, budget: int | None = None) -> list[str]:
+    """Settings of a run of so many samples a step; budget: in tokens, None: of a few steps."""
     batch = context * samples
-    sizes = {"context": context, "batch": batch, "budget": STEPS * batch}
+    sizes = {"context": context, "batch": batch, "budget": budget or STEPS * batch}
     return [f"train.{key}={count} tokens" for key, count in sizes.items()]
 
 

@@ -93,3 +93,13 @@ def test_a_link_to_a_page_that_is_generated_says_what_makes_it() -> None:
             links = re.findall(r"\]\(([\w./-]+\.md)(?:#[\w-]+)?\)", line)
             missing = [link for link in links if not (path.parent / link).exists()]
             assert not missing or "`make docs`" in line, (path.name, missing)
+
+
+def test_every_torchrun_of_the_docs_gives_time_for_the_last_checkpoint() -> None:
+    commands = []
+    for page in sorted([DOCS.parent / "README.md", *DOCS.rglob("*.md")]):
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        for block in re.findall(r"```\w+\n(.*?)```", text, re.DOTALL):
+            commands += re.findall(r"torchrun .*?-m tongues train", block, re.DOTALL)
+    assert len(commands) == 4
+    assert all(" --shutdown-timeout 3600 " in command for command in commands)

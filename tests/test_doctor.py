@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import tongues
 from tongues.cli.main import command
+from tongues.hardware import VisibleGpu
 from tongues.verbs.doctor import Finding, available_memory
 
 
@@ -71,6 +72,51 @@ def test_a_driver_without_a_fitting_torch_is_noticed(
     (tmp_path / "nvidia-smi").write_text("#!/bin/sh\n")
     (tmp_path / "nvidia-smi").chmod(0o755)
     assert found("GPU").state == "note" and "pytorch.org" in found("GPU").advice
+
+
+@pytest.mark.parametrize(
+    ("on_gpu", "commands", "triton", "header", "value"),
+    [
+        (False, "g++", False, True, "g++"),
+        (False, "gcc", False, True, "no C++ compiler (g++)"),
+        (False, "g++", False, False, "g++, but no Python.h"),
+        (True, "gcc", True, True, "gcc with Triton"),
+        (True, "clang", True, True, "clang with Triton"),
+        (True, "g++", True, True, "no C compiler (gcc)"),
+        (True, "gcc", False, True, "Triton is missing"),
+    ],
+)
+def test_what_compiling_layers_lacks_is_noticed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    on_gpu: bool,
+    commands: str,
+    triton: bool,
+    header: bool,
+    value: str,
+) -> None:
+    (tmp_path / commands).write_text("#!/bin/sh\n")
+    (tmp_path / commands).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("CC", "CXX"):
+        monkeypatch.delenv(name, raising=False)
+    gpus = (VisibleGpu("NVIDIA A100-SXM4-80GB", 85e9),) if on_gpu else ()
+    monkeypatch.setattr("tongues.verbs.doctor.visible_gpus", lambda: gpus)
+    monkeypatch.setattr("tongues.verbs.doctor.find_spec", lambda name: name if triton else None)
+    monkeypatch.setattr("tongues.verbs.doctor.get_path", lambda name: str(tmp_path))
+    if header:
+        (tmp_path / "Python.h").touch()
+    compiler = found("compiler")
+    assert compiler.value == value
+    works = value in (commands, f"{commands} with Triton")
+    assert compiler.state == ("ok" if works else "note")
+    assert works or "layers are not compiled" in compiler.advice
+
+
+def test_a_compiler_that_is_named_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tongues.verbs.doctor.visible_gpus", lambda: ())
+    monkeypatch.setenv("CXX", "nowhere-g++")
+    assert found("compiler").value == "no C++ compiler (nowhere-g++)"
 
 
 def test_as_json_it_is_one_object(tmp_path: Path) -> None:

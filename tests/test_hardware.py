@@ -1,47 +1,185 @@
-"""This machine, as training and `check` find it."""
+"""This machine as training, `check` and the defaults find it: what PyTorch sees, nothing else."""
 
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 
-from tongues.hardware import gpu_count, gpu_memory, host_memory, this_machine
+from tests.conftest import MakeRecipe
+from tests.models.families import save_tiny, tiny
+from tests.train.test_defaults import recipe_of
+from tongues.check import check_recipe
+from tongues.errors import UserError
+from tongues.hardware import (
+    GPUS,
+    Machine,
+    VisibleGpu,
+    host_memory,
+    known_gpu,
+    this_machine,
+    visible_gpus,
+)
+from tongues.train.defaults import complete_recipe
 
-ROWS = "0, GPU-a, 81559\\n1, GPU-b, 40960\\n2, GPU-c, [N/A]"
+A100, SLICE = "NVIDIA A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB MIG 1g.10gb"
+See = Callable[..., None]
 
 
 @pytest.fixture
-def gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[pytest.MonkeyPatch]:
-    """Two GPUs, and one whose memory is not known, by a stand-in for `nvidia-smi`."""
-    command = tmp_path / "nvidia-smi"
-    command.write_text(f'#!/bin/sh\nprintf "{ROWS}\\n"\n')
-    command.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+def see(monkeypatch: pytest.MonkeyPatch) -> See:
+    """Has PyTorch see GPUs of these names and bytes."""
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    gpu_memory.cache_clear()
-    yield monkeypatch
-    gpu_memory.cache_clear()
+
+    def stand_in(*gpus: tuple[str, float], bfloat16: bool = True) -> None:
+        each = [SimpleNamespace(name=name, total_memory=int(memory)) for name, memory in gpus]
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(gpus))
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: len(gpus))
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: each[number])
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: bfloat16)
+
+    return stand_in
 
 
-def test_without_gpus_it_is_the_processor_with_all_memory(gpus: pytest.MonkeyPatch) -> None:
-    gpus.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert gpu_count() == 0
+@pytest.fixture(scope="module")
+def base(tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    model = tiny("qwen2", 400, max_position_embeddings=256)
+    return save_tiny(model, tmp_path_factory.mktemp("base") / "base", tokens / "tokenizer.json")
+
+
+def test_without_gpus_it_is_the_processor_with_all_memory(see: See) -> None:
+    see()
     machine = this_machine()
     assert (machine.device, machine.memory, machine.processes) == ("cpu", host_memory(), 1)
+    assert visible_gpus() == ()
+
+
+def test_with_gpus_it_is_the_smallest_a_process_each(
+    see: See, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    see((A100, 85e9), (A100, 84e9))
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    machine = this_machine()
+    assert (machine.device, machine.processes, machine.memory) == ("cuda", 2, 84e9)
+    assert machine.gpu == GPUS["a100"]
+    assert machine.bfloat16 and not machine.elsewhere
+    assert visible_gpus() == (VisibleGpu(A100, 85e9), VisibleGpu(A100, 84e9))
+    see((A100, 85e9), ("Tesla V100-SXM2-32GB", 34e9), bfloat16=False)
+    machine = this_machine()
+    assert machine.gpu is None and not machine.bfloat16
+
+
+@pytest.mark.parametrize("answer", [None, "echo '0, GPU-a, [N/A]'", "echo '0, GPU-b, 1'", "exit 9"])
+@pytest.mark.parametrize("visible", [None, "MIG-aaaa", "GPU-1111", "0"])
+def test_what_nvidia_smi_says_changes_nothing(
+    see: See,
+    make_recipe: MakeRecipe,
+    base: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str | None,
+    visible: str | None,
+) -> None:
+    see((SLICE, 10e9))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    if answer is not None:
+        (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{answer}\n")
+        (tmp_path / "nvidia-smi").chmod(0o755)
+    machine = this_machine()
+    assert (machine.device, machine.memory, machine.gpu) == ("cuda", 10e9, None)
+    assert len(visible_gpus()) == 1
+    checked = check_recipe(make_recipe(), tmp_path)
+    assert "of 10 GB on each GPU of this machine" in checked.memory_sentence()
+    large = recipe_of(base, batch="24576 tokens")
+    assert complete_recipe(large, tmp_path).recipe.train.micro_batch is None  # tried at the start
+    see()
+    assert complete_recipe(large, tmp_path).recipe.train.micro_batch == 2048
+
+
+def test_a_known_gpu_of_this_machine_has_hours_and_still_the_disk_of_here(
+    see: See, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    see((A100, 85e9), (A100, 85e9))
+    checked = check_recipe(make_recipe(), tmp_path)
+    assert "GPU-hours at 40% of the peak" in checked.time_sentence()
+    study = ("study={source: qaa, targets: [qab], shapes: [0.1M]}", "model={}", "train.mixture={}")
+    checked = check_recipe(make_recipe(*study), tmp_path)
+    assert checked.at_once == 2  # a run on each
+    monkeypatch.setattr("os.statvfs", lambda path: SimpleNamespace(f_bavail=0, f_frsize=1))
+    with pytest.raises(UserError, match="of disk"):
+        check_recipe(make_recipe(), tmp_path)
+    assert check_recipe(make_recipe(), tmp_path, machine=Machine.of_gpus(GPUS["a100"], 2)).disk
 
 
 @pytest.mark.parametrize(
-    ("visible", "count", "mebibytes"),
-    [(None, 2, 40960), ("0", 1, 81559), ("GPU-b", 1, 40960), ("1,0", 2, 40960)],
+    ("name", "gigabytes", "key"),
+    [
+        ("NVIDIA H100 80GB HBM3", 85.0, "h100"),
+        ("NVIDIA H100 PCIe", 85.0, None),
+        ("NVIDIA H100 NVL", 100.0, None),
+        ("NVIDIA H200", 150.0, "h200"),
+        ("NVIDIA GH200 480GB", 101.0, "gh200"),
+        ("NVIDIA GB200", 197.0, None),
+        (A100, 85.0, "a100"),
+        ("NVIDIA A100-SXM4-40GB", 42.3, "a100-40"),
+        ("NVIDIA A100 80GB PCIe", 85.0, "a100"),
+        (SLICE, 10.0, None),
+        ("NVIDIA GeForce RTX 4090", 25.4, "rtx4090"),
+        ("NVIDIA GeForce RTX 4090 D", 25.4, None),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", 17.0, None),
+        ("NVIDIA RTX A6000", 51.0, "a6000"),
+        ("NVIDIA RTX 6000 Ada Generation", 51.0, "rtx6000ada"),
+        ("NVIDIA L40S", 47.8, "l40s"),
+        ("NVIDIA L40", 47.8, None),
+        ("AMD Instinct MI300X", 206.0, "mi300x"),
+        ("AMD Instinct MI250X", 68.7, None),  # one die of two
+        ("NVIDIA GB10", 128.0, None),
+    ],
 )
-def test_with_gpus_it_is_those_that_are_visible(
-    gpus: pytest.MonkeyPatch, visible: str | None, count: int, mebibytes: int
+def test_a_gpu_is_known_by_the_name_that_its_driver_gives(
+    name: str, gigabytes: float, key: str | None
 ) -> None:
-    if visible is not None:
-        gpus.setenv("CUDA_VISIBLE_DEVICES", visible)
-    gpus.setenv("WORLD_SIZE", "2")
-    machine = this_machine()
-    assert (machine.device, machine.processes) == ("cuda", 2)
-    assert machine.memory == mebibytes * 2**20
-    assert gpu_count() == count
+    assert known_gpu(name, gigabytes * 1e9) == (GPUS[key] if key else None)
+
+
+CODE = """
+import sys
+from tongues import hardware
+hardware._SIGNS = {signs!r}
+machine = hardware.this_machine()
+print(machine.device, "torch" in sys.modules)
+"""
+TORCH = """
+from types import SimpleNamespace
+gpu = SimpleNamespace(name="NVIDIA H100 80GB HBM3", total_memory=85 * 10**9)
+cuda = SimpleNamespace(
+    is_available=lambda: True, device_count=lambda: 1, get_device_properties=lambda number: gpu,
+    is_bf16_supported=lambda **_: True,
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("sign", "stand_in", "expected"),
+    [
+        (False, TORCH, "cpu False"),
+        (True, TORCH, "cuda True"),
+        (True, "raise OSError('libcudart.so is missing')", "cpu False"),
+    ],
+)
+def test_torch_is_asked_where_there_is_a_sign_of_an_accelerator(
+    tmp_path: Path, sign: bool, stand_in: str, expected: str
+) -> None:
+    (tmp_path / "torch.py").write_text(stand_in)
+    (tmp_path / "nvidia0").touch()
+    code = CODE.format(signs=(str(tmp_path / "nvidia*"),) if sign else ())
+    environment = {"PATH": str(tmp_path), "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == expected

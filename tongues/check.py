@@ -11,7 +11,7 @@ from tongues.errors import Caution, UserError, nearest
 from tongues.evaluate.tasks import FewShotTask, read_train_tasks
 from tongues.experts.plans import plan_rounds
 from tongues.files import check_writable
-from tongues.hardware import LARGER_MACHINE, USUAL_MFU, Cluster, Machine, gpu_count, this_machine
+from tongues.hardware import LARGER_MACHINE, USUAL_MFU, Cluster, Machine, this_machine, visible_gpus
 from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
 from tongues.quantities import counted, show_bytes, show_count
 from tongues.recipe import LowRank, Recipe
@@ -26,6 +26,7 @@ from tongues.train.rules import (
     check_batch,
     micro_batch_that_fits,
     rate_at_size,
+    reads_rows,
     what_would_fit,
 )
 from tongues.train.schedule import scored_tokens
@@ -176,10 +177,13 @@ class Checked:
         """How much memory it takes, and where."""
         if not self.all:
             return "not known before the pilot has chosen its runs"
+        rows = any(reads_rows(derived.anatomy, plan.settings) for plan, derived in self.all)
+        filled = "; each document is read in a row of its own, uncompiled, with up to twice as many"
+        filled = f"{filled} tokens" if rows else ""
         if self.machine.device == "cpu":
-            return f"{show_bytes(self.memory)}, {self.at_once} at a time"
+            return f"{show_bytes(self.memory)}, {self.at_once} at a time{filled}"
         has = f"of {show_bytes(self.machine.memory)}"
-        return f"{show_bytes(self.memory)} {has} on each GPU of {self.machine.name}"
+        return f"{show_bytes(self.memory)} {has} on each GPU of {self.machine.name}{filled}"
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
@@ -260,7 +264,7 @@ def check_recipe(
     two_or_four = 2 if vocabulary <= 65_536 else 4
     disk = sum(sizes.values()) * (_CORPUS + 2 * two_or_four / _TOKEN)  # twice: aside, then in order
     workers = core_count() if machine.device == "cpu" else machine.processes
-    workers = workers if machine.gpu else max(workers, gpu_count())
+    workers = workers if machine.elsewhere else max(workers, len(visible_gpus()))
     workers = max(1, workers // each.processes)
     at_once = min((many and many.workers) or workers, len(pairs)) if many else 1
     runs, first = pairs[len(sweep) :], pairs[: len(sweep)]
@@ -270,7 +274,7 @@ def check_recipe(
     )
     if here:
         _check_memory(checked, each)
-    if machine.gpu is None:  # the disk of GPUs that are named is elsewhere
+    if not machine.elsewhere:
         _check_disk(checked, workspace, recipe.name)
     return checked
 
@@ -343,7 +347,7 @@ def _check_memory(checked: Checked, each: Machine) -> None:
         return
     largest, derived = max(checked.all, key=lambda run: run[1].memory)
     settings = largest.settings
-    if machine.device == "cuda" and machine.gpu is None and settings.micro_batch is None:
+    if machine.device == "cuda" and not machine.elsewhere and settings.micro_batch is None:
         sizes = derived.anatomy, settings, derived.batch, derived.flops, each
         if micro_batch_that_fits(*sizes):
             return  # training chooses the micro-batch

@@ -1,13 +1,14 @@
 """Machines: accelerators with their speed, memory, power and price, and this machine."""
 
 import os
-import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from glob import glob
 from pathlib import Path
 from shutil import which
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from tongues.errors import UserError, nearest
 
@@ -19,9 +20,10 @@ __all__ = [
     "Cluster",
     "Gpu",
     "Machine",
+    "VisibleGpu",
     "find_gpu",
 ]
-__all__ += ["gpu_count", "gpu_memory", "host_memory", "this_machine"]
+__all__ += ["host_memory", "known_gpu", "this_machine", "visible_gpus"]
 
 _PRICED = "June 2025, on demand, roughly"
 USUAL_MFU = 0.4  # share of the peak that a well-kept training run of a decoder reaches
@@ -29,6 +31,12 @@ USUAL_MFU = 0.4  # share of the peak that a well-kept training run of a decoder 
 # 5.6 kW of GPUs, and draws less)
 OVERHEAD = 1.5
 _NO_BFLOAT16 = ("v100",)
+# What a driver of NVIDIA, of Tegra, of AMD, or Windows under Linux puts there.
+_SIGNS = ("/dev/nvidia*", "/proc/driver/nvidia", "/dev/nvhost*", "/dev/kfd", "/dev/dxg")
+# In names that contain a known one, spaces left out: slices, and cards of another peak.
+_VARIANTS = ("mig", "laptop", "max-q", "nvl", "gb200", "h100pcie", "rtx4090d", "v100-pcie")
+# A device with a smaller share of the memory of its type is a slice, or one die of two.
+_WHOLE = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,14 @@ class Gpu:
     price: float  # US$ an hour
     watts: float  # at full load, as its maker states them
     priced: str = _PRICED  # when, and where the price is from
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleGpu:
+    """A GPU of this machine, or a slice of one. name: as its driver says; memory: bytes."""
+
+    name: str
+    memory: float
 
 
 LARGER_MACHINE = ("h100", 8)  # type and number, that is named where this machine is too small
@@ -69,7 +85,8 @@ GPUS = {
 class Machine:
     """What computes a run: processes, one for each GPU, or a single one on a processor.
 
-    memory: bytes that each process has. bfloat16: whether it multiplies in bfloat16. gpu: the type.
+    memory: bytes that each process has. bfloat16: whether it multiplies in bfloat16. gpu: the type,
+    where it is known. elsewhere: whether it was only named, and is not this machine.
     """
 
     name: str
@@ -78,13 +95,13 @@ class Machine:
     processes: int = 1
     bfloat16: bool = True
     gpu: Gpu | None = None
+    elsewhere: bool = False
 
     @classmethod
     def of_gpus(cls, gpu: Gpu, count: int) -> Self:
         """Several GPUs of one type, among which training divides a model."""
-        return cls(
-            f"{count} {gpu.name}", "cuda", gpu.memory, count, gpu.name not in _NO_BFLOAT16, gpu
-        )
+        narrow = gpu.name not in _NO_BFLOAT16
+        return cls(f"{count} {gpu.name}", "cuda", gpu.memory, count, narrow, gpu, elsewhere=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,20 +148,51 @@ def find_gpu(name: str, gpus: Mapping[str, Gpu] | None = None) -> Gpu:
     return known[name.lower()]
 
 
+def known_gpu(name: str, memory: float | None = None) -> Gpu | None:
+    """The accelerator that a driver calls `name`, such as `NVIDIA A100-SXM4-40GB`.
+
+    memory: bytes that PyTorch sees there. None for others, for slices of one (MIG), and for
+    variants of another peak, such as an H100 on PCIe.
+    """
+    words = name.lower().replace(" ", "")
+    if any(variant in words for variant in _VARIANTS):
+        return None
+    # A key such as `a100-40` names a type and its memory.
+    fits = (key for key in GPUS if all(part in words for part in key.split("-")))
+    gpu = GPUS.get(max(fits, key=len, default=""))
+    too_small = gpu is not None and memory is not None and memory < _WHOLE * gpu.memory
+    return None if too_small else gpu
+
+
+def visible_gpus() -> tuple[VisibleGpu, ...]:
+    """The GPUs that PyTorch sees from this process, in its order.
+
+    Without any sign of an accelerator PyTorch is not imported for it, which takes seconds.
+    """
+    torch = _torch()
+    if torch is None or not torch.cuda.is_available():
+        return ()
+    numbers = range(torch.cuda.device_count())
+    each = [torch.cuda.get_device_properties(number) for number in numbers]
+    return tuple(VisibleGpu(gpu.name, float(gpu.total_memory)) for gpu in each)
+
+
 def this_machine() -> Machine:
     """Its visible GPUs, as many as torchrun has processes; without any, its processor.
 
-    GPUs are those that `nvidia-smi` names, so that nothing has to be imported; written by its
-    manual, and never tried on GPUs.
+    Its memory is that of the smallest one. Never run on GPUs.
     """
-    if memory := gpu_memory(os.environ.get("CUDA_VISIBLE_DEVICES")):
-        return Machine("this machine", "cuda", min(memory), int(os.environ.get("WORLD_SIZE", "1")))
-    return Machine("this machine", "cpu", host_memory(), bfloat16=_has_bfloat16())
-
-
-def gpu_count() -> int:
-    """How many GPUs of this machine are visible."""
-    return len(gpu_memory(os.environ.get("CUDA_VISIBLE_DEVICES")))
+    gpus = visible_gpus()
+    if not gpus:
+        return Machine("this machine", "cpu", host_memory(), bfloat16=_has_bfloat16())
+    return Machine(
+        "this machine",
+        "cuda",
+        min(gpu.memory for gpu in gpus),
+        int(os.environ.get("WORLD_SIZE", "1")),
+        _torch().cuda.is_bf16_supported(including_emulation=False),
+        known_gpu(gpus[0].name, gpus[0].memory) if len({gpu.name for gpu in gpus}) == 1 else None,
+    )
 
 
 def host_memory() -> int:
@@ -152,20 +200,16 @@ def host_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-@cache
-def gpu_memory(visible: str | None) -> tuple[float, ...]:
-    """Bytes of each GPU that `CUDA_VISIBLE_DEVICES` leaves visible; None: all."""
-    if not which("nvidia-smi"):
-        return ()
-    command = ["nvidia-smi", "--query-gpu=index,uuid,memory.total", "--format=csv,noheader,nounits"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    rows = [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines()]
-    memory: dict[str, float] = {}
-    for index, uuid, size in (row for row in rows if len(row) == 3 and row[2].isdigit()):
-        memory |= {index: float(size) * 2**20, uuid: float(size) * 2**20}
-    if visible is None:
-        return tuple(memory[row[0]] for row in rows if row[0] in memory)
-    return tuple(memory[name.strip()] for name in visible.split(",") if name.strip() in memory)
+def _torch() -> Any:
+    """PyTorch, where it is imported already or may see an accelerator; else None."""
+    signs = which("nvidia-smi") is not None or any(glob(sign) for sign in _SIGNS)
+    if sys.modules.get("torch") is None and not signs:
+        return None
+    try:
+        import torch
+    except (ImportError, OSError):  # without it nothing computes on a GPU
+        return None
+    return torch
 
 
 @cache

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,20 @@ import pytest
 
 from tongues.cores import core_count, threads_for
 from tongues.errors import UserError
+from tongues.hardware import VisibleGpu
 from tongues.launch import Job, open_launcher
 from tongues.launch.local import choose_gpus, free_memory
 
 GIB = 2**30
+TORCH = """
+from types import SimpleNamespace
+free = {free!r}
+def mem_get_info(number):
+    if isinstance(free[number], str):
+        raise RuntimeError(free[number])
+    return free[number] * 2**20, 80_000 * 2**20
+cuda = SimpleNamespace(device_count=lambda: len(free), mem_get_info=mem_get_info)
+"""
 
 
 @pytest.fixture
@@ -29,11 +40,17 @@ def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return folder
 
 
-def stand_in(folder: Path, **commands: str) -> None:
-    for name, lines in commands.items():
-        path = folder / name.replace("_", "-")
-        path.write_text(f"#!/bin/sh\n{lines}\n")
-        path.chmod(0o755)
+@pytest.fixture
+def gpus(commands: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Has PyTorch see GPUs with so many MiB free; a text is the error that one answers with."""
+
+    def stand_in(*free: int | str) -> None:
+        seen = tuple(VisibleGpu("NVIDIA A100-SXM4-80GB", 80_000 * 2.0**20) for _ in free)
+        monkeypatch.setattr("tongues.launch.local.visible_gpus", lambda: seen)
+        (commands / "torch.py").write_text(TORCH.format(free=free))
+
+    monkeypatch.setenv("PYTHONPATH", str(commands))
+    return stand_in
 
 
 @pytest.mark.parametrize(
@@ -67,15 +84,15 @@ def test_runs_share_the_cores() -> None:
 
 
 def test_several_runs_share_a_gpu_as_far_as_its_memory_goes(
-    commands: Path, monkeypatch: pytest.MonkeyPatch
+    gpus: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert free_memory() == {}
-    listed = "0, GPU-a, 80000\n1, GPU-b, 40000\n2, GPU-c, 80000"
-    stand_in(commands, nvidia_smi=f"echo '{listed}'")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,GPU-b")
+    gpus(80_000, 40_000)
+    assert free_memory() == {"0": 80_000 * 2**20, "1": 40_000 * 2**20}
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,MIG-aaaa")
     free = free_memory()
-    assert free == {"0": 80_000 * 2**20, "1": 40_000 * 2**20}
-    for expected in (["0"], ["0"], ["1"], None):
+    assert free == {"3": 80_000 * 2**20, "MIG-aaaa": 40_000 * 2**20}
+    for expected in (["3"], ["3"], ["MIG-aaaa"], None):
         chosen = choose_gpus(free, 30 * GIB, 1)
         assert chosen == expected
         for gpu in chosen or []:
@@ -84,32 +101,48 @@ def test_several_runs_share_a_gpu_as_far_as_its_memory_goes(
     assert choose_gpus({}, 6.0, 0) == []
 
 
-def test_a_gpu_that_does_not_tell_its_memory_is_passed_over(commands: Path) -> None:
-    stand_in(commands, nvidia_smi="echo '0, GPU-a, [N/A]'; echo '1, GPU-b, 1'")
-    assert free_memory() == {"1": 2**20}
+def test_a_gpu_that_admits_nobody_is_taken_last(gpus: Callable[..., None]) -> None:
+    gpus("all CUDA-capable devices are busy or unavailable", 1)
+    assert free_memory() == {"0": 0, "1": 2**20}
 
 
-def test_every_process_of_a_run_has_a_gpu_of_its_own(commands: Path) -> None:
-    stand_in(commands, nvidia_smi="echo '0, GPU-a, 80000'")
+def test_every_process_of_a_run_has_a_gpu_of_its_own(gpus: Callable[..., None]) -> None:
+    gpus(80_000)
     with pytest.raises(UserError, match="2 processes of a job need as many GPUs, not 1"):
         open_launcher(processes=2)
     assert open_launcher(processes=1)
 
 
-def test_a_run_gets_the_gpu_that_is_empty_when_it_starts(commands: Path, tmp_path: Path) -> None:
-    stand_in(commands, nvidia_smi="echo '0, GPU-a, 80000'; echo '1, GPU-b, 79000'")
+def test_a_run_gets_the_gpu_that_is_empty_when_it_starts(
+    gpus: Callable[..., None], tmp_path: Path
+) -> None:
+    gpus(80_000, 79_000)
     launcher = open_launcher(workers=1)
-    stand_in(commands, nvidia_smi="echo '0, GPU-a, 9000'; echo '1, GPU-b, 79000'")  # a trial's
-    told = ["/bin/sh", "-c", f"echo $CUDA_VISIBLE_DEVICES > {tmp_path / 'gpu'}"]
-    job = Job("one", partial(subprocess.call, told), tmp_path, "", threads=1, gpus=1)
-    assert launcher.has_room(job)
-    launcher.start(job)
-    assert launcher.ended(60) == {"one": ""}
-    assert (tmp_path / "gpu").read_text().strip() == "1"
+    for free, expected in (((9000, 79_000), "1"), ((80_000, 9000), "0")):
+        gpus(*free)  # what others left meanwhile
+        told = ["/bin/sh", "-c", f"echo $CUDA_VISIBLE_DEVICES > {tmp_path / 'gpu'}"]
+        job = Job("one", partial(subprocess.call, told), tmp_path, "", threads=1, gpus=1)
+        assert launcher.has_room(job)
+        launcher.start(job)
+        assert launcher.ended(60) == {"one": ""}
+        assert (tmp_path / "gpu").read_text().strip() == expected
+
+
+def test_work_without_gpus_does_not_ask_for_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("tongues.launch.local.visible_gpus", lambda: asked.append(1) or ())
+    launcher = open_launcher(workers=1)
+    assert launcher.has_room(Job("one", int, tmp_path, ""))
+    assert not asked
+    assert launcher.has_room(Job("one", int, tmp_path, "", gpus=1))
+    assert asked
 
 
 STARTS = """
 from pathlib import Path
+from tongues.hardware import VisibleGpu
 from tongues.launch import Job, open_launcher
 try:
     open_launcher().start(Job("one", int, Path(), "", imports=("slow_import",)))

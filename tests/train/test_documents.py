@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
-from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen3_5TextConfig
 
 from tests.conftest import MakeRecipe
+from tests.models.families import save_tiny
+from tongues.check import check_recipe
 from tongues.files import read_lines
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model
@@ -91,6 +93,58 @@ def test_a_run_keeps_documents_apart_in_training_and_on_held_out_text(
         workspace,
     )
     assert read_lines(joined / "metrics.jsonl") != read_lines(directory / "metrics.jsonl")
+    last = read_lines(directory / "evals.jsonl")[-1]
+    assert last["loss"] == pytest.approx(one_by_one(directory, workspace), rel=1e-5)
+    assert last["loss"] < math.log(400)
+
+
+def test_a_hybrid_keeps_documents_apart_in_rows_as_check_says_beforehand(
+    make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
+) -> None:
+    config = Qwen3_5TextConfig(
+        vocab_size=400,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        linear_num_key_heads=2,
+        linear_num_value_heads=4,
+        linear_key_head_dim=8,
+        linear_value_head_dim=8,
+        layer_types=["linear_attention", "full_attention"],
+        max_position_embeddings=64,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        model = AutoModelForCausalLM.from_config(config)
+    base = save_tiny(model, tmp_path / "base", workspace / "tokens/small/tokenizer.json")
+    recipe, joined = (
+        make_recipe(
+            f"train.cross_document_attention={sees}",
+            f"train.base={{model: {base}, languages: [qac]}}",
+            "model.shape=null",
+            "train.precision=float32",
+            "train.eval_languages=[qab]",
+            "train.budget=3k tokens",
+        )
+        for sees in ("false", "true")
+    )
+    apart, together = (check_recipe(each, workspace) for each in (recipe, joined))
+    assert "each document is read in a row of its own" in apart.memory_sentence()
+    assert "row" not in together.memory_sentence()
+    assert apart.memory > together.memory
+    lines: list[str] = []
+    directory = train(run_of_recipe(recipe), workspace, tell=lines.append)
+    assert any("in a row of its own" in line for line in lines)
+    first, *_, last = (row["loss"] for row in read_lines(directory / "evals.jsonl"))
+    assert last == pytest.approx(one_by_one(directory, workspace), rel=1e-5)
+    assert last < first
+
+
+def one_by_one(directory: Path, workspace: Path) -> float:
+    """Nats per token of held-out text by a loop over documents, each alone."""
     tokens = open_tokens(workspace / "tokens" / "small")
     model = AutoModelForCausalLM.from_pretrained(directory / "model")
     text = torch.tensor(tokens.valid("qab").astype("int64"))
@@ -104,6 +158,4 @@ def test_a_run_keeps_documents_apart_in_training_and_on_held_out_text(
                 alone = model(input_ids=ids[None, start:stop]).logits[0]
             wanted = ids[start + 1 : stop + 1]
             total += cross_entropy(alone, wanted, reduction="sum").item()
-    last = read_lines(directory / "evals.jsonl")[-1]
-    assert last["loss"] == pytest.approx(total / (64 * count), rel=1e-5)
-    assert last["loss"] < math.log(400)
+    return total / (64 * count)

@@ -2,42 +2,195 @@
 
 import importlib.util
 import os
-from dataclasses import replace
+import subprocess
+import sys
+import zipfile
+from argparse import Namespace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
-import torch
 
-from tests.command import run_code
-from tests.conftest import MakeRecipe
-from tongues.tokens import open_tokens
-from tongues.train import derive, run_of_recipe
-from tongues.train.engine.processes import Processes
+from tongues.errors import UserError
 
-FILE = Path(__file__).parents[2] / "benchmarks/gpu.py"
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu_it_refuses_with_the_reason(tmp_path: Path) -> None:
-    code = f"import runpy, sys; sys.argv = [{str(FILE)!r}, 'place']; "
-    code += f"runpy.run_path({str(FILE)!r}, run_name='__main__')"
-    refused = run_code(code, tmp_path, os.environ)
-    assert refused.returncode == 2
-    assert "there is no GPU here that PyTorch sees" in refused.stderr
-    assert not (tmp_path / "place").exists()
+FOLDER = Path(__file__).parents[2] / "benchmarks/gpu"
+STAGE = """
+import os, signal, sys, time
+sys.stdin.readline()
+print("begun", sys.argv[1], flush=True)
+if sys.argv[1] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[1] == "endless":
+    time.sleep(600)
+if sys.argv[1] == "broken":
+    sys.exit("a reason")
+"""
 
 
-def test_what_it_measures_is_right_on_a_processor(make_recipe: MakeRecipe, workspace: Path) -> None:
-    spec = importlib.util.spec_from_file_location("gpu_benchmark", FILE)
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"gpu_{name}", FOLDER / f"{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look there
     spec.loader.exec_module(module)
-    plan = replace(run_of_recipe(make_recipe("train.precision=float32")), name="gpu")
-    found = module.measure(plan, workspace, Processes(), steps=2)
-    anatomy = derive(plan, open_tokens(workspace / "tokens" / plan.tokens).vocabulary_size).anatomy
-    each = anatomy.flops_per_token(plan.settings.context)
-    assert found["operations"] == pytest.approx(each * found["tokens"])
-    assert 0 < found["operations"] < 5 * found["ceiling"]  # measured while others may be at work
-    assert 0 < found["waited"] <= found["written"]
-    assert found["memory"] > 3e8
-    assert len(list((workspace / "checkpoints").glob("step-*"))) == 1
+    return module
+
+
+runner, packing, unpacking = map(load, ("runner", "packing", "unpacking"))
+
+
+@pytest.mark.long
+def test_stages_are_rehearsed_on_a_processor(tmp_path: Path) -> None:
+    command = [sys.executable, FOLDER / "run", "--rehearse", "--only", "tf32,peerless"]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "no stage is called peerless" in refused.stderr
+    command[-1:] = ["tf32,moe", "--place", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "out/results.txt").read_text() == done.stdout
+    assert "tf32         float32: attention blocked, loss chunked" in done.stdout
+    assert "x _grouped_mm in bfloat16" in done.stdout
+    assert done.stdout.count("tokens/s, MFU") == 2
+    assert "2 of 2 stages done" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("killed", "FAILED by SIGKILL"),
+        ("endless", "stopped at its limit of 2 s"),
+        ("broken", "FAILED with status 1: a reason"),
+    ],
+)
+def test_a_stage_that_fails_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, reason: str
+) -> None:
+    (tmp_path / "stage.py").write_text(STAGE)
+    monkeypatch.setattr(runner, "HERE", tmp_path)
+    stages = [runner.Stage(name, name, "", 0, 2) for name in ("before", kind, "after")]
+    options = Namespace(place=tmp_path, out=tmp_path / "out", rehearse=False, total=60.0)
+    assert runner.run(stages, options) == 1
+    lines = (tmp_path / "out/results.txt").read_text().splitlines()
+    assert lines[1] == "before       begun before"
+    assert lines[3] == f"{kind:12} begun {kind}"
+    assert lines[4].startswith(f"{kind:12} {reason}")
+    assert lines[5] == "after        begun after"
+    assert lines[6].startswith("after        done")
+    assert lines[7].startswith("2 of 3 stages done")
+
+
+def test_a_stage_that_would_not_end_in_time_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stage.py").write_text(STAGE)
+    monkeypatch.setattr(runner, "HERE", tmp_path)
+    stages = [runner.Stage("long", "long", "", 90, 100), runner.Stage("short", "short", "", 1, 9)]
+    options = Namespace(place=tmp_path, out=tmp_path / "out", rehearse=False, total=60.0)
+    assert runner.run(stages, options) == 1
+    text = (tmp_path / "out/results.txt").read_text()
+    assert "NOT RUN: 60 s left, it takes 90" in text
+    assert "short        done" in text
+
+
+@pytest.fixture
+def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Files of a workspace in four parts."""
+    monkeypatch.setattr(packing, "LARGEST", 1100)
+    tokens = tmp_path / "case/tokens/new"
+    tokens.mkdir(parents=True)
+    (tokens / "train.bin").write_bytes(os.urandom(4000))
+    (tokens / "tokens.json").write_text("{}")
+    out = tmp_path / "parts"
+    assert packing.main([f"case={tmp_path / 'case'}:tokens/new", "--out", str(out)]) == 0
+    found = sorted(out.iterdir())
+    assert [part.name for part in found] == [f"case-{number}-of-4" for number in (1, 2, 3, 4)]
+    assert all((part / "piece").stat().st_size <= 1100 for part in found)
+    return found
+
+
+def unpack(tmp_path: Path, *arrived: Path) -> int:
+    """Call `unpack` with these parts, as after one transfer."""
+    folder = tmp_path / "arrived"
+    folder.mkdir(exist_ok=True)
+    for part in arrived:
+        part.rename(folder / part.name)
+    code = unpacking.main(["--parts", str(folder), "--place", str(tmp_path / "place")])
+    for part in arrived:
+        (folder / part.name).rename(part)
+    return code
+
+
+def test_parts_that_come_one_by_one_are_put_together(
+    tmp_path: Path, parts: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert unpack(tmp_path, *parts[2:]) == 0
+    assert "case: still missing: parts 1, 2" in capsys.readouterr().out
+    assert unpack(tmp_path, parts[0]) == 0
+    assert "case: still missing: parts 2" in capsys.readouterr().out
+    assert unpack(tmp_path, parts[1]) == 0
+    assert "case: unpacked" in capsys.readouterr().out
+    original, copy = tmp_path / "case/tokens/new", tmp_path / "place/work/tokens/new"
+    assert (copy / "train.bin").read_bytes() == (original / "train.bin").read_bytes()
+    assert (copy / "tokens.json").read_text() == "{}"
+    assert unpack(tmp_path, parts[1]) == 0
+    assert "case: was unpacked before" in capsys.readouterr().out
+
+
+def test_a_damaged_part_is_refused_and_the_others_are_kept(
+    tmp_path: Path, parts: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    piece = parts[1] / "piece"
+    whole = piece.read_bytes()
+    piece.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert unpack(tmp_path, *parts) == 1
+    printed = capsys.readouterr().out
+    assert "REFUSED" in printed
+    assert "case-2-of-4: damaged, or not whole: send it again" in printed
+    assert "case: still missing: parts 2" in printed
+    assert not (tmp_path / "place/work").exists()
+    piece.write_bytes(whole)
+    assert unpack(tmp_path, parts[1]) == 0
+    assert (tmp_path / "place/work/tokens/new/train.bin").is_file()
+
+
+def test_parts_of_two_packs_are_never_mixed(tmp_path: Path, parts: list[Path]) -> None:
+    assert unpack(tmp_path, *parts[:3]) == 0
+    (tmp_path / "case/tokens/new/train.bin").write_bytes(os.urandom(4000))
+    arguments = [f"case={tmp_path / 'case'}:tokens/new", "--out", str(parts[0].parent)]
+    assert packing.main(arguments) == 0
+    assert unpack(tmp_path, parts[3]) == 0
+    assert not (tmp_path / "place/work").exists()
+    assert unpack(tmp_path, *parts[:3]) == 0
+    copy = tmp_path / "place/work/tokens/new/train.bin"
+    assert copy.read_bytes() == (tmp_path / "case/tokens/new/train.bin").read_bytes()
+
+
+def wheel(folder: Path, name: str, version: str, *needs: str) -> None:
+    about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    about += "".join(f"Requires-Dist: {need}\n" for need in needs)
+    tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as file:
+        for kind, text in (("METADATA", about), ("WHEEL", tags), ("RECORD", "")):
+            file.writestr(f"{name}-{version}.dist-info/{kind}", text)
+
+
+def test_wheels_are_those_that_the_machine_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, folder = tmp_path / "index", tmp_path / "wheels"
+    index.mkdir()
+    folder.mkdir()
+    wheel(index, "aaa", "1.0", "bbb>=2", "ccc", "ddd; python_version < '3.12'", "torch>=2")
+    wheel(index, "bbb", "2.1")
+    wheel(index, "bbb", "2.2")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    listed = tmp_path / "has.txt"
+    listed.write_text("# freeze\nTorch==2.11.0\nccc\nbbb==1.9\n")
+    has = packing.read_packages(listed)
+    assert has == {"torch": "2.11.0", "ccc": "", "bbb": "1.9"}
+    found = packing.wheels(["aaa"], has, {"bbb": "2.1"}, folder)
+    assert [one.name[:7] for one in found] == ["aaa-1.0", "bbb-2.1"]
+    with pytest.raises(UserError, match=r"has PyTorch 2\.11\.0: torch>=2\.12 is needed"):
+        packing.wheels(["torch>=2.12"], has, {}, folder)

@@ -1,98 +1,121 @@
-"""How many samples are computed at a time: found by a trial, kept by a resumed run."""
+"""How many samples are computed at a time: found by what two sizes take, kept by a resumed run."""
 
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from tests.conftest import MakeRecipe
 from tests.train.test_run import STOPPABLE, plan_of, train_and_stop
-from tongues.hardware import GPUS, Machine
 from tongues.runs import read_run, write_run
 from tongues.tokens import open_tokens
 from tongues.train import derive
 from tongues.train.engine.processes import Processes
-from tongues.train.micro_batch import largest, micro_batch_by_count, samples_that_fit
-from tongues.train.rules import run_bytes
+from tongues.train.micro_batch import samples_that_fit
 from tongues.train.run import train
 from tongues.train.start import LocalRun, assemble
 from tongues.train.step import Setup
 
+HELD = 2_000_000_000  # bytes of weights, gradients and libraries
+
+
+@dataclass
+class Memory:
+    """What a GPU would say of its memory, of which each sample takes the same."""
+
+    each: int
+    total: int
+    samples: list[int] = field(default_factory=list)  # of the forward passes
+
+    def see(self, module: torch.nn.Module, windows: tuple[Tensor, ...]) -> None:
+        """Before a forward pass."""
+        self.samples.append(len(windows[0]))
+
+    def answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have torch say so."""
+        said = {
+            "reset_peak_memory_stats": lambda device: None,
+            "empty_cache": lambda: None,
+            "max_memory_allocated": lambda device: HELD + self.each * self.samples[-1],
+            "memory_allocated": lambda device: HELD,
+            "memory_reserved": lambda device: HELD,
+            "mem_get_info": lambda device: (self.total - HELD, self.total),
+        }
+        for name, function in said.items():
+            monkeypatch.setattr(torch.cuda, name, function)
+
 
 @pytest.fixture
 def setup(make_recipe: MakeRecipe, workspace: Path) -> Setup:
-    """A run whose batch of 2,048 samples takes over a gigabyte at once."""
-    changes = ("train.batch=131072 tokens", "train.budget=1M tokens", "train.precision=float32")
-    plan = plan_of(make_recipe, *changes, "train.compile=off")
+    """A run of 24 samples a batch."""
+    changes = ("train.batch=1536 tokens", "train.precision=float32", "train.compile=off")
+    plan = plan_of(make_recipe, *changes)
     tokens = open_tokens(workspace / "tokens" / "small")
     derived = derive(plan, tokens.vocabulary_size)
     here = LocalRun(plan, tokens, None, None, workspace, Processes(), 1)
     return assemble(here, derived, lambda line: None, None)[0]
 
 
-@contextmanager
-def at_most(more: int) -> Iterator[None]:
-    """While entered, this process gets only so many bytes more."""
-    status = Path("/proc/self/status").read_text()
-    now = 1024 * int(status.split("VmData:")[1].split()[0])
-    before = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (now + more, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, before)
+@pytest.mark.parametrize(
+    ("each", "expected"),
+    [
+        (100_000_000, 24),  # 1 + (0.9 · 10 GB - 2 GB of the rest) / 0.1 GB and more
+        (600_000_000, 8),  # eleven fit, of which eight divide the batch
+        (3_000_000_000, 2),
+        (4_000_000_000, 1),  # two were not even tried
+        (9_000_000_000, 1),  # as it is: one sample ran
+    ],
+)
+def test_two_sizes_say_how_many_fit(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, each: int, expected: int
+) -> None:
+    memory = Memory(each, 10_000_000_000)
+    memory.answer(monkeypatch)
+    with setup.scorer.register_forward_pre_hook(memory.see):
+        assert samples_that_fit(setup) == expected
+    assert memory.samples == ([1, 1, 2] if each < 3_500_000_000 else [1, 1])
 
 
-def test_samples_are_halved_until_memory_suffices() -> None:
-    tried: list[int] = []
-
-    def compute(samples: int) -> None:
-        tried.append(samples)
-        torch.empty((samples // 4) << 50, dtype=torch.uint8)  # a petabyte for each four
-
-    assert largest(compute, 25) == 3
-    assert tried == [25, 12, 6, 3]
-
-
-def test_what_halving_does_not_help_stays_an_error() -> None:
-    def wrong(samples: int) -> None:
-        raise RuntimeError("shapes cannot be multiplied")
-
-    def never(samples: int) -> None:
-        torch.empty(1 << 50, dtype=torch.uint8)
-
-    with pytest.raises(RuntimeError, match="shapes"):
-        largest(wrong, 8)
-    with pytest.raises(RuntimeError, match="allocate memory"):
-        largest(never, 8)
+def test_moments_are_counted_unless_the_host_holds_them(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = sum(weight.numel() for weight in setup.scorer.parameters())
+    each = 100_000_000
+    rest = 8 * trained + 12 * each + HELD  # for twelve samples and the moments
+    memory = Memory(each, int(rest / 0.9) + 1000)
+    memory.answer(monkeypatch)
+    with setup.scorer.register_forward_pre_hook(memory.see):
+        assert samples_that_fit(setup) == 12
+        memory.total -= 10_000
+        assert samples_that_fit(setup) == 8
+        settings = setup.plan.settings.model_copy(update={"offload": True})
+        offloaded = replace(setup, plan=replace(setup.plan, settings=settings))
+        assert samples_that_fit(offloaded) == 12
 
 
-def test_several_gpus_take_what_fits_by_count(setup: Setup) -> None:
-    settings, derived = setup.plan.settings, setup.derived
-    gpus = Machine.of_gpus(GPUS["h100"], 4)
-    assert micro_batch_by_count(settings, derived, gpus) is None  # a share of a batch at once
-    low = replace(gpus, memory=1.6e9)
-    tokens = micro_batch_by_count(settings, derived, low)
-    assert tokens and settings.context < tokens < derived.batch // 4
-    assert tokens % settings.context == 0
-    less = settings.model_copy(update={"micro_batch": tokens})
-    assert run_bytes(derived.anatomy, less, derived.batch, derived.flops, low) < low.memory
-    none = replace(gpus, memory=1e9)
-    assert micro_batch_by_count(settings, derived, none) == settings.context
-    assert micro_batch_by_count(settings, derived, Machine("here", "cpu", 1e9, 4)) is None
+def test_the_processes_take_what_fits_into_all(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Beside(Processes):
+        def any(self, flag: bool) -> bool:
+            asked.append(flag)
+            return flag or 0 < len(asked) - 1 <= 3  # another has room for the fourth divisor
+
+    asked: list[bool] = []
+    memory = Memory(1, 10_000_000_000)
+    memory.answer(monkeypatch)
+    with setup.scorer.register_forward_pre_hook(memory.see):
+        assert samples_that_fit(replace(setup, processes=Beside())) == 6
 
 
-def test_a_trial_finds_what_memory_holds_and_leaves_no_trace(setup: Setup) -> None:
+def test_the_trial_leaves_no_trace(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     weights = [weight.detach().clone() for weight in setup.scorer.parameters()]
-    with at_most(200_000_000):
-        fewer = samples_that_fit(setup)
-    assert 1 <= fewer < setup.samples_at_a_time == 2048
-    small = replace(setup, samples_at_a_time=8)
-    assert samples_that_fit(small) == 8
+    memory = Memory(1, 10_000_000_000)
+    memory.answer(monkeypatch)
+    with setup.scorer.register_forward_pre_hook(memory.see):
+        samples_that_fit(setup)
     for weight, before in zip(setup.scorer.parameters(), weights, strict=True):
         assert weight.grad is None
         torch.testing.assert_close(weight.detach(), before, rtol=0, atol=0)

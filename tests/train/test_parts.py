@@ -24,11 +24,13 @@ from tongues.errors import UserError
 from tongues.export.run import Changes, export_run
 from tongues.files import read_json, read_lines
 from tongues.models.anatomy import embedding_matrices
+from tongues.models.folders import stores_bfloat16
 from tongues.models.huggingface import load_model
 from tongues.randomness import derive_seed
 from tongues.runs import read_run
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, derive, run_of_recipe
+from tongues.train.parts import narrow_frozen
 from tongues.train.run import train
 from tongues.train.start import make_mixture
 
@@ -311,3 +313,17 @@ def test_embeddings_have_a_rate_of_their_own(make_recipe: MakeRecipe, workspace:
         times = 0.1 if "embed" in key else 1.0
         if "lm_head" not in key:  # which decays too
             assert moved["0.1x"][key] == pytest.approx(times * amount, rel=1e-3)
+
+
+def test_what_is_frozen_is_held_in_bfloat16_exactly_and_nothing_else_is(workspace: Path) -> None:
+    folder = base_of(workspace, "llama")
+    assert not stores_bfloat16(folder)
+    load_model(folder).bfloat16().save_pretrained(folder)
+    assert stores_bfloat16(folder)
+    model, whole = load_model(folder), load_model(folder)
+    model.base_model.requires_grad_(False)
+    model.get_output_embeddings().requires_grad_(True)
+    narrow_frozen(model)
+    for (name, weight), before in zip(model.named_parameters(), whole.parameters(), strict=True):
+        assert (weight.dtype == torch.float32) == weight.requires_grad == (name == "lm_head.weight")
+        assert torch.equal(weight.float(), before)

@@ -1,8 +1,19 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
+
+from tests.conftest import MakeRecipe
+from tests.pretended import pretended_gpu
+from tongues.files import read_lines
+from tongues.hardware import GPUS
+from tongues.runs import read_run
+from tongues.train import run_of_recipe
 from tongues.train.progress import Meter, Progress, peak_memory
+from tongues.train.run import train
 
 
 class Clock:
@@ -14,7 +25,9 @@ class Clock:
         return self.now
 
 
-def meter(clock: Clock, step: int = 0, steps: int = 1000, seconds: float = 0.0) -> Meter:
+def meter(
+    clock: Clock, step: int = 0, steps: int = 1000, seconds: float = 0.0, peak_of: str = ""
+) -> Meter:
     return Meter(
         step,
         steps,
@@ -23,6 +36,7 @@ def meter(clock: Clock, step: int = 0, steps: int = 1000, seconds: float = 0.0) 
         flops_per_token=1e5,
         ceiling=1e9,
         memory=lambda: 7,
+        peak_of=peak_of,
         clock=clock,
     )
 
@@ -64,6 +78,30 @@ def test_a_ceiling_that_was_measured_too_low_is_raised() -> None:
         assert progress is not None
         reached.append(progress.utilization)
     assert reached == [1.0, 0.5]
+
+
+def test_the_peak_that_a_maker_states_is_named_and_never_raised() -> None:
+    clock = Clock()
+    reader = meter(clock, peak_of="h100")
+    clock.now = 1.0
+    progress = read(reader, 40)
+    assert progress is not None
+    assert progress.utilization == 40 * 512 * 1e5 / 1e9 == 2.048
+    assert "MFU 205% of h100" in progress.words()
+    assert progress.timing()["peak_of"] == "h100"
+
+
+def test_on_a_known_gpu_mfu_is_by_the_peak_of_its_maker(
+    make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(GPUS, "h100", replace(GPUS["h100"], peak=1e9))
+    plan = run_of_recipe(make_recipe("train.budget=3k tokens", "train.compile=off"))
+    with pretended_gpu():
+        directory = train(plan, workspace)
+    run, last = read_run(directory), list(read_lines(directory / "timing.jsonl"))[-1]
+    assert last["peak_of"] == "h100"
+    expected = last["tokens_per_second"] * run.flops / run.tokens / 1e9
+    assert last["utilization"] == pytest.approx(expected, rel=1e-3)
 
 
 def test_evaluations_are_left_out_of_the_speed_but_not_of_the_time_left() -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -29,6 +30,9 @@ from tongues.roles import Roles
 from tongues.runs import read_run, run_rows
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
+from tongues.train.engine.processes import Processes
+from tongues.train.engine.processor import decoder_layers
+from tongues.train.engine.scorer import Scorer
 from tongues.train.progress import Progress
 from tongues.train.run import train
 
@@ -354,3 +358,24 @@ def test_ctrl_c_in_the_last_step_stops_a_run_that_then_only_has_to_be_written(
     assert same[0].read_bytes() == same[1].read_bytes()
     rows = [read_lines(place / "evals.jsonl") for place in (directory, trained)]
     assert [row["loss"] for row in rows[0]] == [row["loss"] for row in rows[1]]
+
+
+def test_layers_that_fail_their_trial_are_not_compiled(
+    make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[tuple[int, ...]] = []
+
+    def refuse(scorer: Scorer, windows: Tensor, processes: Processes) -> str:
+        tried.append(tuple(windows.shape))
+        for layer in decoder_layers(scorer.model):
+            layer.__dict__.pop("_compiled_call_impl")
+        return "the loss is off"
+
+    monkeypatch.setattr(sys.modules["tongues.train.start"], "try_compiled", refuse)
+    told: list[str] = []
+    changes = ("train.compile=on", "train.micro_batch=256 tokens", "train.budget=2k tokens")
+    directory = train(plan_of(make_recipe, *changes), workspace, tell=told.append)
+    assert tried == [(4, 65)]  # a micro-batch as it will come
+    assert "layers are not compiled: the loss is off" in told
+    engine = read_run(directory).engine
+    assert engine and engine["compiled"] is False

@@ -9,6 +9,7 @@ from tongues.hardware import GPUS, Machine, this_machine
 from tongues.models import Anatomy, find_shape, of_shape
 from tongues.recipe import Train
 from tongues.train import derive, run_of_recipe
+from tongues.train.gpu_memory import share_bytes, stays_gathered
 from tongues.train.rules import (
     enough_memory,
     least_bytes,
@@ -94,13 +95,38 @@ def test_gpus_divide_weights_and_moments_and_gather_what_they_compute_with() -> 
     )
     # Weights, moments and gradients in equal shares, also of several micro-batches.
     assert two - eight == pytest.approx(16 * total * (1 / 2 - 1 / 8), rel=1e-6)
-    gathered = 8 * anatomy.parameters["embedding"] / 2
-    gathered += 10 * anatomy.parameters["non_embedding"] / anatomy.layers
-    narrow = 1.05 * 2 * anatomy.products  # one process has all weights in bfloat16 too
-    assert one - eight == pytest.approx(16 * total * 7 / 8 - gathered + narrow, rel=1e-6)
+    assert one - two == pytest.approx(16 * total / 2, rel=1e-6)  # one GPU is no other case
     assert 16 * total < one < 16 * total + 12e9
     few = run_bytes(anatomy, settings, 8 * 2048, 1e20, gpus("a100", 8))
     assert eight == few
+
+
+def test_weights_stay_gathered_where_they_are_little_of_the_memory() -> None:
+    anatomy = of_shape(find_shape("1085M"), 36_152)
+    total = anatomy.parameters["total"]
+    assert stays_gathered(total, 80e9)
+    assert not stays_gathered(total, 16e9)
+    kept = share_bytes(anatomy, 8, memory=80e9) - share_bytes(anatomy, 8, memory=16e9)
+    assert kept == pytest.approx(2 * anatomy.parameters["non_embedding"], abs=2)
+
+
+def test_a_frozen_base_in_bfloat16_takes_two_bytes_a_weight_on_a_gpu() -> None:
+    anatomy = replace(of_shape(find_shape("3647M"), 36_152), trained=10**7, updates=10**7)
+    total = anatomy.parameters["total"]
+    settings = Train.model_validate(
+        {"budget": "1e18 FLOPs", "context": "2048 tokens", "trainable": "lora"}
+    )
+
+    def needed(width: int, machine: Machine) -> int:
+        held = replace(anatomy, frozen_width=width)
+        return run_bytes(held, settings, 2048, 1e18, machine)
+
+    h100 = gpus("h100", 1)
+    assert needed(4, h100) - needed(2, h100) == pytest.approx(2 * total, rel=1e-6)
+    here = Machine("here", "cpu", 1e12)
+    assert needed(4, here) == needed(2, here)
+    old = replace(h100, bfloat16=False)
+    assert needed(4, old) == needed(2, old)
 
 
 def test_copies_hold_larger_shares_and_offloaded_ones_none() -> None:
@@ -149,16 +175,64 @@ def test_memory_falls_with_what_is_trained_and_with_narrow_moments() -> None:
     changes = {"budget": "1M tokens", "context": "256 tokens", "micro_batch": "2048 tokens"}
     settings = Train.model_validate(changes)
     narrow = settings.model_copy(update={"optimizer_states": "bfloat16"})
+    bfloat16 = settings.model_copy(update={"precision": "bfloat16"})
     total, trained = anatomy.parameters["total"], 10_000_000
 
     def needed(anatomy: Anatomy, settings: Train, **more: bool) -> int:
         return run_bytes(anatomy, settings, 8192, 1e15, machine, **more)
 
     whole, part = needed(anatomy, settings), needed(replace(anatomy, trained=trained), settings)
-    assert whole - part == 12 * (total - trained)  # moments and gradients
-    assert whole - needed(anatomy, narrow) == 4 * total
-    assert needed(replace(anatomy, trained=trained, updates=10**6), settings) - part == 4 * 10**6
+    varies = 1.03  # from one run to another like it
+
+    def more(size: float) -> Any:
+        return pytest.approx(varies * size, abs=2)
+
+    assert whole - part == more(12 * (total - trained))  # moments and gradients
+    assert whole - needed(anatomy, narrow) == more(4 * total)
+    updated = needed(replace(anatomy, trained=trained, updates=10**6), bfloat16)
+    assert updated - needed(replace(anatomy, trained=trained), bfloat16) == more(4 * 10**6)
     # New tokens: the base's rows, and in a long run what is trained once more.
     rows = 4 * anatomy.parameters["embedding"]
-    assert needed(anatomy, settings, new_tokens=True) - whole == rows
-    assert needed(anatomy, settings, new_tokens=True, compared=True) - whole == rows + 4 * total
+    assert needed(anatomy, settings, new_tokens=True) - whole == more(rows)
+    assert needed(anatomy, settings, new_tokens=True, compared=True) - whole == more(
+        rows + 4 * total
+    )
+
+
+# Peaks of runs as they were measured, in MB (benchmarks/memory.txt, 27 November 2026).
+PEAKS = (
+    ("0.05M", 8192, 128, 4096, "float32", "off", 812),
+    ("0.05M", 1024, 128, 4096, "float32", "off", 604),
+    ("0.4M", 8192, 128, 8192, "bfloat16", "off", 1104),
+    ("3M", 8192, 512, 8192, "bfloat16", "on", 1684),
+    ("5M", 8192, 256, 4096, "bfloat16", "on", 1517),
+    ("5M", 8192, 256, 4096, "bfloat16", "off", 1627),
+    ("5M", 8192, 256, 4096, "float32", "on", 1469),
+    ("5M", 8192, 256, 4096, "float32", "off", 1819),
+)
+
+
+@pytest.mark.parametrize(("shape", "rows", "context", "batch", "precision", "on", "peak"), PEAKS)
+def test_a_prediction_is_never_below_what_was_measured_and_not_far_above(
+    shape: str, rows: int, context: int, batch: int, precision: str, on: str, peak: int
+) -> None:
+    changes = {"context": f"{context} tokens", "precision": precision, "compile": on}
+    settings = Train.model_validate({"budget": "1M tokens"} | changes)
+    anatomy = of_shape(find_shape(shape), rows)
+    predicted = run_bytes(anatomy, settings, batch, 1e12, Machine("one", "cpu", 64e9)) / 1e6
+    assert peak <= predicted < 1.15 * peak
+
+
+def test_documents_in_rows_take_as_much_as_twice_the_tokens_uncompiled() -> None:
+    anatomy = of_shape(find_shape("22M"), 8192)
+    changes: dict[str, Any] = {"context": "256 tokens", "precision": "float32", "compile": "off"}
+    changes |= {"budget": "1M tokens", "cross_document_attention": False}
+    settings, machine = Train.model_validate(changes), this_machine()
+    compiled = settings.model_copy(update={"compile": "on"})
+    rows = replace(anatomy, packs=False)
+    twice = run_bytes(rows, settings, 4096, 1e15, machine)
+    assert twice == run_bytes(anatomy, settings, 8192, 1e15, machine)
+    assert twice == run_bytes(rows, compiled, 4096, 1e15, machine)
+    joined = settings.model_copy(update={"cross_document_attention": True})
+    less = run_bytes(anatomy, settings, 4096, 1e15, machine)
+    assert run_bytes(rows, joined, 4096, 1e15, machine) == less < twice

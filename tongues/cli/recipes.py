@@ -90,6 +90,7 @@ def prepare(recipe: Path, overrides: tuple[str, ...], as_json: bool, **keywords:
 @click.command()
 @options.recipe
 @options.overwrite
+@options.processes
 @options.quiet
 @options.as_json
 def train(recipe: Path, as_json: bool, **keywords: Any) -> None:

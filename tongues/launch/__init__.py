@@ -10,13 +10,14 @@ from tongues.launch.launcher import (
     watched,
 )
 from tongues.launch.local import Local
+from tongues.launch.processes import in_processes, torchrun
 from tongues.launch.ray import Ray
 from tongues.launch.shares import run_ranks
 from tongues.launch.slurm import Slurm
 
 __all__ = ["DONE", "FAILED", "LAUNCHERS", "UNTOLD", "Job", "Launcher", "Local", "Options", "Ray"]
-__all__ += ["Slurm", "check_ranks", "command_line", "open_launcher", "run_ranks", "watched"]
-__all__ += ["why_ended"]
+__all__ += ["Slurm", "check_ranks", "command_line", "in_processes", "open_launcher", "run_ranks"]
+__all__ += ["torchrun", "watched", "why_ended"]
 
 for _kind in (Local, Ray, Slurm):
     LAUNCHERS.add(_kind)

@@ -4,13 +4,14 @@ import multiprocessing
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping
 from multiprocessing import connection, forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
-from shutil import which
 
 from tongues.cores import core_count, threads_for
 from tongues.errors import UserError
+from tongues.hardware import visible_gpus
 from tongues.launch.job import Job, why_ended
 from tongues.launch.launcher import Launcher, Options
 from tongues.ranks import main_left_alone, stop_with_parent
@@ -18,6 +19,15 @@ from tongues.ranks import main_left_alone, stop_with_parent
 __all__ = ["Local", "choose_gpus", "free_memory"]
 
 _ON_GPU = 600_000_000  # bytes that a process takes there before its model
+# Prints the bytes free on each GPU, 0 where it admits nobody.
+_ASKS = """
+import torch
+for number in range(torch.cuda.device_count()):
+    try:
+        print(torch.cuda.mem_get_info(number)[0])
+    except RuntimeError:
+        print(0)
+"""
 
 
 class Local(Launcher):
@@ -34,9 +44,9 @@ class Local(Launcher):
         # Children forked from a server that holds torch already start in a hundredth of the time.
         self._context = multiprocessing.get_context("forkserver")
         self._running: dict[str, tuple[BaseProcess, Job, list[str]]] = {}  # with its GPUs
-        self._free = free_memory()
-        if self._free and self.processes > len(self._free):
-            what = f"{self.processes} processes of a job need as many GPUs, not {len(self._free)}"
+        self._free: dict[str, float] | None = None  # to be asked, since others come and go
+        if self.processes > 1 and 0 < (gpus := len(visible_gpus())) < self.processes:
+            what = f"{self.processes} processes of a job need as many GPUs, not {gpus}"
             hint = "ask for fewer, or hide the GPUs with `CUDA_VISIBLE_DEVICES=`"
             raise UserError(what, where="--processes", hint=hint)
 
@@ -83,33 +93,40 @@ class Local(Launcher):
         process, job, gpus = self._running.pop(name)
         process.join()
         self._take(job, gpus, times=-1)
+        if not self._running:
+            self._free = None
         assert process.exitcode is not None
         return process.exitcode
 
     def _place(self, job: Job) -> list[str] | None:
-        need = _on_each(job)
-        if not self._running:
-            self._free, need = free_memory(), 0.0  # others came and went; alone it may try
+        if not job.gpus:
+            return []
+        if self._free is None:
+            self._free = free_memory()
+        need = _on_each(job) if self._running else 0.0  # alone it may try
         return choose_gpus(self._free, need, job.gpus)
 
     def _take(self, job: Job, gpus: list[str], times: int = 1) -> None:
         for gpu in gpus:
+            assert self._free is not None
             self._free[gpu] -= times * _on_each(job)
 
 
 def free_memory() -> dict[str, float]:
-    """Bytes free on each GPU that this process may use, by nvidia-smi: torch is slow to import."""
-    if not which("nvidia-smi"):
+    """Bytes free on each GPU that this process may use, by what `CUDA_VISIBLE_DEVICES` calls it.
+
+    Another process asks PyTorch, since one that has asked keeps memory there.
+    """
+    gpus = visible_gpus()
+    if not gpus:
         return {}
-    query = ["--query-gpu=index,uuid,memory.free", "--format=csv,noheader,nounits"]
-    done = subprocess.run(["nvidia-smi", *query], capture_output=True, text=True, check=False)
-    rows = [line.split(", ") for line in done.stdout.splitlines()] if not done.returncode else []
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return {
-        index: float(mebibytes) * 2**20
-        for index, uuid, mebibytes in rows
-        if mebibytes.isdigit() and (visible is None or {index, uuid} & {*visible.split(",")})
-    }
+    names = visible.split(",") if visible else [str(number) for number in range(len(gpus))]
+    done = subprocess.run(
+        [sys.executable, "-c", _ASKS], capture_output=True, text=True, check=False
+    )
+    free = [float(line) for line in done.stdout.split()] or [gpu.memory for gpu in gpus]
+    return dict(zip(names, free, strict=False))  # after one that is not there, CUDA sees none
 
 
 def choose_gpus(free: Mapping[str, float], need: float, count: int) -> list[str] | None:

@@ -21,6 +21,10 @@ __all__ += ["padded_rows"]
 _MULTIPLE = 64
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 _CHANGED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
+# Families that mix documents packed into one sample although none of their layers is recurrent or a
+# convolution, or only by another name: of all in transformers 5.23 that could be built small.
+_MIXING = ("afmoe", "biogpt", "bloom", "falcon", "gpt_oss", "minimax", "mpt", "openai-gpt", "opt")
+_MIXING += ("roformer", "rwkv", "xglm", "xlstm")
 _MET = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_k", "moe_top_k")
 
 
@@ -45,6 +49,8 @@ class Anatomy:
     updates: int = 0  # weights of low-rank updates, which are no parameters of the model
     merged: int = 0  # weights of experts that are kept once more, with their updates added
     frozen_products: int = 0  # of `products`, weights that have no gradient
+    frozen_width: int = 4  # bytes of a weight on a GPU that is not trained
+    packs: bool = True  # documents in one sample can be kept apart, by positions that begin again
 
     def flops_per_token(self, context: int) -> int:
         """Operations of one training step, per token: matrix products, forward and backward.
@@ -124,6 +130,7 @@ def of_folder(folder: Path, vocabulary: int = 0, *, exact: bool = False) -> Anat
         layers=config.num_hidden_layers,
         positions=getattr(config, "max_position_embeddings", None),
         whole_logits=any((getattr(config, key, None) or 1.0) != 1.0 for key in _CHANGED_LOGITS),
+        packs=_packs(model),
     )
 
 
@@ -171,6 +178,14 @@ def count_products(model: "PreTrainedModel", *, frozen: bool = False) -> int:
             elif matrix.ndim == 3 and len(matrix) == experts:
                 count += matrix.numel() // experts * met
     return count
+
+
+def _packs(model: "PreTrainedModel") -> bool:
+    """Whether the model's family keeps packed documents apart, as far as its layers tell."""
+    from torch import nn
+
+    carried = any(isinstance(module, nn.Conv1d) for module in model.modules())
+    return not carried and model.config.model_type not in _MIXING
 
 
 def _windows(config: Any) -> tuple[int | None, ...]:

@@ -96,6 +96,24 @@ def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+def stores_bfloat16(folder: Path) -> bool:
+    """Whether all weights of a folder are stored in bfloat16, by the files' headers.
+
+    Of a model of the hub whose weights are not here yet, as its config.json says.
+    """
+    if is_remote(folder):
+        config = read_config(folder)
+        return "bfloat16" in (config.get("dtype"), config.get("torch_dtype"))
+    from safetensors import safe_open
+
+    kinds: set[str] = set()
+    for file in weight_files(folder):
+        with safe_open(file, framework="numpy") as stored:
+            names = stored.keys()
+            kinds |= {stored.get_slice(name).get_dtype() for name in names}
+    return kinds == {"BF16"}
+
+
 def _made_again(folder: Path) -> str:
     """Where a model comes from that is damaged: a run here, or elsewhere."""
     run = folder.parent

@@ -80,8 +80,11 @@ class Mixture:
         every = (self.shares, *(phase.shares for phase in self.phases))
         return tuple(sorted({lang for shares in every for lang in shares if shares[lang] > 0}))
 
-    def batch(self, number: int) -> np.ndarray:
-        """The tokens of a batch, counted from 0: int64 of shape [samples, context + 1]."""
+    def batch(self, number: int, part: slice = slice(None)) -> np.ndarray:
+        """The tokens of a batch, counted from 0: int64 of shape [samples, context + 1].
+
+        part: which of its samples, by default all.
+        """
         block, begin = divmod(number * self.samples, _BLOCK)
         end = begin + self.samples
         if end > _BLOCK:
@@ -92,7 +95,8 @@ class Mixture:
                 self._located.clear()
                 self._located[block] = located
             source, _, window = (part[begin:end] for part in self._located[block])
-        tokens = np.empty((self.samples, self.context + 1), dtype=np.int64)
+        source, window = source[part], window[part]
+        tokens = np.empty((len(source), self.context + 1), dtype=np.int64)
         for index, view in enumerate(self._views):
             chosen = source == index
             tokens[chosen] = view[window[chosen]]

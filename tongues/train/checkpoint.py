@@ -28,7 +28,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, Pre
 from tongues.errors import Stopped, UserError
 from tongues.files import file_hash, fingerprint, read_json, whole_directory, write_json
 from tongues.tokens.mixture import Phase
-from tongues.train.engine.processes import Processes
+from tongues.train.engine.processes import PATIENCE, Processes
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import kept_buffers, reshard
 from tongues.train.engine.storage import SharesWriter
@@ -88,7 +88,7 @@ class Checkpoints:
         self._scorer, self._optimizer = scorer, optimizer
         self._group: distributed.ProcessGroup | None = None
         if processes.count > 1:  # of the thread alone, or its messages would mix with training's
-            group = distributed.new_group(backend="gloo")
+            group = distributed.new_group(timeout=PATIENCE, backend="gloo")
             assert isinstance(group, distributed.ProcessGroup)
             self._group = group
         self._thread = ThreadPoolExecutor(1, "checkpoint")
@@ -119,7 +119,9 @@ class Checkpoints:
         self.wait()
         state = _state(self._scorer, self._optimizer)
         counts = {name: tensor.clone() for name, tensor in state.items() if tensor.numel() == 1}
-        copied = {name: tensor.to("cpu") for name, tensor in (state | counts).items()}
+        copied = {name: _on_host(tensor) for name, tensor in (state | counts).items()}
+        if self._scorer.processor.device.type == "cuda":
+            torch.cuda.synchronize()
         name = f"{'milestone' if milestone else 'step'}-{position.step:08d}"
         self._staged.clear()
         if all(name in counts or copied[name] is not state[name] for name in state):
@@ -179,7 +181,9 @@ class Checkpoints:
             place = self._directory / name
             position, files = _read(place)
             ours = self._processes.share(sorted(files.items()))
-            if not self._processes.any(position is None or not _same(place, ours)):
+            whole = position is not None and _same(place, ours)
+            self._processes.wait()  # a file may be all of a large model
+            if not self._processes.any(not whole):
                 self._restore(place)
                 return position, damaged
             damaged.append(place)
@@ -286,6 +290,17 @@ def load_weights(place: Path, model: PreTrainedModel | None = None) -> PreTraine
         built.generation_config = GenerationConfig.from_dict(read_json(place / _GENERATION))
     load(_weights(built), storage_reader=HuggingFaceStorageReader(str(place)), no_dist=True)
     return built
+
+
+def _on_host(tensor: Tensor) -> Tensor:
+    """A tensor on the CPU; of a GPU's, a copy that is begun, in memory that it writes to itself.
+
+    Pinned memory takes several times as many bytes a second, and PyTorch uses it again.
+    """
+    if tensor.device.type == "cpu":
+        return tensor
+    room = torch.empty_like(tensor, device="cpu", pin_memory=True)
+    return room.copy_(tensor, non_blocking=True)
 
 
 def _state(scorer: Scorer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

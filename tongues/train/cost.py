@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tongues.hardware import GPUS, OVERHEAD, Cluster
+from tongues.hardware import OVERHEAD, Cluster, known_gpu
 from tongues.quantities import counted, show_seconds
 from tongues.runs import Run
 
@@ -43,10 +43,7 @@ def run_cost(record: Run) -> RunCost | None:
         cores = count * engine.get("threads", 1)
         basis = f"{counted(cores, 'core')}; {_CORE:g} W a core are assumed"
         return RunCost(hours, _CORE * cores * hours / 1000, None, basis)
-    name = engine.get("gpu", "").lower().replace(" ", "")
-    # A key such as `a100-40` names a type and its memory: `NVIDIA A100-SXM4-40GB`.
-    fits = (key for key in GPUS if all(part in name for part in key.split("-")))
-    gpu = GPUS.get(max(fits, key=len, default=""))
+    gpu = known_gpu(engine.get("gpu", ""))
     if gpu is None:
         return RunCost(hours, None, None, f"{count} GPUs; their draw and price are not known here")
     cluster = Cluster(gpu, count, 1.0, gpu.price)

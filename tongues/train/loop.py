@@ -12,11 +12,12 @@ import torch
 
 from tongues.errors import Stopped, UserError
 from tongues.files import newest_lines
+from tongues.hardware import this_machine
 from tongues.ranks import earlier_interrupts
 from tongues.runs import HOPELESS
 from tongues.tokens.mixture import Phase
 from tongues.train.checkpoint import Checkpoints, Position
-from tongues.train.engine.processor import ceiling
+from tongues.train.engine.processor import ceiling, seldom_collected
 from tongues.train.milestones import score_at
 from tongues.train.progress import Meter, Progress, peak_memory
 from tongues.train.record import roll_back
@@ -69,18 +70,21 @@ def train_steps(
         on_new = {row["lang"]: row["loss_new_tokens"] for row in rows if "loss_new_tokens" in row}
         if position.threads:
             torch.set_num_threads(min(position.threads, setup.processor.threads))
+    gpu = this_machine().gpu if setup.processor.device.type == "cuda" else None
     meter = Meter(
         position.step,
         steps,
         seconds=position.seconds,
         batch=setup.derived.batch,
         flops_per_token=float(setup.derived.anatomy.flops_per_token(settings.context)),
-        ceiling=setup.processes.sum([ceiling(setup.processor)])[0],
+        ceiling=setup.processes.sum([gpu.peak if gpu else ceiling(setup.processor)])[0],
         memory=lambda: peak_memory(setup.processor.device.type),
+        peak_of=gpu.name if gpu else "",
     )
     loader, spikes, saved = BatchLoader(setup, position.phases), 0, time.monotonic()
     slowdown, slow = Slowdown(), False
-    with _signals() as came, checkpoints, anchors:
+    device = setup.processor.device
+    with _signals() as came, checkpoints, anchors, seldom_collected(device) as collect:
         position, broken_off = score_at(setup, position, meter, came, tell)
         if broken_off:
             raise Stopped(f"{setup.plan.name} stopped at step {position.step} of {steps}")
@@ -105,6 +109,7 @@ def train_steps(
                 places.stage()  # they are written from the weights themselves
             update(setup, position.step, rate)
             step = position.step + 1
+            collect(step)
             # Steps before other weights begin to learn say nothing of those after.
             recent = position.recent.followed_by(computed.loss, computed.norm)
             if embeddings_alone(step - 1, steps, settings) != embeddings_alone(

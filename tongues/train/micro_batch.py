@@ -1,75 +1,53 @@
-"""How many samples a process computes at a time: as many as a GPU holds, by trial or by count."""
-
-from collections.abc import Callable
+"""How many samples a GPU computes at a time: as many as it holds, by what one and two take."""
 
 import torch
 
-from tongues.hardware import Machine
-from tongues.recipe import Train
 from tongues.train.engine.processor import uncompiled
-from tongues.train.gpu_memory import WEIGHT
-from tongues.train.plan import Derived
-from tongues.train.rules import is_exhausted, micro_batch_that_fits
+from tongues.train.engine.sharding import local_rows
 from tongues.train.step import Setup
 
-__all__ = ["largest", "micro_batch_by_count", "samples_that_fit"]
+__all__ = ["samples_that_fit"]
 
-
-def micro_batch_by_count(settings: Train, derived: Derived, machine: Machine) -> int | None:
-    """Tokens at a time that each of several GPUs should hold; None: its share of a batch at once.
-
-    For processes that exchange weights in every pass, where one that failed in a trial would leave
-    the others waiting. Without GPUs the whole share.
-    """
-    if machine.device == "cpu":
-        return None
-    sizes = derived.anatomy, settings, derived.batch, derived.flops, machine
-    tokens, recompute = micro_batch_that_fits(*sizes) or (settings.context, settings.recompute)
-    return tokens if recompute == settings.recompute else settings.context
+# Of a GPU's memory, which a run may fill: the allocator leaves gaps, and compiled layers and longer
+# evaluations were not tried.
+_FILLED = 0.9
 
 
 def samples_that_fit(setup: Setup) -> int:
-    """Samples whose forward and backward pass fit into memory with what training will hold.
+    """Samples that fit into memory with all that training will hold: a divisor of the share.
 
-    The process's share of a batch, or half as many until that fits. As much as the moments take,
-    and the gradient of the micro-batches before, is held meanwhile. The weights stay as they are.
+    One sample is computed and, where they surely fit, two, while the gradient of those before is
+    held; the moments, which come with the first step, are counted. So nothing runs out of memory,
+    and processes that exchange weights can do it together. The weights stay as they are.
     """
-    settings, scorer, derived = setup.plan.settings, setup.scorer, setup.derived
-    device, most = setup.processor.device, setup.samples_at_a_time
+    settings, scorer, share = setup.plan.settings, setup.scorer, setup.samples_at_a_time
+    device = setup.processor.device
     seeded = torch.Generator().manual_seed(0)
 
-    def compute(samples: int) -> None:
-        each = derived.moments + (WEIGHT if samples < most else 0)
-        each = 0 if settings.offload else each  # which the host then holds
-        held = torch.empty(each * derived.trained, dtype=torch.uint8, device=device)
-        size = samples, settings.context + 1
-        windows = torch.randint(derived.anatomy.vocabulary, size, generator=seeded).to(device)
-        try:
-            objective, _ = scorer(windows, settings.z_loss)
-            (objective / windows.numel()).backward()
-        finally:
-            scorer.zero_grad(set_to_none=True)
-            del held
-
-    with uncompiled():
-        samples = largest(compute, most)
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
+    def compute(samples: int) -> int:
+        """Bytes at the peak."""
         torch.cuda.reset_peak_memory_stats(device)
-    return samples
+        size = samples, settings.context + 1
+        windows = torch.randint(setup.derived.anatomy.vocabulary, size, generator=seeded).to(device)
+        objective, _ = scorer(windows, settings.z_loss)
+        (objective / windows.numel()).backward()
+        return torch.cuda.max_memory_allocated(device)
 
-
-def largest(compute: Callable[[int], None], most: int) -> int:
-    """The first of `most`, half of it, … down to 1 for which computing does not exhaust memory."""
-    samples = most
-    while True:
-        try:
-            compute(samples)
-        except (MemoryError, RuntimeError) as error:
-            if samples == 1 or not is_exhausted(error):
-                raise
-        else:
-            return samples
-        samples //= 2
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+    trained = (weight for weight in scorer.parameters() if weight.requires_grad)
+    moments = setup.derived.moments * sum(local_rows(weight)[0].numel() for weight in trained)
+    free, _ = torch.cuda.mem_get_info(device)
+    usable = _FILLED * (free + torch.cuda.memory_reserved(device))
+    usable -= 0 if settings.offload else moments  # which the host then holds
+    with uncompiled():
+        compute(1)  # leaves a gradient, and what libraries keep
+        held = torch.cuda.memory_allocated(device)
+        one = compute(1)
+        each = one - held
+        if not setup.processes.any(one + each > usable):
+            each = max(compute(2) - one, 1)
+    scorer.zero_grad(set_to_none=True)
+    fits = max(1, 1 + int((usable - one) // each))
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats(device)
+    divisors = (samples for samples in range(share, 0, -1) if share % samples == 0)
+    return next(n for n in divisors if n == 1 or not setup.processes.any(n > fits))

@@ -11,8 +11,9 @@ from tongues.files import read_lines
 from tongues.quantities import show_seconds
 from tongues.runs import TASK_SCORES
 from tongues.train.checkpoint import Position
-from tongues.train.engine.attention import BLOCKED
+from tongues.train.engine.attention import OWN
 from tongues.train.engine.processor import uncompiled
+from tongues.train.engine.sharding import gathered
 from tongues.train.progress import Meter
 from tongues.train.step import Setup
 
@@ -71,16 +72,19 @@ def score_at(
 
 @contextmanager
 def _predicting(setup: Setup) -> Iterator[PreTrainedModel]:
-    """The model as it is used after training: in float32, with attention that takes caches."""
+    """The model as it is used after training: with all weights, and attention that takes caches.
+
+    On a processor in float32, on a GPU in the type that it computes in.
+    """
     model = setup.scorer.model
     before = getattr(model.config, "_attn_implementation", "")
     setup.scorer.eval()
     try:
-        if before == BLOCKED:
+        if before.startswith(OWN):
             model.set_attn_implementation("sdpa")
-        with uncompiled():
+        with uncompiled(), gathered(setup.scorer):
             yield model
     finally:
-        if before == BLOCKED:
+        if before.startswith(OWN):
             model.set_attn_implementation(before)
         setup.scorer.train()

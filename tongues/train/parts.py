@@ -20,7 +20,7 @@ from tongues.extras import require
 from tongues.files import whole_directory
 from tongues.models import Anatomy, Shape
 from tongues.models.anatomy import count_products, embedding_matrices
-from tongues.models.folders import read_config
+from tongues.models.folders import read_config, stores_bfloat16
 from tongues.models.huggingface import build_model, load_model, open_layout
 from tongues.randomness import derive_seed
 from tongues.recipe import LowRank, Train
@@ -31,12 +31,12 @@ from tongues.train.checkpoint import load_weights
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import decoder_layers
 from tongues.train.engine.scorer import Scorer
-from tongues.train.engine.sharding import gather_model
+from tongues.train.engine.sharding import gather_model, is_sharded
 
 if TYPE_CHECKING:
     from peft import PeftModel
 
-__all__ = ["checkpoint_model", "gather_parts", "select_parts", "trained_anatomy"]
+__all__ = ["checkpoint_model", "gather_parts", "narrow_frozen", "select_parts", "trained_anatomy"]
 __all__ += ["write_adapter"]
 
 _FEED_FORWARD = ("mlp", "feed_forward", "block_sparse_moe")  # as transformers calls them
@@ -77,6 +77,13 @@ def select_parts(model: PreTrainedModel, settings: Train) -> "PeftModel | None":
             if ends is not None:
                 ends.requires_grad_(True)
     return adapter
+
+
+def narrow_frozen(model: PreTrainedModel) -> None:
+    """Hold what is not trained in bfloat16: exactly, of a base that is stored in it."""
+    for weight in model.parameters():
+        if weight.dtype == torch.float32 and not weight.requires_grad:
+            weight.data = weight.data.to(torch.bfloat16)
 
 
 def _parts(layer: nn.Module, kind: str) -> list[nn.Module]:
@@ -138,9 +145,11 @@ def trained_anatomy(
 
     base: a run's directory or a Hugging Face folder; of one to come, `shape` is known.
     """
+    width = 4
     with torch.device("meta"):
         if base is not None:
             model = open_layout(model_folder(base)).model
+            width = 2 if stores_bfloat16(model_folder(base)) else 4
         else:
             assert shape is not None
             tied = anatomy.tied_embeddings
@@ -156,6 +165,7 @@ def trained_anatomy(
         updates=sum(w.numel() for n, w in model.named_parameters() if ".lora_" in n),
         merged=sum(w.numel() for w in merged),
         frozen_products=count_products(model, frozen=True),
+        frozen_width=width,
         trained=sum(weight.numel() for weight in model.parameters() if weight.requires_grad),
     )
 
@@ -164,7 +174,7 @@ def gather_parts(
     scorer: Scorer, adapter: "PeftModel | None", settings: Train, processes: Processes
 ) -> "tuple[PreTrainedModel | None, PeftModel | None]":
     """The whole model with its updates in the first process, None in the others."""
-    if processes.count == 1:
+    if not is_sharded(scorer):
         return scorer.model, adapter
     into = type(scorer.model)(scorer.model.config)
     adapter = select_parts(into, settings)

@@ -30,13 +30,14 @@ class Progress:
     rate: float
     seconds: float  # of training so far, over all sittings
     tokens_per_second: float  # of training since the last reading, all processes together
-    utilization: float | None  # FLOP/s, of the measured ceiling; None where none was measured
+    utilization: float | None  # FLOP/s, as a share of the peak; None where that is not known
     seconds_left: float
     memory: int  # bytes, at the peak of this process
     spikes: int  # so far, in this sitting
     on_new: Mapping[str, float] = field(default_factory=dict)  # as `losses`, of new tokens alone
     held: Mapping[str, float] = field(default_factory=dict)  # shares of languages that are held
     task_seconds: float = 0.0  # of `seconds`, those of scoring tasks
+    peak_of: str = ""  # the GPU whose peak its maker states; empty: of matrix products, measured
 
     @property
     def share(self) -> float:
@@ -45,6 +46,7 @@ class Progress:
 
     def words(self) -> list[str]:
         """For a live line, the most important first."""
+        peak = f" of {self.peak_of}" if self.peak_of else ""
         return [
             f"step {self.step:,}/{self.steps:,}",
             f"{show_seconds(self.seconds_left)} left",
@@ -57,14 +59,18 @@ class Progress:
             *(f"{share * 100:.3g}% replay of {lang}" for lang, share in self.held.items()),
             f"rate {self.rate:.2g}",
             f"{show_count(self.tokens_per_second)} tokens/s",
-            *([] if self.utilization is None else [f"MFU {self.utilization:.0%}"]),
+            *([] if self.utilization is None else [f"MFU {self.utilization:.0%}{peak}"]),
             show_bytes(self.memory),
             *([counted(self.spikes, "spike")] if self.spikes else []),
         ]
 
     def timing(self) -> dict[str, Any]:
         """The line of `timing.jsonl`."""
-        used = {} if self.utilization is None else {"utilization": round(self.utilization, 4)}
+        used: dict[str, float | str] = {}
+        if self.utilization is not None:
+            used["utilization"] = round(self.utilization, 4)
+        if self.peak_of:
+            used["peak_of"] = self.peak_of
         if self.task_seconds:
             used["task_seconds"] = round(self.task_seconds, 3)
         return {
@@ -82,7 +88,8 @@ class Meter:
 
     step: done when this sitting starts, of `steps`. seconds: of training before this sitting.
     batch: tokens a step, over all processes. ceiling: FLOP/s of all processes' machines together;
-    None leaves the utilization out. memory: returns the bytes at the peak, such as `peak_memory`.
+    None leaves the utilization out. peak_of: the GPU whose maker states it; empty where it was
+    measured. memory: returns the bytes at the peak, such as `peak_memory`.
     """
 
     def __init__(
@@ -95,10 +102,11 @@ class Meter:
         flops_per_token: float,
         ceiling: float | None,
         memory: Callable[[], int],
+        peak_of: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._steps, self._batch, self._flops = steps, batch, flops_per_token
-        self._ceiling, self._memory, self._clock = ceiling, memory, clock
+        self._ceiling, self._peak_of, self._memory, self._clock = ceiling, peak_of, memory, clock
         self._started = clock() - seconds
         self._readings = deque([(clock(), step)], maxlen=_STRETCH + 1)
         self._kept, self._paused = -float("inf"), 0.0
@@ -128,7 +136,7 @@ class Meter:
         speed = (step - last_step) * self._batch / max(now - last - self._paused, 1e-9)
         self._paused = 0.0
         self._readings.append((now, step))
-        if self._ceiling:  # it is lower where the machine was busy when it was measured
+        if self._ceiling and not self._peak_of:  # lower where the machine was busy meanwhile
             self._ceiling = max(self._ceiling, speed * self._flops)
         first, first_step = self._readings[0]
         return Progress(
@@ -146,6 +154,7 @@ class Meter:
             held=held,
             on_new=on_new,
             task_seconds=task_seconds,
+            peak_of=self._peak_of,
         )
 
     @contextmanager

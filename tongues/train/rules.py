@@ -32,6 +32,7 @@ __all__ += ["enough_memory", "is_exhausted", "layer_bytes", "least_bytes", "micr
 __all__ += [
     "nearest_shape",
     "rate_at_size",
+    "reads_rows",
     "run_bytes",
     "shared_batch",
     "usable_memory",
@@ -57,8 +58,17 @@ LOW_RANK = 10.0  # times the usual rate is that of low-rank updates (Schulman et
 _PAYS = {"cpu": 5e13, "cuda": 1e16}
 
 # Bytes of a process before its model. On a processor with PyTorch and transformers, measured
-# (benchmarks/memory.txt); on a GPU what CUDA, its libraries and NCCL take, by their documentation.
-_EMPTY = {"cpu": 360_000_000, "cuda": 1_000_000_000}
+# (benchmarks/memory.txt); on a GPU what CUDA, its libraries and NCCL take, by their documentation,
+# and 345 MB for chunks of logits and evaluations.
+_EMPTY = {"cpu": 405_000_000, "cuda": 1_345_000_000}
+# On a processor on top of that: four chunks of logits and more, with copies and what the heap loses
+# between them (of fewer logits less); what the optimizer and evaluations take; and the compiler, by
+# bfloat16, when nothing is in its cache. Measured (benchmarks/memory.txt).
+_CHUNKS, _CHUNK_BYTES = 4 * 2**23, 275_000_000  # logits (engine/vocabulary.py), bytes
+_BESIDES, _COMPILER = 55_000_000, {True: 265_000_000, False: 65_000_000}
+_SCORED = 8192  # tokens of held-out text at a time (step.py)
+_UPDATED = {True: 1.0, False: 1.2}  # of layers with low-rank updates; by bfloat16, measured
+_VARIES = 1.03  # times what is computed: one run takes so much more than another like it
 _GRADIENT = 4  # bytes of a parameter's
 _OUTPUT = 12  # of the output matrix, in its loss: its gradient, a part of it, itself in bfloat16
 _LOGITS = 16  # of each logit in the trial of the fastest ways, whose logits are whole
@@ -67,6 +77,7 @@ _COMPARED = 2700  # contexts of a run from which methods are compared (initializ
 _TRIED = 257  # tokens of the trial's two samples (engine/fitting.py)
 _ROWS = 128  # queries whose scores are computed, and kept, together (engine/attention.py)
 _AGAIN = 2  # layers' worth that computing one anew takes: what it keeps, and its backward pass
+_FILLED = 2  # tokens for each one of documents in rows, at most (engine/rows.py)
 _SPARE = 0.9  # of a machine's memory that a run may fill: allocators leave gaps
 # The words of PyTorch; the last are oneDNN's, which names no reason when an allocation fails.
 _EXHAUSTED = (
@@ -85,14 +96,13 @@ class _Kept(NamedTuple):
     heads: int  # for each channel of the heads
     scores: int  # for each pair of a query and a key that is computed, in each head
     scattered: float  # what the allocator holds of it
-    besides: int  # of logits, the compiler's own, evaluations: bytes in all
 
 
 _KEPT = {  # by bfloat16 and compiled; measured (benchmarks/memory.txt)
-    (True, False): _Kept(8, 28, 8, 6, 1.4, 290_000_000),
-    (True, True): _Kept(6, 12, 8, 4, 1.05, 345_000_000),
-    (False, False): _Kept(16, 28, 16, 4, 1.4, 290_000_000),
-    (False, True): _Kept(12, 20, 16, 4, 1.05, 345_000_000),
+    (True, False): _Kept(8, 28, 8, 6, 1.4),
+    (True, True): _Kept(6, 12, 8, 4, 1.05),
+    (False, False): _Kept(16, 28, 16, 4, 1.4),
+    (False, True): _Kept(12, 20, 16, 4, 1.05),
 }
 
 
@@ -200,7 +210,12 @@ def layer_bytes(
         layers = anatomy.layers * 4 * anatomy.hidden + _AGAIN * (rest + attention)
     narrow = 2 * anatomy.products if bfloat16 and not shared else 0
     ends = 16 * anatomy.hidden  # embeddings, last norm, and their gradients
-    return round(kept.scattered * (tokens * (layers + ends) + narrow)) + kept.besides
+    return round(kept.scattered * (tokens * (layers + ends) + narrow))
+
+
+def reads_rows(anatomy: Anatomy, settings: Train) -> bool:
+    """Whether each document is read in a row of its own (engine/rows.py), uncompiled."""
+    return not (settings.cross_document_attention or anatomy.packs)
 
 
 def run_bytes(
@@ -227,24 +242,35 @@ def run_bytes(
     several = at_a_time < share
     bfloat16 = {"auto": machine.bfloat16}.get(settings.precision, settings.precision == "bfloat16")
     pays = compile_pays(flops / machine.processes, bfloat16, machine.device)
+    rows = reads_rows(anatomy, settings)
+    read = at_a_time * (_FILLED if rows else 1)
+    compiled = {"auto": pays}.get(settings.compile, settings.compile == "on") and not rows
     step = layer_bytes(
         anatomy,
-        at_a_time,
+        read,
         settings.context,
         bfloat16=bfloat16,
-        compiled={"auto": pays}.get(settings.compile, settings.compile == "on"),
+        compiled=compiled,
         recompute=settings.recompute,
         scores=machine.device == "cpu",
-        shared=machine.device == "cuda" and machine.processes > 1,
+        shared=machine.device == "cuda",
     )
     if anatomy.whole_logits:
-        step += _WHOLE[bfloat16] * at_a_time * anatomy.vocabulary
+        step += _WHOLE[bfloat16] * read * anatomy.vocabulary
     if machine.device == "cuda":
         moments = moments_bytes(settings)
-        shards, offload = settings.shards, settings.offload
-        state = share_bytes(anatomy, machine.processes, moments, shards=shards, offload=offload)
-        whole = WEIGHT * anatomy.parameters["total"] if anatomy.updates else 0  # at the start
-        return _EMPTY["cuda"] + max(state + step, whole)
+        held = anatomy if bfloat16 else replace(anatomy, frozen_width=WEIGHT)
+        state = share_bytes(
+            held,
+            machine.processes,
+            moments,
+            shards=settings.shards,
+            offload=settings.offload,
+            memory=machine.memory,
+        )
+        return _EMPTY["cuda"] + state + step
+    if anatomy.updates:
+        step = round(_UPDATED[bfloat16] * step)
     gradients, table = _GRADIENT * trained_parameters(anatomy), anatomy.vocabulary * anatomy.hidden
     step += _OUTPUT * table + WEIGHT * anatomy.merged
     if several or settings.recompute:
@@ -261,7 +287,10 @@ def run_bytes(
     training = moments_bytes(settings) * trained_parameters(anatomy) + max(
         step, gradients + _GRADIENT * table
     )
-    return _EMPTY["cpu"] + weights + max(training, trial)
+    scored = max(at_a_time, min(_SCORED, settings.eval_tokens or _SCORED))
+    besides = round(_CHUNK_BYTES * min(1.0, scored * anatomy.vocabulary / _CHUNKS)) + _BESIDES
+    besides += _COMPILER[bfloat16] if compiled else 0
+    return round(_VARIES * (_EMPTY["cpu"] + besides + weights + max(training, trial)))
 
 
 def least_bytes(params: float, gpus: int) -> float:
@@ -273,9 +302,9 @@ def least_bytes(params: float, gpus: int) -> float:
     """
     shape, count = nearest_shape(params, VOCABULARY)
     anatomy, context = of_shape(shape, VOCABULARY), _CONTEXTS[0][1]
-    ways = {"bfloat16": True, "recompute": True, "scores": False, "shared": gpus > 1}
+    ways = {"bfloat16": True, "recompute": True, "scores": False, "shared": True}
     step = layer_bytes(anatomy, context, context, **ways)
-    gathered = share_bytes(anatomy, gpus, offload=True) if gpus > 1 else 0
+    gathered = share_bytes(anatomy, gpus, offload=True)
     share = (share_bytes(anatomy, gpus) - gathered) * params / count
     return _EMPTY["cuda"] + share + (step + gathered) * max(1.0, params / count) ** (2 / 3)
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
-from tongues.hardware import this_machine
+from tongues.models.folders import stores_bfloat16
 from tongues.models.huggingface import (
     build_model,
     check_causal,
@@ -30,14 +30,15 @@ from tongues.tokens.frame import same_but_frame
 from tongues.tokens.store import read_manifest
 from tongues.train.base import model_folder
 from tongues.train.engine.balance import balance_note
+from tongues.train.engine.compiling import try_compiled
 from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.loading import fill, first_layers
 from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.sharding import make_mesh, shard
-from tongues.train.micro_batch import micro_batch_by_count, samples_that_fit
-from tongues.train.parts import select_parts
+from tongues.train.micro_batch import samples_that_fit
+from tongues.train.parts import narrow_frozen, select_parts
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
@@ -94,7 +95,7 @@ def assemble(
     """
     plan, tokens, settings = task.plan, task.tokens, task.plan.settings
     if settings.teacher and task.processes.count > 1:
-        what, hint = "a run with a teacher is of one process", "start it without torchrun"
+        what, hint = "a run with a teacher is of one process", "start it in one process"
         raise UserError(what, where="train.teacher", hint=hint)
     precision = engine["precision"] if engine else settings.precision
     shared = task.processes.count > 1
@@ -107,11 +108,14 @@ def assemble(
     processes, where = task.processes, plan.base or plan.name
     mesh = make_mesh(processes, processor.device.type, settings.shards, settings.offload)
     source, sample, adapter = None, None, None
-    # Low-rank updates are of matrices that are there, and small models of one process are whole.
-    if mesh is None or isinstance(settings.trainable, LowRank):
+    # Low-rank updates are of matrices that are there, and a model of one process is whole.
+    whole = processes.count == 1 and not settings.offload
+    if whole or isinstance(settings.trainable, LowRank):
         model, embeddings = _first_model(task, derived)
         adapter = select_parts(model, settings)
-        nn.Module.to(model, processor.device)
+        if mesh is not None:
+            sample = first_layers(model)
+            nn.Module.to(sample, processor.device)
     else:
         model, source, embeddings = _empty_model(task, derived)
         select_parts(model, settings)
@@ -146,6 +150,10 @@ def assemble(
     if note := balance_note(model):
         tell(note)
     del sample
+    if processor.device.type == "cuda" and processor.bfloat16 and _frozen_is_narrow(task):
+        narrow_frozen(model)
+    if source is None:
+        nn.Module.to(model, processor.device)
     shard(scorer, mesh, bfloat16=processor.bfloat16, offload=settings.offload)
     if source is not None:
         place = torch.device("cpu") if settings.offload else processor.device
@@ -173,8 +181,8 @@ def assemble(
         score_tasks=task.score_tasks,
         teacher=open_teacher(plan, derived, tokens),
     )
-    tried = processor.device.type == "cuda" and processes.count == 1
-    if tried and engine is None and settings.micro_batch is None:
+    on_gpu = processor.device.type == "cuda"
+    if on_gpu and settings.micro_batch is None and not _begun(task, engine):
         setup = replace(setup, samples_at_a_time=samples_that_fit(setup))
     micro_batch = setup.samples_at_a_time * settings.context
     used = asdict(choices) | {"processes": task.processes.count, "micro_batch": micro_batch}
@@ -184,19 +192,36 @@ def assemble(
         before = engine["threads"] if engine else task.threads + 1
         used["threads"] = before if before <= task.threads else choose_threads(setup)
         torch.set_num_threads(used["threads"])
+    if choices.compiled and (reason := try_compiled(scorer, _micro_batch(setup), processes)):
+        tell(f"layers are not compiled: {reason}")
+        used["compiled"] = False
     return setup, used, embeddings
 
 
+def _micro_batch(setup: Setup) -> Tensor:
+    """Random tokens in the shape of a micro-batch."""
+    size = setup.samples_at_a_time, setup.plan.settings.context + 1
+    seeded = torch.Generator().manual_seed(0)
+    windows = torch.randint(setup.tokens.vocabulary_size, size, generator=seeded)
+    return windows.to(setup.processor.device)
+
+
+def _frozen_is_narrow(task: LocalRun) -> bool:
+    """Whether the run's base is stored in bfloat16, so that what it freezes may be held in it."""
+    settings = task.plan.settings
+    return bool(task.base and settings.trains_part and stores_bfloat16(model_folder(task.base)))
+
+
 def _samples_at_a_time(task: LocalRun, derived: Derived, engine: Mapping[str, Any] | None) -> int:
-    """As the recipe says, or as the run was begun; else what fits into GPUs, or a whole share."""
+    """As the recipe says, or as the run was begun; else a whole share."""
     settings, count = task.plan.settings, task.processes.count
-    named = settings.micro_batch
-    if named is None and engine and engine["processes"] == count:
-        named = engine["micro_batch"]
-    if named is None and count > 1:  # exchanging weights, they could not each fail in a trial
-        machine = replace(this_machine(), processes=count)
-        named = task.processes.once(lambda: micro_batch_by_count(settings, derived, machine))
-    return (named or derived.batch // count) // settings.context
+    begun = engine["micro_batch"] if engine and _begun(task, engine) else None
+    return (settings.micro_batch or begun or derived.batch // count) // settings.context
+
+
+def _begun(task: LocalRun, engine: Mapping[str, Any] | None) -> bool:
+    """Whether the run was begun by as many processes."""
+    return bool(engine and engine["processes"] == task.processes.count)
 
 
 def measure_speed(task: LocalRun, derived: Derived, tell: Say, seconds: float = _TRIAL) -> float:

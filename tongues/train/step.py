@@ -91,7 +91,8 @@ class BatchLoader:
 
     def __init__(self, setup: Setup, phases: Sequence[Phase] = ()) -> None:
         self._setup, self._mixture = setup, setup.mixture_with(phases)
-        self._ahead: tuple[int, tuple[Tensor, int]] | None = None
+        self._ahead: tuple[int, Tensor] | None = None
+        self._predicted = 0  # tokens of the batch that is loaded ahead, in all processes
 
     def load(self, number: int) -> tuple[Tensor, int]:
         """The samples [samples, context + 1] of batch `number`, from 0.
@@ -99,21 +100,30 @@ class BatchLoader:
         The second result is the number of tokens that are predicted, in all processes.
         """
         ahead, self._ahead = self._ahead, None
-        return ahead[1] if ahead and ahead[0] == number else self._load(number)
+        if ahead and ahead[0] == number:
+            return ahead[1], self._predicted
+        batch, predicted = self._load(number)
+        return batch, int(self._setup.processes.sum([predicted])[0])
 
-    def load_ahead(self, number: int) -> None:
-        """Load batch `number` in advance."""
-        self._ahead = number, self._load(number)
+    def load_ahead(self, number: int) -> int:
+        """Load batch `number` in advance; the tokens of this process's part that are predicted."""
+        batch, predicted = self._load(number)
+        self._ahead = number, batch
+        return predicted
+
+    def know(self, predicted: int) -> None:
+        """Take note of how many tokens of the batch ahead are predicted, in all processes."""
+        self._predicted = predicted
 
     def _load(self, number: int) -> tuple[Tensor, int]:
         setup = self._setup
         share = setup.samples // setup.processes.count
-        whole = self._mixture.batch(number)
-        predicted = count_predicted(whole, setup.tokens.frame.bos)
-        ours = whole[setup.processes.rank * share :][:share]
-        batch = torch.from_numpy(np.ascontiguousarray(ours))
+        first = setup.processes.rank * share
+        ours = self._mixture.batch(number, slice(first, first + share))
+        batch = torch.from_numpy(ours)
         if setup.processor.device.type == "cuda":
             batch = batch.pin_memory()
+        predicted = count_predicted(ours, setup.tokens.frame.bos)
         return batch.to(setup.processor.device, non_blocking=True), predicted
 
 
@@ -151,12 +161,13 @@ def gradient(setup: Setup, loader: BatchLoader, number: int, flags: tuple[bool, 
     grads = [weight.grad for weight in weights if weight.grad is not None]
     norm = full_tensor(nn.utils.get_total_norm(grads))
     nn.utils.clip_grads_with_norm_(weights, settings.clip, norm)
-    loader.load_ahead(number + 1)
+    ahead = loader.load_ahead(number + 1)
     norm = norm.to(nats)  # gradients that are offloaded have theirs on the processor
     here = torch.stack([nats, norm, balance]).tolist()  # one synchronization with the device
-    sums = setup.processes.sum([here[0], here[2], *map(float, flags)])
+    sums = setup.processes.sum([here[0], here[2], ahead, *map(float, flags)])
     loss, balanced = sums[0] / predicted, sums[1] / setup.derived.batch
-    raised = tuple(count > 0 for count in sums[2:])
+    loader.know(int(sums[2]))
+    raised = tuple(count > 0 for count in sums[3:])
     return Gradient(loss, here[1], raised, balanced if setup.scorer.balance_weight else None)
 
 

@@ -12,13 +12,11 @@ from pathlib import Path
 
 from tongues.errors import Stopped, UserError
 from tongues.files import fingerprint, is_held, only_one, read_json, write_json, write_text
-from tongues.launch import DONE, FAILED, UNTOLD, Job, command_line, why_ended
+from tongues.launch import DONE, FAILED, UNTOLD, Job, torchrun
 from tongues.runs import FAILURE, PLANS
 from tongues.train.plan import RunPlan
 
 __all__ = ["Training", "leave_plans", "training_job"]
-
-_LAST_CHECKPOINT = 3600  # seconds that torchrun grants its processes to leave one
 
 
 def leave_plans(plans: Iterable[RunPlan], workspace: Path, *, complete: bool = False) -> None:
@@ -112,18 +110,6 @@ class Training:
         return ""
 
     def _torchrun(self) -> str:
-        from torch.distributed.elastic.multiprocessing.api import SignalException
-        from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-        from torch.distributed.run import parse_args, run
-
         each = max(1, self.threads // self.processes)
-        options = ["--standalone", "--nproc-per-node", str(self.processes)]
-        options += ["--shutdown-timeout", str(_LAST_CHECKPOINT)]
         one = training_job(self.plan, self.workspace, threads=each, overwrite=self.overwrite)
-        try:
-            run(parse_args([*options, *command_line(one)[1:]]))
-        except SignalException:
-            return ""
-        except ChildFailedError as error:
-            return why_ended(error.get_first_failure()[1].exitcode)
-        return ""
+        return torchrun(one, self.processes) or ""

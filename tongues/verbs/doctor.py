@@ -8,14 +8,16 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
+from sysconfig import get_path
 from tempfile import TemporaryFile
 from typing import Any, Literal
 
 from tongues import __version__
 from tongues.cores import core_count, cpu_quota, threads_for
 from tongues.extras import EXTRAS
-from tongues.hardware import host_memory
+from tongues.hardware import host_memory, visible_gpus
 from tongues.quantities import show_bytes
 
 __all__ = ["Diagnosis", "Finding", "available_memory", "doctor"]
@@ -59,12 +61,12 @@ class Diagnosis:
 
 
 def doctor(workspace: Path | str = ".") -> Diagnosis:
-    """Look at versions, GPUs, threads, memory, disk and extras; makes no network requests.
+    """Look at versions, GPUs, compiler, threads, memory, disk, extras; makes no network requests.
 
     workspace: the folder whose disk is meant.
     """
-    findings = [*_versions(), *_gpus(), _threads(), _memory(), *_disk(Path(workspace)), *_extras()]
-    return Diagnosis(tuple(findings))
+    findings = [*_versions(), *_gpus(), _compiler(), _threads(), _memory()]
+    return Diagnosis((*findings, *_disk(Path(workspace)), *_extras()))
 
 
 def _versions() -> Iterator[Finding]:
@@ -111,6 +113,25 @@ def _gpus() -> Iterator[Finding]:
         kind = "bfloat16" if torch.cuda.is_bf16_supported() else "no bfloat16"
         value = f"{name}, {show_bytes(free)} of {show_bytes(total)} free, {kind}"
         yield Finding(f"GPU {number}", "ok", value)
+
+
+def _compiler() -> Finding:
+    """What PyTorch compiles layers by: C++ on a processor; on GPUs Triton, which writes C."""
+    on_gpu, needed = bool(visible_gpus()), "layers are not compiled, and training is slower"
+    names = ("CC", "gcc", "clang") if on_gpu else ("CXX", "g++")
+    compiler = os.environ.get(names[0]) or next(filter(shutil.which, names[1:]), "")
+    if not compiler or shutil.which(compiler) is None:
+        language = "C" if on_gpu else "C++"
+        advice = f"{needed}: install gcc and g++, as by `apt-get install gcc g++`"
+        return Finding(
+            "compiler", "note", f"no {language} compiler ({compiler or names[1]})", advice
+        )
+    if on_gpu and find_spec("triton") is None:
+        return Finding("compiler", "note", "Triton is missing", f"{needed}: pip install triton")
+    if not Path(get_path("include"), "Python.h").is_file():
+        advice = f"{needed}: install Python's headers, as by `apt-get install python3-dev`"
+        return Finding("compiler", "note", f"{compiler}, but no Python.h", advice)
+    return Finding("compiler", "ok", f"{compiler} with Triton" if on_gpu else compiler)
 
 
 def _threads() -> Finding:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from tongues.check import Checked, check_recipe
@@ -10,7 +11,7 @@ from tongues.errors import UserError
 from tongues.extras import require
 from tongues.files import DISK_FULL
 from tongues.hardware import Machine, find_gpu
-from tongues.launch import LAUNCHERS, check_ranks, open_launcher
+from tongues.launch import LAUNCHERS, check_ranks, in_processes, open_launcher
 from tongues.quantities import show_bytes
 from tongues.ranks import interrupts_noted
 from tongues.recipe import (
@@ -83,26 +84,38 @@ def train(
     workspace: Path | str = ".",
     *,
     overwrite: bool = False,
+    processes: int | None = None,
     quiet: bool = False,
 ) -> Path:
     """Train the one run of a recipe; returns its directory, `runs/NAME`.
 
     The text must be prepared. Safe to interrupt: the same call resumes from the last checkpoint.
-    overwrite: overwrite a run of that name with other settings.
+    overwrite: overwrite a run of that name with other settings. processes: of this machine, such
+    as one for each GPU, that train it together.
     """
+    workspace = Path(workspace)
     with interrupts_noted():  # torch takes seconds to import
-        return _train(recipe, overrides, Path(workspace), overwrite, Voice(quiet))
+        loaded = load_recipe(recipe, overrides)
+        for section, what in (("study", "study"), ("experts", "experts train")):
+            if getattr(loaded, section):
+                hint = f"use `tongues {what}`"
+                raise UserError(f"has a `{section}` section", where=where_of(recipe), hint=hint)
+        if processes is None or processes == 1:
+            return _train(loaded, workspace, overwrite, Voice(quiet))
+        if "RANK" in os.environ:
+            what, hint = "torchrun has started this process", "leave one of the two out"
+            raise UserError(what, where="--processes", hint=hint)
+        work = partial(_train, loaded, workspace, overwrite, Voice(quiet))
+        in_processes(_name(loaded), work, processes)
+        return workspace / "runs" / _name(loaded)
 
 
-def _train(
-    recipe: RecipeSource, overrides: Overrides, workspace: Path, overwrite: bool, voice: Voice
-) -> Path:
-    loaded = load_recipe(recipe, overrides)
-    for section, what in (("study", "study"), ("experts", "experts train")):
-        if getattr(loaded, section):
-            hint = f"use `tongues {what}`"
-            raise UserError(f"has a `{section}` section", where=where_of(recipe), hint=hint)
-    name = loaded.train.run or loaded.name
+def _name(loaded: Recipe) -> str:
+    return loaded.train.run or loaded.name
+
+
+def _train(loaded: Recipe, workspace: Path, overwrite: bool, voice: Voice) -> Path:
+    name = _name(loaded)
     if not overwrite and (workspace / "runs" / name / "run.json").is_file():
         check_tokens(loaded, workspace)
         check_settings(run_of_recipe(loaded, workspace), workspace)  # before torch is there

@@ -3,18 +3,32 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch._aot_autograd.utils import make_boxed_func
 
 from tests.command import start_command
 from tests.conftest import MakeRecipe
+from tests.train.engine.plain_kernels import END, made, windows
 from tests.train.test_run import STOPPABLE, digests, train_and_stop
 from tongues.files import read_lines
 from tongues.runs import read_run
+from tongues.tokens.frame import TextFrame
 from tongues.train import run_of_recipe
+from tongues.train.engine.compiling import try_compiled
+from tongues.train.engine.processes import Processes
+from tongues.train.engine.processor import Processor, decoder_layers
+from tongues.train.engine.scorer import Scorer
+from tongues.train.engine.sharding import full_tensor, make_mesh, shard
+from tongues.train.engine.trial import take_gradients
+from tongues.train.engine.vocabulary import powers
 from tongues.train.run import train
 
 COMPILED = (*STOPPABLE, "train.compile=on")
+EXACT = Processor(torch.device("cpu"), bfloat16=False, threads=1)
 
 
 @pytest.mark.slow
@@ -59,3 +73,131 @@ def test_without_a_compiler_a_run_says_so_and_goes_on(
     assert record.status == "finished"
     assert record.engine
     assert not record.engine["compiled"]
+
+
+def readied(backend: Any, kind: str = "llama") -> Scorer:
+    """A scorer whose layers and loss a backend is to compile."""
+    torch.compiler.reset()
+    model = made(kind)
+    scorer = Scorer(model, EXACT, TextFrame(END, END), chunked=True)
+    for layer in decoder_layers(model):
+        layer.compile(dynamic=False, backend=backend)
+    scorer.powers = torch.compile(powers, dynamic=False, backend=backend)
+    return scorer
+
+
+def stepped(scorer: Scorer, batch: torch.Tensor) -> list[torch.Tensor]:
+    objective, nats = scorer(batch)
+    objective.backward()
+    return [nats, *take_gradients(scorer).values()]
+
+
+def test_compiled_layers_are_tried_without_a_trace_and_compiled_once() -> None:
+    graphs: list[torch.fx.GraphModule] = []
+
+    def right(graph: torch.fx.GraphModule, inputs: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    scorer, batch = readied(right), windows(samples=3)
+    chance = torch.get_rng_state()
+    assert try_compiled(scorer, batch, Processes()) is None
+    compiled = len(graphs)
+    assert compiled >= 2  # a layer, and the loss
+    assert torch.equal(chance, torch.get_rng_state())
+    assert all(weight.grad is None for weight in scorer.parameters())
+    stepped(scorer, batch)
+    assert len(graphs) == compiled
+    assert all("_compiled_call_impl" in vars(layer) for layer in decoder_layers(scorer.model))
+
+
+class TooFewRegisters(Exception):
+    pass
+
+
+def wrong(graph: torch.fx.GraphModule, inputs: Any) -> Any:
+    """Gives the first result a hundredth too large."""
+    return lambda *given: [
+        result * 1.01 if number == 0 else result
+        for number, result in enumerate(graph.forward(*given))
+    ]
+
+
+def wrong_backward(graph: torch.fx.GraphModule, inputs: Any) -> Any:
+    backward = aot_autograd(fw_compiler=make_boxed, bw_compiler=lambda graph, _: boxed(graph, 1.1))
+    return backward(graph, inputs)
+
+
+def make_boxed(graph: torch.fx.GraphModule, inputs: Any) -> Any:
+    return boxed(graph, 1.0)
+
+
+def boxed(graph: torch.fx.GraphModule, times: float) -> Any:
+    return make_boxed_func(
+        lambda *given: [
+            result * times if isinstance(result, torch.Tensor) else result
+            for result in graph.forward(*given)
+        ]
+    )
+
+
+def failing(graph: torch.fx.GraphModule, inputs: Any) -> Any:
+    raise TooFewRegisters("out of resource: shared memory\nmore")
+
+
+def failing_when_run(graph: torch.fx.GraphModule, inputs: Any) -> Any:
+    def run(*given: object) -> None:
+        raise TooFewRegisters
+
+    return run
+
+
+def failing_backward(graph: torch.fx.GraphModule, inputs: Any) -> Any:
+    def fails(graph: torch.fx.GraphModule, inputs: Any) -> Any:
+        return make_boxed_func(lambda *given: failing(graph, inputs))
+
+    return aot_autograd(fw_compiler=make_boxed, bw_compiler=fails)(graph, inputs)
+
+
+@pytest.mark.parametrize(
+    ("backend", "reason"),
+    [
+        (wrong, "compiled, "),
+        (wrong_backward, "compiled, the gradient of `model.model"),
+        (failing, "out of resource: shared memory"),
+        (failing_when_run, "TooFewRegisters"),
+        (failing_backward, "out of resource: shared memory"),
+    ],
+)
+def test_a_compiler_that_errs_or_fails_is_told_and_left(backend: Any, reason: str) -> None:
+    plain, batch = Scorer(made("llama"), EXACT, TextFrame(END, END), chunked=True), windows()
+    expected = stepped(plain, batch)
+    scorer = readied(backend)
+    chance = torch.get_rng_state()
+    told = try_compiled(scorer, batch, Processes())
+    assert told is not None and reason in told and "\n" not in told
+    assert torch.equal(chance, torch.get_rng_state())
+    assert all(torch.equal(*pair) for pair in zip(stepped(scorer, batch), expected, strict=True))
+
+
+@pytest.mark.parametrize("backend", [failing, failing_backward, wrong])
+def test_shared_out_weights_are_computed_with_as_before_after_a_failure(backend: Any) -> None:
+    plain, batch = Scorer(made("llama"), EXACT, TextFrame(END, END), chunked=True), windows()
+    expected = stepped(plain, batch)
+    scorer = readied(backend)
+    shard(scorer, make_mesh(Processes(), "cpu", offload=True), bfloat16=False)
+    try:
+        assert try_compiled(scorer, batch, Processes()) is not None
+        found = stepped(scorer, batch)
+    finally:
+        torch.distributed.destroy_process_group()
+    for value, right in zip(found, expected, strict=True):
+        torch.testing.assert_close(full_tensor(value), right)
+
+
+def test_experts_are_compared_though_their_balance_is_of_a_whole_batch() -> None:
+    scorer = readied("eager", "qwen3_moe")
+    weight = scorer.balance_weight
+    assert weight > 0
+    assert try_compiled(scorer, windows(), Processes()) is None
+    assert (scorer.balance_weight, scorer.balance) == (weight, None)

@@ -1,5 +1,6 @@
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,6 +27,28 @@ child.stdout.readline()
 time.sleep(1)
 print(child.pid, flush=True)
 time.sleep(60)
+"""
+# One of two processes: the first has work that takes longer than a step may, then the other hangs.
+HANGING = """
+import time
+from datetime import timedelta
+from tongues.errors import UserError
+from tongues.train.engine import processes as engine
+engine._IN_STEPS = timedelta(seconds=5)  # also to meet each other
+processes = engine.join_processes("cpu")
+try:
+    with engine.together(processes, "here"):
+        processes.once(lambda: time.sleep(7))
+        if processes.first:
+            time.sleep(7)
+        processes.wait()
+        print("waited", flush=True)
+        if not processes.first:
+            time.sleep(120)
+        start = time.monotonic()
+        processes.sum([1.0])
+except UserError as error:
+    print(str(error).splitlines()[0], "soon" if time.monotonic() - start < 20 else "late")
 """
 
 
@@ -75,6 +98,33 @@ def test_no_process_outlives_its_torchrun() -> None:
     while _runs(process) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not _runs(process)
+
+
+@pytest.mark.long
+def test_one_that_hangs_in_a_step_is_noticed_and_one_that_works_alone_is_waited_for() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    shared |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    first, second = (
+        subprocess.Popen(
+            [sys.executable, "-c", HANGING],
+            env=os.environ | shared | {"RANK": rank, "LOCAL_RANK": rank},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in "01"
+    )
+    try:
+        lines = first.communicate(timeout=100)[0].splitlines()
+    finally:
+        for process in (first, second):
+            process.kill()
+    assert lines == [
+        "waited",
+        "here: another process of this run does not answer (process_failed) soon",
+    ]
+    assert second.communicate()[0] == "waited\n"
 
 
 def _runs(process: int) -> bool:

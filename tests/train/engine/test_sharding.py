@@ -1,13 +1,25 @@
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import distributed
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor
 
-from tests.train.engine.together import STEPS, course, halve, make_scorer, weights
+from tests.train.engine.together import (
+    STEPS,
+    backward,
+    batch,
+    course,
+    halve,
+    make_scorer,
+    weights,
+)
 from tongues.train.checkpoint import load_weights
 from tongues.train.engine.processes import Processes
-from tongues.train.engine.sharding import full_tensor, make_mesh, shard, synchronize
+from tongues.train.engine.sharding import full_tensor, gathered, make_mesh, shard, synchronize
 
 Two = tuple[Path, list[dict[str, Any]]]
 
@@ -23,7 +35,7 @@ def test_alone_nothing_is_shared_out() -> None:
     assert full_tensor(weight) is weight
 
 
-@pytest.mark.parametrize("case", ["untied", "tied", "compiled", "copies", "offloaded"])
+@pytest.mark.parametrize("case", ["untied", "tied", "compiled", "copies", "offloaded", "rows"])
 def test_gradients_and_their_norm_are_those_of_one_process(two: Two, case: str) -> None:
     for found in two[1]:
         assert max(found[case]) < 1e-6
@@ -82,3 +94,37 @@ def test_a_course_ends_with_the_same_bytes_each_time(alone: dict[str, Any], tmp_
     scorer = make_scorer()
     assert course(scorer, Processes(), tmp_path / "resumed") == alone["losses"][STEPS // 2 :]
     assert weights(scorer, Processes()) == weights(alone["scorer"], Processes())
+
+
+@pytest.fixture
+def one() -> Iterator[DeviceMesh]:
+    """As a process has it that is alone with a GPU; on a processor it is for `offload`."""
+    mesh = make_mesh(Processes(), "cpu", offload=True)
+    assert mesh is not None
+    yield mesh
+    distributed.destroy_process_group()
+
+
+def test_a_mesh_of_one_computes_what_no_mesh_does(one: DeviceMesh) -> None:
+    alone, shared = make_scorer(tied=True), make_scorer(tied=True)
+    shard(shared, one, bfloat16=False)
+    for scorer in (alone, shared):
+        backward(scorer, 0, Processes(), parts=2)
+    for found, expected in zip(shared.parameters(), alone.parameters(), strict=True):
+        assert found.grad is not None
+        assert expected.grad is not None
+        torch.testing.assert_close(full_tensor(found.grad), expected.grad)
+
+
+def test_a_gathered_model_is_used_like_any_other_and_given_back(one: DeviceMesh) -> None:
+    scorer = make_scorer()
+    expected = scorer.model(batch(0)).logits.detach()
+    shard(scorer, one, bfloat16=False)
+    scorer(batch(0))
+    for _ in range(2):
+        with torch.no_grad(), gathered(scorer) as model:
+            assert not any(isinstance(weight, DTensor) for weight in model.parameters())
+            torch.testing.assert_close(model(batch(0)).logits, expected)
+        assert all(isinstance(weight, DTensor) for weight in scorer.parameters())
+    backward(scorer, 0, Processes(), parts=1)
+    assert all(weight.grad is not None for weight in scorer.parameters())

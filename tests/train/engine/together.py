@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import Lfm2Config, Lfm2ForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from tongues.errors import UserError
 from tongues.models.huggingface import open_layout, save_model
@@ -139,6 +139,11 @@ def _differences(
     mesh = make_mesh(processes, "cpu", shards)
     shard(shared, mesh, bfloat16=False, offload=offload)
     backward(shared, 0, processes, parts=2)
+    return _gaps(shared, alone)
+
+
+def _gaps(shared: Scorer, alone: Scorer) -> list[float]:
+    """Of each gradient, and of their norm."""
     pairs = [
         (found.grad, expected.grad)
         for found, expected in zip(shared.parameters(), alone.parameters(), strict=True)
@@ -152,6 +157,33 @@ def _differences(
     norm = float(full_tensor(nn.utils.clip_grad_norm_(shared.parameters(), 1.0)))
     expected = float(nn.utils.clip_grad_norm_(alone.parameters(), 1.0))
     return [*differences, abs(norm - expected) / expected]
+
+
+def _rows_differences(processes: Processes) -> list[float]:
+    """The same of documents in rows, of which no two processes have any of the same width."""
+    config = Lfm2Config(
+        vocab_size=VOCABULARY,
+        hidden_size=20,
+        intermediate_size=28,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        layer_types=["conv", "full_attention"],
+    )
+    processor, frame = Processor(torch.device("cpu"), False, 1), TextFrame(0, 0)
+    torch.manual_seed(5)
+    models = [Lfm2ForCausalLM(config) for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    alone, shared = (Scorer(m, processor, frame, apart=True, chunked=True) for m in models)
+    alone.rows = shared.rows = True
+    chance = torch.Generator().manual_seed(1)
+    windows = torch.randint(1, VOCABULARY, (processes.count, 101), generator=chance)
+    for row, length in enumerate((10, 40, 100, 20)[: processes.count]):
+        windows[row, ::length] = 0
+    alone(windows)[0].backward()
+    shard(shared, make_mesh(processes, "cpu"), bfloat16=False)
+    shared(windows[processes.rank :][:1])[0].backward()
+    return _gaps(shared, alone)
 
 
 def _loaded(processes: Processes, folder: Path) -> list[str]:
@@ -205,6 +237,7 @@ def main(folder: Path, environment: dict[str, str]) -> None:
     }
     for name, changes in cases.items():
         found[name] = _differences(processes, **changes)
+    found["rows"] = _rows_differences(processes)
     narrow, narrow_alone = make_scorer(bfloat16=True), make_scorer(bfloat16=True)
     shard(narrow, make_mesh(processes, "cpu"), bfloat16=True)
     found["narrow"] = [

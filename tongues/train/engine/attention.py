@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
-__all__ = ["BLOCKED", "DOCUMENTS", "blocked_attention"]
+__all__ = ["BLOCKED", "DOCUMENTS", "OWN", "blocked_attention"]
 
-# Names with transformers. Compiled code leaves no keys out, since how many differs from sample to
+OWN = "tongues_"  # begins the names of ours with transformers
+# Compiled code leaves no keys out, since how many differs from sample to
 # sample; the second is never compiled.
 BLOCKED, DOCUMENTS = "tongues_blocked", "tongues_documents"
 _ROWS = 128  # queries at a time

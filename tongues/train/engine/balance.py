@@ -1,11 +1,15 @@
 """Mixture-of-experts models: the loss that keeps their experts evenly used, as each has its own."""
 
 import inspect
+import sys
+from typing import Any
 
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-__all__ = ["balance_note", "balance_weight", "balanced_outputs"]
+from tongues.train.engine.rows import DocumentRows
+
+__all__ = ["balance_note", "balance_weight", "balanced_outputs", "balanced_rows"]
 
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
@@ -43,9 +47,39 @@ def balanced_outputs(
 
     chunked: the logits are not wanted, and those of the last token are returned.
     """
+    hidden, out = _routed(model, inputs, chunked)
+    return hidden, out.logits, out.aux_loss
+
+
+def balanced_rows(
+    model: PreTrainedModel, rows: DocumentRows, chunked: bool
+) -> tuple[Tensor, Tensor | None, Tensor]:
+    """The same of documents in rows: the loss is that of all tokens together, without filling.
+
+    chunked: there are no logits.
+    """
+    each = [_routed(model, {"input_ids": part}, chunked) for part in rows.parts]
+    hidden = rows.join([states for states, _ in each])
+    logits = None if chunked else rows.join([out.logits for _, out in each])
+    routers = tuple(
+        rows.join(
+            [
+                scores.reshape(*part.shape, -1)
+                for part, scores in zip(rows.parts, by_part, strict=True)
+            ]
+        ).flatten(0, 1)
+        for by_part in zip(*(out.router_logits for _, out in each), strict=True)
+    )
+    family: Any = sys.modules[type(model).__module__]
+    own: Any = model
+    loss = family.load_balancing_loss_func(routers, own.num_experts, own.num_experts_per_tok)
+    return hidden, logits, loss
+
+
+def _routed(model: PreTrainedModel, inputs: dict[str, Tensor], chunked: bool) -> tuple[Tensor, Any]:
     held: list[Tensor] = []
     body: nn.Module = model.base_model
     kept = {"logits_to_keep": 1} if chunked else {}
     with body.register_forward_hook(lambda *args: held.append(args[2].last_hidden_state)):
         out = model(**inputs, **kept, use_cache=False, output_router_logits=True)
-    return held[0], out.logits, out.aux_loss
+    return held[0], out

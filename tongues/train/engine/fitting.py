@@ -1,7 +1,8 @@
 """A model fitted to this machine: computed by the fastest ways that are right, each tried first."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -9,20 +10,26 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
-from tongues.models.huggingface import logits_differ
 from tongues.tokens.frame import TextFrame
 from tongues.train.engine.attention import BLOCKED, DOCUMENTS
-from tongues.train.engine.processor import Processor, compile_layers
-from tongues.train.engine.scorer import Scorer, positions
+from tongues.train.engine.flex import FLEX, NARROW_FLEX
+from tongues.train.engine.processor import Processor, compile_layers, reason_of
+from tongues.train.engine.scorer import Scorer
+from tongues.train.engine.trial import exact_products, rounds_alike
+from tongues.train.engine.varlen import VARLEN
 from tongues.train.engine.vocabulary import powers
 
-__all__ = ["Choices", "fit_scorer"]
+__all__ = ["Choices", "attention_ways", "fit_scorer"]
 
 _UNABLE = (ValueError, TypeError, AttributeError, NotImplementedError)
 _TRIED = 256  # tokens of a sample at most
 _SAME = 1e-4  # relative, of loss and gradients in float32; a wrong way is off by far more
 _LONG = 4096  # tokens from which the keys of other documents cost more than compiling saves
+# Of the logits' spread: what rounding changes where experts share products is 1e-6 of it, and a
+# short convolution with random weights 3e-4. Rows are right however their experts are rounded.
+_SEEN, _NOISE = 1e-5, 1e-3
 _LARGE = 256.0  # logits at which any soft cap shows
+_NARROW = (VARLEN, NARROW_FLEX)  # ways that compute in bfloat16 whatever they are given
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +59,11 @@ def fit_scorer(
     """The model with its loss, by the fastest ways that give what its own way gives.
 
     Each way is compared in float32 on random tokens with the model's own, and left out with a
-    message where loss or gradients differ. sample: on which they are compared, such as the model's
-    first layers where its weights are not there yet; None: the model. apart: documents do not see
-    each other. recompute: compute layers again in the backward pass. compiled: layer by layer,
-    unless nothing can be compiled here.
+    message where loss or gradients differ; attention that computes in bfloat16 may differ as much
+    as rounding does. sample: on which they are compared, such as the model's first layers where its
+    weights are not there yet; None: the model. apart: documents do not see each other. recompute:
+    compute layers again in the backward pass. compiled: layer by layer, unless nothing can be
+    compiled here; `try_compiled` compares it.
     """
     sample = model if sample is None else sample
     size, seeded = (2, min(context, _TRIED) + 1), torch.Generator().manual_seed(0)
@@ -64,8 +72,45 @@ def fit_scorer(
     own = Scorer(sample, exact, frame, apart=apart, chunked=False)
     model.train()
     sample.train()
+    with exact_products():
+        attention, chunked = _try_ways(own, windows, processor, context, tell)
+    for each in (sample, model):
+        each.set_attn_implementation(attention)
+    scorer = Scorer(model, processor, frame, apart=apart, chunked=chunked)
+    scorer.rows = own.rows
+    if recompute:
+        model.activation_checkpointing_enable()
+    if compiled and scorer.rows:
+        tell("layers are not compiled: rows of documents change their shape from step to step")
+        compiled = False
+    if compiled and (reason := compile_layers(model, processor.device)):
+        tell(f"layers are not compiled: {reason}")
+        compiled = False
+    if compiled:
+        scorer.powers = torch.compile(powers, dynamic=False)
+    return scorer, Choices(
+        device=str(processor.device),
+        precision="bfloat16" if processor.bfloat16 else "float32",
+        threads=processor.threads,
+        attention=_name(getattr(model.config, "_attn_implementation", attention)),
+        loss="chunked" if scorer.chunked else "full",
+        compiled=compiled,
+    )
+
+
+def _try_ways(
+    own: Scorer, windows: Tensor, processor: Processor, context: int, tell: Callable[[str], None]
+) -> tuple[str, bool]:
+    """The attention to take, and whether the loss may be computed in chunks.
+
+    own: computes the model's own way; from here on with documents in rows where they need it.
+    """
+    sample, apart, frame = own.model, own.apart, own.frame
     before = _chance(processor.device)
     try:
+        if apart:
+            sample.set_attn_implementation("eager")
+            _keep_apart(own, windows[:1, :-1], tell)
         expected = _gradients(own, windows, "eager")
     except _UNABLE as error:
         what = f"transformers cannot train this model so: {error}"
@@ -81,40 +126,58 @@ def fit_scorer(
             "caution: this model draws random numbers in training: no two ways give the same, and "
             "a run that is resumed is another one (random_model)"
         )
-    # Ways to try, the fastest first.
-    blocks = DOCUMENTS if apart and context >= _LONG else BLOCKED
-    ways = ("sdpa",) if processor.device.type == "cuda" else (blocks, "sdpa")
-    attention = "eager"
-    for way in ways:
-        if _same(_tried(own, windows, way), expected):
-            attention = way
-            break
-        tell(f"this model's attention is not what `{_name(way)}` gives: another way is taken")
-    for each in (sample, model):
-        each.set_attn_implementation(attention)
+    packed = apart and not own.rows
+    ways = attention_ways(processor, packed=packed, long=apart and context >= _LONG)
+    attention = _choose_attention(own, windows, expected, ways, tell)
+    sample.set_attn_implementation(attention)
     if apart:
-        _keeps_apart(sample, windows[:1, :-1], frame.first)
-    trial = Scorer(sample, exact, frame, apart=apart, chunked=True)
-    chunked = _same(_tried(trial, windows, attention), expected)
+        _keep_apart(own, windows[:1, :-1], tell)
+    trial = Scorer(sample, own.processor, frame, apart=apart, chunked=True)
+    trial.rows = own.rows
+    compared = "eager" if attention in _NARROW else attention
+    chunked = _same(_tried(trial, windows, compared), expected)
     chunked = chunked and _same_when_large(trial, own, windows)
     if not chunked:
-        tell("this model's logits are more than one product: the loss is computed without chunks")
-    scorer = Scorer(model, processor, frame, apart=apart, chunked=chunked)
-    if recompute:
-        model.activation_checkpointing_enable()
-    if compiled and (reason := compile_layers(model, processor.device)):
-        tell(f"layers are not compiled: {reason}")
-        compiled = False
-    if compiled:
-        scorer.powers = torch.compile(powers, dynamic=False)
-    return scorer, Choices(
-        device=str(processor.device),
-        precision="bfloat16" if processor.bfloat16 else "float32",
-        threads=processor.threads,
-        attention=_name(getattr(model.config, "_attn_implementation", attention)),
-        loss="chunked" if scorer.chunked else "full",
-        compiled=compiled,
-    )
+        tell("in chunks, the loss is not this model's own: it takes all logits of a micro-batch")
+    return attention, chunked
+
+
+def attention_ways(processor: Processor, *, packed: bool, long: bool) -> tuple[str, ...]:
+    """Names of the ways of attention to try, the fastest first.
+
+    packed: documents of one sample do not see each other. long: they are worth leaving out where
+    blocks are multiplied.
+    """
+    if processor.device.type == "cpu":
+        return DOCUMENTS if long else BLOCKED, "sdpa"
+    flex = NARROW_FLEX if processor.bfloat16 else FLEX
+    if not packed:  # where sdpa has a flash kernel
+        return "sdpa", flex
+    return (VARLEN, flex, "sdpa") if processor.bfloat16 else (flex, "sdpa")
+
+
+def _choose_attention(
+    own: Scorer,
+    windows: Tensor,
+    expected: Tensor,
+    ways: Sequence[str],
+    tell: Callable[[str], None],
+) -> str:
+    """The first of the ways that gives what the model's own attention gives; or that."""
+    for way in ways:
+        fault = "loss or gradients are not this model's own"
+        try:
+            if way in _NARROW:
+                right = rounds_alike(own, windows, way)
+            else:
+                right = _same(_gradients(own, windows, way), expected)
+        except Exception as error:  # kernels, and compilers of kernels, may fail in any way
+            own.zero_grad(set_to_none=True)
+            right, fault = False, reason_of(error)
+        if right:
+            return way
+        tell(f"attention is not computed by `{_name(way)}`: {fault}")
+    return "eager"
 
 
 def _name(attention: str) -> str:
@@ -164,19 +227,35 @@ def _same_when_large(scorer: Scorer, own: Scorer, windows: Tensor) -> bool:
     return math.isclose(loss, expected, rel_tol=1e-3)
 
 
+def _keep_apart(scorer: Scorer, tokens: Tensor, tell: Callable[[str], None]) -> None:
+    """Have documents read in rows where the model mixes those packed into a sample."""
+    kind = f"a model of the kind `{scorer.model.config.model_type}`"
+    with suppress(*_UNABLE):  # some know no positions
+        if not _mixes(scorer, tokens, _SEEN):
+            return
+    if not scorer.rows:
+        scorer.rows = True
+        tell(f"each document is read in a row of its own: packed, {kind} would mix them")
+    if _mixes(scorer, tokens, _NOISE):
+        what = f"documents cannot be kept apart in {kind}"
+        hint = "they change one another even in rows of their own; "
+        hint += "set `cross_document_attention: true`"
+        raise UserError(what, where="train.cross_document_attention", hint=hint)
+
+
 @torch.no_grad()
-def _keeps_apart(model: PreTrainedModel, tokens: Tensor, first: int) -> None:
-    begins = tokens.shape[1] // 2
-    tokens = torch.where(tokens == first, (first + 1) % model.config.vocab_size, tokens)
+def _mixes(scorer: Scorer, tokens: Tensor, tolerance: float) -> bool:
+    """Whether the document before moves a document's logits by more than that of their spread."""
+    first, begins = scorer.frame.first, tokens.shape[1] // 2
+    other = (first + 1) % scorer.model.config.vocab_size
+    tokens = torch.where(tokens == first, other, tokens)
     changed = torch.flip(tokens, dims=[1])
     for sample in (tokens, changed):
         sample[:, begins:] = tokens[:, begins:].clone()
         sample[:, begins] = first
-    before, after = (
-        model(input_ids=sample, position_ids=positions(sample, first), use_cache=False).logits
-        for sample in (tokens, changed)
-    )
-    if logits_differ(before[:, begins:], after[:, begins:]):
-        what = f"documents cannot be kept apart in a model of the kind `{model.config.model_type}`"
-        hint = "transformers lets them see one another there; set `cross_document_attention: true`"
-        raise UserError(what, where="train.cross_document_attention", hint=hint)
+    scorer.model.eval()  # which draws no random numbers
+    try:
+        before, after = (scorer.logits(sample)[:, begins:] for sample in (tokens, changed))
+    finally:
+        scorer.model.train()
+    return bool((before - after).abs().max() > tolerance * before.std())

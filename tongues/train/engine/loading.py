@@ -21,19 +21,21 @@ def first_layers(model: PreTrainedModel) -> PreTrainedModel:
 
     Layers of one kind have weights of the same shapes, and see the same tokens.
     """
-    copy: Any = deepcopy(model)
-    layers = decoder_layers(copy)
+    layers, modules = decoder_layers(model), model.named_modules()
     stack = next(
-        (x for x in copy.modules() if isinstance(x, nn.ModuleList) and list(x) == layers), None
+        (name for name, x in modules if isinstance(x, nn.ModuleList) and list(x) == layers), None
     )
     if stack is None:
-        return copy
-    seen = getattr(copy.config, "layer_types", None) or [""] * len(layers)
+        return deepcopy(model)
+    seen = getattr(model.config, "layer_types", None) or [""] * len(layers)
     kinds = [
         (reach, *((name, weight.shape) for name, weight in layer.named_parameters()))
         for reach, layer in zip(seen, layers, strict=True)
     ]
-    del stack[max(2, 1 + max(map(kinds.index, kinds))) :]
+    kept = max(2, 1 + max(map(kinds.index, kinds)))
+    # The others are not copied: of a large base they would fill the memory.
+    copy: Any = deepcopy(model, {id(layer): nn.Identity() for layer in layers[kept:]})
+    del copy.get_submodule(stack)[kept:]
     return copy
 
 

@@ -4,7 +4,7 @@ import os
 import select
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -14,15 +14,18 @@ from torch import Tensor, distributed
 from tongues.errors import UserError
 from tongues.ranks import stop_after
 
-__all__ = ["Processes", "join_processes", "together"]
+__all__ = ["PATIENCE", "Processes", "join_processes", "together"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _CPU = torch.device("cpu")
-# For which processes wait for the first, which may make a base with another tokenizer or write a
-# model of many gigabytes: hours. When one of them ends, torchrun ends the others at once.
-_PATIENCE = timedelta(hours=12)
+# For which processes wait for each other in a step, which all do at once: a first step compiles.
+# Of one that hangs nothing else is ever heard; when one ends, torchrun ends the others at once.
+_IN_STEPS = timedelta(minutes=15)
+# For which they wait where one has more to do: the first may make a base with another tokenizer, or
+# write a model of many gigabytes.
+PATIENCE = timedelta(hours=12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Processes:
     local_rank: int = 0  # among those of this machine
     local_count: int = 1
     device: torch.device = _CPU  # on which they exchange numbers
+    patient: distributed.ProcessGroup | None = field(default=None, repr=False)  # waits for hours
 
     @property
     def first(self) -> bool:
@@ -75,18 +79,23 @@ class Processes:
                 answer[0] = work()
             except UserError as error:
                 answer[1] = error
-        distributed.broadcast_object_list(answer, src=0, device=self.device)
+        distributed.broadcast_object_list(answer, src=0, group=self.patient)
         if answer[1] is not None:
             raise answer[1]
         return answer[0]
 
+    def wait(self) -> None:
+        """Wait for the others, of which one may have work for hours."""
+        if self.count > 1:
+            distributed.barrier(self.patient)
+
 
 @contextmanager
 def together(processes: Processes, run: str) -> Iterator[None]:
-    """Part from the others at the end; a UserError where one of them ended before."""
+    """Part from the others at the end; a UserError where one of them ended before, or hangs."""
     try:
         yield
-        processes.sum([0.0])
+        processes.wait()
         if distributed.is_initialized():
             distributed.destroy_process_group()
     except RuntimeError as error:
@@ -94,13 +103,16 @@ def together(processes: Processes, run: str) -> Iterator[None]:
         if not lost or processes.count == 1:
             raise
         what, hint = "another process of this run ended", "run it again to resume"
+        if "Timed out" in str(error):
+            what = "another process of this run does not answer"
         raise UserError(what, where=run, hint=hint, code="process_failed") from None
 
 
 def join_processes(device_type: str) -> Processes:
     """Meet the other processes that torchrun started; alone where it started none, or one.
 
-    device_type: `cuda` (NCCL) or `cpu` (gloo). The process ends when its torchrun is gone.
+    device_type: `cuda` (NCCL) or `cpu` (gloo). The process ends when its torchrun is gone, and
+    waits for the others for minutes in a step.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return Processes()
@@ -113,15 +125,16 @@ def join_processes(device_type: str) -> Processes:
     if device_type == "cuda":
         if local_count > torch.cuda.device_count():
             what = f"{local_count} processes on a machine of {torch.cuda.device_count()} GPUs"
-            hint = f"start it with --nproc-per-node {torch.cuda.device_count()}"
-            raise UserError(what, where="torchrun", hint=hint)
+            hint = f"start {torch.cuda.device_count()} by `--processes` or --nproc-per-node"
+            raise UserError(what, where="processes", hint=hint)
         device = torch.device("cuda", local_rank)
         torch.cuda.set_device(device)
     if not distributed.is_initialized():
         torchrun = os.pidfd_open(os.getppid())
         stop_after(lambda: select.select([torchrun], [], []))
         backend = "cpu:gloo,cuda:nccl" if device_type == "cuda" else "gloo"
-        distributed.init_process_group(backend, timeout=_PATIENCE)
-    return Processes(
-        distributed.get_rank(), distributed.get_world_size(), local_rank, local_count, device
-    )
+        distributed.init_process_group(backend, timeout=_IN_STEPS)
+    patient = distributed.new_group(timeout=PATIENCE, backend="gloo")
+    assert isinstance(patient, distributed.ProcessGroup)
+    rank, count = distributed.get_rank(), distributed.get_world_size()
+    return Processes(rank, count, local_rank, local_count, device, patient)

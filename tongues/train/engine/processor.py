@@ -4,7 +4,8 @@ import ctypes
 import gc
 import os
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -14,9 +15,11 @@ from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 __all__ = ["Processor", "autocast", "ceiling", "compile_layers", "decoder_layers", "set_up"]
-__all__ += ["release_memory", "uncompiled"]
+__all__ += ["reason_of", "release_memory", "seldom_collected", "uncompiled"]
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_COLLECTED = 50  # steps
+_LINE = 160  # characters of an error that are told
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,35 @@ def set_up(precision: str, threads: int, place: int = 0, *, shared: bool = False
     torch.set_num_threads(threads)
     device = torch.device("cpu")
     if torch.cuda.is_available():
+        # Blocks that grow: after micro-batches of several sizes, fixed ones leave gaps. Read when
+        # the first tensor is made there.
+        os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
         device = torch.device("cuda", place)
         torch.cuda.set_device(device)
     bfloat16 = precision == "bfloat16" or (precision == "auto" and _fast(device))
     return Processor(device, bfloat16, threads)
+
+
+@contextmanager
+def seldom_collected(device: torch.device) -> Iterator[Callable[[int], None]]:
+    """While a GPU is fed, Python's garbage is collected only where the result is called.
+
+    With the number of a step: one in 50, as torchtitan does. A collection at any moment makes a GPU
+    wait, and with it all others. A processor is left as it is.
+    """
+    if device.type != "cuda" or not gc.isenabled():
+        yield lambda step: None
+        return
+    gc.disable()
+
+    def after(step: int) -> None:
+        if step % _COLLECTED == 0:
+            gc.collect(1)
+
+    try:
+        yield after
+    finally:
+        gc.enable()
 
 
 def release_memory() -> None:
@@ -99,15 +127,26 @@ def decoder_layers(model: PreTrainedModel) -> list[nn.Module]:
 
 
 def compile_layers(model: PreTrainedModel, device: torch.device) -> str | None:
-    """Compile each layer in place, in this process; or none, and return the reason."""
+    """Compile each layer in place, in this process; or none, and return the reason.
+
+    What is compiled is tried when its shapes are known (`engine/compiling.py`).
+    """
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # no workers that outlive a killed run
     try:
         torch.compile(torch.sin)(torch.ones(64, device=device))
     except Exception as error:  # a compiler, its headers, a place for its cache: all may be missing
-        return str(error).strip().splitlines()[0]
+        return reason_of(error)
     for layer in decoder_layers(model):
         layer.compile(dynamic=False)
     return None
+
+
+def reason_of(error: Exception) -> str:
+    """What an error says, in a line."""
+    lines = str(error).split("\n")
+    lines = [line.strip() for line in lines if line.strip()] or [type(error).__name__]
+    said = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    return said[:_LINE]
 
 
 def uncompiled() -> AbstractContextManager[None]:

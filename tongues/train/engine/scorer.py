@@ -10,15 +10,20 @@ from transformers import PreTrainedModel
 
 from tongues.models.scorer import chunked_logits, log_probs
 from tongues.tokens.frame import TextFrame
-from tongues.train.engine.balance import balance_weight, balanced_outputs
+from tongues.train.engine.balance import balance_weight, balanced_outputs, balanced_rows
 from tongues.train.engine.processor import Processor, autocast
+from tongues.train.engine.rows import cut_rows
 from tongues.train.engine.vocabulary import LOGITS, SoftTargets, chunked_loss, full_loss, powers
 
 __all__ = ["Scorer", "positions", "use_head"]
 
 
 class Scorer(nn.Module):
-    """A causal model with its loss; `model` stays Hugging Face's own."""
+    """A causal model with its loss; `model` stays Hugging Face's own.
+
+    apart: documents do not see one another, by positions that begin again; with `rows`, because
+    each is read in a row of its own.
+    """
 
     def __init__(
         self,
@@ -32,6 +37,7 @@ class Scorer(nn.Module):
         super().__init__()
         self.model, self.processor = model, processor
         self.frame, self.apart, self.chunked = frame, apart, chunked
+        self.rows = False
         self.powers = powers
         self.balance_weight = balance_weight(model)
         self.balance: Tensor | None = None  # load-balancing loss of the last batch
@@ -51,13 +57,16 @@ class Scorer(nn.Module):
         balanced = self.balance_weight and self.training and torch.is_grad_enabled()
         balance = hidden = logits = None
         with autocast(self.processor):
-            if balanced:
+            if balanced and self.rows:
+                rows = cut_rows(tokens, self.frame.first)
+                hidden, logits, balance = balanced_rows(self.model, rows, self.chunked)
+            elif balanced:
                 inputs = self._inputs(tokens)
                 hidden, logits, balance = balanced_outputs(self.model, inputs, self.chunked)
             elif self.chunked:
                 hidden = self.hidden_states(tokens)
             else:
-                logits = self.model(**self._inputs(tokens), use_cache=False).logits
+                logits = self.logits(tokens)
             if self.chunked:
                 assert hidden is not None
                 given = (targets, z_loss, self.powers, counted, soft)
@@ -73,8 +82,14 @@ class Scorer(nn.Module):
 
     def hidden_states(self, tokens: Tensor) -> Tensor:
         """What comes before the output matrix, of token ids [samples, tokens]."""
+        body = self.model.base_model
         with autocast(self.processor):
-            return self.model.base_model(**self._inputs(tokens), use_cache=False).last_hidden_state
+            return self._read(tokens, lambda inputs: body(**inputs).last_hidden_state)
+
+    def logits(self, tokens: Tensor) -> Tensor:
+        """The model's own, of token ids [samples, tokens]."""
+        with autocast(self.processor):
+            return self._read(tokens, lambda inputs: self.model(**inputs).logits)
 
     @torch.no_grad()
     def nats(self, windows: Tensor) -> Tensor:
@@ -85,8 +100,7 @@ class Scorer(nn.Module):
         tokens, targets = windows[:, :-1], windows[:, 1:].flatten()
         with autocast(self.processor):
             if not self.chunked:
-                logits = self.model(**self._inputs(tokens), use_cache=False).logits
-                nats = -log_probs(logits.flatten(0, 1), targets)[0]
+                nats = -log_probs(self.logits(tokens).flatten(0, 1), targets)[0]
             else:
                 nats = self._by_head(_nats, self.hidden_states(tokens), targets)
         return nats if self.frame.bos is None else nats * (targets != self.frame.bos)
@@ -98,6 +112,13 @@ class Scorer(nn.Module):
             raise ValueError("the model has no output matrix")
         use = getattr(head, "use", None) or partial(use_head, head)
         return use(hidden.flatten(0, 1), function, *given)
+
+    def _read(self, tokens: Tensor, read: Callable[[dict[str, Any]], Tensor]) -> Tensor:
+        """What the model makes of its inputs, as [samples, tokens, …]."""
+        if not self.rows:
+            return read(self._inputs(tokens) | {"use_cache": False})
+        rows = cut_rows(tokens, self.frame.first)
+        return rows.join([read({"input_ids": part, "use_cache": False}) for part in rows.parts])
 
     def _inputs(self, tokens: Tensor) -> dict[str, Tensor]:
         inputs = {"input_ids": tokens}

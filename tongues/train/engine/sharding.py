@@ -1,10 +1,13 @@
 """One model in shares: each process holds its part of every weight, moment and gradient (FSDP2).
 
-All of it does nothing, or hands its argument back, where a process is alone.
+A process that has a GPU for itself holds all of it, in the same way: weights in float32, from which
+those that compute are gathered in bfloat16. So one rule of precision holds for one GPU and many. On
+a processor, all of it does nothing, or hands its argument back, where a process is alone.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -28,11 +31,13 @@ from tongues.errors import UserError
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import decoder_layers
 from tongues.train.engine.scorer import Scorer, use_head
+from tongues.train.gpu_memory import stays_gathered
 
 __all__ = [
     "full_tensor",
     "gather_layers",
     "gather_model",
+    "gathered",
     "is_sharded",
     "kept_buffers",
     "local_rows",
@@ -46,10 +51,11 @@ def make_mesh(
     """The processes that share one copy of the model; a row for each copy where there are several.
 
     kind: of device. shards: how many share a copy, neighbours by rank, so that weights are gathered
-    inside a node; None: all of them. None for a process that is alone, unless it is to offload.
+    inside a node; None: all of them. None for a process that is alone on a processor, unless it is
+    to offload.
     """
     count = processes.count
-    if count == 1 and not offload:
+    if count == 1 and kind == "cpu" and not offload:
         return None
     if not distributed.is_initialized():
         backend = "cpu:gloo,cuda:nccl" if kind == "cuda" else "gloo"
@@ -68,19 +74,26 @@ def shard(
     """Share out the weights, layer by layer; gradients become sums over the processes.
 
     Comes after layers are compiled or set to be recomputed, and before the optimizer is made.
-    mesh: None where a process is alone. bfloat16: layers and the output matrix are sent in it, as
-    they are multiplied; gradients are always summed in float32. Embeddings stay float32, so that
-    what flows between layers, and the sum of a frequent token's gradients, is what one process
-    computes. offload: shares, moments and gradients stay in the host's memory.
+    mesh: None where a process is alone on a processor. bfloat16: layers and the output matrix are
+    gathered in it, as they are multiplied; gradients are always summed in float32. On GPUs
+    embeddings are too, so that what flows between layers is bfloat16, as torchtitan and nanochat
+    have it: their kernels sum a frequent token's gradients in float32 and round once. On processors
+    embeddings stay float32, so that several compute what one does. offload: shares, moments and
+    gradients stay in the host's memory.
     """
     if mesh is None:
         return
-    policy = CPUOffloadPolicy(pin_memory=mesh.device_type == "cuda") if offload else OffloadPolicy()
+    on_gpus = mesh.device_type == "cuda"
+    policy = CPUOffloadPolicy(pin_memory=on_gpus) if offload else OffloadPolicy()
     exact = MixedPrecisionPolicy(reduce_dtype=torch.float32, cast_forward_inputs=False)
     narrow = MixedPrecisionPolicy(torch.bfloat16, torch.float32, cast_forward_inputs=False)
     narrow = narrow if bfloat16 else exact
+    exact = narrow if on_gpus else exact
+    again = not _stays_gathered(scorer.model, mesh)
     for block in decoder_layers(scorer.model):
-        fully_shard(block, mesh=mesh, mp_policy=narrow, offload_policy=policy)
+        fully_shard(
+            block, mesh=mesh, reshard_after_forward=again, mp_policy=narrow, offload_policy=policy
+        )
     first: Any = scorer.model.get_input_embeddings()
     last: Any = scorer.model.get_output_embeddings()
     if last is not None and last.weight is not first.weight:
@@ -97,8 +110,27 @@ def shard(
     for module in _shared(scorer):
         module.set_gradient_divide_factor(1.0)
         module.set_force_sum_reduction_for_comms(True)
-        if mesh.device_type == "cpu":  # where nothing is gathered while a layer computes
+        if not on_gpus:  # where nothing is gathered while a layer computes
             module.set_modules_to_backward_prefetch([module])
+
+
+def _stays_gathered(model: PreTrainedModel, mesh: DeviceMesh) -> bool:
+    """Whether layers are gathered once for both passes, as a GPU's memory allows."""
+    if mesh.device_type != "cuda":
+        return False
+    memory = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
+    return stays_gathered(model.num_parameters(), memory)
+
+
+@contextmanager
+def gathered(scorer: Scorer) -> Iterator[PreTrainedModel]:
+    """The model with all its weights in place, to be used as any other, without gradients."""
+    for module in _shared(scorer):
+        module.unshard()
+    try:
+        yield scorer.model
+    finally:
+        reshard(scorer)
 
 
 def is_sharded(scorer: Scorer) -> bool:
@@ -158,8 +190,14 @@ def gather_layers(scorer: Scorer, processes: Processes) -> Iterator[dict[str, Te
     for name, tensor in named_weights(model).items():
         groups[numbers.get(id(tensor), name)][name] = tensor.detach()
     for group in groups.values():
+        processes.wait()  # for the first, which writes the one before
         whole = {name: full_tensor(tensor) for name, tensor in group.items()}
-        yield {name: tensor.cpu() for name, tensor in whole.items()} if processes.first else {}
+        yield {name: _written(tensor) for name, tensor in whole.items()} if processes.first else {}
+
+
+def _written(tensor: Tensor) -> Tensor:
+    """As it is written: on the CPU, and in float32 where it was held in bfloat16 (`parts.py`)."""
+    return tensor.to("cpu", torch.float32 if tensor.dtype == torch.bfloat16 else tensor.dtype)
 
 
 def gather_model(

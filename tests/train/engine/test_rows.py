@@ -1,0 +1,204 @@
+"""Documents in rows of their own against a plain loop over documents, in families that mix them."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+
+from tongues.models.anatomy import of_folder
+from tongues.tokens.frame import TextFrame
+from tongues.train.engine.balance import balance_weight
+from tongues.train.engine.fitting import Choices, fit_scorer
+from tongues.train.engine.processor import Processor
+from tongues.train.engine.rows import cut_rows
+from tongues.train.engine.scorer import Scorer
+
+CONTEXT, END, VOCABULARY = 150, 3, 96
+EXACT = Processor(torch.device("cpu"), bfloat16=False, threads=1)
+WIDTHS: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 256,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+    "pad_token_id": None,
+}
+LINEAR = {
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+    "layer_types": ["linear_attention", "full_attention"],
+}
+MAMBA = {
+    "mamba_d_ssm": 64,
+    "mamba_n_heads": 8,
+    "mamba_d_head": 8,
+    "mamba_n_groups": 1,
+    "mamba_d_state": 8,
+    "mamba_chunk_size": 16,
+}
+EXPERTS = {"num_experts_per_tok": 2, "moe_intermediate_size": 16}
+GRANITE = {
+    "mamba_n_heads": 8,
+    "mamba_d_head": 8,
+    "mamba_d_state": 8,
+    "mamba_chunk_size": 16,
+    "layer_types": ["mamba", "attention"],
+    "shared_intermediate_size": 32,
+    "router_aux_loss_coef": 0.5,
+    "logits_scaling": 4.0,  # so that the logits stay whole
+}
+NEMOTRON = {
+    "layers_block_type": ["mamba", "attention", "moe"],
+    "mamba_num_heads": 8,
+    "mamba_head_dim": 8,
+    "n_groups": 2,
+    "ssm_state_size": 8,
+    "chunk_size": 16,
+    "n_routed_experts": 4,
+    "n_group": 2,
+    "topk_group": 1,
+    "moe_shared_expert_intermediate_size": 16,
+}
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "qwen3.5": ("qwen3_5_text", LINEAR),
+    "qwen3-next": (
+        "qwen3_next",
+        LINEAR
+        | EXPERTS
+        | {"num_experts": 4, "shared_expert_intermediate_size": 16, "router_aux_loss_coef": 0.5},
+    ),
+    "falcon-h1": ("falcon_h1", MAMBA),
+    "nemotron-h": ("nemotron_h", NEMOTRON | EXPERTS),
+    "granite-moe": (
+        "granitemoehybrid",
+        GRANITE | {"num_local_experts": 4, "num_experts_per_tok": 2},
+    ),
+    "granite": ("granitemoehybrid", GRANITE | {"num_local_experts": 0}),
+    "lfm2": ("lfm2", {"layer_types": ["conv", "full_attention"]}),
+    "gpt-oss": (
+        "gpt_oss",
+        {"num_local_experts": 4, "num_experts_per_tok": 2, "router_aux_loss_coef": 0.5},
+    ),
+    "opt": ("opt", {"word_embed_proj_dim": 32, "ffn_dim": 64, "dropout": 0.0}),
+    "bloom": ("bloom", {}),  # which takes no positions at all
+}
+
+
+def made(family: str) -> PreTrainedModel:
+    kind, settings = FAMILIES[family]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        return AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **WIDTHS | settings))
+
+
+def windows(seed: int = 1) -> Tensor:
+    """Documents of all lengths: of one token, one that fills a sample, one cut off at its end."""
+    chance = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(END + 1, VOCABULARY, (3, CONTEXT + 1), generator=chance)
+    for row, starts in enumerate([(0, 1, 2, 34, 67), (), (5, 70, 149)]):
+        tokens[row, list(starts)] = END
+    return tokens
+
+
+def fitted(model: PreTrainedModel, **options: Any) -> tuple[Scorer, Choices, list[str]]:
+    told: list[str] = []
+    given = {"frame": TextFrame(END, END), "recompute": False, "compiled": False} | options
+    given |= {"context": CONTEXT, "apart": True, "tell": told.append}
+    return *fit_scorer(model, EXACT, **given), told
+
+
+def one_by_one(model: PreTrainedModel, batch: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """The loss of a loop over documents, summed, and the router's logits of all of them."""
+    total, routers = torch.zeros(()), list[list[Tensor]]()
+    wanted = {"output_router_logits": True} if balance_weight(model) else {}
+    for row in batch:
+        starts = sorted({0, *(row[:-1] == END).nonzero().flatten().tolist()})
+        for start, stop in zip(starts, [*starts[1:], CONTEXT], strict=True):
+            out = model(input_ids=row[None, start:stop], use_cache=False, **wanted)
+            expected = row[start + 1 : stop + 1]
+            total = total + cross_entropy(out.logits[0], expected, reduction="sum")
+            scores = out.router_logits if wanted else ()
+            routers.append([layer.reshape(stop - start, -1) for layer in scores])
+    return total, [torch.cat(layer) for layer in zip(*routers, strict=True)]
+
+
+def balance(routers: list[Tensor], top: int) -> Tensor:
+    """Switch Transformer's loss, eq. 4 to 6: of all layers together."""
+    scores = torch.cat(routers).softmax(-1)
+    chosen = torch.zeros_like(scores).scatter(1, scores.topk(top).indices, 1.0)
+    return scores.shape[1] * (chosen.mean(0) * scores.mean(0)).sum()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rows_give_the_loss_and_gradients_of_a_loop_over_documents(family: str) -> None:
+    model = made(family)
+    own = copy.deepcopy(model).train()
+    own.set_attn_implementation("eager")
+    scorer, _, told = fitted(model)
+    assert scorer.rows
+    assert scorer.chunked != family.startswith("granite")
+    assert sum("in a row of its own" in line for line in told) == 1
+    batch = windows()
+    expected, routers = one_by_one(own, batch)
+    learned = expected
+    if weight := balance_weight(own):
+        learned = learned + weight * 3 * CONTEXT * balance(routers, own.config.num_experts_per_tok)
+    learned.backward()
+    objective, nats = scorer(batch)
+    objective.backward()
+    assert nats.item() == pytest.approx(expected.item(), rel=2e-6)
+    assert objective.item() == pytest.approx(learned.item(), rel=2e-6)
+    norm, right = (
+        torch.nn.utils.get_total_norm([w.grad for w in x.parameters() if w.grad is not None])
+        for x in (model, own)
+    )
+    assert norm.item() == pytest.approx(right.item(), rel=5e-6)
+    for (name, weight), other in zip(model.named_parameters(), own.parameters(), strict=True):
+        found, expected = (torch.zeros(()) if w.grad is None else w.grad for w in (weight, other))
+        assert (found - expected).norm() < 1e-5 * right, name
+
+
+def test_rows_are_as_wide_as_their_documents_and_a_little_more() -> None:
+    tokens = windows()[:, :-1]
+    rows = cut_rows(tokens, END)
+    assert [part.shape for part in rows.parts] == [(4, 16), (1, 32), (1, 64), (3, 128), (1, 150)]
+    assert torch.equal(rows.join(rows.parts), tokens)
+    flat = torch.cat([part.flatten() for part in rows.parts])
+    assert len(flat) < 2 * tokens.numel()
+    assert (flat != END).sum() == (tokens != END).sum()  # filled up with what begins documents
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_it_is_known_beforehand_which_families_are_read_in_rows(
+    tmp_path: Path, family: str
+) -> None:
+    made(family).save_pretrained(tmp_path)
+    assert not of_folder(tmp_path).packs
+
+
+def test_rows_are_not_compiled() -> None:
+    _, choices, told = fitted(made("lfm2"), compiled=True)
+    assert not choices.compiled
+    assert any("not compiled: rows" in line for line in told)
+
+
+def test_held_out_text_is_read_in_rows_too() -> None:
+    model = made("lfm2")
+    scorer, *_ = fitted(model)
+    expected, _ = one_by_one(model, windows())
+    scorer.eval()
+    with torch.no_grad():
+        assert scorer(windows())[1].item() == pytest.approx(expected.item(), rel=2e-6)
+    assert scorer.nats(windows()).sum().item() == pytest.approx(expected.item(), rel=2e-6)
