@@ -58,14 +58,15 @@ LOW_RANK = 10.0  # times the usual rate is that of low-rank updates (Schulman et
 _PAYS = {"cpu": 5e13, "cuda": 1e16}
 
 # Bytes of a process before its model. On a processor with PyTorch and transformers, measured
-# (benchmarks/memory.txt); on a GPU what CUDA, its libraries and NCCL take, by their documentation,
-# and 345 MB for chunks of logits and evaluations.
-_EMPTY = {"cpu": 405_000_000, "cuda": 1_345_000_000}
+# (benchmarks/memory.txt); on a GPU what CUDA, its libraries and NCCL take, by their documentation.
+_EMPTY = {"cpu": 440_000_000, "cuda": 1_000_000_000}
 # On a processor on top of that: four chunks of logits and more, with copies and what the heap loses
 # between them (of fewer logits less); what the optimizer and evaluations take; and the compiler, by
 # bfloat16, when nothing is in its cache. Measured (benchmarks/memory.txt).
 _CHUNKS, _CHUNK_BYTES = 4 * 2**23, 275_000_000  # logits (engine/vocabulary.py), bytes
-_BESIDES, _COMPILER = 55_000_000, {True: 265_000_000, False: 65_000_000}
+_BESIDES, _COMPILER = 55_000_000, {True: 265_000_000, False: 45_000_000}
+# On a GPU: logits, and bytes of each in bfloat16 with three copies in float32, by reading.
+_GPU_CHUNK, _GPU_LOGIT = 2**27, 14
 _SCORED = 8192  # tokens of held-out text at a time (step.py)
 _UPDATED = {True: 1.0, False: 1.2}  # of layers with low-rank updates; by bfloat16, measured
 _VARIES = 1.03  # times what is computed: one run takes so much more than another like it
@@ -268,7 +269,7 @@ def run_bytes(
             offload=settings.offload,
             memory=machine.memory,
         )
-        return _EMPTY["cuda"] + state + step
+        return _EMPTY["cuda"] + state + step + _loss_bytes(anatomy, at_a_time)
     if anatomy.updates:
         step = round(_UPDATED[bfloat16] * step)
     gradients, table = _GRADIENT * trained_parameters(anatomy), anatomy.vocabulary * anatomy.hidden
@@ -306,7 +307,13 @@ def least_bytes(params: float, gpus: int) -> float:
     step = layer_bytes(anatomy, context, context, **ways)
     gathered = share_bytes(anatomy, gpus, offload=True)
     share = (share_bytes(anatomy, gpus) - gathered) * params / count
-    return _EMPTY["cuda"] + share + (step + gathered) * max(1.0, params / count) ** (2 / 3)
+    rest = _EMPTY["cuda"] + _loss_bytes(anatomy, context)
+    return rest + share + (step + gathered) * max(1.0, params / count) ** (2 / 3)
+
+
+def _loss_bytes(anatomy: Anatomy, tokens: int) -> int:
+    """Of a chunk of logits on a GPU."""
+    return _GPU_LOGIT * min(tokens * anatomy.vocabulary, _GPU_CHUNK)
 
 
 def usable_memory(memory: float) -> float:

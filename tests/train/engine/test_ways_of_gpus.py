@@ -22,8 +22,8 @@ from tests.train.engine.plain_kernels import (
 )
 from tongues.tokens.frame import TextFrame
 from tongues.train.engine import fitting, flex, varlen
+from tongues.train.engine.attention import FLEX, NARROW_FLEX
 from tongues.train.engine.fitting import fit_scorer
-from tongues.train.engine.flex import FLEX, NARROW_FLEX
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer, positions
 from tongues.train.engine.trial import differences, take_gradients

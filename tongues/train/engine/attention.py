@@ -13,12 +13,14 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
-__all__ = ["BLOCKED", "DOCUMENTS", "OWN", "blocked_attention"]
+__all__ = ["BLOCKED", "DOCUMENTS", "FLEX", "NARROW_FLEX", "OWN", "blocked_attention"]
 
 OWN = "tongues_"  # begins the names of ours with transformers
 # Compiled code leaves no keys out, since how many differs from sample to
 # sample; the second is never compiled.
 BLOCKED, DOCUMENTS = "tongues_blocked", "tongues_documents"
+# Of `engine/flex.py`; the second computes in bfloat16 whatever it is given.
+FLEX, NARROW_FLEX = "tongues_flex", "tongues_flex_bfloat16"
 _ROWS = 128  # queries at a time
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 
 import torch
 from torch import Tensor
@@ -11,8 +12,7 @@ from transformers import PreTrainedModel
 
 from tongues.errors import UserError
 from tongues.tokens.frame import TextFrame
-from tongues.train.engine.attention import BLOCKED, DOCUMENTS
-from tongues.train.engine.flex import FLEX, NARROW_FLEX
+from tongues.train.engine.attention import BLOCKED, DOCUMENTS, FLEX, NARROW_FLEX
 from tongues.train.engine.processor import Processor, compile_layers, reason_of
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.trial import exact_products, rounds_alike
@@ -150,6 +150,7 @@ def attention_ways(processor: Processor, *, packed: bool, long: bool) -> tuple[s
     """
     if processor.device.type == "cpu":
         return DOCUMENTS if long else BLOCKED, "sdpa"
+    import_module("tongues.train.engine.flex")  # brings the compiler: not where it is not used
     flex = NARROW_FLEX if processor.bfloat16 else FLEX
     if not packed:  # where sdpa has a flash kernel
         return "sdpa", flex

@@ -1,6 +1,9 @@
 """Attention by PyTorch's flex_attention: soft caps, sinks, windows and documents in one kernel.
 
-The kernel is compiled, for GPUs. Not run on one yet: tests run its sums in plain PyTorch.
+The kernel is compiled, for GPUs. Not run on one yet: tests run its sums in plain PyTorch. Importing
+this brings the compiler, which takes seconds, and registers FLEX and NARROW_FLEX. Transformers' own
+`flex_attention` makes whole matrices where layers are not to be compiled, as in validation, and
+rounds the sums that sinks are weighed with to bfloat16.
 """
 
 from collections.abc import Iterator
@@ -19,12 +22,10 @@ from torch.nn.attention.flex_attention import (
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface
 
-__all__ = ["FLEX", "NARROW_FLEX", "flexible_attention"]
+from tongues.train.engine.attention import FLEX, NARROW_FLEX
 
-# Names with transformers; the second computes in bfloat16 whatever it is given. Transformers' own
-# `flex_attention` makes whole matrices where layers are not to be compiled, as in validation, and
-# rounds the sums that sinks are weighed with to bfloat16.
-FLEX, NARROW_FLEX = "tongues_flex", "tongues_flex_bfloat16"
+__all__ = ["flexible_attention"]
+
 # Kinds of layers, lengths and batches, with and without gradients: PyTorch allows 8 in all, and
 # makes whole matrices after that.
 _VARIANTS = 64
