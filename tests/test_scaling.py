@@ -45,7 +45,7 @@ def test_the_files_for_schedulers_can_be_read_and_name_keys_of_the_recipe() -> N
     (script,) = blocks("bash")
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
     options = " ".join(re.findall(r"^#SBATCH (.*)$", script, re.MULTILINE))
-    assert {"--nodes=4", "--ntasks-per-node=1", "--signal=TERM@120"} <= set(options.split())
+    assert {"--nodes=4", "--ntasks-per-node=1", "--signal=TERM@600"} <= set(options.split())
     sky, kubernetes = blocks("yaml")
     task = yaml.safe_load(sky)
     assert task["num_nodes"] == 4

@@ -89,6 +89,7 @@ class Running:
         environment |= {"PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1"}
         environment |= {"CUDA_VISIBLE_DEVICES": ""} if options.rehearse else {}
         environment.setdefault("TORCHINDUCTOR_CACHE_DIR", str(options.place / "inductor"))
+        environment.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(min(8, os.cpu_count() or 1)))
         words = [stage.where, str(options.place), str(options.out), str(int(options.rehearse))]
         logs: Path = options.place / "logs"
         logs.mkdir(parents=True, exist_ok=True)

@@ -50,6 +50,7 @@ def gpus(commands: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]
         (commands / "torch.py").write_text(TORCH.format(free=free))
 
     monkeypatch.setenv("PYTHONPATH", str(commands))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # it is written twice in a second
     return stand_in
 
 

@@ -131,7 +131,8 @@ def compile_layers(model: PreTrainedModel, device: torch.device) -> str | None:
 
     What is compiled is tried when its shapes are known (`engine/compiling.py`).
     """
-    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # no workers that outlive a killed run
+    # No workers that outlive a killed run, unless they are asked for.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     try:
         torch.compile(torch.sin)(torch.ones(64, device=device))
     except Exception as error:  # a compiler, its headers, a place for its cache: all may be missing

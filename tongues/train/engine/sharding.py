@@ -5,6 +5,7 @@ those that compute are gathered in bfloat16. So one rule of precision holds for 
 a processor, all of it does nothing, or hands its argument back, where a process is alone.
 """
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,6 +60,8 @@ def make_mesh(
         return None
     if not distributed.is_initialized():
         backend = "cpu:gloo,cuda:nccl" if kind == "cuda" else "gloo"
+        for library in ("GLOO", "NCCL"):  # alone, also on a machine that no network knows
+            os.environ.setdefault(f"{library}_SOCKET_IFNAME", "lo")
         distributed.init_process_group(backend, store=HashStore(), rank=0, world_size=1)
     if shards is None or shards == count:
         return init_device_mesh(kind, (count,), mesh_dim_names=("shards",))
