@@ -70,6 +70,9 @@ _GPU_CHUNK, _GPU_LOGIT = 2**27, 14
 _SCORED = 8192  # tokens of held-out text at a time (step.py)
 _UPDATED = {True: 1.0, False: 1.2}  # of layers with low-rank updates; by bfloat16, measured
 _VARIES = 1.03  # times what is computed: one run takes so much more than another like it
+# Bytes of a trained parameter where layers are compiled, by bfloat16; measured, of which two
+# gradients in float32 (engine/compiling.py) may be 8.
+_COMPARISON = {True: 11, False: 0}
 _GRADIENT = 4  # bytes of a parameter's
 _OUTPUT = 12  # of the output matrix, in its loss: its gradient, a part of it, itself in bfloat16
 _LOGITS = 16  # of each logit in the trial of the fastest ways, whose logits are whole
@@ -290,7 +293,8 @@ def run_bytes(
     )
     scored = max(at_a_time, min(_SCORED, settings.eval_tokens or _SCORED))
     besides = round(_CHUNK_BYTES * min(1.0, scored * anatomy.vocabulary / _CHUNKS)) + _BESIDES
-    besides += _COMPILER[bfloat16] if compiled else 0
+    if compiled:
+        besides += _COMPILER[bfloat16] + _COMPARISON[bfloat16] * trained_parameters(anatomy)
     return round(_VARIES * (_EMPTY["cpu"] + besides + weights + max(training, trial)))
 
 
