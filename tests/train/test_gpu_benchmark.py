@@ -130,7 +130,7 @@ def test_parts_that_come_one_by_one_are_put_together(
     assert "case: still missing: parts 2" in capsys.readouterr().out
     assert unpack(tmp_path, parts[1]) == 0
     assert "case: unpacked" in capsys.readouterr().out
-    original, copy = tmp_path / "case/tokens/new", tmp_path / "place/work/tokens/new"
+    original, copy = tmp_path / "case/tokens/new", tmp_path / "place/workspace/tokens/new"
     assert (copy / "train.bin").read_bytes() == (original / "train.bin").read_bytes()
     assert (copy / "tokens.json").read_text() == "{}"
     assert unpack(tmp_path, parts[1]) == 0
@@ -148,10 +148,10 @@ def test_a_damaged_part_is_refused_and_the_others_are_kept(
     assert "REFUSED" in printed
     assert "case-2-of-4: damaged, or not whole: send it again" in printed
     assert "case: still missing: parts 2" in printed
-    assert not (tmp_path / "place/work").exists()
+    assert not (tmp_path / "place/workspace").exists()
     piece.write_bytes(whole)
     assert unpack(tmp_path, parts[1]) == 0
-    assert (tmp_path / "place/work/tokens/new/train.bin").is_file()
+    assert (tmp_path / "place/workspace/tokens/new/train.bin").is_file()
 
 
 def test_parts_of_two_packs_are_never_mixed(tmp_path: Path, parts: list[Path]) -> None:
@@ -160,9 +160,9 @@ def test_parts_of_two_packs_are_never_mixed(tmp_path: Path, parts: list[Path]) -
     arguments = [f"case={tmp_path / 'case'}:tokens/new", "--out", str(parts[0].parent)]
     assert packing.main(arguments) == 0
     assert unpack(tmp_path, parts[3]) == 0
-    assert not (tmp_path / "place/work").exists()
+    assert not (tmp_path / "place/workspace").exists()
     assert unpack(tmp_path, *parts[:3]) == 0
-    copy = tmp_path / "place/work/tokens/new/train.bin"
+    copy = tmp_path / "place/workspace/tokens/new/train.bin"
     assert copy.read_bytes() == (tmp_path / "case/tokens/new/train.bin").read_bytes()
 
 

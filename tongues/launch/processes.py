@@ -26,7 +26,7 @@ _LOST = "process_failed"  # of what a process says when another one ended
 
 
 def torchrun(job: Job, processes: int) -> str | None:
-    """Do a job in so many processes; returns why it failed, None where it was interrupted."""
+    """Do a job in several processes; returns why it failed, None where it was interrupted."""
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.run import parse_args, run
@@ -46,7 +46,7 @@ def torchrun(job: Job, processes: int) -> str | None:
 
 
 def in_processes(name: str, work: Callable[[], object], processes: int) -> None:
-    """Do work that can be pickled in so many processes, and raise here what stopped it there.
+    """Do work that can be pickled in several processes, and raise here what stopped it there.
 
     name: of the work, for errors.
     """

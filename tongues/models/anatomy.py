@@ -181,7 +181,7 @@ def count_products(model: "PreTrainedModel", *, frozen: bool = False) -> int:
 
 
 def _packs(model: "PreTrainedModel") -> bool:
-    """Whether the model's family keeps packed documents apart, as far as its layers tell."""
+    """Whether the model's family keeps packed documents apart, as far as its layers show."""
     from torch import nn
 
     carried = any(isinstance(module, nn.Conv1d) for module in model.modules())
