@@ -52,9 +52,10 @@ def share_bytes(
 
 
 def stays_gathered(parameters: int, memory: float) -> bool:
-    """Whether a GPU of this memory, in bytes, keeps all weights in bfloat16 between their uses in a pass.
+    """Whether a GPU keeps all weights in bfloat16 between their uses in a pass.
 
-    Small models on slow links would else wait for them in each backward pass once more.
+    memory: of the GPU, bytes. Small models on slow links would else wait for them in each backward
+    pass once more.
     """
     return _NARROW * parameters <= _LITTLE * memory
 
