@@ -178,8 +178,7 @@ class Checked:
         if not self.all:
             return "not known before the pilot has chosen its runs"
         rows = any(reads_rows(derived.anatomy, plan.settings) for plan, derived in self.all)
-        filled = "; each document is read in a row of its own, uncompiled, with up to twice as many"
-        filled = f"{filled} tokens" if rows else ""
+        filled = "; documents in rows, uncompiled: up to twice the tokens" if rows else ""
         if self.machine.device == "cpu":
             return f"{show_bytes(self.memory)}, {self.at_once} at a time{filled}"
         has = f"of {show_bytes(self.machine.memory)}"

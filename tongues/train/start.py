@@ -160,6 +160,7 @@ def assemble(
         fill(scorer, model, source, place, processes, where)
         for buffer in model.buffers():
             buffer.data = buffer.to(processor.device)
+    known = _known_micro_batch(task, engine)
     setup = Setup(
         plan=plan,
         derived=derived,
@@ -175,14 +176,13 @@ def assemble(
         optimizer=make_optimizer(scorer.model, settings, derived.learning_rate),
         processor=processor,
         processes=task.processes,
-        samples_at_a_time=_samples_at_a_time(task, derived, engine),
+        samples_at_a_time=(known or derived.batch // processes.count) // settings.context,
         adapter=adapter,
         new_tokens=task.token_map.is_new.to(processor.device) if task.token_map else None,
         score_tasks=task.score_tasks,
         teacher=open_teacher(plan, derived, tokens),
     )
-    on_gpu = processor.device.type == "cuda"
-    if on_gpu and settings.micro_batch is None and not _begun(task, engine):
+    if processor.device.type == "cuda" and known is None:
         setup = replace(setup, samples_at_a_time=samples_that_fit(setup))
     micro_batch = setup.samples_at_a_time * settings.context
     used = asdict(choices) | {"processes": task.processes.count, "micro_batch": micro_batch}
@@ -212,16 +212,12 @@ def _frozen_is_narrow(task: LocalRun) -> bool:
     return bool(task.base and settings.trains_part and stores_bfloat16(model_folder(task.base)))
 
 
-def _samples_at_a_time(task: LocalRun, derived: Derived, engine: Mapping[str, Any] | None) -> int:
-    """As the recipe says, or as the run was begun; else a whole share."""
-    settings, count = task.plan.settings, task.processes.count
-    begun = engine["micro_batch"] if engine and _begun(task, engine) else None
-    return (settings.micro_batch or begun or derived.batch // count) // settings.context
-
-
-def _begun(task: LocalRun, engine: Mapping[str, Any] | None) -> bool:
-    """Whether the run was begun by as many processes."""
-    return bool(engine and engine["processes"] == task.processes.count)
+def _known_micro_batch(task: LocalRun, engine: Mapping[str, Any] | None) -> int | None:
+    """Tokens at a time by the recipe, or as the run was begun by as many processes."""
+    named = task.plan.settings.micro_batch
+    if named is None and engine and engine["processes"] == task.processes.count:
+        named = engine["micro_batch"]
+    return named
 
 
 def measure_speed(task: LocalRun, derived: Derived, tell: Say, seconds: float = _TRIAL) -> float:
