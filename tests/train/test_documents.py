@@ -132,7 +132,7 @@ def test_a_hybrid_keeps_documents_apart_in_rows_as_check_says_beforehand(
         for sees in ("false", "true")
     )
     apart, together = (check_recipe(each, workspace) for each in (recipe, joined))
-    assert "each document is read in a row of its own" in apart.memory_sentence()
+    assert "documents in rows, uncompiled" in apart.memory_sentence()
     assert "row" not in together.memory_sentence()
     assert apart.memory > together.memory
     lines: list[str] = []
