@@ -67,6 +67,9 @@ _CHUNKS, _CHUNK_BYTES = 4 * 2**23, 275_000_000  # logits (engine/vocabulary.py),
 _BESIDES, _COMPILER = 55_000_000, {True: 265_000_000, False: 45_000_000}
 # On a GPU: logits, and bytes of each in bfloat16 with three copies in float32, by reading.
 _GPU_CHUNK, _GPU_LOGIT = 2**27, 14
+# Times what a Llama's layers keep of a token: other families (Gemma's norms are float32), and those
+# with experts, which have more weights than a token meets, by that factor. Measured, as above.
+_OTHERS, _EXPERTS, _SPARSE = 1.36, 2.1, 1.5
 _SCORED = 8192  # tokens of held-out text at a time (step.py)
 _UPDATED = {True: 1.0, False: 1.2}  # of layers with low-rank updates; by bfloat16, measured
 _VARIES = 1.03  # times what is computed: one run takes so much more than another like it
@@ -103,7 +106,7 @@ class _Kept(NamedTuple):
 
 
 _KEPT = {  # by bfloat16 and compiled; measured (benchmarks/memory.txt)
-    (True, False): _Kept(8, 28, 8, 6, 1.4),
+    (True, False): _Kept(8, 28, 8, 6, 1.57),
     (True, True): _Kept(6, 12, 8, 4, 1.05),
     (False, False): _Kept(16, 28, 16, 4, 1.4),
     (False, True): _Kept(12, 20, 16, 4, 1.05),
@@ -209,12 +212,21 @@ def layer_bytes(
     rest = kept.feed_forward * units + kept.hidden * anatomy.hidden + kept.heads * width
     seen = (context + min(_ROWS, context)) / 2 if scores else 0.0
     attention = kept.scores * anatomy.heads * seen * len(anatomy.windows) / anatomy.layers
+    rest *= _beyond_llama(anatomy)
     layers = anatomy.layers * (rest + attention)
     if recompute:
         layers = anatomy.layers * 4 * anatomy.hidden + _AGAIN * (rest + attention)
     narrow = 2 * anatomy.products if bfloat16 and not shared else 0
     ends = 16 * anatomy.hidden  # embeddings, last norm, and their gradients
     return round(kept.scattered * (tokens * (layers + ends) + narrow))
+
+
+def _beyond_llama(anatomy: Anatomy) -> float:
+    """Times what a Llama's layer keeps of a token that this family's keeps."""
+    met = anatomy.products - anatomy.vocabulary * anatomy.hidden
+    if anatomy.parameters["non_embedding"] > _SPARSE * met:
+        return _EXPERTS
+    return 1.0 if anatomy.family == "llama" else _OTHERS
 
 
 def reads_rows(anatomy: Anatomy, settings: Train) -> bool:
@@ -277,7 +289,9 @@ def run_bytes(
         step = round(_UPDATED[bfloat16] * step)
     gradients, table = _GRADIENT * trained_parameters(anatomy), anatomy.vocabulary * anatomy.hidden
     step += _OUTPUT * table + WEIGHT * anatomy.merged
-    if several or settings.recompute:
+    if several:  # those of the micro-batches before, and of this one
+        step += 2 * gradients
+    elif settings.recompute:
         step += gradients
     tried = 2 * min(_TRIED, settings.context)
     trial = layer_bytes(anatomy, tried, settings.context, bfloat16=False)
