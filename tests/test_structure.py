@@ -16,6 +16,7 @@ PACKAGE = ROOT / "tongues"
 # A room may import only from rooms to its left.
 ORDER = (
     "errors",
+    "removed",
     "extras",
     "registry",
     "estimate",

@@ -18,6 +18,7 @@ from tongues.cli.new import new
 from tongues.cli.pages import ls, report, watch
 from tongues.cli.recipes import check, prepare, study, train
 from tongues.errors import Stopped, UserError, nearest
+from tongues.removed import OPTIONS
 from tongues.terminal import is_first_rank
 
 __all__ = ["main"]
@@ -89,6 +90,9 @@ def _in_our_words(error: click.ClickException) -> UserError:
     path = context.command_path if context else "tongues"
     if isinstance(error, click.NoSuchOption) and context:
         what = f"`{path}` has no option `{error.option_name}`"
+        name = f"{path} {error.option_name}".removeprefix("tongues ")
+        if instead := OPTIONS.get(name):
+            return UserError(f"`{error.option_name}` is gone: {instead}", where=path)
         hint = nearest(error.option_name, _options(context.command))
         verbs = context.command.commands if isinstance(context.command, click.Group) else {}
         having = [name for name, verb in verbs.items() if error.option_name in _options(verb)]
@@ -107,7 +111,7 @@ def _options(command: click.Command) -> list[str]:
 def main() -> None:
     """Run the command; an error is one short message and an exit code."""
     try:
-        command(standalone_mode=False)
+        command(standalone_mode=False, prog_name="tongues")
     except UserError as error:
         if not is_first_rank():  # torchrun ends this process once the first has printed the error
             time.sleep(_PATIENCE)

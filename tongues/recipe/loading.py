@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from tongues.errors import UserError, nearest
 from tongues.recipe.base import UNKNOWN, RecipeSection
 from tongues.recipe.recipe import Recipe, TextRecipe
+from tongues.removed import instead_of_key
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -260,6 +261,8 @@ def _explain(
         elif within and problem["loc"] not in before:  # a mistake of several values together
             where = f"override {', '.join(within)}"
     kind, reason = problem["type"], problem["msg"].removeprefix("Value error, ")
+    if kind == UNKNOWN and (instead := instead_of_key(keys)):
+        return UserError(f"`{keys[-1]}` is gone: {instead}", where=where)
     if kind == UNKNOWN:
         return UserError(reason, where=where, hint=problem.get("ctx", {})["hint"])
     if kind == "missing":
