@@ -90,8 +90,7 @@ def _in_our_words(error: click.ClickException) -> UserError:
     path = context.command_path if context else "tongues"
     if isinstance(error, click.NoSuchOption) and context:
         what = f"`{path}` has no option `{error.option_name}`"
-        name = f"{path} {error.option_name}".removeprefix("tongues ")
-        if instead := OPTIONS.get(name):
+        if instead := OPTIONS.get(f"{_verb(context)} {error.option_name}"):
             return UserError(f"`{error.option_name}` is gone: {instead}", where=path)
         hint = nearest(error.option_name, _options(context.command))
         verbs = context.command.commands if isinstance(context.command, click.Group) else {}
@@ -104,6 +103,15 @@ def _in_our_words(error: click.ClickException) -> UserError:
     return UserError(what, hint=hint)
 
 
+def _verb(context: click.Context) -> str:
+    """The words of a verb, such as `experts train`, however the program was called."""
+    names = list[str]()
+    while context.parent:
+        names.insert(0, context.info_name or "")
+        context = context.parent
+    return " ".join(names)
+
+
 def _options(command: click.Command) -> list[str]:
     return [name for option in command.params for name in option.opts if name.startswith("--")]
 
@@ -111,7 +119,7 @@ def _options(command: click.Command) -> list[str]:
 def main() -> None:
     """Run the command; an error is one short message and an exit code."""
     try:
-        command(standalone_mode=False, prog_name="tongues")
+        command(standalone_mode=False)
     except UserError as error:
         if not is_first_rank():  # torchrun ends this process once the first has printed the error
             time.sleep(_PATIENCE)
