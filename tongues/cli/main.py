@@ -44,7 +44,7 @@ _EXAMPLES = {
     "check": ("tongues check recipe.yaml train.seed=2", "all"),
     "prepare": ("tongues prepare recipe.yaml --ranks 8", "name, text, tokens"),
     "train": ("tongues train recipe.yaml train.seed=2", _RECIPE),
-    "study": ("tongues study recipe.yaml --dry-run", f"{_RECIPE}, study; with --pilot: pilot"),
+    "study": ("tongues study recipe.yaml --dry-run", f"{_RECIPE}, study or pilot"),
     "partition": ("tongues experts partition --languages ar,bg,de,el -k 2", "name, text, experts"),
     "experts train": ("tongues experts train recipe.yaml --dry-run", f"{_RECIPE}, experts"),
     "measure": ("tongues experts measure recipe.yaml", f"{_RECIPE}, experts"),

@@ -63,7 +63,7 @@ def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
     project's record too: data, costs, licences, recipes and plans.
 
     Each figure is also written as SVG, PNG and data. Other pages come from `plan -o`,
-    `study --pilot`, `experts measure` and `evaluate`.
+    `experts measure` and `evaluate`.
     """
     import tongues
     from tongues.terminal import hint, print_paths
