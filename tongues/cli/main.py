@@ -18,6 +18,7 @@ from tongues.cli.new import new
 from tongues.cli.pages import ls, report, watch
 from tongues.cli.recipes import check, prepare, study, train
 from tongues.errors import Stopped, UserError, nearest
+from tongues.extras import required_by
 from tongues.removed import OPTIONS
 from tongues.terminal import echo, is_first_rank
 
@@ -125,6 +126,12 @@ def main() -> None:
             time.sleep(_PATIENCE)
         echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        missing = required_by(error)
+        if missing is None:
+            raise
+        echo(f"error: {missing}", err=True)
+        sys.exit(missing.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         echo(error.format_message(), err=True)
         sys.exit(2)
