@@ -16,7 +16,6 @@ _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "brigh
 _NORMALISATIONS = click.Choice(["token", "character", "byte", "sum"])
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _CHAT = "Add what instruction tuning changed in the base: INSTRUCT − BASE."
-_ENGINES = click.Choice(["own", "llama.cpp"])
 _SKIP = click.Choice(["skip", "stop"])
 _TEXT = "Prepared tokens or files to measure the loss on. Repeatable."
 _TASKS = "Tasks, such as xcopa, or xcopa:sw,tr for some of its languages. Repeatable."
@@ -117,15 +116,6 @@ def _piped() -> tuple[str, ...]:
     type=click.FloatRange(min=0, max=1, min_open=True),
     help="Nucleus sampling: smallest set of tokens with this probability.",
 )
-@click.option(
-    "--presence-penalty", type=float, default=0.0, help="Penalty on tokens already generated."
-)
-@click.option(
-    "--frequency-penalty",
-    type=float,
-    default=0.0,
-    help="Penalty for each time a token was generated.",
-)
 @click.option("--seed", type=int, default=0, help="Random seed of the sampling.")
 @click.option("--experts", is_flag=True, help="Colour every token by its most active expert.")
 @options.memory
@@ -178,21 +168,17 @@ def generate(
 @click.option(
     "--max-batch", type=options.COUNT, default=16, help="Completions generated at a time."
 )
-@click.option("--max-queue", type=click.IntRange(0), default=64, help="Completions that may wait.")
 @click.option("--max-tokens", type=options.COUNT, default=1024, help="Longest completion.")
 @click.option(
     "--timeout", type=_POSITIVE, default=120.0, help="Longest time of a request, in seconds."
 )
-@click.option("--engine", type=_ENGINES, help="What computes runs and folders (own).")
-@click.option("--max-cache", metavar="SIZE", help="Keys and values (a quarter of the memory).")
 @click.option("--example", is_flag=True, help="Serve a small ensemble that comes with tongues.")
-@click.option("--lenient", is_flag=True, help="Ignore unknown parameters; answers name them.")
 @options.quiet
 def serve(models: tuple[str, ...], **keywords: Any) -> None:
     """Serve MODELs over an OpenAI-compatible API, with a page to try.
 
-    A MODEL is an ensemble (`NAME@tfidf:2` sets its routing), a run, a Hugging Face folder or a GGUF
-    file. The API is below /v1, the page at the address that is printed.
+    A MODEL is an ensemble (`NAME@tfidf:2` sets its routing), a run or a Hugging Face folder. The
+    API is below /v1, the page at the address that is printed.
     """
     import tongues
     from tongues.terminal import say

@@ -1,13 +1,12 @@
 """Models used: scored, served, asked to write, exported."""
 
-import gc
 import os
+import shlex
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Literal
 
 from tongues.errors import UserError
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["KEY", "export", "generate", "serve"]
 
 Dtype = Literal["bf16", "fp16", "fp32"]
-Engine = Literal["own", "llama.cpp"]
 _EXAMPLE = Path(__file__).parents[1] / "serve/example"
 KEY = "TONGUES_API_KEY"  # in the environment: the API key of a server
 
@@ -39,8 +37,6 @@ def generate(
     temperature: float = 0.8,
     top_k: int | None = None,
     top_p: float | None = None,
-    presence_penalty: float = 0.0,
-    frequency_penalty: float = 0.0,
     seed: int = 0,
     max_memory: int | str | None = None,
     device: str | None = None,
@@ -56,7 +52,6 @@ def generate(
     stop: strings that end a completion.
     temperature: 0 takes the most probable token. top_k, top_p: sample from this number of most
         probable tokens, or from the smallest set with this probability.
-    presence_penalty, frequency_penalty: on tokens already generated, once and for each time.
     max_memory: for expert weights, in bytes or as `2GB`.
     device, dtype: where and in what type models compute, such as `cuda:1` and `bf16`; None: every
         GPU, or the processor; bf16 on GPUs that have it, else fp32.
@@ -67,7 +62,7 @@ def generate(
     from tongues.experts.ensemble.routing import check_experts, parse_routing
 
     held = memory_bytes(max_memory)
-    sampling = Sampling(temperature, top_k, top_p, seed, presence_penalty, frequency_penalty)
+    sampling = Sampling(temperature, top_k, top_p, seed)
     kind, folder, _, _ = resolve_model(model, Path(workspace))  # refusals need no torch
     lineage = read_lineage(folder) if kind == "ensemble" else None
     if language and not lineage:
@@ -109,35 +104,25 @@ def serve(
     device: str | None = None,
     dtype: Dtype | None = None,
     max_batch: int = 16,
-    max_queue: int = 64,
     max_tokens: int = 1024,
     timeout: float = 120.0,
-    lenient: bool = False,
-    engine: Engine | None = None,
-    max_cache: int | str | None = None,
     example: bool = False,
     ready: Callable[[str], None] | None = None,
     quiet: bool = False,
 ) -> None:
     """Serve models by OpenAI's API, and on a page to try them; returns when it is stopped.
 
-    models: ensembles, runs, Hugging Face folders, hub ids (`org/name@revision`) or GGUF files;
+    models: ensembles, runs, Hugging Face folders or hub ids (`org/name@revision`);
         `NAME@tfidf:2` sets an ensemble's routing.
     host, port: where to listen; port 0 takes any that is free.
     key_file: holds the API key of requests; or it is in TONGUES_API_KEY.
     allow_host: names of this server that requests may use.
     max_memory: for expert weights, in bytes or as `2GB`.
     device, dtype: as of `generate`.
-    max_batch: completions at a time. max_queue: completions that wait; more are refused.
-    max_tokens: of a completion. timeout: of a request, in seconds.
-    lenient: ignore parameters that are unknown or cannot be honoured; answers name them.
-    engine: `llama.cpp` computes runs and folders by the GGUF that `tongues export --gguf` wrote
-        there; None: that is done with GGUF files only.
-    max_cache: for keys and values of texts, in bytes or as `2GB`; None: a quarter of the memory
-        of the machine, or of the GPU where models compute.
+    max_batch: completions at a time. max_tokens: of a completion. timeout: of a request, in
+        seconds.
     example: serve a small ensemble of synthetic languages that comes with the package.
-    ready: called with the address once the page is shown, while models are still being opened;
-        None says it on standard error.
+    ready: called with the address once requests are answered; None says it on standard error.
     """
     from tongues.experts.ensemble.places import place_of
 
@@ -153,64 +138,46 @@ def serve(
         raise UserError(f"`{twice[0]}` is named twice", hint="once is enough")
     key = _key(None if key_file is None else Path(key_file))
     held = memory_bytes(max_memory)
-    cache = memory_bytes(max_cache, "--max-cache")
     for name in names:  # what is not there needs no torch
-        if Path(name).suffix != ".gguf":
-            place_of(name, Path(workspace))
-        elif not Path(name).is_file():
-            raise UserError("there is no such file", where=name)
-    from tongues.serve.door import Door
+        if Path(name).suffix == ".gguf":
+            hint = f"`{shlex.join(['llama-server', '-m', name])}` serves it"
+            raise UserError("is a file of llama.cpp", where=name, hint=hint)
+        place_of(name, Path(workspace))
     from tongues.serve.refusal import Limits
     from tongues.serve.server import address, listen, run
 
-    listening = listen(host, port, keyed=key is not None)
-    limits = Limits(
-        tokens=max_tokens, running=max_batch, queued=max_queue, seconds=timeout, lenient=lenient
-    )
-    hosts = frozenset(name.lower() for name in (*allow_host, host, socket.gethostname()))
-    door, closing, faults = Door(limits, hosts), ExitStack(), list[BaseException]()
+    listening = listen(host, port, keyed=key is not None)  # a refusal before models are opened
+    say(f"opening {list_languages(names)}")
+    from tongues.serve.app import App  # with torch, which takes seconds
+    from tongues.serve.engine import Engine
+    from tongues.serve.opening import open_served
 
-    def open_models() -> None:
-        say(f"opening {list_languages(names)}")
-        from tongues.serve.app import App  # with torch, which takes seconds
-        from tongues.serve.engine import Engine
-        from tongues.serve.opening import open_served
-
-        share = held and held // len(names)
-        placed = {"max_memory": share, "device": device, "dtype": dtype}
-        by_llama = engine == "llama.cpp"
-        opened, rules = open_served(names, Path(workspace), say=say, llama_cpp=by_llama, **placed)
+    limits = Limits(tokens=max_tokens, running=max_batch, seconds=timeout)
+    placed = {"max_memory": held and held // len(names), "device": device, "dtype": dtype}
+    with ExitStack() as closing:
+        closing.callback(listening.close)
+        opened, rules = open_served(names, Path(workspace), say=say, **placed)
         for each in rules.values():
             closing.callback(each.close)
         room = min(model.ensemble.models.placement.memory for model in opened.values())
-        running = Engine(opened, running=max_batch, queued=max_queue, memory=cache or room // 4)
-        shown = {"example": read_json(_EXAMPLE / "examples.json")} if example else {}
-        app = App(opened, running, limits, key=key, hosts=hosts, rules=rules, examples=shown)
-        running.start()
-        closing.callback(running.close)
-        gc.freeze()  # as `run` does with what is loaded before
-        door.app = app
-        say("ready")
-
-    def load() -> None:
-        try:
-            open_models()
-        except BaseException as error:
-            faults.append(error)
-            door.stopping = True
-
-    loading = Thread(target=load, name="loading", daemon=True)
-    loading.start()
-    with closing:
+        engine = Engine(opened, running=max_batch, queued=limits.queued, memory=room // 4)
+        app = App(
+            opened,
+            engine,
+            limits,
+            key=key,
+            hosts=frozenset(name.lower() for name in (*allow_host, host, socket.gethostname())),
+            rules=rules,
+            examples={"example": read_json(_EXAMPLE / "examples.json")} if example else {},
+        )
+        engine.start()
+        closing.callback(engine.close)
         run(
-            door,
+            app,
             listening,
             ready=lambda: (ready or say)(address(listening)),
             waiting=lambda answers: say(f"{answers} to be finished; Ctrl+C again ends at once"),
         )
-        loading.join()
-    if faults:
-        raise faults[0]
 
 
 def _key(file: Path | None) -> str | None:
