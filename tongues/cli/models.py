@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tongues.cli import options
-from tongues.errors import Stopped, UserError
+from tongues.errors import Stopped
 
 __all__ = ["evaluate", "export", "generate", "serve"]
 
@@ -195,32 +195,18 @@ def serve(models: tuple[str, ...], **keywords: Any) -> None:
 @click.option("-o", "--out", type=options.OUT, required=True, help="Folder to write.")
 @options.workspace
 @click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint or milestone.")
-@click.option("--average", is_flag=True, help="One model: the mean of milestones or experts.")
 @click.option("--moe", is_flag=True, help="One model: the experts as a mixture of experts.")
-@click.option(
-    "--experts-per-token", type=options.COUNT, help="Experts that a token uses in it (2)."
-)
-@click.option("--last", type=options.COUNT, help="Number of last milestones in that mean (all).")
-@click.option("--weights", metavar="A,B,…", help="Weights of the experts in that mean (equal).")
-@click.option("--allow-worse", is_flag=True, help="Write a mean worse than the base all the same.")
 @click.option("--dtype", type=options.DTYPES, help="Dtype of the stored weights (the base's).")
 @click.option("--add-chat", type=options.FOLDER, metavar="INSTRUCT", help=_CHAT)
-@click.option(
-    "--of", type=options.FOLDER, metavar="BASE", help="Base that INSTRUCT was tuned from."
-)
 @click.option(
     "--chat-weight", type=_POSITIVE, help="Weight of that difference (chosen on held-out loss)."
 )
 @click.option(
     "--gguf", is_flag=True, help="Write a GGUF for llama.cpp too, and compare its token ids."
 )
-@click.option(
-    "--llama-cpp", type=options.FOLDER, metavar="FOLDER", help="Source folder of llama.cpp."
-)
-@click.option("--law", type=options.PATH, help="Laws for the card, from `tongues fit -o`.")
 @options.quiet
 @options.as_json
-def export(model: str, out: Path, weights: str | None, as_json: bool, **keywords: Any) -> None:
+def export(model: str, out: Path, as_json: bool, **keywords: Any) -> None:
     """Write MODEL as Hugging Face folders, each with a model card.
 
     MODEL is a run or an ensemble. A card says how it was made, on what data, and what its newest
@@ -230,11 +216,6 @@ def export(model: str, out: Path, weights: str | None, as_json: bool, **keywords
     import tongues
     from tongues.terminal import hint_command, print_paths
 
-    try:
-        shares = None if weights is None else [float(weight) for weight in weights.split(",")]
-    except ValueError:
-        what = f"`{weights}` is not a list of numbers"
-        raise UserError(what, where="--weights", hint="such as `2,1`") from None
-    tongues.export(model, out, weights=shares, **keywords)
+    tongues.export(model, out, **keywords)
     print_paths([out], as_json=as_json)
     hint_command("tongues", "generate", out)

@@ -201,95 +201,55 @@ def export(
     workspace: Path | str = ".",
     *,
     step: int | None = None,
-    average: bool = False,
     moe: bool = False,
-    experts_per_token: int | None = None,
-    last: int | None = None,
-    weights: Sequence[float] | None = None,
-    allow_worse: bool = False,
     dtype: Dtype | None = None,
     add_chat: Path | str | None = None,
-    of: Path | str | None = None,
     chat_weight: float | None = None,
     gguf: bool = False,
-    llama_cpp: Path | str | None = None,
-    law: Path | str | None = None,
     quiet: bool = False,
 ) -> Path:
     """Write a run or an ensemble as Hugging Face folders, each with a model card; returns `out`.
 
     step: of a run's checkpoint or milestone; None: where it ended, or the newest.
-    average: one model: the mean of a run's milestones, or of an ensemble's experts.
     moe: one model: an ensemble's experts as a mixture of experts that transformers has itself.
-    experts_per_token: evaluated in it for a token; None: 2.
-    last: of the milestones in that mean; None: all.
-    weights: of the experts in what is averaged, in order; None: equal.
-    allow_worse: writes an average of experts that is worse than their base all the same.
     dtype: of the stored weights; None: the base's own.
     add_chat: folder of a model that was tuned to follow instructions; what that changed in its
         base is added to a run's model.
-    of: that base's folder; None: the base of the run.
     chat_weight: of that change; None: chosen by held-out text and checks of answers.
-    gguf: writes a run for llama.cpp too, and compares its token ids on held-out text.
-    llama_cpp: the folder of llama.cpp's source; None: LLAMA_CPP of the environment.
-    law: a file of `tongues fit -o`, whose laws the card shows.
+    gguf: writes a run for llama.cpp too, by the source of llama.cpp that LLAMA_CPP names, and
+        compares its token ids on held-out text.
     """
     workspace, folder = Path(workspace), Path(out)
     kind, place = _run_or_ensemble(model, workspace)
-    for option, value in {"--weights": weights, "--last": last}.items():
-        if value is not None and not (average or (moe and option == "--weights")):
-            raise UserError("is of a mean", where=option, hint="add `--average`")
-    if moe and average:
-        raise UserError("are two ways to one model", where="--moe, --average", hint="take one")
-    if experts_per_token and not moe:
-        what = "is of a mixture of experts"
-        raise UserError(what, where="--experts-per-token", hint="add `--moe`")
     if moe and kind == "run":
         what = "is of an ensemble's experts, and this is a run"
         raise UserError(what, where="--moe", hint="`tongues ls` shows ensembles below the runs")
-    for option, value in {"--of": of, "--chat-weight": chat_weight}.items():
-        if value is not None and add_chat is None:
-            raise UserError("is of a chat model", where=option, hint="add `--add-chat`")
-    from tongues.laws.describe import laws_section
-    from tongues.laws.presets import read_laws_file
+    if chat_weight is not None and add_chat is None:
+        raise UserError("is of a chat model", where="--chat-weight", hint="add `--add-chat`")
     from tongues.report.evaluation.view import newest_scores
 
-    section = laws_section(read_laws_file(Path(law))) if law else ""
-    evaluated = partial(newest_scores, workspace=workspace)
+    evaluated, say = partial(newest_scores, workspace=workspace), Voice(quiet).say
     if kind == "run":
         from tongues.export.run import Changes, export_run
 
-        if weights is not None:
-            hint = "leave it out, or name an ensemble"
-            raise UserError(
-                "is of experts; milestones weigh the same", where="--weights", hint=hint
-            )
-        instruct, base, source = (Path(x) if x else None for x in (add_chat, of, llama_cpp))
-        changes = Changes(step, average, last, dtype, instruct, base, chat_weight, gguf, source)
-        say = Voice(quiet).say
-        export_run(
-            place, workspace, folder, changes, laws=section, evaluated=evaluated(place), say=say
-        )
+        changes = Changes(step, dtype, Path(add_chat) if add_chat else None, chat_weight, gguf)
+        export_run(place, workspace, folder, changes, evaluated=evaluated(place), say=say)
         return folder
-    if step is not None or last is not None:
+    if step is not None:
         what = "is an ensemble, whose experts each have steps of their own"
         raise UserError(what, where=model, hint="export the run of one expert by itself")
     if add_chat is not None or gguf:
         what = "is an ensemble; `--add-chat` and `--gguf` are of one run"
         raise UserError(what, where=model, hint="export the run of one expert by itself")
-    from tongues.export.experts import OneModel, export_ensemble, export_merged
+    from tongues.export.experts import export_ensemble, export_moe
 
-    if average or moe:
-        merge = OneModel(
-            "moe" if moe else "average", weights, experts_per_token or 2, dtype, allow_worse
-        )
-        options = {"laws": section, "say": Voice(quiet).say}
-        export_merged(place, workspace, folder, merge, evaluated=evaluated, **options)
+    if moe:
+        export_moe(place, workspace, folder, evaluated=evaluated, dtype=dtype, say=say)
     elif dtype is not None:
         what = "is of one model; the experts of an ensemble are known by their bytes"
-        raise UserError(what, where="--dtype", hint="add `--moe` or `--average`, or export one run")
+        raise UserError(what, where="--dtype", hint="add `--moe`, or export one run")
     else:
-        export_ensemble(place, workspace, folder, evaluated=evaluated, laws=section)
+        export_ensemble(place, workspace, folder, evaluated=evaluated)
     return folder
 
 
