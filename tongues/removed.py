@@ -5,10 +5,14 @@ import re
 __all__ = ["KEYS", "OPTIONS", "instead_of_key"]
 
 # `verb --option`.
-OPTIONS: dict[str, str] = {}
+OPTIONS: dict[str, str] = {
+    "evaluate --identifier": "language confusion is no longer measured",
+}
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.
-KEYS: dict[str, str] = {}
+KEYS: dict[str, str] = {
+    "train.tasks": "keep `train.milestones`, and score what `tongues export --step` makes of them",
+}
 
 
 def instead_of_key(path: list[str]) -> str:

@@ -20,7 +20,6 @@ _ENGINES = click.Choice(["own", "llama.cpp"])
 _SKIP = click.Choice(["skip", "stop"])
 _TEXT = "Prepared tokens or files to measure the loss on. Repeatable."
 _TASKS = "Tasks, such as xcopa, or xcopa:sw,tr for some of its languages. Repeatable."
-_IDENTIFIER = "fastText model of languages, for language-confusion (py3langid)."
 _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 
 
@@ -41,7 +40,6 @@ _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
     default="english",
     help="Language of the prompts.",
 )
-@click.option("--identifier", type=options.PATH, help=_IDENTIFIER)
 @click.option(
     "--normalisation", type=_NORMALISATIONS, help="Normalisation of choices (the task's)."
 )

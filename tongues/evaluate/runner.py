@@ -10,7 +10,6 @@ from typing import TypeAlias
 import numpy as np
 
 from tongues.errors import Caution, UserError
-from tongues.evaluate.confusion import ConfusionTask
 from tongues.evaluate.evaluation import EvaluatedModel, Trained
 from tongues.evaluate.harness import HarnessScores, HarnessTask
 from tongues.evaluate.losses import DocumentLosses, Policy, resolved
@@ -94,8 +93,7 @@ class EvalSpec:
     faults: Sequence[ItemFault] = ()  # documents that cannot be read, and broken models
     cautions: Mapping[str, Sequence[Caution]] = field(default_factory=dict)  # about texts
     unknown: Mapping[str, Collection[str]] = field(default_factory=dict)  # languages, by model
-    # Of lm-eval, and language confusion: tasks that have metrics.
-    harness: Mapping[str, Mapping[str, HarnessTask | ConfusionTask]] = field(default_factory=dict)
+    harness: Mapping[str, Mapping[str, HarnessTask]] = field(default_factory=dict)  # of lm-eval
 
     def units(self, model: str) -> list[Unit]:
         """All units of one model."""

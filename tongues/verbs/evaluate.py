@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Literal
 
 from tongues.errors import Caution, UserError, nearest
-from tongues.evaluate.confusion import CONFUSION, ConfusionTask, confusion_tasks
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.harness import HARNESS, HarnessTask, harness_tasks
@@ -49,7 +48,6 @@ def evaluate(
     fewshot_seeds: int | None = None,
     fewshot_language: str | None = None,
     templates: Literal["english", "translated"] = "english",
-    identifier: Path | str | None = None,
     normalisation: Normalisation | None = None,
     window: int | None = None,
     stride: int | None = None,
@@ -73,15 +71,13 @@ def evaluate(
 
     models: runs, ensembles (`NAME@tfidf:2` by a routing), folders, hub ids (`org/name@revision`).
     text: prepared tokens or files to measure the loss on.
-    tasks: such as `xcopa`, `lm-eval:NAME` of lm-eval, or `language-confusion`; `xcopa:sw,tr` for
-        some languages.
+    tasks: such as `xcopa`, or `lm-eval:NAME` of lm-eval; `xcopa:sw,tr` for some languages.
     data: folders with the items of the tasks, or `hub`.
     languages: of texts and tasks; None: all.
     limit: items, and documents, of a language.
     num_fewshot: examples before every item; None: 0, or a task's own number
         for lm-eval's. fewshot_seeds: how often they are drawn; None: 5.
     fewshot_language: of the examples; None: the language of the item.
-    identifier: a fastText model that identifies languages, of `language-confusion`.
     normalisation: how choices are compared; None: as the task has it.
     window, stride: tokens of text in a window, and tokens scored in it.
     on_error: whether items that cannot be scored are skipped, or stop the evaluation.
@@ -122,7 +118,7 @@ def evaluate(
     for doubt in dict.fromkeys(doubt for doubts in cautions.values() for doubt in doubts):
         voice.say(f"caution: {doubt}")
     by_task: dict[str, dict[str, FewShotTask]] = {}
-    by_harness: dict[str, dict[str, HarnessTask | ConfusionTask]] = {}
+    by_harness: dict[str, dict[str, HarnessTask]] = {}
     for what in options["--tasks"]:
         if what.startswith(HARNESS):
             voice.say(f"lm-eval reads `{what.removeprefix(HARNESS)}`")  # seconds; offline too
@@ -130,18 +126,7 @@ def evaluate(
             for own, by in harness_tasks(what, chosen, limit=limit, **shots).items():
                 by_harness.setdefault(own, {}).update(by)
             continue
-        task, colon, own = what.partition(":")
-        if task == CONFUSION:
-            prompts = confusion_tasks(
-                _languages(own, what) if colon else chosen,
-                places,
-                texts,
-                limit=limit,
-                identifier=Path(identifier) if identifier else None,
-                faults=faults,
-            )
-            by_harness[CONFUSION] = {**prompts}
-            continue
+        task = what.partition(":")[0]
         if not is_task(task):
             there = Path(what).exists() or (workspace / "tokens" / what).exists()
             hint = f"use `--text {what}`" if there else nearest(task, TASKS.names())

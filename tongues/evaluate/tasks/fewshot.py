@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import UserError, nearest
+from tongues.errors import UserError
 from tongues.evaluate.tasks.items import (
     Item,
     ItemFault,
@@ -18,11 +18,10 @@ from tongues.evaluate.tasks.items import (
 from tongues.evaluate.tasks.task import TASKS, Task, load_task
 from tongues.files import fingerprint
 from tongues.randomness import derive_seed
-from tongues.recipe import TrainTasks
 from tongues.significance import detectable_before
 
 __all__ = ["FewShotTask", "is_task", "merge_tasks", "read_fewshot_task", "read_fewshot_tasks"]
-__all__ += ["read_named_tasks", "read_train_tasks"]
+__all__ += ["read_named_tasks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +71,6 @@ def read_named_tasks(
     if colon and not own:
         raise UserError("names no language", where=named, hint="such as `sw,tr`")
     return read_fewshot_tasks(name, own or languages, places, **how)
-
-
-def read_train_tasks(settings: TrainTasks) -> dict[str, dict[str, FewShotTask]]:
-    """The tasks of a recipe's `train.tasks` by name and language; a UserError with that key."""
-    tasks: dict[str, dict[str, FewShotTask]] = {}
-    for named in settings.names:
-        name = named.partition(":")[0]
-        if not is_task(name):
-            what = f"`{name}` is not a task of several choices, which alone are scored in training"
-            raise UserError(what, where="train.tasks.names", hint=nearest(name, TASKS.names()))
-        try:
-            by = read_named_tasks(named, [settings.data], limit=settings.limit)
-        except UserError as error:
-            what = f"{error.where}: {error.what}" if error.where else error.what
-            raise UserError(what, where="train.tasks", hint=error.hint) from None
-        tasks = merge_tasks(tasks, by)
-    return tasks
 
 
 def read_fewshot_tasks(
