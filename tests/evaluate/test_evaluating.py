@@ -126,24 +126,11 @@ def test_items_may_lie_in_several_folders(ask: Ask, place: Path) -> None:
         ),
         (["--tasks", "slip.yaml", "--data", "items"], "did you mean `said`?"),
         (
-            ["--tasks", "parts.yaml", "--data", "items", "--fewshot-seeds", "3"],
-            "no examples to draw",
-        ),
-        (
             ["--tasks", "parts.yaml", "--data", "items", "--num-fewshot", "20"],
             "would be demonstrations",
         ),
-        (
-            ["--tasks", "parts.yaml", "--data", "items", "--templates", "translated"],
-            "no templates in",
-        ),
-        (
-            ["--tasks", "parts.yaml", "--data", "items", "--on-error", "stop"],
-            "too long for the model",
-        ),
         (["--text", "texts", "--name", "../away"], "--name"),
         (["--text", "texts", "--window", "97"], "longer than the context of `models/e0` (96)"),
-        (["--text", "texts", "--window", "8", "--stride", "9"], "a stride of 9 tokens"),
         (["models/../models/e0", "--text", "texts"], "is named twice, as `models/e0` too"),
         (["small/small@tfidf:5", "--text", "texts"], "3 experts, and `tfidf:5` wants 5"),
         (["models/e9", "--text", "texts"], "no ensemble, run or model folder `models/e9`"),

@@ -15,8 +15,6 @@ from tongues.evaluate.tasks import (
     TASKS,
     FewShotTask,
     ItemFault,
-    Normalisation,
-    OnError,
     is_task,
     merge_tasks,
     read_named_tasks,
@@ -32,7 +30,7 @@ from tongues.verbs.shared import Voice, listed, memory_bytes
 
 __all__ = ["evaluate", "evaluation_folder"]
 
-_FEWSHOT_SEEDS = 5  # draws of examples, by default
+_FEWSHOT_SEEDS = 5  # draws of examples: Blevins et al. 2024
 
 
 def evaluate(
@@ -45,14 +43,8 @@ def evaluate(
     languages: str | Sequence[str] | None = None,
     limit: int | None = None,
     num_fewshot: int | None = None,
-    fewshot_seeds: int | None = None,
     fewshot_language: str | None = None,
-    templates: Literal["english", "translated"] = "english",
-    normalisation: Normalisation | None = None,
     window: int | None = None,
-    stride: int | None = None,
-    on_error: OnError = "skip",
-    seed: int = 0,
     max_memory: int | str | None = None,
     device: str | None = None,
     dtype: Literal["bf16", "fp16", "fp32"] | None = None,
@@ -75,12 +67,10 @@ def evaluate(
     data: folders with the items of the tasks, or `hub`.
     languages: of texts and tasks; None: all.
     limit: items, and documents, of a language.
-    num_fewshot: examples before every item; None: 0, or a task's own number
-        for lm-eval's. fewshot_seeds: how often they are drawn; None: 5.
+    num_fewshot: examples before every item, in the mean of five draws; None: 0. Of a task of
+        lm-eval in lm-eval's one draw; None: the task's own number.
     fewshot_language: of the examples; None: the language of the item.
-    normalisation: how choices are compared; None: as the task has it.
-    window, stride: tokens of text in a window, and tokens scored in it.
-    on_error: whether items that cannot be scored are skipped, or stop the evaluation.
+    window: tokens of text in a window; None: the model's context.
     max_memory: for expert weights, in bytes or as `2GB`.
     device, dtype: where and in what type models compute, such as `cuda:1` and `bf16`; None: every
         GPU, or the processor; bf16 on GPUs that have it, else fp32.
@@ -104,9 +94,6 @@ def evaluate(
         raise UserError("nothing to evaluate on", hint=hint)
     named, places = listed(models), options["--data"]
     everyone = with_bases(named, workspace)
-    if fewshot_seeds is not None and not num_fewshot:
-        what = "there are no examples to draw"
-        raise UserError(what, where="--fewshot-seeds", hint="add `--num-fewshot 8`")
     chosen = None if languages is None else _languages(languages, "--languages")
     check_ranks(launcher, ranks)
     faults: list[ItemFault] = []
@@ -122,8 +109,8 @@ def evaluate(
     for what in options["--tasks"]:
         if what.startswith(HARNESS):
             voice.say(f"lm-eval reads `{what.removeprefix(HARNESS)}`")  # seconds; offline too
-            shots = {"num_fewshot": num_fewshot, "draws": fewshot_seeds or 1}
-            for own, by in harness_tasks(what, chosen, limit=limit, **shots).items():
+            named_tasks = harness_tasks(what, chosen, num_fewshot=num_fewshot, limit=limit)
+            for own, by in named_tasks.items():
                 by_harness.setdefault(own, {}).update(by)
             continue
         task = what.partition(":")[0]
@@ -142,11 +129,8 @@ def evaluate(
                 chosen,
                 limit=limit,
                 num_fewshot=num_fewshot or 0,
-                fewshot_seeds=(fewshot_seeds or _FEWSHOT_SEEDS) if num_fewshot else 1,
+                fewshot_seeds=_FEWSHOT_SEEDS if num_fewshot else 1,
                 fewshot_language=fewshot_language,
-                templates=templates,
-                seed=seed,
-                on_error=on_error,
             ),
         )
     for by_language in by_task.values():
@@ -158,9 +142,8 @@ def evaluate(
     from tongues.pages import write_page
     from tongues.report.evaluation.view import evaluation_page, write_cards
 
-    policy = Policy(window, stride)
     spec = runner.EvalSpec(
-        texts, by_task, policy, normalisation, on_error, faults, cautions, harness=by_harness
+        texts, by_task, Policy(window), faults=faults, cautions=cautions, harness=by_harness
     )
     name = _name(name, workspace, everyone, (texts, by_task, by_harness), voice.say)
     folder, held = workspace / "evaluations" / name, memory_bytes(max_memory)

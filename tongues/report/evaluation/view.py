@@ -23,10 +23,9 @@ def evaluation_page(evaluation: Evaluation, name: str) -> b.Page:
     for measure in measures:
         inside = list(measure_blocks(evaluation, measure))
         blocks += [b.Section(measure.name, measure.title, inside), score_figure(measure)]
-    window, stride = evaluation.policy.window, evaluation.policy.stride
+    window = evaluation.policy.window
     about = "as long as a model's context" if window is None else f"of {window:,} tokens"
-    step = f", {stride:,} new ones in each" if stride not in (None, window) else ""
-    policy = f"Long texts are scored in windows {about}{step}."
+    policy = f"Long texts are scored in windows {about}."
     kinds = (("model", evaluation.models), ("text", evaluation.texts), ("task", evaluation.tasks))
     counts = " · ".join(counted(len(of), kind) for kind, of in kinds if of)
     return b.Page(
