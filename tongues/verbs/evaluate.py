@@ -116,7 +116,8 @@ def evaluate(
         task = what.partition(":")[0]
         if not is_task(task):
             there = Path(what).exists() or (workspace / "tokens" / what).exists()
-            hint = f"use `--text {what}`" if there else nearest(task, TASKS.names())
+            known = f"{nearest(task, TASKS.names())}; others are lm-eval's: `{HARNESS}NAME`"
+            hint = f"use `--text {what}`" if there else known
             raise UserError(f"`{task}` is not a task", where="--tasks", hint=hint)
         if not places:
             hint = f"pass `--data FOLDER` or `--data hub` for `{task}`"
