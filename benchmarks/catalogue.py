@@ -35,6 +35,7 @@ NOT_TEXT = {"book1242", "sign1238", "uncl1493", "unat1236", "spee1234"}
 # A member for what Glottolog has as a group.
 MEMBERS = {"fas": "pes", "srd": "src", "kpe": "gkp", "nah": "nhe"}
 ENGLISH = "FineWeb:66000000000000::::"  # 15e12 tokens of GPT-2, at 4.4 bytes
+_CODES = {"jp": "ja", "fuv_Latn": "ff"}  # of lm-eval
 # Tasks of lm-eval that this package does not have, and where the language is in their files' names.
 # Those of one language are in English.
 PATTERNS = {
@@ -133,7 +134,7 @@ def task_places() -> dict[tuple[str, str], set[str]]:
         for path in folder.glob(pattern.rpartition("/")[0] + "/*"):
             match = re.fullmatch(pattern, path.relative_to(folder).as_posix())
             code = match[1] if match else ""
-            code = {"jp": "ja", "fuv_Latn": "ff"}.get(code, "en" if code in (name, "default") else code)
+            code = "en" if code in (name, "default") else _CODES.get(code, code)
             if tag_is_valid(code.partition("_")[0]):
                 places[split(catalogue_tag(code) if name == "belebele" else code)].add(name)
     return places
