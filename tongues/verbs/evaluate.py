@@ -141,7 +141,7 @@ def evaluate(
     from tongues.evaluate import runner  # with torch: what is refused above needs no model
     from tongues.evaluate.outcome import build_evaluation
     from tongues.pages import write_page
-    from tongues.report.evaluation.view import evaluation_page, write_cards
+    from tongues.report.evaluation.view import evaluation_page
 
     spec = runner.EvalSpec(
         texts, by_task, Policy(window), faults=faults, cautions=cautions, harness=by_harness
@@ -168,7 +168,6 @@ def evaluate(
         )
     evaluation = replace(build_evaluation(results, named), name=name, limit=limit)
     evaluation.write(folder)
-    write_cards(evaluation, folder / "cards")
     figures = EXTRAS["vl_convert"]
     if page and not figures.is_installed:
         voice.say(f"no page: {figures.purpose} need `{figures.install}`")
