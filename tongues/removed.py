@@ -20,10 +20,25 @@ OPTIONS: dict[str, str] = {
     "serve --lenient": "leave out the parameters that answers with status 400 name",
     "serve --max-cache": "it is a quarter of the memory, of the machine or of the GPU",
     "serve --max-queue": "64 completions may wait; more are answered with status 429",
+    "evaluate --fewshot-seeds": "examples are drawn five times, or once for tasks of lm-eval",
+    "evaluate --identifier": "language confusion is no longer measured",
+    "evaluate --normalisation": "set `normalisation` in a task's file",
+    "evaluate --on-error": "items that cannot be scored are skipped, counted and named",
+    "evaluate --seed": "items and examples are the same in every evaluation",
+    "evaluate --stride": "windows do not overlap; set `--window`",
+    "evaluate --templates": "tasks of lm-eval ask in the language: `--tasks lm-eval:xnli_sw`",
 }
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.
-KEYS: dict[str, str] = {}
+KEYS: dict[str, str] = {
+    # Of a task's file.
+    "demonstrations_end": "an empty line ends an example",
+    "files.items": "put the items into `NAME/LANGUAGE.jsonl`",
+    "replace": "change the text in the rows",
+    "translated": "write a file for each language, or use `lm-eval:NAME`",
+    # Of a recipe.
+    "train.tasks": "keep `train.milestones`, and score what `tongues export --step` makes of them",
+}
 
 
 def instead_of_key(path: list[str]) -> str:

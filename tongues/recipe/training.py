@@ -24,12 +24,11 @@ __all__ = [
     "Schedule",
     "Span",
 ]
-__all__ += ["Train", "TrainTasks"]
+__all__ += ["Train"]
 
 Initialization = Literal["mean", "similar", "asymmetric", "distilled", "random"]
 _Rate = Annotated[float, Field(gt=0, lt=1)]
 _LEAST_FINAL = 0.005  # of the peak; less, but not 0, is surely meant as a rate
-_OFTEN = 0.01  # of the steps, between two times that tasks are scored
 Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
 
 
@@ -87,26 +86,6 @@ class BaseChoice(RecipeSection):
     def name(self) -> str:
         """The model, with its revision if one is named: `org/name@revision`."""
         return f"{self.model}@{self.revision}" if self.revision else self.model
-
-
-class TrainTasks(RecipeSection):
-    """Tasks of several choices that a run is scored on at its start, on its way and at its end."""
-
-    names: Annotated[list[str], Field(min_length=1)]
-    """Tasks, such as `xcopa:sw` or `xnli:sw,tr`; without languages in all of the items."""
-    data: str
-    """Folder with the items, or `hub`."""
-    every: Share = 0.25
-    """Share of the steps between two times."""
-    limit: int | None = Field(default=None, ge=1)
-    """Items of a language, always the same ones; default: all."""
-
-    @field_validator("every")
-    @classmethod
-    def _some(cls, value: float) -> float:
-        if value < _OFTEN:
-            raise ValueError(f"`every` is at least {_OFTEN:.0%} of the steps")
-        return value
 
 
 class Train(RecipeSection):
@@ -174,9 +153,7 @@ class Train(RecipeSection):
     """Evaluations at log-spaced steps after the one at the start."""
     seed: int = 1
     """Random seed of first weights and order."""
-    # What else is measured, and the machine's business: no part of what the run is.
-    tasks: TrainTasks | None = None
-    """Tasks scored while the run trains."""
+    # The machine's business: no part of what the run is.
     checkpoint_every: Seconds | None = None
     """Time between checkpoints; default: a minute, or more, so that they take 1 % of the time."""
     keep_checkpoints: int = Field(default=2, ge=1, le=1000)

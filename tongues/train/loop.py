@@ -18,7 +18,6 @@ from tongues.runs import HOPELESS
 from tongues.tokens.mixture import Phase
 from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.processor import ceiling, seldom_collected
-from tongues.train.milestones import score_at
 from tongues.train.progress import Meter, Progress, peak_memory
 from tongues.train.record import roll_back
 from tongues.train.replay import check, check_steps, first_losses
@@ -85,9 +84,6 @@ def train_steps(
     slowdown, slow = Slowdown(), False
     device = setup.processor.device
     with _signals() as came, checkpoints, anchors, seldom_collected(device) as collect:
-        position, broken_off = score_at(setup, position, meter, came, tell)
-        if broken_off:
-            raise Stopped(f"{setup.plan.name} stopped at step {position.step} of {steps}")
         if anchor_every and position.step % anchor_every == 0:
             anchors.save(position)
         while position.step < steps:
@@ -134,7 +130,6 @@ def train_steps(
             if step in evaluated:
                 with meter.pause():
                     losses, on_new = _evaluate(setup, position)
-            position, broken_off = score_at(setup, position, meter, came, tell)
             if step in checked:
                 position = _hold(setup, position)
                 loader = BatchLoader(setup, position.phases)
@@ -149,7 +144,6 @@ def train_steps(
                 rate=rate,
                 spikes=spikes,
                 held={lang: _shares(setup, position)[lang] for lang in settings.max_forgetting},
-                task_seconds=position.task_seconds,
             )
             if progress:
                 if meter.keeps(progress):
@@ -158,8 +152,7 @@ def train_steps(
                 first, tried = setup.processes.first, tries_threads(setup)
                 slow = slowdown.add(progress.tokens_per_second) and first and tried
                 slow = slow and progress.seconds_left > _WORTH
-            stopping = stopping or broken_off
-            save = (step < steps and (stopping or due)) or broken_off
+            save = step < steps and (stopping or due)
             if anchor_every and step % anchor_every == 0 and step < steps:
                 checkpoints.wait()  # one at a time
                 anchors.save(position)

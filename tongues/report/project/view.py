@@ -14,7 +14,7 @@ from tongues.evaluate.kept import kept_evaluations
 from tongues.files import read_lines, write_text
 from tongues.pages import CARD, as_markdown, write_page
 from tongues.pages import blocks as b
-from tongues.report.curves import curve_figure, task_figure
+from tongues.report.curves import curve_figure
 from tongues.report.evaluation.measures import Measure, how
 from tongues.report.project.answer import (
     costs_of,
@@ -102,7 +102,7 @@ def run_blocks(workspace: Path) -> Iterator[b.Block]:
     ]
     yield b.Section("runs", "Runs", inside)
     chosen = [Path(state.directory) for state in alone or each if state.step]
-    yield from filter(None, (curve_figure(chosen), task_figure(chosen)))
+    yield from filter(None, [curve_figure(chosen)])
 
 
 def _going(state: RunState) -> bool:
