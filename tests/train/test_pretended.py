@@ -154,7 +154,7 @@ def test_experts_are_multiplied_in_bfloat16(
     make_recipe: MakeRecipe, workspace: Path, gpu: PretendedGpu
 ) -> None:
     base = base_of(workspace, "qwen3_moe")
-    run_there(child_of(make_recipe, base, "train.optimizer_states=bfloat16"), workspace)
+    run_there(child_of(make_recipe, base), workspace)
     assert gpu.dtypes("_grouped_mm") == {(torch.bfloat16, torch.bfloat16, torch.int32)}
     assert narrow(gpu)
 

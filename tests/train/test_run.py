@@ -306,9 +306,7 @@ def test_a_parent_that_does_not_fit_is_refused(
 
 
 def test_a_run_that_diverges_ends_with_its_reason(make_recipe: MakeRecipe, workspace: Path) -> None:
-    plan = plan_of(
-        make_recipe, "train.learning_rate=0.99", "train.clip=1e30", "train.weight_decay=0"
-    )
+    plan = plan_of(make_recipe, "train.learning_rate=0.99")
     wild = replace(plan, settings=plan.settings.model_copy(update={"learning_rate": 1e25}))
     with pytest.raises(UserError, match="no longer a number"):
         train(wild, workspace)

@@ -47,7 +47,7 @@ _SLIPS = (
 )
 
 # Where several kinds may stand.
-_KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(int|float|str|bool)$)")
+_KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(LowRank|int|float|str|bool)$)")
 
 
 def load_recipe(source: RecipeSource, overrides: Overrides = ()) -> Recipe:

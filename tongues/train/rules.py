@@ -15,7 +15,7 @@ from tongues.errors import UserError
 from tongues.hardware import Machine, this_machine
 from tongues.models import SHAPES, Anatomy, Shape, find_shape, of_shape
 from tongues.recipe import Train
-from tongues.train.gpu_memory import WEIGHT, moments_bytes, share_bytes, trained_parameters
+from tongues.train.gpu_memory import MOMENTS, WEIGHT, share_bytes, trained_parameters
 
 if TYPE_CHECKING:
     from tongues.train.plan import Derived
@@ -274,12 +274,10 @@ def run_bytes(
     if anatomy.whole_logits:
         step += _WHOLE[bfloat16] * read * anatomy.vocabulary
     if machine.device == "cuda":
-        moments = moments_bytes(settings)
         held = anatomy if bfloat16 else replace(anatomy, frozen_width=WEIGHT)
         state = share_bytes(
             held,
             machine.processes,
-            moments,
             shards=settings.shards,
             offload=settings.offload,
             memory=machine.memory,
@@ -302,9 +300,7 @@ def run_bytes(
     tokens = flops / anatomy.flops_per_token(settings.context)
     if new_tokens and compared and tokens >= _COMPARED * settings.context:
         weights += WEIGHT * trained_parameters(anatomy)
-    training = moments_bytes(settings) * trained_parameters(anatomy) + max(
-        step, gradients + _GRADIENT * table
-    )
+    training = MOMENTS * trained_parameters(anatomy) + max(step, gradients + _GRADIENT * table)
     scored = max(at_a_time, min(_SCORED, settings.eval_tokens or _SCORED))
     besides = round(_CHUNK_BYTES * min(1.0, scored * anatomy.vocabulary / _CHUNKS)) + _BESIDES
     if compiled:

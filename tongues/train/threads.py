@@ -43,7 +43,7 @@ def choose_threads(setup: Setup) -> int:
         for number in range(1 + _PASSES):
             if number == 1:  # the pass before starts the threads
                 start = time.perf_counter()
-            objective, _ = scorer(windows, settings.z_loss)
+            objective, _ = scorer(windows)
             (objective / windows.numel()).backward()
             scorer.zero_grad(set_to_none=True)
         return setup.processes.sum([time.perf_counter() - start])[0]
