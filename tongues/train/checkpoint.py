@@ -58,7 +58,6 @@ class Position:
     recent: Recent = field(default_factory=Recent)
     phases: list[Phase] = field(default_factory=list)  # shares that were changed
     held: HoldHistory = field(default_factory=HoldHistory)
-    threads: int | None = None  # once they were chosen again
     task_seconds: float = 0.0  # of `seconds`, those of scoring tasks
 
 

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 
-import torch
-
 from tongues.errors import Stopped, UserError
 from tongues.files import newest_lines
 from tongues.hardware import this_machine
@@ -24,14 +22,12 @@ from tongues.train.replay import check, check_steps, first_losses
 from tongues.train.schedule import evaluation_steps, rate_at
 from tongues.train.spikes import Spike, judge
 from tongues.train.step import BatchLoader, Setup, gradient, update, validate
-from tongues.train.threads import Slowdown, choose_threads, tries_threads
 
 __all__ = ["Watch", "checkpoint_interval", "samples_and_epochs", "train_steps"]
 
 _LOGGED = 200  # lines of metrics a run
 _FIRST = 60.0  # seconds until the first checkpoint, and between two at least
 _COST = 0.01  # of the time, at most, that checkpoints take
-_WORTH = 30.0  # seconds left at least when threads are chosen again
 
 Say = Callable[[str], None]
 Watch = Callable[[Progress], None]
@@ -60,8 +56,6 @@ def train_steps(
         rows = list(reversed(list(last)))
         losses = {row["lang"]: row["loss"] for row in rows}
         on_new = {row["lang"]: row["loss_new_tokens"] for row in rows if "loss_new_tokens" in row}
-        if position.threads:
-            torch.set_num_threads(min(position.threads, setup.processor.threads))
     gpu = this_machine().gpu if setup.processor.device.type == "cuda" else None
     meter = Meter(
         position.step,
@@ -74,7 +68,6 @@ def train_steps(
         peak_of=gpu.name if gpu else "",
     )
     loader, spikes, saved = BatchLoader(setup, position.phases), 0, time.monotonic()
-    slowdown, slow = Slowdown(), False
     device = setup.processor.device
     with _signals() as came, checkpoints, seldom_collected(device) as collect:
         position, broken_off = score_at(setup, position, meter, came, tell)
@@ -85,8 +78,8 @@ def train_steps(
             due = checkpoints.ready and time.monotonic() - saved >= often
             due = due and setup.processes.first
             stop = bool(came) or (setup.directory / HOPELESS).exists()
-            computed = gradient(setup, loader, position.step, (stop, due, slow))
-            stopping, due, slow = computed.flags
+            computed = gradient(setup, loader, position.step, (stop, due))
+            stopping, due = computed.flags
             if spike := judge(position.recent, computed.loss, computed.norm):
                 spikes += 1
                 _warn(setup, spike, position.step + 1, tell)
@@ -117,9 +110,6 @@ def train_steps(
             if step in checked:
                 position = _hold(setup, position)
                 loader = BatchLoader(setup, position.phases)
-            if slow:
-                position = _choose_threads_again(setup, position, tell)
-                slowdown, slow = Slowdown(), False
             progress = meter.read(
                 step,
                 loss=computed.loss,
@@ -134,9 +124,6 @@ def train_steps(
                 if meter.keeps(progress):
                     setup.log("timing.jsonl", progress.timing())
                 watch(progress)
-                first, tried = setup.processes.first, tries_threads(setup)
-                slow = slowdown.add(progress.tokens_per_second) and first and tried
-                slow = slow and progress.seconds_left > _WORTH
             stopping = stopping or broken_off
             save = (step < steps and (stopping or due)) or broken_off
             if step in milestones:
@@ -182,18 +169,6 @@ def _warn(setup: Setup, spike: Spike, step: int, tell: Say) -> None:
         raise UserError(f"at step {step}, {spike}", where=setup.plan.name, hint=hint, code="spike")
     tell(f"step {step}: {spike}")
     setup.log("events.jsonl", {"step": step, "spike": str(spike)})
-
-
-def _choose_threads_again(setup: Setup, position: Position, tell: Say) -> Position:
-    before, threads = torch.get_num_threads(), choose_threads(setup)
-    if threads == before:
-        return position
-    tell(
-        f"step {position.step}: half as fast as before; threads were {before} and are {threads} "
-        "now: from here on the run is the same within rounding, not to the last digit"
-    )
-    setup.log("events.jsonl", {"step": position.step, "threads": threads})
-    return replace(position, threads=threads)
 
 
 def _shares(setup: Setup, position: Position) -> Mapping[str, float]:
