@@ -189,18 +189,6 @@ def test_evaluation_is_told_of_where_it_is_much_of_what_is_read(
     assert not check_recipe(fewer, tmp_path).evaluation_sentence()
 
 
-def test_a_pilot_is_checked_before_its_runs_are_chosen(
-    make_recipe: MakeRecipe, tmp_path: Path
-) -> None:
-    pilot = ("train.mixture={}", "pilot={source: qaa, target: qab}")
-    gpus = Machine.of_gpus(GPUS["rtx4090"], 8)
-    for machine in (None, gpus):
-        checked = check_recipe(make_recipe(*pilot), tmp_path, machine=machine)
-        assert not checked.rows() and not checked.evaluation_sentence()
-        assert not checked.time_sentence()
-        assert checked.memory_sentence() == "not known before the pilot has chosen its runs"
-
-
 def test_a_budget_of_a_few_steps_is_doubted(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     checked = check_recipe(make_recipe("train.budget=4k tokens"), tmp_path)
     assert [caution.code for caution in checked.cautions] == ["few_steps"]

@@ -17,6 +17,7 @@ from tongues.quantities import counted, show_bytes, show_count
 from tongues.recipe import LowRank, Recipe
 from tongues.runs import KEPT_CHECKPOINTS
 from tongues.study import plan_study, plan_sweep
+from tongues.study.pilot import study_of_pilot
 from tongues.text import check_tag, check_text, text_bytes
 from tongues.tokens.fitting import check_spelling
 from tongues.train import Derived, RunPlan, derive
@@ -172,8 +173,6 @@ class Checked:
 
     def memory_sentence(self) -> str:
         """How much memory it takes, and where."""
-        if not self.all:
-            return "not known before the pilot has chosen its runs"
         rows = any(reads_rows(derived.anatomy, plan.settings) for plan, derived in self.all)
         filled = "; documents in rows, uncompiled: up to twice the tokens" if rows else ""
         if self.machine.device == "cpu":
@@ -220,6 +219,8 @@ def check_recipe(
         check_tag(lang, "train.base.languages")
     completed = complete_recipe(recipe, workspace)
     recipe = completed.recipe
+    if recipe.pilot:
+        recipe = study_of_pilot(recipe, _vocabulary(recipe, workspace))
     sweep = plan_sweep(recipe)
     if recipe.experts:
         rounds = plan_rounds(recipe, workspace, make=False)

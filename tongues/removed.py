@@ -5,7 +5,22 @@ import re
 __all__ = ["KEYS", "OPTIONS", "instead_of_key"]
 
 # `verb --option`.
-OPTIONS: dict[str, str] = {}
+OPTIONS: dict[str, str] = {
+    "generate --frequency-penalty": "ask a server of `tongues serve` with `frequency_penalty`",
+    "generate --presence-penalty": "ask a server of `tongues serve` with `presence_penalty`",
+    "export --allow-worse": "only the mean of experts was refused, and mergekit makes means",
+    "export --average": "mergekit averages models; `export --step` writes a milestone as a model",
+    "export --experts-per-token": "set `num_experts_per_tok` in the exported config.json",
+    "export --last": "mergekit averages models; `export --step` writes a milestone as a model",
+    "export --law": "the file of `tongues fit -o` holds the laws; publish it beside the model",
+    "export --llama-cpp": "name the source of llama.cpp in the environment, as LLAMA_CPP",
+    "export --of": "the base is the run's; put it back where the run found it",
+    "export --weights": "mergekit averages models with weights",
+    "serve --engine": "llama.cpp serves a GGUF file itself, by `llama-server -m FILE`",
+    "serve --lenient": "leave out the parameters that answers with status 400 name",
+    "serve --max-cache": "it is a quarter of the memory, of the machine or of the GPU",
+    "serve --max-queue": "64 completions may wait; more are answered with status 429",
+}
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.
 KEYS: dict[str, str] = {

@@ -137,10 +137,8 @@ def _step(
     train, folder = f"tongues {training_verb(recipe)} {named}", runs_of(recipe, workspace)
     begun = Step(train, renamed or "its text is prepared, and nothing is trained yet")
     if recipe.pilot:
-        real = workspace / "reports" / recipe.name / "real.yaml"
-        reason = "the pilot is finished; this is the recipe that it advises"
-        if real.is_file():
-            return Step(f"tongues check {quoted(real)}{in_workspace(workspace)}", reason)
+        if (folder / "forecast.json").is_file():
+            return Step(f"tongues report {quoted(folder)}", "the pilot is finished")
         return step_of_unfinished(folder, train, workspace) or begun
     if recipe.experts:
         if step := step_of_experts(recipe.name, workspace):
