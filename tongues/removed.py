@@ -38,6 +38,20 @@ KEYS: dict[str, str] = {
     "translated": "write a file for each language, or use `lm-eval:NAME`",
     # Of a recipe.
     "train.tasks": "keep `train.milestones`, and score what `tongues export --step` makes of them",
+    "train.base.revision": "write it behind the model: `base: org/name@revision`",
+    "train.clip": "leave it out: gradients are always clipped to a norm of 1",
+    "train.embedding_learning_rate": "leave it out: embeddings learn at `learning_rate`",
+    "train.embedding_warmup": "leave it out: all weights learn from the first step",
+    "train.frozen_layers": "leave it out, or train low-rank updates: `trainable: lora`",
+    "train.keep_checkpoints": "leave it out: two are kept; `milestones` keeps others for good",
+    "train.on_spike": "leave it out: spikes are logged, and only NaN ends a run",
+    "train.optimizer_states": "`offload: true` or `trainable: lora` takes less of a GPU's memory",
+    "train.schedule.cooldown": "use `schedule: wsd`, constant until its decay",
+    "train.schedule.plateau": "use `schedule: wsd`, constant until its decay",
+    "train.trainable.lora.alpha": "leave it out: it is twice the rank",
+    "train.trainable.lora.dora": "leave it out: plain LoRA is trained",
+    "train.trainable.lora.targets": "leave it out: all matrices of the layers are updated",
+    "train.z_loss": "leave it out: the loss is cross-entropy alone",
 }
 
 
