@@ -41,7 +41,6 @@ EXTRAS = {
         Extra("wandb", "wandb", "training curves in Weights & Biases"),
         Extra("trackio", "trackio", "training curves in Trackio"),
         Extra("cluster", "ray", "jobs on a Ray cluster"),
-        Extra("private", "phonenumbers", "private data taken out of text"),
         Extra("glotlid", "fasttext_pybind", "language identification by GlotLID"),
     )
 }

@@ -8,7 +8,14 @@ __all__ = ["KEYS", "OPTIONS", "instead_of_key"]
 OPTIONS: dict[str, str] = {}
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.
-KEYS: dict[str, str] = {}
+KEYS: dict[str, str] = {
+    "text.clean.paragraphs": "remove repeated paragraphs before, for instance by datatrove",
+    "text.clean.passages": "leave it out: documents that are mostly foreign are dropped",
+    "text.clean.private": "replace private data before, for instance by datatrove or presidio",
+    "tokens.sampling": "leave it out: every language gives as much",
+    "text.clean.words": "leave it out, or teach the language filter by `text.clean.sample`",
+    "text.clean.listed_words": "leave it out, or teach the language filter by `text.clean.sample`",
+}
 
 
 def instead_of_key(path: list[str]) -> str:
