@@ -5,7 +5,13 @@ import re
 __all__ = ["KEYS", "OPTIONS", "instead_of_key"]
 
 # `verb --option`.
-OPTIONS: dict[str, str] = {}
+OPTIONS: dict[str, str] = {
+    "languages --country": "`--json` names the countries of every language",
+    "languages --limit": "`--json` has all languages",
+    "languages --out": "`--json` has all that a page had",
+    "languages -o": "`--json` has all that a page had",
+    "report --title": "the page is named by what it is about",
+}
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.
 KEYS: dict[str, str] = {

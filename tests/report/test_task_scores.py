@@ -63,7 +63,7 @@ def test_the_page_of_a_study_forecasts_scores_or_says_why_not(
         task = {name: evaluation.tasks["order"]}
         replace(evaluation, tasks=task).write(tmp_path / "evaluations" / name)
     forecasts = task_forecasts([place], records, made_findings)
-    page = study_page(made_findings, "Study", tasks=forecasts)
+    page = study_page(made_findings, tasks=forecasts)
     text = page_as_html(page)
     assert "Task scores to come" in text
     assert "all runs are at chance" in text

@@ -43,7 +43,7 @@ _ABOUT_HELD_OUT = (
 )
 
 
-def corpus_page(place: Path, title: str, progress: Callable[[str], None]) -> b.Page:
+def corpus_page(place: Path, progress: Callable[[str], None]) -> b.Page:
     """The page of the corpus at `place`; `progress` gets a line for each step.
 
     Where tokens of the corpus are in `tokens/` next to `corpus/`, the page compares their
@@ -62,7 +62,7 @@ def corpus_page(place: Path, title: str, progress: Callable[[str], None]) -> b.P
             for lang, each in measured.languages.items()
         }
         measures[number] = replace(measured, languages=languages)
-    return _page(title or f"Corpus {place.resolve().name}", summary, measures, manifests)
+    return _page(f"Corpus {place.resolve().name}", summary, measures, manifests)
 
 
 def about_languages(summary: CorpusSummary, clauses: Mapping[str, str]) -> dict[str, str]:
