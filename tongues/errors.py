@@ -59,8 +59,6 @@ _KEYS = [
         "synthetic": "made",
         "parent": "parent",
         "divergence": "distance",
-        "private": "pii anonymize anonymise redact scrub",
-        "passages": "segments",
         "identifier": "lid langid",
         "near": "minhash dedup deduplicate",
         "markup": "html tags",

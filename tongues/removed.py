@@ -27,6 +27,11 @@ OPTIONS: dict[str, str] = {
     "evaluate --seed": "items and examples are the same in every evaluation",
     "evaluate --stride": "windows do not overlap; set `--window`",
     "evaluate --templates": "tasks of lm-eval ask in the language: `--tasks lm-eval:xnli_sw`",
+    "languages --country": "`--json` names the countries of every language",
+    "languages --limit": "`--json` has all languages",
+    "languages --out": "`--json` has all that a page had",
+    "languages -o": "`--json` has all that a page had",
+    "report --title": "the page is named by what it is about",
 }
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.
@@ -52,6 +57,12 @@ KEYS: dict[str, str] = {
     "train.trainable.lora.dora": "leave it out: plain LoRA is trained",
     "train.trainable.lora.targets": "leave it out: all matrices of the layers are updated",
     "train.z_loss": "leave it out: the loss is cross-entropy alone",
+    "text.clean.paragraphs": "remove repeated paragraphs before, for instance by datatrove",
+    "text.clean.passages": "leave it out: documents that are mostly foreign are dropped",
+    "text.clean.private": "replace private data before, for instance by datatrove or presidio",
+    "tokens.sampling": "leave it out: every language gives as much",
+    "text.clean.words": "leave it out, or teach the language filter by `text.clean.sample`",
+    "text.clean.listed_words": "leave it out, or teach the language filter by `text.clean.sample`",
 }
 
 

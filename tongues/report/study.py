@@ -84,7 +84,7 @@ _LAWS_OF = {
 }
 
 
-def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None]) -> b.Page:
+def runs_page(places: Sequence[Path], progress: Callable[[str], None]) -> b.Page:
     """The page of the finished runs at or below `places`; `progress` gets a line for each step."""
     progress("reading runs")
     records = [run for run in map(read_run, find_runs(places)) if run.status == "finished"]
@@ -93,7 +93,7 @@ def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None
     known = findings(run_rows(places))
     ahead = with_forecasts(states(places), places)
     step = _step(places, known)
-    return study_page(known, title, records, ahead, step)
+    return study_page(known, records, ahead, step)
 
 
 def _nothing_finished(found: Sequence[RunState], places: Sequence[Path]) -> UserError:
@@ -124,7 +124,6 @@ def _step(places: Sequence[Path], known: Findings) -> str:
 
 def study_page(
     findings: Findings,
-    title: str = "",
     records: Sequence[Run] = (),
     states: Sequence[RunState] = (),
     step: str = "",
@@ -154,7 +153,7 @@ def study_page(
     for name, number in (each for run in records for each in run.versions.items()):
         used.setdefault(name, set()).add(number)
     return b.Page(
-        title or page_title(findings),
+        page_title(findings),
         [
             answer_section(findings, step),
             b.Cards(page_cards(findings)),

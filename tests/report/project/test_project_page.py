@@ -168,9 +168,9 @@ def test_only_the_weights_and_the_text_of_a_forecast_are_held_against_it(workspa
 
 
 def test_the_receipt_has_recipe_data_licence_and_cost(workspace: Path) -> None:
-    folder = tongues.report(workspace=workspace, title="Receipt").parent
+    folder = tongues.report(workspace=workspace).parent
     receipt = (folder / "README.md").read_text()
-    assert receipt.startswith("# Receipt\n")
+    assert receipt.startswith("# Project: ")
     assert (folder / "small.yaml").read_text() == (workspace / "small.yaml").read_text()
     assert "a synthetic language (seed 1)" in receipt
     assert "## Data, licence and cost of each run" in receipt

@@ -36,7 +36,7 @@ __all__ = ["run_blocks", "write_project_report"]
 _SPEED = "Tokens/s are the mean of a run from its first step on, evaluations included."
 
 
-def write_project_report(workspace: Path, out: Path, title: str = "") -> Path:
+def write_project_report(workspace: Path, out: Path) -> Path:
     """Write the page of a folder and its receipt; returns the page's `index.html`."""
     runs = [run for run in finished_runs(workspace) if "/" not in run.run]  # of no study
     evaluations = dict(kept_evaluations(workspace))
@@ -64,7 +64,7 @@ def write_project_report(workspace: Path, out: Path, title: str = "") -> Path:
         ],
         "steps": [{"command": step.command, "reason": step.reason} for step in steps],
     }
-    name = title or f"Project: {workspace.resolve().name}"
+    name = f"Project: {workspace.resolve().name}"
     page = b.Page(name, blocks, lead=[b.Topics.of(topics)], numbers=numbers)
     index = write_page(page, out)
     receipt = as_markdown([*page.lead, *page.blocks])
