@@ -5,7 +5,10 @@ import re
 __all__ = ["KEYS", "OPTIONS", "instead_of_key"]
 
 # `verb --option`.
-OPTIONS: dict[str, str] = {}
+OPTIONS: dict[str, str] = {
+    "demo --base": "write a recipe for another base by `tongues new BASE`",
+    "demo --overwrite": "name another folder by `--workspace`",
+}
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.
 KEYS: dict[str, str] = {}
