@@ -14,7 +14,7 @@ from tongues.train.card import find_tokens
 if TYPE_CHECKING:
     from tongues.evaluate.evaluation import Evaluation
 
-__all__ = ["exports_of", "step_of_best", "step_of_evaluated", "step_of_evaluation"]
+__all__ = ["step_of_best", "step_of_evaluated", "step_of_evaluation"]
 __all__ += ["step_of_experts", "step_to_evaluate"]
 
 
@@ -85,14 +85,14 @@ def step_of_best(state: str, name: str, record: Path, workspace: Path) -> Step:
 
     record: a file that was written with it; exports that are older are of earlier weights.
     """
-    for folder, model in exports_of(workspace).items():
+    for folder, model in _exports(workspace).items():
         if model == name and changed_at(folder / CARD) >= changed_at(record):
             return step_of("exported", folder=folder, name=name)
     out = free_place(workspace / "exports" / name.replace("/", "-"))
     return step_of(state, workspace, model=Path(name), name=name, out=out)
 
 
-def exports_of(workspace: Path) -> Mapping[Path, str]:
+def _exports(workspace: Path) -> Mapping[Path, str]:
     """The folders of a workspace with models to use elsewhere, and the title of each one's card."""
     found = dict[Path, str]()
     for card in sorted([*workspace.glob(f"*/{CARD}"), *workspace.glob(f"*/*/{CARD}")]):
