@@ -7,6 +7,7 @@ __all__ = ["KEYS", "OPTIONS", "instead_of_key"]
 # `verb --option`.
 OPTIONS: dict[str, str] = {
     "demo --base": "write a recipe for another base by `tongues new BASE`",
+    "new --machine": "`tongues check RECIPE --gpu NAME` shows the hours on GPUs and their price",
     "demo --overwrite": "name another folder by `--workspace`",
 }
 
