@@ -32,6 +32,9 @@ OPTIONS: dict[str, str] = {
     "languages --out": "`--json` has all that a page had",
     "languages -o": "`--json` has all that a page had",
     "report --title": "the page is named by what it is about",
+    "demo --base": "write a recipe for another base by `tongues new BASE`",
+    "new --machine": "`tongues check RECIPE --gpu NAME` shows the hours on GPUs and their price",
+    "demo --overwrite": "name another folder by `--workspace`",
 }
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.

@@ -27,7 +27,7 @@ from tongues.report.summary import page_cards, page_lead, page_title
 from tongues.roles import list_languages
 from tongues.runs import RECIPE, Run, find_runs, read_run, run_rows
 from tongues.states import RunState, states
-from tongues.steps import step_of_reported
+from tongues.steps import step_of_runs
 from tongues.study.findings import Findings, findings
 from tongues.study.forecasts import with_forecasts
 from tongues.train.mixture import describe_mixture, mixture_rows
@@ -118,7 +118,7 @@ def _step(places: Sequence[Path], known: Findings) -> str:
     (place, *others) = find_runs(places)
     if others or not known.only or place.parent.name != "runs":
         return ""
-    step = step_of_reported(place, place.parent.parent)
+    step = step_of_runs(place, place.parent.parent, page=True)
     return f"Next: `{step.command}` ({step.reason})."
 
 
