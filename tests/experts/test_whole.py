@@ -232,9 +232,15 @@ def test_an_evaluation_is_of_every_partition_and_routing(family: Path) -> None:
     assert one.memory == costs["seed"].memory == two.memory / 2
     assert 0 < one.seconds < two.seconds
     told = evaluation.experts
-    (line,) = (row for row in table if row.split()[:2] == ["typology-2", "tfidf"])
-    losses = [of.nats_per_token for of in text.losses["typology-2@tfidf"].values()]
-    assert told and f" {sum(losses) / len(losses):.3f}" in line
+    assert told and told.mixed and told.mixed.losses.keys() == models
+    by = {name: of.loss.value for name, of in told.mixed.losses.items()}
+    assert by["typology-2@language"] < by["typology-2@filter:1"] < by["typology-2@text"]
+    versus = told.mixed.losses["typology-2@text"].versus_given
+    assert versus and versus.value == pytest.approx(
+        by["typology-2@text"] - by["typology-2@language"]
+    )
+    (line,) = (row for row in table if row.split()[:2] == ["typology-2", "text"])
+    assert f"{by['typology-2@text']:.3f}" in line and f"+{versus.value:.3f}" in line
     assert told.base_shares == pytest.approx(dict.fromkeys(LANGS, 0.25), abs=0.01)
     languages = [list(one.languages) for one in told.routed["typology-2"]][:2]
     assert languages == [["qaa", "qac"], ["qaa"]]
