@@ -1,14 +1,13 @@
 """Everything that can be wrong in a recipe, found before work starts, and what follows from it."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tongues.cores import core_count
 from tongues.errors import Caution, UserError, nearest
-from tongues.evaluate.tasks import FewShotTask, read_train_tasks
 from tongues.experts.plans import plan_rounds
 from tongues.files import check_writable
 from tongues.hardware import LARGER_MACHINE, USUAL_MFU, Cluster, Machine, this_machine, visible_gpus
@@ -55,7 +54,6 @@ class Checked:
     machine: Machine
     processes: int  # of each run
     hub: tuple[HubModel, ...] = ()  # bases that are there
-    tasks: Mapping[str, Mapping[str, FewShotTask]] = field(default_factory=dict)  # `train.tasks`
 
     @property
     def all(self) -> tuple[tuple[RunPlan, Derived], ...]:
@@ -265,10 +263,7 @@ def check_recipe(
     workers = max(1, workers // each.processes)
     at_once = min((many and many.workers) or workers, len(pairs)) if many else 1
     runs, first = pairs[len(sweep) :], pairs[: len(sweep)]
-    tasks = read_train_tasks(recipe.train.tasks) if recipe.train.tasks and training else {}
-    checked = Checked(
-        completed, runs, first, at_once, round(disk), machine, each.processes, hub, tasks
-    )
+    checked = Checked(completed, runs, first, at_once, round(disk), machine, each.processes, hub)
     if here:
         _check_memory(checked, each)
     if not machine.elsewhere:

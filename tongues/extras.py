@@ -42,7 +42,6 @@ EXTRAS = {
         Extra("tensorboard", "tensorboard", "training curves in TensorBoard"),
         Extra("wandb", "wandb", "training curves in Weights & Biases"),
         Extra("cluster", "ray", "jobs on a Ray cluster"),
-        Extra("private", "phonenumbers", "private data taken out of text"),
         Extra("glotlid", "fasttext_pybind", "language identification by GlotLID"),
     )
 }

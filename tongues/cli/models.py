@@ -13,13 +13,10 @@ from tongues.errors import Stopped
 __all__ = ["evaluate", "export", "generate", "serve"]
 
 _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "bright_black")
-_NORMALISATIONS = click.Choice(["token", "character", "byte", "sum"])
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _CHAT = "Add what instruction tuning changed in the base: INSTRUCT − BASE."
-_SKIP = click.Choice(["skip", "stop"])
 _TEXT = "Prepared tokens or files to measure the loss on. Repeatable."
 _TASKS = "Tasks, such as xcopa, or xcopa:sw,tr for some of its languages. Repeatable."
-_IDENTIFIER = "fastText model of languages, for language-confusion (py3langid)."
 _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 
 
@@ -32,24 +29,8 @@ _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 @click.option("--languages", metavar="A,B,…", help="Languages of texts and tasks (all).")
 @click.option("--limit", type=options.COUNT, help="Items and documents per language.")
 @click.option("--num-fewshot", type=click.IntRange(0), help="Examples before an item (0).")
-@click.option("--fewshot-seeds", type=options.COUNT, help="Random draws of examples (5).")
 @click.option("--fewshot-language", metavar="TAG", help="Language of the examples (the item's).")
-@click.option(
-    "--templates",
-    type=click.Choice(["english", "translated"]),
-    default="english",
-    help="Language of the prompts.",
-)
-@click.option("--identifier", type=options.PATH, help=_IDENTIFIER)
-@click.option(
-    "--normalisation", type=_NORMALISATIONS, help="Normalisation of choices (the task's)."
-)
 @click.option("--window", type=options.COUNT, help="Tokens of context per window.")
-@click.option("--stride", type=options.COUNT, help="Tokens scored per window.")
-@click.option(
-    "--on-error", type=_SKIP, default="skip", help="What to do with items that cannot be scored."
-)
-@click.option("--seed", type=int, default=0, help="Random seed for items and few-shot draws.")
 @options.memory
 @options.placement
 @options.ranks

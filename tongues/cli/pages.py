@@ -48,7 +48,6 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
 @click.argument("places", nargs=-1, type=options.PATH)
 @options.workspace
 @click.option("-o", "--out", type=options.OUT, help="Folder of the page (reports/NAME).")
-@click.option("--title", default="", show_default=False, help="Title of the page.")
 @click.option(
     "--text",
     type=click.Path(path_type=Path, exists=True),

@@ -24,12 +24,11 @@ __all__ = [
     "Schedule",
     "Span",
 ]
-__all__ += ["Train", "TrainTasks"]
+__all__ += ["Train"]
 
 Initialization = Literal["mean", "similar", "asymmetric", "distilled", "random"]
 _Rate = Annotated[float, Field(gt=0, lt=1)]
 _LEAST_FINAL = 0.005  # of the peak; less, but not 0, is surely meant as a rate
-_OFTEN = 0.01  # of the steps, between two times that tasks are scored
 Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
 
 
@@ -80,26 +79,6 @@ class BaseChoice(RecipeSection):
     """A run of the workspace, a Hugging Face folder, or a model of the hub: `org/name@revision`."""
     languages: list[str] = Field(default=[])
     """Languages it knows; a run has its own."""
-
-
-class TrainTasks(RecipeSection):
-    """Tasks of several choices that a run is scored on at its start, on its way and at its end."""
-
-    names: Annotated[list[str], Field(min_length=1)]
-    """Tasks, such as `xcopa:sw` or `xnli:sw,tr`; without languages in all of the items."""
-    data: str
-    """Folder with the items, or `hub`."""
-    every: Share = 0.25
-    """Share of the steps between two times."""
-    limit: int | None = Field(default=None, ge=1)
-    """Items of a language, always the same ones; default: all."""
-
-    @field_validator("every")
-    @classmethod
-    def _some(cls, value: float) -> float:
-        if value < _OFTEN:
-            raise ValueError(f"`every` is at least {_OFTEN:.0%} of the steps")
-        return value
 
 
 class Train(RecipeSection):
@@ -153,9 +132,7 @@ class Train(RecipeSection):
     """Evaluations at log-spaced steps after the one at the start."""
     seed: int = 1
     """Random seed of first weights and order."""
-    # What else is measured, and the machine's business: no part of what the run is.
-    tasks: TrainTasks | None = None
-    """Tasks scored while the run trains."""
+    # The machine's business: no part of what the run is.
     checkpoint_every: Seconds | None = None
     """Time between checkpoints; default: a minute, or more, so that they take 1 % of the time."""
     milestones: list[Share] = Field([])

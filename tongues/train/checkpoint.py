@@ -58,7 +58,6 @@ class Position:
     recent: Recent = field(default_factory=Recent)
     phases: list[Phase] = field(default_factory=list)  # shares that were changed
     held: HoldHistory = field(default_factory=HoldHistory)
-    task_seconds: float = 0.0  # of `seconds`, those of scoring tasks
 
 
 class Checkpoints:
@@ -305,6 +304,7 @@ def _read(place: Path) -> tuple[Position | None, dict[str, str]]:
         if stored.pop("fingerprint") != fingerprint(stored):
             return None, {}
         position = stored["position"]
+        position.pop("task_seconds", None)  # of runs begun before tasks in training left
         recent = Recent(**position.pop("recent"))
         held = HoldHistory(**position.pop("held", {}))
         phases = [Phase(**phase) for phase in position.pop("phases", [])]

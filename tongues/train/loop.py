@@ -16,7 +16,6 @@ from tongues.runs import HOPELESS
 from tongues.tokens.mixture import Phase
 from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.processor import ceiling, seldom_collected
-from tongues.train.milestones import score_at
 from tongues.train.progress import Meter, Progress, peak_memory
 from tongues.train.replay import check, check_steps, first_losses
 from tongues.train.schedule import evaluation_steps, rate_at
@@ -70,9 +69,6 @@ def train_steps(
     loader, spikes, saved = BatchLoader(setup, position.phases), 0, time.monotonic()
     device = setup.processor.device
     with _signals() as came, checkpoints, seldom_collected(device) as collect:
-        position, broken_off = score_at(setup, position, meter, came, tell)
-        if broken_off:
-            raise Stopped(f"{setup.plan.name} stopped at step {position.step} of {steps}")
         while position.step < steps:
             often = settings.checkpoint_every or checkpoint_interval(checkpoints)
             due = checkpoints.ready and time.monotonic() - saved >= often
@@ -106,7 +102,6 @@ def train_steps(
             if step in evaluated:
                 with meter.pause():
                     losses, on_new = _evaluate(setup, position)
-            position, broken_off = score_at(setup, position, meter, came, tell)
             if step in checked:
                 position = _hold(setup, position)
                 loader = BatchLoader(setup, position.phases)
@@ -118,14 +113,12 @@ def train_steps(
                 rate=rate,
                 spikes=spikes,
                 held={lang: _shares(setup, position)[lang] for lang in settings.max_forgetting},
-                task_seconds=position.task_seconds,
             )
             if progress:
                 if meter.keeps(progress):
                     setup.log("timing.jsonl", progress.timing())
                 watch(progress)
-            stopping = stopping or broken_off
-            save = (step < steps and (stopping or due)) or broken_off
+            save = step < steps and (stopping or due)
             if step in milestones:
                 checkpoints.save(position, milestone=True)
             if save:

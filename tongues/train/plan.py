@@ -28,7 +28,7 @@ __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe", "token_shares"]
 # Settings that say how a machine goes about it, or what else is measured, not what the run is.
 _MACHINES = {"run", "checkpoint_every", "milestones", "micro_batch"}
 _MACHINES |= {"recompute", "shards", "offload"}
-_MACHINES |= {"compile", "threads", "track", "tasks"}
+_MACHINES |= {"compile", "threads", "track"}
 _ROLE_KEYS = {"base", "targets", "replay"}  # of the settings, which the roles name already
 _CORE = 1e11  # operations a second of a core in bfloat16, about
 

@@ -1,7 +1,7 @@
 """A step of training, and the loss on held-out text."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from tongues.errors import UserError
 from tongues.files import append_line
@@ -28,11 +27,7 @@ if TYPE_CHECKING:
     from peft import PeftModel
 
 __all__ = ["BatchLoader", "Gradient", "HeldOut", "HeldOutLoss", "Setup", "cut_windows", "gradient"]
-__all__ += ["ScoreTasks", "held_out_windows", "update", "validate"]
-
-# Scores a model on tasks: a row a task and language. The last argument is called between batches,
-# and may raise to break off.
-ScoreTasks = Callable[[PreTrainedModel, Tokens, Callable[[], None]], list[dict[str, Any]]]
+__all__ += ["held_out_windows", "update", "validate"]
 
 _TOKENS = 8192  # of held-out text scored at a time, about
 _CLIP = 1.0  # largest norm of the gradient, as usual
@@ -68,7 +63,6 @@ class Setup:
     samples_at_a_time: int  # of a micro-batch, in each process
     adapter: "PeftModel | None" = None  # the model with its low-rank updates
     new_tokens: Tensor | None = None  # of each id, whether the base does not have it
-    score_tasks: ScoreTasks | None = None  # of the recipe's `train.tasks`
     teacher: TeacherOdds | None = None  # of one process
 
     @property
