@@ -164,6 +164,7 @@ def _show_measured(folder: Path) -> None:
     from tongues.report.experts.view import setting_table
 
     experts = MeasuredExperts.of(read_evaluation(folder))
-    click.echo(as_text([setting_table(experts)]) + "\n")
+    click.echo(as_text([setting_table(experts, short=True)]) + "\n")
+    click.echo("in nats per token, mean over languages; in brackets 95 % confidence intervals")
     for line in expert_answer(experts).get("Choice", ())[:1]:
         click.echo(line)

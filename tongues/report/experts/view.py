@@ -100,7 +100,7 @@ def _estimate(of: Estimate | None, *, plus: bool = False) -> b.Cell:
     return estimate_cell(of, nats, plus=plus, after=True)
 
 
-def setting_table(experts: MeasuredExperts) -> b.Table:
+def setting_table(experts: MeasuredExperts, *, short: bool = False) -> b.Table:
     """Every setting with its loss, in the mean over languages, and what a token costs."""
     top, rows = experts.best(), list[dict[str, b.Entry]]()
     for each in experts.settings:
@@ -116,7 +116,8 @@ def setting_table(experts: MeasuredExperts) -> b.Table:
         for other in reversed(experts.references):
             row[f"versus {other}"] = _difference(each.difference(other) if whole else None)
         rows.append(row | {"k": each.k, "experts run": run, "time": time, "weights": memory})
-    return b.Table.of(rows)
+    left_out = ("perplexity", "bits per byte", "k", "time", "weights") if short else ()
+    return b.Table.of({key: row[key] for key in row if key not in left_out} for row in rows)
 
 
 def _language_table(experts: MeasuredExperts) -> b.Table:
