@@ -24,6 +24,7 @@ __all__ = [
     "FAILURE",
     "HOPELESS",
     "JOINED",
+    "KEPT_CHECKPOINTS",
     "PLANS",
     "RECIPE",
     "Base",
@@ -43,6 +44,7 @@ HOPELESS = "hopeless.txt"  # in a run's directory: why it is to stop, for which 
 RECIPE = "recipe.yaml"  # in a run's directory: what it was trained by, overrides included
 PLANS = ".plans.json"  # in a study's folder: its planned runs by name
 JOINED = "+"  # between the languages of a cell
+KEPT_CHECKPOINTS = 2  # newest ones that an unfinished run keeps: should one be damaged
 
 Cells = dict[str, Any]  # a row of a table: texts and numbers by column
 

@@ -267,14 +267,15 @@ def test_all_of_it_is_measured_next_to_the_ensemble_before(family: Path) -> None
     same = [text.losses[f"{name}@language"]["qaa"].nats_per_token for name in ("before", "added")]
     assert same[0] == pytest.approx(same[1], abs=1e-6)
     told = evaluation.experts
-    assert told and not told.same_tokenizer
+    assert told and not told.same_tokenizer and told.mixed
+    assert "added@filter:1" in told.mixed.losses and "before@text" not in told.mixed.losses
 
 
 def test_what_cannot_be_is_refused_with_what_to_do(family: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(family, tmp_path / "copy"))
     prompt = ("generate", "new/added-s1@posterior", "--max-tokens", "2")
     assert "have fewer tokens" in tongues(folder, *prompt, fails=True)
-    out = ("export", "new/added-s1", "--average", "-o", "mean")
+    out = ("export", "new/added-s1", "--moe", "-o", "moe")
     assert "differ in their tokens" in tongues(folder, *out, fails=True)
     other = MORE.replace("NAME", "two").replace("qac", "qad")
     (folder / "two.yaml").write_text(other.replace("old/languages-s1", "new/added-s1"))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from tests.experts.ensemble.making import score
 from tongues.cli.main import command
@@ -232,9 +232,15 @@ def test_an_evaluation_is_of_every_partition_and_routing(family: Path) -> None:
     assert one.memory == costs["seed"].memory == two.memory / 2
     assert 0 < one.seconds < two.seconds
     told = evaluation.experts
-    (line,) = (row for row in table if row.split()[:2] == ["typology-2", "tfidf"])
-    losses = [of.nats_per_token for of in text.losses["typology-2@tfidf"].values()]
-    assert told and f" {sum(losses) / len(losses):.3f}" in line
+    assert told and told.mixed and told.mixed.losses.keys() == models
+    by = {name: of.loss.value for name, of in told.mixed.losses.items()}
+    assert by["typology-2@language"] < by["typology-2@filter:1"] < by["typology-2@text"]
+    versus = told.mixed.losses["typology-2@text"].versus_given
+    assert versus and versus.value == pytest.approx(
+        by["typology-2@text"] - by["typology-2@language"]
+    )
+    (line,) = (row for row in table if row.split()[:2] == ["typology-2", "text"])
+    assert f"{by['typology-2@text']:.3f}" in line and f"+{versus.value:.3f}" in line
     assert told.base_shares == pytest.approx(dict.fromkeys(LANGS, 0.25), abs=0.01)
     languages = [list(one.languages) for one in told.routed["typology-2"]][:2]
     assert languages == [["qaa", "qac"], ["qaa"]]
@@ -355,26 +361,6 @@ def test_the_experts_become_one_model_whose_router_alone_is_trained(
     assert before.keys() == after.keys()
     changed = {name for name, weight in before.items() if not weight.equal(after[name])}
     assert changed == {name for name in before if name.endswith("block_sparse_moe.gate.weight")}
-
-
-def test_an_average_worse_than_the_base_is_not_written(family: Path, tmp_path: Path) -> None:
-    """Experts as far from the base as no mean is good for."""
-    folder = copied(family, tmp_path)
-    made = lineage(folder, "fam/typology-2-s1")
-    for expert in made["experts"]:
-        file = folder / expert["folder"] / "model.safetensors"
-        weights = load_file(file)
-        save_file({name: -3 * w for name, w in weights.items()}, file, {"format": "pt"})
-        expert["sha256"]["model.safetensors"] = file_hash(file)
-    (folder / "ensembles/fam/typology-2-s1/ensemble.json").write_text(json.dumps(made))
-    average = ("export", "fam/typology-2-s1", "--average", "-o", "mean")
-    why = tongues(folder, *average, fails=True)
-    assert "the average is worse than the base by" in why and "--moe" in why
-    assert not (folder / "mean").exists()
-    tongues(folder, *average, "--allow-worse")
-    card = (folder / "mean/README.md").read_text()
-    assert "| language | base | average | change |" in card
-    assert "It is worse than the base on qaa, qab, qac and qad." in card
 
 
 def test_experts_of_feed_forward_layers_alone_lose_nothing(family: Path, tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from tongues.roles import Roles
 from tongues.significance import Chance, Signs, WinRate
 
 __all__ = ["BITS_PER_BYTE", "NATS_PER_TOKEN", "SCORES", "Accuracy", "Comparison", "Cost"]
-__all__ += ["EvaluatedModel", "Evaluation", "ExpertCell", "ExpertScores", "Loss"]
-__all__ += ["TaskScores", "TextScores", "Trained", "read_evaluation"]
+__all__ += ["EvaluatedModel", "Evaluation", "ExpertCell", "ExpertScores", "Loss", "MixedLoss"]
+__all__ += ["MixedScores", "TaskScores", "TextScores", "Trained", "read_evaluation"]
 
 SCORES = "scores.json"
 BITS_PER_BYTE, NATS_PER_TOKEN = "bits/byte", "nats/token"
@@ -231,6 +231,27 @@ class ExpertCell:
 
 
 @dataclass(frozen=True, slots=True)
+class MixedLoss:
+    """The loss of a model on texts that switch languages, in nats per token.
+
+    versus_given: minus that of its experts where each is given the tokens of its languages; None
+    where that is the model itself, or cannot be done.
+    """
+
+    loss: Estimate
+    versus_given: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class MixedScores:
+    """All models on texts that switch between two languages."""
+
+    texts: int
+    tokens: int
+    losses: Mapping[str, MixedLoss]  # by model
+
+
+@dataclass(frozen=True, slots=True)
 class ExpertScores:
     """Scores of language experts in addition to the losses of models."""
 
@@ -242,6 +263,7 @@ class ExpertScores:
     cells: Sequence[ExpertCell]
     partitions: Mapping[str, Partition]  # by partition
     routed: Mapping[str, Sequence[RoutedText]]  # by partition
+    mixed: MixedScores | None = None  # None: one language
 
 
 @dataclass(frozen=True, slots=True)

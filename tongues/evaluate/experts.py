@@ -4,9 +4,9 @@ The models are the base of all, the dense model, and each partition by each rout
 that was trained with several random seeds is scored as their mean.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +16,11 @@ from tongues.evaluate.comparing import text_scores
 from tongues.evaluate.documents import held_out_documents
 from tongues.evaluate.evaluation import NATS_PER_TOKEN, Evaluation, ExpertCell, ExpertScores
 from tongues.evaluate.losses import DocumentLosses, Policy, mean_losses
+from tongues.evaluate.mixed import mixed_scores, mixed_texts
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Results, Unit, evaluate
 from tongues.experts.ensemble.lineage import Lineage, expert_folder, read_lineage
+from tongues.experts.ensemble.model import open_model
 from tongues.experts.ensemble.places import find_model
 from tongues.experts.ensemble.router import load_router
 from tongues.experts.ensemble.routing import ROUTINGS, Routing, parse_routing
@@ -119,6 +121,17 @@ def evaluate_experts(
             router = load_router(ensembles[partition][0] / lineage.router.file)
             routed[partition] = routed_texts(lineage, router, tokenizer, begun)
     names = [one.name for one in settings]
+    readers = [
+        one
+        for one in settings
+        if one.partition not in shorter and not any(unknown.get(of) for of in one.members)
+    ]
+    mixed = mixed_scores(
+        mixed_texts({lang: [of.text for of in own] for lang, own in documents.items()}, tokenizer),
+        _groups(readers),
+        lambda name: open_model(name, workspace, max_memory=memory, **placed).ensemble,
+        context=context,
+    )
     dense = next((one.name for one in settings if one.partition == "dense"), None)
     described = {model.name: model for model in results.models}
     alone = build_evaluation(replace(results, spec=replace(results.spec, texts={})))
@@ -151,8 +164,15 @@ def evaluate_experts(
                 for partition, each in lineages.items()
             },
             routed=routed,
+            mixed=mixed,
         ),
     )
+
+
+def _groups(settings: Sequence[_Setting]) -> Iterator[tuple[tuple[str, ...], dict[str, Routing]]]:
+    """The ensembles of each partition, and its settings by name with their routings."""
+    for ensembles, own in groupby(settings, key=lambda one: one.ensembles):
+        yield ensembles, {one.name: parse_routing(one.routing or "uniform") for one in own}
 
 
 def _check_tokens(

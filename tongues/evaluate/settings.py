@@ -14,6 +14,7 @@ from tongues.evaluate.evaluation import (
     ExpertCell,
     ExpertScores,
     Loss,
+    MixedLoss,
     TextScores,
 )
 from tongues.experts.ensemble import ROUTINGS
@@ -40,9 +41,12 @@ class Setting:
     bits_per_byte: float
     baseline: bool  # whether its routing ignores the text and is there to compare with
     needs_language: bool  # whether its routing must be told each text's language
+    mixed: MixedLoss | None  # on text that switches languages
 
     @classmethod
-    def of(cls, model: EvaluatedModel, text: TextScores, partition: str) -> Self:
+    def of(
+        cls, model: EvaluatedModel, text: TextScores, partition: str, mixed: MixedLoss | None
+    ) -> Self:
         """That of a model."""
         losses = text.losses[model.name]
         routing = model.routing if model.experts > 1 else ""
@@ -62,6 +66,7 @@ class Setting:
             bits_per_byte=fmean(of.bits_per_byte.value for of in losses.values()),
             baseline=bool(kind) and ROUTINGS.find(kind).baseline,
             needs_language=bool(kind) and ROUTINGS.find(kind).needs_language,
+            mixed=mixed,
         )
 
     @property
@@ -121,8 +126,9 @@ class MeasuredExperts:
         """Those of an evaluation of experts."""
         assert evaluation.experts
         (text,) = evaluation.texts.values()
+        mixed = evaluation.experts.mixed.losses if evaluation.experts.mixed else {}
         settings = [
-            Setting.of(model, text, model.partition if place else "base")
+            Setting.of(model, text, model.partition if place else "base", mixed.get(model.name))
             for place, model in enumerate(evaluation.models)
         ]
         dense = next((each for each in settings if each.partition == "dense"), None)

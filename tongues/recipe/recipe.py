@@ -56,7 +56,7 @@ class Recipe(TextRecipe):
     study: Study | None = None
     """Many runs."""
     pilot: Pilot | None = None
-    """Small runs that decide about one large run."""
+    """Small runs that forecast one large run."""
     experts: Experts | None = None
     """Language experts."""
 

@@ -166,8 +166,7 @@ def _finish(
 ) -> None:
     plan, directory, processes = setup.plan, setup.directory, setup.processes
     settings, parts = plan.settings, (setup.scorer, setup.optimizer, processes)
-    checkpoints = Checkpoints(directory / "checkpoints", *parts, settings.keep_checkpoints)
-    anchors = Checkpoints(directory / "anchors", *parts, keep=2)
+    checkpoints = Checkpoints(directory / "checkpoints", *parts)
     position, damaged = checkpoints.load()
     for place in damaged:
         tell(f"{place} is damaged and passed over")
@@ -187,7 +186,7 @@ def _finish(
         earlier.unlink(missing_ok=True)
     try:
         with enough_memory(plan.name, settings, setup.derived):
-            ended = train_steps(setup, checkpoints, anchors, position, watch, tell)
+            ended = train_steps(setup, checkpoints, position, watch, tell)
     except Stopped:
         if processes.first and (directory / HOPELESS).exists():
             write_run(directory, replace(run, status="hopeless"))

@@ -228,7 +228,7 @@ def measure_speed(task: LocalRun, derived: Derived, tell: Say, seconds: float = 
             start = time.monotonic()
         late = step > _WARM and time.monotonic() - start > seconds
         going = not gradient(setup, loader, step, (late,)).flags[0]
-        update(setup, step, 0.0)
+        update(setup, 0.0)
         step += 1
     taken = task.processes.sum([time.monotonic() - start])[0] / task.processes.count
     speed = (step - _WARM) * derived.batch / taken

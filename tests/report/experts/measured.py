@@ -224,6 +224,7 @@ def evaluation_of(plain: Mapping[str, Any]) -> Evaluation:
             for name, of in plain["partitions"].items()
         },
         "routed": plain["routed"],
+        "mixed": plain.get("mixed"),
     }
     whole = {"tongues": "0.0.0", "models": models, "policy": {}, "texts": {"text": text}}
     rest = {"tasks": {}, "examples": {}, "left_out": [], "experts": experts}

@@ -213,6 +213,43 @@ def test_texts_in_the_colours_of_their_experts(tmp_path: Path) -> None:
     assert '<b data-e="1" style="--e:var(--s1)"><i title="">qac, qad </i>' in page
 
 
+def test_text_that_switches_languages() -> None:
+    plain = compared(0.05)
+    assert "Mixed text" not in expert_tables(seen(plain))
+    assert "Mixed text" not in expert_answer(seen(plain))
+
+    def loss(value: float, more: float | None = None) -> dict[str, Any]:
+        given = {"value": more, "low": 0.25, "high": 0.75, "p": 0.01}
+        of = {"value": value, "low": value - 0.5, "high": value + 0.5}
+        return {"loss": of, "versus_given": None if more is None else given}
+
+    losses = {
+        "dense": loss(3.0),
+        "typology-2@text": loss(4.0, 1.0),
+        "typology-2@tfidf": loss(3.5, 0.5),
+        "typology-2@uniform": loss(3.25, 0.25),
+    }
+    plain["mixed"] = {"texts": 9, "tokens": 900, "losses": losses}
+    head, dense, _, tfidf, _ = rows_of(plain, "Mixed text")
+    assert head[2:] == ["one language", "versus dense", "two languages", "versus given"]
+    assert dense == ["dense", "", "2.625", "", "3.000 [2.500, 3.500]", ""]
+    versus = rows_of(plain, "Partitions and routings")
+    assert (
+        tfidf[3] == next(row for row in versus if "tfidf" in row)[versus[0].index("versus dense")]
+    )
+    assert [*tfidf[1:3], *tfidf[4:]] == [
+        "tfidf",
+        "2.625",
+        "3.500 [3.000, 4.000]",
+        "+0.500 [0.250, 0.750]",
+    ]
+    assert expert_answer(seen(plain))["Mixed text"] == [
+        "On text that switches languages `typology-2, tfidf` is best of the routings that are not "
+        "given the language: 3.500 [3.000, 4.000] nats per token, +0.500 [0.250, 0.750] versus "
+        "being given that of every token (9 texts)."
+    ]
+
+
 def test_same_parts_by_two_ways() -> None:
     plain = compared(0.05)
     plain["partitions"]["gradient-similarity-2"] = {

@@ -68,7 +68,7 @@ def test_resumed_by_another_number_the_losses_are_equal_within_rounding(
 
 
 def test_one_process_opens_what_two_wrote(two: Two) -> None:
-    place = two[0] / "from-none" / f"step-{STEPS:08d}"
+    place = two[0] / "from-none" / f"milestone-{STEPS:08d}"
     assert len(list(place.glob("*.safetensors"))) == 2
     opened = [
         weight.numpy(force=True).tobytes().hex() for weight in load_weights(place).parameters()

@@ -38,6 +38,8 @@ def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
         topics |= _added(experts, added)
     elif top:
         topics["Languages"] = list(_languages(experts, top))
+    if top:
+        topics["Mixed text"] = list(_mixed(experts, top.partition))
     topics["Certainty"] = [_SURE, *_seeds(experts, top)]
     if top:
         run, time, memory = show_cost(top)
@@ -146,6 +148,20 @@ def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
         if len(ranked) > 1:
             losses = ", ".join(f"`{name}` {nats(settings[name].loss)}" for name in ranked)
             yield f"{what}: {losses} {_UNIT}."
+
+
+def _mixed(experts: MeasuredExperts, partition: str) -> Iterator[str]:
+    usable = (each for each in experts.usable(partition) if not each.needs_language)
+    losses = {each.name: each.mixed for each in usable if each.mixed}
+    name = min(losses, key=lambda name: losses[name].loss.value, default=None)
+    if name is None or experts.scores.mixed is None:
+        return
+    line = f"On text that switches languages `{name}` is best of the routings that are not given "
+    line += f"the language: {number(losses[name].loss, nats)} {_UNIT}"
+    if given := losses[name].versus_given:
+        line += f", {signed(given.value, nats)} {interval(given, nats)}".rstrip()
+        line += " versus being given that of every token"
+    yield f"{line} ({experts.scores.mixed.texts} texts)."
 
 
 def _seeds(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
