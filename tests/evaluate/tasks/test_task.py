@@ -51,7 +51,7 @@ MADE = {
 }
 
 
-def written(folder: Path, text: str, rows: list[dict[str, object]]) -> tuple[Path, Path]:
+def written(folder: Path, text: str, rows: list[dict[str, str]]) -> tuple[Path, Path]:
     (folder / "weather.yaml").write_text(text, encoding="utf-8")
     data = folder / "en.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
