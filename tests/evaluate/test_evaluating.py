@@ -114,7 +114,7 @@ def test_items_may_lie_in_several_folders(ask: Ask, place: Path) -> None:
         (["--tasks", "parts.yaml:fr", "--data", "items"], "in `fr`\n  there are qaa, qab"),
         (["--tasks", "parts.yaml", "--data", "empty"], "no items of `parts` in any language"),
         (["--tasks", "parts.yaml", "--data", "items", "--data", "./items"], "as has `items`"),
-        (["--tasks", "parts.yaml", "--data", "items", "--data", "parts.yaml"], "name it alone"),
+        (["--tasks", "parts.yaml", "--data", "parts.yaml"], "name a folder, or `hub`"),
         (
             ["--tasks", "parts.yaml", "--data", "empty", "--data", "models"],
             "hold no items of `parts`",

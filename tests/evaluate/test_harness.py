@@ -7,6 +7,7 @@ import shutil
 import socket
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -316,8 +317,11 @@ def test_a_hub_that_does_not_answer_is_asked_once(
 
 
 def test_a_line_says_that_lm_eval_is_read_before_it_takes_seconds(
-    house: Path, capsys: pytest.CaptureFixture[str]
+    house: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert importlib.import_module("lm_eval.tasks").TaskManager.all_tasks  # takes seconds to know
+    own = importlib.import_module("tongues.evaluate.harness")
+    monkeypatch.setattr(own, "_manager", lambda defaults: SimpleNamespace(all_tasks=["xcopa"]))
     with pytest.raises(UserError, match="lm-eval has no task `xcopaa`"):
         tongues.evaluate(str(house / MODELS[0]), house, tasks="lm-eval:xcopaa")
     assert "lm-eval reads `xcopaa`\n" in capsys.readouterr().err

@@ -78,13 +78,6 @@ def test_too_few_demonstrations_are_an_error(folder: Path) -> None:
         fewshot(folder, num_fewshot=8, fewshot_seeds=5)
 
 
-def test_a_single_file_has_no_demonstrations_in_another_language(folder: Path) -> None:
-    file = folder / "xcopa/sw.jsonl"
-    assert len(fewshot(file, num_fewshot=2).items) == 38
-    with pytest.raises(UserError, match="has no demonstrations in `en`"):
-        fewshot(file, num_fewshot=2, fewshot_language="en")
-
-
 def test_an_exam_is_known_by_what_is_asked(folder: Path) -> None:
     asked = fewshot(folder, num_fewshot=2, fewshot_seeds=2)
     prints = {asked.fingerprint(0), asked.fingerprint(1), fewshot(folder).fingerprint(0)}

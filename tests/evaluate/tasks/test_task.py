@@ -51,7 +51,7 @@ MADE = {
 }
 
 
-def written(folder: Path, text: str, rows: list[dict[str, object]]) -> tuple[Path, Path]:
+def written(folder: Path, text: str, rows: list[dict[str, str]]) -> tuple[Path, Path]:
     (folder / "weather.yaml").write_text(text, encoding="utf-8")
     data = folder / "en.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -61,7 +61,7 @@ def written(folder: Path, text: str, rows: list[dict[str, object]]) -> tuple[Pat
 def test_a_task_is_a_file_of_ten_lines(tmp_path: Path) -> None:
     path, data = written(tmp_path, TEN_LINES, [ROW])
     assert len(TEN_LINES.splitlines()) <= 10
-    [item] = read_items(load_task(path), "en", data).items
+    [item] = read_items(load_task(path), "en", data.parent).items
     assert item.prompt == "The swallows fly low. Tomorrow it will"
     assert (item.endings, item.label) == (("be dry", "rain"), 1)
     assert item.shown(" ") == "The swallows fly low. Tomorrow it will rain"
@@ -76,7 +76,7 @@ def test_the_library_holds_what_it_says() -> None:
 def test_rows_of_the_hub_become_the_prompts_of_lm_eval(tmp_path: Path, name: str) -> None:
     file = tmp_path / "en.jsonl"
     file.write_text(json.dumps(ROWS[name]) + "\n")
-    [item] = read_items(load_task(name), "en", file).items
+    [item] = read_items(load_task(name), "en", file.parent).items
     assert (item.prompt, [*item.endings], item.label) == MADE[name]
 
 

@@ -20,9 +20,9 @@ from tongues.evaluate.tasks.items import (
     find_languages,
     read_items,
 )
-from tongues.evaluate.tasks.task import NORMALISATIONS, TASKS, Normalisation, Task, load_task
+from tongues.evaluate.tasks.task import TASKS, Normalisation, Task, load_task
 
-__all__ = ["NORMALISATIONS", "TASKS", "FewShotTask", "Item", "ItemFault", "ItemScore"]
+__all__ = ["TASKS", "FewShotTask", "Item", "ItemFault", "ItemScore"]
 __all__ += ["Normalisation", "Task", "correct", "count_faults", "find_languages", "is_task"]
 __all__ += ["load_task", "merge_tasks", "read_fewshot_task", "read_fewshot_tasks", "read_items"]
 __all__ += ["read_named_tasks"]

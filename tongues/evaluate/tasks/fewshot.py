@@ -94,9 +94,6 @@ def read_fewshot_tasks(
     places = [where] if isinstance(where, str) else list(dict.fromkeys(where))
     place_of: dict[str, str] = {}
     several = places if len(places) > 1 else []
-    if file := next((place for place in several if Path(place).is_file()), None):
-        what = f"is one file; which languages of `{task.name}` it holds is unknown"
-        raise UserError(what, where=file, hint="name it alone, or name folders")
     named = any(languages_in(task, place, named=True) for place in several)
     for place in several:  # files without the task's name count where there are no others
         for lang in languages_in(task, place, named=named):
@@ -158,9 +155,6 @@ def read_fewshot_task(
         items = tuple(order[:limit])
         return FewShotTask(task, language, items, ((),), (read.source,), read.faults)
     shown = fewshot_language or language
-    if shown != language and Path(where).is_file():
-        what = f"is one file, which has no demonstrations in `{shown}`"
-        raise UserError(what, where=str(where), hint="name the folder that holds both")
     separate = find_items(task, shown, where, "demonstrations") is not None
     part = "demonstrations" if separate else "items"
     other = read_items(task, shown, where, part=part)

@@ -195,14 +195,12 @@ def find_items(
 ) -> Path | Hub | None:
     """The file or data set with a language's items, or with its demonstrations; None without any.
 
-    where: a folder, a file or `hub`. In a folder it is `NAME/{language}.jsonl` or
+    where: a folder or `hub`. In a folder it is `NAME/{language}.jsonl` or
     `{language}.jsonl`, packed or not.
     """
     if _is_hub(where):
         return _on_hub(task, language, part)
     folder = Path(where)
-    if folder.is_file():
-        return folder if part == "items" else None
     tried = [path.replace("{language}", language) for path in _patterns(task, part)]
     for path in (folder / f"{file}{packed}" for file in tried for packed in _PACKED):
         if path.is_file():
@@ -217,9 +215,9 @@ def find_items(
 
 
 def find_languages(task: Task, where: Path | str) -> list[str]:
-    """The languages that have items at a place, sorted; empty where unknown, as of one file."""
+    """The languages that have items at a place, sorted; empty where that is unknown."""
     folder, languages = Path(where), languages_in(task, where)
-    if languages or folder.is_file() or _is_hub(where):
+    if languages or _is_hub(where):
         return languages
     what = f"has no items of `{task.name}` in any language"
     raise UserError(what, where=path_text(folder), hint=_content(folder))
@@ -267,6 +265,6 @@ def _patterns(task: Task, part: Part) -> list[str]:
 
 def _content(folder: Path) -> str:
     if not folder.is_dir():
-        return f"there is no such folder in `{Path.cwd()}`; `hub` reads from the hub"
+        return f"there is no such folder in `{Path.cwd()}`; name a folder, or `hub`"
     inside = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     return f"it holds {', '.join(inside[:12])}" if inside else "it is empty"

@@ -7,7 +7,7 @@ by an entry point of the group `tongues.tasks`, whose value is a `Task` or a `Ta
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
@@ -18,7 +18,6 @@ from tongues.recipe.loading import load_section
 from tongues.registry import Registry
 
 __all__ = [
-    "NORMALISATIONS",
     "TASKS",
     "Normalisation",
     "Task",
@@ -27,7 +26,6 @@ __all__ = [
 ]
 
 Normalisation: TypeAlias = Literal["token", "character", "byte", "sum"]
-NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
 
 
 class OnHub(RecipeSection):
