@@ -6,13 +6,67 @@ __all__ = ["KEYS", "OPTIONS", "instead_of_key"]
 
 # `verb --option`.
 OPTIONS: dict[str, str] = {
+    "generate --frequency-penalty": "ask a server of `tongues serve` with `frequency_penalty`",
+    "generate --presence-penalty": "ask a server of `tongues serve` with `presence_penalty`",
+    "export --allow-worse": "only the mean of experts was refused, and mergekit makes means",
+    "export --average": "mergekit averages models; `export --step` writes a milestone as a model",
+    "export --experts-per-token": "set `num_experts_per_tok` in the exported config.json",
+    "export --last": "mergekit averages models; `export --step` writes a milestone as a model",
+    "export --law": "the file of `tongues fit -o` holds the laws; publish it beside the model",
+    "export --llama-cpp": "name the source of llama.cpp in the environment, as LLAMA_CPP",
+    "export --of": "the base is the run's; put it back where the run found it",
+    "export --weights": "mergekit averages models with weights",
+    "serve --engine": "llama.cpp serves a GGUF file itself, by `llama-server -m FILE`",
+    "serve --lenient": "leave out the parameters that answers with status 400 name",
+    "serve --max-cache": "it is a quarter of the memory, of the machine or of the GPU",
+    "serve --max-queue": "64 completions may wait; more are answered with status 429",
+    "evaluate --fewshot-seeds": "examples are drawn five times, or once for tasks of lm-eval",
+    "evaluate --identifier": "language confusion is no longer measured",
+    "evaluate --normalisation": "set `normalisation` in a task's file",
+    "evaluate --on-error": "items that cannot be scored are skipped, counted and named",
+    "evaluate --seed": "items and examples are the same in every evaluation",
+    "evaluate --stride": "windows do not overlap; set `--window`",
+    "evaluate --templates": "tasks of lm-eval ask in the language: `--tasks lm-eval:xnli_sw`",
+    "languages --country": "`--json` names the countries of every language",
+    "languages --limit": "`--json` has all languages",
+    "languages --out": "`--json` has all that a page had",
+    "languages -o": "`--json` has all that a page had",
+    "report --title": "the page is named by what it is about",
     "demo --base": "write a recipe for another base by `tongues new BASE`",
     "new --machine": "`tongues check RECIPE --gpu NAME` shows the hours on GPUs and their price",
     "demo --overwrite": "name another folder by `--workspace`",
 }
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.
-KEYS: dict[str, str] = {}
+KEYS: dict[str, str] = {
+    # Of a task's file.
+    "demonstrations_end": "an empty line ends an example",
+    "files.items": "put the items into `NAME/LANGUAGE.jsonl`",
+    "replace": "change the text in the rows",
+    "translated": "write a file for each language, or use `lm-eval:NAME`",
+    # Of a recipe.
+    "train.tasks": "keep `train.milestones`, and score what `tongues export --step` makes of them",
+    "train.base.revision": "write it behind the model: `base: org/name@revision`",
+    "train.clip": "leave it out: gradients are always clipped to a norm of 1",
+    "train.embedding_learning_rate": "leave it out: embeddings learn at `learning_rate`",
+    "train.embedding_warmup": "leave it out: all weights learn from the first step",
+    "train.frozen_layers": "leave it out, or train low-rank updates: `trainable: lora`",
+    "train.keep_checkpoints": "leave it out: two are kept; `milestones` keeps others for good",
+    "train.on_spike": "leave it out: spikes are logged, and only NaN ends a run",
+    "train.optimizer_states": "`offload: true` or `trainable: lora` takes less of a GPU's memory",
+    "train.schedule.cooldown": "use `schedule: wsd`, constant until its decay",
+    "train.schedule.plateau": "use `schedule: wsd`, constant until its decay",
+    "train.trainable.lora.alpha": "leave it out: it is twice the rank",
+    "train.trainable.lora.dora": "leave it out: plain LoRA is trained",
+    "train.trainable.lora.targets": "leave it out: all matrices of the layers are updated",
+    "train.z_loss": "leave it out: the loss is cross-entropy alone",
+    "text.clean.paragraphs": "remove repeated paragraphs before, for instance by datatrove",
+    "text.clean.passages": "leave it out: documents that are mostly foreign are dropped",
+    "text.clean.private": "replace private data before, for instance by datatrove or presidio",
+    "tokens.sampling": "leave it out: every language gives as much",
+    "text.clean.words": "leave it out, or teach the language filter by `text.clean.sample`",
+    "text.clean.listed_words": "leave it out, or teach the language filter by `text.clean.sample`",
+}
 
 
 def instead_of_key(path: list[str]) -> str:

@@ -109,9 +109,8 @@ def _step(
             step_of_unfinished(folder, train) or begun
         )
     if recipe.pilot:
-        real = workspace / "reports" / recipe.name / "real.yaml"
-        if real.is_file():
-            return next_step("pilot finished", workspace, recipe=real)
+        if (folder / "forecast.json").is_file():
+            return next_step("pilot finished", folder=folder)
         return step_of_unfinished(folder, train) or begun
     if not folder.is_dir() or not find_runs([folder]):
         return begun

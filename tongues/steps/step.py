@@ -25,7 +25,7 @@ _STEPS: Mapping[str, tuple[str, str]] = {
     "other run": ("{train}", "{before} was trained with other settings"),
     "runs added": ("{train}", "{count} of {of} runs are not trained yet"),
     "ensembles missing": ("{train}", "{count} of {ensembles} ensembles are written"),
-    "pilot finished": ("tongues check {recipe}", "the pilot is finished; this recipe it advises"),
+    "pilot finished": ("tongues report {folder}", "the pilot is finished"),
     "not measured": ("tongues experts measure {recipe}", "the ensembles are not measured"),
     # runs
     "damaged": ("tongues ls {folder}", "{run}: {why}"),

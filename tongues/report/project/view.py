@@ -14,7 +14,7 @@ from tongues.evaluate.kept import kept_evaluations
 from tongues.files import read_lines, write_text
 from tongues.pages import CARD, as_markdown, write_page
 from tongues.pages import blocks as b
-from tongues.report.curves import curve_figure, task_figure
+from tongues.report.curves import curve_figure
 from tongues.report.project.answer import costs_of, finished_runs, project_answer
 from tongues.report.project.plans import find_plans, plan_section
 from tongues.runs import RECIPE, Run
@@ -30,7 +30,7 @@ __all__ = ["run_blocks", "write_project_report"]
 _SPEED = "Tokens/s are the mean of a run from its first step on, evaluations included."
 
 
-def write_project_report(workspace: Path, out: Path, title: str = "") -> Path:
+def write_project_report(workspace: Path, out: Path) -> Path:
     """Write the page of a folder and its receipt; returns the page's `index.html`."""
     every, evaluations = finished_runs(workspace), dict(kept_evaluations(workspace))
     runs = [run for run in every if "/" not in run.run]  # of no study
@@ -48,7 +48,7 @@ def write_project_report(workspace: Path, out: Path, title: str = "") -> Path:
         ],
         "steps": [{"command": step.command, "reason": step.reason} for step in steps],
     }
-    name = title or f"Project: {workspace.resolve().name}"
+    name = f"Project: {workspace.resolve().name}"
     page = b.Page(name, blocks, lead=[b.Topics.of(topics)], numbers=numbers)
     index = write_page(page, out)
     receipt = as_markdown([*page.lead, *page.blocks])
@@ -86,7 +86,7 @@ def run_blocks(workspace: Path) -> Iterator[b.Block]:
     ]
     yield b.Section("runs", "Runs", inside)
     chosen = [Path(state.directory) for state in alone or each if state.step]
-    yield from filter(None, (curve_figure(chosen), task_figure(chosen)))
+    yield from filter(None, [curve_figure(chosen)])
 
 
 def _going(state: RunState) -> bool:
