@@ -26,7 +26,7 @@ from tongues.steps.runs import (
     step_of_runs,
     step_of_unfinished,
 )
-from tongues.steps.step import Step, is_run, quoted, next_step
+from tongues.steps.step import Step, is_run, next_step, quoted
 from tongues.study import plan_study, plan_sweep
 from tongues.text import check_text
 from tongues.tokens import check_tokens
@@ -103,7 +103,7 @@ def _step(
         return next_step("text alone", corpus=workspace / "corpus" / recipe.corpus)
     folder = workspace / "runs" / results_name(recipe)
     train = f"tongues {training_verb(recipe)} {shlex.join(words)}{in_workspace(workspace)}"
-    begun = next_step("other run" if renamed else "not trained", train=train, **values)
+    begun = next_step("other run" if renamed else "not trained", train=train, before=_name(before))
     if recipe.experts:
         return _step_of_experts(recipe, train, workspace, values) or (
             step_of_unfinished(folder, train) or begun
