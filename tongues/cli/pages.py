@@ -7,7 +7,7 @@ import click
 
 from tongues.cli import options
 
-__all__ = ["ls", "report"]
+__all__ = ["ls", "report", "watch"]
 
 _OPTIONAL = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out nats/token")  # first to go
 
@@ -74,3 +74,13 @@ def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
     inside = bool(places) and places[0].parent.name in ("corpus", "tokens")
     workspace = places[0].parent.parent if inside else keywords["workspace"]
     hint(tongues.next_steps(workspace)[0].command)
+
+
+@click.command()
+@options.workspace
+@click.option("--port", type=click.IntRange(0, 65_535), default=8765, help="0: any that is free.")
+def watch(workspace: Path, port: int) -> None:
+    """Show runs, losses, forecasts and hours left on a local page."""
+    import tongues
+
+    tongues.watch(workspace, port=port, ready=click.echo)

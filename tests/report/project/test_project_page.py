@@ -1,10 +1,13 @@
-"""The page of a project's folder with its receipt."""
+"""The page of a project's folder with its receipt, and the page that watches its runs."""
 
 import json
 import os
 import shutil
+import urllib.error
+import urllib.request
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -15,7 +18,7 @@ from tongues.pages import as_json
 from tongues.pages import blocks as b
 from tongues.quantities import show_seconds
 from tongues.report.curves import curve_figure
-from tongues.report.project.view import run_blocks, write_project_report
+from tongues.report.project import write_project_report
 from tongues.runs import Run, read_run, write_run
 from tongues.train.cost import run_cost
 
@@ -186,18 +189,43 @@ def test_an_empty_folder_has_a_page_that_says_how_to_begin(tmp_path: Path) -> No
 
 
 def test_a_folder_that_is_not_there_has_no_page_and_is_not_made(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is not a folder"):
-        tongues.report(workspace=tmp_path / "typo")
+    for look in (tongues.report, tongues.watch):
+        with pytest.raises(UserError, match="is not a folder"):
+            look(workspace=tmp_path / "typo")
     assert not any(tmp_path.iterdir())
 
 
-def test_the_runs_are_listed_with_their_states_and_spikes(workspace: Path) -> None:
+def test_a_page_of_runs_follows_their_logs(workspace: Path) -> None:
+    from tongues.serve import watch
+
+    addresses: list[str] = []
+    serve = Thread(target=watch.serve_runs, args=(workspace, 0, addresses.append), daemon=True)
+    serve.start()
+    while not addresses:
+        serve.join(0.05)
+    assert addresses[0].startswith("http://127.0.0.1:")
+
+    def get(path: str = "", host: str = "") -> str:
+        request = urllib.request.Request(
+            addresses[0] + path, headers={"Host": host} if host else {}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.read().decode()
+
+    assert 'http-equiv="refresh"' in get()
+    rows = json.loads(get("report.json"))["blocks"][1]["blocks"][0]["rows"]
+    assert [(row["run"], row["state"]) for row in rows] == [("small", "finished")]
     run = workspace / "runs/small"
+    record = read_run(run)
     shutil.copytree(run, run.with_name("another"))
-    write_run(run.with_name("another"), replace(read_run(run), run="another"))
-    write_run(run, replace(read_run(run), status="running"))
+    write_run(run.with_name("another"), replace(record, run="another"))
+    write_run(run, replace(record, status="running"))
     (run / "events.jsonl").write_text(json.dumps({"step": 9, "spike": "norm 12"}) + "\n")
-    section, *_ = as_json(b.Page("", list(run_blocks(workspace))))["blocks"]
-    listed = [(row["run"], row["state"]) for row in section["blocks"][0]["rows"]]
+    section = json.loads(get("report.json"))["blocks"][1]["blocks"]
+    listed = [(row["run"], row["state"]) for row in section[0]["rows"]]
     assert listed == [("small", "stopped"), ("another", "finished")]
-    assert section["blocks"][1]["blocks"][0]["sentences"] == ["small: step 9: norm 12"]
+    assert section[1]["blocks"][0]["sentences"] == ["small: step 9: norm 12"]
+    for path, host, code in (("runs", "", 404), ("", "evil.example:80", 403)):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            get(path, host)
+        assert refused.value.code == code
