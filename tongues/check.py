@@ -135,13 +135,11 @@ class Checked:
                 "shape": derived.anatomy.name,
                 "parameters": f"{derived.parameters['total']:,}",
                 **({"trained": f"{derived.trained:,}"} if part else {}),
-                "outside embeddings": f"{derived.parameters['non_embedding']:,}",
                 "batch": f"{derived.batch:,}",
                 "learning rate": f"{derived.learning_rate:.3g}",
                 "tokens": show_count(derived.tokens),
                 "steps": f"{derived.steps:,}",
                 "FLOPs": f"{derived.flops:.3g}",
-                "6ND": f"{derived.flops_rule:.3g}",
                 "memory": show_bytes(derived.memory),
                 **(
                     {}
