@@ -13,13 +13,12 @@ from tests.report.pages import Page
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.files import only_one, read_json, write_json
-from tongues.pages import as_html, minus, page_as_html, write_page
+from tongues.pages import minus, page_as_html, write_page
 from tongues.recipe import MixtureRule
 from tongues.report.answer import advice, advised_replay, unmeasured
-from tongues.report.study import claim_tables, runs_page, study_page
+from tongues.report.study import runs_page, study_page
 from tongues.runs import DerivedMixture, find_runs, read_run, run_rows, write_run
 from tongues.states import state_of
-from tongues.study.claims import claims
 from tongues.study.findings import Findings, findings
 from tongues.train.mixture import derive_shares
 
@@ -67,14 +66,10 @@ def test_cards_are_of_the_replay_that_is_advised(report: Path, made_findings: Fi
     assert {advised_replay(made_findings, target) for target in made_findings.targets} != {0.0}
 
 
-def test_page_tells_which_findings_hold(report: Path):
+def test_page_compares_the_laws(report: Path):
     words = Page(report.read_text()).said
-    assert "Which claims of others hold here" in words
-    assert "CPT comes to the same loss with less compute.share of scratch" in words
-    assert "The more replay, the less is forgotten." in words
     assert "Fitting errors" in words
     numbers = read_json(report.parent / "report.json")
-    assert {claim["name"]: claim["verdict"] for claim in numbers["claims"]}["saves"] == "holds"
     assert numbers["laws_by_final_losses"] == {"near": [], "far": []}
 
 
@@ -244,24 +239,3 @@ def test_where_the_base_had_all_it_is_said_once_that_savings_are_unknown(saturat
     body = page_as_html(study_page(saturated))
     assert 0 < body.index("How much CPT saves on") < body.index("Two ways to a model")
     assert body.count("How much CPT saves on") == 1
-
-
-def test_each_of_two_base_languages_has_its_own_forgetting(made_findings: Findings):
-    tested = {claim.name: claim for claim in claims(made_findings)}
-    (part, *_) = tested["forgets"].parts
-    parts = [
-        replace(part, base_language=lang, value=Estimate(rise, rise - 0.05, rise + 0.05, n=3))
-        for lang, rise in (("one", 0.9), ("two", -0.1))
-    ]
-    said = as_html(claim_tables([replace(tested["forgets"], parts=tuple(parts))], [part.target]))
-    assert "0.90 on one" in said and "0.10 on two" in said
-
-
-def test_claims_are_shown_in_their_units_where_there_are_intervals(made_findings: Findings):
-    tested = {claim.name: claim for claim in claims(made_findings)}
-    (near, _) = tested["saves"].parts
-    said = as_html(claim_tables([tested["saves"]], ["near", "far"]))
-    assert f"{near.value.value:.0f}\u00a0%<small>[" in said
-    parts = [replace(part, value=Estimate(0.5, n=1)) for part in tested["saves"].parts]
-    single = replace(tested["saves"], parts=tuple(parts))
-    assert claim_tables([single], ["near"]) == []  # so the page has no such section

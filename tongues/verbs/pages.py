@@ -1,6 +1,6 @@
 """What there is, listed and on pages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from tongues.verbs.shared import Voice, existing_folder, paths
 if TYPE_CHECKING:
     from tongues.experts.ensemble.lineage import EnsembleState
 
-__all__ = ["ls", "report", "watch"]
+__all__ = ["ls", "report"]
 
 
 def report(
@@ -71,21 +71,6 @@ def report(
 
         page = runs_page(places, say)
     return write_page(page, folder, say)
-
-
-def watch(
-    workspace: Path | str = ".",
-    *,
-    port: int = 8765,
-    ready: Callable[[str], None] = lambda address: None,
-) -> None:
-    """Serve a page of the runs to this machine alone until interrupted; it renews itself.
-
-    port: 0 takes any that is free. ready: gets the page's address.
-    """
-    from tongues.serve.watch import serve_runs
-
-    serve_runs(existing_folder(workspace), port, ready)
 
 
 def ls(
