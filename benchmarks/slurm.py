@@ -107,7 +107,7 @@ def said(process: subprocess.Popen[str]) -> str:
 
 def shown(recipe: Path, partition: str) -> Iterator[str]:
     """Everything that is done to a study, and what it says."""
-    workspace, options = recipe.parent, ("--launcher", "slurm", "--partition", partition)
+    workspace, options = recipe.parent, ("--launcher", f"slurm:partition={partition}")
     name = "qaa-source-0.1M-s1"
     command = started(recipe, *options)
     wait_for(lambda: going(workspace, name))
