@@ -41,9 +41,7 @@ EXTRAS = {
         Extra("eval", "lm_eval", "tasks of lm-eval"),
         Extra("tensorboard", "tensorboard", "training curves in TensorBoard"),
         Extra("wandb", "wandb", "training curves in Weights & Biases"),
-        Extra("trackio", "trackio", "training curves in Trackio"),
         Extra("cluster", "ray", "jobs on a Ray cluster"),
-        Extra("private", "phonenumbers", "private data taken out of text"),
         Extra("glotlid", "fasttext_pybind", "language identification by GlotLID"),
     )
 }

@@ -15,7 +15,7 @@ from tongues.cli.languages import languages
 from tongues.cli.laws import fit, plan
 from tongues.cli.models import evaluate, export, generate, serve
 from tongues.cli.new import new
-from tongues.cli.pages import ls, report, watch
+from tongues.cli.pages import ls, report
 from tongues.cli.recipes import check, prepare, study, train
 from tongues.errors import Stopped, UserError, nearest
 from tongues.extras import required_by
@@ -34,7 +34,7 @@ _ORDER: dict[str, tuple[click.Command, ...]] = {
     "Train": (train, study, experts),
     "Evaluate": (evaluate, fit),
     "Use": (generate, serve, export),
-    "Look": (next_steps, ls, watch, report, demo, doctor),
+    "Look": (next_steps, ls, report, demo, doctor),
 }
 _RECIPE = "name, text, tokens, model, train"
 # An example of each verb, and the recipe keys that it reads.
@@ -56,7 +56,6 @@ _EXAMPLES = {
     "serve": ("tongues serve small --port 8080", ""),
     "export": ("tongues export small -o model", ""),
     "ls": ("tongues ls runs/small --json", ""),
-    "watch": ("tongues watch --port 0", ""),
     "report": ("tongues report runs/small -o page", ""),
     "next": ("tongues next --json", ""),
     "demo": ("tongues demo --experts", ""),

@@ -14,7 +14,7 @@ __all__ = ["MORE_SHAPES", "after_fit", "plan_command"]
 
 MORE_SHAPES = "'study.shapes=[…]' 'study.budgets=[…]'"  # overrides of a study, to be filled in
 _BEYOND = 10.0  # times the largest run: far enough to be of use, near enough to be known
-_MISREAD = {"not_nats", "mixed_units", "implausible_amounts"}  # cautions of numbers of another kind
+_MISREAD = {"not_nats", "implausible_amounts"}  # cautions of numbers of another kind
 _OF_OTHERS = ("forgetting", "repetition")  # laws that say nothing without another
 
 

@@ -37,7 +37,6 @@ _MOST_PILOT = 0.6  # of the compute, from where a pilot is not worth it
 # What can change the decision, the gravest first; other cautions are shown on request.
 _DECISIVE = (
     "not_nats",
-    "mixed_units",
     "implausible_amounts",
     "no_text",
     "placeholder_base",

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError
-from tongues.evaluate.task_forecasts import TaskForecast, task_forecasts
 from tongues.laws.observed import RunCurves, once
 from tongues.laws.targets import SETTLED
 from tongues.pages import blocks as b
@@ -28,7 +27,7 @@ from tongues.report.summary import page_cards, page_lead, page_title
 from tongues.roles import list_languages
 from tongues.runs import RECIPE, Run, find_runs, read_run, run_rows
 from tongues.states import RunState, states
-from tongues.steps import step_of_reported
+from tongues.steps import step_of_runs
 from tongues.study.findings import Findings, findings
 from tongues.study.forecasts import with_forecasts
 from tongues.train.mixture import describe_mixture, mixture_rows
@@ -45,11 +44,6 @@ _ABOUT_UNFINISHED = (
     "Held-out loss at the end, mean over the languages a run learns, in nats per token, with its "
     "95 % predictive interval: forecast from the run so far, its schedule, and finished runs that "
     "learn the same in the same way. No other number of this page includes these runs."
-)
-_ABOUT_TASKS = (
-    "Scores in %, losses in bits per byte of the task's language. The accuracy is a sigmoid of the "
-    "loss above chance; brackets hold the score that a further run will be measured at, with 95 % "
-    "probability. The last column takes the loss from the study's own law."
 )
 _ABOUT_RUNS = (
     "Final loss in nats per token on the held-out text of each language, and bits per byte."
@@ -90,7 +84,7 @@ _LAWS_OF = {
 }
 
 
-def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None]) -> b.Page:
+def runs_page(places: Sequence[Path], progress: Callable[[str], None]) -> b.Page:
     """The page of the finished runs at or below `places`; `progress` gets a line for each step."""
     progress("reading runs")
     records = [run for run in map(read_run, find_runs(places)) if run.status == "finished"]
@@ -99,7 +93,7 @@ def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None
     known = findings(run_rows(places))
     ahead = with_forecasts(states(places), places)
     step = _step(places, known)
-    return study_page(known, title, records, ahead, task_forecasts(places, records, known), step)
+    return study_page(known, records, ahead, step)
 
 
 def _nothing_finished(found: Sequence[RunState], places: Sequence[Path]) -> UserError:
@@ -124,27 +118,24 @@ def _step(places: Sequence[Path], known: Findings) -> str:
     (place, *others) = find_runs(places)
     if others or not known.only or place.parent.name != "runs":
         return ""
-    step = step_of_reported(place, place.parent.parent)
+    step = step_of_runs(place, place.parent.parent, page=True)
     return f"Next: `{step.command}` ({step.reason})."
 
 
 def study_page(
     findings: Findings,
-    title: str = "",
     records: Sequence[Run] = (),
     states: Sequence[RunState] = (),
-    tasks: Sequence[TaskForecast] = (),
     step: str = "",
 ) -> b.Page:
     """The page of a study; records: of its runs. states: with forecasts of what has not finished.
 
-    tasks: that runs were evaluated on. step: what to do next with one run.
+    step: what to do next with one run.
     """
     ahead = {state.run: state for state in states if state.forecast}
     rest = [
         *figures(findings),
         findings_law_section(findings),
-        _section("tasks", "Task scores to come", _ABOUT_TASKS, map(_task_row, tasks)),
         _section(
             "unfinished",
             "Runs that have not finished",
@@ -162,7 +153,7 @@ def study_page(
     for name, number in (each for run in records for each in run.versions.items()):
         used.setdefault(name, set()).add(number)
     return b.Page(
-        title or page_title(findings),
+        page_title(findings),
         [
             answer_section(findings, step),
             b.Cards(page_cards(findings)),
@@ -172,8 +163,7 @@ def study_page(
         lead=page_lead(findings),
         versions={name: ", ".join(sorted(numbers)) for name, numbers in used.items()},
         numbers=_numbers(findings)
-        | {"forecasts": {name: x.forecast.to_json() for name, x in ahead.items() if x.forecast}}
-        | {"task_forecasts": [of.to_json() for of in tasks]},
+        | {"forecasts": {name: x.forecast.to_json() for name, x in ahead.items() if x.forecast}},
     )
 
 
@@ -182,23 +172,6 @@ def _section(
 ) -> Section | None:
     table = Table.of(rows)
     return Section(place, title, [about, table]) if table.rows else None
-
-
-def _task_row(of: TaskForecast) -> dict[str, Entry]:
-    """The score of the best run and forecasts, or why there is none."""
-    reason, show = of.law.reason, fixed(1)
-    ahead = None if reason or of.longer is None else of.law.forecast(of.longer).times(100)
-    lower = estimate_cell(of.at_lower_loss.times(100), show)
-    return {
-        "task": Cell(of.task, below=f"{of.num_fewshot}-shot, {of.items:,} items"),
-        "language": of.language,
-        "runs": of.law.runs,
-        "chance": Cell(f"{100 * of.law.chance:.1f}", of.law.chance),
-        "lowest loss": value_cell(of.lowest, fixed(3)),
-        "its score": estimate_cell(of.best.times(100), show),
-        "at a loss 10 % lower": Cell("no forecast", below=reason) if reason else lower,
-        "after ten times the tokens": estimate_cell(ahead, show),
-    }
 
 
 def _unfinished(state: RunState) -> dict[str, Entry]:
