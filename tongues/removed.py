@@ -6,6 +6,12 @@ __all__ = ["KEYS", "OPTIONS", "instead_of_key"]
 
 # `verb --option`.
 OPTIONS: dict[str, str] = {
+    "study --pilot": "leave it out; the recipe's `pilot` section says it",
+    **{
+        f"{verb} --{setting}": f"write `--launcher slurm:{setting}=…`"
+        for verb in ("prepare", "study", "experts train", "evaluate")
+        for setting in ("partition", "time")
+    },
     "generate --frequency-penalty": "ask a server of `tongues serve` with `frequency_penalty`",
     "generate --presence-penalty": "ask a server of `tongues serve` with `presence_penalty`",
     "export --allow-worse": "only the mean of experts was refused, and mergekit makes means",
@@ -39,6 +45,10 @@ OPTIONS: dict[str, str] = {
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.
 KEYS: dict[str, str] = {
+    "pilot.source_budget": "leave it out; bases train as long as the longest small run",
+    "pilot.max_forgetting": "leave it out; a study with `replay` shows what is forgotten",
+    "pilot.shapes": "leave it out; the share says how large the small runs are",
+    "pilot.seeds": "leave it out; the small runs have `train.seed`",
     # Of a task's file.
     "demonstrations_end": "an empty line ends an example",
     "files.items": "put the items into `NAME/LANGUAGE.jsonl`",
