@@ -81,8 +81,6 @@ class Recipe(TextRecipe):
         if kinds and self.train.tasks:
             what = f"`train.tasks` is of one run, and this recipe has a `{kinds[0]}`"
             raise ValueError(f"{what}; leave it out, and score the models by `tongues evaluate`")
-        if kinds and self.train.teacher:
-            raise ValueError(f"`train.teacher` is for one run, and this recipe has a `{kinds[0]}`")
         if self.experts and bool(self.train.base) == bool(self.experts.add_to):
             raise ValueError("experts branch from `train.base` or from `experts.add_to`: give one")
         if self.pilot and self.train.budget.unit == "seconds":

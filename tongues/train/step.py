@@ -23,7 +23,6 @@ from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import full_tensor, reshard, synchronize
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.schedule import embeddings_alone
-from tongues.train.teacher import TeacherOdds
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -69,7 +68,6 @@ class Setup:
     adapter: "PeftModel | None" = None  # the model with its low-rank updates
     new_tokens: Tensor | None = None  # of each id, whether the base does not have it
     score_tasks: ScoreTasks | None = None  # of the recipe's `train.tasks`
-    teacher: TeacherOdds | None = None  # of one process
 
     @property
     def samples(self) -> int:
@@ -147,12 +145,9 @@ def gradient(setup: Setup, loader: BatchLoader, number: int, flags: tuple[bool, 
     parts = batch.split(setup.samples_at_a_time)
     nats = torch.zeros((), dtype=torch.float64, device=setup.processor.device)
     balance = torch.zeros_like(nats)
-    first = number * setup.samples
     for place, windows in enumerate(parts):
         synchronize(setup.scorer, place == len(parts) - 1)
-        soft = setup.teacher.read(first, windows) if setup.teacher else None
-        first += len(windows)
-        objective, of_part = setup.scorer(windows, settings.z_loss, soft)
+        objective, of_part = setup.scorer(windows, settings.z_loss)
         (objective / predicted).backward()
         nats += of_part
         if setup.scorer.balance is not None:
