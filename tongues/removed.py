@@ -9,6 +9,7 @@ OPTIONS: dict[str, str] = {}
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.
 KEYS: dict[str, str] = {
+    "experts.budget.weights": "a budget is `even` or `by text`, with `max_epochs` as a limit",
     "train.teacher": "distillation showed no gain; train on the text alone",
 }
 
