@@ -183,7 +183,7 @@ def test_two_write_side_by_side_and_one_is_kept(tab: Tab, address: str) -> None:
     tab.click("#compare")
     tab.evaluate(
         """(() => { const [, select] = document.querySelectorAll("[name=routing]");
-          select.value = "uniform";
+          select.value = "tfidf";
           select.dispatchEvent(new Event("change", { bubbles: true })); })()"""
     )
     tab.evaluate(f"{TEXT}.focus()")
@@ -198,7 +198,7 @@ def test_two_write_side_by_side_and_one_is_kept(tab: Tab, address: str) -> None:
 
     tab.go(address + link)
     tab.wait("document.querySelectorAll('.panel').length === 2")
-    assert tab.evaluate("document.querySelectorAll('[name=routing]')[1].value") == "uniform"
+    assert tab.evaluate("document.querySelectorAll('[name=routing]')[1].value") == "tfidf"
     assert tab.evaluate(f"{TEXT}.value") == "the ban"
 
 
