@@ -31,6 +31,7 @@ EXTRAS = {
     extra.module: extra
     for extra in (
         Extra("text", "pyarrow", "prepare text; read Parquet"),
+        Extra("experts", "sklearn", "language experts; mixtures by proxies"),
         Extra("figures", "vl_convert", "pages and figures"),
         Extra("hub", "datasets", "text and tasks from the Hugging Face hub"),
         Extra("lora", "peft", "LoRA training"),
