@@ -76,6 +76,8 @@ KEYS: dict[str, str] = {
     "tokens.sampling": "leave it out: every language gives as much",
     "text.clean.words": "leave it out, or teach the language filter by `text.clean.sample`",
     "text.clean.listed_words": "leave it out, or teach the language filter by `text.clean.sample`",
+    "experts.budget.weights": "a budget is `even` or `by text`, with `max_epochs` as a limit",
+    "train.teacher": "distillation showed no gain; train on the text alone",
 }
 
 
