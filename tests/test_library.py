@@ -23,7 +23,7 @@ PAGE = Path(__file__).parents[1] / "docs/tutorials/python.md"
 SHOWN = {"verbose", "as_json", "figures"}
 OF_COMMAND = {
     "languages": {"limit", "out"},
-    "fit": {"out", "narrow_at"},
+    "fit": {"out"},
     "generate": {"experts"},
     "plan": {"out"},
     "evaluate": {"compare"},

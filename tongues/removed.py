@@ -5,7 +5,24 @@ import re
 __all__ = ["KEYS", "OPTIONS", "instead_of_key"]
 
 # `verb --option`.
-OPTIONS: dict[str, str] = {}
+OPTIONS: dict[str, str] = {
+    "fit --drop-highest": "use `--where`, as in `--where 'loss < 4'`",
+    "fit --delta": "`laws.fit(…, delta=…)` in Python has it; 1e-3 is used here",
+    "fit --tie": "`laws.fit(…, tie=…)` in Python has it; here hold parameters by `--fix`",
+    "fit --narrow-at": "add runs of other sizes and lengths",
+    "fit --params": "write `--column params=NAME`",
+    "fit --tokens": "write `--column tokens=NAME`",
+    "fit --loss": "write `--column loss=NAME`",
+    "fit --flops": "write `--column flops=NAME`",
+    "fit --unique": "write `--column unique=NAME`",
+    "fit --replay": "write `--column replay=NAME`",
+    "fit --start": "write `--column start=NAME`",
+    "fit --share": "write `--column share=NAME`",
+    "fit --experts": "write `--column experts=NAME`",
+    "fit --run": "write `--column run=NAME`",
+    "fit --strategy": "write `--column strategy=NAME`",
+    "fit --lang": "write `--column lang=NAME`",
+}
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.
 KEYS: dict[str, str] = {}

@@ -154,7 +154,7 @@ def test_tables_name_experts_and_shares_by_their_columns(tmp_path: Path):
     pairs = [(N, h) for N in (1e6, 1e7, 1e8) for h in (0.1, 0.3, 0.9)]
     lines = [f"{N},{h},{float(family.loss(N=N, h=h))}" for N, h in pairs]
     (tmp_path / "mixed.csv").write_text("\n".join(["params,portion,loss", *lines]))
-    mixed = tongues.fit(tmp_path / "mixed.csv", "family", share="portion", draws=0).law
+    mixed = tongues.fit(tmp_path / "mixed.csv", "family", columns={"share": "portion"}, draws=0).law
     assert mixed and mixed.params["gamma"] == pytest.approx(0.05, rel=0.05)
 
 

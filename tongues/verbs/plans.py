@@ -7,7 +7,7 @@ from pathlib import Path
 from tongues.errors import UserError
 from tongues.languages import find_language
 from tongues.laws import Law
-from tongues.laws.ask import FitAnswer
+from tongues.laws.answer import FitAnswer
 from tongues.plan import Plan, ask, make_plan, read_laws, write_recipe
 from tongues.plan.language import language_level, laws_of_language, read_own_runs
 from tongues.plan.laws import PUBLISHED_PAIR
