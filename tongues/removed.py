@@ -22,6 +22,12 @@ OPTIONS: dict[str, str] = {
     "fit --run": "write `--column run=NAME`",
     "fit --strategy": "write `--column strategy=NAME`",
     "fit --lang": "write `--column lang=NAME`",
+    "plan --prices": "give the price of a GPU-hour by `--price`",
+    "plan --grid": "the world's average is used, 445 g of CO₂ a kWh",
+    "plan --ratio": "give `--params` and `--tokens`",
+    "plan --bytes-per-token": "count the tokens, and give them by `--available-tokens`",
+    "plan --source-loss": "it is taken from the runs of the law of forgetting",
+    "plan --verbose": "the page of `-o FOLDER` has every caveat",
 }
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.

@@ -232,15 +232,6 @@ def test_a_printed_law_is_not_exact() -> None:
     assert 0.03 < 1 - low / point < 0.15
 
 
-def test_a_settled_ratio() -> None:
-    way = Way("a", "scratch", known(chinchilla()), ratio=20.0)
-    N, D = way.sizes(np.array(1.2e20))
-    assert (pytest.approx(1e9), pytest.approx(2e10)) == (N, D)
-    base = Way("a", "cpt", known(chinchilla()), params=1e9, ratio=5.0)
-    N, D = base.sizes(np.array(6e20))
-    assert (pytest.approx(1e9), pytest.approx(5e9)) == (N, D)
-
-
 def test_text_ends_what_may_be_read() -> None:
     rule = Repeats(1e9, 15.39, 5.31, most=4.0)
     base = Way("a", "cpt", known(chinchilla()), params=1e9, replay=0.2, repeats=rule)

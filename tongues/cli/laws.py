@@ -109,11 +109,8 @@ def fit(
     "--mfu", metavar="SHARE", help="Share of the GPUs' peak FLOPS that training reaches (0.4)."
 )
 @click.option("--price", metavar="US$", help="Price of a GPU-hour.")
-@click.option("--prices", metavar="FILE", help="CSV of GPUs: gpu, price, date.")
-@click.option("--grid", metavar="G/KWH", help="CO₂ of the electricity, grams per kWh (445).")
 @click.option("--params", metavar="COUNT", help="Fix the parameters, such as 1.4B.")
 @click.option("--tokens", metavar="COUNT", help="Fix the training tokens, such as 30B.")
-@click.option("--ratio", metavar="NUMBER", help="Fix the tokens per parameter.")
 @click.option(
     "--base",
     "bases",
@@ -133,15 +130,11 @@ def fit(
 @click.option(
     "--runs", metavar="FILE", help="CSV of own runs: bytes, loss (bits per byte), params."
 )
-@click.option("--bytes-per-token", metavar="NUMBER", help="Bytes per token of that text, if known.")
 @click.option("--replay", metavar="SHARES", help="Replay shares to compare, such as 0,5%,20%.")
 @click.option(
     "--max-forgetting",
     metavar="SHARE",
     help="Largest tolerated rise of the base-language loss (2%).",
-)
-@click.option(
-    "--source-loss", metavar="LOSS", help="Loss of the base on its own language, nats per token."
 )
 @click.option(
     "--base-loss",
@@ -150,13 +143,11 @@ def fit(
 )
 @click.option("--write", type=options.OUT_FILE, help="Write the recommended option as a recipe.")
 @click.option("--for", "like", type=options.PATH, help="Recipe whose text the written recipe uses.")
-@click.option("--verbose", is_flag=True, help="Show every caveat.")
 @click.option("-o", "--out", type=options.OUT, help="Write a page of the plan to this folder.")
 @options.as_json
 def plan(
     laws: tuple[str, ...],
     write: Path | None,
-    verbose: bool,
     out: Path | None,
     as_json: bool,
     **keywords: Any,
@@ -198,8 +189,7 @@ def plan(
     click.echo("")
     for sentence in made.sentences():
         click.echo(sentence)
-    shown = made.warnings if verbose else made.caveats
-    for caution in shown:
+    for caution in made.caveats:
         say(f"caveat: {caution}")
     if write:
         cluster = made.question.cluster
@@ -209,11 +199,11 @@ def plan(
         machine = ("--gpu", gpus[0], "--gpus", gpus[1]) if gpus else ()
         hint_command("tongues", "check", write, *machine)
         return
-    if more := len(made.warnings) - len(shown):
-        hint(f"{'1 more caveat' if more == 1 else f'{more} more caveats'}: `--verbose`")
+    if more := len(made.warnings) - len(made.caveats):
+        hint(f"{'1 more caveat' if more == 1 else f'{more} more caveats'}: `-o FOLDER`")
     if made.writable:
         new_file = f"--write {free_place(Path('recipe.yaml'))}"
-        options.hint_again("tongues plan", new_file, without=("verbose", "out"))
+        options.hint_again("tongues plan", new_file, without=("out",))
     elif made.question.language and not made.recommendation.decided:
         hint_command("tongues", "new", *_new(made))
 

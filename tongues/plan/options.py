@@ -237,7 +237,6 @@ class Layout:
         cluster = question.cluster
         gpus = cluster.count if cluster else 1
         hours = cluster.hours(flops) if cluster else None
-        energy = cluster.energy(hours) if cluster and hours is not None else None
         return Option(
             way=way,
             params=N,
@@ -253,8 +252,8 @@ class Layout:
             epochs=epochs,
             hours=hours,
             cost=cluster.cost(hours) if cluster and hours is not None else None,
-            energy=energy,
-            carbon=energy * cluster.grid / 1000 if cluster and energy is not None else None,
+            energy=cluster.energy(hours) if cluster and hours is not None else None,
+            carbon=cluster.carbon(hours) if cluster and hours is not None else None,
             memory_per_gpu=least_bytes(N, max(gpus // max(way.experts, 1), 1)) if N else None,
             compute_saved=saved,
             compute_saved_interval=saved_interval,
@@ -323,8 +322,8 @@ def _notes(way: Way, budget: np.ndarray, flops: float, loss: float) -> list[str]
         what = "in use one computes each token where the language is given or found from the text, "
         what += f"all {way.experts} where they are mixed; weights in bfloat16: {held}, {one} each"
         notes.append(what)
-    if (way.params is not None and way.tokens is None and not way.base) or way.ratio:
-        free = replace(way, params=way.base.params if way.base else None, ratio=None)
+    if way.params is not None and way.tokens is None and not way.base:
+        free = replace(way, params=None)
         N, best = float(free.sizes(budget)[0]), float(free.loss(budget))
         if best <= loss / _NOTABLE:
             what = f"for these FLOPs {show_count(N)} parameters are best, with a loss of {best:.4g}"
