@@ -6,7 +6,7 @@ from difflib import SequenceMatcher, get_close_matches
 from functools import partial
 from unicodedata import combining, normalize
 
-__all__ = ["Caution", "Stopped", "UserError", "nearest"]
+__all__ = ["Caution", "Stopped", "UserError", "nearest", "printable"]
 
 # Codes of errors of work that was asked for correctly, and failed.
 _FAILURES = (
@@ -123,6 +123,10 @@ _PAIRS = iter(_LANGUAGES.split())
 _SYNONYMS |= {name: (tag,) for tag, name in zip(_PAIRS, _PAIRS, strict=True)}
 
 
+# What a terminal obeys instead of showing it: C0 without tab and line feed, DEL, and C1.
+_CONTROLS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
+
+
 @dataclass(frozen=True, slots=True)
 class Caution:
     """A caveat about a number: a code for programs, a sentence for people."""
@@ -153,7 +157,7 @@ class UserError(Exception):
     def __str__(self) -> str:
         first = f"{self.where}: {self.what}" if self.where else self.what
         first = f"{first} ({self.code})" if self.code else first
-        return f"{first}\n  {self.hint}" if self.hint else first
+        return printable(f"{first}\n  {self.hint}" if self.hint else first)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Cross process borders whole (worker processes raise it too)."""
@@ -162,6 +166,15 @@ class UserError(Exception):
 
 class Stopped(Exception):
     """The work was interrupted after a checkpoint; the same command resumes it."""
+
+
+def printable(text: str) -> str:
+    """A text that a terminal only shows: its control characters are replaced.
+
+    Names of files, runs and models come from others, and may hold sequences that set the
+    clipboard or the title of a window.
+    """
+    return text.translate(_CONTROLS)
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

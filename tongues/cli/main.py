@@ -19,7 +19,7 @@ from tongues.cli.pages import ls, report, watch
 from tongues.cli.recipes import check, prepare, study, train
 from tongues.errors import Stopped, UserError, nearest
 from tongues.removed import OPTIONS
-from tongues.terminal import is_first_rank
+from tongues.terminal import echo, is_first_rank
 
 __all__ = ["main"]
 
@@ -90,8 +90,7 @@ def _in_our_words(error: click.ClickException) -> UserError:
     path = context.command_path if context else "tongues"
     if isinstance(error, click.NoSuchOption) and context:
         what = f"`{path}` has no option `{error.option_name}`"
-        name = f"{path} {error.option_name}".removeprefix("tongues ")
-        if instead := OPTIONS.get(name):
+        if instead := OPTIONS.get(f"{_verb(context)} {error.option_name}"):
             return UserError(f"`{error.option_name}` is gone: {instead}", where=path)
         hint = nearest(error.option_name, _options(context.command))
         verbs = context.command.commands if isinstance(context.command, click.Group) else {}
@@ -104,6 +103,15 @@ def _in_our_words(error: click.ClickException) -> UserError:
     return UserError(what, hint=hint)
 
 
+def _verb(context: click.Context) -> str:
+    """The words of a verb, such as `experts train`, however the program was called."""
+    names = list[str]()
+    while context.parent:
+        names.insert(0, context.info_name or "")
+        context = context.parent
+    return " ".join(names)
+
+
 def _options(command: click.Command) -> list[str]:
     return [name for option in command.params for name in option.opts if name.startswith("--")]
 
@@ -111,24 +119,24 @@ def _options(command: click.Command) -> list[str]:
 def main() -> None:
     """Run the command; an error is one short message and an exit code."""
     try:
-        command(standalone_mode=False, prog_name="tongues")
+        command(standalone_mode=False)
     except UserError as error:
         if not is_first_rank():  # torchrun ends this process once the first has printed the error
             time.sleep(_PATIENCE)
-        click.echo(f"error: {error}", err=True)
+        echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        echo(error.format_message(), err=True)
         sys.exit(2)
     except click.ClickException as error:
-        click.echo(f"error: {_in_our_words(error)}", err=True)
+        echo(f"error: {_in_our_words(error)}", err=True)
         sys.exit(error.exit_code)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"error: {where}{error.strerror or error}", err=True)
-        click.echo("  No completed work was lost. Fix this and run it again.", err=True)
+        echo(f"error: {where}{error.strerror or error}", err=True)
+        echo("  No completed work was lost. Fix this and run it again.", err=True)
         sys.exit(1)
     except (Stopped, click.Abort, KeyboardInterrupt) as stop:
         again = shlex.join(["tongues", *sys.argv[1:]])
-        click.echo(f"{str(stop) or 'stopped'}; run it again to resume: {again}", err=True)
+        echo(f"{str(stop) or 'stopped'}; run it again to resume: {again}", err=True)
         sys.exit(130)
