@@ -102,7 +102,7 @@ def test_a_verb_takes_the_arguments_of_its_command(name: str) -> None:
 def test_every_verb_answers_in_json_and_shows_an_example() -> None:
     for name, verb in commands().items():
         flags = [flag for option in verb.params for flag in option.opts]
-        assert ("--json" in flags) == (name not in ("serve", "watch")), name
+        assert ("--json" in flags) == (name != "serve"), name
         assert "Example: tongues" in (verb.epilog or ""), name
 
 

@@ -354,17 +354,9 @@ def test_thresholds_and_amounts_are_written_as_they_are_read(good: Path) -> None
         (["train.micro_batch=1024 tokens"], "more than the batch"),
         (["train.milestones=[0%]"], "nothing is learned yet"),
         (["train.schedule={name: wsd, decay: 80%}", "train.warmup=30%"], "110% of the steps"),
-        (["train.schedule={name: infinite, plateau: 5%}"], "below the final rate"),
         (["train.learning_rate={}"], "train.learning_rate"),
         (["train.trainable=lora", "train.optimizer=muon"], "is for whole matrices"),
         (["train.trainable=some"], "`some` names no weights"),
-        (["train.trainable=embeddings", "train.frozen_layers=2"], "freezes all layers"),
-        (["train.frozen_layers=most"], "`most` names no layers"),
-        (["train.embedding_learning_rate=2"], "`2` is not a learning rate"),
-        (
-            ["train.trainable={lora: {}, embeddings: false}", "train.embedding_warmup=5%"],
-            "`embedding_warmup` is for embeddings",
-        ),
         (["train.budget=3 EFLOPS"], "FLOPs, hours or days"),
     ],
 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tongues.verbs.laws import fit
     from tongues.verbs.models import export, generate, serve
     from tongues.verbs.new import new
-    from tongues.verbs.pages import ls, report, watch
+    from tongues.verbs.pages import ls, report
     from tongues.verbs.plans import plan
     from tongues.verbs.recipes import check, prepare, train
     from tongues.verbs.steps import next_steps
@@ -39,7 +39,7 @@ __all__ += [
     "plan",
     "prepare",
 ]
-__all__ += ["report", "serve", "study", "train", "watch"]
+__all__ += ["report", "serve", "study", "train"]
 
 __version__ = "0.1.0"
 
@@ -56,7 +56,7 @@ _HOMES = {
     "plan": "tongues.verbs.plans",
     "evaluate": "tongues.verbs.evaluate",
     **dict.fromkeys(("export", "generate", "serve"), "tongues.verbs.models"),
-    **dict.fromkeys(("ls", "report", "watch"), "tongues.verbs.pages"),
+    **dict.fromkeys(("ls", "report"), "tongues.verbs.pages"),
     "new": "tongues.verbs.new",
     **dict.fromkeys(("check", "prepare", "train"), "tongues.verbs.recipes"),
     **dict.fromkeys(("dry_run", "study"), "tongues.verbs.studies"),

@@ -132,18 +132,6 @@ def test_the_last_step_is_told_at_once() -> None:
     assert reader.keeps(progress)
 
 
-def test_steps_done_again_are_not_counted_backwards() -> None:
-    clock = Clock()
-    reader = meter(clock)
-    clock.now = 10.0
-    assert read(reader, 100)
-    reader.restart(60)
-    clock.now = 12.0
-    progress = read(reader, 80)
-    assert progress is not None and progress.tokens_per_second == 20 * 512 / 2
-    assert progress.seconds == 12.0
-
-
 def test_a_long_run_keeps_few_readings() -> None:
     clock = Clock()
     reader, kept = meter(clock, steps=10**9), 0

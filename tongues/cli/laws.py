@@ -83,13 +83,7 @@ def fit(
         click.echo(sentence)
     for remark in answer.remarks:
         say(remark)
-    place = tables[0]
-    if place.is_dir():
-        from tongues.steps import more_runs_of
-
-        hint(answer.next(place, out, more_runs_of(place)))
-    else:
-        hint(answer.next(place, out))
+    hint(answer.next(tables[0], out))
 
 
 @click.command()
@@ -156,7 +150,7 @@ def plan(
     options.one_thread()
     import tongues
     from tongues.plan.several import budget_rows, plan_each
-    from tongues.steps import free_place, more_runs_of
+    from tongues.steps import free_place
     from tongues.terminal import hint, hint_command, print_json, print_table, say
 
     if several := plan_each(partial(tongues.plan, laws), keywords):
@@ -169,13 +163,7 @@ def plan(
         else:
             print_table(budget_rows(several))
         return
-    try:
-        made = tongues.plan(laws, write=write, **keywords)
-    except UserError as error:
-        if error.code == "not_pinned_down":
-            more = next(filter(None, map(more_runs_of, map(Path, laws))), "")
-            error.hint = f"train more, and fit again: {more}" if more else error.hint
-        raise
+    made = tongues.plan(laws, write=write, **keywords)
     if out:
         from tongues.pages import write_page
         from tongues.report.plan import plan_page

@@ -15,9 +15,10 @@ from tongues.cli.languages import languages
 from tongues.cli.laws import fit, plan
 from tongues.cli.models import evaluate, export, generate, serve
 from tongues.cli.new import new
-from tongues.cli.pages import ls, report, watch
+from tongues.cli.pages import ls, report
 from tongues.cli.recipes import check, prepare, study, train
 from tongues.errors import Stopped, UserError, nearest
+from tongues.extras import required_by
 from tongues.removed import OPTIONS
 from tongues.terminal import echo, is_first_rank
 
@@ -33,7 +34,7 @@ _ORDER: dict[str, tuple[click.Command, ...]] = {
     "Train": (train, study, experts),
     "Evaluate": (evaluate, fit),
     "Use": (generate, serve, export),
-    "Look": (next_steps, ls, watch, report, demo, doctor),
+    "Look": (next_steps, ls, report, demo, doctor),
 }
 _RECIPE = "name, text, tokens, model, train"
 # An example of each verb, and the recipe keys that it reads.
@@ -44,7 +45,7 @@ _EXAMPLES = {
     "check": ("tongues check recipe.yaml train.seed=2", "all"),
     "prepare": ("tongues prepare recipe.yaml --ranks 8", "name, text, tokens"),
     "train": ("tongues train recipe.yaml train.seed=2", _RECIPE),
-    "study": ("tongues study recipe.yaml --dry-run", f"{_RECIPE}, study; with --pilot: pilot"),
+    "study": ("tongues study recipe.yaml --dry-run", f"{_RECIPE}, study or pilot"),
     "partition": ("tongues experts partition --languages ar,bg,de,el -k 2", "name, text, experts"),
     "experts train": ("tongues experts train recipe.yaml --dry-run", f"{_RECIPE}, experts"),
     "measure": ("tongues experts measure recipe.yaml", f"{_RECIPE}, experts"),
@@ -55,7 +56,6 @@ _EXAMPLES = {
     "serve": ("tongues serve small --port 8080", ""),
     "export": ("tongues export small -o model", ""),
     "ls": ("tongues ls runs/small --json", ""),
-    "watch": ("tongues watch --port 0", ""),
     "report": ("tongues report runs/small -o page", ""),
     "next": ("tongues next --json", ""),
     "demo": ("tongues demo --experts", ""),
@@ -125,6 +125,12 @@ def main() -> None:
             time.sleep(_PATIENCE)
         echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        missing = required_by(error)
+        if missing is None:
+            raise
+        echo(f"error: {missing}", err=True)
+        sys.exit(missing.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         echo(error.format_message(), err=True)
         sys.exit(2)

@@ -1,4 +1,4 @@
-"""The verbs on what there is: ls lists it, watch and report draw its pages."""
+"""The verbs on what there is: ls lists it, report draws its pages."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import click
 
 from tongues.cli import options
 
-__all__ = ["ls", "report", "watch"]
+__all__ = ["ls", "report"]
 
 _OPTIONAL = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out nats/token")  # first to go
 
@@ -48,7 +48,6 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
 @click.argument("places", nargs=-1, type=options.PATH)
 @options.workspace
 @click.option("-o", "--out", type=options.OUT, help="Folder of the page (reports/NAME).")
-@click.option("--title", default="", show_default=False, help="Title of the page.")
 @click.option(
     "--text",
     type=click.Path(path_type=Path, exists=True),
@@ -63,7 +62,7 @@ def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
     project's record too: data, costs, licences, recipes and plans.
 
     Each figure is also written as SVG, PNG and data. Other pages come from `plan -o`,
-    `study --pilot`, `experts measure` and `evaluate`.
+    `experts measure` and `evaluate`.
     """
     import tongues
     from tongues.terminal import hint, print_paths
@@ -75,13 +74,3 @@ def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
     inside = bool(places) and places[0].parent.name in ("corpus", "tokens")
     workspace = places[0].parent.parent if inside else keywords["workspace"]
     hint(tongues.next_steps(workspace)[0].command)
-
-
-@click.command()
-@options.workspace
-@click.option("--port", type=click.IntRange(0, 65_535), default=8765, help="0: any that is free.")
-def watch(workspace: Path, port: int) -> None:
-    """Show runs, losses, forecasts and hours left on a local page."""
-    import tongues
-
-    tongues.watch(workspace, port=port, ready=click.echo)

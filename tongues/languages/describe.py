@@ -1,9 +1,8 @@
-"""What is known of languages as blocks: the same rows on a page, in a terminal, and in the docs."""
+"""What is known of languages as blocks, for a terminal and the docs."""
 
 from collections.abc import Mapping, Sequence
 
 from tongues.estimate import Estimate
-from tongues.languages.catalogue import field_sources
 from tongues.languages.donors import Donor
 from tongues.languages.facts import LanguageFacts
 from tongues.languages.language import Language
@@ -11,7 +10,7 @@ from tongues.magnitudes import show_bytes, show_count
 from tongues.pages import blocks as b
 from tongues.pages.numbers import estimate_cell, fixed, percent
 
-__all__ = ["facts_blocks", "facts_page", "language_rows"]
+__all__ = ["facts_blocks", "language_rows"]
 
 _TOKENIZERS = {"own": "its own, 50,000 tokens", "llama2": "Llama 2", "llama3": "Llama 3"}
 _TOKENIZERS |= {"gemma": "Gemma", "qwen": "Qwen"}
@@ -43,13 +42,6 @@ def facts_blocks(facts: LanguageFacts) -> list[b.Block]:
         *_section("donors", "Donors: languages to start from", _donor_rows(facts.donors)),
         *([b.Topics({"Not known": [b.Items(facts.unknown)]})] if facts.unknown else []),
     ]
-
-
-def facts_page(facts: LanguageFacts) -> b.Page:
-    """The page of one language."""
-    title = f"{facts.language.name} ({facts.language.tag})"
-    sources = b.Section("sources", "Sources", [b.Table.of(field_sources())])
-    return b.Page(title, [*facts_blocks(facts), sources], numbers=facts.to_json())
 
 
 def language_rows(languages: Sequence[Language]) -> list[Mapping[str, b.Entry]]:

@@ -131,20 +131,18 @@ def select_languages(
     *,
     family: str = "",
     script: str = "",
-    country: str = "",
     task: str = "",
     min_text: float = 0,
 ) -> tuple[Language, ...]:
     """Languages that fit all of it, the most text first.
 
     family: a group of any depth, or a word of its name, such as `bantu`. script: ISO 15924.
-    country: ISO 3166. task: a benchmark. min_text: bytes.
+    task: a benchmark. min_text: bytes.
     """
     every = languages()
     fits = [
         _having("--family", family, every, lambda of: of.family, words=True),
         _having("--script", script, every, lambda of: [of.script]),
-        _having("--country", country, every, lambda of: of.countries),
         _having("--task", task, every, lambda of: of.tasks),
     ]
     chosen = [

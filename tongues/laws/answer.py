@@ -25,7 +25,7 @@ from tongues.laws.targets import TargetLaws
 
 __all__ = ["FitAnswer"]
 
-_MISREAD = {"not_nats", "mixed_units", "implausible_amounts"}  # cautions of numbers of another kind
+_MISREAD = {"not_nats", "implausible_amounts"}  # cautions of numbers of another kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ _VALUES = 20_000
 _DEPTH = 50
 
 # Where several kinds may stand.
-_KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(int|float|str|bool)$)")
+_KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(LowRank|int|float|str|bool)$)")
 
 
 def load_recipe(source: RecipeSource, overrides: Overrides = ()) -> Recipe:

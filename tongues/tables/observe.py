@@ -13,7 +13,6 @@ from tongues.tables.checks import (
     check_one_language,
     copies,
     diverged_runs,
-    in_bits,
     name_rows,
     other_unit,
     read_numbers,
@@ -222,12 +221,6 @@ def _cautions(observations: Observations) -> list[Caution]:
     cautions = _before_the_end(observations)
     if unit := other_unit(observations.columns["loss"], observations.loss):
         cautions.append(unit)
-    positive = {role: values for role, values in observations.variables.items() if role not in "rS"}
-    bits = in_bits(positive, observations.loss)
-    if bits.size:
-        where = name_rows(observations.places, bits, [f"{loss:.4g}" for loss in observations.loss])
-        sentence = f"{counted(bits.size)} 1.44 times above the trend of the others"
-        cautions.append(Caution("mixed_units", f"{sentence}, as losses in bits would be: {where}"))
     amount = observations.variables.get("D", observations.variables.get("C"))
     # in a law of forgetting the loss may rise
     if observations.runs and amount is not None and "S" not in observations.variables:

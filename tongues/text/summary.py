@@ -11,11 +11,10 @@ from tongues.files import read_json, read_lines
 from tongues.quantities import counted, show_bytes
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.reading.streams import content_kind
-from tongues.text.rewriting import Removed, add_removed
 from tongues.text.signals import Signal, counts_as, large_others
 
 __all__ = ["CorpusSummary", "LanguageSummary", "TextSize", "faults_by_reason", "read_summary"]
-__all__ += ["show_dropped", "show_removed", "summarise", "whole_files"]
+__all__ += ["show_dropped", "summarise", "whole_files"]
 
 _BINS = 24
 _SAMPLES = 5  # of each language and reason
@@ -43,7 +42,6 @@ class LanguageSummary(TypedDict):
     """What was read, kept and dropped of a language's text."""
 
     sources: list[dict[str, Any]]  # title, documents, bytes, capped, faults, lost, fault_samples
-    removed: dict[str, Removed]  # what was taken out of documents, by kind
     marked_up: int  # documents kept of which a fifth or more is tags
     passed_over: dict[str, dict[str, int]]  # files and bytes of its folders not read, by kind
     read: TextSize
@@ -119,19 +117,11 @@ def show_dropped(dropped: Mapping[str, TextSize]) -> str:
     )
 
 
-def show_removed(removed: Mapping[str, Removed]) -> str:
-    """What was taken out of documents, as a sentence."""
-    return "; ".join(
-        f"{kind} {each['places']:,}, {show_bytes(each['bytes'])}" for kind, each in removed.items()
-    )
-
-
 def summarise(
     corpus: Corpus,
     selection: Selection,
     signals: Sequence[Signal],
     passed_over: Mapping[str, dict[str, dict[str, int]]],
-    repeated: Mapping[str, Removed],
 ) -> dict[str, Any]:
     """The content of `corpus.json` but for its fingerprint and reasons."""
     sizes = corpus.numbers("bytes").astype(np.int64)
@@ -172,12 +162,6 @@ def summarise(
             for each in corpus.sources
             if each["lang"] == lang
         ]
-        removed: dict[str, Removed] = {}
-        for each in corpus.sources:
-            if each["lang"] == lang:
-                add_removed(removed, each.get("removed", {}))
-        if lang in repeated:
-            add_removed(removed, {"repeated paragraphs": repeated[lang]})
         near = selection.cluster[here & (selection.cluster >= 0)]
         cluster_sizes = np.unique(near, return_counts=True)[1]
         cluster_sizes = np.sort(cluster_sizes[cluster_sizes > 1])[::-1]
@@ -186,7 +170,6 @@ def summarise(
         named = {label: share for label, share in others.items() if share >= _INSIDE}
         languages[lang] = LanguageSummary(
             sources=sources,
-            removed=removed,
             marked_up=int((kept & (markup > _MARKUP)).sum()),
             passed_over=passed_over.get(lang, {}),
             read=amount(here),

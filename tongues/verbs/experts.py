@@ -166,7 +166,6 @@ def measure(
     require("vl_convert", "the page")
     from tongues.evaluate.experts import evaluate_experts  # with torch
     from tongues.pages import write_page
-    from tongues.report.evaluation.view import write_cards
     from tongues.report.experts.view import experts_page
 
     name, voice = f"{loaded.name}-experts", Voice(quiet)
@@ -192,7 +191,6 @@ def measure(
             watch=progress,
         )
     evaluation.write(place)
-    write_cards(evaluation, place / "cards")
     return write_page(experts_page(evaluation, loaded.name), workspace / "reports" / name)
 
 

@@ -1,6 +1,6 @@
 """What there is, listed and on pages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,14 +12,13 @@ from tongues.verbs.shared import Voice, existing_folder, paths
 if TYPE_CHECKING:
     from tongues.experts.ensemble.lineage import EnsembleState
 
-__all__ = ["ls", "report", "watch"]
+__all__ = ["ls", "report"]
 
 
 def report(
     places: Path | str | Sequence[Path | str] = (),
     out: Path | str | None = None,
     *,
-    title: str = "",
     text: Path | str | None = None,
     workspace: Path | str = ".",
     quiet: bool = False,
@@ -43,7 +42,7 @@ def report(
         here = existing_folder(workspace)
         folder = Path(out or here / "reports/project")
         check_folder(folder)
-        return write_project_report(here, folder, title)
+        return write_project_report(here, folder)
     if missing := [place for place in places if not place.exists()]:
         hint = "name a folder of runs or a corpus; without one it is the page of the whole folder"
         raise UserError("is not a directory of runs", where=str(missing[0]), hint=hint)
@@ -62,31 +61,16 @@ def report(
     if kind == "corpus":
         from tongues.report.corpus import corpus_page
 
-        page = corpus_page(places[0], title, say)
+        page = corpus_page(places[0], say)
     elif kind == "tokenizer":
         from tongues.report.tokenizer import tokenizer_page
 
-        page = tokenizer_page(places, None if text is None else Path(text), title, say)
+        page = tokenizer_page(places, None if text is None else Path(text), say)
     else:
         from tongues.report.study import runs_page
 
-        page = runs_page(places, title, say)
+        page = runs_page(places, say)
     return write_page(page, folder, say)
-
-
-def watch(
-    workspace: Path | str = ".",
-    *,
-    port: int = 8765,
-    ready: Callable[[str], None] = lambda address: None,
-) -> None:
-    """Serve a page of the runs to this machine alone until interrupted; it renews itself.
-
-    port: 0 takes any that is free. ready: gets the page's address.
-    """
-    from tongues.serve.watch import serve_runs
-
-    serve_runs(existing_folder(workspace), port, ready)
 
 
 def ls(

@@ -128,14 +128,6 @@ def _train(loaded: Recipe, workspace: Path, overwrite: bool, voice: Voice) -> Pa
     for caution in checked.cautions:
         voice.say(f"caution: {caution}")
     ((plan, _),) = checked.runs
-    scored = None
-    if checked.tasks:
-        from tongues.evaluate.milestones import MilestoneTasks  # with torch
-
-        scored = MilestoneTasks(checked.tasks)
-        for by_language in checked.tasks.values():
-            for fewshot in by_language.values():
-                voice.say(fewshot.power)
     if plan.settings.teacher:
         from tongues.experts.teacher import taught
 
@@ -149,7 +141,6 @@ def _train(loaded: Recipe, workspace: Path, overwrite: bool, voice: Voice) -> Pa
             tell=voice.say,
             overwrite=overwrite,
             recipe=show_recipe(loaded, short=True),
-            score_tasks=scored,
         )
 
 

@@ -5,11 +5,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import UserError, nearest
+from tongues.errors import UserError
 from tongues.evaluate.tasks.items import (
     Item,
     ItemFault,
-    OnError,
     find_items,
     find_languages,
     languages_in,
@@ -18,11 +17,20 @@ from tongues.evaluate.tasks.items import (
 from tongues.evaluate.tasks.task import TASKS, Task, load_task
 from tongues.files import fingerprint
 from tongues.randomness import derive_seed
-from tongues.recipe import TrainTasks
 from tongues.significance import detectable_before
 
-__all__ = ["FewShotTask", "is_task", "merge_tasks", "read_fewshot_task", "read_fewshot_tasks"]
-__all__ += ["read_named_tasks", "read_train_tasks"]
+__all__ = [
+    "END_OF_DEMONSTRATION",
+    "FewShotTask",
+    "is_task",
+    "merge_tasks",
+    "read_fewshot_task",
+    "read_fewshot_tasks",
+]
+__all__ += ["read_named_tasks"]
+
+
+END_OF_DEMONSTRATION = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,7 @@ class FewShotTask:
 
     def fingerprint(self, draw: int) -> str:
         """Changes with anything that a model's answers in a draw depend on."""
-        form = [self.task.separator, self.task.demonstrations_end]
+        form = [self.task.separator, END_OF_DEMONSTRATION]
         items = [asdict(item) for item in (*self.items, *self.demonstrations[draw])]
         return fingerprint([form, len(self.items), items])
 
@@ -72,23 +80,6 @@ def read_named_tasks(
     if colon and not own:
         raise UserError("names no language", where=named, hint="such as `sw,tr`")
     return read_fewshot_tasks(name, own or languages, places, **how)
-
-
-def read_train_tasks(settings: TrainTasks) -> dict[str, dict[str, FewShotTask]]:
-    """The tasks of a recipe's `train.tasks` by name and language; a UserError with that key."""
-    tasks: dict[str, dict[str, FewShotTask]] = {}
-    for named in settings.names:
-        name = named.partition(":")[0]
-        if not is_task(name):
-            what = f"`{name}` is not a task of several choices, which alone are scored in training"
-            raise UserError(what, where="train.tasks.names", hint=nearest(name, TASKS.names()))
-        try:
-            by = read_named_tasks(named, [settings.data], limit=settings.limit)
-        except UserError as error:
-            what = f"{error.where}: {error.what}" if error.where else error.what
-            raise UserError(what, where="train.tasks", hint=error.hint) from None
-        tasks = merge_tasks(tasks, by)
-    return tasks
 
 
 def read_fewshot_tasks(
@@ -151,21 +142,18 @@ def read_fewshot_task(
     num_fewshot: int = 0,
     fewshot_seeds: int = 1,
     fewshot_language: str | None = None,
-    templates: str = "english",
-    seed: int = 0,
-    on_error: OnError = "skip",
 ) -> FewShotTask:
     """Read a task's items and draw its demonstrations.
 
-    Items and demonstrations follow from the seed and their ids: they are the same in every
+    Items and demonstrations follow from their ids: they are the same in every
     language of parallel data, and the same for every model. Where the task names no demonstrations,
     they are taken from the items, which are then not scored in any draw.
 
     limit: items, the first of the shuffled ones. fewshot_seeds: how often the demonstrations are
-    drawn. fewshot_language: None for the items' own. The rest: as `read_items`.
+    drawn. fewshot_language: None for the items' own.
     """
-    read = read_items(task, language, where, templates=templates, on_error=on_error)
-    order = _shuffled(read.items, seed, task.name)
+    read = read_items(task, language, where)
+    order = _shuffled(read.items, task.name)
     if not num_fewshot:
         items = tuple(order[:limit])
         return FewShotTask(task, language, items, ((),), (read.source,), read.faults)
@@ -175,7 +163,7 @@ def read_fewshot_task(
         raise UserError(what, where=str(where), hint="name the folder that holds both")
     separate = find_items(task, shown, where, "demonstrations") is not None
     part = "demonstrations" if separate else "items"
-    other = read_items(task, shown, where, part=part, templates=templates, on_error=on_error)
+    other = read_items(task, shown, where, part=part)
     reserved = set() if separate else {item.id for item in order[-num_fewshot * fewshot_seeds :]}
     items = tuple(item for item in order if item.id not in reserved)[:limit]
     if not items:
@@ -188,12 +176,12 @@ def read_fewshot_task(
         what = f"{num_fewshot} demonstrations are needed, there are {len(pool)}"
         raise UserError(what, where=task.name, hint="lower `--num-fewshot`, or `--limit`")
     drawn = tuple(
-        tuple(_shuffled(pool, seed, task.name, "demonstrations", draw)[:num_fewshot])
+        tuple(_shuffled(pool, task.name, "demonstrations", draw)[:num_fewshot])
         for draw in range(fewshot_seeds)
     )
     faults = read.faults if other.source == read.source else (*read.faults, *other.faults)
     return FewShotTask(task, language, items, drawn, (read.source, other.source), faults)
 
 
-def _shuffled(items: Collection[Item], seed: int, *names: str | int) -> list[Item]:
-    return sorted(items, key=lambda item: (derive_seed(seed, *names, item.id), item.id))
+def _shuffled(items: Collection[Item], *names: str | int) -> list[Item]:
+    return sorted(items, key=lambda item: (derive_seed(0, *names, item.id), item.id))

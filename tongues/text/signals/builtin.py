@@ -54,13 +54,6 @@ def _own_language(batch: Batch) -> list[float]:
     return shares
 
 
-def _listed_words(batch: Batch) -> np.ndarray:
-    if batch.listed is None:
-        return np.full(len(batch.texts), np.nan)
-    inside = np.isin(batch.units.hashes, batch.listed).astype(np.int64)
-    return np.add.reduceat(inside, batch.units.begins[:-1]) / batch.units.counts
-
-
 def _in_tags(text: str) -> float:
     if "<" not in text and "&" not in text:
         return 0.0
@@ -87,7 +80,6 @@ _LINES = "more than {} of it is lines that occurred before in it"
 _NEAR = "alike by {} and more to others, of which the longest is kept"
 _MAIN = "less than {} of its letters are in the language's main script"
 _OWN = "less than {} of it is in this language, as far as it can be identified"
-_FEW = "less than {} of its words are in the language's list"
 _INT = Annotated[int, Field(ge=1)]
 NEAR = _Near(
     "signature",
@@ -158,12 +150,6 @@ for _signal in (
             "other language", _OWN, "at least", 0.5, Share, "language", order=1, group=_LANGUAGE
         ),
         axis=SignalAxis("Identified as the language (%)", "even"),
-    ),
-    Signal(
-        "listed_words",
-        "share of the words in the language's list, where it has one",
-        _listed_words,
-        rule=Rule("few listed words", _FEW, "at least", 0.2, Share, order=2, group=_LANGUAGE),
     ),
     Signal(
         "language_score",

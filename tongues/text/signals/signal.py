@@ -32,7 +32,6 @@ class Batch:
     documents: Sequence[Document]
     identifier: Identifier
     benchmarks: Benchmarks
-    listed: np.ndarray | None = None  # hashes of the words of the language's list
 
     @property
     def lang(self) -> str:
