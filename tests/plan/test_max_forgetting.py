@@ -110,11 +110,7 @@ def test_the_share_is_interpolated_between_measured_ones() -> None:
     plan = make_plan(laws(cpt=fitted("cpt", CPT), forgetting=law), asked)
     share = plan.options[-1].way.replay
     exact = np.interp(-0.01, [-0.04, 0.0], [0.1, 0.3])  # 0.25, in a straight line
-    least_replay = law.equation.least_replay
-    assert least_replay
-    curve = float(least_replay(law.params, 2.4 * 1.01, 1e10, 2.4))
     assert exact <= share < exact + 0.04  # as sure as 0.4 % of scatter lets it be
-    assert abs(curve - exact) > 0.02
 
 
 def test_replay_without_a_law_of_forgetting_is_that_of_published_projects() -> None:

@@ -165,11 +165,8 @@ class Layout:
             reasons = "; ".join(dict.fromkeys(caution.sentence for caution in way.law.loose))
             what = f"the runs behind `{way.law_name}` do not pin it down ({reasons})"
             return left_out("not_pinned_down", reason=what)
-        own = question.scratch_flops if way.strategy == "scratch" else None
-        flops, most = (
-            own or question.flops or way.compute(question.target_loss or math.nan),
-            math.inf,
-        )
+        flops = question.flops or way.compute(question.target_loss or math.nan)
+        most = math.inf
         if way.repeats:
             most = way.most_flops()
             if flops > most and (question.target_loss is not None or question.tokens is not None):
@@ -227,7 +224,7 @@ class Layout:
         sizes = best.sizes_interval((1.0 - way.replay) * budget)[0] if best and best.draws else None
         if sizes and N and not sizes[0] <= N <= sizes[1]:
             sizes = None  # the size is held where the law's best one is too far from its runs
-        forgetting, before = self.laws.find("forgetting"), starting_loss(self.laws, question)
+        forgetting, before = self.laws.find("forgetting"), starting_loss(self.laws)
         source_loss = source_interval = None
         forgets = way.strategy == "cpt" and not way.experts
         if forgetting and before is not None and D is not None and forgets:

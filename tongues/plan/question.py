@@ -29,8 +29,6 @@ class Question:
     """What a plan answers: exactly one of `flops` and `target_loss` is given.
 
     flops: operations to spend, C = 6 N D.
-    scratch_flops: the same of training from scratch, where exact operations a token of its size
-        make it another number by that rule; None: `flops`.
     target_loss: nats per token to reach with as few operations as possible.
     params, tokens: N or D that are settled already; with both, `flops` follows from them.
     bases: checkpoints that training may continue from.
@@ -40,15 +38,13 @@ class Question:
     bytes_per_token: of that text, where it is known.
     replay: shares of source-language text to set out; none given leaves it to the planner.
     max_forgetting: rise of the base's loss on its own language that is allowed, 0.01 for 1 %.
-    source_loss: the base's loss on its own language; base_loss: on the target, before training;
-        both in nats per token.
+    base_loss: the base's loss on the target before training, in nats per token.
     nats_per_bit: nats per token of one bit per byte, where losses are shown in bits per byte.
     cluster: what trains; None leaves hours and costs open.
     warnings: what had to be assumed.
     """
 
     flops: float | None = None
-    scratch_flops: float | None = None
     target_loss: float | None = None
     params: float | None = None
     tokens: float | None = None
@@ -60,7 +56,6 @@ class Question:
     bytes_per_token: float | None = None
     replay: tuple[float, ...] = ()
     max_forgetting: float | None = None
-    source_loss: float | None = None
     base_loss: float | None = None
     nats_per_bit: float | None = None
     cluster: Cluster | None = None
@@ -122,7 +117,6 @@ class Question:
             "available_text": self.text,
             "language": self.language or None,
             "max_forgetting": self.max_forgetting,
-            "source_loss": self.source_loss,
             "base_loss": self.base_loss,
         }
         if cluster := self.cluster:

@@ -41,7 +41,7 @@ def ways_of(
 
     And why bases are left out: no share keeps the source language. A UserError where that is all.
     """
-    forgetting, starting = laws.find("forgetting"), starting_loss(laws, question)
+    forgetting, starting = laws.find("forgetting"), starting_loss(laws)
     ways: list[Way] = []
     refusals: list[tuple[LeftOut, UserError]] = []
     for way in _plain_ways(laws, question):
@@ -201,8 +201,8 @@ def law_cautions(laws: PlanLaws, question: Question) -> Iterator[Caution]:
     if any(question.replay) and not forgetting:
         what = "what replay keeps of the source language is not known without a forgetting law"
         yield Caution("no_forgetting_law", what)
-    if forgetting and (by_size or by_compute) and not question.source_loss:
-        middle = starting_loss(laws, question)
+    if forgetting and (by_size or by_compute):
+        middle = starting_loss(laws)
         if middle:
             yield Caution(
                 "source_loss_assumed",
@@ -224,11 +224,11 @@ def far_base(base: BaseCheckpoint) -> str:
     )
 
 
-def starting_loss(laws: PlanLaws, question: Question) -> float | None:
-    """The base's loss on its own language: as given, else the middle of the law's range."""
+def starting_loss(laws: PlanLaws) -> float | None:
+    """The base's loss on its own language: the middle of those that the law's runs began with."""
     forgetting = laws.find("forgetting")
-    if question.source_loss or forgetting is None or "S" not in forgetting.law.range:
-        return question.source_loss
+    if forgetting is None or "S" not in forgetting.law.range:
+        return None
     low, high = forgetting.law.range["S"]
     return math.sqrt(low * high)
 
