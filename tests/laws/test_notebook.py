@@ -1,13 +1,12 @@
 """What laws are in a notebook: short text, a data frame, a chart and HTML."""
 
 import sys
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.laws.made import CHINCHILLA, CPT, Columns, codes, noise, rows_of
+from tests.laws.made import CHINCHILLA, CPT, Columns, codes, rows_of
 from tongues import laws
 from tongues.errors import UserError
 from tongues.laws import Law, LawComparison, allocate, preset
@@ -139,11 +138,3 @@ def test_perplexities_are_cautioned_by_the_library_too() -> None:
     rows = rows_of(CHINCHILLA)
     rows["loss"] = np.exp(rows["loss"] + 1.0)
     assert "not_nats" in codes(laws.fit("chinchilla", **rows, draws=0))
-
-
-def test_the_checks_take_little_of_a_fit() -> None:
-    rows = rows_of(CHINCHILLA, sizes=16, lengths=15)
-    begun = time.process_time()
-    for _ in range(3):
-        laws.fit("chinchilla", **rows | {"loss": rows["loss"] * noise(240, 1e-4)}, draws=0)
-    assert time.process_time() - begun < 1.5
