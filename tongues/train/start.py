@@ -32,7 +32,7 @@ from tongues.train.base import model_folder
 from tongues.train.engine.balance import balance_note
 from tongues.train.engine.compiling import try_compiled
 from tongues.train.engine.fitting import fit_scorer
-from tongues.train.engine.loading import fill, first_layers
+from tongues.train.engine.loading import fill_weights, first_layers
 from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
@@ -115,7 +115,7 @@ def assemble(
         model, source, embeddings = _empty_model(task, derived)
         select_parts(model, settings)
         sample = first_layers(model)
-        fill(sample, sample, source, processor.device, processes, where)
+        fill_weights(sample, sample, source, processor.device, processes, where)
         if task.base:
             check_causal(model_folder(task.base), sample)
     if settings.trains_part:
@@ -152,7 +152,7 @@ def assemble(
     shard(scorer, mesh, bfloat16=processor.bfloat16, offload=settings.offload)
     if source is not None:
         place = torch.device("cpu") if settings.offload else processor.device
-        fill(scorer, model, source, place, processes, where)
+        fill_weights(scorer, model, source, place, processes, where)
         for buffer in model.buffers():
             buffer.data = buffer.to(processor.device)
     known = _known_micro_batch(task, engine)
