@@ -2,7 +2,7 @@
 
 usage: python benchmarks/compared.py --workspace WORKSPACE [--data FOLDER]
 
-WORKSPACE: where `study.py` ran real_text.yaml. Trains experts of its three languages from the
+WORKSPACE: where `tongues study real_text.yaml` ran. Trains experts of its three languages from the
 English model (compared.yaml), then evaluates four models of 1.4M on held-out text and on two
 tasks, XCOPA and PAWS-X. FOLDER: the tasks' items. What the command says is printed, and kept in
 compared.txt beside this script; the page lies in WORKSPACE/reports.

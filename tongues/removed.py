@@ -6,6 +6,34 @@ __all__ = ["KEYS", "OPTIONS", "instead_of_key"]
 
 # `verb --option`.
 OPTIONS: dict[str, str] = {
+    "study --pilot": "leave it out; the recipe's `pilot` section says it",
+    **{
+        f"{verb} --{setting}": f"write `--launcher slurm:{setting}=…`"
+        for verb in ("prepare", "study", "experts train", "evaluate")
+        for setting in ("partition", "time")
+    },
+    "fit --drop-highest": "use `--where`, as in `--where 'loss < 4'`",
+    "fit --delta": "`laws.fit(…, delta=…)` in Python has it; 1e-3 is used here",
+    "fit --tie": "`laws.fit(…, tie=…)` in Python has it; here hold parameters by `--fix`",
+    "fit --narrow-at": "add runs of other sizes and lengths",
+    "fit --params": "write `--column params=NAME`",
+    "fit --tokens": "write `--column tokens=NAME`",
+    "fit --loss": "write `--column loss=NAME`",
+    "fit --flops": "write `--column flops=NAME`",
+    "fit --unique": "write `--column unique=NAME`",
+    "fit --replay": "write `--column replay=NAME`",
+    "fit --start": "write `--column start=NAME`",
+    "fit --share": "write `--column share=NAME`",
+    "fit --experts": "write `--column experts=NAME`",
+    "fit --run": "write `--column run=NAME`",
+    "fit --strategy": "write `--column strategy=NAME`",
+    "fit --lang": "write `--column lang=NAME`",
+    "plan --prices": "give the price of a GPU-hour by `--price`",
+    "plan --grid": "the world's average is used, 445 g of CO₂ a kWh",
+    "plan --ratio": "give `--params` and `--tokens`",
+    "plan --bytes-per-token": "count the tokens, and give them by `--available-tokens`",
+    "plan --source-loss": "it is taken from the runs of the law of forgetting",
+    "plan --verbose": "the page of `-o FOLDER` has every caveat",
     "generate --frequency-penalty": "ask a server of `tongues serve` with `frequency_penalty`",
     "generate --presence-penalty": "ask a server of `tongues serve` with `presence_penalty`",
     "export --allow-worse": "only the mean of experts was refused, and mergekit makes means",
@@ -39,6 +67,10 @@ OPTIONS: dict[str, str] = {
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.
 KEYS: dict[str, str] = {
+    "pilot.source_budget": "leave it out; bases train as long as the longest small run",
+    "pilot.max_forgetting": "leave it out; a study with `replay` shows what is forgotten",
+    "pilot.shapes": "leave it out; the share says how large the small runs are",
+    "pilot.seeds": "leave it out; the small runs have `train.seed`",
     # Of a task's file.
     "demonstrations_end": "an empty line ends an example",
     "files.items": "put the items into `NAME/LANGUAGE.jsonl`",
@@ -66,6 +98,8 @@ KEYS: dict[str, str] = {
     "tokens.sampling": "leave it out: every language gives as much",
     "text.clean.words": "leave it out, or teach the language filter by `text.clean.sample`",
     "text.clean.listed_words": "leave it out, or teach the language filter by `text.clean.sample`",
+    "experts.budget.weights": "a budget is `even` or `by text`, with `max_epochs` as a limit",
+    "train.teacher": "distillation showed no gain; train on the text alone",
 }
 
 

@@ -117,7 +117,7 @@ def test_numbers_and_figures_lie_beside_the_page(report: Path, corpus: Path):
     sizes = numbers["held_out"]["he"]["sources"][f"{corpus.parents[1]}/text/web.jsonl"]
     assert sizes["valid"] == held_out["languages"]["he"]["valid"]["bytes"]
     figures = {path.stem for path in (report.parent / "figures").glob("*.svg")}
-    assert figures >= {"dropped", "identified", "signals"}
+    assert figures >= {"dropped", "identified"}
 
 
 def test_the_held_out_text_is_not_said_to_be_like_the_corpus(report: Path):
@@ -128,8 +128,8 @@ def test_the_held_out_text_is_not_said_to_be_like_the_corpus(report: Path):
 
 def test_shares_in_figures_are_those_of_the_summary(corpus: Path):
     summary = read_summary(corpus)
-    dropped, identified, signals = corpus_figures(summary)
-    assert dropped and identified and signals
+    dropped, identified = corpus_figures(summary)
+    assert dropped and identified
     shares = {row["reason"]: row["of documents"] for row in dropped.rows}
     assert shares == pytest.approx({"other language": 5 / 69, "short": 2 / 69, "copy": 1 / 69})
     found = {
@@ -138,9 +138,6 @@ def test_shares_in_figures_are_those_of_the_summary(corpus: Path):
         if row["share of"] == "documents read"
     }
     assert found["he", "en"] == pytest.approx(5 / 69)
-    rows = [row for row in signals.rows if row["signal"] == "characters"]
-    kept = [row["kept"] for row in rows]
-    assert sum(kept) == sum(about["kept"]["documents"] for about in summary["languages"].values())
 
 
 def test_the_first_screen_says_what_to_fix_and_what_went(corpus: Path, tmp_path: Path):
@@ -186,9 +183,8 @@ def test_a_language_of_which_nothing_was_read_is_told(corpus: Path):
     summary = read_summary(corpus)
     nothing = TextSize(documents=0, bytes=0, characters=0)
     about = summary["languages"]["he"]
-    signals = {name: {"edges": [], "kept": [], "dropped": []} for name in about["signals"]}
     about.update({"read": nothing, "kept": nothing, "dropped": {}, "labels": {}, "scripts": {}})
-    about.update({"identified": {}, "foreign": None, "signals": signals, "samples": {}})
+    about.update({"identified": {}, "foreign": None, "samples": {}})
     del summary["languages"]["qaa"]
     assert about_languages(summary, {})["he"] == "no document was read."
     assert not any(corpus_figures(summary))

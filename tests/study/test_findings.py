@@ -229,14 +229,6 @@ def test_only_runs_from_the_usual_source_models_count(
     assert near(found.plain[0].saved, truth.saved["near"] - 0.01, 0.02)
 
 
-def test_how_near_a_target_is_is_told_by_the_source_model_alone(
-    found: Findings, truth: SimpleNamespace
-):
-    for transfer in found.plain:
-        for pair in transfer.pairs:
-            assert pair.apart == pytest.approx(truth.apart[transfer.target], abs=0.01)
-
-
 def test_laws_of_runs_of_several_lengths_are_of_their_ends(
     long_findings: Findings, truth: SimpleNamespace
 ):

@@ -17,8 +17,8 @@ from tongues.train import RunPlan, derive, run_of_recipe
 from tongues.train.run import train
 from tongues.train.start import make_mixture
 
-STEPS, SAMPLES, CONTEXT = 200, 4, 64
-SPIKES = (131, 171)  # steps whose batch is noise
+STEPS, SAMPLES, CONTEXT = 110, 4, 64
+SPIKES = (81, 105)  # steps whose batch is noise
 
 
 def plan_of(make_recipe: MakeRecipe, name: str) -> RunPlan:

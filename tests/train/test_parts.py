@@ -116,7 +116,7 @@ def test_the_finished_model_is_whole_and_its_adapter_fits_the_base(
     make_recipe: MakeRecipe, workspace: Path, name: str
 ) -> None:
     base = base_of(workspace, name)
-    kept = (f"train.base={{model: {base}, languages: [qab]}}", "train.replay={qab: 5%}")
+    kept = (f"train.base={{model: {base}, languages: [qab]}}", "train.replay={qab: 25%}")
     kept += ("train.max_forgetting={qab: 1%}", "train.budget=3k tokens")
     directory = train(child_of(make_recipe, base, *LORA, *kept), workspace)
     assert read_run(directory).replay["qab"] > 0

@@ -24,7 +24,8 @@ from tongues.train.engine import scorer
 from tongues.train.run import train
 
 PIECES, NEW = 400, 60
-SHORT = ("train.budget=3k tokens", "train.compile=off")
+SHORT = ("train.budget=3k tokens", "train.compile=off", "train.num_evals=1")
+SHORT += ("train.eval_languages=[qaa]", "train.eval_tokens=640 tokens")
 NARROW = (*SHORT, "train.precision=bfloat16")
 PRODUCTS = ("mm", "bmm", "addmm", "_grouped_mm", "_scaled_dot_product_flash_attention_for_cpu")
 EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
@@ -125,6 +126,7 @@ def test_a_base_learns_new_tokens_while_its_language_is_kept(
     monkeypatch.setattr(initialize, "probe_size", lambda *given: (1, 512, 64))
     base = base_of(workspace, "llama", NEW)
     kept = ("train.replay={qab: 25%}", "train.max_forgetting={qab: 1%}")
+    kept += ("train.eval_languages=[qaa, qab]",)
     record = run_there(child_of(make_recipe, base, *kept), workspace)
     assert narrow(gpu)
     assert record.vocabulary_extension and record.vocabulary_extension.get("probe")

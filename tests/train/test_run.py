@@ -258,6 +258,7 @@ def test_text_that_runs_out_is_read_again_and_said_so(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
     long = (
+        "model.shape=0.05M",
         "train.budget=250k tokens",
         "train.batch=8192 tokens",
         "train.eval_languages=[qaa, qab]",

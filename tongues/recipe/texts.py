@@ -62,7 +62,7 @@ class Files(RecipeSection):
     """The files of a language."""
 
     paths: list[str] = Field(min_length=1)
-    """Files, folders, globs and URLs: text, Markdown, HTML, JSON, CSV, Parquet, packed or not."""
+    """Files, folders, globs and URLs: text, Markdown, JSON, CSV, Parquet, packed or not."""
     columns: Columns = Columns()
     """Names of the columns."""
     documents: Literal["files", "paragraphs"] = "files"

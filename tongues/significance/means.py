@@ -7,7 +7,7 @@ from statistics import fmean
 from tongues.estimate import Estimate
 from tongues.significance.student import critical
 
-__all__ = ["Unit", "over_sizes"]
+__all__ = ["over_sizes"]
 
 Unit = tuple[str, int]  # shape and seed
 

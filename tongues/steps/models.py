@@ -8,7 +8,7 @@ from tongues.errors import UserError
 from tongues.files import changed_at
 from tongues.pages import CARD
 from tongues.runs import Run, read_run
-from tongues.steps.step import Step, free_place, step_of
+from tongues.steps.step import Step, free_place, next_step
 from tongues.train.card import find_tokens
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def step_of_evaluation(evaluation: "Evaluation", workspace: Path) -> Step:
         return step_of_evaluated(read_run(folder), folder, evaluation, workspace)
     if kind == "ensemble" and name in chosen:
         return step_of_best("best", plain, folder / "ensemble.json", workspace)
-    return step_of("undecided", workspace, model=Path(name), name=name)
+    return next_step("undecided", workspace, model=Path(name), name=name)
 
 
 def step_of_evaluated(run: Run, folder: Path, evaluation: "Evaluation", workspace: Path) -> Step:
@@ -47,8 +47,8 @@ def step_of_evaluated(run: Run, folder: Path, evaluation: "Evaluation", workspac
             return again
     model = Path(run.run)
     if chosen:
-        return step_of("not best", workspace, model=model, name=run.run, best=chosen[0])
-    return step_of("undecided", workspace, model=model, name=run.run)
+        return next_step("not best", workspace, model=model, name=run.run, best=chosen[0])
+    return next_step("undecided", workspace, model=model, name=run.run)
 
 
 def step_to_evaluate(state: str, run: Run, workspace: Path, **values: object) -> Step | None:
@@ -57,7 +57,7 @@ def step_to_evaluate(state: str, run: Run, workspace: Path, **values: object) ->
     if tokens is None:
         return None
     text, model = Path(tokens.name), Path(run.run)
-    return step_of(state, workspace, model=model, name=run.run, text=text, **values)
+    return next_step(state, workspace, model=model, name=run.run, text=text, **values)
 
 
 def step_of_experts(name: str, workspace: Path) -> Step | None:
@@ -75,7 +75,7 @@ def step_of_experts(name: str, workspace: Path) -> Step | None:
     folder = workspace / "ensembles" / name
     best = next(iter(sorted(folder.glob(f"{experts.choice}-s*"))), None)
     if not experts.choice or best is None:
-        return step_of("best is gone", folder=folder)
+        return next_step("best is gone", folder=folder)
     state = "as good" if experts.as_good else "best"
     return step_of_best(state, f"{name}/{best.name}", best / "ensemble.json", workspace)
 
@@ -87,9 +87,9 @@ def step_of_best(state: str, name: str, record: Path, workspace: Path) -> Step:
     """
     for folder, model in _exports(workspace).items():
         if model == name and changed_at(folder / CARD) >= changed_at(record):
-            return step_of("exported", folder=folder, name=name)
+            return next_step("exported", folder=folder, name=name)
     out = free_place(workspace / "exports" / name.replace("/", "-"))
-    return step_of(state, workspace, model=Path(name), name=name, out=out)
+    return next_step(state, workspace, model=Path(name), name=name, out=out)
 
 
 def _exports(workspace: Path) -> Mapping[Path, str]:

@@ -26,7 +26,7 @@ from tongues.steps.runs import (
     step_of_runs,
     step_of_unfinished,
 )
-from tongues.steps.step import Step, is_run, quoted, step_of
+from tongues.steps.step import Step, is_run, next_step, quoted
 from tongues.study import plan_study, plan_sweep
 from tongues.text import check_text
 from tongues.tokens import check_tokens
@@ -52,7 +52,7 @@ def steps_in(workspace: Path) -> list[Step]:
         except UserError as error:
             if not _MEANT.search(path.read_text(encoding="utf-8", errors="replace")):
                 continue  # a YAML file of something else
-            step = step_of("invalid", recipe=path, why=f"{error.where}: {error.what}")
+            step = next_step("invalid", recipe=path, why=f"{error.where}: {error.what}")
         steps.append(replace(step, place=str(path), since=since))
     for folder in sorted((workspace / "runs").glob("*/")):
         if folder not in seen and (is_run(folder) or (folder / PLANS).is_file()):
@@ -62,7 +62,9 @@ def steps_in(workspace: Path) -> list[Step]:
             steps.append(replace(step, place=str(folder), since=last_trained(folder)))
     if not steps:
         inside = next(iter(sorted(workspace.glob("*/runs/"))), None)
-        step = step_of("work inside", folder=inside.parent) if inside else step_of("nothing here")
+        step = (
+            next_step("work inside", folder=inside.parent) if inside else next_step("nothing here")
+        )
         steps = [replace(step, place=str(workspace))]
     return sorted(steps, key=lambda step: (step.urgency, -step.since))
 
@@ -84,7 +86,7 @@ def _step(
     renamed = recipe is not before
     values = {"recipe": shlex.join(words), "before": _name(before)}
     if isinstance(recipe, Recipe) and recipe.train.base_model == PLACEHOLDER_BASE:
-        return step_of("no base", workspace, **values)
+        return next_step("no base", workspace, **values)
     try:
         check_tokens(recipe, workspace)
     except UserError as error:
@@ -93,22 +95,22 @@ def _step(
         except UserError as missing:
             verb = "check" if isinstance(recipe, Recipe) else "prepare"  # which names the line
             why = f"{missing.where}: {missing.what}"
-            return step_of("no text", workspace, verb=verb, why=why, **values)
+            return next_step("no text", workspace, verb=verb, why=why, **values)
         there = (workspace / "tokens" / recipe.name / "tokens.json").is_file()
         state = "other tokens" if there else "renamed" if renamed else "not prepared"
-        return step_of(state, workspace, why=error.what, **values)
+        return next_step(state, workspace, why=error.what, **values)
     if not isinstance(recipe, Recipe):
-        return step_of("text alone", corpus=workspace / "corpus" / recipe.corpus)
+        return next_step("text alone", corpus=workspace / "corpus" / recipe.corpus)
     folder = workspace / "runs" / results_name(recipe)
     train = f"tongues {training_verb(recipe)} {shlex.join(words)}{in_workspace(workspace)}"
-    begun = step_of("other run" if renamed else "not trained", train=train, **values)
+    begun = next_step("other run" if renamed else "not trained", train=train, before=_name(before))
     if recipe.experts:
         return _step_of_experts(recipe, train, workspace, values) or (
             step_of_unfinished(folder, train) or begun
         )
     if recipe.pilot:
         if (folder / "forecast.json").is_file():
-            return step_of("pilot finished", folder=folder)
+            return next_step("pilot finished", folder=folder)
         return step_of_unfinished(folder, train) or begun
     if not folder.is_dir() or not find_runs([folder]):
         return begun
@@ -126,9 +128,9 @@ def _step_of_experts(
     count = len([*files_named(workspace / "ensembles" / recipe.name, "ensemble.json")])
     wanted = len(recipe.experts.seeds) * max(1, len(recipe.experts.partitions))
     if count >= wanted:
-        return step_of("not measured", workspace, **values)
+        return next_step("not measured", workspace, **values)
     if count:
-        return step_of("ensembles missing", train=train, count=count, ensembles=wanted)
+        return next_step("ensembles missing", train=train, count=count, ensembles=wanted)
     return None
 
 
@@ -138,7 +140,7 @@ def _added(recipe: Recipe, train: str, workspace: Path) -> Step | None:
         return None
     plans = [*plan_sweep(recipe), *plan_study(recipe, workspace)]
     new = [plan for plan in plans if not is_run(workspace / "runs" / plan.name)]
-    return step_of("runs added", train=train, count=len(new), of=len(plans)) if new else None
+    return next_step("runs added", train=train, count=len(new), of=len(plans)) if new else None
 
 
 def _name(recipe: TextRecipe) -> str:

@@ -13,7 +13,7 @@ from tongues.recipe import in_workspace
 from tongues.runs import Run, find_runs, read_run
 from tongues.states import states
 from tongues.steps.models import step_of_best, step_of_evaluated, step_to_evaluate
-from tongues.steps.step import Step, free_place, is_run, step_of
+from tongues.steps.step import Step, free_place, is_run, next_step
 
 if TYPE_CHECKING:
     from tongues.evaluate.evaluation import Evaluation
@@ -45,7 +45,7 @@ def step_of_runs(
         return step_of_evaluated(run, folder, evaluation, workspace)
     pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
     if not page and all(changed_at(each) < last_trained(folder) for each in pages):
-        return step_of("no page", folder=folder)
+        return next_step("no page", folder=folder)
     if run is None:
         return _step_of_study(folder, workspace, train)
     if step := step_to_evaluate("not evaluated", run, workspace):
@@ -62,10 +62,10 @@ def step_of_unfinished(folder: Path, train: str) -> Step | None:
     if not found:
         return None
     first = min(found, key=lambda state: _UNFINISHED.index(state.state))
-    return step_of(
+    return next_step(
         first.state,
         folder=folder,
-        train=train or step_of("damaged", folder=folder, run="", why="").command,
+        train=train or next_step("damaged", folder=folder, run="", why="").command,
         run=first.run,
         why=first.reason.strip().rpartition("\n")[2].strip() or "without a reason",
         step=first.step,
@@ -102,14 +102,14 @@ def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
         except UserError:  # of another version
             continue
         state = "law" if plan else "loose law"
-        return step_of(state, plan=plan, train=train, more=MORE_SHAPES)
+        return next_step(state, plan=plan, train=train, more=MORE_SHAPES)
     if _of_one_size([read_run(place) for place in find_runs([folder])]):
-        return step_of("one size", train=train, more=MORE_SHAPES)
+        return next_step("one size", train=train, more=MORE_SHAPES)
     others = (x for x in folder.parent.glob("*/") if x != folder and not is_run(x))
     law = workspace / "law.json"
     if law.exists() or any(find_runs([other]) for other in others):
         law = free_place(workspace / f"law-{folder.name}.json")
-    return step_of("no law", folder=folder, law=law)
+    return next_step("no law", folder=folder, law=law)
 
 
 def _laws_of(folder: Path, workspace: Path) -> Sequence[Path]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Step", "free_place", "is_run", "quoted", "step_of"]
+__all__ = ["Step", "free_place", "is_run", "next_step", "quoted"]
 
-# By state: the command, and why it is next. Names in braces are the values of `step_of`.
+# By state: the command, and why it is next. Names in braces are the values of `next_step`.
 _STEPS: Mapping[str, tuple[str, str]] = {
     # a folder
     "nothing here": ("tongues new", "there is no recipe here; it asks, and writes one"),
@@ -81,7 +81,7 @@ class Step:
     since: float = 0.0
 
 
-def step_of(state: str, workspace: Path = Path(), **values: object) -> Step:
+def next_step(state: str, workspace: Path = Path(), **values: object) -> Step:
     """The step of a state. values: what it names; paths are quoted for a shell.
 
     workspace: named behind the command of a verb that works in one.

@@ -22,10 +22,10 @@ from tongues.runs import run_rows
 from tongues.tokens.store import read_manifest
 from tongues.train.rules import batch_by_size, nearest_shape
 
-__all__ = ["PilotForecast", "forecast_large_run", "study_of_pilot"]
+__all__ = ["LENGTHS", "STEP", "PilotForecast", "forecast_large_run", "study_of_pilot"]
 
-_LENGTHS = (0.5, 1.0, 2.0)  # times the large run's tokens per parameter
-_STEP = 2.0  # from a size to the next one
+LENGTHS = (0.5, 1.0, 2.0)  # times the large run's tokens per parameter
+STEP = 2.0  # from a size to the next one
 _USUAL = 20.0  # tokens per parameter, where the size follows from the FLOPs (arXiv 2203.15556)
 _STEPS = 200  # of the shortest run: fewer are warm-up, and no law
 _TESTED = 15.0  # times the largest small run, to where intervals were tested: benchmarks/pilot.txt
@@ -102,7 +102,7 @@ def study_of_pilot(recipe: Recipe, vocabulary: int) -> Recipe:
         what = f"the small runs may take {show_count(most)} FLOPs in all"
         what += f", and the smallest take {show_count(costs[0][0])}" if costs else ""
         raise UserError(what, where="pilot.share", hint="raise it, or plan a larger run")
-    lengths = [f"{ratio * times:.3g} tokens per parameter" for times in _LENGTHS]
+    lengths = [f"{ratio * times:.3g} tokens per parameter" for times in LENGTHS]
     study = Study.model_validate(
         {"source": pilot.source, "targets": [pilot.target], "seeds": [recipe.train.seed]}
         | {"shapes": [size.shape for size in sizes]}
@@ -156,19 +156,19 @@ def _size(recipe: Recipe, shape: str, vocabulary: int, ratio: float) -> Size:
 
 def _spread(every: Sequence[Size], last: Size) -> list[Size]:
     """Three sizes up to the last one, smallest first."""
-    wanted = [last.params / _STEP**k for k in reversed(range(len(_LENGTHS)))]
+    wanted = [last.params / STEP**k for k in reversed(range(len(LENGTHS)))]
     return [min(every, key=lambda size: abs(math.log(size.params / one))) for one in wanted]
 
 
 def _cost(size: Size) -> float:
     """FLOPs of all runs of a size: each length from scratch and continued, and the base."""
-    return size.flops * (2.0 * sum(_LENGTHS) + _LENGTHS[-1])
+    return size.flops * (2.0 * sum(LENGTHS) + LENGTHS[-1])
 
 
 def _batch(recipe: Recipe, sizes: Sequence[Size]) -> int | str:
     """The recipe's, or a smaller one for all runs, by which the shortest takes enough steps."""
     batch, context, first = recipe.train.batch, recipe.train.context, sizes[0]
-    most = int(_LENGTHS[0] * first.tokens / _STEPS / context) * context
+    most = int(LENGTHS[0] * first.tokens / _STEPS / context) * context
     own = batch_by_size(first.params, context) if batch == "by size" else batch
     if not most:
         what = f"the shortest run would take fewer than {_STEPS} steps"

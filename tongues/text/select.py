@@ -46,8 +46,7 @@ def write_selection(
         table = pa.table(names | {"component": selection.component})
         with whole_file(selected) as temporary:
             pq.write_table(table, temporary, compression="zstd")
-        signals = signals_in(tuple(settings.clean.levels))
-        summary = summarise(corpus, selection, signals, aside)
+        summary = summarise(corpus, selection, aside)
         write_json(path, {"made_from": made_from, "reasons": selection.reasons, **summary})
     summary = read_summary(corpus.path)
     for lang, about in summary["languages"].items():

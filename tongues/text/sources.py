@@ -55,7 +55,7 @@ _RUN = 1000  # small files read in one go
 _RUN_BYTES = 8_000_000  # of them together, about
 _NAME = 40  # characters of a file's name in the name of its source
 _LOOKED_AT = 10  # files of a language, for their columns
-_SINGLE = ("txt", "md", "html", "htm")  # files that are one document each
+_SINGLE = ("txt", "md")  # files that are one document each
 _PACKED = 4  # bytes of text in one of an archive, about
 
 

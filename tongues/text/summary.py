@@ -1,6 +1,6 @@
 """What was read, what was dropped and why, and its languages: `corpus.json`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -11,12 +11,11 @@ from tongues.files import read_json, read_lines
 from tongues.quantities import counted, show_bytes
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.reading.streams import content_kind
-from tongues.text.signals import Signal, counts_as, large_others
+from tongues.text.signals import counts_as, large_others
 
 __all__ = ["CorpusSummary", "LanguageSummary", "TextSize", "faults_by_reason", "read_summary"]
 __all__ += ["show_dropped", "summarise", "whole_files"]
 
-_BINS = 24
 _SAMPLES = 5  # of each language and reason
 _SAMPLE = 400  # characters
 _FAULTS = 20  # of each source, in the summary
@@ -55,7 +54,6 @@ class LanguageSummary(TypedDict):
     foreign: float | None  # share of the kept bytes in other languages; None: unknown
     foreign_shares: dict[str, float] | None  # of each other language, but for the rarest
     clusters: dict[str, Any]  # clusters, documents, largest
-    signals: dict[str, dict[str, list[float]]]  # edges, kept, dropped
     samples: dict[str, list[dict[str, str]]]  # by reason, and of the kept
 
 
@@ -120,7 +118,6 @@ def show_dropped(dropped: Mapping[str, TextSize]) -> str:
 def summarise(
     corpus: Corpus,
     selection: Selection,
-    signals: Sequence[Signal],
     passed_over: Mapping[str, dict[str, dict[str, int]]],
 ) -> dict[str, Any]:
     """The content of `corpus.json` but for its fingerprint and reasons."""
@@ -129,7 +126,6 @@ def summarise(
     markup = corpus.numbers("markup")
     labels, label_names = corpus.words("label")
     scripts, script_names = corpus.words("script")
-    drawn = [(each, corpus.numbers(each.name)) for each in signals if each.axis]
     known = {each["lang"]: bool(each["known"]) for each in corpus.sources}
     shares = _shares(corpus, selection, sizes)
     samples = _samples(corpus, selection)
@@ -183,10 +179,6 @@ def summarise(
             foreign=round(sum(others.values()), 6) if judged else None,
             foreign_shares=named if judged else None,
             clusters=in_clusters | {"largest": cluster_sizes[:_LARGEST].tolist()},
-            signals={
-                each.name: _histogram(values[kept], values[here & ~kept], each)
-                for each, values in drawn
-            },
             samples=samples[lang],
         )
     cautions = [{"code": code, "sentence": sentence} for code, sentence in _cautions(languages)]
@@ -214,22 +206,6 @@ def _shares(corpus: Corpus, selection: Selection, sizes: np.ndarray) -> dict[str
         parts = sorted(sums[lang].items(), key=lambda item: (-item[1], item[0]))
         shares_of[lang] = {name: round(s / total, 6) for name, s in parts if s / total >= 1e-4}
     return shares_of
-
-
-def _histogram(kept: np.ndarray, dropped: np.ndarray, signal: Signal) -> dict[str, list[float]]:
-    """Counts of a signal among the kept and the dropped; counts have doubling bins."""
-    parts = [part[~np.isnan(part)].astype(np.float64) for part in (kept, dropped)]
-    values = np.concatenate(parts)
-    if not len(values):
-        return {"edges": [], "kept": [], "dropped": []}
-    bins = signal.axis.bins if signal.axis else "small"
-    if bins == "doubling":
-        top = int(np.ceil(np.log2(max(values.max(), 1) + 1)))
-        edges = np.concatenate([[0], 2.0 ** np.arange(top + 1)])
-    else:  # most shares are small: narrow bins there
-        edges = np.linspace(0.0, 1.0, _BINS + 1) ** (1 if bins == "even" else 3)
-    both = [np.histogram(part, edges)[0].tolist() for part in parts]
-    return {"edges": edges.tolist(), "kept": both[0], "dropped": both[1]}
 
 
 def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[dict[str, str]]]]:

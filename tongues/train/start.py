@@ -43,7 +43,6 @@ from tongues.train.plan import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
 from tongues.train.step import BatchLoader, Setup, cut_windows, gradient, update
-from tongues.train.teacher import open_teacher
 from tongues.train.threads import choose_threads, tries_threads
 
 __all__ = [
@@ -93,9 +92,6 @@ def assemble(
     embeddings are returned where new tokens are still to get theirs (`initialize`).
     """
     plan, tokens, settings = task.plan, task.tokens, task.plan.settings
-    if settings.teacher and task.processes.count > 1:
-        what, hint = "a run with a teacher is of one process", "start it in one process"
-        raise UserError(what, where="train.teacher", hint=hint)
     precision = engine["precision"] if engine else settings.precision
     shared = task.processes.count > 1
     processor = set_up(precision, task.threads, task.processes.local_rank, shared=shared)
@@ -178,7 +174,6 @@ def assemble(
         samples_at_a_time=(known or derived.batch // processes.count) // settings.context,
         adapter=adapter,
         new_tokens=task.token_map.is_new.to(processor.device) if task.token_map else None,
-        teacher=open_teacher(plan, derived, tokens),
     )
     if processor.device.type == "cuda" and known is None:
         setup = replace(setup, samples_at_a_time=samples_that_fit(setup))

@@ -52,8 +52,6 @@ def evaluate(
     page: bool = True,
     ranks: int | None = None,
     launcher: str = "local",
-    partition: str | None = None,
-    time: str | None = None,
     quiet: bool = False,
 ) -> Evaluation:
     """Score models on texts and tasks, side by side; every model is compared with the first.
@@ -78,7 +76,7 @@ def evaluate(
         holds nothing else.
     page: whether to write the page `reports/NAME-evaluation` (`evaluation_folder`).
     ranks: processes that share the work; None: this one alone.
-    launcher: what starts them, such as `local`, `ray` or `slurm`. partition, time: of a cluster.
+    launcher: what starts them, such as `local`, `ray` or `slurm:partition=gpu`.
     """
     workspace, voice = Path(workspace), Voice(quiet)
     try:
@@ -149,7 +147,7 @@ def evaluate(
     name = _name(name, workspace, everyone, (texts, by_task, by_harness), voice.say)
     folder, held = workspace / "evaluations" / name, memory_bytes(max_memory)
     if ranks:
-        starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)
+        starts = open_launcher(launcher, workers=ranks)
         runner.score_in_ranks(
             everyone,
             spec,

@@ -108,8 +108,6 @@ def study(
     overwrite: bool = False,
     launcher: str = "local",
     processes: int | None = None,
-    partition: str | None = None,
-    time: str | None = None,
     quiet: bool = False,
 ) -> Path:
     """Train all runs of a recipe's study; returns their folder, `runs/NAME`.
@@ -117,8 +115,8 @@ def study(
     The text must be prepared. Safe to interrupt; call it again to resume. where: which runs, as in
     `shape == '0.1M'`. Of a recipe with a `pilot` they are its small runs, by which its large
     run is forecast, in `forecast.json` of that folder. overwrite: overwrite runs made with other
-    settings. launcher: what starts them, such as `local`, `ray` or `slurm`. processes: of each
-    run, by torchrun. partition, time: of a cluster.
+    settings. launcher: what starts them, such as `local`, `ray` or `slurm:partition=gpu`.
+    processes: of each run, by torchrun.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     check_study(recipe, loaded)
@@ -127,8 +125,6 @@ def study(
         launcher,
         workers=loaded.study.workers if loaded.study else None,
         processes=processes,
-        partition=partition,
-        time=time,
     )
     voice = Voice(quiet)
     pairs = _chosen(checked, where)
