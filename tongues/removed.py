@@ -85,7 +85,6 @@ KEYS: dict[str, str] = {
     "train.frozen_layers": "leave it out, or train low-rank updates: `trainable: lora`",
     "train.keep_checkpoints": "leave it out: two are kept; `milestones` keeps others for good",
     "train.on_spike": "leave it out: spikes are logged, and only NaN ends a run",
-    "train.optimizer_states": "`offload: true` or `trainable: lora` takes less of a GPU's memory",
     "train.schedule.cooldown": "use `schedule: wsd`, constant until its decay",
     "train.schedule.plateau": "use `schedule: wsd`, constant until its decay",
     "train.trainable.lora.alpha": "leave it out: it is twice the rank",

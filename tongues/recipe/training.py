@@ -107,6 +107,8 @@ class Train(RecipeSection):
     """Tokens of a sample; with a base it follows from that."""
     optimizer: Literal["adamw", "muon"] = "adamw"
     """`muon` is for the layers' matrices; the rest stays with AdamW."""
+    optimizer_states: Literal["float32", "bfloat16"] = "float32"
+    """Type in which AdamW's moments are kept; `bfloat16` takes half their memory."""
     learning_rate: Rate = 3e-3
     """Its peak, or the best at smaller shapes: `{0.1M: 7e-3}`; with a base it follows from that."""
     schedule: Annotated[Schedule, Chosen("schedule", "name")] = Field(
@@ -211,6 +213,8 @@ class Train(RecipeSection):
         if 0.0 in self.milestones:
             raise ValueError("at 0% nothing is learned yet; the first milestone comes after it")
         self.schedule.check(self.warmup, self.min_learning_rate)
+        if self.optimizer == "muon" and self.optimizer_states != "float32":
+            raise ValueError("`muon` keeps its momentum in float32; leave `optimizer_states` out")
         if self.optimizer == "muon" and self.trainable != "all":
             raise ValueError(
                 "`muon` is for whole matrices, and `trainable` leaves them as they are"
