@@ -201,9 +201,8 @@ def _new(made: "Plan") -> list[str]:
     from tongues.plan import find_ready
     from tongues.quantities import show_count
 
-    language, cluster = made.question.language, made.question.cluster
+    language = made.question.language
     words = ["--language", language]
-    words += ["--machine", f"{cluster.count} {cluster.gpu.name}"] if cluster else []
     option = next((option for option in made.options if option.base), None)
     if option is None or option.tokens is None:
         return words
