@@ -44,7 +44,6 @@ def test_every_form_goes_through_json():
         laws.fit("skaling", loss, N=N, D=D, draws=3),
         laws.fit("farseer", loss, N=N, D=D, draws=0),
         laws.fit("overfitted", loss, N=N, D=D, U=U, draws=0),
-        laws.fit("cpt-start", loss, N=N, D=D, S=2 * loss, base=base, draws=2),
         laws.fit("one-base", loss, D=D, S=2 * loss, draws=2),
         laws.fit("experts", loss, D=D, S=2 * loss, k=np.tile([1.0, 4.0], 15), draws=2),
         laws.fit("family", loss, N=N, h=np.linspace(0.1, 1.0, 30), draws=2),

@@ -6,7 +6,7 @@ ones of this package are.
 """
 
 from tongues.laws.forms.bound import FARSEER, SKALING
-from tongues.laws.forms.continued import CPT_START, EXPERTS, ONE_BASE
+from tongues.laws.forms.continued import EXPERTS, ONE_BASE
 from tongues.laws.forms.forgetting import FORGETTING
 from tongues.laws.forms.form import (
     VARIABLES,
@@ -44,7 +44,7 @@ __all__ = [
 FORMS: Registry[Form] = Registry("law form", "tongues.law_forms")
 for _form in (
     *(CHINCHILLA, EXTENDED, CPT, SKALING, FARSEER),
-    *(DATA_CONSTRAINED, OVERFITTED, CPT_START, ONE_BASE, EXPERTS, FAMILY, FORGETTING),
+    *(DATA_CONSTRAINED, OVERFITTED, ONE_BASE, EXPERTS, FAMILY, FORGETTING),
     *(POWER, POWER_FLOOR),
 ):
     FORMS.add(_form)
