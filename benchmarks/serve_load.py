@@ -94,7 +94,7 @@ async def drawn(load: Load) -> None:
         presence_penalty=load.random.uniform(-2, 2),
         logit_bias={"5": load.random.uniform(-100, 100)},
         echo=load.random.random() < 0.5,
-        routing=load.random.choice(["tfidf", "tfidf:2", "uniform", "posterior", "text"]),
+        routing=load.random.choice(["tfidf", "tfidf:2", "filter", "filter:1"]),
     )
     answer = await load.client.post("/v1/completions", json=said)
     load.note("at random", answer.status_code)
