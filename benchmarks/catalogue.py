@@ -25,6 +25,7 @@ from langcodes import Language, standardize_tag, tag_is_valid
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from tongues.evaluate.tasks import TASKS, load_task
+from tongues.languages.tags import catalogue_tag
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "../shared/data/published"
@@ -34,8 +35,15 @@ NOT_TEXT = {"book1242", "sign1238", "uncl1493", "unat1236", "spee1234"}
 # A member for what Glottolog has as a group.
 MEMBERS = {"fas": "pes", "srd": "src", "kpe": "gkp", "nah": "nhe"}
 ENGLISH = "FineWeb:66000000000000::::"  # 15e12 tokens of GPT-2, at 4.4 bytes
+_CODES = {"jp": "ja", "fuv_Latn": "ff"}  # of lm-eval
 # Tasks of lm-eval that this package does not have, and where the language is in their files' names.
+# Those of one language are in English.
 PATTERNS = {
+    "belebele": r"belebele/belebele_([a-z]{3}_[A-Za-z]{4})\.yaml",
+    "hellaswag": r"hellaswag/(hellaswag)\.yaml",
+    "piqa": r"piqa/(piqa)\.yaml",
+    "winogrande": r"winogrande/(default)\.yaml",
+    "xwinograd": r"xwinograd/xwinograd_([a-z]{2})\.yaml",
     "arc": r"okapi/arc_multilingual/arc_(.+)\.yaml",
     "global-mmlu": r"global_mmlu/full/([a-z]+)",
     "global-piqa": r"global_piqa/parallel_cloze/([a-z]{3}_[a-z]{4})\.yaml",
@@ -119,14 +127,16 @@ def task_places() -> dict[tuple[str, str], set[str]]:
     """Names of tasks by short code and script, empty where the task names none."""
     places: dict[tuple[str, str], set[str]] = defaultdict(set)
     for name in TASKS.names():
-        for tag in load_task(name).names:
+        for tag in load_task(name).languages:
             places[split(tag)].add(name)
     folder = Path(str(files("lm_eval"))) / "tasks"
     for name, pattern in PATTERNS.items():
         for path in folder.glob(pattern.rpartition("/")[0] + "/*"):
             match = re.fullmatch(pattern, path.relative_to(folder).as_posix())
-            if match and tag_is_valid(match[1].partition("_")[0]):
-                places[split(match[1])].add(name)
+            code = match[1] if match else ""
+            code = "en" if code in (name, "default") else _CODES.get(code, code)
+            if tag_is_valid(code.partition("_")[0]):
+                places[split(catalogue_tag(code) if name == "belebele" else code)].add(name)
     return places
 
 

@@ -15,12 +15,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from tongues import recipe
-from tongues.text import Document, find_sources
+from tongues.text import find_sources
 from tongues.text.corpus import open_corpus
 from tongues.text.gather import gather
-from tongues.text.rewriting import rewrite
 from tongues.text.select import select
-from tongues.text.signals import language, learn_language, load_identifier
+from tongues.text.signals import language, learn_language
 
 TEXT = Path(__file__).parents[1] / "../shared/data/text"
 SIGNALS = ("characters", "repetition", "repeated_lines", "symbols", "digits")
@@ -111,8 +110,7 @@ KNOWN = vars(language)[MODEL]()
 
 def show_clean(paths: Sequence[Path], languages: Sequence[str]) -> None:
     """Bytes lost of clean text to each filter."""
-    print("clean text: bytes lost by default, copies apart, and to each filter; bytes cut out by")
-    print("`passages: drop`")
+    print("clean text: bytes lost by default, copies apart, and to each filter")
     lost: list[float] = []
     for lang in languages:
         every = [text for path in paths if path.name.startswith(f"{lang}.") for text in read(path)]
@@ -122,13 +120,8 @@ def show_clean(paths: Sequence[Path], languages: Sequence[str]) -> None:
         by = {reason: sizes[np.array(why) == reason].sum() / total for reason in sorted(set(why))}
         filters = {reason: share for reason, share in by.items() if reason not in ("kept", "copy")}
         lost.append(sum(filters.values()))
-        documents = [Document(str(n), lang, text, str(n), "") for n, text in enumerate(texts)]
-        clean = text_section(lang, "x", {"passages": "drop"}).clean
-        _, removed = rewrite(documents, clean, load_identifier(None))
-        cut = sum(row["bytes"] for row in removed.values())
         print(
             f"{lang}  {sum(map(len, map(str.encode, texts))) / 1e6:5.2f} MB  lost {lost[-1]:.2%}  "
-            f"passages {cut / total:.3%}  "
             + ", ".join(f"{reason} {share:.2%}" for reason, share in filters.items()),
             flush=True,
         )

@@ -98,7 +98,7 @@ def plan_of(path: Path, shape: str, name: str, **settings: Any) -> RunPlan:
 
 def plans(path: Path) -> Iterator[RunPlan]:
     """All of this project's own runs."""
-    schedules = ("cosine", "wsd", "linear", "infinite")
+    schedules = ("cosine", "wsd", "linear")
     shapes = ("0.05M", "0.1M", "0.2M", "0.4M")
     for shape, schedule, budget in itertools.product(shapes, schedules, ("1M", "2M")):
         if not (shape == "0.4M" and budget == "2M" and schedule in schedules[2:]):

@@ -88,7 +88,7 @@ def cell(lang: str, method: str, seed: int, tokens: int) -> dict:
     rise, loader = english_rise(setup, token_map.base_size), BatchLoader(setup)
     for step in range(tokens // derived.batch):
         loss = gradient(setup, loader, step, ()).loss
-        update(setup, step, rate_at(step, derived.steps, derived.learning_rate, plan.settings))
+        update(setup, rate_at(step, derived.steps, derived.learning_rate, plan.settings))
         print(f"  {lang} {method} step {step + 1}: {loss:.3f}", flush=True)
     at_end = validate(setup.scorer, setup.texts, setup.processes)
     losses = [at_start, probed, {x: loss.nats_per_token for x, loss in at_end.items()}]

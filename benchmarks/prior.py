@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.prior_fit import LossTable, fit_prior
 from tongues.frames import text_table
 from tongues.languages import (
     LossPrior,
@@ -30,7 +31,6 @@ from tongues.languages import (
     forecast_language,
     known_language,
 )
-from tongues.languages.prior_fit import LossTable, fit_prior
 
 ROOT = Path(__file__).parents[1]
 GOLDFISH = ROOT / "../shared/data/published/goldfish"

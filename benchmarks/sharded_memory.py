@@ -74,10 +74,10 @@ def child(recipe: Path, workspace: Path, shards: int | None, limit: int) -> None
     loader, losses = BatchLoader(setup), []
     for step in range(STEPS):
         losses.append(gradient(setup, loader, step, ()).loss)
-        update(setup, step, 1e-4)
+        update(setup, 1e-4)
     mark()
     parts = (setup.scorer, setup.optimizer, processes)
-    with Checkpoints(workspace / "checkpoints", *parts, keep=1) as checkpoints:
+    with Checkpoints(workspace / "checkpoints", *parts) as checkpoints:
         checkpoints.save(Position(STEPS, 0.0, 0.0))
         losses.append(gradient(setup, loader, STEPS, ()).loss)  # meanwhile
         checkpoints.wait()

@@ -54,7 +54,7 @@ MakeRecipe = Callable[..., Recipe]
 # First, so that no core waits for them at the end.
 LONGEST = ("test_docs_study", "test_docs_runs", "test_docs_experts", "test_ray", "test_library")
 LONGEST += ("test_study", "test_whole", "test_run", "test_prepare_stopped", "test_parts")
-LONGEST += ("test_pilot", "test_driver", "test_hub_recipes", "test_threads", "test_replay")
+LONGEST += ("test_driver", "test_hub_recipes", "test_threads", "test_replay")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -115,14 +115,10 @@ def test_what_cannot_be_is_refused(
     assert caught.value.where == where
 
 
-def test_milestones_and_kept_checkpoints_take_their_place_on_disk(
-    make_recipe: MakeRecipe, tmp_path: Path
-) -> None:
-    plain = check_recipe(make_recipe("train.keep_checkpoints=2"), tmp_path)
-    more = check_recipe(
-        make_recipe("train.keep_checkpoints=4", "train.milestones=[25%, 50%]"), tmp_path
-    )
-    assert more.disk - plain.disk == 4 * more.runs[0][1].checkpoint_bytes
+def test_milestones_take_their_place_on_disk(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    plain = check_recipe(make_recipe(), tmp_path)
+    more = check_recipe(make_recipe("train.milestones=[25%, 50%]"), tmp_path)
+    assert more.disk - plain.disk == 2 * more.runs[0][1].checkpoint_bytes
 
 
 @pytest.mark.parametrize(
@@ -154,7 +150,7 @@ def test_a_base_that_is_not_there_is_refused_with_the_way_to_get_it(
 
 
 def test_gpus_are_checked_instead_of_this_machine(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    settings = ("train.batch=8192 tokens", "train.budget=1M tokens", "train.keep_checkpoints=1")
+    settings = ("train.batch=8192 tokens", "train.budget=1M tokens")
     large = make_recipe("model.shape=1085M", *settings)
     with pytest.raises(UserError, match="this machine has") as refused:
         check_recipe(make_recipe("model.shape=5534M", "train.batch=16384 tokens"), tmp_path)
@@ -173,7 +169,7 @@ def test_processes_of_a_run_of_a_study_divide_its_model(
     make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
     study = ("study={source: qaa, targets: [qab], shapes: [1085M]}", "model={}", "train.mixture={}")
-    sizes = ("train.batch=8192 tokens", "train.budget=100k tokens", "train.keep_checkpoints=1")
+    sizes = ("train.batch=8192 tokens", "train.budget=100k tokens")
     recipe, gpus = make_recipe(*study, *sizes), Machine.of_gpus(GPUS["rtx4090"], 8)
     with pytest.raises(UserError, match="on each GPU of 8 rtx4090, which has 24 GB"):
         check_recipe(recipe, tmp_path, machine=gpus)
@@ -191,18 +187,6 @@ def test_evaluation_is_told_of_where_it_is_much_of_what_is_read(
     assert check_recipe(make_recipe(), tmp_path).evaluation_sentence().startswith(share)
     fewer = make_recipe("train.eval_tokens=400 tokens")
     assert not check_recipe(fewer, tmp_path).evaluation_sentence()
-
-
-def test_a_pilot_is_checked_before_its_runs_are_chosen(
-    make_recipe: MakeRecipe, tmp_path: Path
-) -> None:
-    pilot = ("train.mixture={}", "pilot={source: qaa, target: qab}")
-    gpus = Machine.of_gpus(GPUS["rtx4090"], 8)
-    for machine in (None, gpus):
-        checked = check_recipe(make_recipe(*pilot), tmp_path, machine=machine)
-        assert not checked.rows() and not checked.evaluation_sentence()
-        assert not checked.time_sentence()
-        assert checked.memory_sentence() == "not known before the pilot has chosen its runs"
 
 
 def test_a_budget_of_a_few_steps_is_doubted(make_recipe: MakeRecipe, tmp_path: Path) -> None:

@@ -1,19 +1,15 @@
 import json
 import os
 import random
-import shlex
-import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-import tongues
 from tests.command import run_command
 from tongues.cli.main import command
-from tongues.errors import Stopped, UserError
-from tongues.files import write_json
+from tongues.errors import UserError
 from tongues.models.smollm2 import PACKAGE, SMOLLM2
-from tongues.steps import demo_begun
 from tongues.verbs.demo import write_real_page
 
 SMALL = (
@@ -50,8 +46,7 @@ def test_the_demo_ends_with_its_advice_and_its_page(tmp_path: Path) -> None:
     assert any(line.startswith("- `qab`: ") for line in sentences)
     assert last == f"the page: {tmp_path}/reports/demo/index.html"
     more = done.stderr.splitlines()[-1]  # of one size
-    assert more.startswith("→ tongues demo 'study.targets=")
-    assert more.endswith(f" --workspace {tmp_path} 'study.shapes=[0.05M, 0.1M, 0.2M, 0.4M]'")
+    assert more.startswith(f"→ tongues study RECIPE --workspace {tmp_path} 'study.shapes=")
 
 
 WORDS = {
@@ -103,17 +98,19 @@ def tiny_base(texts: Path, folder: Path) -> Path:
 
 
 def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
-    texts: Path, tmp_path: Path
+    texts: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     base = tiny_base(texts, tmp_path / "base")
+    monkeypatch.setattr("tongues.verbs.demo._base", lambda _folder: str(base))
     changes = (
         *("tokens.held_out=3k tokens", "train.budget=8k tokens"),
         *("train.batch=128 tokens", "train.context=64 tokens", "train.eval_tokens=512 tokens"),
         *("train.learning_rate=2e-3", "text.clean={near: off, language: off}"),
     )
-    words = ["demo", "--real", "sw", "--text", texts, "--base", base]
-    done = run_command([*words, "--workspace", tmp_path, *changes], tmp_path)
-    assert done.returncode == 0, done.stderr
+    words = ["demo", "--real", "sw", "--text", str(texts), "--workspace", str(tmp_path), *changes]
+    done = CliRunner().invoke(command, words, catch_exceptions=False)
     page = tmp_path / "reports/real/index.html"
     assert done.stdout.splitlines()[-1] == f"the page: {page}"
     place = f"{tmp_path}/exports/real --workspace {tmp_path}"
@@ -138,7 +135,6 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     ("words", "what"),
     [
         (("--text", "."), "--text: is for `--real` alone"),
-        (("--base", "x"), "--base: is for `--real` alone"),
         (("--real", "sw", "--experts"), "--real: has no experts"),
         (("--real", "en", "--text", "."), "--real: is the language of the base"),
         (("--real", "sw", "--text", "gone"), "--text gone: is not a folder"),
@@ -154,57 +150,9 @@ def test_options_of_the_demo_that_do_not_go_together_are_refused(
     assert not any(tmp_path.iterdir())
 
 
-def test_the_demo_on_a_base_overwrites_what_was_made_for_another_language(
-    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given: list[bool] = []
-
-    def prepare(recipe: object, *, workspace: Path, overwrite: bool = False) -> None:
-        given.append(overwrite)
-        raise Stopped
-
-    monkeypatch.setattr(tongues, "prepare", prepare)
-    words = ["demo", "--real", "sw", "--text", str(texts), "--base", "x", "-w", str(tmp_path)]
-    for more in ([], ["--overwrite"]):
-        with pytest.raises(Stopped):
-            command([*words, *more], standalone_mode=False)
-    assert given == [False, True]
-
-
-@pytest.mark.parametrize("more", [["--experts", "train.seed=3"], ["--real", "sw"]])
-def test_a_demo_that_was_stopped_is_resumed_by_its_own_command(
-    more: list[str], texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*given: object, **options: object) -> None:
-        raise next(errors)
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tongues, "prepare", stop)
-    more += ["--text", str(texts), "--base", "x"] if "--real" in more else []
-    errors = iter([Stopped(), UserError("", code="runs_failed"), UserError("other settings")])
-    for expected in [shlex.join(["tongues", "demo", *more])] * 2 + ["tongues new"]:
-        with pytest.raises((Stopped, UserError)):
-            command(["demo", *more], standalone_mode=False)
-        assert [step.command for step in tongues.next_steps("demo")] == [expected]
-    with demo_begun(Path("demo"), *more):
-        (here,) = tongues.next_steps()  # where it was started
-        Path("demo/runs/demo").mkdir(parents=True)
-        write_json(Path("demo/runs/demo/.plans.json"), {"demo/a": {}})  # one that waits
-        (away,) = tongues.next_steps(tmp_path / "demo")
-        with pytest.raises(UserError) as caught:
-            tongues.ls()
-        assert caught.value.hint.startswith("`tongues ls demo` lists those there; ")
-        shutil.rmtree("demo/runs")
-    assert (here.command, here.place) == (shlex.join(["tongues", "demo", *more]), "demo")
-    assert away.command == shlex.join(["tongues", "demo", *more, "--workspace", f"{tmp_path}/demo"])
-    assert tongues.next_steps("demo")[0].command == "tongues new"  # it is finished
-
-
 def test_the_demo_on_a_base_names_the_text_that_is_missing(texts: Path, tmp_path: Path) -> None:
     (texts / "sw.jsonl").unlink()
-    done = run_command(
-        ["demo", "--real", "sw", "--text", texts, "--base", "x", "--workspace", tmp_path], tmp_path
-    )
+    done = run_command(["demo", "--real", "sw", "--text", texts, "--workspace", tmp_path], tmp_path)
     assert done.returncode == 2
     assert "there is no text of `sw`" in done.stderr
 

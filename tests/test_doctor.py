@@ -1,7 +1,6 @@
 """What the doctor finds, against machines that are known."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -22,7 +21,6 @@ def found(name: str, workspace: Path | str = ".") -> Finding:
 def test_versions_are_those_that_are_imported(tmp_path: Path) -> None:
     assert found("torch", tmp_path).value == torch.__version__
     assert found("tongues").value == tongues.__version__
-    assert found("Python").value == sys.version.split()[0]
     diagnosis = tongues.doctor(tmp_path)
     assert not diagnosis.problems
     assert diagnosis.to_json()["extras"].keys() >= {"text", "figures", "hub", "lora"}
@@ -42,9 +40,7 @@ def test_more_threads_than_cores_are_noticed(monkeypatch: pytest.MonkeyPatch) ->
     assert "OMP_NUM_THREADS=999" in found("processor").advice
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     one = found("processor")
-    assert one.value.startswith(f"{len(os.sched_getaffinity(0))} of ") or "quota" in one.value
-    assert ", 1 thread" in one.value and "1 threads" not in one.value
-    assert "OMP" not in one.advice
+    assert one.value.endswith("threads: 1") and one == Finding("processor", "ok", one.value)
 
 
 @pytest.mark.parametrize(("most", "used", "free"), [("max", "0", 6e6), ("5000000", "2000000", 3e6)])
@@ -57,8 +53,15 @@ def test_memory_is_the_machines_or_what_the_container_grants(
     assert available_memory(tmp_path / "meminfo", tmp_path) == free
 
 
+def test_torch_may_be_missing_but_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert found("torch").state == "note" and "tongues[standard]" in found("torch").advice
+
+
 def test_a_folder_that_cannot_be_written_is_a_problem() -> None:
-    done = CliRunner().invoke(command, ["doctor", "--workspace", "/proc"])
+    done = CliRunner().invoke(command, ["doctor", "--json", "--workspace", "/proc"])
+    rows = json.loads(done.stdout)["findings"]
+    assert {"name", "state", "value", "advice"} == set(rows[0])
     assert "disk" in str(done.exception)
     assert isinstance(done.exception, tongues.UserError) and done.exception.exit_code == 1
 
@@ -117,10 +120,3 @@ def test_a_compiler_that_is_named_must_be_there(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("tongues.verbs.doctor.visible_gpus", lambda: ())
     monkeypatch.setenv("CXX", "nowhere-g++")
     assert found("compiler").value == "no C++ compiler (nowhere-g++)"
-
-
-def test_as_json_it_is_one_object(tmp_path: Path) -> None:
-    done = CliRunner().invoke(command, ["doctor", "--json", "--workspace", str(tmp_path)])
-    rows = json.loads(done.stdout)["findings"]
-    assert {"name", "state", "value", "advice"} == set(rows[0])
-    assert {row["state"] for row in rows} <= {"ok", "note", "problem"}

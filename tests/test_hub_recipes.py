@@ -3,7 +3,6 @@
 import json
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ configs:
 """
 ROWS = 22_000  # more than a part of a source holds
 SHARDS = 4
+LIMITS = {"sw": "500 documents", "yo": "30 kB", "ha": "5k tokens", "zu": "200 tokens"}
 
 
 @pytest.fixture(scope="module")
@@ -64,19 +64,20 @@ def whole(dataset: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -
     return workspace
 
 
-def recipe(folder: Path, dataset: Path, at_most: str | None = None, **hub: Any) -> Path:
-    """A recipe of the data set's Swahili; JSON is YAML."""
+def recipe(folder: Path, dataset: Path, limits: dict[str, str] | None = None, **hub: Any) -> Path:
+    """A recipe of the data set's Swahili, or of languages that each have its rows to a limit."""
     columns = {"text": "content", "id": "url"}
     named = {"dataset": str(dataset), "subset": "swh_Latn", "columns": columns} | hub
+    by_language = {lang: named | {"limit": most} for lang, most in (limits or {}).items()}
     settings = {
         "name": "web",
-        "text": {"hub": {"sw": named | ({"limit": at_most} if at_most else {})}, "clean": OFF},
+        "text": {"hub": by_language or {"sw": named}, "clean": OFF},
         "tokens": {"vocab_size": 400, "sample": "50 kB", "held_out": "2000 tokens"},
         "model": {"shape": "0.05M"},
         "train": {"mixture": {"sw": "100%"}, "budget": "20k tokens"},
     }
     path = folder / "web.yaml"
-    path.write_text(json.dumps(settings))
+    path.write_text(json.dumps(settings))  # JSON is YAML
     return path
 
 
@@ -88,85 +89,52 @@ def tongues(home: Path, *arguments: str | Path) -> Done:
     return run_command(arguments, environment=environment(home))
 
 
-def prepared(home: Path, dataset: Path, workspace: Path, at_most: str) -> dict[str, Any]:
-    """What `corpus.json` says of the language under a limit."""
-    done = tongues(home, "prepare", recipe(workspace, dataset, at_most), "--workspace", workspace)
-    assert done.returncode == 0, done.stderr
-    return read_json(workspace / "corpus/web/corpus.json")["languages"]["sw"]
-
-
-def documents(workspace: Path) -> Iterator[tuple[int, ...]]:
-    """The tokens of every document on either side of the split."""
-    tokens = open_tokens(workspace / "tokens/web")
-    for split in ("train", "valid"):
-        shard = tokens.shard("sw", split)
-        for ids in np.split(shard.tokens, shard.bounds[1:-1]):
-            yield tuple(ids.tolist())
-
-
-@pytest.mark.parametrize("at_most", [None, "100 documents", "20 kB", "5k tokens"])
+@pytest.mark.parametrize("limits", [None, LIMITS])
 def test_check_takes_text_whose_size_is_not_known(
-    dataset: Path, home: Path, tmp_path: Path, at_most: str | None
+    dataset: Path, home: Path, tmp_path: Path, limits: dict[str, str] | None
 ) -> None:
-    done = tongues(home, "check", recipe(tmp_path, dataset, at_most), "--workspace", tmp_path)
+    done = tongues(home, "check", recipe(tmp_path, dataset, limits), "--workspace", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "disk, about:" in done.stdout
     assert "inf" not in done.stdout.split("\n\n", 1)[1]
     assert "nan" not in done.stdout
 
 
-def test_prepare_reads_every_row_and_counts_what_is_none(whole: Path) -> None:
+def test_every_row_is_read_once_and_what_is_none_is_counted(
+    whole: Path, dataset: Path, home: Path, tmp_path: Path
+) -> None:
     about = read_json(whole / "corpus/web/corpus.json")["languages"]["sw"]
     (source,) = about["sources"]
     assert about["read"]["documents"] == ROWS - 2
     assert source["faults"] == {"empty": 1, "no text": 1}
     assert not source["capped"]
-    assert len(list(documents(whole))) == about["kept"]["documents"]
-
-
-def test_a_second_call_has_nothing_to_do(whole: Path, dataset: Path, home: Path) -> None:
     before = contents(whole)
     done = tongues(home, "prepare", recipe(whole, dataset), "--workspace", whole)
     assert done.returncode == 0, done.stderr
     assert "nothing to do" in done.stdout + done.stderr
     assert contents(whole) == before
-
-
-def test_so_many_documents_are_the_first_ones(dataset: Path, home: Path, tmp_path: Path) -> None:
-    about = prepared(home, dataset, tmp_path, "500 documents")
-    assert about["read"]["documents"] == about["kept"]["documents"] == 500
-    assert about["sources"][0]["capped"]
-    assert about["sources"][0]["faults"] == {"empty": 1, "no text": 1}
-    assert len(list(documents(tmp_path))) == 500
-
-
-def test_so_many_bytes_end_with_the_document_that_reaches_them(
-    dataset: Path, home: Path, tmp_path: Path
-) -> None:
-    about = prepared(home, dataset, tmp_path, "30 kB")
-    assert 30_000 <= about["kept"]["bytes"] <= 30_100
-    assert about["read"] == about["kept"]
-    assert about["sources"][0]["capped"]
-
-
-@pytest.mark.parametrize("most", [5000, 200])  # the latter is less than what is held out
-def test_so_many_tokens_bound_what_is_read(
-    dataset: Path, home: Path, tmp_path: Path, most: int
-) -> None:
-    about = prepared(home, dataset, tmp_path, f"{most} tokens")
-    counts = open_tokens(tmp_path / "tokens/web").counts["sw"]
-    assert most - 100 <= counts["train"]["tokens"] <= most
-    assert counts["valid"]["tokens"] >= 2000
-    assert about["sources"][0]["capped"]
-    assert about["read"]["documents"] < ROWS / 2
-
-
-def test_a_report_tells_of_the_data_set(whole: Path, home: Path, tmp_path: Path) -> None:
     done = tongues(home, "report", whole / "corpus/web", "--out", tmp_path / "page")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page/index.html").read_text()
     assert "swh_Latn/train" in page
     assert "no text" in page
+
+
+def test_limits_bound_what_is_read(dataset: Path, home: Path, tmp_path: Path) -> None:
+    """Documents, bytes and tokens; the last is less than what is held out."""
+    done = tongues(home, "prepare", recipe(tmp_path, dataset, LIMITS), "--workspace", tmp_path)
+    assert done.returncode == 0, done.stderr
+    about = read_json(tmp_path / "corpus/web/corpus.json")["languages"]
+    counts = open_tokens(tmp_path / "tokens/web").counts
+    assert all(each["sources"][0]["capped"] for each in about.values())
+    assert all(each["read"]["documents"] < ROWS / 2 for each in about.values())
+    assert about["sw"]["read"]["documents"] == about["sw"]["kept"]["documents"] == 500
+    assert about["sw"]["sources"][0]["faults"] == {"empty": 1, "no text": 1}
+    assert sum(split["documents"] for split in counts["sw"].values()) == 500
+    assert 30_000 <= about["yo"]["read"]["bytes"] <= 30_100
+    for lang, most in (("ha", 5000), ("zu", 200)):
+        assert most - 100 <= counts[lang]["train"]["tokens"] <= most
+        assert counts[lang]["valid"]["tokens"] >= 2000
 
 
 def test_killed_behind_its_first_part_it_goes_on_there(

@@ -14,7 +14,6 @@ import tongues
 from tests.laws.test_targets import run_of
 from tongues.files import read_json, write_json
 from tongues.laws import Law
-from tongues.laws.describe import laws_section
 from tongues.laws.observed import gather_runs
 from tongues.laws.targets import fit_targets
 from tongues.roles import Roles
@@ -143,7 +142,6 @@ def test_a_law_names_the_roles_of_its_runs(tmp_path: Path) -> None:
     law = fitted.laws["cpt"]
     assert law.roles == Roles(("tr", "he"), ("home",))
     assert "runs: home → tr + he, no replay" in law.summary()
-    assert "- runs: home → tr + he, no replay" in laws_section([law])
     write_json(tmp_path / "law.json", law.to_json())
     again = Law.from_json(json.loads((tmp_path / "law.json").read_text()))
     assert again.roles == law.roles

@@ -19,7 +19,7 @@ from tongues.evaluate import kept
 from tongues.evaluate.evaluation import Evaluation
 from tongues.files import write_json
 from tongues.runs import FAILURE, read_run, write_run
-from tongues.steps import step_of_evaluation, step_of_recipe, step_of_runs
+from tongues.steps import step_of_evaluation, step_of_recipe
 from tongues.tokens import check_tokens
 
 
@@ -105,10 +105,9 @@ def test_what_comes_after_an_evaluation_follows_from_its_choice(workspace: Path)
     undecided = changed(undecided, "small", "models", 0, "name")
     step = step_of_evaluation(undecided, Path())
     assert step.command == "tongues generate small"
-    assert step.reason.startswith("small is evaluated; the best: too few documents of `qab` (`")
     limited = step_of_evaluation(replace(undecided, limit=6), Path())
     assert limited.command == "tongues evaluate small --text small --compare"
-    assert "evaluated with `--limit 6`, too little" in limited.reason
+    assert "`--limit 6`, too little" in limited.reason
 
 
 def test_a_run_whose_text_is_gone_is_exported_unscored(workspace: Path) -> None:
@@ -117,7 +116,7 @@ def test_a_run_whose_text_is_gone_is_exported_unscored(workspace: Path) -> None:
     shutil.move("tokens", "aside")
     (step,) = tongues.next_steps()
     assert step.command == "tongues export small -o exports/small"
-    assert step.reason.startswith("small cannot be evaluated on its own text, which is not here")
+    assert step.reason == "small has no text here to be evaluated on"
 
 
 def test_evaluations_are_read_once_for_all_runs(
@@ -137,10 +136,6 @@ def test_evaluations_are_read_once_for_all_runs(
 
 def test_a_page_older_than_its_run_is_written_again(workspace: Path) -> None:
     page("small")
-    run = Path("runs/small")
-    write_run(run, read_run(run))
-    assert first() in ("tongues report runs/small", "tongues evaluate small --text small --compare")
-
     os.utime("reports/small/index.html", (1, 1))
     assert first() == "tongues report runs/small"
 
@@ -150,9 +145,9 @@ def test_what_failed_or_stopped_comes_first(workspace: Path) -> None:
     write_run(run, replace(record, status="running"))
     step = tongues.next_steps()[0]
     assert step.command == "tongues train small.yaml"
-    assert step.reason == "small stopped at step 0 of 39; it starts again"
+    assert step.reason == "small stopped at step 0 of 39"
     (run / "checkpoints/step-00000020").mkdir(parents=True)
-    assert tongues.next_steps()[0].reason == "small stopped at step 20 of 39; it resumes"
+    assert tongues.next_steps()[0].reason == "small stopped at step 20 of 39"
     write_run(run, replace(record, status="failed"))
     (run / FAILURE).write_text("Traceback\nOSError: the disk is full\n")
     Path("other.yaml").write_text(Path("small.yaml").read_text().replace("small", "other"))
@@ -168,12 +163,11 @@ def test_a_recipe_with_a_mistake_is_checked_and_other_yaml_is_left_alone(workspa
     steps = tongues.next_steps()
     assert [step.place for step in steps] == ["small.yaml", "wrong.yaml"]
     assert steps[1].command == "tongues check wrong.yaml"
-    assert steps[1].reason == "not a valid recipe: unknown key `bugdet`"
+    assert steps[1].reason == "wrong.yaml:2: train.bugdet: unknown key `bugdet`"
     Path("wrong.yaml").write_text("text: {\n")
     Path("empty.yaml").touch()
     reasons = {step.place: step.reason for step in tongues.next_steps()}
-    assert reasons["wrong.yaml"].startswith("it is not YAML: ")
-    assert reasons["empty.yaml"].startswith("it is empty")
+    assert "is not YAML: " in reasons["wrong.yaml"] and "empty.yaml" not in reasons
 
 
 def test_a_recipe_of_text_alone_ends_with_the_page_of_its_corpus(workspace: Path) -> None:
@@ -257,28 +251,18 @@ def test_a_run_under_another_name_of_its_text_is_told_of_its_own(workspace: Path
     assert "train.run" not in caught.value.hint  # other text is to be prepared
 
 
-def test_a_run_without_a_recipe_here_and_a_study_have_their_steps(workspace: Path) -> None:
+def test_a_study_goes_from_its_page_to_a_law_and_a_plan(workspace: Path) -> None:
     Path("small.yaml").unlink()
     assert first() == "tongues report runs/small"
-    shutil.move("runs/small", "one")
     Path("runs/many").mkdir()
-    shutil.move("one", "runs/many/one")
+    shutil.move("runs/small", "runs/many/one")
     write_json(Path("runs/many/.plans.json"), {})
     assert first() == "tongues report runs/many"
     page("many")
-    sizes = "'study.shapes=[0.1M, 0.2M, 0.4M, 0.6M]'"
-    sizes += " 'study.budgets=[20000 tokens, 600k tokens, 2M tokens]'"
-    assert first() == f"tongues study RECIPE {sizes}"  # no law can be fitted to one size
-    Path("grid.yaml").write_text(
-        "name: many\ntext: {synthetic: {languages: {qaa: {}}}}\ntrain: {budget: 9k tokens}\n"
-        "study: {source: qaa, targets: [qab], shapes: [0.1M]}\n"
-    )
-    folder = Path("runs/many")
-    assert step_of_runs(folder, Path()).command == f"tongues study grid.yaml {sizes}"
-    Path("grid.yaml").unlink()
+    more = "tongues study RECIPE 'study.shapes=[…]' 'study.budgets=[…]'"
+    assert first() == more  # no law can be fitted to one size
     shutil.copytree("runs/many/one", "runs/many/two")
-    run = read_run(Path("runs/many/two"))
-    larger = replace(run, run="many/two", shape="0.2M")
+    larger = replace(read_run(Path("runs/many/two")), run="many/two", shape="0.2M")
     larger.params["total"] *= 2
     write_run(Path("runs/many/two"), larger)
     page("many")
@@ -289,18 +273,15 @@ def test_a_run_without_a_recipe_here_and_a_study_have_their_steps(workspace: Pat
     assert fits == {f"tongues fit runs/{name} -o law-{name}.json" for name in ("many", "more")}
     shutil.rmtree("runs/more")
     write_json(Path("notes.json"), {"a": 1})
-    assert first() == "tongues fit runs/many -o law.json"
     write_json(Path("law.json"), {"law": "chinchilla", "tables": ["runs/other"]})
     assert first() == "tongues fit runs/many -o law-many.json"  # that law is of another study
-    Path("runs.csv").write_text((DOCS / "examples/runs.csv").read_text())
-    law = tongues.fit("runs.csv", where="strategy == 'scratch'", draws=60)
-    replace(law, places=("runs/many",)).write(Path("law-many.json"))
-    assert first() == "tongues plan --law law-many.json --flops 5e22"
+    for where, step in (("", "tongues plan --law law-many.json --flops 5e22"), ("1e8", more)):
+        chosen = "strategy == 'scratch'" + f" and params < {where}" * bool(where)
+        law = tongues.fit(DOCS / "examples/runs.csv", where=chosen, draws=60)
+        replace(law, places=("runs/many",)).write(Path("law-many.json"))
+        assert first() == step
     os.utime("law-many.json", (0, 0))  # runs were added since
     assert first() == "tongues fit runs/many -o law-many-2.json"
-    few = tongues.fit("runs.csv", where="strategy == 'scratch' and params < 1e8", draws=60)
-    replace(few, places=("runs/many",)).write(Path("law-many.json"))
-    assert first().startswith("tongues study RECIPE 'study.shapes=[0.1M, 0.2M, 0.4M, 0.6M]' ")
 
 
 def test_a_run_made_with_overrides_is_resumed_with_them(workspace: Path) -> None:
@@ -323,23 +304,10 @@ def test_a_recipe_changed_after_its_run_gets_another_name(workspace: Path) -> No
     Path("small.yaml").write_text(edited)
     os.utime("runs/small/run.json", (1, 1))
     steps = {step.place: step.command for step in tongues.next_steps()}
-    assert steps == {"small.yaml": "tongues report runs/small"}  # which is finished
-    page("small")
-    steps = {step.place: step.command for step in tongues.next_steps()}
     assert steps["small.yaml"] == "tongues train small.yaml train.run=small-2"
-    assert steps["runs/small"] == "tongues evaluate small --text small --compare"
-    shutil.rmtree("reports")
+    assert steps["runs/small"] == "tongues report runs/small"
     Path("small.yaml").write_text(edited.replace("30k", "20k") + "  checkpoint_every: 9 hours\n")
     assert first() == "tongues report runs/small"  # by which nothing changes
-    grid = "name: grid\nextends: small.yaml\nmodel: null\ntrain: {mixture: null}\n"
-    Path("grid.yaml").write_text(f"{grid}study: {{source: qaa, targets: [qab], shapes: [0.1M]}}\n")
-    shutil.copytree("tokens/small", "tokens/grid")
-    run = read_run(Path("runs/small"))
-    name = "grid/qaa-source-0.1M-s1"
-    shutil.copytree("runs/small", f"runs/{name}")
-    write_run(Path("runs", name), replace(run, run=name))
-    step = step_of_recipe(tongues.load_recipe("grid.yaml"), ["grid.yaml"], Path())
-    assert step.command == "tongues prepare grid.yaml name=grid-2"
 
 
 def test_a_recipe_whose_base_is_to_be_named_is_checked_first(workspace: Path) -> None:
@@ -362,17 +330,16 @@ def test_text_that_is_missing_is_named_and_not_prepared(workspace: Path) -> None
 
 
 def test_verbs_and_next_agree_and_a_workspace_is_named(workspace: Path, tmp_path: Path) -> None:
-    Path("runs/small-2").mkdir()
     own = "train.seed=" + str(tongues.load_recipe("small.yaml").train.seed)
     for override, step in {
-        "train.seed=7": "train small.yaml train.seed=7 train.run=small-3",
+        "train.seed=7": "train small.yaml train.seed=7 train.run=small-2",
         own: "report runs/small",
     }.items():
         done = CliRunner().invoke(command, ["check", "small.yaml", override])
         assert done.stderr.splitlines()[-1] == f"→ tongues {step}"
     words = ["small.yaml", "train.seed=7", "train.run=small"]
     step = step_of_recipe(tongues.load_recipe(words[0], words[1:]), words, Path())
-    assert step.command == "tongues train small.yaml train.seed=7 train.run=small-3"
+    assert step.command == "tongues train small.yaml train.seed=7 train.run=small-2"
     away = ["check", "small.yaml", "train.batch=256 tokens", "--workspace", str(tmp_path / "e f")]
     last = CliRunner().invoke(command, away).stderr.splitlines()[-1]
     assert (

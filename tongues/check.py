@@ -1,21 +1,22 @@
 """Everything that can be wrong in a recipe, found before work starts, and what follows from it."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tongues.cores import core_count
 from tongues.errors import Caution, UserError, nearest
-from tongues.evaluate.tasks import FewShotTask, read_train_tasks
 from tongues.experts.plans import plan_rounds
 from tongues.files import check_writable
 from tongues.hardware import LARGER_MACHINE, USUAL_MFU, Cluster, Machine, this_machine, visible_gpus
 from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
 from tongues.quantities import counted, show_bytes, show_count
 from tongues.recipe import LowRank, Recipe
+from tongues.runs import KEPT_CHECKPOINTS
 from tongues.study import plan_study, plan_sweep
+from tongues.study.pilot import study_of_pilot
 from tongues.text import check_tag, check_text, text_bytes
 from tongues.tokens.fitting import check_spelling
 from tongues.train import Derived, RunPlan, derive
@@ -53,7 +54,6 @@ class Checked:
     machine: Machine
     processes: int  # of each run
     hub: tuple[HubModel, ...] = ()  # bases that are there
-    tasks: Mapping[str, Mapping[str, FewShotTask]] = field(default_factory=dict)  # `train.tasks`
 
     @property
     def all(self) -> tuple[tuple[RunPlan, Derived], ...]:
@@ -71,17 +71,13 @@ class Checked:
     def disk(self) -> int:
         """Bytes on disk at most, about: tokens, models, milestones, other checkpoints.
 
-        A run in progress has as many checkpoints as it keeps, one being written,
-        and those it can roll back to.
+        A run in progress has as many checkpoints as it keeps, and one being written.
         """
         kept = self.token_bytes
         passing: list[int] = []
         for plan, derived in self.all:
-            anchors = 3 if plan.settings.on_spike == "rollback" else 0
             kept += derived.model_bytes + len(plan.settings.milestones) * derived.checkpoint_bytes
-            passing.append(
-                (plan.settings.keep_checkpoints + 1 + anchors) * derived.checkpoint_bytes
-            )
+            passing.append((KEPT_CHECKPOINTS + 1) * derived.checkpoint_bytes)
         return kept + sum(sorted(passing, reverse=True)[: self.at_once])
 
     @property
@@ -133,13 +129,11 @@ class Checked:
                 "shape": derived.anatomy.name,
                 "parameters": f"{derived.parameters['total']:,}",
                 **({"trained": f"{derived.trained:,}"} if part else {}),
-                "outside embeddings": f"{derived.parameters['non_embedding']:,}",
                 "batch": f"{derived.batch:,}",
                 "learning rate": f"{derived.learning_rate:.3g}",
                 "tokens": show_count(derived.tokens),
                 "steps": f"{derived.steps:,}",
                 "FLOPs": f"{derived.flops:.3g}",
-                "6ND": f"{derived.flops_rule:.3g}",
                 "memory": show_bytes(derived.memory),
                 **(
                     {}
@@ -169,8 +163,6 @@ class Checked:
 
     def memory_sentence(self) -> str:
         """How much memory it takes, and where."""
-        if not self.all:
-            return "not known before the pilot has chosen its runs"
         rows = any(reads_rows(derived.anatomy, plan.settings) for plan, derived in self.all)
         filled = "; documents in rows, uncompiled: up to twice the tokens" if rows else ""
         if self.machine.device == "cpu":
@@ -217,6 +209,8 @@ def check_recipe(
         check_tag(lang, "train.base.languages")
     completed = complete_recipe(recipe, workspace)
     recipe = completed.recipe
+    if recipe.pilot:
+        recipe = study_of_pilot(recipe, _vocabulary(recipe, workspace))
     sweep = plan_sweep(recipe)
     if recipe.experts:
         rounds = plan_rounds(recipe, workspace, make=False)
@@ -261,10 +255,7 @@ def check_recipe(
     workers = max(1, workers // each.processes)
     at_once = min((many and many.workers) or workers, len(pairs)) if many else 1
     runs, first = pairs[len(sweep) :], pairs[: len(sweep)]
-    tasks = read_train_tasks(recipe.train.tasks) if recipe.train.tasks and training else {}
-    checked = Checked(
-        completed, runs, first, at_once, round(disk), machine, each.processes, hub, tasks
-    )
+    checked = Checked(completed, runs, first, at_once, round(disk), machine, each.processes, hub)
     if here:
         _check_memory(checked, each)
     if not machine.elsewhere:
@@ -371,6 +362,6 @@ def _check_disk(checked: Checked, workspace: Path, name: str) -> None:
     there = sum(path.stat().st_size for path in files)
     if checked.disk > free + there:
         what = f"needs {show_bytes(checked.disk - there)} of disk; {show_bytes(free)} are free"
-        hint = "make room, set another `--workspace`, keep fewer checkpoints "
-        hint += "(`train.keep_checkpoints`, `train.milestones`), or train fewer or smaller runs"
+        hint = "make room, set another `--workspace`, keep fewer `train.milestones`, "
+        hint += "or train fewer or smaller runs"
         raise UserError(what, where=str(workspace), hint=hint)

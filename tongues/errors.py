@@ -6,7 +6,7 @@ from difflib import SequenceMatcher, get_close_matches
 from functools import partial
 from unicodedata import combining, normalize
 
-__all__ = ["Caution", "Stopped", "UserError", "nearest"]
+__all__ = ["Caution", "Stopped", "UserError", "nearest", "printable"]
 
 # Codes of errors of work that was asked for correctly, and failed.
 _FAILURES = (
@@ -38,25 +38,16 @@ _KEYS = [
         "block_size context_length",
         "schedule": "lr_scheduler lr_scheduler_type lr_schedule scheduler",
         "warmup": "warmup_steps warmup_ratio num_warmup_steps",
-        "clip": "grad_clip max_grad_norm gradient_clipping clip_grad",
         "optimizer": "optim",
         "precision": "dtype bf16 fp16 mixed_precision torch_dtype",
         "trainable": "lora dora peft adapter use_lora finetuning_type train_on",
-        "frozen_layers": "freeze freeze_layers frozen freeze_trainable_layers",
-        "embedding_learning_rate": "embedding_lr embeddings_lr embedding_rate",
         "rank": "r lora_r lora_rank",
-        "alpha": "lora_alpha",
-        "targets": "target_modules lora_target lora_target_modules",
-        "dora": "use_dora",
-        "optimizer_states": "optimizer_dtype optimizer_bits optim_bits moments",
         "recompute": "gradient_checkpointing activation_checkpointing",
         "shards": "fsdp_size hybrid_shard_size data_parallel_shard_degree",
         "offload": "cpu_offload offload_params offload_optimizer",
         "compile": "torch_compile",
         "cross_document_attention": "documents document_masking intra_doc_masking",
-        "embedding_warmup": "embeddings_first",
-        "track": "report_to wandb trackio tensorboard logger",
-        "keep_checkpoints": "keep save_total_limit",
+        "track": "report_to wandb tensorboard logger",
         "checkpoint_every": "save_steps save_interval",
         "num_evals": "evaluations eval_steps eval_interval eval_every",
         "eval_tokens": "scored eval_iters",
@@ -68,8 +59,6 @@ _KEYS = [
         "synthetic": "made",
         "parent": "parent",
         "divergence": "distance",
-        "private": "pii anonymize anonymise redact scrub",
-        "passages": "segments",
         "identifier": "lid langid",
         "near": "minhash dedup deduplicate",
         "markup": "html tags",
@@ -90,9 +79,8 @@ _KEYS = [
         "overwrite": "overwrite force overwrite_output_dir",
         "tasks text": "on",
         "num_fewshot": "shots n_shot fewshot",
-        "fewshot_seeds bootstrap": "draws",
+        "bootstrap": "draws",
         "fewshot_language": "demonstrations",
-        "on_error": "unfit",
         "max_tokens": "most max_new_tokens",
         "max_memory": "memory",
         "max_batch": "running max_num_seqs",
@@ -121,6 +109,10 @@ tr turkish uk ukrainian ur urdu uz uzbek vi vietnamese xh xhosa yo yoruba zh chi
 """
 _PAIRS = iter(_LANGUAGES.split())
 _SYNONYMS |= {name: (tag,) for tag, name in zip(_PAIRS, _PAIRS, strict=True)}
+
+
+# What a terminal obeys instead of showing it: C0 without tab and line feed, DEL, and C1.
+_CONTROLS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +145,7 @@ class UserError(Exception):
     def __str__(self) -> str:
         first = f"{self.where}: {self.what}" if self.where else self.what
         first = f"{first} ({self.code})" if self.code else first
-        return f"{first}\n  {self.hint}" if self.hint else first
+        return printable(f"{first}\n  {self.hint}" if self.hint else first)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Cross process borders whole (worker processes raise it too)."""
@@ -162,6 +154,15 @@ class UserError(Exception):
 
 class Stopped(Exception):
     """The work was interrupted after a checkpoint; the same command resumes it."""
+
+
+def printable(text: str) -> str:
+    """A text that a terminal only shows: its control characters are replaced.
+
+    Names of files, runs and models come from others, and may hold sequences that set the
+    clipboard or the title of a window.
+    """
+    return text.translate(_CONTROLS)
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

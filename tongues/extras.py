@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 from tongues.errors import UserError
 
-__all__ = ["EXTRAS", "Extra", "require"]
+__all__ = ["EXTRAS", "Extra", "require", "required_by"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,9 @@ class Extra:
 EXTRAS = {
     extra.module: extra
     for extra in (
+        Extra("train", "torch", "training, evaluation, generation, export"),
         Extra("text", "pyarrow", "prepare text; read Parquet"),
+        Extra("serve", "starlette", "answers over HTTP"),
         Extra("experts", "sklearn", "language experts; mixtures by proxies"),
         Extra("figures", "vl_convert", "pages and figures"),
         Extra("hub", "datasets", "text and tasks from the Hugging Face hub"),
@@ -40,12 +42,24 @@ EXTRAS = {
         Extra("eval", "lm_eval", "tasks of lm-eval"),
         Extra("tensorboard", "tensorboard", "training curves in TensorBoard"),
         Extra("wandb", "wandb", "training curves in Weights & Biases"),
-        Extra("trackio", "trackio", "training curves in Trackio"),
         Extra("cluster", "ray", "jobs on a Ray cluster"),
-        Extra("private", "phonenumbers", "private data taken out of text"),
         Extra("glotlid", "fasttext_pybind", "language identification by GlotLID"),
     )
 }
+# Modules that come with the one by which an extra is known.
+_ALSO = {
+    "py3langid": "pyarrow",
+    "safetensors": "torch",
+    "transformers": "torch",
+    "uvicorn": "starlette",
+}
+
+
+def required_by(error: ModuleNotFoundError) -> UserError | None:
+    """What to say of a module that is missing; nothing if no extra brings it."""
+    module = (error.name or "").partition(".")[0]
+    extra = EXTRAS.get(_ALSO.get(module, module))
+    return UserError(f"`{module}` is not installed", hint=extra.install) if extra else None
 
 
 def require(module: str, where: str = "") -> None:

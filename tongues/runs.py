@@ -1,10 +1,9 @@
 """The run store: a run's directory, its record, and the table over many runs.
 
 A run is in `runs/<study>/<run>/`: `run.json` (its record, a `Run`), `metrics.jsonl` (a line a
-logged step), `evals.jsonl` (a line a language and evaluation), `tasks.jsonl` (a line a task,
-language and time of scoring), `timing.jsonl` (clock times; the only file that differs between two
-runs of one recipe), `checkpoints/`, `model/`; `recipe.yaml` of a run by itself; `failure.txt` where
-it failed, `hopeless.txt` where a study stopped it early.
+logged step), `evals.jsonl` (a line a language and evaluation), `timing.jsonl` (clock times; the
+only file that differs between two runs of one recipe), `checkpoints/`, `model/`; `recipe.yaml` of a
+run by itself; `failure.txt` where it failed, `hopeless.txt` where a study stopped it early.
 `.plans.json` in a study's folder lists the runs that are planned.
 """
 
@@ -25,9 +24,9 @@ __all__ = [
     "FAILURE",
     "HOPELESS",
     "JOINED",
+    "KEPT_CHECKPOINTS",
     "PLANS",
     "RECIPE",
-    "TASK_SCORES",
     "Base",
     "Cells",
     "DerivedMixture",
@@ -41,11 +40,11 @@ __all__ = [
 __all__ += ["find_runs", "read_run", "run_rows", "status_of", "write_run"]
 
 FAILURE = "failure.txt"  # in a run's directory: why it failed
-TASK_SCORES = "tasks.jsonl"  # in a run's directory: a line a task, language and time of scoring
 HOPELESS = "hopeless.txt"  # in a run's directory: why it is to stop, for which it looks there
 RECIPE = "recipe.yaml"  # in a run's directory: what it was trained by, overrides included
 PLANS = ".plans.json"  # in a study's folder: its planned runs by name
 JOINED = "+"  # between the languages of a cell
+KEPT_CHECKPOINTS = 2  # newest ones that an unfinished run keeps: should one be damaged
 
 Cells = dict[str, Any]  # a row of a table: texts and numbers by column
 

@@ -18,11 +18,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Rich
 from rich.text import Text
 
+from tongues.errors import printable
 from tongues.pages import Entry, Table
 
-__all__ = ["Show", "hint", "hint_command", "is_first_rank", "print_json", "print_paths"]
+__all__ = ["Show", "echo", "hint", "hint_command", "is_first_rank", "print_json", "print_paths"]
 __all__ += ["print_table", "progress_line", "say"]
 
+# What JSON leaves as it is, and a terminal obeys.
+_ESCAPED = {code: f"\\u{code:04x}" for code in range(127, 160)}
 _PLAIN_EVERY = 10.0  # seconds between plain progress lines where there is no terminal
 
 
@@ -35,7 +38,13 @@ class Show(Protocol):
 
 def print_json(thing: Any) -> None:
     """One JSON object on standard output."""
-    click.echo(json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False)
+    click.echo(text.translate(_ESCAPED))
+
+
+def echo(text: object = "", *, err: bool = False, nl: bool = True, **style: Any) -> None:
+    """As `click.secho`, with control characters in the text replaced."""
+    click.secho(printable(str(text)), err=err, nl=nl, **style)
 
 
 def print_paths(paths: Iterable[Path], *, as_json: bool) -> None:
@@ -46,7 +55,7 @@ def print_paths(paths: Iterable[Path], *, as_json: bool) -> None:
         print_json({"paths": list(map(str, paths))})
         return
     for path in paths:
-        click.echo(path)
+        echo(path)
 
 
 def print_table(rows: Sequence[Mapping[str, Entry]], optional: Iterable[str] = ()) -> None:
@@ -74,14 +83,14 @@ def is_first_rank() -> bool:
 def say(line: str) -> None:
     """A line on standard error, above a live line if there is one."""
     if sys.stderr is not None and is_first_rank():  # closed by the caller
-        print(line, file=sys.stderr)  # click would write past the live line
+        print(printable(line), file=sys.stderr)  # click would write past the live line
 
 
 def hint(line: str) -> None:
     """What to do next, on standard error; nothing under `--quiet`."""
     context = click.get_current_context(silent=True)
     if is_first_rank() and not (context and context.params.get("quiet")):
-        click.echo(click.style(f"→ {line}", dim=True), err=True)
+        echo(f"→ {line}", err=True, dim=True)
 
 
 def hint_command(*words: object) -> None:
@@ -133,7 +142,7 @@ class _Below:
             else:
                 lines.append(word)
         for line in lines:
-            yield Text(line, style="dim", no_wrap=True, overflow="ellipsis")
+            yield Text(printable(line), style="dim", no_wrap=True, overflow="ellipsis")
 
 
 def _table(rows: Sequence[Mapping[str, Entry]]) -> Rich:
@@ -143,5 +152,5 @@ def _table(rows: Sequence[Mapping[str, Entry]]) -> Rich:
         side = "right" if column.numbers else "left"
         drawn.add_column(column.head.plain, justify=side, no_wrap=True)
     for row in table.cells:
-        drawn.add_row(*(Text(cell.plain) for cell in row))
+        drawn.add_row(*(Text(printable(cell.plain)) for cell in row))
     return drawn

@@ -246,7 +246,7 @@ def measure(
         if step == 2:
             start = begun
         losses.append(gradient(setup, loader, step, ()).loss)  # waits for the device
-        update(setup, step, setup.derived.learning_rate)
+        update(setup, setup.derived.learning_rate)
         first = first or time.perf_counter() - begun
     wait_for_device()
     speed = steps * setup.derived.batch / (time.perf_counter() - start)

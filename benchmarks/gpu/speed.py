@@ -48,12 +48,12 @@ def profile_1b(bench: Bench) -> None:
     kinds += [ProfilerActivity.CUDA] if bench.device.type == "cuda" else []
     for step in range(2):
         gradient(setup, loader, step, ())
-        update(setup, step, 1e-5)
+        update(setup, 1e-5)
     wait_for_device()
     with profile(activities=kinds) as recorded:
         for step in range(2, 5):
             gradient(setup, loader, step, ())
-            update(setup, step, 1e-5)
+            update(setup, 1e-5)
         wait_for_device()
     cuda = bench.device.type == "cuda"
     times: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])

@@ -64,8 +64,6 @@ def continued(lang: str, tokens: int, share: int = 20, seed: int = 1, more: str 
         changes += ["train.trainable=lora", "train.learning_rate=1.0e-3"]
     if tokens == LONG and seed == 1:
         changes += ["train.num_evals=12"]  # also where the short runs end
-    if tokens == LONG and seed == 2:
-        changes += [f"train.tasks={{names: [xcopa:{lang}], data: tasks, every: 25%, limit: 200}}"]
     recipe = LATER.get(lang, "own" if more.startswith("-own") else "case")
     tongues.train(HERE / f"{recipe}.yaml", changes)
     return name

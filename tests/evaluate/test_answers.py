@@ -43,7 +43,7 @@ def compared(random: np.random.Generator, count: int = 100) -> TaskScores:
     results = {}
     for model in ("one", "other"):
         difficulty = 1.5 * random.normal(size=count)
-        results[model] = {lang: [items(lang, drawn(random, difficulty))] for lang in LANGUAGES}
+        results[model] = {lang: items(lang, drawn(random, difficulty)) for lang in LANGUAGES}
     return metric_scores(results, [("one", "other")])["acc"]
 
 
@@ -63,8 +63,8 @@ def test_rows_are_translations_where_their_right_choices_agree() -> None:
     def translated(
         labels: tuple[int, ...], own: tuple[int, ...] = LABELS, name: str = "acc"
     ) -> bool:
-        by = {"sw": [items("sw", right, labels=own, name=name)]}
-        by |= {"tr": [items("tr", right, labels=labels, name=name)]}
+        by = {"sw": items("sw", right, labels=own, name=name)}
+        by |= {"tr": items("tr", right, labels=labels, name=name)}
         return metric_scores({"model": by}, [])[name].translated
 
     assert translated(LABELS) and translated(mended)
@@ -78,7 +78,7 @@ def test_an_item_is_one_of_its_translations(shared: bool) -> None:
     random = np.random.default_rng(0)
     labels = LABELS if shared else tuple(random.integers(0, 2, 100).tolist())
     right = drawn(random, np.zeros(100))
-    by = {"sw": [items("sw", right)], "tr": [items("tr", right, labels=labels)]}
+    by = {"sw": items("sw", right), "tr": items("tr", right, labels=labels)}
     scores = metric_scores({"model": by}, [])["acc"]
     mean, alone = scores.mean["model"], scores.accuracies["model"]["sw"].share
     assert mean.value == alone.value
@@ -88,12 +88,12 @@ def test_an_item_is_one_of_its_translations(shared: bool) -> None:
 def test_languages_without_a_value_of_every_model_are_named() -> None:
     right = np.array([1.0, 0.0, 1.0, 1.0])
 
-    def model(*counted: int) -> dict[str, list[HarnessScores]]:
+    def model(*counted: int) -> dict[str, HarnessScores]:
         thai = items("th", right)
         values = tuple(float(right[n]) if n in counted else None for n in range(4))
         further = Metric("f1", True, True, (0.5,) * 4, ())
         thai = replace(thai, metrics=(further, replace(thai.metrics[0], values=values)))
-        return {"sw": [items("sw", right)], "th": [thai]}
+        return {"sw": items("sw", right), "th": thai}
 
     said: list[str] = []
     scores = metric_scores({"one": model(0, 1), "other": model()}, [], said.append)

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from tests.report.evaluation.scored import MIXED, PLAIN, SCRATCH, SOURCE, changed, outcome
-from tongues.evaluate.choice import Choice, choice_in_words, chosen_models, language_roles
+from tongues.evaluate.choice import Choice, chosen_models, language_roles
 from tongues.roles import Roles
 
 
@@ -19,12 +19,18 @@ def test_a_model_is_chosen_where_every_text_and_task_takes_it() -> None:
     assert chosen_models(undecided) == []
 
 
-def test_what_leads_where_is_said_in_words() -> None:
-    each = outcome((SOURCE, PLAIN))
-    assert choice_in_words(each) == f"`{PLAIN}` on `qab`, `{SOURCE}` on `qaa`"  # targets first
-    few = outcome((PLAIN, SCRATCH), languages=("qab",), documents=4)
-    few = replace(few, tasks={})
-    assert choice_in_words(few) == "too few documents of `qab`"
+def test_a_base_language_that_is_not_tested_leaves_the_choice_decided() -> None:
+    roles = {"qaa": "base", "qab": "target"}
+    assert Choice(roles, ["qaa", "qab"], ["qaa"], []).decided
+    assert not Choice(roles, ["qaa", "qab"], ["qab"], []).decided
+    assert not Choice({"qaa": "", "qab": ""}, ["qaa", "qab"], ["qaa"], []).decided
+    each = outcome((SCRATCH, MIXED), languages=("qaa", "qab"))
+    each = replace(
+        changed(each, "too few", "texts", "study", "compared", 0, "languages", "qaa", "reason"),
+        tasks={},
+    )
+    choice = Choice.of(each, each.texts["study"])
+    assert choice.untested == ["qaa"] and choice.models == [MIXED]
 
 
 def test_nothing_is_chosen_where_the_leaders_cannot_be_tested() -> None:

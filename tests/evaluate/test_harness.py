@@ -7,6 +7,7 @@ import shutil
 import socket
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -140,8 +141,8 @@ def test_they_are_units_that_are_paired_and_on_the_page(
     assert "Accuracy" not in card and "50.0 ± " in card and "66.7" in card
     page = page_as_html(evaluation_page(evaluation, "all"))
     assert "lm-eval:write chrf" in page
-    own = importlib.import_module("tongues.evaluate.harness")
-    monkeypatch.setattr(own, "score_harness", None)  # all is kept
+    runner = importlib.import_module("tongues.evaluate.runner")
+    monkeypatch.setattr(runner, "score_harness", None)  # all is kept
     assert build_evaluation(evaluate(MODELS, spec, house, tmp_path)) == evaluation
 
 
@@ -225,7 +226,7 @@ def test_results_are_of_what_was_read(files: dict[str, str], tmp_path: Path) -> 
         module.write_text(f"def results(doc, results):\n    return {{}}['acc']{code}\n")
         data.write_text("\n".join(rows[:count]))
         words = f"{HARNESS}{tmp_path / 'tasks/toy_sw.yaml'}"
-        return harness_tasks(words, limit=limit)["lm-eval:toy"]["sw"].fingerprint(0)
+        return harness_tasks(words, limit=limit)["lm-eval:toy"]["sw"].fingerprint()
 
     first = found()
     (tmp_path / "tasks/eval.log").write_text("grows")
@@ -316,8 +317,11 @@ def test_a_hub_that_does_not_answer_is_asked_once(
 
 
 def test_a_line_says_that_lm_eval_is_read_before_it_takes_seconds(
-    house: Path, capsys: pytest.CaptureFixture[str]
+    house: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert importlib.import_module("lm_eval.tasks").TaskManager.all_tasks  # takes seconds to know
+    own = importlib.import_module("tongues.evaluate.harness")
+    monkeypatch.setattr(own, "_manager", lambda defaults: SimpleNamespace(all_tasks=["xcopa"]))
     with pytest.raises(UserError, match="lm-eval has no task `xcopaa`"):
         tongues.evaluate(str(house / MODELS[0]), house, tasks="lm-eval:xcopaa")
     assert "lm-eval reads `xcopaa`\n" in capsys.readouterr().err

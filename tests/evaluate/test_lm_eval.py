@@ -144,7 +144,7 @@ def test_answers_of_hub_models_are_those_of_lm_evals_own(
     scores = score_task(subject, fewshot).scores
     ours = [total for score in scores for total in score.sums]
     asked = [
-        request(f"{before}{item.prompts[0]}", f" {ending}")
+        request(f"{before}{item.prompt}", f" {ending}")
         for item in fewshot.items
         for ending in item.endings
     ]
@@ -250,26 +250,18 @@ def test_a_token_that_begins_with_a_word_ends_a_text(house: Path) -> None:
     assert pieces and all(piece and piece.startswith("Ġa") for piece in pieces)
 
 
-def test_a_request_that_is_too_long_is_named_or_cut_if_so_wanted(house: Path) -> None:
-    place, long = str(house / "models/e1"), " ".join(WORDS) * 7
-    model = adapter.as_lm_eval(place, house)
-    with pytest.raises(
-        UserError, match=r"toy, document 7: \d+ tokens; the context of .* is 96\n.*`long=cut`"
-    ):
-        model.loglikelihood([request(long, " art", doc=7)], disable_tqdm=True)
-    with pytest.raises(UserError, match=r"toy, document 0: \d+ tokens, 20 of them to generate"):
-        model.generate_until([request(long, {"max_gen_toks": 20})])
+def test_a_request_that_is_too_long_loses_its_beginning(house: Path) -> None:
+    model, long = adapter.as_lm_eval(str(house / "models/e1"), house), " ".join(WORDS) * 7
     with pytest.raises(UserError, match="no tokens"):
         model.loglikelihood([request(long, "")], disable_tqdm=True)
-    cut = adapter.as_lm_eval(place, house, long="cut")
-    ((found, _),) = cut.loglikelihood([request(long, " art")], disable_tqdm=True)
-    tokens = cut.loaded.encode(f"{long} art")
-    ends = len(tokens) - len(cut.loaded.encode(long))
+    ((found, _),) = model.loglikelihood([request(long, " art")], disable_tqdm=True)
+    tokens = model.loaded.encode(f"{long} art")
+    ends = len(tokens) - len(model.loaded.encode(long))
     row = Row(tokens[-97:], 97 - ends, None, 0)
-    assert found == pytest.approx(-float(score_rows(cut.loaded, [row])[0].nats.sum()), abs=1e-4)
-    assert cut.generate_until([request(long, {"max_gen_toks": 20})])[0]
-    with pytest.raises(UserError, match=r"96 of them to generate; .*\n  lower `max_gen_toks`"):
-        cut.generate_until([request("the ban", {"max_gen_toks": 96})])
+    assert found == pytest.approx(-float(score_rows(model.loaded, [row])[0].nats.sum()), abs=1e-4)
+    assert model.generate_until([request(long, {"max_gen_toks": 20})])[0]
+    with pytest.raises(UserError, match=r"96 tokens to generate; .*\n  lower `max_gen_toks`"):
+        model.generate_until([request("the ban", {"max_gen_toks": 96})])
 
 
 def test_a_routing_by_language_needs_the_language_of_what_is_generated(house: Path) -> None:
@@ -290,19 +282,3 @@ def test_tasks_tell_their_languages() -> None:
     ]
     assert [adapter.language_of(task, {}, known) for task, _ in told] == [x for _, x in told]
     assert adapter.language_of("toy_qab", {"language": "de"}, known) == "de"
-
-
-def test_its_command_line_knows_the_model(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As lm-eval makes a model of `--model tongues --model_args name=...`."""
-    made: list[Any] = []
-
-    def command() -> None:
-        known = importlib.import_module("lm_eval.api.registry").get_model("tongues")
-        said = {"name": "small/small@tfidf:2", "workspace": str(house), "memory": "1 GB"}
-        made.append(known.create_from_arg_obj(said, {"batch_size": 1, "device": None}))
-        known.create_from_arg_obj({**said, "name": "smal/small"}, {})
-
-    monkeypatch.setattr("lm_eval.__main__.cli_evaluate", command)
-    with pytest.raises(SystemExit, match="`small/small`"):
-        adapter.main()
-    assert made[0].get_model_info()["tongues_routing"] == "tfidf:2"

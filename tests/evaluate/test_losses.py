@@ -26,19 +26,6 @@ def rolling(text: list[int], most: int, context: int) -> Iterator[Seen]:
         done += step
 
 
-def sliding(text: list[int], most: int, stride: int) -> Iterator[Seen]:
-    """As Hugging Face's page on perplexity has it; the last token read predicts nothing."""
-    before = 0
-    for begin in range(0, len(text), stride):
-        end = min(begin + most, len(text))
-        target = min(end - before, end - begin - 1)  # the first token of a window has no label
-        if target:
-            yield text[begin : end - 1], text[end - target : end]
-        before = end
-        if end == len(text):
-            break
-
-
 def ours(policy: Policy, text: list[int]) -> list[Seen]:
     return [
         (text[one.begin : one.stop - 1], text[one.start : one.stop])
@@ -46,12 +33,9 @@ def ours(policy: Policy, text: list[int]) -> list[Seen]:
     ]
 
 
-@given(COUNTS, st.integers(1, 30), st.integers(1, 30), st.booleans())
-def test_every_token_but_the_first_is_scored_once(
-    count: int, window: int, stride: int, back: bool
-) -> None:
-    policy = Policy(window, min(stride, window), back)
-    found = list(windows(policy, count))
+@given(COUNTS, st.integers(1, 30), st.booleans())
+def test_every_token_but_the_first_is_scored_once(count: int, window: int, back: bool) -> None:
+    found = list(windows(Policy(window, back), count))
     scored = [place for one in found for place in range(one.start, one.stop)]
     assert scored == list(range(1, count))
     for one in found:
@@ -59,33 +43,17 @@ def test_every_token_but_the_first_is_scored_once(
         assert one.begin < one.start
 
 
-@given(st.integers(1, 200), st.integers(1, 30), st.integers(1, 30))
-def test_windows_that_reach_back_are_the_rolling_ones(count: int, most: int, stride: int) -> None:
-    stride, text = min(stride, most), list(range(count))
-    expected = list(rolling(text, most, most - stride + 1))
-    assert ours(Policy(most, stride, back=True), text) == expected
-
-
-@given(st.integers(1, 200), st.integers(2, 30), st.integers(1, 30))
-def test_windows_that_slide_are_those_of_hugging_face(count: int, most: int, stride: int) -> None:
-    """With overlap: without it, theirs leave out the first token of every window."""
-    stride, text = min(stride, most - 1), list(range(count))
-    found = ours(Policy(most - 1, stride), text)
-    assert [scored for _, scored in found] == [scored for _, scored in sliding(text, most, stride)]
-    assert found == list(sliding(text, most, stride))
+@given(st.integers(1, 200), st.integers(1, 30))
+def test_windows_that_reach_back_are_the_rolling_ones(count: int, most: int) -> None:
+    text = list(range(count))
+    assert ours(Policy(most, back=True), text) == list(rolling(text, most, 1))
 
 
 def test_a_policy_is_resolved_by_what_the_model_sees() -> None:
-    assert resolved(Policy(), 128) == Policy(128, 128)
-    assert resolved(Policy(stride=32), 128) == Policy(128, 32)
+    assert resolved(Policy(), 128) == Policy(128)
+    assert resolved(Policy(32, back=True), 128) == Policy(32, back=True)
     assert resolved(Policy(), None) == Policy()
     assert list(windows(Policy(), 5)) == [Window(0, 1, 5)]
-    for policy, what in [
-        (Policy(129), "longer than the context of the model "),
-        (Policy(64, 65), "stride of 65"),
-        (Policy(64, 0), "stride of 0"),
-    ]:
-        with pytest.raises(UserError, match=what):
-            resolved(policy, 128)
-    with pytest.raises(UserError, match="without a window"):
-        resolved(Policy(stride=4), None)
+    assert list(windows(Policy(2), 6)) == [Window(0, 1, 3), Window(2, 3, 5), Window(4, 5, 6)]
+    with pytest.raises(UserError, match="longer than the context of the model "):
+        resolved(Policy(129), 128)

@@ -68,7 +68,7 @@ def asked_of(languages: tuple[str, ...]) -> EvalSpec:
     documents = {
         lang: [Document("1", lang, f"the end of {lang}", "1", "here")] for lang in languages
     }
-    return EvalSpec(texts={"texts": documents}, policy=Policy(None, None))
+    return EvalSpec(texts={"texts": documents}, policy=Policy())
 
 
 def test_ranks_leave_the_units_of_one_process(place: Path, ask: Callable[..., Result]) -> None:
@@ -107,7 +107,7 @@ def test_progress_counts_what_is_read_and_says_how_long_it_takes(place: Path) ->
 def test_what_a_rank_cannot_score_is_left_to_the_whole(place: Path) -> None:
     told: list[str] = []
     launcher, folder = Local(Options(2)), place / "evaluations" / "wide"
-    asked = EvalSpec(texts=asked_of(LANGUAGES).texts, policy=Policy(97, None))
+    asked = EvalSpec(texts=asked_of(LANGUAGES).texts, policy=Policy(97))
     score_in_ranks(MODELS, asked, place, folder, ranks=2, launcher=launcher, tell=told.append)
     assert len(told) == 4 and all("longer than" in line for line in told)
     assert not units(place, "wide")

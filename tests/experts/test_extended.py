@@ -274,7 +274,7 @@ def test_all_of_it_is_measured_next_to_the_ensemble_before(family: Path) -> None
 
 def test_what_cannot_be_is_refused_with_what_to_do(family: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(family, tmp_path / "copy"))
-    out = ("export", "new/added-s1", "--average", "-o", "mean")
+    out = ("export", "new/added-s1", "--moe", "-o", "moe")
     assert "differ in their tokens" in tongues(folder, *out, fails=True)
     other = MORE.replace("NAME", "two").replace("qac", "qad")
     (folder / "two.yaml").write_text(other.replace("old/languages-s1", "new/added-s1"))

@@ -137,7 +137,7 @@ def test_experts_killed_at_random_and_finished_by_another_launcher_are_the_same(
         ):
             train_experts(recipe, workspace, rounds, launcher=open_launcher())
         assert caught.value.where in killed
-    launcher = open_launcher("slurm", partition="any")
+    launcher = open_launcher("slurm:partition=any")
     (made,) = train_experts(recipe, workspace, rounds, launcher=launcher)
     assert bytes_of(workspace, rounds) == bytes_of(undisturbed, rounds)
     ensemble = open_ensemble(made, workspace)

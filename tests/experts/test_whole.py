@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from tests.experts.ensemble.making import score
 from tongues.cli.main import command
@@ -360,26 +360,6 @@ def test_the_experts_become_one_model_whose_router_alone_is_trained(
     assert before.keys() == after.keys()
     changed = {name for name, weight in before.items() if not weight.equal(after[name])}
     assert changed == {name for name in before if name.endswith("block_sparse_moe.gate.weight")}
-
-
-def test_an_average_worse_than_the_base_is_not_written(family: Path, tmp_path: Path) -> None:
-    """Experts as far from the base as no mean is good for."""
-    folder = copied(family, tmp_path)
-    made = lineage(folder, "fam/typology-2-s1")
-    for expert in made["experts"]:
-        file = folder / expert["folder"] / "model.safetensors"
-        weights = load_file(file)
-        save_file({name: -3 * w for name, w in weights.items()}, file, {"format": "pt"})
-        expert["sha256"]["model.safetensors"] = file_hash(file)
-    (folder / "ensembles/fam/typology-2-s1/ensemble.json").write_text(json.dumps(made))
-    average = ("export", "fam/typology-2-s1", "--average", "-o", "mean")
-    why = tongues(folder, *average, fails=True)
-    assert "the average is worse than the base by" in why and "--moe" in why
-    assert not (folder / "mean").exists()
-    tongues(folder, *average, "--allow-worse")
-    card = (folder / "mean/README.md").read_text()
-    assert "| language | base | average | change |" in card
-    assert "It is worse than the base on qaa, qab, qac and qad." in card
 
 
 def test_experts_of_feed_forward_layers_alone_lose_nothing(family: Path, tmp_path: Path) -> None:

@@ -262,7 +262,9 @@ def test_a_run_of_the_base_learns_to_chat(
     model = AutoModelForCausalLM.from_pretrained(tmp_path / "chat")
     assert model.generation_config.eos_token_id == [0, 401] and model.dtype == torch.bfloat16
     assert json.loads((tmp_path / "chat/config.json").read_text())["eos_token_id"] == [0, 401]
-    for named, reason in ((other, "other weights than those"), (tmp_path / "no", "neither a run")):
+    for changed, reason in ((other, "other weights than those"), (None, "neither a run")):
+        shutil.rmtree(base)
+        if changed:
+            shutil.copytree(changed, base)
         with pytest.raises(UserError, match=reason):
-            changes = Changes(instruct=instruct, base=named)
-            export_run(directory, workspace, tmp_path / "none", changes)
+            export_run(directory, workspace, tmp_path / "none", Changes(instruct=instruct))

@@ -54,22 +54,25 @@ def test_the_script_is_found_or_where_to_get_it_is_named(
 ) -> None:
     monkeypatch.delenv(LLAMA_CPP, raising=False)
     with pytest.raises(UserError, match="is not named") as caught:
-        find_script(None)
+        find_script()
     assert "pip download" in caught.value.hint and LLAMA_CPP in caught.value.hint
+    monkeypatch.setenv(LLAMA_CPP, str(tmp_path))
     with pytest.raises(UserError, match="holds no convert_hf"):
-        find_script(tmp_path)
+        find_script()
     archive = tmp_path / "vendor/llama.cpp"
     archive.mkdir(parents=True)
     (archive / "convert_hf_to_gguf.py").touch()
-    assert find_script(tmp_path).parent == archive
+    assert find_script().parent == archive
     monkeypatch.setenv(LLAMA_CPP, str(archive))
-    assert find_script(None).parent == archive
+    assert find_script().parent == archive
 
 
-def test_nothing_is_computed_without_the_script(tmp_path: Path) -> None:
+def test_nothing_is_computed_without_the_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(LLAMA_CPP, str(tmp_path))
     (tmp_path / "run").mkdir()
     write_run(tmp_path / "run", make_run())
     with pytest.raises(UserError, match="holds no convert"):
-        changes = Changes(gguf=True, llama_cpp=tmp_path)
-        export_run(tmp_path / "run", tmp_path, tmp_path / "out", changes)
+        export_run(tmp_path / "run", tmp_path, tmp_path / "out", Changes(gguf=True))
     assert not (tmp_path / "out").exists()

@@ -1,7 +1,7 @@
 import numpy as np
 
 from tongues.evaluate.losses import DocumentLosses
-from tongues.export.held_out import mean_change, worse_than_base
+from tongues.export.held_out import worse_than_base
 
 
 def losses(**nats: float) -> dict[str, DocumentLosses]:
@@ -13,8 +13,7 @@ def losses(**nats: float) -> dict[str, DocumentLosses]:
     }
 
 
-def test_languages_that_got_worse_are_named_where_the_mean_is_better() -> None:
+def test_languages_that_got_worse_are_named() -> None:
     base, own = losses(de=10, en=10, sw=10, tr=10), losses(de=10.1, en=10.4, sw=11, tr=4)
-    assert mean_change(own, base).value < 0
     assert worse_than_base(own, base) == "It is worse than the base on de, en and sw."
     assert worse_than_base(base, base) == worse_than_base(losses(tr=4), base) == ""

@@ -11,7 +11,6 @@ from tests.conftest import MakeRecipe
 from tests.models.families import tiny
 from tests.records import make_run
 from tongues.errors import UserError
-from tongues.export.average import mean_of
 from tongues.export.run import Changes, export_run, store_folder
 from tongues.export.weights import StoredWeights, write_weights
 from tongues.files import read_json, read_lines, write_json
@@ -34,7 +33,7 @@ def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
     tokens = open_tokens(workspace / "tokens" / "small")
     rows = [row for row in read_lines(directory / "evals.jsonl") if row["lang"] == "qab"]
     steps = rows[-1]["step"]
-    sections: Any = {"laws": "## Laws\n", "evaluated": CardScores("## Evaluation\n")}
+    sections: Any = {"evaluated": CardScores("## Evaluation\n")}
     lines: list[str] = []
     export_run(directory, workspace, tmp_path / "newest", Changes(), **sections, say=lines.append)
     assert lines == [f"step {steps}"]
@@ -44,7 +43,7 @@ def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
     start, cost, rest = exported.partition("## Cost\n")  # which the run knew at its end
     assert "of training" in cost + rest.partition("\n## ")[0]
     kept = start + rest[rest.index("\n## ") + 1 :]
-    assert kept == f"{card}\n## Laws\n\n## Evaluation\n"
+    assert kept == f"{card}\n## Evaluation\n"
     model = AutoModelForCausalLM.from_pretrained(folder)
     own = AutoModelForCausalLM.from_pretrained(directory / "model")
     for found, expected in zip(model.parameters(), own.parameters(), strict=True):
@@ -55,7 +54,7 @@ def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
     export_run(directory, workspace, tmp_path / "early", Changes(early), **sections)
     card = (tmp_path / "early" / "README.md").read_text()
     assert f"step {early} of {steps}" in card
-    assert "## Laws" in card and "## Evaluation" not in card  # of the model that it became
+    assert "## Evaluation" not in card  # of the model that it became
     assert "| qaa | 100.0% | 5.12k |" in card
     with pytest.raises(UserError, match="is there already"):
         export_run(directory, workspace, tmp_path / "early", Changes(early))
@@ -91,43 +90,6 @@ def test_a_run_without_checkpoints_or_tokens_says_so(
     step = round(read_run(directory).steps * 0.5)
     with pytest.raises(UserError, match="tokens that the run read"):
         export_run(directory, tmp_path / "elsewhere", tmp_path / "out", Changes(step))
-
-
-def test_the_mean_of_milestones_and_its_held_out_loss(
-    make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
-) -> None:
-    settings = ("train.milestones=[40%, 70%]", "train.precision=float32")
-    directory = train(replace(run_of_recipe(make_recipe(*settings)), name="small"), workspace)
-    end = read_run(directory).steps
-    steps = [round(0.4 * end), round(0.7 * end), end]
-    for step in steps[:2]:
-        export_run(directory, workspace, tmp_path / str(step), Changes(step))
-    folders = [tmp_path / str(steps[0]), tmp_path / str(steps[1]), directory / "model"]
-    each = [dict(AutoModelForCausalLM.from_pretrained(x).named_parameters()) for x in folders]
-    for name, last, count in (("all", None, 3), ("two", 2, 2)):
-        lines: list[str] = []
-        changes = Changes(average=True, last=last)
-        export_run(directory, workspace, tmp_path / name, changes, say=lines.append)
-        mean = AutoModelForCausalLM.from_pretrained(tmp_path / name)
-        for key, weight in mean.named_parameters():
-            expected = torch.stack([one[key] for one in each[-count:]]).double().mean(0)
-            torch.testing.assert_close(weight.double(), expected, atol=1e-7, rtol=1e-6)
-        assert lines[0].startswith("mean of steps ") and lines[0].endswith(f" and {end}")
-        card = (tmp_path / name / "README.md").read_text()
-        assert f"| language | step {end} | mean | change |" in card
-    export_run(directory, workspace, tmp_path / "upto", Changes(steps[1], average=True))
-    assert f"step {steps[1]} | mean" in (tmp_path / "upto" / "README.md").read_text()
-    for changes in (Changes(average=True, last=4), Changes(steps[0], average=True)):
-        with pytest.raises(UserError, match="too few milestones"):
-            export_run(directory, workspace, tmp_path / "none", changes)
-
-
-def test_tied_weights_are_averaged_once(tmp_path: Path) -> None:
-    models: list[Any] = [tiny("llama-tied", 50), tiny("llama-tied", 50)]
-    torch.nn.init.zeros_(models[1].get_input_embeddings().weight)
-    expected = models[0].get_input_embeddings().weight.detach().clone() / 2
-    mean: Any = mean_of(iter(models))
-    torch.testing.assert_close(mean.get_output_embeddings().weight, expected)
 
 
 def test_weights_are_stored_in_the_type_that_is_named(

@@ -18,7 +18,7 @@ STUDY = (
 def test_a_launcher_of_another_package_starts_the_runs_of_a_study(
     tongues: Tongues, workspace: Path
 ) -> None:
-    done = tongues("study", "small.yaml", *STUDY, "--launcher", "apart", "--partition", "any")
+    done = tongues("study", "small.yaml", *STUDY, "--launcher", "apart:partition=any")
     runs = {path.parent.name for path in workspace.glob("runs/small/*/run.json")}
     assert runs == {"qaa-source-0.05M-s1", "qab-cpt-0.05M-s1"}
     assert {f"apart: small/{run}" for run in runs} <= set(done.stdout.splitlines())
@@ -27,11 +27,12 @@ def test_a_launcher_of_another_package_starts_the_runs_of_a_study(
 
 
 def test_its_name_is_in_the_help_and_its_options_are_its_own(tongues: Tongues) -> None:
-    assert "local, ray, slurm, apart" in tongues("prepare", "--help").stdout
+    shown = " ".join(tongues("prepare", "--help").stdout.split())
+    assert "local; ray; slurm:partition=…,time=…; apart:partition=…." in shown
     assert "apart" not in tongues("prepare", "--help", plain=True).stdout
     words = ("study", "small.yaml", *STUDY, "--launcher")
-    done = tongues(*words, "apart", "--time", "1:00:00", fails=True)
-    assert "does not take `--time`" in done.stderr
+    done = tongues(*words, "apart:time=1:00:00", fails=True)
+    assert "does not take the setting `time=1:00:00`" in done.stderr
     assert "did you mean `apart`?" in tongues(*words, "appart", fails=True).stderr
     assert "there is no launcher `apart`" in tongues(*words, "apart", fails=True, plain=True).stderr
 

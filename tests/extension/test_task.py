@@ -33,8 +33,6 @@ def test_it_is_scored_and_reported(tmp_path: Path, environment: dict[str, str]) 
     assert about in done.stderr
     scores = json.loads((tmp_path / "evaluations/evaluation/scores.json").read_text())
     assert scores["tasks"]["echo"]["accuracies"]["models/e0"]["qaa"]["items"] == len(WORDS)
-    (card, _) = sorted((tmp_path / "evaluations/evaluation/cards").iterdir())
-    assert "### Accuracy in echo" in card.read_text()
     assert "echo" in (tmp_path / done.stdout.splitlines()[-1]).read_text()
     wrong = tongues("evaluate", "models/e0", "--tasks", "ecko")
     assert "did you mean `echo`?" in wrong.stderr

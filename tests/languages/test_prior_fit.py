@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tongues.languages.prior_fit import LossTable, fit_prior
+from benchmarks.prior_fit import LossTable, fit_prior
 
 
 @pytest.fixture(scope="module")

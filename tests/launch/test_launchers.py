@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -57,16 +56,17 @@ def gpus(commands: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"name": "slum"}, "did you mean `slurm`?"),
-        ({"name": "slurm"}, "needs a partition"),
-        ({"name": "slurm", "partition": "cpu"}, "no `sbatch` here"),
-        ({"name": "local", "partition": "cpu"}, "does not take `--partition`"),
-        ({"name": "ray", "time": "1:00:00"}, "leave it out, or add `--launcher slurm`"),
+        ("slum:partition=cpu", "did you mean `slurm`?"),
+        ("slurm:time=1:00:00", "needs a partition"),
+        ("slurm:partition=cpu,gpu,time=1:00:00", "no `sbatch` here"),
+        ("slurm:partition=cpu,tiem=1:00:00", "it takes partition=…, time=…"),
+        ("slurm:partition", "does not take the setting `partition`"),
+        ("local:partition=cpu", "it takes no settings"),
     ],
 )
-def test_what_a_way_lacks_is_told(commands: Path, asked: dict[str, Any], said: str) -> None:
+def test_what_a_way_lacks_is_told(commands: Path, asked: str, said: str) -> None:
     with pytest.raises(UserError) as caught:
-        open_launcher(**asked)
+        open_launcher(asked)
     assert said in str(caught.value)
 
 

@@ -40,8 +40,8 @@ def job(make_recipe: MakeRecipe, tmp_path: Path) -> Job:
     return training_job(plan, tmp_path, threads=1, processes=2, memory=3 * 2**30)
 
 
-def launch(**asked: Any) -> Launcher:
-    return open_launcher("slurm", partition="long", **asked)
+def launch(time: str = "", workers: int | None = None) -> Launcher:
+    return open_launcher(f"slurm:partition=long{time and f',time={time}'}", workers=workers)
 
 
 def test_a_job_asks_for_what_its_run_takes(commands: Path, job: Job) -> None:

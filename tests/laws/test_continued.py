@@ -67,7 +67,7 @@ def test_one_base_is_recovered_from_many_runs():
 
 def test_four_short_runs_predict_one_of_four_times_their_length():
     inside = 0
-    for seed in range(12):
+    for seed in range(6):
         chance = np.random.default_rng([seed, 5])
         truth = Law(
             "one-base", {"F": chance.uniform(1, 3), "D_0": 2e4, "beta": chance.uniform(0.15, 0.5)}
@@ -80,7 +80,7 @@ def test_four_short_runs_predict_one_of_four_times_their_length():
         assert estimate.high is not None
         assert estimate.high - estimate.low < 1.8
         inside += estimate.low <= float(truth.loss(D=131e3, S=6.5)) <= estimate.high
-    assert inside >= 10
+    assert inside >= 5
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tongues.errors import UserError
-from tongues.laws.observed import RunCurves, curve_of_ends, gather_runs, twin, usual_bases
+from tongues.laws.observed import RunCurves, gather_runs, twin, usual_bases
 
 
 def rows_of(name, strategy="scratch", target="xx", tokens=1000, parent=None, **changes):
@@ -88,13 +88,3 @@ def test_the_usual_base_is_the_one_most_runs_continue_from():
     assert left_out == {"study/cpt-2000-1"}
     as_many = [run for name, run in runs.items() if name != "cpt-9000-2"]
     assert "study/cpt-9000-1" not in {run.name for run in usual_bases(as_many)}
-
-
-def test_ends_of_several_lengths_are_a_curve():
-    runs = runs_of(*(rows_of(f"s{tokens}", tokens=tokens) for tokens in (4000, 1000)))
-    curve = curve_of_ends(runs.values())
-    assert curve
-    assert curve.tokens.tolist() == [1000, 4000]
-    assert curve.loss == pytest.approx([4.999, 4.996])
-    assert curve.compute.tolist() == [6e9, 24e9]
-    assert curve_of_ends([runs["s1000"]]) is None

@@ -45,15 +45,15 @@ def test_a_long_name_does_not_widen_a_narrow_page() -> None:
     assert "overflow-wrap: break-word" in rule
 
 
-def test_cells_are_plain_text_unless_they_say_otherwise() -> None:
-    cell = Cell("`a` <i>", below="[1, 2]", after="3", notes=[("why", "note")], link="#b")
-    row = [cell, Cell("`a`", marked=True, strong=True), Cell("x", quiet=True, title='"'), 1234]
+def test_cells_are_plain_text() -> None:
+    cell = Cell("`a` <i>", below="[1, 2]", after="3", link="#b")
+    row = [cell, Cell("`a`", strong=True), Cell("x", quiet=True, title='"'), 1234]
     html = as_html([Table(["one", "two", "three", "four"], [row])])
     assert (
         '<td class="word"><a href="#b">`a` &lt;i&gt;</a><small>[1, 2]</small>'
-        '<small class="after">3</small><small class="note">why</small></td>'
+        '<small class="after">3</small></td>'
     ) in html
-    assert '<td class="word"><strong><span class="lang">a</span></strong></td>' in html
+    assert '<td class="word"><strong>`a`</strong></td>' in html
     assert '<span class="quiet" title="&quot;">x</span>' in html
     assert html.endswith("<td>1,234</td></tr></table></div>")
     assert '<th class="word">three</th><th>four</th>' in html

@@ -189,7 +189,7 @@ def texts(tmp_path: Path) -> Path:
 
 
 def test_a_folder_of_text_gives_a_recipe_whose_text_is_there(texts: Path, tmp_path: Path) -> None:
-    draft = tongues.new("SmolLM2-135M", "sw", text=texts, budget="40k tokens", machine="2 h100")
+    draft = tongues.new("SmolLM2-135M", "sw", text=texts, budget="40k tokens")
     recipe = read(draft.recipe, tmp_path)
     assert recipe.text.files["sw"].paths == [str(texts / "sw")]
     assert recipe.text.files["en"].paths == [str(texts / "en.jsonl")]
@@ -201,8 +201,8 @@ def test_a_folder_of_text_gives_a_recipe_whose_text_is_there(texts: Path, tmp_pa
     size = (texts / "sw/a.txt").stat().st_size
     there = size / bytes_per_token(find_language("sw"), "").value
     assert f"about {there / 1000:.3g}k tokens, read about {3e4 / there:.3g} times" in draft.lines[1]
-    assert draft.lines[2].startswith("On 2 h100: ") and draft.forecast is None
-    assert ": `17600 B` is too little text: no law knows" in draft.lines[3]
+    assert ": `17600 B` is too little text: no law knows" in draft.lines[2]
+    assert draft.forecast is None
     (texts / "en.jsonl").unlink()
     alone = tongues.new("SmolLM2-135M", "sw", text=texts, budget="40k tokens").recipe
     assert not read(alone, tmp_path).train.replay
@@ -214,7 +214,8 @@ def test_a_language_of_the_base_is_not_replayed_and_is_to_be_measured_first(
 ) -> None:
     draft = tongues.new("SmolLM2-135M", "en", text=texts, budget="400k tokens")
     assert "there is no text of another language of the base" in draft.recipe
-    assert draft.lines[1].startswith("SmolLM2-135M knows `en` already")
+    assert draft.lines[-2].startswith("SmolLM2-135M knows `en` already")
+    assert draft.forecast is None  # a law would not know what the base learned
     plan = tongues.plan(language="en", bases=["SmolLM2-135M"], flops=1e19)
     said = "\n".join(plan.sentences())
     assert "measure the base first" in said
@@ -291,7 +292,7 @@ def test_a_missing_forecast_has_the_reason_of_the_base() -> None:
     draft = tongues.new("SmolLM2-135M", "sw", budget="40k tokens")
     assert (
         draft.forecast is None
-        and "more than random guessing among 100,000 tokens of 4.84 bytes" in (draft.lines[2])
+        and "more than random guessing among 100,000 tokens of 4.84 bytes" in (draft.lines[1])
     )
 
 
@@ -301,7 +302,6 @@ def test_steps_are_counted_and_few_are_cautioned_against() -> None:
         assert f", in {steps} steps; " in draft.lines[0] and "FLOPs by 6ND" in draft.lines[0]
         few = draft.lines[1].startswith("Caution: fewer than 10 steps teach little")
         assert few == (steps < 10)
-        assert "with its evaluations" in " ".join(draft.lines)
 
 
 def test_a_row_that_is_held_at_a_size_is_not_what_costs_less() -> None:
@@ -313,6 +313,9 @@ def test_a_row_that_is_held_at_a_size_is_not_what_costs_less() -> None:
     assert "held at" not in " ".join(one.sentence for one in free.warnings)
 
 
+OTHER_BUDGETS = ("7 days", "24 hours", "1e21 FLOPs", "20 tokens per parameter")
+
+
 def test_what_cannot_be_is_refused_with_its_option(texts: Path) -> None:
     (texts / "fr").mkdir()
     (texts / "fr/a.txt").write_text((texts / "sw/a.txt").read_text())
@@ -320,8 +323,7 @@ def test_what_cannot_be_is_refused_with_its_option(texts: Path) -> None:
         ("(a.txt) was identified as such, most as `sw`", "--text", {"language": "fr"}),
         ("is not a folder", "--text", {"text": texts / "gone"}),
         ("counted in tokens", "--budget", {"budget": "100"}),
-        ("no GPU is called `h101`", "--machine", {"machine": "h101"}),
-        ("`0 h100` is not a machine", "--machine", {"machine": "0 h100"}),
+        *((f"`{x}` is not in tokens", "--budget", {"budget": x}) for x in OTHER_BUDGETS),
         ("no language `swahilix`", "--language", {"language": "swahilix"}),
     )
     for what, where, keywords in wrong:
@@ -332,12 +334,10 @@ def test_what_cannot_be_is_refused_with_its_option(texts: Path) -> None:
 
 def test_a_plan_is_written_next_to_its_recipe(tmp_path: Path) -> None:
     file = tmp_path / "sw.yaml"
-    draft = tongues.new("Qwen3-0.6B-Base", "sw", file, machine="8 h100")
+    draft = tongues.new("Qwen3-0.6B-Base", "sw", file)
     plan = json.loads((tmp_path / "sw.plan.json").read_text())
     assert draft.forecast and plan["bits_per_byte"]["value"] == draft.forecast.value
     assert plan["bits_per_byte"]["low"] < draft.forecast.value < plan["bits_per_byte"]["high"]
-    hours = 6 * 596_049_920 * 1e8 / (8 * 989e12 * 0.4) / 3600
-    assert f"US$ {hours * 8 * 2.5:.2f}" in draft.lines[1]
     assert all(f"- {line}\n" in (tmp_path / "sw.plan.md").read_text() for line in draft.lines)
 
 
@@ -349,12 +349,10 @@ def test_on_a_terminal_it_asks_until_the_answers_are_right(
     (tmp_path / "there.yaml").touch()
     (tmp_path / "fr").mkdir()
     (tmp_path / "fr/sw.txt").write_text("Tous les êtres humains naissent libres et égaux. " * 99)
-    answers = ["SmolLM2-1", "smollm2-135m", "sw", "nowhere", "fr", "texts", "100", "40k tokens"]
-    answers += ["h101", "", "there.yaml", "my.yaml", ""]
+    answers = ["SmolLM2-1", "smollm2-135m", "sw", "nowhere", "fr", "texts"]
+    answers += ["there.yaml", "my.yaml", ""]
     shown = run(answers="\n".join(answers))
     assert "was identified as such, most as `fr`" in shown
-    assert "`100`: a budget is counted in tokens" in shown
-    assert "no GPU is called `h101`; did you mean `h100`" in shown
     assert "there.yaml: is there already; name another file" in shown
     assert "no ready recipe for `SmolLM2-1`; did you mean" in shown
     assert "`nowhere` is not a folder" in shown

@@ -37,7 +37,7 @@ def test_laws_that_contradict_their_authors_do_not_decide() -> None:
     ("flops", "words"),
     [
         ("1e12", "train both ways on your own text and tokenizer, 1e+12 FLOPs each"),
-        ("1e13", "3e+12 FLOPs: a recipe with `pilot: {source: …, target: qab, share: 30%}`"),
+        ("1e14", "1e+13 FLOPs: a recipe with `pilot: {source: …, target: qab, share: 10%}`"),
         ("1e15", "1e+13 FLOPs: a recipe with `pilot: {source: …, target: qab}`"),
     ],
 )

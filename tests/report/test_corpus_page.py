@@ -62,7 +62,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(corpus: Path) -> Path:
-    return write_page(corpus_page(corpus, "", print), corpus.parents[1] / "report")
+    return write_page(corpus_page(corpus, print), corpus.parents[1] / "report")
 
 
 def test_the_page_stands_alone(report: Path):
@@ -117,7 +117,7 @@ def test_numbers_and_figures_lie_beside_the_page(report: Path, corpus: Path):
     sizes = numbers["held_out"]["he"]["sources"][f"{corpus.parents[1]}/text/web.jsonl"]
     assert sizes["valid"] == held_out["languages"]["he"]["valid"]["bytes"]
     figures = {path.stem for path in (report.parent / "figures").glob("*.svg")}
-    assert figures >= {"dropped", "identified", "signals"}
+    assert figures >= {"dropped", "identified"}
 
 
 def test_the_held_out_text_is_not_said_to_be_like_the_corpus(report: Path):
@@ -128,8 +128,8 @@ def test_the_held_out_text_is_not_said_to_be_like_the_corpus(report: Path):
 
 def test_shares_in_figures_are_those_of_the_summary(corpus: Path):
     summary = read_summary(corpus)
-    dropped, identified, signals = corpus_figures(summary)
-    assert dropped and identified and signals
+    dropped, identified = corpus_figures(summary)
+    assert dropped and identified
     shares = {row["reason"]: row["of documents"] for row in dropped.rows}
     assert shares == pytest.approx({"other language": 5 / 69, "short": 2 / 69, "copy": 1 / 69})
     found = {
@@ -138,34 +138,28 @@ def test_shares_in_figures_are_those_of_the_summary(corpus: Path):
         if row["share of"] == "documents read"
     }
     assert found["he", "en"] == pytest.approx(5 / 69)
-    rows = [row for row in signals.rows if row["signal"] == "characters"]
-    kept = [row["kept"] for row in rows]
-    assert sum(kept) == sum(about["kept"]["documents"] for about in summary["languages"].values())
 
 
 def test_the_first_screen_says_what_to_fix_and_what_went(corpus: Path, tmp_path: Path):
     place = tmp_path / "corpus" / "first"
     place.mkdir(parents=True)
     summary = read_json(corpus / "corpus.json")
-    taken = {"places": 3, "bytes": 700, "samples": ["Der Wald war still."]}
-    summary["languages"]["he"]["removed"] = {"foreign passages": taken}
     write_json(place / "corpus.json", summary)
     shutil.copytree(corpus.parents[1] / "tokens/small", tmp_path / "tokens/first")
     for lang in summary["languages"]:
         shutil.copytree(corpus / lang, place / lang)
     shutil.copy(corpus / "selected.parquet", place)
-    said = Page(page_as_html(corpus_page(place, "", print))).said
+    said = Page(page_as_html(corpus_page(place, print))).said
     begin = said[: said.index("Held-out text")]
     assert "What to fix" in begin and "(few_groups)" in begin
     assert "held out, in" in begin and ENGLISH_TEXTS[0][:40] in begin
-    assert "taken out: foreign passages3700 B" in begin and "Der Wald war still." in begin
 
 
 def test_a_corpus_without_tokens_has_its_page_too(corpus: Path, tmp_path: Path):
     alone = tmp_path / "corpus" / "alone"
     alone.mkdir(parents=True)
     write_json(alone / "corpus.json", read_json(corpus / "corpus.json"))
-    said = Page(page_as_html(corpus_page(alone, "", print))).said
+    said = Page(page_as_html(corpus_page(alone, print))).said
     assert "Corpus alone" in said
     assert "bytes per token" not in said
 
@@ -175,12 +169,12 @@ def test_a_share_of_other_languages_that_is_not_known_is_no_card(corpus: Path, t
     place.mkdir(parents=True)
     summary = read_json(corpus / "corpus.json")
     write_json(place / "corpus.json", summary)
-    page = page_as_html(corpus_page(place, "", print))
+    page = page_as_html(corpus_page(place, print))
     assert "is in other languages</div>" in page
     for about in summary["languages"].values():
         about["foreign"] = None
     write_json(place / "corpus.json", summary)
-    page = page_as_html(corpus_page(place, "", print))
+    page = page_as_html(corpus_page(place, print))
     assert "is in other languages" not in page
     assert "not known" in page
 
@@ -189,9 +183,8 @@ def test_a_language_of_which_nothing_was_read_is_told(corpus: Path):
     summary = read_summary(corpus)
     nothing = TextSize(documents=0, bytes=0, characters=0)
     about = summary["languages"]["he"]
-    signals = {name: {"edges": [], "kept": [], "dropped": []} for name in about["signals"]}
     about.update({"read": nothing, "kept": nothing, "dropped": {}, "labels": {}, "scripts": {}})
-    about.update({"identified": {}, "foreign": None, "signals": signals, "samples": {}})
+    about.update({"identified": {}, "foreign": None, "samples": {}})
     del summary["languages"]["qaa"]
     assert about_languages(summary, {})["he"] == "no document was read."
     assert not any(corpus_figures(summary))

@@ -64,7 +64,7 @@ def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def test_tokenizers_stand_side_by_side(tokenizers: list[Path], recipe: Path, tmp_path: Path):
     told: list[str] = []
-    report = write_page(tokenizer_page(tokenizers, recipe, "", told.append), tmp_path / "page")
+    report = write_page(tokenizer_page(tokenizers, recipe, told.append), tmp_path / "page")
     page = Page(report.read_text())
     assert not page.open
     assert all((report.parent / place).is_file() for place in page.loads)
@@ -93,7 +93,7 @@ def test_pieces_are_counted_by_script(tokenizers: list[Path]):
 
 
 def test_without_text_only_the_pieces_are_shown(tokenizers: list[Path], tmp_path: Path):
-    report = write_page(tokenizer_page(tokenizers[:1], None, "", print), tmp_path / "page")
+    report = write_page(tokenizer_page(tokenizers[:1], None, print), tmp_path / "page")
     said = Page(report.read_text()).said
     assert said.startswith("Tokenizer english")
     assert "--text RECIPE" in said
@@ -139,6 +139,6 @@ def test_text_of_a_corpus_is_what_was_kept_of_the_same_groups(recipe: Path, tmp_
     summary = read_json(tmp_path / "corpus" / "two" / "corpus.json")["languages"]
     assert len(everything["ru"]) == summary["ru"]["kept"]["documents"]
     report = write_page(
-        tokenizer_page([tokens], None, "", print), tmp_path / "page"
+        tokenizer_page([tokens], None, print), tmp_path / "page"
     )  # the corpus is found beside it
     assert "tokens versus en" in Page(report.read_text()).said

@@ -1,8 +1,6 @@
 import json
-import threading
 from collections.abc import Iterator
 
-import httpx
 import pytest
 import torch
 
@@ -10,9 +8,6 @@ from tests.experts.ensemble.making import make_ensemble, make_expert, make_token
 from tests.models.families import save_tiny, tiny
 from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.model import Model, open_model
-from tongues.serve.door import Door
-from tongues.serve.refusal import Limits
-from tongues.serve.server import address, listen, run
 
 TEMPLATE = (
     "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
@@ -47,18 +42,3 @@ def server(served: dict[str, Model]) -> Iterator[Server]:
     """A server of both, for tests that leave it as it is."""
     with serving(served) as found:
         yield found
-
-
-@pytest.fixture
-def opening() -> Iterator[tuple[Door, httpx.Client]]:
-    """A door whose models are still being opened, and who asks there."""
-    door, ready = Door(Limits(), frozenset({"tongues.test"})), threading.Event()
-    listening = listen("127.0.0.1", 0, keyed=False)
-    thread = threading.Thread(target=run, args=(door, listening), kwargs={"ready": ready.set})
-    thread.start()
-    assert ready.wait(10)
-    with httpx.Client(base_url=address(listening), timeout=20) as http:
-        yield door, http
-    door.stopping = True
-    thread.join(10)
-    assert not thread.is_alive()

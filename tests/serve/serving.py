@@ -41,12 +41,6 @@ class Server:
         """What it makes of a conversation."""
         return self.openai.chat.completions.create(**said)
 
-    def metrics(self) -> dict[str, float]:
-        """All it counted, by name and labels."""
-        lines = self.http.get("/metrics").text.splitlines()
-        parted = [line.rpartition(" ") for line in lines if not line.startswith("#")]
-        return {name: float(value) for name, _, value in parted}
-
 
 @contextmanager
 def serving(

@@ -1,18 +1,16 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from torch import Tensor
 
 from tongues.errors import UserError
 from tongues.experts.ensemble.caches import Caches, TokenSequence
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.request import Request, Sampling, Token
 from tongues.experts.ensemble.routing import parse_routing
-from tongues.experts.ensemble.writer import Writer
 from tongues.serve.engine import End, Engine, Full
 
 MODEL = "small/small"
@@ -223,35 +221,3 @@ def test_short_texts_with_a_long_one_wait_until_all_fit(served: Mapping[str, Mod
     engine.close()
     assert max(running) == 3
     assert 0 < max(held) <= 3 * 80 * model.cache_bytes
-
-
-@dataclass(frozen=True, eq=False)
-class Celled(Model):
-    """A model that remembers 50 tokens and, as llama.cpp does, computes nothing beyond them."""
-
-    def cache_limit(self, texts: int, memory: int | None) -> int | None:
-        return 50 * self.cache_bytes
-
-    def writer(self, texts: int, memory: int | None, *, pace: int | None = None) -> Writer:
-        return Writer(self.ensemble, pace=pace, caches=Cells(self.ensemble.models))
-
-
-class Cells(Caches):
-    def logits(self, expert: int, texts: Sequence[TokenSequence]) -> Tensor:
-        if sum(len(text.tokens) for text in texts) > 50:
-            raise RuntimeError("could not compute")
-        return super().logits(expert, texts)
-
-
-def test_texts_wait_until_what_computes_them_has_room(
-    served: Mapping[str, Model], hub: str
-) -> None:
-    own = served[hub]
-    model = Celled(**{name: getattr(own, name) for name in own.__dataclass_fields__})
-    engine = Engine({hub: model})
-    with pytest.raises(UserError, match="the server keeps"):
-        Asked(engine, model, "the ban", max_tokens=50)
-    asked = [Asked(engine, model, "the ban", sampling=UNENDING) for _ in range(5)]
-    engine.start()
-    assert [each.end.reason for each in asked] == ["length"] * 5
-    engine.close()

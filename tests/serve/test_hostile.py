@@ -142,7 +142,7 @@ def test_the_others_are_served(copied: Path, hub: str) -> None:
     opened, rules = open_served([str(copied), hub], copied.parent, say=lines.append)
     assert list(opened) == [hub]
     assert list(rules) == [Path(hub).resolve()]
-    (line,) = lines
+    line, *_ = lines
     assert line.startswith(f"caution: `{copied}` is not served: ") and "NaN" in line
     for each in rules.values():
         each.close()

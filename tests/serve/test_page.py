@@ -16,7 +16,6 @@ from tests.serve.browser import CHROMIUM, Tab, open_tab
 from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.request import Request, Token
-from tongues.serve.door import Door
 from tongues.serve.engine import End, Engine, Listener, TextJob
 
 PAGE = Path(__file__).parents[2] / "tongues/serve/page"
@@ -183,7 +182,7 @@ def test_two_write_side_by_side_and_one_is_kept(tab: Tab, address: str) -> None:
     tab.click("#compare")
     tab.evaluate(
         """(() => { const [, select] = document.querySelectorAll("[name=routing]");
-          select.value = "tfidf";
+          select.value = "tfidf:2";
           select.dispatchEvent(new Event("change", { bubbles: true })); })()"""
     )
     tab.evaluate(f"{TEXT}.focus()")
@@ -198,7 +197,7 @@ def test_two_write_side_by_side_and_one_is_kept(tab: Tab, address: str) -> None:
 
     tab.go(address + link)
     tab.wait("document.querySelectorAll('.panel').length === 2")
-    assert tab.evaluate("document.querySelectorAll('[name=routing]')[1].value") == "tfidf"
+    assert tab.evaluate("document.querySelectorAll('[name=routing]')[1].value") == "tfidf:2"
     assert tab.evaluate(f"{TEXT}.value") == "the ban"
 
 
@@ -210,26 +209,6 @@ def test_a_link_brings_everything_and_runs_nothing(tab: Tab, address: str) -> No
     assert tab.evaluate("document.querySelector('[name=top_k]').value") == "5"
     assert "elsewhere" in tab.evaluate(f"{STATUS}.textContent")
     assert not any("completions" in url for url in tab.requested())
-
-
-@browser
-def test_what_is_typed_while_the_models_are_opened_is_shown_and_kept(
-    tab: Tab, opening: tuple[Door, httpx.Client], served: dict[str, Model], hub: str
-) -> None:
-    door, http = opening
-    tab.go(f"{http.base_url}#{urlencode({'text': 'a', 'model': hub, 'top_k': '5'})}")
-    tab.wait(f"{TEXT}.value === 'a'")
-    tab.evaluate(f"{TEXT}.focus()")
-    tab.press("End")
-    tab.write(" ban")
-    assert tab.evaluate("document.getElementById('layer').textContent").startswith("a ban")
-    tab.wait("location.hash.includes('ban')")
-    with serving(served) as server:
-        door.app = server.app
-        tab.wait("document.getElementById('generate').disabled === false")
-        assert tab.evaluate(f"{TEXT}.value") == "a ban"
-        assert tab.evaluate("document.querySelector('[name=model]').value") == hub
-        assert tab.evaluate("document.querySelector('[name=top_k]').value") == "5"
 
 
 @browser

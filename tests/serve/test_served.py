@@ -1,6 +1,5 @@
 import re
 import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +8,16 @@ from tempfile import mkdtemp
 import numpy as np
 import pytest
 
+import tongues
+from tests.experts.ensemble.making import make_tokenizer
+from tests.models.families import save_tiny, tiny
+from tests.records import make_run
 from tests.serve.serving import Server
 from tongues.errors import UserError
-from tongues.experts.ensemble.model import Model, Prompt
+from tongues.experts.ensemble.model import Model, Prompt, open_model
+from tongues.runs import write_run
 from tongues.serve.completions import conversation_prompt
+from tongues.serve.listed import describe_model
 from tongues.serve.opening import open_served
 from tongues.serve.text_rules import FolderRules, Messages, has_template
 
@@ -103,12 +108,28 @@ def test_it_says_what_it_is(server: Server, served: Mapping[str, Model]) -> None
     assert (about["context"], about["chat"], about["kind"]) == (96, False, "ensemble")
 
 
-def test_a_file_without_llama_cpp_names_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_single_model_has_the_languages_of_its_run_or_card(tmp_path: Path) -> None:
+    run = tmp_path / "runs/one"
+    save_tiny(tiny("llama", 300), run / "model", make_tokenizer(tmp_path / "tokenizer"))
+    write_run(run, make_run(run="one", shares={"de": 0.5, "tr": 0.5}))
+    shutil.copytree(run / "model", tmp_path / "card")
+    (tmp_path / "card/README.md").write_text("---\nlanguage: [sw]\n---\n")
+    for name, languages in (("one", ["de", "tr"]), (str(tmp_path / "card"), ["sw"])):
+        about = describe_model(open_model(name, tmp_path), 0)["tongues"]
+        assert about["languages"] == languages == about["experts"][0]["languages"]
+
+
+def test_one_model_names_the_server_that_is_made_for_it(
+    served: Mapping[str, Model], hub: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(sys.modules, "llama_cpp", None)
-    file = tmp_path / "model.gguf"
-    file.write_bytes(b"GGUF")
-    with pytest.raises(UserError, match="not installed") as error:
-        open_served([str(file)], tmp_path, say=print)
-    assert "llama-cpp-python" in error.value.hint
+    shutil.copytree(hub, tmp_path / "with gguf")
+    file = tmp_path / "with gguf/model-bf16.gguf"
+    file.touch()
+    lines: list[str] = []
+    _, rules = open_served([str(file.parent)], tmp_path, say=lines.append)
+    for each in rules.values():
+        each.close()
+    assert [line.partition(": ")[2] for line in lines] == [f"`llama-server -m '{file}'`"]
+    with pytest.raises(UserError, match="a file of llama") as caught:
+        tongues.serve(str(file), tmp_path)
+    assert caught.value.hint == f"`llama-server -m '{file}'` serves it"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tongues.estimate import Estimate
-from tongues.significance.means import over_sizes, slope
+from tongues.significance.means import over_sizes
 
 
 def estimate(values: Iterable[float]) -> Estimate | None:
@@ -99,18 +99,3 @@ def test_means_over_sizes_that_differ_cover_the_truth(shapes: int, seeds: int, l
     assert np.mean(inside) >= least
     if seeds > 1:
         assert np.mean(inside) == pytest.approx(0.95, abs=0.015)
-
-
-def test_slope_is_that_of_a_regression():
-    x, y = np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array([1.1, 2.9, 5.2, 6.8, 9.1])
-    (expected, _), covariance = np.polyfit(x, y, 1, cov=True)  # scaled by the residuals
-    found = slope(list(zip(x.tolist(), y.tolist(), strict=True)))
-    assert found and found.low is not None and found.high is not None
-    assert found.value == pytest.approx(expected)
-    assert found.high - found.value == pytest.approx(3.182 * np.sqrt(covariance[0, 0]), rel=1e-3)
-    assert found.value - found.low == pytest.approx(found.high - found.value)
-
-
-def test_slope_needs_two_places_and_for_an_interval_three_points():
-    assert slope([(1.0, 2.0), (1.0, 3.0)]) is None
-    assert slope([(1.0, 2.0), (2.0, 4.0)]) == Estimate(2.0, n=2)

@@ -8,11 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 import tongues
-from tests.printed import DOCS
 from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.files import write_json
-from tongues.quantities import show_count
 from tongues.runs import read_run, write_run
 from tongues.study import plan_runs
 from tongues.tokens import open_tokens, runs_trained_on
@@ -63,7 +61,7 @@ def steps() -> dict[str, str]:
 
 
 def test_a_changed_study_goes_on_under_the_name_that_was_prepared(workspace: Path) -> None:
-    assert steps()["grid.yaml"].startswith("tongues study grid.yaml 'study.shapes=[0.1M, ")
+    assert steps()["grid.yaml"].startswith("tongues study grid.yaml 'study.shapes=")
     Path("grid.yaml").write_text(GRID.replace("null}", "null, warmup: 9%}") + STUDY)
     assert steps()["grid.yaml"] == "tongues prepare grid.yaml name=grid-2"
     shutil.copytree("tokens/small", "tokens/grid-2")
@@ -71,7 +69,6 @@ def test_a_changed_study_goes_on_under_the_name_that_was_prepared(workspace: Pat
     train("grid.yaml", "name=grid-2")
     assert steps()["grid.yaml"].startswith("tongues study grid.yaml name=grid-2 'study.shapes=")
     assert steps()["runs/grid"].startswith("tongues study RECIPE ")  # not grid.yaml: it is refused
-    assert tongues.next_steps()[-1].reason.endswith("no recipe here has their settings")
     Path("grid.yaml").write_text(GRID.replace("null}", "null, warmup: 8%}") + STUDY)
     assert steps()["grid.yaml"] == "tongues prepare grid.yaml name=grid-3"
 
@@ -107,24 +104,3 @@ def test_runs_that_were_added_to_a_study_are_trained(workspace: Path) -> None:
     step = next(step for step in tongues.next_steps() if step.place == "grid.yaml")
     assert step.command == "tongues study grid.yaml"
     assert step.reason == "3 of 6 runs are not trained yet"
-
-
-def test_a_law_of_short_runs_asks_for_budgets(workspace: Path) -> None:
-    parameters = read_run(Path("runs/small")).params["total"]
-    longest = show_count(float(f"{16 * parameters:.1g}"))
-    assert steps()["grid.yaml"].endswith(f", {longest} tokens]'")
-    for name in ("qab-scratch-0.1M-s1", "qab-cpt-0.1M-s1"):
-        run = read_run(Path("runs/grid", name))
-        write_run(Path("runs/grid", name), replace(run, tokens=17 * parameters))
-    assert "budgets" not in steps()["grid.yaml"]
-
-
-def test_a_plan_by_laws_that_are_not_pinned_down_names_the_runs_to_add(workspace: Path) -> None:
-    few = "strategy == 'scratch' and params < 1e8"
-    law = tongues.fit(DOCS / "examples/runs.csv", where=few, draws=60)
-    replace(law, places=("runs/grid",)).write(Path("law.json"))
-    asked = ["plan", "--law", "law.json", "--flops", "1e20"]
-    error = CliRunner().invoke(command, asked).exception
-    assert isinstance(error, UserError)
-    assert error.code == "not_pinned_down" and error.what.count("do not pin it down") == 1
-    assert error.hint == f"train more, and fit again: {steps()['grid.yaml']}"

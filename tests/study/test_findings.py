@@ -9,7 +9,6 @@ from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.laws.observed import gather_runs, twin
 from tongues.runs import run_rows
-from tongues.study.claims import nearness
 from tongues.study.findings import Findings, findings
 
 
@@ -45,11 +44,8 @@ def test_replay_counts_all_tokens(found: Findings, truth: SimpleNamespace):
     assert near(transfer.saved, 1 - (1 - truth.saved["near"]) / 0.8, 0.03)
 
 
-def test_targets_come_in_the_order_of_what_was_saved(found: Findings, truth: SimpleNamespace):
+def test_targets_come_in_the_order_of_what_was_saved(found: Findings):
     assert found.targets == ("near", "far")
-    (nearer,) = nearness(found.plain)
-    assert nearer[:2] == ("near", "far") and nearer[2].excludes_zero == 1 and not nearer[3]
-    assert near(nearer[2], truth.saved["near"] - truth.saved["far"], 0.03)
 
 
 def test_forgetting_and_replay_are_measured_in_pairs(found: Findings, truth: SimpleNamespace):
@@ -231,14 +227,6 @@ def test_only_runs_from_the_usual_source_models_count(
     starts = {run.base_tokens for run in found.runs if run.base_tokens}
     assert sorted(starts) == pytest.approx([2e6, 2e7], 0.01)
     assert near(found.plain[0].saved, truth.saved["near"] - 0.01, 0.02)
-
-
-def test_how_near_a_target_is_is_told_by_the_source_model_alone(
-    found: Findings, truth: SimpleNamespace
-):
-    for transfer in found.plain:
-        for pair in transfer.pairs:
-            assert pair.apart == pytest.approx(truth.apart[transfer.target], abs=0.01)
 
 
 def test_laws_of_runs_of_several_lengths_are_of_their_ends(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tongues.errors import Caution, UserError
 from tongues.tables import Observations, RunTable, observe, select_rows, without_replay
+from tongues.tables.checks import other_unit
 
 Row = dict[str, Any]
 
@@ -159,14 +160,13 @@ def test_several_languages_are_refused(seed: int, other: set[int]) -> None:
     assert chosen.langs == ["nan"] * (24 - len(other))
 
 
-def test_units_are_doubted_with_the_rows_named() -> None:
-    rows = rows_of_law(1)
-    for i in range(6, 12):
-        rows[i] = rows[i] | {"loss": rows[i]["loss"] / math.log(2)}
-    [caution] = noted(observe(table_of(rows), {}, ["N", "D"]))
-    assert caution.code == "mixed_units"
-    assert caution.sentence.startswith("6 rows")
-    assert all(f"runs.csv:{i + 2}" in caution.sentence for i in range(6, 11))
+@pytest.mark.parametrize(
+    ("column", "height", "doubted"),
+    [("loss", 3.0, False), ("val_bpb", 1.0, True), ("loss", 40.0, True)],
+)
+def test_a_unit_that_is_not_nats_is_told(column: str, height: float, doubted: bool) -> None:
+    caution = other_unit(column, np.full(5, height))
+    assert (caution is not None and caution.code == "not_nats") is doubted
     rows = [row | {"bits_per_byte": row["loss"]} for row in rows_of_law(1)]
     [caution] = noted(observe(table_of(rows), {"loss": "bits_per_byte"}, ["N", "D"]))
     assert caution.code == "not_nats"
@@ -340,8 +340,7 @@ def test_whatever_is_known_of_rows_is_taken_along_with_them() -> None:
         units=["x", "x", "y"],
         places=["t:1", "t:2", "t:3"],
     )
-    lower = rows.without_highest(1)
+    lower = rows.take(np.array([0, 2]))
     assert len(lower) == 2 and lower.strategies is None
     assert (lower.runs, lower.units, lower.places) == (["a", "c"], ["x", "y"], ["t:1", "t:3"])
     assert lower.variables["N"].tolist() == [0.0, 2.0]
-    assert len(rows.without_highest(9)) == 0

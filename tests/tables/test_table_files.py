@@ -262,7 +262,7 @@ def test_ten_thousand_rows_are_read_at_once(tmp_path: Path) -> None:
             ["C"],
             23,
         ),
-        ("muennighoff_c4_datablations", "D == unique_D", {}, ["N", "D", "U"], 41),
+        ("muennighoff_c4_datablations", "D > 1e9 and loss < 9", {}, ["N", "D", "U"], 277),
     ],
 )
 def test_real_runs_are_read_without_a_doubt(
@@ -281,30 +281,3 @@ def test_a_missing_table_offers_tables_and_folders_of_runs_alone(tmp_path: Path)
     with pytest.raises(UserError, match="there is no such file") as caught:
         read_table([tmp_path / "absent.parquet"])
     assert caught.value.hint == "choose from `study`, `table.csv`"
-
-
-@pytest.mark.parametrize(
-    ("lines", "losses"),
-    [
-        (["1,5M;5,7384", "20000000;5,123"], [5.7384, 5.123]),
-        (["1000;0,512", "2000;1,234"], [0.512, 1.234]),  # no thousands begin with 0
-        (["1000;5.7384", "2,5;5.123"], [5.7384, 5.123]),  # points decide, in every cell
-    ],
-)
-def test_decimal_commas_are_read_where_semicolons_part_the_cells(
-    tmp_path: Path, lines: list[str], losses: list[float]
-) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("\n".join(["params;loss", *lines]))
-    table = read_table([path])
-    assert [float(str(cell)) for cell in table.columns["loss"]] == losses
-    assert table.columns["params"][0] in ("1.5M", "1000")
-
-
-@pytest.mark.parametrize("cells", [("1,234", "20,000"), ("1,5", "1,234,567"), ("1,5", "2.5")])
-def test_commas_that_may_separate_thousands_are_left_alone(
-    tmp_path: Path, cells: tuple[str, str]
-) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("params;loss\n" + "".join(f"{cell};3\n" for cell in cells))
-    assert read_table([path]).columns["params"] == list(cells)

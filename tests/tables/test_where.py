@@ -15,31 +15,21 @@ ROWS = st.lists(
             "N": st.sampled_from([1, 2.5, 1e9]) | st.floats(-5, 5),
             "D": st.integers(-3, 3),
             "lang": st.sampled_from(["nan", "de", "no", "x y", "1"]),
-            "target": st.sampled_from(["nan", "de"]),
         }
     ),
     min_size=1,
     max_size=20,
 )
-NUMBERS = st.sampled_from(["N", "D", "0", "-1", "2.5", "1e9"])
+NUMBERS = st.sampled_from(["0", "-1", "2.5", "1e9"])
 SIGNS = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
-TEXTS = st.sampled_from(["'de'", '"nan"', "'x y'", "target", "'nothing'"])
+TEXTS = st.sampled_from(["'de'", '"nan"', "'x y'", "'nothing'"])
 COMPARISONS = st.one_of(
     st.builds("{} {} {}".format, st.sampled_from(["N", "D"]), SIGNS, NUMBERS),
-    st.builds("{} {} D {} {}".format, NUMBERS, SIGNS, SIGNS, NUMBERS),
     st.builds("lang {} {}".format, st.sampled_from(["==", "!="]), TEXTS),
     st.builds("lang {} [{}, {}]".format, st.sampled_from(["in", "not in"]), TEXTS, TEXTS),
     st.builds("D {} (1, {})".format, st.sampled_from(["in", "not in"]), NUMBERS),
 )
-EXPRESSIONS = st.recursive(
-    COMPARISONS,
-    lambda inner: st.one_of(
-        st.builds("({} and {})".format, inner, inner),
-        st.builds("({} or {})".format, inner, inner),
-        st.builds("not ({})".format, inner),
-    ),
-    max_leaves=6,
-)
+EXPRESSIONS = st.lists(COMPARISONS, min_size=1, max_size=4).map(" and ".join)
 
 
 def table_of(rows: list[dict[str, Any]], *, as_text: bool = False) -> RunTable:
@@ -53,8 +43,8 @@ def table_of(rows: list[dict[str, Any]], *, as_text: bool = False) -> RunTable:
 def test_select_agrees_with_python(
     rows: list[dict[str, Any]], expression: str, as_text: bool
 ) -> None:
-    table = table_of([*rows, {"N": 1, "D": 1, "lang": "de", "target": "de"}], as_text=as_text)
-    rows = [*rows, {"N": 1, "D": 1, "lang": "de", "target": "de"}]
+    table = table_of([*rows, {"N": 1, "D": 1, "lang": "de"}], as_text=as_text)
+    rows = [*rows, {"N": 1, "D": 1, "lang": "de"}]
     wanted = [i for i, row in enumerate(rows, 2) if eval(expression, {}, row)]
     try:
         chosen = select_rows(table, expression).places
@@ -92,7 +82,7 @@ def test_any_column_can_be_named_in_backticks(name: str, value: int) -> None:
     assert chosen.columns[name] == [value]
 
 
-@pytest.mark.parametrize("expression", ["lang == 'nan'", "'nan' == lang", "lang in ['nan', 'de']"])
+@pytest.mark.parametrize("expression", ["lang == 'nan'", "lang in ['nan', 'de']"])
 @pytest.mark.parametrize("langs", [["nan", "sw"], ["nan", "nan"], ["nan", None]])
 def test_the_language_nan_is_found(expression: str, langs: list[str | None]) -> None:
     assert (
@@ -105,7 +95,6 @@ def test_a_comparison_with_a_missing_cell_is_false() -> None:
     table = RunTable({"D": [None, 1, 2]}, list("abc"))
     assert select_rows(table, "D != 1").places == ["c"]
     assert select_rows(table, "D not in [1]").places == ["c"]
-    assert select_rows(table, "not D == 1").places == ["a", "c"]
 
 
 def test_a_text_among_numbers_is_told_and_can_be_left_out_first() -> None:
@@ -113,26 +102,30 @@ def test_a_text_among_numbers_is_told_and_can_be_left_out_first() -> None:
     with pytest.raises(UserError, match=r"`loss` holds 'n/a' \(t:3\)"):
         select_rows(table, "loss < 4")
     assert select_rows(table, "loss != 'n/a' and loss < 4").places == ["t:2"]
-    assert select_rows(table, "loss == 'n/a' or loss < 4").places == ["t:2", "t:3"]
 
 
 @pytest.mark.parametrize(
     ("expression", "code", "says"),
     [
-        ("lang == de", "unknown_column", "a text needs quotes, 'de'"),
+        ("lang == de", "bad_expression", "for a text write 'de'"),
         ("token > 3", "unknown_column", "did you mean `tokens`?"),
         ("tokens > 'x'", "text_and_number", "`tokens` holds numbers, and 'x' is a text"),
         ("lang > 3", "text_and_number", "`lang` holds 'de'"),
-        ("lang > 'aa'", "bad_expression", "compare texts by size"),
+        ("lang > 'aa'", "bad_expression", "are compared by size"),
         ("tokens >", "bad_expression", "cannot be read at its end"),
         ("tokens > 30M", "bad_expression", "at `0M`"),
         ("tokens = 3", "bad_expression", "at `= 3`"),
         ("", "bad_expression", "at its end"),
-        ("tokens", "bad_expression", "`tokens` is not a comparison"),
-        ("3 < 4", "bad_expression", "`3` and `4` are not columns"),
-        ("tokens > 1e9 & lang == 'de'", "bad_expression", "`1e9 & lang` is neither"),
-        ("open('x') == tokens", "unknown_column", "there is no column `open`"),
-        ("tokens.real > 3", "bad_expression", "`tokens.real` is neither"),
+        ("tokens", "bad_expression", "`tokens` does not compare a column with a value"),
+        ("3 < tokens", "bad_expression", "does not compare a column with a value"),
+        ("tokens > 1 or tokens < 9", "bad_expression", "joined by `and`"),
+        ("1 < tokens < 3", "bad_expression", "does not compare a column"),
+        ("tokens > 1 < 3", "bad_expression", "is not one comparison"),
+        ("tokens is 3", "bad_expression", "is not one comparison"),
+        ("lang == True", "bad_expression", "for a text write 'True'"),
+        ("tokens > 1e9 & lang == 'de'", "bad_expression", "is not one comparison"),
+        ("open('x') == tokens", "bad_expression", "does not compare a column with a value"),
+        ("tokens == lang", "bad_expression", "`lang` is neither a number nor a quoted text"),
         ("lang in 'de'", "bad_expression", "`'de'` is not a list"),
         ("not " * 3000 + "tokens > 3", "bad_expression", "is nested too deeply"),
         ("tokens > 1e12", "empty_selection", "`tokens` goes from 1 to 5"),

@@ -232,3 +232,12 @@ def test_memory_does_not_grow_with_the_text(
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0]  # of six times the text
+
+
+def test_progress_is_shown_soon_and_over_all_sources(tmp_path: Path) -> None:
+    rows = [text(seed, 3000) for seed in range(60)]
+    files = {lang: str(write_rows(tmp_path / f"{lang}.jsonl", rows)) for lang in ("de", "sw")}
+    lines: list[str] = []
+    settings = text_of(files)
+    gather.gather(find_sources(settings), lines.append, settings, tmp_path / "corpus")
+    assert len(lines) == 1 and "sw.jsonl: " in lines[0] and " read, " in lines[0]

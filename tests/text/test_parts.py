@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.text.corpora import text
@@ -32,14 +31,11 @@ TEXTS = [
     "…",
     "a\n\na\na",
 ]
-LISTED = np.arange(1, dtype=np.uint64)  # of a language with a list of words
 DOCUMENTS = [Document(str(i), "de", each, f"group {i // 2}", "x") for i, each in enumerate(TEXTS)]
 
 
 def test_signals_are_what_the_text_says() -> None:
-    table = table_of(
-        DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in, LISTED
-    )
+    table = table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
     assert table["text"].to_pylist() == TEXTS
     assert table["id"].to_pylist() == [d.id for d in DOCUMENTS]
     assert table["bytes"].to_numpy().tolist() == [len(each.encode()) for each in TEXTS]
@@ -64,7 +60,7 @@ def test_signals_are_what_the_text_says() -> None:
 
 def test_a_language_that_cannot_be_told_has_no_share_of_it() -> None:
     unknown = [Document("0", "qaa", text(1), "0", "x")]
-    table = table_of(unknown, load_identifier(None), load_benchmarks([]), SIGNALS.built_in, LISTED)
+    table = table_of(unknown, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
     assert str(table["language_share"].to_numpy()[0]) == "nan"
 
 
@@ -72,18 +68,16 @@ def test_signals_do_not_depend_on_what_is_measured_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tools = load_identifier(None), load_benchmarks([])
-    together = table_of(DOCUMENTS, *tools, SIGNALS.built_in, LISTED)
+    together = table_of(DOCUMENTS, *tools, SIGNALS.built_in)
     monkeypatch.setattr(corpus, "_BATCH", 60)
-    apart = table_of(DOCUMENTS, *tools, SIGNALS.built_in, LISTED)
+    apart = table_of(DOCUMENTS, *tools, SIGNALS.built_in)
     for name in together.column_names:
         if name != "language_score":  # a product of matrices: the last digit goes with their size
             assert apart[name].equals(together[name]), name
 
 
 def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
-    table = table_of(
-        DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in, LISTED
-    )
+    table = table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
     path = part_path(tmp_path, 12)
     write_part(path, table)
     assert path.name == "00012.parquet"
@@ -98,7 +92,7 @@ def test_a_damaged_part_is_named_with_the_cure(tmp_path: Path, how: str) -> None
     path = part_path(tmp_path / "source", 0)
     write_part(
         path,
-        table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in, LISTED),
+        table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in),
     )
     content = bytearray(path.read_bytes())
     if how == "gone":

@@ -1,14 +1,16 @@
 """Languages that the identifier learns from a user's own clean text."""
 
+import gzip
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.text.corpora import contents, quiet, read, text, text_of, write_rows
-from tests.text.test_rewriting import real, texts
 from tests.text.test_select import selected, why
 from tongues.errors import UserError
 from tongues.text import check_text, find_sources, gather
@@ -16,6 +18,14 @@ from tongues.text.select import write_selection
 from tongues.text.signals import language, learn_language
 from tongues.text.signals.close import taken_for
 from tongues.text.summary import read_summary
+
+DATA = Path(__file__).parents[2] / "../shared/data/text"
+real = pytest.mark.skipif(not DATA.is_dir(), reason="the shared real text is not on this machine")
+
+
+def texts(source: str, lang: str, count: int) -> list[str]:
+    with gzip.open(DATA / source / f"{lang}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line)["text"] for line in islice(lines, count)]
 
 
 @pytest.fixture

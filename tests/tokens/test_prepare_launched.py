@@ -155,7 +155,7 @@ def stand_in(folder: Path, **commands: str) -> None:
     [
         (["--launcher", "slurm"], "needs `--ranks`"),
         (["--launcher", "sulrm"], "did you mean `slurm`?"),
-        (["--ranks", "2", "--time", "1:00:00"], "does not take `--time`"),
+        (["--ranks", "2", "--launcher", "local:time=1"], "does not take the setting `time=1`"),
     ],
 )
 def test_options_that_do_not_fit_are_told(
@@ -170,7 +170,7 @@ def test_what_slurm_refuses_is_told(recipe_file: Path, no_slurm: Path, tmp_path:
     given = tmp_path / "given"
     stand_in(no_slurm, squeue="exit 0", scancel="exit 0", sinfo="echo gpu:1")
     stand_in(no_slurm, sbatch=f'printf "%s\\n" "$@" > {given}; exit 1')
-    launcher = open_launcher("slurm", partition="cpu", time="1:00:00")
+    launcher = open_launcher("slurm:partition=cpu,time=1:00:00")
     with pytest.raises(UserError, match="Slurm refused"):
         prepare_tokens(load_recipe(recipe_file), tmp_path, print, ranks=9, launcher=launcher)
     options = given.read_text().splitlines()
@@ -185,7 +185,7 @@ def test_jobs_of_other_settings_are_not_joined(
     place = fingerprint(str((tmp_path / "corpus/small/ranks").resolve()))[:6]
     queue = f"echo 1 small-read-1-of-9-{place}123456"
     stand_in(no_slurm, squeue=queue, sbatch="exit 1", sinfo="exit 0")
-    launcher = open_launcher("slurm", partition="cpu")
+    launcher = open_launcher("slurm:partition=cpu")
     with pytest.raises(UserError, match="of other settings are at work"):
         prepare_tokens(load_recipe(recipe_file), tmp_path, print, ranks=9, launcher=launcher)
 
@@ -215,7 +215,7 @@ def partition() -> Iterator[str]:
 def test_on_slurm_whatever_is_killed(
     recipe_file: Path, expected: Path, tmp_path: Path, partition: str
 ) -> None:
-    options = ["--launcher", "slurm", "--partition", partition, "--ranks"]
+    options = ["--launcher", f"slurm:partition={partition}", "--ranks"]
     marks = tmp_path / "corpus/small"
 
     first = Command(recipe_file, tmp_path, *options, "2")

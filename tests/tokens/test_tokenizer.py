@@ -16,7 +16,6 @@ from tongues.tokens.tokenizer import (
     END,
     END_ID,
     load_tokenizer,
-    sample_sizes,
     save_tokenizer,
     train_tokenizer,
     vocabulary_size,
@@ -78,14 +77,6 @@ def test_a_small_sample_is_repeated() -> None:
     few = train_tokenizer({"en": SAMPLES["en"], "it": [text]}, sizes, 320)
     many = train_tokenizer({"en": SAMPLES["en"], "it": ["", *[text] * 20]}, sizes, 320)
     assert few.get_vocab() == many.get_vocab()
-
-
-def test_sampling_goes_from_equal_to_as_sizes() -> None:
-    available = {"en": 8_000_000, "sw": 2_000_000, "qaa": 0}
-    assert sample_sizes(available, 1000, 0.0) == {"en": 1000, "sw": 1000, "qaa": 0}
-    assert sample_sizes(available, 1000, 0.5) == {"en": 1000, "sw": 500, "qaa": 0}
-    assert sample_sizes(available, 1000, 1.0) == {"en": 1000, "sw": 250, "qaa": 0}
-    assert sample_sizes({"en": 50, "sw": 10}, 1000, 0.0) == {"en": 50, "sw": 50}
 
 
 MEASURE = """

@@ -47,8 +47,8 @@ def step(scorer: Scorer, optimizer: torch.optim.Optimizer) -> None:
     optimizer.zero_grad()
 
 
-def checkpoints(directory: Path, course: Course, keep: int = 2) -> Checkpoints:
-    return Checkpoints(directory, *course, Processes(), keep)
+def checkpoints(directory: Path, course: Course) -> Checkpoints:
+    return Checkpoints(directory, *course, Processes())
 
 
 def state(course: Course) -> list[bytes]:
@@ -73,8 +73,6 @@ def test_everything_comes_back_as_it_was(trained: Course, tmp_path: Path) -> Non
         step=7,
         seconds=0.1 + 0.2,
         loss_sum=1 / 3,
-        skipped=[[2, 5]],
-        went_back=1,
         recent=Recent([3.2, 1 / 7], [0.1, 0.3]),
         phases=[Phase(3, {"qaa": 1 / 3, "qab": 2 / 3})],
         held=HoldHistory({"qaa": [2.1, 1 / 7]}, {"qaa": [[3, 0.1, 1 / 3]]}),
@@ -262,7 +260,7 @@ def test_what_a_model_keeps_beside_its_weights_is_kept(tmp_path: Path) -> None:
     model.get_buffer(name).fill_(7.0)
     scorer = Scorer(model, Processor(torch.device("cpu"), False, 1), TextFrame(0, 0), chunked=True)
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-    with Checkpoints(tmp_path, scorer, optimizer, Processes(), keep=2) as saved:
+    with Checkpoints(tmp_path, scorer, optimizer, Processes()) as saved:
         saved.save(position(1))
         saved.wait()
         model.get_buffer(name).fill_(0.0)

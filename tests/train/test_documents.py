@@ -81,6 +81,7 @@ def test_a_run_keeps_documents_apart_in_training_and_on_held_out_text(
         "train.cross_document_attention=false",
         "train.precision=float32",
         "train.eval_languages=[qab]",
+        "train.budget=8k tokens",
     )
     plan = run_of_recipe(make_recipe(*settings))
     directory = train(plan, workspace)

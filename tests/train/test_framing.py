@@ -58,6 +58,15 @@ def trained(recipe: Recipe, workspace: Path, said: list[str]) -> tuple[Path, Tok
     return directory, open_tokens(workspace / "tokens/small")
 
 
+@pytest.fixture(scope="module")
+def begun(
+    make_recipe: MakeRecipe, base: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Tokens, list[str]]:
+    """A run on text that begins with the token, its tokens, and what was printed."""
+    said: list[str] = []
+    return *trained(recipe_of(make_recipe, base), tmp_path_factory.mktemp("begun"), said), said
+
+
 def nats(model: PreTrainedModel, ids: list[int]) -> torch.Tensor:
     """Of each token but the first, by transformers alone."""
     with torch.no_grad():
@@ -71,10 +80,9 @@ def documents(tokens: Tokens, lang: str) -> list[list[int]]:
 
 
 def test_documents_windows_and_prompts_begin_with_it(
-    make_recipe: MakeRecipe, base: Path, tmp_path: Path
+    base: Path, begun: tuple[Path, Tokens, list[str]]
 ) -> None:
-    said: list[str] = []
-    directory, tokens = trained(recipe_of(make_recipe, base), tmp_path, said)
+    directory, tokens, _ = begun
     for document in documents(tokens, "qaa"):
         assert document[0] == BOS and document[-1] == END
         assert BOS not in document[1:] and END not in document[:-1]
@@ -92,15 +100,16 @@ def test_documents_windows_and_prompts_begin_with_it(
     # what is exported, and all that reads it, begins texts in the same way
     theirs = AutoTokenizer.from_pretrained(directory / "model")
     assert theirs("a mal")["input_ids"][0] == BOS
-    for model in (open_model("child", tmp_path), open_model(str(directory / "model"), tmp_path)):
+    workspace = directory.parents[1]
+    for name in ("child", str(directory / "model")):
+        model = open_model(name, workspace)
         assert model.first == BOS and model.prompted
 
 
 def test_the_base_is_scored_with_and_without(
-    make_recipe: MakeRecipe, base: Path, tmp_path: Path
+    base: Path, begun: tuple[Path, Tokens, list[str]]
 ) -> None:
-    said: list[str] = []
-    directory, tokens = trained(recipe_of(make_recipe, base), tmp_path, said)
+    directory, tokens, said = begun
     losses = read_run(directory).frame
     assert losses and losses.used and losses.token == "<|im_start|>"
     assert any("with `<|im_start|>` before each document" in line for line in said)

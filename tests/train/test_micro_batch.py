@@ -122,7 +122,7 @@ def test_the_trial_leaves_no_trace(setup: Setup, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_resumed_run_keeps_its_micro_batch(make_recipe: MakeRecipe, workspace: Path) -> None:
-    plan = plan_of(make_recipe, *STOPPABLE, name="stopped")
+    plan = plan_of(make_recipe, *STOPPABLE, "train.budget=8k tokens", name="stopped")
     directory = train_and_stop(plan, workspace)
     record = read_run(directory)
     assert record.engine and record.engine["micro_batch"] == 512

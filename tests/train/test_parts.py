@@ -37,7 +37,6 @@ from tongues.train.start import make_mixture
 PIECES, NEW = 400, 60
 EXACT = ("train.precision=float32", "train.compile=off")
 LORA = ("train.trainable={lora: {rank: 4}}", *EXACT)
-DORA = ("train.trainable={lora: {rank: 4, dora: true}, embeddings: false}", *EXACT)
 
 
 def base_of(workspace: Path, name: str, new: int = 0) -> Path:
@@ -75,7 +74,7 @@ def plain_losses(plan: RunPlan, base: Path, workspace: Path, config: LoraConfig)
     torch.manual_seed(derive_seed(settings.seed, "updates"))
     updated = get_peft_model(model, config)
     embedding = model.get_input_embeddings().weight
-    embedding.requires_grad_(not config.use_dora)
+    embedding.requires_grad_(True)
     trained = [weight for weight in updated.parameters() if weight.requires_grad]
     matrices = [w for w in trained if w.ndim == 2 and w is not embedding]
     rest = [w for w in trained if w.ndim != 2 or w is embedding]
@@ -99,26 +98,28 @@ def plain_losses(plan: RunPlan, base: Path, workspace: Path, config: LoraConfig)
     return losses
 
 
-@pytest.mark.parametrize(("overrides", "dora"), [(LORA, False), (DORA, True)])
 def test_low_rank_updates_are_those_of_a_plain_loop_with_peft(
-    make_recipe: MakeRecipe, workspace: Path, overrides: tuple[str, ...], dora: bool
+    make_recipe: MakeRecipe, workspace: Path
 ) -> None:
     base = base_of(workspace, "llama-tied")
-    plan = child_of(make_recipe, base, *overrides)
+    plan = child_of(make_recipe, base, *LORA)
     directory = train(plan, workspace)
     losses = [row["loss"] for row in read_lines(directory / "metrics.jsonl")]
-    config = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", use_dora=dora)
+    config = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear")
     config.task_type = "CAUSAL_LM"
     assert losses == pytest.approx(plain_losses(plan, base, workspace, config), abs=1e-5)
-    assert losses[-1] < losses[0] - (0.05 if dora else 0.3)
+    assert losses[-1] < losses[0] - 0.3
 
 
-@pytest.mark.parametrize("name", ["llama-tied", "gpt2", "gemma3", "phi", "qwen2_moe"])
+@pytest.mark.parametrize("name", ["llama-tied", "gpt2", "phi", "qwen2_moe"])
 def test_the_finished_model_is_whole_and_its_adapter_fits_the_base(
     make_recipe: MakeRecipe, workspace: Path, name: str
 ) -> None:
     base = base_of(workspace, name)
-    directory = train(child_of(make_recipe, base, *LORA, "train.budget=3k tokens"), workspace)
+    kept = (f"train.base={{model: {base}, languages: [qab]}}", "train.replay={qab: 25%}")
+    kept += ("train.max_forgetting={qab: 1%}", "train.budget=3k tokens")
+    directory = train(child_of(make_recipe, base, *LORA, *kept), workspace)
+    assert read_run(directory).replay["qab"] > 0
     merged: Any = AutoModelForCausalLM.from_pretrained(directory / "model")
     assert type(merged) is type(load_model(base))
     assert weights_in(directory / "model").keys() == weights_in(base).keys()
@@ -137,17 +138,14 @@ def test_the_finished_model_is_whole_and_its_adapter_fits_the_base(
 def test_what_is_frozen_stays_bit_for_bit(make_recipe: MakeRecipe, workspace: Path) -> None:
     base = base_of(workspace, "llama")
     before = weights_in(base)
-    for number, (override, moves) in enumerate(
-        {
-            "train.trainable=embeddings": lambda key: "embed" in key or "lm_head" in key,
-            "train.frozen_layers=1": lambda key: "layers.0" not in key,
-            "train.frozen_layers=1:": lambda key: "layers.1" not in key,
-        }.items()
-    ):
-        plan = child_of(make_recipe, base, override, "train.budget=2k tokens", name=f"run{number}")
+    parts = {"embeddings": ("embed", "lm_head"), "feed_forward": ("mlp",)}
+    for part, names in parts.items():
+        overrides = (f"train.trainable={part}", "train.budget=2k tokens")
+        plan = child_of(make_recipe, base, *overrides, name=part)
         after = weights_in(train(plan, workspace) / "model")
         for key, weight in before.items():
-            assert torch.equal(weight, after[key]) != moves(key), (override, key)
+            moves = any(name in key for name in names)
+            assert torch.equal(weight, after[key]) != moves, (part, key)
 
 
 def test_new_tokens_are_trained_and_a_stopped_run_ends_with_the_same_bytes(
@@ -226,17 +224,6 @@ def test_two_processes_do_as_one(
             assert torch.allclose(weight, found[name], atol=1e-4), name
 
 
-def test_the_loss_of_a_held_language_is_kept_with_low_rank_updates(
-    make_recipe: MakeRecipe, workspace: Path
-) -> None:
-    held = ("train.mixture={qaa: 100%}", "train.replay={qab: 5%}", "train.max_forgetting={qab: 1%}")
-    base = base_of(workspace, "llama-tied")
-    known = f"train.base={{model: {base}, languages: [qab]}}"
-    recipe = make_recipe("model.shape=null", known, *held, *LORA)
-    record = read_run(train(replace(run_of_recipe(recipe), name="held"), workspace))
-    assert record.replay["qab"] > 0
-
-
 def test_what_is_trained_is_counted_before_it_is(make_recipe: MakeRecipe, workspace: Path) -> None:
     base = base_of(workspace, "llama")
     whole = derive(child_of(make_recipe, base, *EXACT), PIECES, base)
@@ -249,30 +236,6 @@ def test_what_is_trained_is_counted_before_it_is(make_recipe: MakeRecipe, worksp
     assert low.checkpoint_bytes == 12 * low.trained
     frozen = whole.anatomy.products - PIECES * 32
     assert low.flops == whole.flops + (6 * updates - 2 * frozen) * whole.tokens
-    part = derive(child_of(make_recipe, base, "train.frozen_layers=1", *EXACT), PIECES, base)
-    layer = (whole.parameters["non_embedding"] - 32) // 2
-    assert part.trained == whole.trained - layer
-
-
-@pytest.mark.parametrize(
-    ("overrides", "where", "match"),
-    [
-        (["train.frozen_layers=2"], "train.frozen_layers", "are all of the base's 2 layers"),
-        (["train.frozen_layers=5:"], "train.frozen_layers", "are none of the base's 2 layers"),
-        (
-            ["train.trainable={lora: {targets: [qkv]}}"],
-            "train.trainable.lora.targets",
-            "no matrices of the names qkv",
-        ),
-    ],
-)
-def test_what_the_base_does_not_have_is_refused(
-    make_recipe: MakeRecipe, workspace: Path, overrides: list[str], where: str, match: str
-) -> None:
-    base = base_of(workspace, "llama")
-    with pytest.raises(UserError, match=match) as caught:
-        derive(child_of(make_recipe, base, *overrides), PIECES, base)
-    assert caught.value.where == where
 
 
 def test_parts_need_a_base_peft_and_embeddings_for_new_tokens(
@@ -288,31 +251,6 @@ def test_parts_need_a_base_peft_and_embeddings_for_new_tokens(
     with pytest.raises(UserError, match="`peft` is not installed") as caught:
         derive(plan, PIECES, base)
     assert caught.value.hint == "pip install 'tongues[lora]'"
-
-
-def test_embeddings_have_a_rate_of_their_own(make_recipe: MakeRecipe, workspace: Path) -> None:
-    base = base_of(workspace, "llama")
-    before = weights_in(base)
-    moved = {}
-    for number, rate in enumerate(("1x", "3e-3", "0.1x", "3e-4")):
-        plan = child_of(
-            make_recipe,
-            base,
-            *EXACT,
-            f"train.embedding_learning_rate={rate}",
-            "train.learning_rate=3e-3",
-            "train.budget=512 tokens",
-            "train.batch=512 tokens",
-            name=f"run{number}",
-        )
-        after = weights_in(train(plan, workspace) / "model")
-        moved[rate] = {key: (after[key] - before[key]).norm().item() for key in before}
-    assert moved["1x"] == pytest.approx(moved["3e-3"])
-    assert moved["0.1x"] == pytest.approx(moved["3e-4"])
-    for key, amount in moved["1x"].items():
-        times = 0.1 if "embed" in key else 1.0
-        if "lm_head" not in key:  # which decays too
-            assert moved["0.1x"][key] == pytest.approx(times * amount, rel=1e-3)
 
 
 def test_what_is_frozen_is_held_in_bfloat16_exactly_and_nothing_else_is(workspace: Path) -> None:

@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tongues.recipe import Train
-from tongues.train.schedule import SCHEDULES, embeddings_alone, evaluation_steps, rate_at
+from tongues.train.schedule import SCHEDULES, evaluation_steps, rate_at
 
-OWN: dict[str, tuple[str, ...]] = {"cosine": (), "linear": (), "wsd": ("decay",)}
-OWN["infinite"] = ("cooldown", "plateau", "decay")
 SHARES = st.floats(0, 1)
 
 
@@ -51,16 +49,6 @@ def test_wsd_without_decay_branches_off_the_same_run_whatever_its_length() -> No
     assert short[:399] == long[:399]
 
 
-def test_the_infinite_schedule_falls_to_a_plateau_and_decays_from_there() -> None:
-    shares = {"cooldown": "25%", "plateau": "40%", "decay": "10%"}
-    rates = rates_of(1000, schedule={"name": "infinite"} | shares)
-    assert rates[49] == rates[50] == 1
-    assert rates[50 + 125] == pytest.approx(0.7)
-    assert rates[300:900] == pytest.approx([0.4] * 600)
-    assert rates[-1] == pytest.approx(0.1)
-    assert rates[49:] == sorted(rates[49:], reverse=True)
-
-
 def test_without_a_warm_up_the_first_step_has_the_peak() -> None:
     assert rates_of(10, schedule="wsd", warmup=0.0)[0] == 1.0
 
@@ -68,24 +56,14 @@ def test_without_a_warm_up_the_first_step_has_the_peak() -> None:
 FINAL = st.just(0.0) | st.floats(0.005, 1.0)  # a positive share below is refused
 
 
-@given(st.integers(1, 10**6), st.sampled_from(sorted(OWN)), SHARES, SHARES, SHARES, SHARES, FINAL)
+@given(st.integers(1, 10**6), st.sampled_from(SCHEDULES.names()), SHARES, SHARES, FINAL)
 def test_the_rate_stays_within_its_bounds_and_falls_after_the_warm_up(
-    steps: int,
-    schedule: str,
-    warmup: float,
-    cooldown: float,
-    plateau: float,
-    decay: float,
-    final: float,
+    steps: int, schedule: str, warmup: float, decay: float, final: float
 ) -> None:
-    stages = max(1.0, warmup + decay + (cooldown if schedule == "infinite" else 0.0))
-    warmup, cooldown, decay = warmup / stages, cooldown / stages, decay / stages
-    of = {"cooldown": cooldown, "plateau": max(plateau, final), "decay": decay}
-    train = settings_of(
-        schedule={"name": schedule} | {key: of[key] for key in OWN[schedule]},
-        warmup=warmup,
-        min_learning_rate=final,
-    )
+    stages = max(1.0, warmup + decay)
+    warmup, decay = warmup / stages, decay / stages
+    own = {"decay": decay} if schedule == "wsd" else {}
+    train = settings_of(schedule={"name": schedule, **own}, warmup=warmup, min_learning_rate=final)
     warm = max(1, round(warmup * steps))
     points = sorted({min(steps - 1, warm - 1 + round(steps * i / 20)) for i in range(21)})
     rates = [rate_at(step, steps, 1.0, train) for step in points]
@@ -95,12 +73,6 @@ def test_the_rate_stays_within_its_bounds_and_falls_after_the_warm_up(
     falls_to_the_end = schedule in ("cosine", "linear") or round(decay * steps) > 0
     if steps - 1 > warm and falls_to_the_end:
         assert rates[-1] == pytest.approx(final)
-
-
-def test_embeddings_learn_alone_for_their_share_of_the_steps() -> None:
-    train = settings_of(embedding_warmup="10%")
-    assert [embeddings_alone(step, 50, train) for step in range(7)] == [True] * 5 + [False] * 2
-    assert not embeddings_alone(0, 50, settings_of())
 
 
 @given(st.integers(1, 10**7), st.integers(1, 100))

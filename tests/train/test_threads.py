@@ -1,4 +1,4 @@
-"""The number of threads: the fastest in a trial, tried again when a run slows down."""
+"""The number of threads: the fastest in a trial."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -11,11 +11,10 @@ from tests.conftest import MakeRecipe
 from tests.train.test_run import STOPPABLE, digests, train_and_stop
 from tongues.cores import core_count
 from tongues.errors import UserError
-from tongues.files import read_lines
 from tongues.runs import Run, read_run
-from tongues.train import RunPlan, loop, progress, run, run_of_recipe, start, threads
+from tongues.train import RunPlan, run, run_of_recipe, start
 from tongues.train.run import train
-from tongues.train.threads import Slowdown, fastest
+from tongues.train.threads import fastest
 
 SHORT = "train.budget=2k tokens"
 
@@ -53,13 +52,6 @@ def test_threads_are_as_many_as_pay(seconds: dict[int, float], chosen: int) -> N
     assert fastest(lambda threads: abs(threads - 6) + 1.0, 6) == 6
 
 
-def test_only_a_lasting_loss_of_half_the_speed_is_a_slowdown() -> None:
-    slowdown = Slowdown()
-    assert not any(slowdown.add(speed) for speed in (1.0, 90.0, 100.0, 110.0, 100.0, 95.0))
-    assert not any(slowdown.add(speed) for speed in (5.0, 100.0, 5.0, 100.0, 100.0))
-    assert [slowdown.add(speed) for speed in (40.0, 40.0, 40.0, 40.0)][-1]
-
-
 def test_a_run_takes_no_more_threads_than_the_environment_grants(
     make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,25 +77,6 @@ def test_a_resumed_run_keeps_its_threads_and_its_bytes(
     assert threads_of(read_run(directory)) == torch.get_num_threads() == 1
     assert not any("threads" in line for line in lines)
     assert next(answers) == 2  # was not asked for
-
-
-def test_a_run_that_slows_down_tries_its_threads_again(
-    make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slow = iter([False, True])
-    monkeypatch.setattr(run, "threads_for", lambda processes: 2)
-    monkeypatch.setattr(start, "choose_threads", lambda setup: torch.set_num_threads(2) or 2)
-    monkeypatch.setattr(threads, "fastest", lambda seconds, most: most // 2)
-    monkeypatch.setattr(Slowdown, "add", lambda self, speed: next(slow, False))
-    monkeypatch.setattr(loop, "_WORTH", -1.0)
-    monkeypatch.setattr(progress, "_SHOWN_EVERY", 0.0)
-    lines: list[str] = []
-    plan = plan_of(make_recipe, "train.checkpoint_every=0.001 seconds", name="slow")
-    directory = train(plan, workspace, tell=lines.append)
-    assert read_lines(directory / "events.jsonl") == [{"step": 3, "threads": 1}]
-    assert any("threads were 2 and are 1 now" in line for line in lines)
-    assert threads_of(read_run(directory)) == 2  # as at the start
-    assert torch.get_num_threads() == 1
 
 
 def test_more_threads_than_cores_are_obeyed_with_a_caution(

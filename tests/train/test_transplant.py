@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.nn.functional import cross_entropy
 
-from tests.conftest import RECIPE, MakeRecipe
+from tests.conftest import RECIPE
 from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.models.huggingface import load_model
@@ -24,9 +23,9 @@ from tongues.train.transplant import transplanted
 
 
 @pytest.fixture
-def base(make_recipe: MakeRecipe, workspace: Path) -> Path:
+def base(trained: Path) -> Path:
     """A model of the small recipe."""
-    return train(replace(run_of_recipe(make_recipe()), name="base"), workspace) / "model"
+    return trained / "model"
 
 
 def continued(workspace: Path, base: Path, tokens: str) -> tuple[Path, list[str]]:

@@ -33,14 +33,6 @@ def log(directory: Path, steps: range, loss: float) -> None:
             append_line(directory / "evals.jsonl", row)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Trackio reads its folder when it is imported."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRACKIO_DIR", str(tmp_path_factory.mktemp("trackio")))
-        yield
-
-
 @pytest.mark.parametrize("name", TRACKERS.names())
 def test_a_tracker_that_is_not_installed_is_named_before_training(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -164,16 +156,6 @@ def leveldb_records(log: bytes) -> Iterator[bytes]:
             parts = b""
 
 
-def from_trackio(directory: Path) -> dict[int, float]:
-    """The same, as its page would show it."""
-    import trackio
-    from trackio.sqlite_storage import SQLiteStorage
-
-    (run,) = trackio.Api().runs("tongues")
-    assert run.config and run.config["directory"] == str(directory)
-    return only_once(SQLiteStorage.get_logs("tongues", run.name, run_id=run.id))
-
-
 def only_once(rows: list[dict[str, Any]]) -> dict[int, float]:
     """The loss of every step, which comes in one row."""
     assert any("held out/qaa" in row and "bits per byte/qaa" in row for row in rows)
@@ -182,4 +164,4 @@ def only_once(rows: list[dict[str, Any]]) -> dict[int, float]:
     return dict(points)
 
 
-READERS = {"tensorboard": from_tensorboard, "wandb": from_wandb, "trackio": from_trackio}
+READERS = {"tensorboard": from_tensorboard, "wandb": from_wandb}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-_BEGUN = 12  # tokens
+_BEGUN = 12  # tokens of a text that can be typed in
 
 
 @click.command()
@@ -25,76 +25,80 @@ _BEGUN = 12  # tokens
 @click.option("--experts", is_flag=True, help="Language experts, to be served, instead of laws.")
 @click.option("--real", metavar="LANG", help="A real base on a real language, in ten minutes.")
 @click.option("--text", type=options.PATH, help="For --real: folder of its text and of English.")
-@click.option("--base", metavar="BASE", help="For --real: a folder or hub id (SmolLM2-135M).")
 @options.overrides
-@options.overwrite
 def demo(
     workspace: Path,
     experts: bool,
     real: str | None,
     text: Path | None,
-    base: str | None,
     overrides: tuple[str, ...],
-    overwrite: bool,
 ) -> None:
     """Run it all on small synthetic languages, in minutes."""
-    import tongues
-    from tongues.files import read_json
-    from tongues.pages import Items, as_text
-    from tongues.steps import DEMO, demo_begun, step_of_runs
-    from tongues.terminal import hint
-    from tongues.text import describe_synthetic
-    from tongues.tokens import load_tokenizer, open_tokens
-
-    for name, given in (("--text", text), ("--base", base)):
-        if given and not real:
-            raise UserError("is for `--real` alone", where=name, hint="such as `--real sw`")
+    if text and not real:
+        raise UserError("is for `--real` alone", where="--text", hint="such as `--real sw`")
     if real and experts:
         raise UserError("has no experts", where="--real", hint="leave out `--experts`")
     if real:
-        from tongues.verbs.demo import demo_real
+        _real(real, workspace, text, overrides)
+    elif experts:
+        _experts(workspace, overrides)
+    else:
+        _study(workspace, overrides)
 
-        page = demo_real(
-            real, workspace, text=text, base=base, overrides=overrides, overwrite=overwrite
-        )
-        topics = read_json(page.with_name("report.json"))["topics"]
-        click.echo("\n" + "\n".join(f"{name}: {line}" for name, line in topics.items()))
-        click.echo(f"\nthe page: {page}")
-        options.hint_runs(workspace / "runs" / page.parent.name, workspace)
-        return
-    words = ["--experts"] * experts + [*overrides] + ["--overwrite"] * overwrite
-    with demo_begun(workspace, *words):
-        if not experts:
-            recipe = _recipe("tongues.study", "demo.yaml", overrides)
-            tongues.prepare(recipe, workspace=workspace, overwrite=overwrite)
-            runs = tongues.study(recipe, workspace=workspace, overwrite=overwrite)
-            page = tongues.report(runs, workspace / "reports" / recipe.name)
-            sentences = read_json(page.with_name("report.json"))["advice"]
-            kept = [one for one in overrides if not one.startswith("study.shapes=")]
-            again = shlex.join(["tongues", "demo", *kept])
-            again += "" if workspace == DEMO else f" --workspace {shlex.quote(str(workspace))}"
-            then = step_of_runs(runs, workspace, train=again).command
-            last = f"\n\nthe page: {page}"
-        else:
-            recipe = _recipe("tongues.experts", "demo/seed.yaml", overrides)
-            folder = tongues.prepare(recipe, workspace=workspace, overwrite=overwrite)
-            tongues.train(recipe, workspace=workspace, overwrite=overwrite)
-            branched = _recipe("tongues.experts", "demo/experts.yaml", overrides)
-            (ensemble,) = tongues.experts.train(branched, workspace=workspace, overwrite=overwrite)
-            tokens, tokenizer = open_tokens(folder), load_tokenizer(folder)
-            begun = {
-                lang: tokenizer.decode(tokens.shard(lang, "valid").tokens[:_BEGUN].tolist())
-                for lang in tokens.languages
-            }
-            sentences = [
-                f"a text in `{x}` begins, for instance: {text}" for x, text in begun.items()
-            ]
-            words = ["tongues", "serve", str(ensemble.relative_to(workspace / "ensembles"))]
-            words += [] if workspace == Path() else ["--workspace", str(workspace)]
-            then, last = shlex.join(words), ""
+
+def _real(language: str, workspace: Path, text: Path | None, overrides: tuple[str, ...]) -> None:
+    """A real base on a real language: its page, and its lines."""
+    from tongues.files import read_json
+    from tongues.verbs.demo import demo_real
+
+    page = demo_real(language, workspace, text=text, overrides=overrides)
+    topics = read_json(page.with_name("report.json"))["topics"]
+    click.echo("\n" + "\n".join(f"{name}: {line}" for name, line in topics.items()))
+    click.echo(f"\nthe page: {page}")
+    options.hint_runs(workspace / "runs" / page.parent.name, workspace)
+
+
+def _study(workspace: Path, overrides: tuple[str, ...]) -> None:
+    """A study of synthetic languages: its advice and its page."""
+    import tongues
+    from tongues.files import read_json
+
+    recipe = _recipe("tongues.study", "demo.yaml", overrides)
+    tongues.prepare(recipe, workspace=workspace)
+    runs = tongues.study(recipe, workspace=workspace)
+    page = tongues.report(runs, workspace / "reports" / recipe.name)
+    _show(recipe, read_json(page.with_name("report.json"))["advice"])
+    click.echo(f"\nthe page: {page}")
+    options.hint_runs(runs, workspace)
+
+
+def _experts(workspace: Path, overrides: tuple[str, ...]) -> None:
+    """A model of four synthetic languages and an expert of each."""
+    import tongues
+    from tongues.recipe import in_workspace
+    from tongues.terminal import hint
+    from tongues.tokens import load_tokenizer, open_tokens
+
+    recipe = _recipe("tongues.experts", "demo/seed.yaml", overrides)
+    folder = tongues.prepare(recipe, workspace=workspace)
+    tongues.train(recipe, workspace=workspace)
+    branched = _recipe("tongues.experts", "demo/experts.yaml", overrides)
+    (ensemble,) = tongues.experts.train(branched, workspace=workspace)
+    tokens, tokenizer = open_tokens(folder), load_tokenizer(folder)
+    begun = {x: tokens.shard(x, "valid").tokens[:_BEGUN].tolist() for x in tokens.languages}
+    said = "a text in `{}` begins, for instance: {}"
+    _show(recipe, [said.format(lang, tokenizer.decode(ids)) for lang, ids in begun.items()])
+    name = shlex.quote(str(ensemble.relative_to(workspace / "ensembles")))
+    hint(f"tongues serve {name}{in_workspace(workspace)}")
+
+
+def _show(recipe: "Recipe", sentences: list[str]) -> None:
+    """Say what the languages are, and what came of them."""
+    from tongues.pages import Items, as_text
+    from tongues.text import describe_synthetic
+
     families = describe_synthetic(recipe.text.synthetic) if recipe.text.synthetic else []
-    click.echo(f"\n{as_text([Items([*families, *sentences])])}{last}")
-    hint(then)
+    click.echo(f"\n{as_text([Items([*families, *sentences])])}")
 
 
 def _recipe(package: str, name: str, overrides: tuple[str, ...]) -> "Recipe":

@@ -14,7 +14,7 @@ __all__ = ["doctor", "next_steps"]
 @options.workspace
 @options.as_json
 def doctor(workspace: Path, as_json: bool) -> None:
-    """Show versions, GPUs, threads, memory, disk and missing extras.
+    """Show torch, GPUs, compiler, cores, memory, disk and missing extras.
 
     The exit code is 1 where something keeps `tongues` from working. It makes no network requests.
     """

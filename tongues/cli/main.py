@@ -18,8 +18,9 @@ from tongues.cli.new import new
 from tongues.cli.pages import ls, report, watch
 from tongues.cli.recipes import check, prepare, study, train
 from tongues.errors import Stopped, UserError, nearest
+from tongues.extras import required_by
 from tongues.removed import OPTIONS
-from tongues.terminal import is_first_rank
+from tongues.terminal import echo, is_first_rank
 
 __all__ = ["main"]
 
@@ -44,7 +45,7 @@ _EXAMPLES = {
     "check": ("tongues check recipe.yaml train.seed=2", "all"),
     "prepare": ("tongues prepare recipe.yaml --ranks 8", "name, text, tokens"),
     "train": ("tongues train recipe.yaml train.seed=2", _RECIPE),
-    "study": ("tongues study recipe.yaml --dry-run", f"{_RECIPE}, study; with --pilot: pilot"),
+    "study": ("tongues study recipe.yaml --dry-run", f"{_RECIPE}, study or pilot"),
     "partition": ("tongues experts partition --languages ar,bg,de,el -k 2", "name, text, experts"),
     "experts train": ("tongues experts train recipe.yaml --dry-run", f"{_RECIPE}, experts"),
     "measure": ("tongues experts measure recipe.yaml", f"{_RECIPE}, experts"),
@@ -123,20 +124,26 @@ def main() -> None:
     except UserError as error:
         if not is_first_rank():  # torchrun ends this process once the first has printed the error
             time.sleep(_PATIENCE)
-        click.echo(f"error: {error}", err=True)
+        echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        missing = required_by(error)
+        if missing is None:
+            raise
+        echo(f"error: {missing}", err=True)
+        sys.exit(missing.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        echo(error.format_message(), err=True)
         sys.exit(2)
     except click.ClickException as error:
-        click.echo(f"error: {_in_our_words(error)}", err=True)
+        echo(f"error: {_in_our_words(error)}", err=True)
         sys.exit(error.exit_code)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"error: {where}{error.strerror or error}", err=True)
-        click.echo("  No completed work was lost. Fix this and run it again.", err=True)
+        echo(f"error: {where}{error.strerror or error}", err=True)
+        echo("  No completed work was lost. Fix this and run it again.", err=True)
         sys.exit(1)
     except (Stopped, click.Abort, KeyboardInterrupt) as stop:
         again = shlex.join(["tongues", *sys.argv[1:]])
-        click.echo(f"{str(stop) or 'stopped'}; run it again to resume: {again}", err=True)
+        echo(f"{str(stop) or 'stopped'}; run it again to resume: {again}", err=True)
         sys.exit(130)

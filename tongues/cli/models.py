@@ -8,19 +8,15 @@ from typing import Any
 import click
 
 from tongues.cli import options
-from tongues.errors import Stopped, UserError
+from tongues.errors import Stopped
 
 __all__ = ["evaluate", "export", "generate", "serve"]
 
 _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "bright_black")
-_NORMALISATIONS = click.Choice(["token", "character", "byte", "sum"])
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _CHAT = "Add what instruction tuning changed in the base: INSTRUCT − BASE."
-_ENGINES = click.Choice(["own", "llama.cpp"])
-_SKIP = click.Choice(["skip", "stop"])
 _TEXT = "Prepared tokens or files to measure the loss on. Repeatable."
 _TASKS = "Tasks, such as xcopa, or xcopa:sw,tr for some of its languages. Repeatable."
-_IDENTIFIER = "fastText model of languages, for language-confusion (py3langid)."
 _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 
 
@@ -33,24 +29,8 @@ _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 @click.option("--languages", metavar="A,B,…", help="Languages of texts and tasks (all).")
 @click.option("--limit", type=options.COUNT, help="Items and documents per language.")
 @click.option("--num-fewshot", type=click.IntRange(0), help="Examples before an item (0).")
-@click.option("--fewshot-seeds", type=options.COUNT, help="Random draws of examples (5).")
 @click.option("--fewshot-language", metavar="TAG", help="Language of the examples (the item's).")
-@click.option(
-    "--templates",
-    type=click.Choice(["english", "translated"]),
-    default="english",
-    help="Language of the prompts.",
-)
-@click.option("--identifier", type=options.PATH, help=_IDENTIFIER)
-@click.option(
-    "--normalisation", type=_NORMALISATIONS, help="Normalisation of choices (the task's)."
-)
 @click.option("--window", type=options.COUNT, help="Tokens of context per window.")
-@click.option("--stride", type=options.COUNT, help="Tokens scored per window.")
-@click.option(
-    "--on-error", type=_SKIP, default="skip", help="What to do with items that cannot be scored."
-)
-@click.option("--seed", type=int, default=0, help="Random seed for items and few-shot draws.")
 @options.memory
 @options.placement
 @options.ranks
@@ -117,15 +97,6 @@ def _piped() -> tuple[str, ...]:
     type=click.FloatRange(min=0, max=1, min_open=True),
     help="Nucleus sampling: smallest set of tokens with this probability.",
 )
-@click.option(
-    "--presence-penalty", type=float, default=0.0, help="Penalty on tokens already generated."
-)
-@click.option(
-    "--frequency-penalty",
-    type=float,
-    default=0.0,
-    help="Penalty for each time a token was generated.",
-)
 @click.option("--seed", type=int, default=0, help="Random seed of the sampling.")
 @click.option("--experts", is_flag=True, help="Colour every token by its most active expert.")
 @options.memory
@@ -178,21 +149,17 @@ def generate(
 @click.option(
     "--max-batch", type=options.COUNT, default=16, help="Completions generated at a time."
 )
-@click.option("--max-queue", type=click.IntRange(0), default=64, help="Completions that may wait.")
 @click.option("--max-tokens", type=options.COUNT, default=1024, help="Longest completion.")
 @click.option(
     "--timeout", type=_POSITIVE, default=120.0, help="Longest time of a request, in seconds."
 )
-@click.option("--engine", type=_ENGINES, help="What computes runs and folders (own).")
-@click.option("--max-cache", metavar="SIZE", help="Keys and values (a quarter of the memory).")
 @click.option("--example", is_flag=True, help="Serve a small ensemble that comes with tongues.")
-@click.option("--lenient", is_flag=True, help="Ignore unknown parameters; answers name them.")
 @options.quiet
 def serve(models: tuple[str, ...], **keywords: Any) -> None:
     """Serve MODELs over an OpenAI-compatible API, with a page to try.
 
-    A MODEL is an ensemble (`NAME@tfidf:2` sets its routing), a run, a Hugging Face folder or a GGUF
-    file. The API is below /v1, the page at the address that is printed.
+    A MODEL is an ensemble (`NAME@tfidf:2` sets its routing), a run or a Hugging Face folder. The
+    API is below /v1, the page at the address that is printed.
     """
     import tongues
     from tongues.terminal import say
@@ -209,32 +176,18 @@ def serve(models: tuple[str, ...], **keywords: Any) -> None:
 @click.option("-o", "--out", type=options.OUT, required=True, help="Folder to write.")
 @options.workspace
 @click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint or milestone.")
-@click.option("--average", is_flag=True, help="One model: the mean of milestones or experts.")
 @click.option("--moe", is_flag=True, help="One model: the experts as a mixture of experts.")
-@click.option(
-    "--experts-per-token", type=options.COUNT, help="Experts that a token uses in it (2)."
-)
-@click.option("--last", type=options.COUNT, help="Number of last milestones in that mean (all).")
-@click.option("--weights", metavar="A,B,…", help="Weights of the experts in that mean (equal).")
-@click.option("--allow-worse", is_flag=True, help="Write a mean worse than the base all the same.")
 @click.option("--dtype", type=options.DTYPES, help="Dtype of the stored weights (the base's).")
 @click.option("--add-chat", type=options.FOLDER, metavar="INSTRUCT", help=_CHAT)
-@click.option(
-    "--of", type=options.FOLDER, metavar="BASE", help="Base that INSTRUCT was tuned from."
-)
 @click.option(
     "--chat-weight", type=_POSITIVE, help="Weight of that difference (chosen on held-out loss)."
 )
 @click.option(
     "--gguf", is_flag=True, help="Write a GGUF for llama.cpp too, and compare its token ids."
 )
-@click.option(
-    "--llama-cpp", type=options.FOLDER, metavar="FOLDER", help="Source folder of llama.cpp."
-)
-@click.option("--law", type=options.PATH, help="Laws for the card, from `tongues fit -o`.")
 @options.quiet
 @options.as_json
-def export(model: str, out: Path, weights: str | None, as_json: bool, **keywords: Any) -> None:
+def export(model: str, out: Path, as_json: bool, **keywords: Any) -> None:
     """Write MODEL as Hugging Face folders, each with a model card.
 
     MODEL is a run or an ensemble. A card says how it was made, on what data, and what its newest
@@ -244,11 +197,6 @@ def export(model: str, out: Path, weights: str | None, as_json: bool, **keywords
     import tongues
     from tongues.terminal import hint_command, print_paths
 
-    try:
-        shares = None if weights is None else [float(weight) for weight in weights.split(",")]
-    except ValueError:
-        what = f"`{weights}` is not a list of numbers"
-        raise UserError(what, where="--weights", hint="such as `2,1`") from None
-    tongues.export(model, out, weights=shares, **keywords)
+    tongues.export(model, out, **keywords)
     print_paths([out], as_json=as_json)
     hint_command("tongues", "generate", out)

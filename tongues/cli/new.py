@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import click
@@ -17,8 +16,7 @@ __all__ = ["new"]
 @click.argument("base", required=False)
 @click.option("--language", metavar="TAG", help="To learn, such as sw.")
 @click.option("--text", type=options.PATH, help="Folder with its text, such as sw/ and en/ (hub).")
-@click.option("--budget", help="Of the training (100M tokens, or 5 times a smaller text).")
-@click.option("--machine", default="here", help="What trains: here, or GPUs such as `8 h100`.")
+@click.option("--budget", help="Tokens to train on (100M tokens, or 5 times a smaller text).")
 @click.option(
     "-o", "--out", type=options.OUT_FILE, help="Write it to this file, its plan next to it."
 )
@@ -28,7 +26,6 @@ def new(
     language: str | None,
     text: Path | None,
     budget: str | None,
-    machine: str,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -50,33 +47,16 @@ def new(
             return
         print_table(rows, optional=("first token", "vocabulary", "languages"))
         if not asks:
-            words = ["--language", language or "sw"]
-            for flag, value in (("--text", text), ("--budget", budget)):
-                words += [flag, str(value)] if value else []
-            words += ["--machine", machine] if machine != "here" else []
             out = out or free_place(Path("recipe.yaml"))
+            words = ["--language", language or "sw", *(["--text", text] if text else [])]
             hint_command("tongues", "new", "SmolLM2-135M", *words, "-o", out)
             return
         base = _ask("base: a name above, a run or a folder", "SmolLM2-135M", find_ready)
-    if language is None and asks:
-        from tongues.languages import find_language
-        from tongues.verbs import new as verb
-
-        find_ready(base)
-        if out:
-            verb.check_new_file(out)
-        learned = language = _ask("language to learn, such as sw", None, find_language)
-        suggested = partial(_suggested, base, learned)
-        place = _ask("folder of its text; empty: public text of the hub", "", suggested)
-        text = Path(place) if place else None
-        budget = _ask("budget", budget or suggested(place), verb.read_budget)
-        machine = _ask("machine: here, or GPUs such as h100 or 8 h100", machine, verb.read_machine)
-        if not out:
-            answer = _ask("write it to", f"{language}.yaml", lambda x: verb.check_new_file(Path(x)))
-            out = Path(answer)
-    elif language is None:
-        raise UserError("which language?", where="--language", hint="a tag such as `sw`")
-    draft = tongues.new(base, language, out, text=text, budget=budget, machine=machine)
+    if language is None:
+        if not asks:
+            raise UserError("which language?", where="--language", hint="a tag such as `sw`")
+        language, text, out = _asked(base, text, out)
+    draft = tongues.new(base, language, out, text=text, budget=budget)
     if as_json:
         path = str(out) if out else None
         print_json({"recipe": draft.recipe, "path": path} | draft.to_json())
@@ -86,6 +66,33 @@ def new(
         say(line)
     if out:
         hint_command("tongues", "check", out)
+
+
+def _asked(base: str, text: Path | None, out: Path | None) -> tuple[str, Path | None, Path]:
+    """Language, text and file of a recipe, as they are answered."""
+    from tongues.languages import find_language
+    from tongues.plan import find_ready
+    from tongues.verbs.new import check_new_file
+    from tongues.verbs.own_text import read_own_text
+
+    ready = find_ready(base)
+    if out:
+        check_new_file(out)
+    language = _ask("language to learn, such as sw", None, find_language)
+
+    def check(place: str) -> None:
+        if place and not Path(place).is_dir():
+            raise UserError(f"`{place}` is not a folder", hint=f"this is `{Path.cwd()}`")
+        if place:
+            read_own_text(Path(place), find_language(language), ready)
+
+    if text is None:
+        place = _ask("folder of its text; empty: public text of the hub", "", check)
+        text = Path(place) if place else None
+    if out is None:
+        name = _ask("write it to", f"{language}.yaml", lambda x: check_new_file(Path(x)))
+        out = Path(name)
+    return language, text, out
 
 
 def on_terminal() -> bool:
@@ -104,12 +111,3 @@ def _ask(question: str, default: str | None, check: Callable[[str], object] = st
             where = "" if error.where.startswith("-") else f"{error.where}: "
             hint = f"; {error.hint}" if error.hint else ""
             click.echo(f"  {where.removeprefix(': ')}{error.what}{hint}", err=True)
-
-
-def _suggested(base: str, language: str, place: str) -> str:
-    """A budget that suits the text of a folder, which must be there and in the language."""
-    from tongues.verbs.new import suggest_budget
-
-    if place and not Path(place).is_dir():
-        raise UserError(f"`{place}` is not a folder", hint=f"this is `{Path.cwd()}`")
-    return suggest_budget(base, language, place or None)

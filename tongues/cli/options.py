@@ -90,7 +90,8 @@ class _LauncherOption(click.Option):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         from tongues.launch import LAUNCHERS
 
-        self.help = f"What starts the jobs: {', '.join(LAUNCHERS.names())}."
+        own = (f"{one.name}:{','.join(f'{key}=…' for key in one.takes)}" for one in LAUNCHERS)
+        self.help = f"What starts the jobs: {'; '.join(name.rstrip(':') for name in own)}."
         return super().get_help_record(ctx)
 
 
@@ -146,11 +147,7 @@ quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, notes or 
 figures = click.option(
     "--figures", type=_OUT_FOLDER, help="Folder for the figures, each as SVG, PNG and data."
 )
-launch = _together(
-    click.option("--launcher", metavar="NAME", default="local", cls=_LauncherOption),
-    click.option("--partition", metavar="NAME", help="Slurm partition."),
-    click.option("--time", metavar="H:MM:SS", help="Time limit of a Slurm job."),
-)
+launch = click.option("--launcher", metavar="NAME", default="local", cls=_LauncherOption)
 processes = click.option("--processes", type=COUNT, help="Processes per run, started by torchrun.")
 ranks = click.option("--ranks", type=COUNT, help="Processes that share the work.")
 

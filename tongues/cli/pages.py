@@ -1,4 +1,4 @@
-"""The verbs on what there is: ls lists it, watch and report draw its pages."""
+"""The verbs on what there is: ls lists it, report draws its pages."""
 
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,6 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
 @click.argument("places", nargs=-1, type=options.PATH)
 @options.workspace
 @click.option("-o", "--out", type=options.OUT, help="Folder of the page (reports/NAME).")
-@click.option("--title", default="", show_default=False, help="Title of the page.")
 @click.option(
     "--text",
     type=click.Path(path_type=Path, exists=True),
@@ -63,7 +62,7 @@ def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
     project's record too: data, costs, licences, recipes and plans.
 
     Each figure is also written as SVG, PNG and data. Other pages come from `plan -o`,
-    `study --pilot`, `experts measure` and `evaluate`.
+    `experts measure` and `evaluate`.
     """
     import tongues
     from tongues.terminal import hint, print_paths

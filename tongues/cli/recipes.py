@@ -106,7 +106,6 @@ def train(recipe: Path, as_json: bool, **keywords: Any) -> None:
 @options.overwrite
 @click.option("--where", metavar="CONDITION", help="""Which runs, as in "shape == '0.1M'".""")
 @click.option("--dry-run", is_flag=True, help="Show runs, hours and disk; train nothing.")
-@click.option("--pilot", is_flag=True, help="Small runs to plan the recipe's large run by.")
 @options.launch
 @options.processes
 @options.quiet
@@ -124,9 +123,7 @@ def study(
 
     if dry_run:
         loaded = tongues.load_recipe(recipe, overrides)
-        check_study(
-            recipe, loaded, **{key: keywords[key] for key in ("where", "pilot", "overwrite")}
-        )
+        check_study(recipe, loaded)
         names = ("workspace", "where", "overwrite", "launcher", "processes")
         made = tongues.dry_run(loaded, **{name: keywords[name] for name in names})
         show_runs(made, as_json)
@@ -139,8 +136,7 @@ def study(
         return
     made = tongues.study(recipe, overrides, **keywords)
     print_paths([made], as_json=as_json)
-    if not keywords["pilot"]:
-        options.hint_runs(made, keywords["workspace"])
+    options.hint_runs(made, keywords["workspace"])
 
 
 def show_runs(made: "DryRun", as_json: bool) -> None:
@@ -153,5 +149,3 @@ def show_runs(made: "DryRun", as_json: bool) -> None:
     print_table(made.rows())
     if made.cost.runs:
         click.echo(f"\n{made}")
-    if made.remark:
-        click.echo(made.remark)

@@ -9,7 +9,7 @@ import numpy as np
 from tongues.estimate import Estimate
 from tongues.evaluate.comparing import corrected, leaders, translated
 from tongues.evaluate.evaluation import Accuracy, Comparison, TaskScores
-from tongues.evaluate.harness import HarnessScores
+from tongues.evaluate.harness import HarnessScores, Metric
 from tongues.evaluate.tasks import ItemScore, Normalisation, correct
 from tongues.ranks import Say
 from tongues.significance import (
@@ -26,7 +26,7 @@ from tongues.significance import (
 __all__ = ["metric_scores", "task_scores"]
 
 Answers: TypeAlias = Mapping[str, Mapping[str, Sequence[Sequence[ItemScore]]]]  # model, language
-Harness: TypeAlias = Mapping[str, Mapping[str, Sequence[HarnessScores]]]  # and draw
+Harness: TypeAlias = Mapping[str, Mapping[str, HarnessScores]]
 Facts: TypeAlias = Mapping[str, tuple[int, int]]  # of each item, its choices and the right one
 
 _AGREED = 0.95  # share of items with the same right choice, from which they are translations
@@ -107,24 +107,25 @@ def metric_scores(
     say: receives the languages that are left out, without an item that has a value of every model.
     """
     by_language = next(iter(results.values()))
-    first = next(iter(by_language.values()))[0]
+    first = next(iter(by_language.values()))
     facts = [
         dict(zip(of.keys, zip(of.choices, of.labels, strict=True), strict=False))  # or no keys
-        for of in (draws[0] for draws in by_language.values())
+        for of in by_language.values()
     ]
     if _are_translations(facts):
         results = {
-            model: {lang: [replace(of, ids=of.keys) for of in draws] for lang, draws in by.items()}
+            model: {lang: replace(of, ids=of.keys) for lang, of in by.items()}
             for model, by in results.items()
         }
     scores: dict[str, TaskScores] = {}
-    metrics = {of.name: of for draws in by_language.values() for of in draws[0].metrics}
+    metrics = {of.name: of for scores in by_language.values() for of in scores.metrics}
     for metric in metrics.values():
         items = {
             model: {
-                language: _values(draws, metric.name)
-                for language, draws in by.items()
-                if any(of.name == metric.name for of in draws[0].metrics)
+                language: _values(of, own)
+                for language, of in by.items()
+                for own in of.metrics
+                if own.name == metric.name
             }
             for model, by in results.items()
         }
@@ -173,19 +174,17 @@ def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -
     return _Items(ids, np.array(rows, dtype=float), pairs[:, 0], pairs[:, 1], groups)
 
 
-def _values(draws: Sequence[HarnessScores], metric: str) -> _Items:
-    each = [of for draw in draws for of in draw.metrics if of.name == metric]
-    first, own = draws[0], each[0]
-    values = np.array([of.values for of in each], dtype=float)  # None: NaN
-    right_or_wrong = {*own.values} <= {0.0, 1.0}  # and not a share of probability
-    accuracy = own.name.startswith("acc") and right_or_wrong
-    choices = np.array(first.choices) * accuracy
-    groups = tuple(map(str, own.blocks)) or first.groups
-    items = _Items(first.ids, values, choices, np.array(first.labels), groups)
+def _values(scores: HarnessScores, metric: Metric) -> _Items:
+    values = np.array([metric.values], dtype=float)  # None: NaN
+    right_or_wrong = {*metric.values} <= {0.0, 1.0}  # and not a share of probability
+    accuracy = metric.name.startswith("acc") and right_or_wrong
+    choices = np.array(scores.choices) * accuracy
+    groups = tuple(map(str, metric.blocks)) or scores.groups
+    items = _Items(scores.ids, values, choices, np.array(scores.labels), groups)
     left_out = [bool(np.isnan(column).any()) for column in values.T]
     if not any(left_out):
         return items
-    return items.among([of for of, out in zip(first.ids, left_out, strict=True) if not out])
+    return items.among([of for of, out in zip(scores.ids, left_out, strict=True) if not out])
 
 
 def _scores(

@@ -1,13 +1,12 @@
 """Which models to take by an evaluation: on each text and task, and in all."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 from tongues.evaluate.evaluation import Evaluation, TaskScores, TextScores
-from tongues.roles import list_languages
 
-__all__ = ["Choice", "choice_in_words", "chosen_models", "is_tested", "language_roles"]
+__all__ = ["Choice", "chosen_models", "is_tested", "language_roles"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,31 +78,6 @@ def chosen_models(evaluation: Evaluation) -> list[str]:
 def is_tested(evaluation: Evaluation) -> bool:
     """Whether every text and task has enough documents or items to choose a model by."""
     return all(choice.decided for choice in _choices(evaluation))
-
-
-def choice_in_words(evaluation: Evaluation) -> str:
-    """The models that lead on some languages, and where none could be tested.
-
-    Such as "`new` on `sw`, `base` on `en`; too few documents of `ha`".
-    """
-    best, few = dict[str, dict[str, None]](), dict[str, None]()
-    for scores in (*evaluation.texts.values(), *evaluation.tasks.values()):
-        choice = Choice.of(evaluation, scores)
-        few |= dict.fromkeys(choice.untested)
-        for lang in sorted(choice.counted, key=choice.roles.__getitem__, reverse=True):
-            leaders = scores.leaders.get(lang, ())
-            if lang not in few and 0 < len(leaders) < len(evaluation.models):
-                models = " or ".join(f"`{name}`" for name in leaders)
-                best.setdefault(models, {})[lang] = None
-    each = [f"{models} on {_named(langs)}" for models, langs in best.items()]
-    if few:
-        things = "items" if not evaluation.texts else "documents"
-        return "; ".join([", ".join(each)] * bool(each) + [f"too few {things} of {_named(few)}"])
-    return ", ".join(each)
-
-
-def _named(languages: Iterable[str]) -> str:
-    return list_languages(f"`{lang}`" for lang in languages)
 
 
 def _choices(evaluation: Evaluation) -> list[Choice]:

@@ -18,7 +18,6 @@ from tongues.roles import list_languages
 from tongues.text import Document
 from tongues.text.reading import Fault, find_files, read_file
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
-from tongues.tokens.store import read_manifest
 
 __all__ = ["file_language", "held_out_documents", "read_texts"]
 
@@ -71,8 +70,6 @@ def read_texts(
                 say(f"{held} are left out: {_KNOWN}")
         for doubt in unknown_cautions(tokens, lineages, workspace):
             caution(doubt)
-        if line := _unknown_sources(tokens, selected):
-            say(line)
         return held_out_documents(tokens, unseen, selected, limit=limit)
     if not Path(source).exists():
         names = [file.parent.name for file in (workspace / "tokens").glob("*/tokens.json")]
@@ -113,23 +110,6 @@ def file_language(name: str) -> str:
     if name.lower() in _SPLITS or not tag_is_valid(name):
         return ""
     return catalogue_tag(name) if "_" in name else name
-
-
-def _unknown_sources(tokens: Tokens, languages: Sequence[str]) -> str:
-    """What to do where losses could be shown by source but for an older folder of tokens."""
-    splits = read_manifest(tokens.path)["splits"]
-    several = [
-        lang
-        for lang in languages
-        if sum(of["valid"] > 0 for of in splits[lang]["sources"].values()) > 1
-    ]
-    if tokens.sources or not several:
-        return ""
-    return (
-        f"`{tokens.path.name}` does not say which source a held-out document of "
-        f"{list_languages(f'`{lang}`' for lang in several)} is from; prepare it again with "
-        "`--overwrite` for losses by source"
-    )
 
 
 def _check_languages(

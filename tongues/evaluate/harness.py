@@ -35,7 +35,7 @@ __all__ = ["HARNESS", "HarnessScores", "HarnessTask", "Metric", "harness_tasks",
 __all__ += ["item_values", "score_harness"]
 
 HARNESS = "lm-eval:"
-_SEED = 1234  # lm-eval's, of demonstrations; the first draw is its own
+_SEED = 1234  # lm-eval's, of demonstrations
 _BLOCKS = 50  # of the jackknife: their t has 2 % wider intervals than infinitely many
 # Fields of lm-eval's documents that items share; equal texts make a group.
 _GROUPS = ("flores_passage", "passage", "premise", "context", "article", "paragraph", "source_id")
@@ -52,17 +52,12 @@ class HarnessTask:
     language: str
     content: str  # a fingerprint of its documents, prompts and code
     num_fewshot: int | None  # None: the task's own
-    draws: int
     limit: int | None
 
-    def fingerprint(self, draw: int) -> str:
+    def fingerprint(self) -> str:
         """Changes with anything that a model's scores depend on."""
-        about = [self.name, self.content, self.num_fewshot, self.limit, draw]
+        about = [self.name, self.content, self.num_fewshot, self.limit]
         return fingerprint([version("lm_eval"), "keys, first token scored", *about])
-
-    def score(self, model: "Model", draw: int = 0) -> "HarnessScores":
-        """The values of a model."""
-        return score_harness(model, self, draw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +90,6 @@ def harness_tasks(
     languages: Sequence[str] | None = None,
     *,
     num_fewshot: int | None = None,
-    draws: int = 1,
     limit: int | None = None,
 ) -> dict[str, dict[str, HarnessTask]]:
     """The tasks of `lm-eval:NAME` or `lm-eval:NAME:sw,tr`, by name and language.
@@ -116,7 +110,7 @@ def harness_tasks(
             name = task
         content = _content(of, limit, num_fewshot)
         by_name.setdefault(f"{HARNESS}{name}", {})[language] = HarnessTask(
-            source, task, language, content, num_fewshot, draws, limit
+            source, task, language, content, num_fewshot, limit
         )
     if not by_name:
         there = ", ".join(sorted({name_and_language(task)[1] for task in loaded}))
@@ -145,7 +139,7 @@ def _plain(of: Any) -> Any:
     return _plain(vars(of)) if is_dataclass(of) else str(of)
 
 
-def score_harness(model: "Model", task: HarnessTask, draw: int = 0) -> HarnessScores:
+def score_harness(model: "Model", task: HarnessTask) -> HarnessScores:
     """Run a task by lm-eval with a model of ours; its prompts are cut as lm-eval cuts them."""
     from tongues.evaluate.lm_eval import LmEvalModel
 
@@ -154,12 +148,12 @@ def score_harness(model: "Model", task: HarnessTask, draw: int = 0) -> HarnessSc
         loaded.set_config(key="num_fewshot", value=task.num_fewshot)
     elif loaded.get_config("num_fewshot") is None:
         loaded.set_config(key="num_fewshot", value=0)
-    loaded.set_fewshot_seed(seed=_SEED + draw)
+    loaded.set_fewshot_seed(seed=_SEED)
     functions = {name: _or_nan(of) for name, of in loaded.aggregation().items()}
     loaded.aggregation = lambda: functions
     try:
         results = _package("evaluator").evaluate(
-            lm=LmEvalModel(model, long="cut"),
+            lm=LmEvalModel(model),
             task_dict={"tasks": {task.name: loaded}, "groups": {}, "group_map": {}},
             limit=task.limit,
             bootstrap_iters=0,

@@ -1,20 +1,17 @@
 """EleutherAI's lm-evaluation-harness: runs, ensembles and folders as its models.
 
-In Python `simple_evaluate(model=as_lm_eval(NAME, workspace), ...)`; on the command line
-`python -m tongues.evaluate.lm_eval --model tongues --model_args name=NAME ...`, which registers
-one more model and then runs lm-eval's own command.
+`simple_evaluate(model=as_lm_eval(NAME, workspace), ...)`.
 """
 
 import importlib
 import logging
 import re
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from langcodes import standardize_tag, tag_is_valid
@@ -32,8 +29,7 @@ from tongues.experts.ensemble.routing import parse_routing
 from tongues.quantities import Bytes
 from tongues.tokens.frame import named_token, read_settings
 
-__all__ = ["LmEvalModel", "as_lm_eval", "begins_with", "language_of", "main", "would_write"]
-__all__ += ["write"]
+__all__ = ["LmEvalModel", "as_lm_eval", "begins_with", "language_of", "would_write", "write"]
 
 try:
     TemplateLM: Any = importlib.import_module("lm_eval.api.model").TemplateLM
@@ -51,9 +47,8 @@ class LmEvalModel(TemplateLM):
 
     name: as `tongues evaluate` takes it, or an open model. An ensemble without a routing in its
     name is routed by the task's language where an expert was trained on it, else by the text.
-    memory: cap on expert weights in memory, such as `2GB`. long: `stop` at a request longer than
-    the context, or `cut` its beginning, as lm-eval does. device, dtype: `cuda` and `bf16`, as of
-    `tongues evaluate`. The rest comes from lm-eval's command line and is ignored.
+    memory: cap on expert weights in memory, such as `2GB`. device, dtype: `cuda` and `bf16`, as of
+    `tongues evaluate`. A request longer than the context loses its beginning, as lm-eval has it.
     """
 
     def __init__(
@@ -62,21 +57,16 @@ class LmEvalModel(TemplateLM):
         workspace: str | Path = ".",
         *,
         memory: str | None = None,
-        long: Literal["stop", "cut"] = "stop",
-        batch_size: int | str | None = None,
-        max_batch_size: int | None = None,
         device: str | None = None,
         dtype: str | None = None,
     ) -> None:
         super().__init__()
-        if long not in ("stop", "cut"):
-            raise UserError(f"`{long}` is neither `stop` nor `cut`", where="long")
         try:
             limit = TypeAdapter(Bytes).validate_python(memory) if memory else None
         except ValidationError as error:
             reason = error.errors()[0]["msg"].removeprefix("Value error, ")
             raise UserError(reason, where="memory") from None
-        self.long, self._free = long, False
+        self._free = False
         if isinstance(name, Model):
             self.loaded = name
         else:
@@ -220,8 +210,6 @@ class LmEvalModel(TemplateLM):
         if not too_long(self.loaded, row):
             return row
         surplus = len(row.tokens) - 1 - (self.loaded.ensemble.context or 0)
-        if self.long == "stop":
-            raise self._too_long(request, len(row.tokens) - 1)
         if surplus >= row.start:
             hint = "leave it out"
             raise UserError("the continuation alone is too long", where=_place(request), hint=hint)
@@ -231,20 +219,14 @@ class LmEvalModel(TemplateLM):
         tokens = self.tok_encode(request.args[0]) or [self.prefix_token_id]
         context, length = self.loaded.ensemble.context, len(tokens) - 1 + count
         if context is not None and length > context:
-            if self.long == "stop" or count >= context:
-                raise self._too_long(request, length, f", {count} of them to generate")
+            if count >= context:
+                what = (
+                    f"{count} tokens to generate; the context of `{self.loaded.name}` is {context}"
+                )
+                hint = "lower `max_gen_toks` in a file of the task, or leave the task out"
+                raise UserError(what, where=_place(request), hint=hint)
             tokens = tokens[length - context :]
         return np.array(tokens, dtype=np.int64)
-
-    def _too_long(self, request: Any, count: int, which: str = "") -> UserError:
-        limit = f"the context of `{self.loaded.name}` is {self.loaded.ensemble.context}"
-        fewer = (
-            "generate fewer by `--gen_kwargs max_gen_toks=`" if which else "fewer demonstrations"
-        )
-        hint = f"{fewer}, or `long=cut`, which cuts beginnings, as lm-eval does"
-        if self.long == "cut":  # nothing is left of the beginning
-            hint = "lower `max_gen_toks` in a file of the task, or leave the task out"
-        return UserError(f"{count} tokens{which}; {limit}", where=_place(request), hint=hint)
 
     def _groups(self, requests: Sequence[Any]) -> Iterator[tuple[Model, dict[int, str | None]]]:
         """Requests that are answered in one way: the way, and the languages by their numbers."""
@@ -350,17 +332,6 @@ def begins_with(model: Model, words: Collection[str]) -> list[int]:
     return [n for n, text in enumerate(texts) if text[len(before) :].startswith(tuple(words))]
 
 
-def main() -> None:
-    """lm-eval's command line, in which `--model tongues` is known."""
-    importlib.import_module("lm_eval.models")  # registers its own
-    registry = importlib.import_module("lm_eval.api.registry").model_registry
-    registry.register("tongues", target="tongues.evaluate.lm_eval:LmEvalModel")
-    try:
-        importlib.import_module("lm_eval.__main__").cli_evaluate()
-    except UserError as error:
-        sys.exit(f"error: {error}")
-
-
 @contextmanager
 def _progress(disabled: bool) -> Iterator[Any]:
     tqdm = importlib.import_module("tqdm").tqdm
@@ -380,7 +351,3 @@ def _sampling(options: Mapping[str, Any]) -> Sampling:
 
 def _place(request: Any) -> str:
     return f"{request.task_name}, document {request.doc_id}" if request else "lm-eval"
-
-
-if __name__ == "__main__":
-    main()

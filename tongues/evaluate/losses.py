@@ -26,15 +26,9 @@ _HIGHEST = 690.0  # nats of which the perplexity is over 1e299
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The windows of a text.
-
-    The first window scores all of its tokens, each further one the next `stride` tokens, the last
-    one the rest. Hugging Face's sliding windows of M tokens are `window=M - 1`, since the last
-    token is only predicted; lm-eval's rolling windows have `back=True` and no overlap.
-    """
+    """The windows of a text, which do not overlap; lm-eval's rolling windows have `back=True`."""
 
     window: int | None = None  # tokens of context; None: the model's
-    stride: int | None = None  # tokens scored per window; None: the window, without overlap
     back: bool = False  # the last window begins earlier, to be as long as the others
 
 
@@ -53,21 +47,10 @@ def resolved(policy: Policy, context: int | None, name: str = "the model") -> Po
     name: of the model, for errors.
     """
     window = context if policy.window is None else policy.window
-    if window is None:
-        if policy.stride is None:
-            return policy
-        hint = "set the window too"
-        raise UserError("a stride without a window", where="--stride", hint=hint)
-    stride = window if policy.stride is None else policy.stride
-    if window < 1:
-        raise UserError("a window of no tokens", where="--window", hint="1 token or more")
-    if context is not None and window > context:
+    if context is not None and window is not None and window > context:
         what = f"a window of {window} tokens is longer than the context of {name} ({context})"
         raise UserError(what, where="--window", hint="set a shorter one, or none")
-    if not 1 <= stride <= window:
-        what = f"a stride of {stride} tokens with a window of {window}"
-        raise UserError(what, where="--stride", hint="from 1 to the window")
-    return Policy(window, stride, policy.back)
+    return Policy(window, policy.back)
 
 
 def windows(policy: Policy, count: int) -> Iterator[Window]:
@@ -75,10 +58,10 @@ def windows(policy: Policy, count: int) -> Iterator[Window]:
 
     Each token but the first is scored once. policy: of `resolved`.
     """
-    window, stride = policy.window or count, policy.stride or count
+    window = policy.window or count
     begin, start = 0, 1
     while start < count:
-        end = window + 1 if start == 1 else start + stride
+        end = start + window
         stop = min(end, count)
         if start > 1:
             begin = max(0, (stop if policy.back else end) - 1 - window)

@@ -54,16 +54,12 @@ def build_evaluation(results: Results, named: Sequence[str] | None = None) -> Ev
                 model: {lang: [draw.scores for draw in draws[model, lang]] for lang in suited}
                 for model in names
             }
-            normalisation = spec.normalisation or task.normalisation
-            tasks[name] = task_scores(answers, pairs, normalisation, len(shown))
+            tasks[name] = task_scores(answers, pairs, task.normalisation, len(shown))
             examples[name] = {lang: by[lang].items[0].shown(task.separator) for lang in suited}
     for name, by in spec.harness.items():
         each = {
             model: {
-                lang: [
-                    results.harness[Unit(model, name, lang, task.num_fewshot or 0, draw)]
-                    for draw in range(task.draws)
-                ]
+                lang: results.harness[Unit(model, name, lang, task.num_fewshot or 0)]
                 for lang, task in by.items()
             }
             for model in names
@@ -74,7 +70,7 @@ def build_evaluation(results: Results, named: Sequence[str] | None = None) -> Ev
 
         for metric, scores in metric_scores(each, pairs, say).items():
             tasks[f"{name} {metric}"] = scores
-            example = {lang: of[0].example for lang, of in each[names[0]].items()}
+            example = {lang: of.example for lang, of in each[names[0]].items()}
             examples[f"{name} {metric}"] = example
     left_out += count_faults(list(faults))
     bases = {model.name: model.base for model in results.models if model.base in names}

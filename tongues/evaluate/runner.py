@@ -10,12 +10,11 @@ from typing import TypeAlias
 import numpy as np
 
 from tongues.errors import Caution, UserError
-from tongues.evaluate.confusion import ConfusionTask
 from tongues.evaluate.evaluation import EvaluatedModel, Trained
-from tongues.evaluate.harness import HarnessScores, HarnessTask
+from tongues.evaluate.harness import HarnessScores, HarnessTask, score_harness
 from tongues.evaluate.losses import DocumentLosses, Policy, resolved
 from tongues.evaluate.rows import Tell
-from tongues.evaluate.tasks import FewShotTask, ItemFault, Normalisation, OnError
+from tongues.evaluate.tasks import FewShotTask, ItemFault
 from tongues.evaluate.tasks.score import Answers, score_task
 from tongues.evaluate.texts import routed_losses
 from tongues.experts.ensemble.model import Model, open_models
@@ -89,13 +88,10 @@ class EvalSpec:
     texts: Mapping[str, Mapping[str, Sequence[Document]]] = field(default_factory=dict)
     tasks: Mapping[str, Mapping[str, FewShotTask]] = field(default_factory=dict)
     policy: Policy = field(default_factory=Policy)
-    normalisation: Normalisation | None = None  # None: each task's own
-    on_error: OnError = "skip"
     faults: Sequence[ItemFault] = ()  # documents that cannot be read, and broken models
     cautions: Mapping[str, Sequence[Caution]] = field(default_factory=dict)  # about texts
     unknown: Mapping[str, Collection[str]] = field(default_factory=dict)  # languages, by model
-    # Of lm-eval, and language confusion: tasks that have metrics.
-    harness: Mapping[str, Mapping[str, HarnessTask | ConfusionTask]] = field(default_factory=dict)
+    harness: Mapping[str, Mapping[str, HarnessTask]] = field(default_factory=dict)  # of lm-eval
 
     def units(self, model: str) -> list[Unit]:
         """All units of one model."""
@@ -109,10 +105,9 @@ class EvalSpec:
             for draw, demonstrations in enumerate(fewshot.demonstrations)
         ]
         return units + [
-            Unit(model, name, lang, task.num_fewshot or 0, draw)
+            Unit(model, name, lang, task.num_fewshot or 0)
             for name, by in self.harness.items()
             for lang, task in by.items()
-            for draw in range(task.draws)
         ]
 
     def fingerprint(self, model: Model, unit: Unit) -> str:
@@ -122,10 +117,10 @@ class EvalSpec:
             parts.append(str(model.ensemble.models.placement.dtype))
         if unit.name in self.harness:
             task = self.harness[unit.name][unit.language]
-            return fingerprint([*parts, str(model.routing), task.fingerprint(unit.draw)])
+            return fingerprint([*parts, str(model.routing), task.fingerprint()])
         if unit.num_fewshot is not None:
             fewshot = self.tasks[unit.name][unit.language]
-            return fingerprint([*parts, fewshot.fingerprint(unit.draw), self.on_error])
+            return fingerprint([*parts, fewshot.fingerprint(unit.draw)])
         documents = self.texts[unit.name][unit.language]
         read = [(document.id, document.group, document.text) for document in documents]
         return fingerprint([*parts, asdict(self.policy), read])
@@ -257,11 +252,10 @@ def _score_units(units: Mapping[Unit, Model], spec: EvalSpec, tell: Tell) -> dic
         return dict(zip(units, losses, strict=True))
     if first.name in spec.harness:
         task = spec.harness[first.name][first.language]
-        return {unit: task.score(model, first.draw) for unit, model in units.items()}
+        return {unit: score_harness(model, task) for unit, model in units.items()}
     fewshot = spec.tasks[first.name][first.language]
     return {
-        unit: score_task(model, fewshot, first.draw, on_error=spec.on_error, tell=tell)
-        for unit, model in units.items()
+        unit: score_task(model, fewshot, first.draw, tell=tell) for unit, model in units.items()
     }
 
 

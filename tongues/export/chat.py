@@ -169,7 +169,7 @@ class Residual:
                 f"is not a tuning of {self._folders['base']}: its weights differ by "
                 f"{sqrt(changed / whole):.0%} of their norm, where some 2 % are usual"
             )
-            hint = "name by `--of` the very revision that it was tuned from"
+            hint = "name the tuning of the very revision that the run started from"
             raise UserError(what, where=where, hint=hint)
         far = [key for key, (_, b, c) in sums.items() if c > _OVERWRITTEN**2 * b]
         if not far:

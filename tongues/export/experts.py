@@ -1,13 +1,13 @@
-"""An ensemble as a folder that needs no workspace, or as one model: a mean, or a mixture."""
+"""An ensemble as a folder that needs no workspace, or as one model, a mixture of experts."""
 
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -26,14 +26,12 @@ from tongues.experts.ensemble.lineage import (
 )
 from tongues.experts.ensemble.router import load_router
 from tongues.experts.train import training_sample
-from tongues.export.average import average_experts, copy_settings, expert_shares
 from tongues.export.gates import fit_gates
 from tongues.export.held_out import (
     Losses,
     held_out_losses,
     held_out_text,
     loss_rows,
-    mean_change,
     worse_than_base,
 )
 from tongues.export.moe import merge_to_moe
@@ -42,31 +40,30 @@ from tongues.files import file_name
 from tongues.frames import text_table
 from tongues.models.folders import stored_shapes
 from tongues.models.huggingface import save_model
-from tongues.pages import CARD, Table, as_markdown, fixed, number, signed
+from tongues.pages import CARD, Table, as_markdown
 from tongues.quantities import show_count
 from tongues.runs import Run, read_run
 from tongues.text import Document
-from tongues.tokens import Tokens, load_tokenizer, open_cluster, open_tokens
+from tongues.tokens import Tokens, load_tokenizer, open_cluster, open_tokens, tokenizer_files
 from tongues.tokens.frame import read_frame
 from tongues.train.base import find_base, model_folder
 from tongues.train.card import add_sections, find_tokens
 from tongues.train.export import copy_files, copy_model, new_folder
 from tongues.train.metadata import CardScores
 
-__all__ = ["Evaluated", "OneModel", "export_ensemble", "export_merged"]
+__all__ = ["Evaluated", "export_ensemble", "export_moe"]
 
 # The newest evaluation of a run, an ensemble or a model, by its folder, as a card has it.
 Evaluated = Callable[[Path], CardScores]
 
+_PER_TOKEN = 2  # experts that a token uses, as Mixtral does
 
-def export_ensemble(
-    folder: Path, workspace: Path, out: Path, *, evaluated: Evaluated, laws: str = ""
-) -> None:
+
+def export_ensemble(folder: Path, workspace: Path, out: Path, *, evaluated: Evaluated) -> None:
     """Write an ensemble with all its experts to `out`, where it needs no workspace.
 
     Each expert is in a Hugging Face folder with its card; `ensemble.json` names them from its own
-    folder on, so that the whole may be moved. laws: a section of the card of the whole. A UserError
-    where anything is not as it was made.
+    folder on, so that the whole may be moved. A UserError where anything is not as it was made.
     """
     with new_folder(out) as aside:
         name, lineage = _name(folder, workspace), read_lineage(folder)
@@ -96,7 +93,7 @@ def export_ensemble(
         file = router_file(aside / ROUTER) if router else None
         write_lineage(replace(lineage, experts=moved, router=file), aside)
         write_ensemble_card(aside, name, lineage, folders, router, workspace)
-        _add_scores(aside, evaluated(folder), laws)
+        _add_scores(aside, evaluated(folder))
 
 
 def _without_adapter(hashes: Mapping[str, str]) -> dict[str, str]:
@@ -104,36 +101,23 @@ def _without_adapter(hashes: Mapping[str, str]) -> dict[str, str]:
     return {name: digest for name, digest in hashes.items() if name != ADAPTER}
 
 
-@dataclass(frozen=True, slots=True)
-class OneModel:
-    """How experts become one model."""
-
-    kind: Literal["average", "moe"]
-    weights: Sequence[float] | None = None  # of the experts in what is averaged; None: equal
-    per_token: int = 2  # experts evaluated for a token, of a mixture of experts
-    dtype: str | None = None  # of the stored weights; None: the base's own
-    allow_worse: bool = False  # an average that is worse than the base is written all the same
-
-
-def export_merged(
+def export_moe(
     folder: Path,
     workspace: Path,
     out: Path,
-    merge: OneModel,
     *,
     evaluated: Evaluated,
-    laws: str = "",
+    dtype: str | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Write an ensemble's experts as one model to `out`, a Hugging Face folder with a card.
+    """Write an ensemble's experts as one mixture of experts to `out`, a folder with a card.
 
-    It is compared with the base and the experts on held-out text, where that is there; an average
-    whose mean over languages is worse than the base's is a UserError, unless it is allowed. Single
-    languages on which it is worse are named, here and on the card.
+    dtype: of the stored weights; None: the base's own. It is compared with the base and the experts
+    on held-out text, where that is there. Languages on which it is worse than the base are named,
+    here and on the card.
     """
     with new_folder(out) as aside:
         name, lineage = _name(folder, workspace), read_lineage(folder)
-        shares = expert_shares(merge.weights, len(lineage.experts))
         verify(lineage, folder, workspace)
         if lineage.extended:
             what = "experts differ in their tokens, and one model has one vocabulary"
@@ -143,20 +127,16 @@ def export_merged(
         places = [expert_folder(expert, workspace) for expert in lineage.experts]
         runs = {e.name: _run_of(e, place) for e, place in zip(lineage.experts, places, strict=True)}
         records = {expert: read_run(run) for expert, run in runs.items() if run}
-        if merge.kind == "average":
-            average_experts(places, aside, merge.weights)
-            sentences = ["The mean of the weights, as one model that costs what one of them costs."]
-        else:
-            sentences = _write_moe(aside, places, lineage, records, workspace, merge)
-            say("\n".join(sentences))
+        sentences = _write_moe(aside, places, lineage, records, workspace)
+        say("\n".join(sentences))
         base = _base(lineage, workspace)
-        table = _compare(aside, base, places, lineage, records, workspace, merge, say)
-        sentences += store_folder(aside, merge.dtype, base, say)
+        table = _compare(aside, base, places, lineage, records, workspace, say)
+        sentences += store_folder(aside, dtype, base, say)
         scores = evaluated(aside)
         write_merged_card(
-            aside, name, lineage, sentences, shares, records, workspace, table, bool(scores.section)
+            aside, name, lineage, sentences, records, workspace, table, bool(scores.section)
         )
-        _add_scores(aside, scores, laws)
+        _add_scores(aside, scores)
 
 
 def _write_moe(
@@ -165,31 +145,38 @@ def _write_moe(
     lineage: Lineage,
     records: Mapping[str, Run],
     workspace: Path,
-    merge: OneModel,
 ) -> list[str]:
     """The model, its router fitted to each expert's training text; what a reader should know."""
     if len(places) < 2:
         raise UserError("is one expert", where="--moe", hint="export its run, which is one model")
-    model, apart = merge_to_moe(places, merge.per_token, merge.weights)
+    model, apart = merge_to_moe(places, _PER_TOKEN)
     texts = [_text_of(expert, lineage, records, workspace) for expert in lineage.experts]
     fit_gates(model, texts, read_frame(load_tokenizer(places[0]), places[0]))
     save_model(model, aside)
-    copy_settings(places[0], aside)
-    total, used = model.num_parameters(), _used(model.num_parameters(), places, merge.per_token)
+    _copy_settings(places[0], aside)
+    total, used = model.num_parameters(), _used(model.num_parameters(), places)
     size = f"{show_count(total)} parameters, of which a token uses {show_count(used)}"
     shared = "All that is not feed-forward layers is the same in all experts, bit for bit."
     if apart:
         shared = "All that is not feed-forward layers is averaged; the experts are "
         shared += f"{apart:.1%} of its norm from that."
-    how = f"{len(places)} experts in each layer, {merge.per_token} a token: {size}."
+    how = f"{len(places)} experts in each layer, {_PER_TOKEN} a token: {size}."
     router = "The router is a linear discriminant of the experts' training text, not trained."
     return [how, shared, router]
 
 
-def _used(total: int, places: Sequence[Path], per_token: int) -> int:
+def _copy_settings(expert: Path, folder: Path) -> None:
+    """Copy an expert's tokenizer and its settings of generation."""
+    settings = expert / "generation_config.json"
+    own = [settings] if settings.is_file() else []
+    for file in dict.fromkeys([*own, *tokenizer_files(expert)]):
+        shutil.copyfile(file, folder / file.name)
+
+
+def _used(total: int, places: Sequence[Path]) -> int:
     stored = stored_shapes(places[0]).items()
     forward = sum(prod(shape) for name, shape in stored if ".mlp." in name)
-    return total - (len(places) - per_token) * forward
+    return total - (len(places) - _PER_TOKEN) * forward
 
 
 def _text_of(
@@ -225,28 +212,18 @@ def _compare(
     lineage: Lineage,
     records: Mapping[str, Run],
     workspace: Path,
-    merge: OneModel,
     say: Callable[[str], None],
 ) -> str:
     """Held-out bits per byte of the base, each language's expert and the model, as Markdown."""
-    tokens = _tokens(records, workspace)
-    if tokens is None or base is None:
-        gone = "held-out text" if tokens is None else "base"
-        say(f"caution: the {gone} is gone, so the model was not measured (not_measured)")
+    if base is None:
+        say("caution: the base is gone, so the model was not measured (not_measured)")
         return ""
-    texts = held_out_text(tokens, list(lineage.languages), workspace, [lineage])
+    texts = held_out_text(
+        _tokens(records, workspace), list(lineage.languages), workspace, [lineage]
+    )
     before, own = held_out_losses(base, texts), held_out_losses(aside, texts)
-    change = mean_change(own, before)
-    if merge.kind == "average" and change.value > 0 and not merge.allow_worse:
-        shown = number(change, lambda x: signed(x, fixed(4)))
-        what = f"the average is worse than the base by {shown} held-out bits per byte"
-        what += ", in the mean over languages"
-        hint = "`--moe` keeps the experts apart; `--allow-worse` writes it all the same"
-        raise UserError(what, where="--average", hint=hint)
-    columns = {"base": before}
-    if merge.kind == "moe":
-        columns["its expert"] = _expert_losses(texts, places, lineage)
-    rows = loss_rows(columns | {merge.kind: own})
+    experts = _expert_losses(texts, places, lineage)
+    rows = loss_rows({"base": before, "its expert": experts, "moe": own})
     say(f"held-out bits per byte:\n{text_table(rows)}")
     losses = as_markdown([Table.of(rows)])
     if worse := worse_than_base(own, before):
@@ -265,16 +242,14 @@ def _expert_losses(
     return {lang: losses[lang] for lang in texts}
 
 
-def _tokens(records: Mapping[str, Run], workspace: Path) -> Tokens | None:
+def _tokens(records: Mapping[str, Run], workspace: Path) -> Tokens:
     """The newest preparation of the experts, with all languages that were added."""
-    for record in reversed(list(records.values())):
-        if place := find_tokens(record, workspace):
-            return open_tokens(place)
-    return None
+    places = (find_tokens(record, workspace) for record in reversed(list(records.values())))
+    return open_tokens(next(filter(None, places)))  # there, since the router was fitted to it
 
 
-def _add_scores(folder: Path, own: CardScores, *sections: str) -> None:
-    add_sections(folder, *sections, own.section, scores=own.scores)
+def _add_scores(folder: Path, own: CardScores) -> None:
+    add_sections(folder, own.section, scores=own.scores)
 
 
 def _name(folder: Path, workspace: Path) -> str:

@@ -108,13 +108,13 @@ class Ids:
         }
 
 
-def add_gguf(folder: Path, llama_cpp: Path | None, texts: Texts, say: Say) -> list[str]:
+def add_gguf(folder: Path, texts: Texts, say: Say) -> list[str]:
     """Write `model-TYPE.gguf` into a folder, in the type of its weights; what its card says of it.
 
-    llama_cpp: the folder of llama.cpp's source; None: that in the environment. texts: held out, on
-    which ids are compared. A UserError where more than 1 % of a language's documents differ.
+    texts: held out, on which ids are compared. A UserError where more than 1 % of a language's
+    documents differ.
     """
-    script, kind = find_script(llama_cpp), _TYPES[dtype_name(folder) or "fp32"]
+    script, kind = find_script(), _TYPES[dtype_name(folder) or "fp32"]
     out = folder / f"model-{kind}.gguf"
     installed = find_spec("llama_cpp") is not None
     pre = known_pre(folder)
@@ -150,19 +150,19 @@ def add_gguf(folder: Path, llama_cpp: Path | None, texts: Texts, say: Say) -> li
     ]
 
 
-def find_script(llama_cpp: Path | None) -> Path:
+def find_script() -> Path:
     """llama.cpp's conversion script, in its source or in that of llama-cpp-python."""
-    named = llama_cpp or (Path(os.environ[LLAMA_CPP]) if os.environ.get(LLAMA_CPP) else None)
+    named = os.environ.get(LLAMA_CPP)
     hint = (
         "`pip download --no-deps --no-binary llama-cpp-python llama-cpp-python`, unpack the "
-        f"archive, and name its folder by `--llama-cpp` or {LLAMA_CPP}"
+        f"archive, and name its folder in {LLAMA_CPP}"
     )
-    if named is None:
+    if not named:
         raise UserError("which llama.cpp converts is not named", where="--gguf", hint=hint)
-    for place in (named, named / "vendor/llama.cpp"):
+    for place in (Path(named), Path(named) / "vendor/llama.cpp"):
         if (place / _SCRIPT).is_file():
             return (place / _SCRIPT).resolve()
-    raise UserError(f"holds no {_SCRIPT}", where=str(named), hint=hint)
+    raise UserError(f"holds no {_SCRIPT}", where=named, hint=hint)
 
 
 def known_pre(folder: Path) -> str | None:

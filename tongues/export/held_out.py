@@ -13,12 +13,12 @@ from tongues.experts.ensemble.model import open_model
 from tongues.experts.heldout import unseen_documents
 from tongues.pages import fixed, minus, number, signed
 from tongues.roles import list_languages
-from tongues.significance import measured_loss, paired_loss, paired_mean
+from tongues.significance import measured_loss, paired_loss
 from tongues.text import Document
 from tongues.tokens import Tokens
 
 __all__ = ["Losses", "bits", "change", "held_out_losses", "held_out_text", "loss_rows"]
-__all__ += ["mean_change", "worse_than_base"]
+__all__ += ["worse_than_base"]
 
 Losses = Mapping[str, DocumentLosses]  # by language
 _TOKENS = 20_000  # of a language, in whole documents: enough for 0.3 % of a difference in pairs
@@ -47,13 +47,6 @@ def bits(of: DocumentLosses) -> Estimate:
 def change(own: DocumentLosses, other: DocumentLosses) -> Estimate:
     """Own bits per byte less the other's, on the same documents."""
     return paired_loss(own.nats / log(2), other.nats / log(2), own.bytes, own.segments)
-
-
-def mean_change(own: Losses, other: Losses) -> Estimate:
-    """As `change`, the mean over languages."""
-    bits, other_bits = ([x[lang].nats / log(2) for lang in own] for x in (own, other))
-    units, groups = [x.bytes for x in own.values()], [x.segments for x in own.values()]
-    return paired_mean(bits, other_bits, units, groups)
 
 
 def worse_than_base(own: Losses, base: Losses) -> str:

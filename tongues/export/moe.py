@@ -15,7 +15,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig, Pre
 from transformers.initialization import no_init_weights
 
 from tongues.errors import UserError
-from tongues.export.average import expert_shares, mean_tensor, same_tensors
+from tongues.experts.ensemble.mapped import mapped_weights
 from tongues.models.huggingface import configure
 
 __all__ = ["merge_to_moe", "moe_config"]
@@ -40,8 +40,7 @@ def moe_config(config: PreTrainedConfig, experts: int, per_token: int) -> PreTra
         hint = "Llama, Mistral and Qwen3 do; or export the ensemble as it is"
         raise UserError(what, where="--moe", hint=hint)
     if not 1 <= per_token <= experts:
-        what, hint = f"must be from 1 to {experts}, the number of experts", "such as 2"
-        raise UserError(what, where="--experts-per-token", hint=hint)
+        raise ValueError(f"{per_token} of {experts} experts for a token")
     known = AutoConfig.for_model(family).to_dict().keys() - set(_UNLIKE)
     settings = {key: value for key, value in plain.items() if key in known or key == "head_dim"}
     settings |= {"num_experts_per_tok": per_token, "router_aux_loss_coef": _BALANCE}
@@ -54,15 +53,13 @@ def moe_config(config: PreTrainedConfig, experts: int, per_token: int) -> PreTra
 
 
 @torch.no_grad()
-def merge_to_moe(
-    experts: Sequence[Path], per_token: int, weights: Sequence[float] | None = None
-) -> tuple[PreTrainedModel, float]:
+def merge_to_moe(experts: Sequence[Path], per_token: int = 2) -> tuple[PreTrainedModel, float]:
     """The experts of these folders in one model whose router is zero, and what averaging changes.
 
-    weights: of the experts in what is averaged. The second result is the experts' root mean square
-    distance from the average, relative to its norm; 0: all are equal there, bit for bit.
+    The second result is the experts' root mean square distance from the average, relative to its
+    norm; 0: all are equal there, bit for bit.
     """
-    shares, stored = expert_shares(weights, len(experts)), same_tensors(experts)
+    stored = _same_tensors(experts)
     config = moe_config(configure(experts[0]), len(experts), per_token)
     with no_init_weights():
         model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
@@ -79,10 +76,10 @@ def merge_to_moe(
             left.difference_update(parts)
         else:
             each = [tensors[name] for tensors in stored]
-            weight.copy_(mean_tensor(each, shares))
+            weight.copy_(_mean(each))
             left.discard(name)
             norm += float(weight.double().square().sum())
-            apart += sum(p * _square(e, weight) for p, e in zip(shares, each, strict=True))
+            apart += sum(_square(own, weight) for own in each) / len(each)
     if left - {"lm_head.weight"}:  # that of tied embeddings is stored twice by some
         what = f"`{min(left)}` has no place in `{config.model_type}`"
         raise UserError(what, where=str(experts[0]), hint="export the ensemble as it is")
@@ -93,6 +90,29 @@ _PARTS: dict[str, Any] = {
     "experts.gate_up_proj": ("gate_proj", "up_proj"),
     "experts.down_proj": ("down_proj",),
 }
+
+
+def _same_tensors(experts: Sequence[Path]) -> list[dict[str, Tensor]]:
+    """The tensors of each expert by name, mapped; a UserError where experts differ in shape."""
+    stored = [mapped_weights(expert) for expert in experts]
+    kinds = [{name: (w.shape, w.dtype) for name, w in tensors.items()} for tensors in stored]
+    for expert, own in zip(experts, kinds, strict=True):
+        odd = {name for name, _ in kinds[0].items() ^ own.items()}
+        if odd:
+            what = f"`{min(odd)}` is another one than in {experts[0]}"
+            hint = "only experts of one shape can become one model"
+            raise UserError(what, where=str(expert), hint=hint)
+    return stored
+
+
+def _mean(tensors: Sequence[Tensor]) -> Tensor:
+    """The mean, rounded once; of whole numbers the first."""
+    if not tensors[0].is_floating_point():
+        return tensors[0].clone()
+    total = torch.zeros(tensors[0].shape, dtype=torch.float64)
+    for tensor in tensors:
+        total += tensor.double() * (1 / len(tensors))
+    return total.to(tensors[0].dtype)
 
 
 def _square(one: Tensor, other: Tensor) -> float:

@@ -1,21 +1,16 @@
-"""A run as a Hugging Face folder to publish: its end, a checkpoint, or the mean of milestones."""
+"""A run as a Hugging Face folder to publish: its end, or a checkpoint."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
 from tongues.export.add_chat import add_chat
-from tongues.export.average import average_milestones, milestones
 from tongues.export.gguf import add_gguf, find_script
-from tongues.export.held_out import held_out_losses, held_out_text, loss_rows
+from tongues.export.held_out import held_out_text
 from tongues.export.weights import dtype_name, store_as
-from tongues.frames import text_table
-from tongues.pages import Table, as_markdown
-from tongues.roles import list_languages
 from tongues.runs import Base, Run, read_run
 from tongues.text import Document
 from tongues.tokens import open_tokens
@@ -36,14 +31,10 @@ class Changes:
     """What an export makes of a run's model."""
 
     step: int | None = None  # of a checkpoint or milestone; None: the end, or the newest
-    average: bool = False  # the mean of milestones
-    last: int | None = None  # of the milestones in that mean; None: all
     dtype: str | None = None  # bf16, fp16 or fp32; None: the base's own
     instruct: Path | None = None  # a model tuned from the base, whose change is added
-    base: Path | None = None  # that it was tuned from; None: what the run started from
     chat_weight: float | None = None  # of the change; None: chosen
     gguf: bool = False  # for llama.cpp too
-    llama_cpp: Path | None = None  # its source; None: that in the environment
 
 
 def export_run(
@@ -52,27 +43,22 @@ def export_run(
     folder: Path,
     changes: Changes,
     *,
-    laws: str = "",
     evaluated: CardScores | None = None,
     say: Say = lambda line: None,
 ) -> None:
     """Write the model of a run, changed as it is wished.
 
-    workspace: has the tokens that the run read. laws, evaluated: sections for the card, the second
-    for that of the finished model alone.
+    workspace: has the tokens that the run read. evaluated: for the card of the finished model.
     """
     record = read_run(directory)
     if changes.gguf:
-        find_script(changes.llama_cpp)  # a UserError before anything is computed
+        find_script()  # a UserError before anything is computed
     with new_folder(folder) as aside:
         notes: list[str] = []
         ended = record.status == "finished" and changes.step in (None, record.steps)
-        whole = ended and not changes.average
-        if whole:
+        if ended:
             copy_model(directory, workspace, aside)
             say(f"step {record.steps}")
-        elif changes.average:
-            notes += _average(aside, directory, workspace, changes, say)
         else:
             place = _checkpoint(directory, changes.step)
             model, done = _load(directory, place, workspace), step_of(place)
@@ -83,11 +69,11 @@ def export_run(
         notes += store_folder(aside, changes.dtype, _first_folder(record, workspace), say)
         if changes.gguf:
             texts = _held_out(record, record.languages, workspace)
-            notes += add_gguf(aside, changes.llama_cpp, texts, say)
+            notes += add_gguf(aside, texts, say)
         about = ["\n\n".join(["## After training", *notes]) + "\n"] if notes else []
-        same = whole and not changes.instruct
+        same = ended and not changes.instruct
         own = evaluated if evaluated and same else CardScores()
-        add_sections(aside, *about, laws, own.section, scores=own.scores)
+        add_sections(aside, *about, own.section, scores=own.scores)
 
 
 def store_folder(
@@ -109,36 +95,11 @@ def _first_folder(record: Run, workspace: Path) -> Path | None:
         return None
 
 
-def _average(
-    aside: Path, directory: Path, workspace: Path, changes: Changes, say: Say
-) -> list[str]:
-    """The mean of milestones, and its held-out loss versus that of the last of them."""
-    record = read_run(directory)
-    places = milestones(directory, changes.last, changes.step)
-    tokens, end = _tokens(record, workspace), max(places)
-    steps = list_languages(map(str, places))
-    until = _until(record, end)
-    named = replace(until, run=f"{record.run}, mean of steps {steps} of {record.steps}")
-    fill_folder(aside, average_milestones(list(places.values()), workspace), tokens, named)
-    say(f"mean of steps {steps}")
-    texts = _held_out(record, record.languages, workspace)
-    with TemporaryDirectory(dir=aside.parent) as scratch:
-        last = places[end]
-        if last.name != "model":
-            fill_folder(Path(scratch), _load(directory, last, workspace), tokens, until)
-            last = Path(scratch)
-        before = held_out_losses(last, texts)
-    rows = loss_rows({f"step {end}": before, "mean": held_out_losses(aside, texts)})
-    say(f"held-out bits per byte:\n{text_table(rows)}")
-    head = f"The weights are the mean of those after steps {steps}, with equal weights."
-    return [head, "In bits per byte, on text that was held out:", as_markdown([Table.of(rows)])]
-
-
 def _chat(
     aside: Path, record: Run, workspace: Path, instruct: Path, changes: Changes, say: Say
 ) -> list[str]:
     """Add what instruction tuning changed in the base of a run."""
-    base = _tuned_base(record, changes.base, workspace)
+    base = _tuned_base(record, workspace)
     texts = _held_out(record, record.targets, workspace)
     if not texts:
         say("caution: there is no held-out text to choose by (no_held_out)")
@@ -151,23 +112,19 @@ def _held_out(record: Run, languages: Sequence[str], workspace: Path) -> dict[st
     return held_out_text(open_tokens(tokens), languages, workspace) if tokens else {}
 
 
-def _tuned_base(record: Run, named: Path | None, workspace: Path) -> Path:
-    """The folder of a base of a run, by default the first; refused if its weights are others."""
-    bases: list[Base] = []
+def _tuned_base(record: Run, workspace: Path) -> Path:
+    """The folder of the first of a run's bases; refused if its weights are others now."""
+    first: Base | None = None
     while record.base:
-        bases.append(record.base)
-        place = workspace / "runs" / record.base.model
+        first, place = record.base, workspace / "runs" / record.base.model
         if not (place / "run.json").is_file():
             break
         record = read_run(place)
-    if not bases:
+    if first is None:
         what = "started from random weights: there is no base that could have been tuned"
         raise UserError(what, where=record.run)
-    try:
-        base = find_base(str(named or bases[-1].model), workspace)
-    except UserError as error:
-        raise UserError(error.what, where="--of", hint=error.hint) from None
-    if base is None or base_fingerprint(base) not in {each.fingerprint for each in bases}:
+    base = find_base(first.model, workspace)
+    if base is None or base_fingerprint(base) != first.fingerprint:
         what = "holds other weights than those that the run started from"
         hint = "the change that tuning made is added to the same revision of the base alone"
         raise UserError(what, where=str(base), hint=hint)

@@ -1,17 +1,17 @@
-"""What is known of languages as blocks: the same rows on a page, in a terminal, and in the docs."""
+"""What is known of languages as blocks, for a terminal and the docs."""
 
 from collections.abc import Mapping, Sequence
 
 from tongues.estimate import Estimate
-from tongues.languages.catalogue import field_sources
 from tongues.languages.donors import Donor
 from tongues.languages.facts import LanguageFacts
+from tongues.languages.grammar import Grammar
 from tongues.languages.language import Language
 from tongues.magnitudes import show_bytes, show_count
 from tongues.pages import blocks as b
 from tongues.pages.numbers import estimate_cell, fixed, percent
 
-__all__ = ["facts_blocks", "facts_page", "language_rows"]
+__all__ = ["facts_blocks", "language_rows"]
 
 _TOKENIZERS = {"own": "its own, 50,000 tokens", "llama2": "Llama 2", "llama3": "Llama 3"}
 _TOKENIZERS |= {"gemma": "Gemma", "qwen": "Qwen"}
@@ -33,23 +33,16 @@ def facts_blocks(facts: LanguageFacts) -> list[b.Block]:
         "identified by": ", ".join(of.identified_by),
         "easily confused with": ", ".join(f"{x.name} (`{x.tag}`)" for x in facts.confusable),
         "tasks": ", ".join(of.tasks),
+        "grammar": _known(facts.grammar),
     }
     return [
         b.Terms({name: value for name, value in terms.items() if value}),
         *_section("text", "Text", _text_rows(of)),
         *_section("tokens", "Bytes per token", _token_rows(facts)),
         _loss(facts),
-        *_section("grammar", f"Grammar{_known(facts)}", _trait_rows(facts)),
         *_section("donors", "Donors: languages to start from", _donor_rows(facts.donors)),
         *([b.Topics({"Not known": [b.Items(facts.unknown)]})] if facts.unknown else []),
     ]
-
-
-def facts_page(facts: LanguageFacts) -> b.Page:
-    """The page of one language."""
-    title = f"{facts.language.name} ({facts.language.tag})"
-    sources = b.Section("sources", "Sources", [b.Table.of(field_sources())])
-    return b.Page(title, [*facts_blocks(facts), sources], numbers=facts.to_json())
 
 
 def language_rows(languages: Sequence[Language]) -> list[Mapping[str, b.Entry]]:
@@ -77,11 +70,10 @@ def _section(place: str, title: str, rows: Sequence[Mapping[str, b.Entry]]) -> l
     return [b.Section(place, title, [b.Table.of(kept)])] if rows else []
 
 
-def _known(facts: LanguageFacts) -> str:
-    if facts.grammar is None:
+def _known(grammar: Grammar | None) -> str:
+    if grammar is None:
         return ""
-    known = facts.grammar.known
-    return f": {known.sum()} of {known.size} features of lang2vec are known"
+    return f"{grammar.known.sum()} of {grammar.known.size} features known (lang2vec)"
 
 
 def _text_rows(of: Language) -> list[Mapping[str, b.Entry]]:
@@ -126,10 +118,6 @@ def _loss(facts: LanguageFacts) -> b.Section:
 
 def _exact(estimate: Estimate) -> b.Cell:
     return estimate_cell(estimate, fixed(2), after=True)
-
-
-def _trait_rows(facts: LanguageFacts) -> list[Mapping[str, b.Entry]]:
-    return [{"trait": of.name, "value": of.value, "source": of.source} for of in facts.traits]
 
 
 def _donor_rows(donors: Sequence[Donor]) -> list[Mapping[str, b.Entry]]:

@@ -10,7 +10,7 @@ from tongues.languages.catalogue import field_sources, languages
 from tongues.languages.donors import Donor, confusable_languages, rank_donors
 from tongues.languages.fertility import TOKENIZERS, byte_premium, bytes_per_token
 from tongues.languages.forecast import LossForecast, forecast_language
-from tongues.languages.grammar import Grammar, Trait, grammar_of, lang2vec_folder, traits
+from tongues.languages.grammar import Grammar, grammar_of, lang2vec_folder
 from tongues.languages.language import Language
 from tongues.magnitudes import show_bytes
 
@@ -38,7 +38,6 @@ class LanguageFacts:
     confusable: tuple[Language, ...]
     byte_premium: Estimate
     bytes_per_token: Mapping[str, Estimate]
-    traits: tuple[Trait, ...]
     grammar: Grammar | None
     donors: tuple[Donor, ...]
     forecasts: Mapping[float, LossForecast]
@@ -86,7 +85,7 @@ class LanguageFacts:
             "confusable": [other.tag for other in self.confusable],
             "byte_premium": self.byte_premium.to_json(),
             "bytes_per_token": tokens,
-            "grammar": {"known": known, "traits": [asdict(trait) for trait in self.traits]},
+            "grammar": {"known": known},
             "donors": donors,
             "forecasts": [
                 {"text_bytes": amount} | of.to_json() for amount, of in self.forecasts.items()
@@ -98,7 +97,6 @@ class LanguageFacts:
 
 def language_facts(language: Language, donors: int = _DONORS) -> LanguageFacts:
     """All that is known of a language, with its best donors."""
-    grammar = grammar_of(language)
     scripts = (other for other in languages(language.code) if other.script != language.script)
     return LanguageFacts(
         language,
@@ -107,8 +105,7 @@ def language_facts(language: Language, donors: int = _DONORS) -> LanguageFacts:
         confusable_languages(language),
         byte_premium(language),
         {name: bytes_per_token(language, name) for name in TOKENIZERS},
-        traits(grammar) if grammar else (),
-        grammar,
+        grammar_of(language),
         rank_donors(language, count=donors),
         {amount: forecast_language(language, amount) for amount in _AMOUNTS},
     )
@@ -131,20 +128,18 @@ def select_languages(
     *,
     family: str = "",
     script: str = "",
-    country: str = "",
     task: str = "",
     min_text: float = 0,
 ) -> tuple[Language, ...]:
     """Languages that fit all of it, the most text first.
 
     family: a group of any depth, or a word of its name, such as `bantu`. script: ISO 15924.
-    country: ISO 3166. task: a benchmark. min_text: bytes.
+    task: a benchmark. min_text: bytes.
     """
     every = languages()
     fits = [
         _having("--family", family, every, lambda of: of.family, words=True),
         _having("--script", script, every, lambda of: [of.script]),
-        _having("--country", country, every, lambda of: of.countries),
         _having("--task", task, every, lambda of: of.tasks),
     ]
     chosen = [

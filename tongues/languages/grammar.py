@@ -13,45 +13,9 @@ import numpy as np
 from tongues.languages.catalogue import languages
 from tongues.languages.language import Language
 
-__all__ = [
-    "SYNTAX",
-    "Grammar",
-    "SyntaxTable",
-    "Trait",
-    "grammar_of",
-    "lang2vec_folder",
-    "syntax_table",
-]
-__all__ += ["traits"]
+__all__ = ["SYNTAX", "Grammar", "SyntaxTable", "grammar_of", "lang2vec_folder", "syntax_table"]
 
 SYNTAX = "S_"  # begins the names of the features that the published clusters of X-ELM come from
-# What people ask about a grammar: the name, and the words for features of which the highest holds.
-_TRAITS = (
-    (
-        "order of words",
-        {
-            "SVO": "subject verb object",
-            "SOV": "subject object verb",
-            "VSO": "verb subject object",
-            "VOS": "verb object subject",
-            "OVS": "object verb subject",
-            "OSV": "object subject verb",
-        },
-    ),
-    (
-        "adpositions",
-        {"ADPOSITION_BEFORE_NOUN": "before the noun", "ADPOSITION_AFTER_NOUN": "after the noun"},
-    ),
-    (
-        "adjectives",
-        {"ADJECTIVE_BEFORE_NOUN": "before the noun", "ADJECTIVE_AFTER_NOUN": "after the noun"},
-    ),
-    ("case", {"CASE_SUFFIX": "suffixes", "CASE_PREFIX": "prefixes"}),
-    ("tense and aspect", {"TAM_SUFFIX": "suffixes", "TAM_PREFIX": "prefixes"}),
-    ("plural", {"PLURAL_SUFFIX": "suffixes", "PLURAL_PREFIX": "prefixes", "PLURAL_WORD": "a word"}),
-    ("gender", {"GENDER_MARK": "marked"}),
-    ("definiteness", {"DEFINITE_WORD": "a word", "DEFINITE_AFFIX": "an affix"}),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +30,18 @@ class SyntaxTable:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """The syntax features of a language, each filled where it is not known.
+    """The syntax features of a language.
 
-    filled: `predicted` by lang2vec from family, place and other features, or `family`, the mean of
-    the nearest relatives it has, for a language that it does not have.
+    What is not known is predicted by lang2vec from family, place and other features; for a language
+    that it does not have, all are the mean of the nearest relatives it has.
     """
 
-    names: tuple[str, ...]
     values: np.ndarray
     known: np.ndarray
-    filled: str
 
     def distance(self, other: "Grammar") -> float:
         """Mean difference of the features, 0 to 1."""
         return float(np.abs(self.values - other.values).mean())
-
-
-@dataclass(frozen=True, slots=True)
-class Trait:
-    """What a grammar does: `case`, `suffixes`; source: `known`, `predicted` or `family`."""
-
-    name: str
-    value: str
-    source: str
 
 
 @cache
@@ -128,19 +81,7 @@ def grammar_of(language: Language) -> Grammar | None:
     row = max(rows, key=lambda row: np.isfinite(table.known[row]).sum())
     known = np.isfinite(table.known[row])
     values = np.where(known, table.known[row], table.predicted[row])
-    return Grammar(table.names, values, known, "predicted")
-
-
-def traits(grammar: Grammar) -> tuple[Trait, ...]:
-    """What people ask about a grammar first."""
-    found = []
-    for name, words in _TRAITS:
-        places = [grammar.names.index(feature) for feature in words]
-        best = max(places, key=lambda place: (grammar.values[place], grammar.known[place]))
-        value = list(words.values())[places.index(best)] if grammar.values[best] >= 0.5 else "none"
-        known = all(grammar.known[place] for place in ([best] if value != "none" else places))
-        found.append(Trait(name, value, "known" if known else grammar.filled))
-    return tuple(found)
+    return Grammar(values, known)
 
 
 def _of_family(language: Language, table: SyntaxTable) -> Grammar | None:
@@ -148,5 +89,5 @@ def _of_family(language: Language, table: SyntaxTable) -> Grammar | None:
         codes = {other.code for other in languages(family=language.family[:depth])}
         if rows := [table.rows[code] for code in codes if code in table.rows]:
             values = table.predicted[rows].mean(axis=0)
-            return Grammar(table.names, values, np.zeros(len(values), bool), "family")
+            return Grammar(values, np.zeros(len(values), bool))
     return None

@@ -1,6 +1,6 @@
 """The prior for losses of models of languages: a mixed model, as an object and as a file.
 
-Of the published losses of many languages (`tongues.languages.prior_fit`): by how much text a
+Of the published losses of many languages (benchmarks/prior_fit.py): by how much text a
 language has, its family and its script, in log bits per byte.
 """
 

@@ -6,6 +6,7 @@ from tongues.launch.launcher import (
     Launcher,
     Options,
     check_ranks,
+    launcher_kind,
     open_launcher,
     watched,
 )
@@ -16,8 +17,8 @@ from tongues.launch.shares import run_ranks
 from tongues.launch.slurm import Slurm
 
 __all__ = ["DONE", "FAILED", "LAUNCHERS", "UNTOLD", "Job", "Launcher", "Local", "Options", "Ray"]
-__all__ += ["Slurm", "check_ranks", "command_line", "in_processes", "open_launcher", "run_ranks"]
-__all__ += ["torchrun", "watched", "why_ended"]
+__all__ += ["Slurm", "check_ranks", "command_line", "in_processes", "launcher_kind"]
+__all__ += ["open_launcher", "run_ranks", "torchrun", "watched", "why_ended"]
 
 for _kind in (Local, Ray, Slurm):
     LAUNCHERS.add(_kind)

@@ -1,10 +1,11 @@
 """What starts jobs: one launcher for each place, registered by its name."""
 
+import re
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tongues.errors import UserError
@@ -12,7 +13,8 @@ from tongues.launch.job import Job
 from tongues.ranks import stop_on_sigterm
 from tongues.registry import Registry
 
-__all__ = ["LAUNCHERS", "Launcher", "Options", "check_ranks", "open_launcher", "watched"]
+__all__ = ["LAUNCHERS", "Launcher", "Options", "check_ranks", "launcher_kind", "open_launcher"]
+__all__ += ["watched"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +23,16 @@ class Options:
 
     workers: int | None = None  # jobs at a time; one a core here, as many as fit on a cluster
     processes: int = 1  # of each job
-    partition: str | None = None  # of a cluster
-    time: str | None = None  # the limit of a job, as the cluster takes it
+    settings: Mapping[str, str] = field(default_factory=dict)  # of those that the kind takes
 
 
 class Launcher(ABC):
     """Starts jobs in one place, and knows which of them have ended.
 
-    The class is what is registered: `name` and `summary` are for users; `takes` names those of
-    `partition` and `time` that it knows; `here` says whether its jobs compute on this machine;
-    `lasting` whether they continue when this process ends, and another can wait for them.
+    The class is what is registered: `name` and `summary` are for users; `takes` names its own
+    settings, which stand behind its name as in `slurm:partition=gpu`; `here` says whether its jobs
+    compute on this machine; `lasting` whether they continue when this process ends, and another
+    can wait for them.
     """
 
     name: ClassVar[str]
@@ -74,28 +76,32 @@ class Launcher(ABC):
 LAUNCHERS: Registry[type[Launcher]] = Registry("launcher", "tongues.launchers")
 
 
+def launcher_kind(launcher: str) -> type[Launcher]:
+    """The registered kind of a launcher, whose settings may stand behind its name."""
+    return LAUNCHERS.find(launcher.partition(":")[0], "--launcher")
+
+
 def open_launcher(
-    name: str = "local",
-    *,
-    workers: int | None = None,
-    processes: int | None = None,
-    partition: str | None = None,
-    time: str | None = None,
+    launcher: str = "local", *, workers: int | None = None, processes: int | None = None
 ) -> Launcher:
-    """The launcher of that name, with what is asked of it (see `Options`)."""
-    kind = LAUNCHERS.find(name, "--launcher")
-    for option, value in (("partition", partition), ("time", time)):
-        if value and option not in kind.takes:
-            able = " or ".join(f"`--launcher {k.name}`" for k in LAUNCHERS if option in k.takes)
-            what, hint = f"does not take `--{option}`", f"leave it out, or add {able}"
-            raise UserError(what, where=f"--launcher {name}", hint=hint)
-    return kind(Options(workers, processes or 1, partition, time))
+    """The launcher of that name and settings, such as `slurm:partition=gpu,time=4:00:00`."""
+    kind, settings = launcher_kind(launcher), dict[str, str]()
+    after = launcher.partition(":")[2]
+    for setting in filter(None, re.split(r",(?=\w+=)", after)):  # a value may have commas
+        key, _, value = setting.partition("=")
+        if key not in kind.takes or not value:
+            takes = ", ".join(f"{name}=…" for name in kind.takes)
+            hint = f"it takes {takes}" if takes else "it takes no settings"
+            what = f"does not take the setting `{setting}`"
+            raise UserError(what, where=f"--launcher {kind.name}", hint=hint)
+        settings[key] = value
+    return kind(Options(workers, processes or 1, settings))
 
 
-def check_ranks(name: str, ranks: int | None) -> None:
+def check_ranks(launcher: str, ranks: int | None) -> None:
     """Refuse a launcher of other machines for work whose number of processes nobody says."""
-    if ranks is None and not LAUNCHERS.find(name, "--launcher").here:
-        raise UserError(f"`--launcher {name}` needs `--ranks`", hint="such as `--ranks 64`")
+    if ranks is None and not (kind := launcher_kind(launcher)).here:
+        raise UserError(f"`--launcher {kind.name}` needs `--ranks`", hint="such as `--ranks 64`")
 
 
 @contextmanager

@@ -46,19 +46,20 @@ class Slurm(Launcher):
     gets one.
     """
 
-    name, summary = "slurm", "Jobs of Slurm; needs `--partition`."
+    name, summary = "slurm", "Jobs of Slurm; needs a partition."
     takes = ("partition", "time")
     lasting = True
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        if not options.partition:
-            hint = "name one that `sinfo` shows with `--partition`"
+        if "partition" not in options.settings:
+            hint = "name one that `sinfo` shows, as in `--launcher slurm:partition=gpu`"
             raise UserError("Slurm needs a partition", where="--launcher slurm", hint=hint)
         if not which("sbatch"):
             what, hint = "there is no `sbatch` here", "run it where jobs are submitted"
             raise UserError(what, where="--launcher slurm", hint=hint)
-        self._partition, self._time = options.partition, options.time  # None: the partition's
+        settings = options.settings
+        self._partition, self._time = settings["partition"], settings.get("time")  # or its own
         resources = _ask("sinfo", "--noheader", f"--partition={self._partition}", "--format=%G")
         self._has_gpus = "gpu" in resources
         self._jobs: dict[str, tuple[str, Job]] = {}  # with the number of each, by name
@@ -97,7 +98,7 @@ class Slurm(Launcher):
         for number, job in self._jobs.values():
             if number in queue and queue[number].reason in _NEVER:
                 what = f"Slurm does not start job {number} ({job.name}): {queue[number].reason}"
-                hint = "choose `--time` and `--partition` by `sinfo`"
+                hint = "choose time and partition by `sinfo`"
                 raise UserError(what, where="--launcher slurm", hint=hint)
         gone = [name for name, (number, _) in self._jobs.items() if number not in queue]
         return {name: self._reason(*self._jobs.pop(name)) for name in gone}

@@ -13,7 +13,6 @@ from tongues.frames import html_table
 from tongues.laws.allocation import allocate
 from tongues.laws.forms import VARIABLES
 from tongues.magnitudes import counted, show_count
-from tongues.pages import Table, as_markdown
 
 if TYPE_CHECKING:
     from tongues.laws.law import Law
@@ -25,7 +24,6 @@ __all__ = [
     "html_of",
     "in_short",
     "law_title",
-    "laws_section",
     "parameter_rows",
     "predicted_end",
     "sentences",
@@ -159,29 +157,6 @@ def html_of(
     """A table with sentences below it."""
     items = "".join(f"<li>{escape(line)}</li>" for line in (*lines, *map(str, cautions)))
     return f"{html_table(rows, title)}<ul>{items}</ul>"
-
-
-def laws_section(laws: Sequence["Law"]) -> str:
-    """The section of a model's card about laws, as Markdown."""
-    about = (
-        "Of the loss of models that are trained likewise; this one need not be among those seen."
-    )
-    lines = ["## Laws", "", about]
-    for law in laws:
-        runs = f"{law.strategy} runs" if law.strategy not in ("", law.form) else ""
-        named = ", ".join(filter(None, (law.form, " of ".join(filter(None, (runs, law.target))))))
-        meanings = ", ".join(f"{name} {VARIABLES[name]}" for name in law.equation.variables)
-        formula = f"`L = {law.equation.formula}`, in nats per token; {meanings}."
-        table = as_markdown([Table.of(parameter_rows(law))])
-        lines += ["", f"### {named}", "", formula, "", table, ""]
-        lines += [f"- {line}" for line in what_follows(law)]
-        if law.n_runs:
-            shown = {name: show_count if name in "NDU" else "{:.4g}".format for name in law.range}
-            seen = (f"{n} {' to '.join(map(shown[n], ends))}" for n, ends in law.range.items())
-            lines.append(f"- seen: {', '.join(seen)}; beyond that it extrapolates")
-        if law.warnings:
-            lines += ["", "Cautions:", "", *(f"- {caution}" for caution in law.warnings)]
-    return "\n".join(lines) + "\n"
 
 
 def altair() -> Any:

@@ -13,7 +13,7 @@ from tongues.laws.transfer import Curve
 from tongues.roles import list_languages
 from tongues.runs import JOINED
 
-__all__ = ["RunCurves", "curve_of_ends", "gather_runs", "once", "size_order", "twin", "usual_bases"]
+__all__ = ["RunCurves", "gather_runs", "once", "size_order", "twin", "usual_bases"]
 
 _NAMED = 3  # runs in a sentence
 _LIKE = 0.01  # budgets nearer than this are one: batches and sizes round them
@@ -185,18 +185,6 @@ def usual_bases(runs: Sequence[RunCurves]) -> list[RunCurves]:
         for shape, bases in counts.items()
     }
     return [run for run in runs if run.strategy != "cpt" or run.base_tokens == usual[run.shape]]
-
-
-def curve_of_ends(runs: Iterable[RunCurves]) -> Curve | None:
-    """The final losses of runs that differ in their tokens alone; None where all are of one length.
-
-    Each has its learning rate come down, so that no loss is one of mid-schedule.
-    """
-    ends = {run.tokens: run.learned for run in runs}
-    if len(ends) < 2:
-        return None
-    last = [(D, ends[D].compute[-1], ends[D].loss[-1]) for D in sorted(ends)]
-    return Curve(*np.array(last, float).T)
 
 
 def size_order(runs: Iterable[RunCurves]) -> list[str]:

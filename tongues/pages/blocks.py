@@ -1,8 +1,8 @@
 """What a page is made of: blocks of data, which renderers turn into HTML, Markdown, text, JSON.
 
 Sentences in blocks are marked as in Markdown: `` `language` ``, `**strong**`, `[text](#place)` for
-a place on the page, `[text]{.kind}` for a colour, `x^{2}`. Cells of tables are plain text unless
-they say that they are marked. A string among blocks is a quiet paragraph, and None is nothing.
+a place on the page, `[text]{.kind}` for a colour, `x^{2}`. Cells of tables are plain text.
+A string among blocks is a quiet paragraph, and None is nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -133,28 +133,25 @@ class Cell:
     """A table's cell.
 
     value: the number that the text shows, for programs; a column that has one is set to the right.
-    below, after: in small, such as an interval. notes: more of these, each with its kind.
-    kind: a class of the style. title: shown under the pointer. marked: the text is a sentence.
+    below, after: in small, such as an interval. kind: a class of the style. title: shown under
+    the pointer.
     """
 
     text: str
     value: float | Estimate | None = None
     below: str = ""
     after: str = ""
-    notes: Sequence[tuple[str, str]] = ()
     strong: bool = False
     quiet: bool = False
     code: bool = False
     kind: str = ""
     link: str = ""
     title: str = ""
-    marked: bool = False
 
     @property
     def plain(self) -> str:
         """All of it on one line."""
-        more = (self.below, self.after, *(text for text, _ in self.notes))
-        return " ".join(part for part in (self.text, *more) if part)
+        return " ".join(part for part in (self.text, self.below, self.after) if part)
 
 
 Entry = str | int | Cell | None  # as rows are written; a count gets its thousands set apart
@@ -171,12 +168,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells below a head; kind: a class of the style. left: no column of numbers."""
+    """Rows of cells below a head; kind: a class of the style."""
 
     head: Sequence[str | Cell]
     rows: Sequence[Sequence[Entry]]
     kind: str = ""
-    left: bool = False
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Entry]], kind: str = "") -> "Table":
@@ -190,7 +186,7 @@ class Table:
         """The same by columns."""
         columns = list(zip(*self.cells, strict=True)) or [()] * len(self.head)
         return [
-            Column(_cell(head), cells, not self.left and _are_numbers(cells))
+            Column(_cell(head), cells, _are_numbers(cells))
             for head, cells in zip(self.head, columns, strict=True)
         ]
 

@@ -146,8 +146,7 @@ def _table(table: Table) -> str:
 
 
 def _cell(tag: str, cell: Cell, left: bool) -> str:
-    marks = () if cell.code else (*_MARKS, *_NUMBERS) if cell.marked else _NUMBERS
-    text = _marked(escape(cell.text), *marks)
+    text = _marked(escape(cell.text), *(() if cell.code else _NUMBERS))
     text = f'<code dir="auto">{text}</code>' if cell.code else text
     text = f'<a href="{escape(cell.link)}">{text}</a>' if cell.link else text
     text = f"<strong>{text}</strong>" if cell.strong and text else text
@@ -155,7 +154,7 @@ def _cell(tag: str, cell: Cell, left: bool) -> str:
     if kind or cell.title:
         title = f' title="{escape(cell.title)}"' if cell.title else ""
         text = f"<span{_kind(kind)}{title}>{text}</span>"
-    notes = [("", cell.below), ("after", cell.after), *((k, t) for t, k in cell.notes)]
+    notes = (("", cell.below), ("after", cell.after))
     small = "".join(f"<small{_kind(kind)}>{prose(text)}</small>" for kind, text in notes if text)
     return f"<{tag}{_kind('word' * left)}>{text}{small}</{tag}>"
 

@@ -115,7 +115,7 @@ def _text(block: b.Shown) -> str:
 def _aligned(table: Table) -> str:
     columns = []
     for column in table.columns:
-        texts = [_one_line(cell) for cell in (column.head, *column.cells)]
+        texts = [cell.plain for cell in (column.head, *column.cells)]
         width, side = max(map(len, texts)), ">" if column.numbers else "<"
         columns.append([f"{text:{side}{width}}" for text in texts])
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
@@ -124,10 +124,6 @@ def _aligned(table: Table) -> str:
 def _bare(text: str) -> str:
     """Without marks."""
     return re.sub(r"<sup>(.*?)</sup>", r"^\1", _marked(text)).replace("**", "")
-
-
-def _one_line(cell: Cell) -> str:
-    return _bare(cell.plain) if cell.marked else cell.plain
 
 
 def _plain_all(blocks: Sequence[Block]) -> list[dict[str, Any]]:
@@ -139,7 +135,7 @@ def _plain(block: b.Shown) -> dict[str, Any]:
     kind = {"kind": type(block).__name__.lower()}
     match block:
         case Table():
-            names = [_one_line(column.head) for column in block.columns]
+            names = [column.head.plain for column in block.columns]
             rows = [dict(zip(names, map(_value, row), strict=True)) for row in block.cells]
             return kind | {"rows": rows}
         case b.Section() | b.Details():

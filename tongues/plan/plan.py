@@ -25,19 +25,18 @@ from tongues.quantities import show_bytes, show_count
 
 __all__ = ["NoOption", "Plan", "filled", "make_plan"]
 
-_CAVEATS = 5  # shown without `verbose`
+_CAVEATS = 5  # that the command prints
 _PROJECTS = 3
 _LEFT_OUT = 3
 _LARGER = 1.5  # times the base's parameters, from where another is worth a look
 _FAR = 2.0  # times beyond a law's range, from where a projection is worth a caveat
 _UNSPENT = 0.9  # of the budget; from there on the rest is worth a line
 _PILOT = 0.01  # of the compute, as `pilot.share` has it
-_LEAST_PILOT = 3e12  # FLOPs: the smallest that fits a few runs of each kind (docs/how-to/pilot.md)
+_LEAST_PILOT = 1e13  # FLOPs of the smallest grid, at two tokens per parameter
 _MOST_PILOT = 0.6  # of the compute, from where a pilot is not worth it
 # What can change the decision, the gravest first; other cautions are shown on request.
 _DECISIVE = (
     "not_nats",
-    "mixed_units",
     "implausible_amounts",
     "no_text",
     "placeholder_base",
@@ -104,7 +103,7 @@ class Plan:
     __repr__ = __str__
 
     def summary(self) -> str:
-        """All that `tongues plan --verbose` prints."""
+        """All that is known: the sentences, and every caveat."""
         lines = [*self.sentences(), *map(str, self.left_out), *map(str, self.warnings)]
         return "\n".join([text_table(self.rows()), "", *lines])
 
@@ -331,7 +330,7 @@ def _pilot(option: Option, question: Question) -> str:
     return (
         f"to be sure: small runs of both ways on your own text and tokenizer, {flops:.2g} FLOPs"
         f"{cost}: a recipe with `pilot: {{source: {source}, target: {target}{share}}}`, and "
-        "`tongues study --pilot`."
+        "`tongues study`."
     )
 
 

@@ -49,7 +49,6 @@ _HELD_SHARE = 0.1
 _PER_TOKEN = 4  # bytes of text in a token, about
 _SHORT = 10_000_000  # tokens of a run, below which evaluations during it would take long
 _STORE = Path("runs")  # of this folder
-_UNSIZED = 1e9  # bytes to read of the hub where the budget is a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +184,9 @@ def ready_recipe(
 ) -> str:
     """A recipe in YAML that continues a base on a language.
 
-    base: as `find_ready` takes it. files: paths by language; None: text of the hub. sizes: bytes of
-    these. trial: of the base's tokenizer on them. name: None: of base and language. A language of
-    the base is replayed where there is text of it.
+    base: as `find_ready` takes it. budget: in tokens. files: paths by language; None: text of the
+    hub. sizes: bytes of these. trial: of the base's tokenizer on them. name: None: of base and
+    language. A language of the base is replayed where there is text of it.
     """
     ready = find_ready(base)
     replay = ready.replay(language, files)
@@ -207,7 +206,7 @@ def ready_recipe(
             held_out, round(_HELD_SHARE * min(sizes.values()) / _PER_TOKEN / 1000) * 1000
         )
     evaluations = ""
-    if 0 < (tokens := _tokens(budget)) < _SHORT:
+    if (tokens := _tokens(budget)) < _SHORT:
         of_each = max(round(tokens / 64), 4096)
         evaluations = (
             "  num_evals: 4    # during training, each of this many held-out tokens a language:\n"
@@ -251,9 +250,10 @@ def _fallback(
 
 
 def _tokens(budget: str) -> float:
-    """Of a budget in tokens; 0 of another."""
+    """Of a budget, which is in tokens."""
     amount = TypeAdapter(Budget).validate_python(budget)
-    return amount.amount if amount.unit == "tokens" else 0.0
+    assert amount.unit == "tokens"
+    return amount.amount
 
 
 def _texts(
@@ -266,7 +266,7 @@ def _texts(
             paths = json.dumps(list(files[lang]), ensure_ascii=False)
             yield f"    {lang}: {paths}    # {roles[lang]}"
         return
-    tokens = _tokens(budget) or _UNSIZED / _PER_TOKEN
+    tokens = _tokens(budget)
     yield "  hub:    # streamed; own text: `files: {sw: [FOLDER]}`, or `tongues new --text FOLDER`"
     for lang, share in shares.items():
         source = hub_text(lang, text_limit(tokens * share))

@@ -32,7 +32,6 @@ from tongues.recipe.training import (
     Schedule,
     Span,
     Train,
-    TrainTasks,
 )
 
 __all__ = [
@@ -62,5 +61,5 @@ __all__ += [
     "Synthetic",
 ]
 __all__ += ["Schedule", "Span", "Study", "Sweep", "Text", "TokenSettings", "Train", "load_recipe"]
-__all__ += ["TextRecipe", "TrainTasks", "in_workspace", "load_text_recipe", "results_name"]
+__all__ += ["TextRecipe", "in_workspace", "load_text_recipe", "results_name"]
 __all__ += ["show_recipe", "training_command", "training_verb"]

@@ -24,9 +24,9 @@ def results_name(recipe: Recipe) -> str:
 
 def training_verb(recipe: Recipe) -> str:
     """What trains a recipe whose text is prepared."""
-    if recipe.pilot:
-        return "study --pilot"
-    return "study" if recipe.study else "experts train" if recipe.experts else "train"
+    return (
+        "experts train" if recipe.experts else "study" if recipe.study or recipe.pilot else "train"
+    )
 
 
 def training_command(name: str, workspace: Path) -> str:

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,8 +46,13 @@ _SLIPS = (
     ("end of stream", "a quote is not closed", "close what line {line} opens"),
 )
 
+# No recipe comes near these. The first holds for a file, the others with aliases written out.
+_CHARACTERS = 200_000
+_VALUES = 20_000
+_DEPTH = 50
+
 # Where several kinds may stand.
-_KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(int|float|str|bool)$)")
+_KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(LowRank|int|float|str|bool)$)")
 
 
 def load_recipe(source: RecipeSource, overrides: Overrides = ()) -> Recipe:
@@ -190,7 +195,11 @@ def show_recipe(recipe: TextRecipe, *, short: bool = False) -> str:
 
 def _read(path: Path, name: str) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_CHARACTERS + 1)
+        if len(text) > _CHARACTERS:
+            raise UserError(f"is too long for a {name}: over 200 kB", where=str(path))
+        return text
     except FileNotFoundError:
         beside = [p.name for p in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
         hint = nearest(path.name, beside) if beside else "`tongues new` writes a recipe"
@@ -209,7 +218,11 @@ def _parse(text: str, where: str) -> Any:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        return YAML(typ="rt").load(text)
+        value = YAML(typ="rt").load(text)
+        _check_size(value, where)
+        return value
+    except RecursionError:
+        raise UserError(f"is nested more than {_DEPTH} deep", where=where) from None
     except YAMLError as error:
         line, problem, hint = "", str(error), ""
         if isinstance(error, MarkedYAMLError):
@@ -220,6 +233,22 @@ def _parse(text: str, where: str) -> Any:
             _, problem, hint = next(slips, ("", problem, ""))
             hint = hint.format(line=opened)
         raise UserError(f"is not YAML: {problem}", where=f"{where}{line}", hint=hint) from None
+
+
+def _check_size(value: Any, where: str) -> None:
+    """Refuse nesting and aliases of aliases that would become too much once they are copied."""
+    stack, count = [(value, 0)], 0
+    while stack:
+        value, depth = stack.pop()
+        count += 1
+        if depth > _DEPTH:
+            raise UserError(f"is nested more than {_DEPTH} deep", where=where)
+        if count > _VALUES:
+            what = f"holds more than {_VALUES:,} values with its aliases written out"
+            raise UserError(what, where=where)
+        inside = value.values() if isinstance(value, Mapping) else value
+        if isinstance(inside, Collection) and not isinstance(inside, str | bytes):
+            stack.extend((item, depth + 1) for item in inside)
 
 
 def _plain(value: Any) -> Any:

@@ -56,7 +56,7 @@ class Recipe(TextRecipe):
     study: Study | None = None
     """Many runs."""
     pilot: Pilot | None = None
-    """Small runs that decide about one large run."""
+    """Small runs that forecast one large run."""
     experts: Experts | None = None
     """Language experts."""
 
@@ -78,9 +78,6 @@ class Recipe(TextRecipe):
         kinds = [name for name in ("study", "pilot", "experts") if getattr(self, name)]
         if len(kinds) > 1:
             raise ValueError(f"a recipe has a `{kinds[0]}` or `{kinds[1]}`, not both")
-        if kinds and self.train.tasks:
-            what = f"`train.tasks` is of one run, and this recipe has a `{kinds[0]}`"
-            raise ValueError(f"{what}; leave it out, and score the models by `tongues evaluate`")
         if self.experts and bool(self.train.base) == bool(self.experts.add_to):
             raise ValueError("experts branch from `train.base` or from `experts.add_to`: give one")
         if self.pilot and self.train.budget.unit == "seconds":

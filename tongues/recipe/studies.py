@@ -1,4 +1,4 @@
-"""The sections on many runs: a grid of them, and a pilot of small ones before a real one."""
+"""The sections on many runs: a grid of them, and a pilot of small ones before a large one."""
 
 from typing import Annotated, Literal
 
@@ -96,7 +96,7 @@ class Study(RecipeSection):
 
 
 class Pilot(RecipeSection):
-    """Small runs from which the one of this recipe, with its whole budget, is decided."""
+    """Small runs from which the losses of this recipe's own run are forecast."""
 
     source: str
     """Language of the base."""
@@ -104,14 +104,6 @@ class Pilot(RecipeSection):
     """Language to learn."""
     share: Share = 0.01  # of the recipe's budget, for all small runs together
     """Share of `train.budget` for all small runs together."""
-    source_budget: Budget | None = None
-    """Of the small bases; default: 20 tokens per parameter."""
-    max_forgetting: Share | None = None
-    """How far the loss on the source may rise in the end; default: 2%."""
-    shapes: list[ShapeName] = Field(default=[])
-    """Shapes of small runs; default: every small one."""
-    seeds: _Seeds = Field(default=[1])
-    """Random seeds."""
 
     @model_validator(mode="after")
     def _two_languages(self) -> "Pilot":

@@ -62,7 +62,7 @@ class Files(RecipeSection):
     """The files of a language."""
 
     paths: list[str] = Field(min_length=1)
-    """Files, folders, globs and URLs: text, Markdown, HTML, JSON, CSV, Parquet, packed or not."""
+    """Files, folders, globs and URLs: text, Markdown, JSON, CSV, Parquet, packed or not."""
     columns: Columns = Columns()
     """Names of the columns."""
     documents: Literal["files", "paragraphs"] = "files"
@@ -128,18 +128,6 @@ class Clean(RecipeSection):
     """Tag to thresholds that differ for that language."""
     sample: str | None = Field(default=None, exclude_if=lambda value: value is None)
     """Folder with clean text (`wo.txt`, `wo/`): languages to learn for the language filter."""
-    words: str | None = Field(default=None, exclude_if=lambda value: value is None)
-    """Folder with lists of a language's words (`wo.txt`); `listed_words` is the share asked."""
-    paragraphs: Literal["keep"] | Annotated[int, Field(ge=1)] = Field(
-        default="keep", exclude_if=lambda value: value == "keep"
-    )
-    """Documents of a language that keep a paragraph; beyond them it is cut out."""
-    passages: Literal["keep", "drop"] = Field(default="keep", exclude_if=lambda x: x == "keep")
-    """Whether paragraphs in other languages are cut out of documents."""
-    private: Literal["keep", "replace", "drop"] = Field(
-        default="keep", exclude_if=lambda value: value == "keep"
-    )
-    """E-mail addresses, phone, card, account and national numbers: `replace` by a word, `drop`."""
 
     @property
     def levels(self) -> dict[str, float | str]:
@@ -309,8 +297,6 @@ class TokenSettings(RecipeSection):
     """Without a base: tokens of the byte-level BPE trained on the text."""
     sample: Bytes = 5_000_000
     """Text of each language that the tokenizer is trained on."""
-    sampling: float = Field(default=0.0, ge=0, le=1, strict=False)
-    """Share of each language in that text: 0 equal, 1 by size, a power in between."""
     document_start: str = "auto"
     """Token before each document: `auto`, as the base's tokenizer has it; `none`; or its name."""
     byte_fallback: Literal["refuse", "allow"] = "refuse"

@@ -13,7 +13,7 @@ from tongues.errors import UserError
 from tongues.quantities import Budget, Seconds, Share, Tokens
 from tongues.recipe.base import Chosen, RecipeSection, ShapeName, readable_name, refuse
 from tongues.recipe.mixtures import MixtureRule, MixtureShares, by_language
-from tongues.recipe.trainable import EmbeddingRate, LayerSlice, LowRank, Trainable
+from tongues.recipe.trainable import LowRank, Trainable
 from tongues.registry import registry
 
 __all__ = [
@@ -23,12 +23,11 @@ __all__ = [
     "Schedule",
     "Span",
 ]
-__all__ += ["Train", "TrainTasks"]
+__all__ += ["Train"]
 
 Initialization = Literal["mean", "similar", "asymmetric", "distilled", "random"]
 _Rate = Annotated[float, Field(gt=0, lt=1)]
 _LEAST_FINAL = 0.005  # of the peak; less, but not 0, is surely meant as a rate
-_OFTEN = 0.01  # of the steps, between two times that tasks are scored
 Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
 
 
@@ -76,36 +75,9 @@ class BaseChoice(RecipeSection):
     """The model to continue from; a bare name means `{model: NAME}`."""
 
     model: str
-    """A run of the workspace, a Hugging Face folder, or an id of the hub such as `org/name`."""
-    revision: str | None = None
-    """Branch, tag or commit of a model of the hub; default: its main branch."""
+    """A run of the workspace, a Hugging Face folder, or a model of the hub: `org/name@revision`."""
     languages: list[str] = Field(default=[])
     """Languages it knows; a run has its own."""
-
-    @property
-    def name(self) -> str:
-        """The model, with its revision if one is named: `org/name@revision`."""
-        return f"{self.model}@{self.revision}" if self.revision else self.model
-
-
-class TrainTasks(RecipeSection):
-    """Tasks of several choices that a run is scored on at its start, on its way and at its end."""
-
-    names: Annotated[list[str], Field(min_length=1)]
-    """Tasks, such as `xcopa:sw` or `xnli:sw,tr`; without languages in all of the items."""
-    data: str
-    """Folder with the items, or `hub`."""
-    every: Share = 0.25
-    """Share of the steps between two times."""
-    limit: int | None = Field(default=None, ge=1)
-    """Items of a language, always the same ones; default: all."""
-
-    @field_validator("every")
-    @classmethod
-    def _some(cls, value: float) -> float:
-        if value < _OFTEN:
-            raise ValueError(f"`every` is at least {_OFTEN:.0%} of the steps")
-        return value
 
 
 class Train(RecipeSection):
@@ -127,8 +99,6 @@ class Train(RecipeSection):
     """Whether documents of a sample attend to each other."""
     trainable: Trainable = "all"
     """Weights of the base to train: `all`, `embeddings`, `feed_forward`, `routers`, or `lora`."""
-    frozen_layers: LayerSlice | None = None
-    """Layers that stay the base's: the first `8`, or a slice as in Python: `2:-2`."""
     budget: Budget
     """Length: tokens, tokens per parameter (embeddings included), FLOPs, or a time."""
     batch: Tokens | Literal["by size"] = 2048
@@ -137,12 +107,8 @@ class Train(RecipeSection):
     """Tokens of a sample; with a base it follows from that."""
     optimizer: Literal["adamw", "muon"] = "adamw"
     """`muon` is for the layers' matrices; the rest stays with AdamW."""
-    optimizer_states: Literal["float32", "bfloat16"] = "float32"
-    """Type in which AdamW's moments are kept; `bfloat16` takes half their memory."""
     learning_rate: Rate = 3e-3
     """Its peak, or the best at smaller shapes: `{0.1M: 7e-3}`; with a base it follows from that."""
-    embedding_learning_rate: EmbeddingRate | None = None
-    """Peak for embeddings: a rate, or a multiple of `learning_rate` such as `0.2x`."""
     schedule: Annotated[Schedule, Chosen("schedule", "name")] = Field(
         default_factory=lambda: Chosen("schedule", "name").read("cosine")
     )
@@ -153,14 +119,6 @@ class Train(RecipeSection):
     """Learning rate at the end, as a share of the peak."""
     weight_decay: float = Field(default=0.1, ge=0, le=1, strict=False)
     """Weight decay of matrices."""
-    clip: float = Field(default=1.0, gt=0, strict=False)
-    """Largest norm of the gradient."""
-    z_loss: float = Field(default=0.0, ge=0, lt=1, strict=False)
-    """Weight of the squared log-sum of the logits."""
-    embedding_warmup: Share = 0.0
-    """Share of the steps, the first ones, in which only embeddings are trained."""
-    on_spike: Literal["warn", "rollback", "stop"] = "warn"
-    """At a loss spike: log it, return to an earlier checkpoint without those batches, or stop."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """`auto`: bfloat16 where the hardware multiplies it, with weights in float32."""
     eval_languages: list[str] = Field([])
@@ -171,13 +129,9 @@ class Train(RecipeSection):
     """Evaluations at log-spaced steps after the one at the start."""
     seed: int = 1
     """Random seed of first weights and order."""
-    # What else is measured, and the machine's business: no part of what the run is.
-    tasks: TrainTasks | None = None
-    """Tasks scored while the run trains."""
+    # The machine's business: no part of what the run is.
     checkpoint_every: Seconds | None = None
     """Time between checkpoints; default: a minute, or more, so that they take 1 % of the time."""
-    keep_checkpoints: int = Field(default=2, ge=1, le=1000)
-    """Number of newest checkpoints to keep."""
     milestones: list[Share] = Field([])
     """Shares of the steps whose checkpoints are never deleted."""
     micro_batch: Tokens | None = None
@@ -193,7 +147,7 @@ class Train(RecipeSection):
     threads: int | None = Field(default=None, ge=1)
     """Threads of each process; default: the fastest number in a short trial."""
     track: str | None = None
-    """Tracker that gets a copy of the logs during training: tensorboard, wandb or trackio."""
+    """Tracker that gets a copy of the logs during training: `tensorboard` or `wandb`."""
 
     @field_validator("track")
     @classmethod
@@ -216,7 +170,7 @@ class Train(RecipeSection):
     @property
     def base_model(self) -> str | None:
         """The run, folder or model of the hub to continue from."""
-        return self.base.name if self.base else None
+        return self.base.model if self.base else None
 
     @property
     def shares(self) -> dict[str, float]:
@@ -226,7 +180,7 @@ class Train(RecipeSection):
     @property
     def trains_part(self) -> bool:
         """Whether some weights stay the base's."""
-        return self.trainable != "all" or self.frozen_layers is not None
+        return self.trainable != "all"
 
     @property
     def trains_embeddings(self) -> bool:
@@ -261,16 +215,6 @@ class Train(RecipeSection):
             raise ValueError(
                 "`muon` is for whole matrices, and `trainable` leaves them as they are"
             )
-        if self.optimizer == "muon" and self.optimizer_states != "float32":
-            raise ValueError("`muon` keeps its momentum in float32; leave `optimizer_states` out")
-        if self.trainable == "embeddings" and self.frozen_layers:
-            raise ValueError(
-                "`trainable: embeddings` freezes all layers; leave `frozen_layers` out"
-            )
-        if not self.trains_embeddings:
-            for key in ("embedding_warmup", "embedding_learning_rate"):
-                if getattr(self, key):
-                    raise ValueError(f"`{key}` is for embeddings, which are not trained")
         if 0 < self.min_learning_rate < _LEAST_FINAL:
             peak = (
                 max(self.learning_rate.values())

@@ -9,7 +9,8 @@ from tongues.pages.axes import series_name
 from tongues.pages.numbers import estimate_cell, fixed, minus, number
 from tongues.quantities import show_count
 from tongues.roles import list_languages
-from tongues.study.findings import Findings, LossChange
+from tongues.study.findings import Findings
+from tongues.study.outcomes import LossChange
 
 __all__ = ["advice", "advised_replay", "answer_section", "show_nats", "unmeasured"]
 

@@ -18,7 +18,6 @@ from tongues.text.summary import (
     faults_by_reason,
     read_summary,
     show_dropped,
-    show_removed,
 )
 from tongues.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
 from tongues.tokens.split import few_groups
@@ -44,7 +43,7 @@ _ABOUT_HELD_OUT = (
 )
 
 
-def corpus_page(place: Path, title: str, progress: Callable[[str], None]) -> b.Page:
+def corpus_page(place: Path, progress: Callable[[str], None]) -> b.Page:
     """The page of the corpus at `place`; `progress` gets a line for each step.
 
     Where tokens of the corpus are in `tokens/` next to `corpus/`, the page compares their
@@ -63,7 +62,7 @@ def corpus_page(place: Path, title: str, progress: Callable[[str], None]) -> b.P
             for lang, each in measured.languages.items()
         }
         measures[number] = replace(measured, languages=languages)
-    return _page(title or f"Corpus {place.resolve().name}", summary, measures, manifests)
+    return _page(f"Corpus {place.resolve().name}", summary, measures, manifests)
 
 
 def about_languages(summary: CorpusSummary, clauses: Mapping[str, str]) -> dict[str, str]:
@@ -79,7 +78,6 @@ def about_languages(summary: CorpusSummary, clauses: Mapping[str, str]) -> dict[
             f"{part} kept: {kept['documents']:,} of {read['documents']:,} documents, "
             f"{show_bytes(kept['bytes'])}",
             f"dropped: {show_dropped(about['dropped'])}" if about["dropped"] else "",
-            f"taken out of documents: {show_removed(about['removed'])}" if about["removed"] else "",
             f"{faults:,} places could not be read" if faults else "",
             f"{percent(foreign)} of what is kept is in other languages" if foreign else "",
             clauses.get(lang, ""),
@@ -204,15 +202,12 @@ def _of_split(manifest: Manifest) -> list[b.Block]:
 
 def _reasons(languages: Mapping[str, LanguageSummary], read: int) -> Iterator[Row]:
     """A row for each reason, the largest first, with the beginning of a document, and the rest."""
-    lost: dict[str, dict[str, tuple[int, int, str]]] = {}  # documents or places, bytes, example
+    lost: dict[str, dict[str, tuple[int, int, str]]] = {}  # documents, bytes, example
     for lang, about in languages.items():
         for why, size in about["dropped"].items():
             samples = [each["text"] for each in about["samples"].get(why, [])]
             row = (size["documents"], size["bytes"], "".join(samples[:1]))
             lost.setdefault(why, {})[lang] = row
-        for kind, taken in about["removed"].items():
-            row = (taken["places"], taken["bytes"], "".join(taken["samples"][:1]))
-            lost.setdefault(f"taken out: {kind}", {})[lang] = row
     order = sorted(lost, key=lambda why: -sum(size for _, size, _ in lost[why].values()))
     sizes = ((lang, about["kept"]) for lang, about in languages.items())
     kept = {lang: (size["documents"], size["bytes"], "") for lang, size in sizes}
@@ -221,7 +216,7 @@ def _reasons(languages: Mapping[str, LanguageSummary], read: int) -> Iterator[Ro
         most = max(each, key=lambda lang: each[lang][1])
         example = " ".join(each[most][2].split())[:_EXAMPLE]
         yield (
-            {"reason": b.Cell(why, strong=why == "kept"), "documents or places": count}
+            {"reason": b.Cell(why, strong=why == "kept"), "documents": count}
             | {"size": _size(size), "of the bytes": percent_cell(size, read)}
             | {"mean size": _size(round(size / max(count, 1)))}
             | {"most in": b.Cell(most, link=f"#language-{most}")}
@@ -262,7 +257,7 @@ def _amount(size: Mapping[str, Any]) -> dict[str, b.Entry]:
 
 
 def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
-    read, faults, removed = about["read"], faults_by_reason(about), about["removed"]
+    read, faults = about["read"], faults_by_reason(about)
     lines = []
     for what, counts in (
         ("Scripts, by documents", about["scripts"]),
@@ -272,8 +267,6 @@ def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
         whole = 1.0 if counts is about["identified"] else read["documents"]
         parts = [f"`{name}` {percent(share(n, whole))}" for name, n in list(counts.items())[:6]]
         lines += [f"{what}: {', '.join(parts)}."] if parts else []
-    if removed:
-        lines.append(f"Taken out of documents as they were read: {show_removed(removed)}.")
     dropped = ((why, size, _rule(why, about)) for why, size in about["dropped"].items())
     table = b.Table.of(
         {"step": b.Cell(name, strong=not rule), **_amount(size)}
@@ -281,14 +274,9 @@ def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
         for name, size, rule in [("read", read, ""), *dropped, ("kept", about["kept"], "")]
     )
     blocks: list[b.Block] = [b.Items(lines, "plain"), table, b.Heading("Samples")]
-    for kind, taken in removed.items():
-        quotes: list[b.Block] = [b.Quote(text, "") for text in taken["samples"]]
-        if quotes:
-            of = f"{len(quotes)} of {taken['places']:,}"
-            blocks.append(b.Details(f"taken out: {kind}", quotes, count=of))
     for why, samples in about["samples"].items():
         kept = why == "kept"
-        quotes = []
+        quotes: list[b.Block] = []
         for sample in samples:  # what was dropped as another language is not in this one
             quotes.append(b.Quote(sample["text"], "" if why == "other language" else lang))
             if like := sample.get("near_copy_of"):

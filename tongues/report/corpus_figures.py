@@ -1,4 +1,4 @@
-"""The figures of a corpus: what was dropped, languages identified, what was measured."""
+"""The figures of a corpus: what was dropped, and languages identified."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ _SEEN = 0.0005  # shares below it are not drawn
 
 def corpus_figures(summary: CorpusSummary) -> list[b.Figure | None]:
     """Every figure that there is something to show in."""
-    return [make(summary["languages"]) for make in (_dropped, _identified, _signals)]
+    return [make(summary["languages"]) for make in (_dropped, _identified)]
 
 
 def _dropped(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
@@ -96,52 +96,3 @@ def _identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
         "drawn."
     )
     return b.Figure.of("identified", "Languages identified", caption, panels, rows)
-
-
-def _signals(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
-    """A panel per signal: where the documents of each language are, and which bins lost some."""
-    panels, rows = [], []
-    known = {signal.name: signal for signal in SIGNALS}
-    for name in dict.fromkeys(name for about in languages.values() for name in about["signals"]):
-        signal = known.get(name)  # none where its package is no longer installed
-        cells: list[Row] = []
-        for lang, about in languages.items():
-            limit = about["thresholds"].get(signal.key) if signal else None
-            drawn = about["signals"].get(name, {"edges": [], "kept": [], "dropped": []})
-            scale = 100 if max(drawn["edges"], default=0) <= 1 else 1  # shares in percent
-            whole = sum(drawn["kept"]) + sum(drawn["dropped"])
-            counts = zip(drawn["edges"], drawn["kept"], drawn["dropped"], strict=False)
-            cells += [
-                {"signal": name, "language": lang, "from": low * scale, "kind": "documents"}
-                | {"kept": kept, "dropped": gone, "share": (kept + gone) / whole}
-                | {"bin": _text(low * scale), "mostly_dropped": gone > kept}
-                | {"threshold": "" if limit is None else _text(limit * scale)}
-                for low, kept, gone in counts
-                if kept + gone
-            ]
-        if not cells:
-            continue
-        columns = [_text(edge) for edge in sorted({cell["from"] for cell in cells})]
-        panels.append(
-            heat(
-                signal.axis.title if signal and signal.axis else name,
-                cells,
-                categories("bin", columns, size=11, title="from", labelAngle=0),
-                categories("language", list(languages)),
-                colour(["documents"], field="kind"),
-                "share",
-                {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.95]},
-                tooltip=("language", "bin=from", "kept:,", "dropped:,", "threshold"),
-                outlined="mostly_dropped",
-            )
-        )
-        rows += cells
-    caption = (
-        "A row is a language, a cell the documents read from that value on to the next; the "
-        "stronger the colour, the more. A frame: most of them were dropped, for whatever reason."
-    )
-    return b.Figure.of("signals", "What was measured of the documents", caption, panels, rows)
-
-
-def _text(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"

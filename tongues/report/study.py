@@ -1,19 +1,17 @@
-"""The page of runs: what to take, its figures, the claims that hold, the laws and the method."""
+"""The page of runs: what to take, its figures, the laws and the method."""
 
 import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError
-from tongues.evaluate.task_forecasts import TaskForecast, task_forecasts
 from tongues.laws.observed import RunCurves, once
 from tongues.laws.targets import SETTLED
 from tongues.pages import blocks as b
-from tongues.pages import estimate_cell, fixed, interval, minus, value_cell
+from tongues.pages import estimate_cell, fixed, value_cell
 from tongues.pages.axes import series_name
 from tongues.pages.blocks import Block, Cell, Entry, Section, Table
 from tongues.quantities import show_count
@@ -29,13 +27,12 @@ from tongues.report.summary import page_cards, page_lead, page_title
 from tongues.roles import list_languages
 from tongues.runs import RECIPE, Run, find_runs, read_run, run_rows
 from tongues.states import RunState, states
-from tongues.steps import step_of_reported
-from tongues.study.claims import Claim, ClaimPart, claims
+from tongues.steps import step_of_runs
 from tongues.study.findings import Findings, findings
 from tongues.study.forecasts import with_forecasts
 from tongues.train.mixture import describe_mixture, mixture_rows
 
-__all__ = ["claim_tables", "runs_page", "study_page"]
+__all__ = ["runs_page", "study_page"]
 
 _MANY = 80  # runs whose table is folded away
 _TWO_WAYS = (
@@ -43,23 +40,10 @@ _TWO_WAYS = (
     "training a model of {} further, continual pre-training ([CPT]{{.cpt}}), with or without "
     "replaying some of its old text."
 )
-_ABOUT_CLAIMS = (
-    "What others report of continuing, tested on these runs, each number with its 95 % confidence "
-    "interval and how many pairs, runs or sizes it is a mean over. A direction holds where the "
-    "whole interval is above or below zero; equality holds where the interval is within the "
-    "tolerance named. Not corrected for multiple tests: of many claims without any effect, about "
-    "one in forty would still appear to hold. All runs of a target share its text, so intervals do "
-    "not include the variance from the choice of text."
-)
 _ABOUT_UNFINISHED = (
     "Held-out loss at the end, mean over the languages a run learns, in nats per token, with its "
     "95 % predictive interval: forecast from the run so far, its schedule, and finished runs that "
     "learn the same in the same way. No other number of this page includes these runs."
-)
-_ABOUT_TASKS = (
-    "Scores in %, losses in bits per byte of the task's language. The accuracy is a sigmoid of the "
-    "loss above chance; brackets hold the score that a further run will be measured at, with 95 % "
-    "probability. The last column takes the loss from the study's own law."
 )
 _ABOUT_RUNS = (
     "Final loss in nats per token on the held-out text of each language, and bits per byte."
@@ -100,7 +84,7 @@ _LAWS_OF = {
 }
 
 
-def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None]) -> b.Page:
+def runs_page(places: Sequence[Path], progress: Callable[[str], None]) -> b.Page:
     """The page of the finished runs at or below `places`; `progress` gets a line for each step."""
     progress("reading runs")
     records = [run for run in map(read_run, find_runs(places)) if run.status == "finished"]
@@ -109,7 +93,7 @@ def runs_page(places: Sequence[Path], title: str, progress: Callable[[str], None
     known = findings(run_rows(places))
     ahead = with_forecasts(states(places), places)
     step = _step(places, known)
-    return study_page(known, title, records, ahead, task_forecasts(places, records, known), step)
+    return study_page(known, records, ahead, step)
 
 
 def _nothing_finished(found: Sequence[RunState], places: Sequence[Path]) -> UserError:
@@ -134,30 +118,24 @@ def _step(places: Sequence[Path], known: Findings) -> str:
     (place, *others) = find_runs(places)
     if others or not known.only or place.parent.name != "runs":
         return ""
-    step = step_of_reported(place, place.parent.parent)
+    step = step_of_runs(place, place.parent.parent, page=True)
     return f"Next: `{step.command}` ({step.reason})."
 
 
 def study_page(
     findings: Findings,
-    title: str = "",
     records: Sequence[Run] = (),
     states: Sequence[RunState] = (),
-    tasks: Sequence[TaskForecast] = (),
     step: str = "",
 ) -> b.Page:
     """The page of a study; records: of its runs. states: with forecasts of what has not finished.
 
-    tasks: that runs were evaluated on. step: what to do next with one run.
+    step: what to do next with one run.
     """
     ahead = {state.run: state for state in states if state.forecast}
-    tested = claims(findings)
-    tables = claim_tables(tested, findings.targets)
     rest = [
         *figures(findings),
-        tables and Section("claims", "Which claims of others hold here", tables, "claims"),
         findings_law_section(findings),
-        _section("tasks", "Task scores to come", _ABOUT_TASKS, map(_task_row, tasks)),
         _section(
             "unfinished",
             "Runs that have not finished",
@@ -175,7 +153,7 @@ def study_page(
     for name, number in (each for run in records for each in run.versions.items()):
         used.setdefault(name, set()).add(number)
     return b.Page(
-        title or page_title(findings),
+        page_title(findings),
         [
             answer_section(findings, step),
             b.Cards(page_cards(findings)),
@@ -184,9 +162,8 @@ def study_page(
         ],
         lead=page_lead(findings),
         versions={name: ", ".join(sorted(numbers)) for name, numbers in used.items()},
-        numbers=_numbers(findings, tested)
-        | {"forecasts": {name: x.forecast.to_json() for name, x in ahead.items() if x.forecast}}
-        | {"task_forecasts": [of.to_json() for of in tasks]},
+        numbers=_numbers(findings)
+        | {"forecasts": {name: x.forecast.to_json() for name, x in ahead.items() if x.forecast}},
     )
 
 
@@ -195,23 +172,6 @@ def _section(
 ) -> Section | None:
     table = Table.of(rows)
     return Section(place, title, [about, table]) if table.rows else None
-
-
-def _task_row(of: TaskForecast) -> dict[str, Entry]:
-    """The score of the best run and forecasts, or why there is none."""
-    reason, show = of.law.reason, fixed(1)
-    ahead = None if reason or of.longer is None else of.law.forecast(of.longer).times(100)
-    lower = estimate_cell(of.at_lower_loss.times(100), show)
-    return {
-        "task": Cell(of.task, below=f"{of.num_fewshot}-shot, {of.items:,} items"),
-        "language": of.language,
-        "runs": of.law.runs,
-        "chance": Cell(f"{100 * of.law.chance:.1f}", of.law.chance),
-        "lowest loss": value_cell(of.lowest, fixed(3)),
-        "its score": estimate_cell(of.best.times(100), show),
-        "at a loss 10 % lower": Cell("no forecast", below=reason) if reason else lower,
-        "after ten times the tokens": estimate_cell(ahead, show),
-    }
 
 
 def _unfinished(state: RunState) -> dict[str, Entry]:
@@ -232,48 +192,6 @@ def _mixtures(records: Sequence[Run]) -> Section | None:
         name = b.Heading(run) if len(mixtures) > 1 else None
         blocks += [name, " ".join(describe_mixture(mixture)), Table.of(mixture_rows(mixture))]
     return Section("mixture", "The mixture", [*blocks, _ABOUT_MIXTURES]) if blocks else None
-
-
-def claim_tables(claims: Sequence[Claim], targets: Sequence[str]) -> list[Block]:
-    """Two tables: of claims about a target as a whole, and about each share of replay.
-
-    None where no number has an interval, as of one run or pair.
-    """
-    if all(part.value.low is None for claim in claims for part in claim.parts):
-        return []
-    shares = sorted({p.replay for claim in claims for p in claim.parts if p.replay is not None})
-    whole, shared = list[list[Entry]](), list[list[Entry]]()
-    for claim in claims:
-        unit = {"%": "", "points": ", percentage points", "": ""}.get(claim.unit, f", {claim.unit}")
-        name: Entry = Cell(claim.finding, below=claim.measure + unit, kind="claim", marked=True)
-        if claim.parts[0].replay is None:
-            for lang in dict.fromkeys(part.base_language for part in claim.parts):
-                own = {
-                    p.target: _claim_cell(claim, p) for p in claim.parts if p.base_language == lang
-                }
-                whole.append([name, *map(own.get, targets)])
-                name = ""  # for the claim's first row alone
-            continue
-        cells = {(part.target, part.replay): _claim_cell(claim, part) for part in claim.parts}
-        for target in targets:
-            if any(row := [cells.get((target, share)) for share in shares]):
-                shared.append([name, target, *row])
-                name = ""  # for the claim's first row alone
-    head = ["with replay of", "target", *(f"{share * 100:.3g} %" for share in shares)]
-    about = Table(["claim", *targets], whole, left=True) if whole else None
-    return [_ABOUT_CLAIMS, about, Table(head, shared, "by-share", left=True) if shared else None]
-
-
-def _claim_cell(claim: Claim, part: ClaimPart) -> Cell:
-    size, of = abs(part.value.value), part.value
-    shares = claim.unit in ("%", "points")
-    show = fixed((1 if size < 10 else 0) if shares else (3 if size < 0.1 else 2))
-    about = f" versus {part.versus}" if part.versus else ""
-    about += f" on {part.base_language}" if part.base_language else ""
-    text = minus(show(of.value)) + (" %" if claim.unit == "%" else "") + about
-    notes = [(part.verdict, f"verdict {part.verdict.replace(' ', '-')}"), (f"n = {of.n}", "n")]
-    notes += [(part.reason, "why")] if part.reason else []
-    return Cell(text, below=interval(of, show) or "no interval", notes=notes)
 
 
 def _method(findings: Findings, records: Sequence[Run]) -> Section:
@@ -338,12 +256,11 @@ def _runs(findings: Findings) -> Section:
     return Section("runs", "What was run", [_ABOUT_RUNS, runs])
 
 
-def _numbers(known: Findings, tested: Sequence[Claim]) -> dict[str, Any]:
+def _numbers(known: Findings) -> dict[str, Any]:
     numbers = {
         "advice": advice(known),
         "outcomes": [outcome.to_json() for outcome in known.rows],
         "left_out": [*filter(None, [unmeasured(known)]), *known.left_out, *known.refused],
-        "claims": [asdict(claim) | {"verdict": claim.verdict} for claim in tested],
         "fitting_errors": {t: compared.to_json() for t, compared in known.compared.items()},
         "laws_by_final_losses": {f.target: sorted(f.by_ends) for f in known.laws},
         "laws": {

@@ -12,7 +12,8 @@ from tongues.pages.plots import alt, dots, intervals, line, panel, rule, words
 from tongues.quantities import show_count
 from tongues.report.laws import findings_law_figures
 from tongues.roles import list_languages
-from tongues.study.findings import Findings, Outcome, rise
+from tongues.study.findings import Findings, rise
+from tongues.study.outcomes import Outcome
 
 __all__ = ["figures"]
 

@@ -9,7 +9,8 @@ from tongues.pages.blocks import Block, Paragraph
 from tongues.quantities import counted, show_count
 from tongues.report.answer import advised_replay, show_nats, unmeasured
 from tongues.roles import list_languages
-from tongues.study.findings import Findings, Outcome
+from tongues.study.findings import Findings
+from tongues.study.outcomes import Outcome
 
 __all__ = ["page_cards", "page_lead", "page_title"]
 

@@ -23,7 +23,7 @@ _HINT = "Name text by `--text RECIPE` or `--text corpus/NAME` to see what it mak
 
 
 def tokenizer_page(
-    places: Sequence[Path], on: Path | None, title: str, progress: Callable[[str], None]
+    places: Sequence[Path], on: Path | None, progress: Callable[[str], None]
 ) -> b.Page:
     """The page of tokenizers side by side; `progress` gets a line for each step.
 
@@ -45,7 +45,7 @@ def tokenizer_page(
             topics[lang].append(f"{name}{text}.")
     topics["Vocabulary"] = [f"`{each.name}`: {_about(each)}" for each in measures]
     return b.Page(
-        title or f"Tokenizer{'s' * several} {list_languages(each.name for each in measures)}",
+        f"Tokenizer{'s' * several} {list_languages(each.name for each in measures)}",
         [b.Topics.of(topics), *tokenizer_blocks(measures)],
         lead=[] if langs else [b.Paragraph(_HINT, "lead")],
         numbers={"tokenizers": [tokenizer_numbers(each) for each in measures]},

@@ -20,10 +20,9 @@ from starlette.types import Message, Receive, Scope, Send
 from tongues.experts.ensemble.model import Model
 from tongues.serve.bodies import Body, ChatBody, CompletionBody, parse
 from tongues.serve.completions import complete, converse, find_served
-from tongues.serve.door import PageFile, check_host, page_files
 from tongues.serve.engine import Engine
-from tongues.serve.metrics import Metrics
-from tongues.serve.openapi import describe, describe_model
+from tongues.serve.listed import describe_model
+from tongues.serve.page_files import PageFile, check_host, page_files
 from tongues.serve.refusal import Limits, Refusal, busy
 from tongues.serve.streaming import AnswerForm, Deadline, Generating
 from tongues.serve.text_process import TextProcess
@@ -37,7 +36,6 @@ _MODELS = "/v1/models/"
 _LONG = 20_000  # bytes of a body beyond which it is read beside the loop
 _READERS = 2  # of such bodies at a time
 _DRAINED = 64  # times the limit that is read of a body, only to be thrown away
-_GONE = 499  # the client did not wait; counted, never sent
 _STREAM = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -57,13 +55,10 @@ class _Exchange:
     receive: Receive
     send: Send
     headers: Headers
-    began: float
-    route: str = "other"
-    status: int | None = None
+    begun: bool = False  # an answer was begun
 
     async def tell(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
+        self.begun = True
         await self.send(message)
 
     async def answer(self, response: Response) -> None:
@@ -80,7 +75,6 @@ class _Exchange:
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    name: str
     get: Callable[[_Exchange], Response] | None = None
     post: Callable[[_Exchange], Awaitable[None]] | None = None
     opened: bool = False  # to those without a key
@@ -100,7 +94,7 @@ class App:
     key: str | None = None
     hosts: frozenset[str] = frozenset()
     stopping: bool = False  # no text is begun any more
-    metrics: Metrics = field(default_factory=Metrics)
+    answering: int = 0  # requests that are answered now
     rules: dict[Path, TextProcess] = field(default_factory=dict)  # by the tokenizers' folders
     examples: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by model, language
 
@@ -115,50 +109,37 @@ class App:
         for model in self.models.values():
             folder = model.ensemble.tokenizer.resolve()
             self.rules.setdefault(folder, TextProcess(folder))
-        described = describe(self.models, self.limits, keyed=self.key is not None)
 
         def one_model(one: _Exchange) -> Response:
             model = find_served(self.models, one.scope["path"].removeprefix(_MODELS))
             return _json(shown[model.name])
 
-        routes = [
-            _Route("/v1/completions", post=lambda one: self._answer(one, CompletionBody, complete)),
-            _Route("/v1/chat/completions", post=lambda one: self._answer(one, ChatBody, converse)),
-            _Route("/v1/models", get=lambda one: _json(listed)),
-            _Route("/openapi.json", get=lambda one: _json(described)),
-            _Route("/metrics", get=self._measured),
-            _Route("/health", get=lambda one: _json({"status": "ok"}), opened=True),
-            _Route("/ready", get=self._ready, opened=True),
-        ]
-        self._routes = {route.name: route for route in routes}
+        self._routes = {
+            "/v1/completions": _Route(post=lambda x: self._answer(x, CompletionBody, complete)),
+            "/v1/chat/completions": _Route(post=lambda x: self._answer(x, ChatBody, converse)),
+            "/v1/models": _Route(get=lambda one: _json(listed)),
+            "/health": _Route(get=self._health, opened=True),
+        }
         for path, file in page_files().items():
-            self._routes[path] = _Route("page", get=partial(_page, file), opened=True)
-        self._one_model = _Route(_MODELS + "{model}", get=one_model)
-
-    @property
-    def answering(self) -> int:
-        """Requests that are answered now."""
-        return self.metrics.answering
+            self._routes[path] = _Route(get=partial(_page, file), opened=True)
+        self._one_model = _Route(get=one_model)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        one = _Exchange(scope, receive, send, Headers(scope=scope), time.perf_counter())
+        one = _Exchange(scope, receive, send, Headers(scope=scope))
         try:
-            try:
-                await self._dispatch(one)
-            except Disconnected:
-                one.status = _GONE
-            except Refusal as refusal:
-                await self._refuse(one, refusal)
-            except Exception:
-                _log.exception("a request could not be answered")
-                if one.status is not None:
-                    raise
-                await self._refuse(one, Refusal(500, "the server failed", code="server_failed"))
-        finally:
-            self.metrics.count(one.route, one.status or _GONE, time.perf_counter() - one.began)
+            await self._dispatch(one)
+        except Disconnected:
+            pass
+        except Refusal as refusal:
+            await self._refuse(one, refusal)
+        except Exception:
+            _log.exception("a request could not be answered")
+            if one.begun:
+                raise
+            await self._refuse(one, Refusal(500, "the server failed", code="server_failed"))
 
     async def _dispatch(self, one: _Exchange) -> None:
         check_host(one.headers, self.hosts)
@@ -168,7 +149,6 @@ class App:
             _check_key(one.headers, self.key)
         if route is None:
             raise Refusal(404, f"there is nothing at `{path[:200]}`", code="not_found")
-        one.route = route.name
         if route.post and method == "POST":
             await route.post(one)
         elif route.get and method in ("GET", "HEAD"):
@@ -194,10 +174,9 @@ class App:
         async def write(content: bytes) -> None:
             if len(content) > _LONG:
                 work = loop.run_in_executor(self._readers, parse, kind, content, self.limits)
-                body, ignored = await deadline.keep(work)
+                body = await deadline.keep(work)
             else:
-                body, ignored = parse(kind, content, self.limits)
-            headers = {"tongues-ignored": ", ".join(ignored)} if ignored else {}
+                body = parse(kind, content, self.limits)
             model, counts = find_served(self.models, body.model), self.engine.counts
             if counts.running + counts.queued >= self.limits.running + self.limits.queued:
                 raise busy(f"{counts.queued} texts are waiting already")  # not made into tokens
@@ -207,24 +186,22 @@ class App:
             generating = Generating(self.engine, answer.texts, deadline)
             try:
                 if not answer.body.stream:
-                    await one.answer(_json(await answer.all_at_once(generating), headers))
+                    await one.answer(_json(await answer.all_at_once(generating)))
                     return
                 async for event in answer.events(generating):
-                    if one.status is None:
-                        self.metrics.first.add(time.perf_counter() - one.began)
-                        fields = [(key.encode(), value.encode()) for key, value in headers.items()]
-                        await one.start(200, _STREAM + fields)
+                    if not one.begun:
+                        await one.start(200, _STREAM)
                     await one.part(event)
                 await one.part(b"", more=False)
             finally:
                 generating.close()
 
-        self.metrics.answering += 1
+        self.answering += 1
         try:
             content = await _read_body(one.headers, one.receive, self.limits)
             await _attended(one.receive, write(content))
         finally:
-            self.metrics.answering -= 1
+            self.answering -= 1
 
     async def _refuse(self, one: _Exchange, refusal: Refusal) -> None:
         response = refusal.response()
@@ -242,23 +219,19 @@ class App:
                     left -= len(message.get("body", b""))
         await one.part(b"", more=False)
 
-    def _ready(self, one: _Exchange) -> Response:
+    def _health(self, one: _Exchange) -> Response:
         if self.stopping or not self.engine.alive:
-            raise Refusal(503, "no texts are begun", code="not_ready")
-        return _json({"status": "ready"})
-
-    def _measured(self, one: _Exchange) -> Response:
-        kind = "text/plain; version=0.0.4; charset=utf-8"
-        return Response(self.metrics.text(self.engine), media_type=kind)
+            raise Refusal(503, "no texts are begun", code="server_stopping")
+        return _json({"status": "ok"})
 
 
 def _page(file: PageFile, one: _Exchange) -> Response:
     return file.answer(one.headers)
 
 
-def _json(content: Mapping[str, Any] | bytes, headers: Mapping[str, str] | None = None) -> Response:
+def _json(content: Mapping[str, Any] | bytes) -> Response:
     whole = content if isinstance(content, bytes) else json.dumps(content)
-    return Response(whole, headers=headers, media_type="application/json")
+    return Response(whole, media_type="application/json")
 
 
 def _check_key(headers: Headers, key: str | None) -> None:

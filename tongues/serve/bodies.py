@@ -1,7 +1,6 @@
 """What a request may say: OpenAI's fields as far as they can be honoured, and a few of our own.
 
-A field that would change the answer and is not honoured is refused; a lenient server ignores it,
-and names it in the answer's header `tongues-ignored`.
+A field that would change the answer and is not honoured is refused by its name.
 """
 
 import re
@@ -21,7 +20,7 @@ from pydantic_core import PydanticCustomError, from_json
 from tongues.errors import nearest
 from tongues.serve.refusal import Limits, Refusal
 
-__all__ = ["Body", "ChatBody", "CompletionBody", "Message", "bounds", "parse"]
+__all__ = ["Body", "ChatBody", "CompletionBody", "parse"]
 
 
 def _whole(value: Any) -> Any:
@@ -47,12 +46,9 @@ Ignored = Annotated[str, Field(max_length=1000, description="Ignored.")]
 Nothing = Annotated[list[Any], Field(max_length=0)] | None
 T = TypeVar("T", bound="Body")
 
-_REFUSED = {
-    *("suffix", "tools", "functions", "tool_choice", "function_call", "response_format"),
-    *("modalities", "audio", "prediction", "web_search_options", "reasoning_effort", "refusal"),
-    *("verbosity", "service_tier", "moderation", "tool_calls", "annotations"),
-}
 _MEANT = {
+    "tools": "are not supported here; leave them out",
+    "response_format": "is text here; leave it out",
     "prompt": "is a text, a list of texts, a list of token ids, or a list of such lists",
     "stop": "is a text, or a list of at most 16 texts, none of them empty or over 200 characters",
     "content": "is a text, or a list of parts such as {'type': 'text', 'text': …}",
@@ -129,9 +125,6 @@ class CompletionBody(Body):
     """Return the prompt before the generated text."""
     logprobs: TopLogprobs | None = None
     """Return each token's log-probability, and this number of most probable alternatives."""
-    best_of: Count | None = None
-    """Must equal `n`, where given."""
-    suffix: None = None
 
 
 class TextPart(Object):
@@ -183,47 +176,21 @@ class ChatBody(Body):
     top_logprobs: TopLogprobs | None = None
     """Number of most probable alternatives to return for each token."""
     tools: Nothing = None
-    functions: Nothing = None
     tool_choice: Literal["none", "auto"] | None = None
-    function_call: Literal["none", "auto"] | None = None
-    parallel_tool_calls: bool | None = None
-    """There are no tools, so either is the same."""
     response_format: ResponseFormat | None = None
-    modalities: Annotated[list[Literal["text"]], Field(min_length=1, max_length=1)] | None = None
-    audio: None = None
-    prediction: None = None
-    web_search_options: None = None
-    moderation: None = None
-    reasoning_effort: Literal["none"] | None = None
-    verbosity: Literal["medium"] | None = None
-    service_tier: Literal["auto", "default"] | None = None
     store: bool | None = None
     """Nothing is stored, so either is the same."""
     metadata: Annotated[dict[str, str], Field(max_length=16, description="Ignored.")] | None = None
-    safety_identifier: Ignored | None = None
-    prompt_cache_key: Ignored | None = None
 
 
-_OF_MESSAGES = Message.model_fields.keys()
-
-
-def bounds(limits: Limits) -> dict[str, int]:
-    """What this server allows of fields that are numbers, at most."""
-    return {"n": limits.copies, "best_of": limits.copies}
-
-
-def parse(kind: type[T], content: bytes, limits: Limits) -> tuple[T, list[str]]:
-    """Read a body; raises a Refusal that names the first mistake.
-
-    Also the fields that were ignored, where the limits are lenient.
-    """
+def parse(kind: type[T], content: bytes, limits: Limits) -> T:
+    """Read a body; raises a Refusal that names the first mistake."""
     try:
         plain = from_json(content, allow_inf_nan=False)
     except ValueError as error:
         raise Refusal(400, f"the body is not JSON: {error}", code="invalid_json") from None
     if not isinstance(plain, dict):
         raise Refusal(400, "the body is not a JSON object", code="invalid_type")
-    plain, ignored = _honoured(plain, kind) if limits.lenient else (plain, [])
     prompts = plain.get("prompt")
     prompts = prompts if isinstance(prompts, list) else []
     if len(prompts) > limits.prompts and not isinstance(prompts[0], int | float):
@@ -233,37 +200,10 @@ def parse(kind: type[T], content: bytes, limits: Limits) -> tuple[T, list[str]]:
         body = kind.model_validate(plain)
     except ValidationError as error:
         raise _explain(error, kind) from None
-    for name, most in bounds(limits).items():
-        number = getattr(body, name, None)
-        if number is not None and number > most:
-            message = f"`{name}` is {number}; this server allows {most} at most"
-            raise Refusal(400, message, code="integer_above_max_value", param=name)
-    return body, ignored
-
-
-def _honoured(plain: dict[str, Any], kind: type[Body]) -> tuple[dict[str, Any], list[str]]:
-    """A body without what is unknown here or cannot be honoured, and the names of that."""
-    try:
-        kind.model_validate(plain)
-    except ValidationError as error:
-        faults = error.errors(include_url=False, include_input=False)
-    else:
-        return plain, []
-    wrong = {one["loc"][0] for one in faults if one["loc"]}
-    unknown = plain.keys() - kind.model_fields.keys()
-    ignored = {str(name) for name in wrong & _REFUSED & plain.keys()} | unknown
-    kept = {name: value for name, value in plain.items() if name not in ignored}
-    if isinstance(kept.get("messages"), list):
-        messages = [one for one in kept["messages"] if isinstance(one, dict)]
-        ignored |= {f"messages.{name}" for one in messages for name in one.keys() - _OF_MESSAGES}
-        kept["messages"] = [
-            {key: value for key, value in one.items() if key in _OF_MESSAGES}
-            if isinstance(one, dict)
-            else one
-            for one in kept["messages"]
-        ]
-    printable = [re.sub(r"[^\w.-]", "?", name[:40], flags=re.ASCII) for name in sorted(ignored)]
-    return kept, printable[:20]
+    if (body.n or 1) > limits.copies:
+        message = f"`n` is {body.n}; this server allows {limits.copies} at most"
+        raise Refusal(400, message, code="integer_above_max_value", param="n")
+    return body
 
 
 def _explain(error: ValidationError, kind: type[Body]) -> Refusal:
@@ -282,13 +222,11 @@ def _explain(error: ValidationError, kind: type[Body]) -> Refusal:
     code = "invalid_type" if first["type"].endswith("_type") else "invalid_value"
     if first["type"] == "missing":
         message, code = f"`{field}` is missing", "missing_required_parameter"
-    elif first["type"] == "extra_forbidden" and names[0] not in _REFUSED:
+    elif first["type"] == "extra_forbidden":
         inner = {"messages": Message, "stream_options": StreamOptions}
         fields = (kind if len(names) == 1 else inner.get(names[0], kind)).model_fields
         hint, field = nearest(names[-1][:100], fields), field[:100]
-        message, code = f"unknown parameter `{field}`; {hint}", "unknown_parameter"
-    elif {names[0], names[-1]} & _REFUSED:
-        message, code = f"`{field}` cannot be honoured here; leave it out", "unsupported_parameter"
+        message, code = f"`{field}` is not supported here; {hint}", "unknown_parameter"
     else:
         known = next((_MEANT[name] for name in reversed(names) if name in _MEANT), None)
         plain = first["msg"].replace(" after validation", "")

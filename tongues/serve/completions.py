@@ -35,9 +35,6 @@ def find_served(models: Mapping[str, Model], name: str) -> Model:
 
 def complete(body: CompletionBody, model: Model, rules: TextProcess, limits: Limits) -> AnswerForm:
     """The answer to be generated for `/v1/completions`; a Refusal where it cannot be."""
-    if body.best_of is not None and body.best_of != (body.n or 1):
-        message = "`best_of` is as `n`: no texts are written only to be thrown away"
-        raise Refusal(400, message, code="unsupported_parameter", param="best_of")
     given = body.prompt
     listed = given if isinstance(given, list) and not isinstance(given[0], int) else [given]
     prompts = []

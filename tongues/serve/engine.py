@@ -8,7 +8,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -41,13 +41,10 @@ class Full(Exception):
 
 @dataclass(slots=True)
 class EngineCounts:
-    """What the engine did since it started, and what it has to do."""
+    """What the engine has to do."""
 
     running: int = 0
     queued: int = 0
-    steps: int = 0
-    read: int = 0  # tokens of prompts
-    written: dict[str, int] = field(default_factory=dict)  # tokens, by model
     held: int = 0  # bytes of keys and values of the texts that run
 
 
@@ -83,12 +80,9 @@ class Engine:
         queued: int = 64,
         memory: int | None = None,
     ) -> None:
-        self.models, self.counts = models, EngineCounts(written=dict.fromkeys(models, 0))
+        self.models, self.counts = models, EngineCounts()
         self._most_running, self._most_queued = running, queued
         self._memory = None if memory is None else memory // len(models)  # of one model
-        self._limits = {
-            name: model.cache_limit(running, self._memory) for name, model in models.items()
-        }
         self._writers: dict[str, Writer] = {}
         self._jobs: dict[TextJob, RunningText | None] = {}  # the oldest first; None: it waits
         self._waiting: deque[TextJob] = deque()
@@ -122,7 +116,7 @@ class Engine:
         ensemble, job = self.models[model].ensemble, TextJob(model, request, listener)
         check_length(ensemble, request)
         ensemble.check(request.routing, request.language)
-        limit = self._limits[model]
+        limit = self._memory
         if limit is not None and (size := self.models[model].cache_need([request])) > limit:
             need, most = (f"{each / 1e6:,.1f} MB" for each in (size, limit))
             what = f"keys and values of this request take {need}, and the server keeps {most}"
@@ -165,11 +159,10 @@ class Engine:
             self.counts.held = sum(writer.bytes for writer in self._writers.values())
 
     def _fits(self, job: TextJob) -> bool:
-        limit = self._limits[job.model]
-        if limit is None:
+        if self._memory is None:
             return True
         others = [each.request for each in self._by_text.values() if each.model == job.model]
-        return self.models[job.model].cache_need([*others, job.request]) <= limit
+        return self.models[job.model].cache_need([*others, job.request]) <= self._memory
 
     def _begin_next(self) -> bool:
         with self._changed:
@@ -182,12 +175,9 @@ class Engine:
         try:
             if job.model not in self._writers:
                 model = self.models[job.model]
-                self._writers[job.model] = model.writer(
-                    self._most_running, self._memory, pace=_PACE
-                )
+                self._writers[job.model] = model.writer(self._memory, pace=_PACE)
             text = self._jobs[job] = self._writers[job.model].add(job.request)
             self._by_text[text] = job
-            self.counts.read += len(job.request.prompt)
             self.counts.running = len(self._by_text)
         except Exception as error:
             self._fail([job], error)
@@ -199,14 +189,12 @@ class Engine:
         except Exception as error:  # such as no memory: other models go on
             self._give_up(name, error)
             return
-        self.counts.steps += 1
         for text, group in itertools.groupby(news, key=lambda each: each[0]):
             job, tokens = self._by_text[text], [token for _, token in group]
             ended = tokens[-1].ended
             if ended == "broken":
                 self._fail([job], broken(writer.ensemble, tokens[-1].weights))
                 continue
-            self.counts.written[name] += sum(not token.given for token in tokens)
             job.report(tokens)
             if ended:
                 self._end(job, End(ended))

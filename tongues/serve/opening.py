@@ -1,5 +1,6 @@
 """Models opened to be served: each is tried once before it is offered."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from tongues.experts.ensemble.caches import TokenSequence
 from tongues.experts.ensemble.lineage import expert_folder, read_lineage
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.experts.ensemble.places import resolve_model
-from tongues.serve.gguf import gguf_file, llama_package, open_gguf
 from tongues.serve.text_process import TextProcess
 from tongues.train.base import model_folder
 
@@ -28,17 +28,13 @@ def open_served(
     workspace: Path,
     *,
     say: Callable[[str], None],
-    llama_cpp: bool = False,
     **options: Any,
 ) -> tuple[dict[str, Model], Rules]:
     """The models that can be served, by name; a UserError where none can.
 
-    say: hears of each that cannot. llama_cpp: whether it computes models of folders too, not only
-    of GGUF files. options: of `open_model`.
+    say: hears of each that cannot, and what serves a single model better. options: of `open_model`.
     """
-    folders = {name: _rules_place(name, workspace, llama_cpp) for name in names}
-    if any(place.is_file() for place in folders.values()):
-        llama_package()
+    folders = {name: _rules_place(name, workspace) for name in names}
     rules = {folder: TextProcess(folder) for folder in folders.values()}
     for each in rules.values():
         each.start()  # they open while the models do
@@ -47,11 +43,7 @@ def open_served(
     for name in names:
         try:
             rules[folders[name]].probe()
-            file = folders[name]
-            if file.is_file():
-                model = open_gguf(name, file, device=options.get("device"))
-            else:
-                model = open_model(name, workspace, **options)
+            model = open_model(name, workspace, **options)
             probe_step(model)
         except UserError as error:
             say(f"caution: `{name}` is not served: {error}")
@@ -63,23 +55,24 @@ def open_served(
         rules[folder].close()
     if not opened:
         raise faults[0]
+    if all(model.kind != "ensemble" for model in opened.values()):
+        for name in opened:
+            say(f"`{name}` is opened for a look; to serve it: {_other_server(folders[name])}")
     return opened, {folder: rules[folder] for folder in kept}
 
 
-def _rules_place(name: str, workspace: Path, llama_cpp: bool) -> Path:
-    """Where its rules for text are: the folder with its tokenizer, or a GGUF file."""
-    if Path(name).suffix == ".gguf":
-        return Path(name).resolve()
+def _other_server(folder: Path) -> str:
+    """The command of a server that is made for a single model."""
+    file = next(iter(sorted(folder.glob("*.gguf"))), None)
+    command = ["llama-server", "-m", str(file)] if file else ["vllm", "serve", str(folder)]
+    return f"`{shlex.join(command)}`"
+
+
+def _rules_place(name: str, workspace: Path) -> Path:
+    """Where its rules for text are: the folder with its tokenizer."""
     kind, folder, _, _ = resolve_model(name, workspace)
     if kind != "ensemble":
-        folder = model_folder(folder)
-        return (gguf_file(folder) if llama_cpp else folder).resolve()
-    if llama_cpp:
-        what = (
-            "is an ensemble, whose experts are mixed at every token; llama.cpp computes one model"
-        )
-        hint = "leave out `--engine`, or export the run of one expert with `--gguf`"
-        raise UserError(what, where=name, hint=hint)
+        return model_folder(folder).resolve()
     return expert_folder(read_lineage(folder).widest, workspace).resolve()
 
 
@@ -98,11 +91,10 @@ def probe_step(model: Model) -> None:
         text = TokenSequence([model.first, *ids.tolist()], 1 + count)
         lost: list[str] = []
         try:
-            caches = model.writer(1, 4 * _TOKENS * model.cache_bytes).caches
+            caches = model.writer(4 * _TOKENS * model.cache_bytes).caches
             logits = caches.logits(number, [text])
-            if place.is_dir():
-                weights = ensemble.models[number].named_parameters()
-                lost = [name for name, x in weights if not x.sum(dtype=torch.float32).isfinite()]
+            weights = ensemble.models[number].named_parameters()
+            lost = [name for name, x in weights if not x.sum(dtype=torch.float32).isfinite()]
         except UserError:
             raise
         except Exception as error:  # whatever a library raises on a folder that it does not expect

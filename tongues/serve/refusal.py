@@ -27,7 +27,6 @@ class Limits:
     seconds: float = 120.0  # for an answer, from the request on
     sending: float = 10.0  # seconds that a request may take to come in
     taking: float = 30.0  # seconds that a stream may lie unread
-    lenient: bool = False  # fields that are unknown or cannot be honoured are ignored
 
     @property
     def texts(self) -> int:

@@ -9,14 +9,16 @@ import socket
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tongues.errors import Stopped, UserError
-from tongues.serve.door import Served
 from tongues.serve.refusal import Limits, Refusal
+
+if TYPE_CHECKING:
+    from tongues.serve.app import App
 
 __all__ = ["address", "listen", "run"]
 
@@ -54,7 +56,7 @@ def address(listening: socket.socket) -> str:
 
 
 def run(
-    app: Served,
+    app: "App",
     listening: socket.socket,
     *,
     ready: Callable[[], None],
@@ -92,7 +94,7 @@ def run(
 
 
 class _Server(uvicorn.Server):
-    app: Served
+    app: "App"
     ready: Callable[[], None]
     waiting: Callable[[int], None]
 

@@ -52,8 +52,7 @@ class TextProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path, "TOKENIZERS_PARALLELISM": "false"}
-            | {"GGML_NO_BACKTRACE": "1"},  # by a debugger, which takes seconds
+            env={**os.environ, "PYTHONPATH": path, "TOKENIZERS_PARALLELISM": "false"},
             start_new_session=True,  # Ctrl+C is the server's
         )
 

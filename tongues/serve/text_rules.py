@@ -4,7 +4,6 @@ Run as a module, it answers each line of JSON on standard input by one: a text o
 conversation, and their token ids. It imports little, to start fast.
 """
 
-import atexit
 import json
 import re
 import resource
@@ -12,8 +11,6 @@ import secrets
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,17 +24,14 @@ __all__ = ["SECONDS", "FolderRules", "Messages", "has_template"]
 Messages = Sequence[Mapping[str, str]]  # each with `role` and `content`
 
 SECONDS = 2.0  # of computing for one text
-_OPENING = 6.0  # the same, to open a tokenizer, and for each 2 GB of a GGUF file's weights
+_OPENING = 6.0  # the same, to open a tokenizer
 _MEMORY = 2**30  # bytes beyond those of the opened tokenizer
 _OPENED = 2**32  # bytes of that at most
-_TEMPLATE = "tokenizer.chat_template"
 _STATUS = Path("/proc/self/status")
 
 
 def has_template(folder: Path) -> bool:
-    """Whether a Hugging Face folder, or a GGUF file, says how a conversation is written."""
-    if folder.is_file():
-        return _TEMPLATE in _vocabulary(folder).metadata
+    """Whether a Hugging Face folder says how a conversation is written."""
     if any((folder / f"chat_template.{kind}").is_file() for kind in ("jinja", "json")):
         return True
     return bool(_settings(folder / "tokenizer_config.json").get("chat_template"))
@@ -62,15 +56,6 @@ def _template(folder: Path) -> str | None:
     return None
 
 
-@lru_cache
-def _vocabulary(file: Path) -> Any:
-    """llama.cpp's tokenizer of a GGUF file, and its metadata."""
-    library: Any = import_module("llama_cpp")
-    llama = library.Llama(str(file), vocab_only=True, verbose=False)
-    atexit.register(llama.close)  # later its library is gone
-    return llama
-
-
 class FolderRules:
     """The tokenizer and the template of a Hugging Face folder."""
 
@@ -87,7 +72,11 @@ class FolderRules:
         self._letters.encode_special_tokens = True
         added = self._letters.get_added_tokens_decoder().values()
         self.special = [token.content for token in added if token.special and token.content]
-        self._open_template(_template(folder))
+        self._chat = _template(folder)
+        if self._chat is not None:
+            from transformers.utils.chat_template_utils import render_jinja_template
+
+            self._render: Any = render_jinja_template
         settings = _settings(folder / "special_tokens_map.json")
         settings |= _settings(folder / "tokenizer_config.json")
         self._names: dict[str, str] = {}
@@ -95,13 +84,6 @@ class FolderRules:
             name = value.get("content") if isinstance(value, dict) else value
             if key.endswith("_token") and isinstance(name, str):
                 self._names[key] = name
-
-    def _open_template(self, template: str | None) -> None:
-        self._chat = template
-        if template is not None:
-            from transformers.utils.chat_template_utils import render_jinja_template
-
-            self._render: Any = render_jinja_template
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text in which all is letters."""
@@ -154,51 +136,6 @@ class FolderRules:
             raise UserError(what, where="messages") from None
 
 
-def _try_weights(file: Path) -> None:
-    """Predict once by llama.cpp, whose faults end a process; a UserError where it refuses."""
-    library: Any = import_module("llama_cpp")
-    library.llama_backend_init()
-    settings = library.llama_model_default_params()
-    settings.n_gpu_layers = 0
-    model = library.llama_model_load_from_file(str(file).encode(), settings)
-    if not model:
-        hint = "`tongues export --gguf` writes it again"
-        raise UserError("cannot be loaded by llama.cpp", where=str(file), hint=hint)
-    options = library.llama_context_default_params()
-    options.n_ctx = options.n_batch = options.n_ubatch = 32
-    options.n_threads = options.n_threads_batch = 1
-    context = library.llama_init_from_model(model, options)
-    tokens = (library.llama_token * 2)(0, 1)
-    if not context or library.llama_decode(context, library.llama_batch_get_one(tokens, 2)):
-        raise UserError("llama.cpp cannot compute it", where=str(file))
-    library.llama_free(context)
-    library.llama_model_free(model)
-
-
-class GgufRules(FolderRules):
-    """Those of a GGUF file, by llama.cpp."""
-
-    def __init__(self, file: Path) -> None:
-        self._llama = _vocabulary(file)
-        about, size = self._llama.metadata, self._llama.n_vocab()
-        library: Any = import_module("llama_cpp")
-        vocab = library.llama_model_get_vocab(self._llama.model)
-        text, control = library.llama_vocab_get_text, library.llama_vocab_is_control
-        names = {n: text(vocab, n).decode() for n in range(size) if control(vocab, n)}
-        self.special = [name for name in names.values() if name]
-        self._open_template(about.get(_TEMPLATE))
-        ends = {key: about.get(f"tokenizer.ggml.{key}_token_id") for key in ("bos", "eos")}
-        self._names = {f"{key}_token": names.get(int(n or -1), "") for key, n in ends.items()}
-
-    def encode(self, text: str) -> list[int]:
-        """Ids of a text in which all is letters."""
-        return self._llama.tokenize(text.encode(), add_bos=False, special=False)
-
-    def read(self, text: str) -> list[int]:
-        """Ids of what a template wrote."""
-        return self._llama.tokenize(text.encode(), add_bos=False, special=True)
-
-
 def _ids(tokenizer: Tokenizer, text: str) -> list[int]:
     return tokenizer.encode(text, add_special_tokens=False).ids
 
@@ -223,16 +160,13 @@ def _parts(
 
 
 def _serve(folder: Path, seconds: float, texts: BinaryIO, replies: BinaryIO) -> None:
-    size = folder.stat().st_size if folder.is_file() else 0
-    _limit(_OPENING * (1 + size / 2**31))
+    _limit(_OPENING)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (_OPENED + size, hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (_OPENED, hard))
     rules: FolderRules | None = None
     fault: dict[str, str] = {}
     try:
-        if folder.is_file():
-            _try_weights(folder)  # here, where it ends no server
-        rules = GgufRules(folder) if folder.is_file() else FolderRules(folder)
+        rules = FolderRules(folder)
     except BaseException as error:  # a panic of the tokenizer is no Exception
         fault = _described(error, folder)
     _limit(0)

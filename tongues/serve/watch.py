@@ -18,7 +18,7 @@ from tongues.report.project import run_blocks
 __all__ = ["serve_runs"]
 
 _EVERY = 10  # seconds
-_LOGS = ("run.json", "metrics.jsonl", "evals.jsonl", "tasks.jsonl", "events.jsonl", "timing.jsonl")
+_LOGS = ("run.json", "metrics.jsonl", "evals.jsonl", "events.jsonl", "timing.jsonl")
 # The page renews itself; its figures have no files to link to.
 _HEAD = f'<head><meta http-equiv="refresh" content="{_EVERY}"><style>.links{{display:none}}</style>'
 _HOSTS = ("localhost", "127.0.0.1")

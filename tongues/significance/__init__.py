@@ -8,7 +8,6 @@ from tongues.significance.draws import (
     measured_mean,
     paired_accuracy,
     relative_score,
-    standard_error,
 )
 from tongues.significance.paired import holm, measured_loss, paired_loss, paired_mean
 from tongues.significance.signs import Chance, Signs, WinRate, chance, sign_test, signs, win_rates
@@ -31,6 +30,5 @@ __all__ = [
     "relative_score",
     "sign_test",
     "signs",
-    "standard_error",
     "win_rates",
 ]

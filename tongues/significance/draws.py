@@ -35,7 +35,6 @@ __all__ = [
     "paired_accuracy",
     "relative_score",
     "spread",
-    "standard_error",
 ]
 
 _STUDENT = "Student's t over items and draws"
@@ -105,13 +104,6 @@ def measured_accuracy(
     worth = mean * (1 - mean) / error**2 if 0 < mean < 1 else count
     low, high = wilson(mean, min(worth, sum(part.size for part in parts)), critical(freedom))
     return Estimate(mean, low, high, method=WILSON)
-
-
-def standard_error(values: Correct, groups: Groups | None = None) -> float:
-    """Of the mean; groups: as of `paired_accuracy`. NaN where there are not two."""
-    parts = _languages(values)
-    places = _places(parts, groups)
-    return float(spread(parts, places)[1]) if all(place.max() for place in places) else nan
 
 
 def relative_score(

@@ -1,13 +1,13 @@
-"""Means over runs and slopes, with the 95 % intervals that their spread allows."""
+"""Means over runs, with the 95 % intervals that their spread allows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import sqrt
-from statistics import fmean, linear_regression
+from statistics import fmean
 
 from tongues.estimate import Estimate
 from tongues.significance.student import critical
 
-__all__ = ["Unit", "over_sizes", "slope"]
+__all__ = ["over_sizes"]
 
 Unit = tuple[str, int]  # shape and seed
 
@@ -40,21 +40,3 @@ def over_sizes(values: Iterable[tuple[Unit, float]]) -> Estimate | None:
     error = sqrt(variance * sum(1.0 / len(size) for size in sizes.values())) / len(sizes)
     half = critical(freedom) * error
     return Estimate(mean, mean - half, mean + half, n=count, method=_METHOD)
-
-
-def slope(points: Sequence[tuple[float, float]]) -> Estimate | None:
-    """The slope of the regression line through points (x, y), or None where all have one x.
-
-    With its 95 % interval from three points on.
-    """
-    x, y = [point[0] for point in points], [point[1] for point in points]
-    if len(set(x)) < 2:
-        return None
-    line = linear_regression(x, y)
-    if len(points) < 3:
-        return Estimate(line.slope, n=len(points))
-    freedom, middle = len(points) - 2, fmean(x)
-    off = sum((b - line.slope * a - line.intercept) ** 2 for a, b in points)
-    half = critical(freedom) * sqrt(off / freedom / sum((a - middle) ** 2 for a in x))
-    low, high = line.slope - half, line.slope + half
-    return Estimate(line.slope, low, high, n=len(points), method=_METHOD)

@@ -2,35 +2,31 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tongues.errors import UserError
 from tongues.files import files_named
-from tongues.quantities import counted
 from tongues.recipe import (
     Recipe,
     TextRecipe,
     in_workspace,
     load_text_recipe,
+    results_name,
     training_verb,
 )
 from tongues.runs import PLANS, RECIPE, find_runs
 from tongues.steps.changed import under_own_name
-from tongues.steps.demo import DEMO, step_of_demo
 from tongues.steps.models import step_of_experts
-from tongues.steps.runs import step_of_runs, step_of_unfinished, step_to_report
-from tongues.steps.step import (
-    LAST,
+from tongues.steps.runs import (
     Evaluated,
-    Step,
-    is_run,
     last_trained,
     newest_evaluations,
-    quoted,
-    runs_of,
+    step_of_runs,
+    step_of_unfinished,
 )
+from tongues.steps.step import Step, is_run, next_step, quoted
 from tongues.study import plan_study, plan_sweep
 from tongues.text import check_text
 from tongues.tokens import check_tokens
@@ -49,61 +45,34 @@ def steps_in(workspace: Path) -> list[Step]:
         try:
             recipe = load_text_recipe(path)
             own, words = under_own_name(recipe, [path], workspace)
-            step = _step(own, words, workspace, evaluated, "" if own is recipe else recipe.name)
+            step = _step(own, words, workspace, evaluated, recipe)
+            if isinstance(own, Recipe):
+                seen.add(folder := workspace / "runs" / results_name(own))
+                since = max(since, last_trained(folder))
         except UserError as error:
-            content = path.read_text(encoding="utf-8", errors="replace")
-            if not content.strip():
-                invalid = Step("tongues new", "it is empty; this writes a recipe to a new file")
-            elif _MEANT.search(content):
-                is_text = error.what.startswith("is ")  # such as `is not YAML`
-                reason = f"it {error.what}" if is_text else f"not a valid recipe: {error.what}"
-                invalid = Step(f"tongues check {quoted(path)}", reason)
-            else:
+            if not _MEANT.search(path.read_text(encoding="utf-8", errors="replace")):
                 continue  # a YAML file of something else
-            steps.append(replace(invalid, place=str(path), urgency=LAST, since=since))
-            continue
-        folder, page = path, None
-        if isinstance(recipe, Recipe) and isinstance(own, Recipe):
-            folder = runs_of(own, workspace)
-            before = runs_of(recipe, workspace)
-            if folder != before and step_of_unfinished(before, "", workspace) is None:
-                page = step_to_report(before, workspace) if before.is_dir() else None
-            if page:
-                seen.add(before)  # otherwise its runs, of other settings, have their own step
-        seen.add(folder)
-        since = max(since, last_trained(folder))
-        steps.append(replace(page or step, place=str(path), since=since))
-    demo = step_of_demo(workspace)
-    steps += filter(None, [demo, step_of_demo(workspace / DEMO)])  # the latter was started here
+            step = next_step("invalid", recipe=path, why=f"{error.where}: {error.what}")
+        steps.append(replace(step, place=str(path), since=since))
     for folder in sorted((workspace / "runs").glob("*/")):
         if folder not in seen and (is_run(folder) or (folder / PLANS).is_file()):
-            own = folder / RECIPE
-            train = f"tongues train {quoted(own)}{in_workspace(workspace)}" if own.is_file() else ""
-            begun = step_of_unfinished(folder, demo.command if demo else train, workspace)
-            if demo and (begun is None or begun.command == demo.command):
-                continue
-            step = begun or step_of_runs(folder, workspace, evaluated)
+            own = quoted(folder / RECIPE) + in_workspace(workspace)
+            train = f"tongues train {own}" if (folder / RECIPE).is_file() else ""
+            step = step_of_unfinished(folder, train) or step_of_runs(folder, workspace, evaluated)
             steps.append(replace(step, place=str(folder), since=last_trained(folder)))
     if not steps:
-        reason = "there is no recipe here; it asks for base, language and text, and writes one"
-        if inside := next(iter(sorted(workspace.glob("*/runs/"))), None):
-            reason += f"; `tongues next {quoted(inside.parent)}` is of the runs there"
-        steps = [Step("tongues new", reason, str(workspace))]
+        inside = next(iter(sorted(workspace.glob("*/runs/"))), None)
+        step = (
+            next_step("work inside", folder=inside.parent) if inside else next_step("nothing here")
+        )
+        steps = [replace(step, place=str(workspace))]
     return sorted(steps, key=lambda step: (step.urgency, -step.since))
 
 
-def step_of_recipe(
-    recipe: TextRecipe,
-    words: Sequence[Path | str],
-    workspace: Path,
-    evaluated: "Evaluated | None" = None,
-) -> Step:
-    """The next step of a recipe; words: its file and overrides, as a command has them.
-
-    evaluated: as in `step_of_runs`.
-    """
+def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: Path) -> Step:
+    """The next step of a recipe; words: its file and overrides, as a command has them."""
     own, words = under_own_name(recipe, words, workspace)
-    return _step(own, words, workspace, evaluated, "" if own is recipe else recipe.name)
+    return _step(own, words, workspace, None, recipe)
 
 
 def _step(
@@ -111,13 +80,13 @@ def _step(
     words: Sequence[str],
     workspace: Path,
     evaluated: "Evaluated | None",
-    before: str,
+    before: TextRecipe,
 ) -> Step:
-    """The next step of a recipe under its own name; before: the name of its other settings."""
-    named = shlex.join(words) + in_workspace(workspace)
-    renamed = f"{before} was trained with other settings" if before else ""
+    """The next step of a recipe under its own name; before: as it was read."""
+    renamed = recipe is not before
+    values = {"recipe": shlex.join(words), "before": _name(before)}
     if isinstance(recipe, Recipe) and recipe.train.base_model == PLACEHOLDER_BASE:
-        return Step(f"tongues check {named}", "the base that it continues from is to be named")
+        return next_step("no base", workspace, **values)
     try:
         check_tokens(recipe, workspace)
     except UserError as error:
@@ -125,38 +94,44 @@ def _step(
             check_text(recipe.text)
         except UserError as missing:
             verb = "check" if isinstance(recipe, Recipe) else "prepare"  # which names the line
-            return Step(f"tongues {verb} {named}", f"{missing.where}: {missing.what}")
+            why = f"{missing.where}: {missing.what}"
+            return next_step("no text", workspace, verb=verb, why=why, **values)
         there = (workspace / "tokens" / recipe.name / "tokens.json").is_file()
-        reason = f"its tokens were {error.what}" if there else "its text is not prepared yet"
-        return Step(f"tongues prepare {named}" + " --overwrite" * there, renamed or reason)
+        state = "other tokens" if there else "renamed" if renamed else "not prepared"
+        return next_step(state, workspace, why=error.what, **values)
     if not isinstance(recipe, Recipe):
-        corpus = workspace / "corpus" / recipe.corpus
-        return Step(
-            f"tongues report {quoted(corpus)}", "its text is prepared: the page shows what was kept"
-        )
-    train, folder = f"tongues {training_verb(recipe)} {named}", runs_of(recipe, workspace)
-    begun = Step(train, renamed or "its text is prepared, and nothing is trained yet")
-    if recipe.pilot:
-        real = workspace / "reports" / recipe.name / "real.yaml"
-        reason = "the pilot is finished; this is the recipe that it advises"
-        if real.is_file():
-            return Step(f"tongues check {quoted(real)}{in_workspace(workspace)}", reason)
-        return step_of_unfinished(folder, train, workspace) or begun
+        return next_step("text alone", corpus=workspace / "corpus" / recipe.corpus)
+    folder = workspace / "runs" / results_name(recipe)
+    train = f"tongues {training_verb(recipe)} {shlex.join(words)}{in_workspace(workspace)}"
+    begun = next_step("other run" if renamed else "not trained", train=train, before=_name(before))
     if recipe.experts:
-        if step := step_of_experts(recipe.name, workspace):
-            return step
-        made = len([*files_named(workspace / "ensembles" / recipe.name, "ensemble.json")])
-        wanted = len(recipe.experts.seeds) * max(1, len(recipe.experts.partitions))
-        if made < wanted:
-            if made:
-                begun = Step(train, f"{made} of {wanted} ensembles are written; it resumes")
-            return step_of_unfinished(folder, train, workspace) or begun
-        reason = "the ensembles are trained, and not measured"
-        return Step(f"tongues experts measure {named}", reason)
-    if not find_runs([folder] if folder.is_dir() else []):
+        return _step_of_experts(recipe, train, workspace, values) or (
+            step_of_unfinished(folder, train) or begun
+        )
+    if recipe.pilot:
+        if (folder / "forecast.json").is_file():
+            return next_step("pilot finished", folder=folder)
+        return step_of_unfinished(folder, train) or begun
+    if not folder.is_dir() or not find_runs([folder]):
         return begun
-    step = step_of_unfinished(folder, train, workspace) or _added(recipe, train, workspace)
+    step = step_of_unfinished(folder, train) or _added(recipe, train, workspace)
     return step or step_of_runs(folder, workspace, evaluated, train)
+
+
+def _step_of_experts(
+    recipe: Recipe, train: str, workspace: Path, values: Mapping[str, str]
+) -> Step | None:
+    """The next step of experts; None where they are not begun."""
+    assert recipe.experts
+    if step := step_of_experts(recipe.name, workspace):
+        return step
+    count = len([*files_named(workspace / "ensembles" / recipe.name, "ensemble.json")])
+    wanted = len(recipe.experts.seeds) * max(1, len(recipe.experts.partitions))
+    if count >= wanted:
+        return next_step("not measured", workspace, **values)
+    if count:
+        return next_step("ensembles missing", train=train, count=count, ensembles=wanted)
+    return None
 
 
 def _added(recipe: Recipe, train: str, workspace: Path) -> Step | None:
@@ -164,7 +139,9 @@ def _added(recipe: Recipe, train: str, workspace: Path) -> Step | None:
     if recipe.study is None:
         return None
     plans = [*plan_sweep(recipe), *plan_study(recipe, workspace)]
-    new = [plan for plan in plans if not (workspace / "runs" / plan.name / "run.json").is_file()]
-    if not new:
-        return None
-    return Step(train, f"{len(new)} of {counted(len(plans), 'run')} are not trained yet")
+    new = [plan for plan in plans if not is_run(workspace / "runs" / plan.name)]
+    return next_step("runs added", train=train, count=len(new), of=len(plans)) if new else None
+
+
+def _name(recipe: TextRecipe) -> str:
+    return results_name(recipe) if isinstance(recipe, Recipe) else recipe.name

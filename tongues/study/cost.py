@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 
 from tongues.cores import threads_for
-from tongues.launch import LAUNCHERS
+from tongues.launch import launcher_kind
 from tongues.quantities import counted, show_seconds
 from tongues.runs import read_run, status_of
 from tongues.tokens import Tokens, open_tokens
@@ -73,7 +73,7 @@ def measure_cost(
     if not to_do:
         return StudyCost(0, 0, {}, 0.0)
     flops = sum(derived.flops for _, derived in to_do)
-    if not LAUNCHERS.find(launcher, "--launcher").here or (processes or 1) > 1:
+    if not launcher_kind(launcher).here or (processes or 1) > 1:
         return StudyCost(len(to_do), flops, {}, None)
     threads = threads_for(at_once)
     texts = {n: open_tokens(workspace / "tokens" / n) for n in {plan.tokens for plan, _ in pairs}}

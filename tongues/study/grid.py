@@ -23,6 +23,7 @@ from tongues.train.mixture import proxy_mixtures, text_of
 
 __all__ = ["best_rates", "choose_plans", "plan_runs", "plan_study", "plan_sweep", "unfinished"]
 
+_OWN = ("mixture", "replay", "base", "run", "eval_languages", "max_forgetting")
 _SCALES = {"G": 1e9, "M": 1e6, "k": 1e3}
 
 
@@ -32,31 +33,18 @@ def plan_runs(
     """The runs of a recipe, bases first; a single one without a `study` section.
 
     A continued run starts from the source model of its own shape and seed, which is trained once.
-    Those of a pilot are chosen as it goes: there are none here.
     A name says what sets a run apart, so that a study may grow without renaming what is there.
     workspace: whose runs know what languages they were trained on. rates: the best ones of a
     sweep, by shape; they take the place of the recipe's.
     """
-    if recipe.pilot:
-        return []
     if recipe.study is None:
         return [run_of_recipe(recipe, workspace)]
     study, train = recipe.study, recipe.train
-    named = (
-        train.mixture,
-        train.replay,
-        train.base,
-        train.run,
-        train.eval_languages,
-        train.max_forgetting,
-    )
-    if recipe.model.shape or any(named):
-        raise UserError(
-            "a study sets shape, mixture, replay, base, run, eval_languages and max_forgetting "
-            "of its runs itself",
-            where="study",
-            hint="take them out of `model` and `train`",
-        )
+    taken = [f"train.{key}" for key in _OWN if getattr(train, key)]
+    taken += ["model.shape"] if recipe.model.shape else []
+    if taken:
+        what = "a study or a pilot sets it for each of its runs"
+        raise UserError(what, where=taken[0], hint="take it out")
     if rates:
         recipe = recipe.model_copy(
             update={"train": train.model_copy(update={"learning_rate": rates})}

@@ -1,12 +1,9 @@
 """What the runs of a study cannot show, and which of them are not compared, a sentence each."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from tongues.laws.observed import RunCurves
-
-if TYPE_CHECKING:
-    from tongues.study.findings import Outcome
+from tongues.study.outcomes import Outcome
 
 __all__ = ["left_out"]
 
@@ -14,8 +11,8 @@ __all__ = ["left_out"]
 def left_out(
     runs: Sequence[RunCurves],
     targets: Sequence[str],
-    outcomes: "Sequence[Outcome]",
-    rows: "Sequence[Outcome]",
+    outcomes: Sequence[Outcome],
+    rows: Sequence[Outcome],
 ) -> Iterator[str]:
     """Why outcomes have no savings or no forgetting, and which runs the rows leave out."""
     if not targets:
@@ -33,7 +30,7 @@ def left_out(
             )
 
 
-def _apart(target: str, outcomes: "Sequence[Outcome]", rows: "Sequence[Outcome]") -> Iterator[str]:
+def _apart(target: str, outcomes: Sequence[Outcome], rows: Sequence[Outcome]) -> Iterator[str]:
     """Which runs are of another size or length than those they would be compared with."""
     if any(row.group for row in rows):
         yield f"Runs on `{target}` differ in size or length: compare rows of the same alone."
@@ -44,7 +41,7 @@ def _apart(target: str, outcomes: "Sequence[Outcome]", rows: "Sequence[Outcome]"
         yield f"{those} of a size or length that not all options on `{target}` have: {where}."
 
 
-def _unpaired(target: str, outcomes: "Sequence[Outcome]") -> Iterator[str]:
+def _unpaired(target: str, outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Why it is not known what CPT saves."""
     unknown = "so what CPT saves there is not known."
     continued = [o for o in outcomes if o.strategy == "cpt"]

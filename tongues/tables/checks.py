@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -12,17 +12,13 @@ from tongues.tables.files import RunTable, cell_amount, cell_number
 from tongues.tables.roles import COUNTS, LOSSES, ROLES, column_scale, is_perplexity
 from tongues.tables.where import comparable, where_flag
 
-__all__ = ["check_amounts", "check_one_language", "copies", "diverged_runs", "in_bits"]
-__all__ += ["name_rows", "other_unit", "read_numbers", "start_losses"]
+__all__ = ["check_amounts", "check_one_language", "copies", "diverged_runs", "name_rows"]
+__all__ += ["other_unit", "read_numbers", "start_losses"]
 
 _LARGEST = 1e99  # an amount beyond it is a fault, and its products overflow
 _SHOWN = 5
 _RISE, _JUMP = 1.1, 1.5
-_BITS = -np.log(np.log(2))  # log of the ratio of a loss in bits to the same in nats
 _HIGHEST = 15.0  # nats: more than guessing among three million tokens
-_FEWEST = 3  # rows in bits; fewer may be outliers
-_POWER = -0.35  # near the exponents that laws of sizes and tokens have
-_STARTS, _ROUNDS, _SAMPLE = 60, 4, 300
 
 
 def name_rows(places: Sequence[str], rows: Iterable[int], shown: Sequence[object] = ()) -> str:
@@ -63,7 +59,7 @@ def read_numbers(table: RunTable, role: str, column: str) -> np.ndarray:
         elif any(re.fullmatch(r"-?\d+,\d+", text) for text in distinct):
             hint = "write numbers with a decimal point, 3.14 for 3,14"
         elif all(value is None for value in read):
-            hint = f"name another column for the {ROLES[role].meaning}: {ROLES[role].flag} COLUMN"
+            hint = f"name another column for the {ROLES[role].meaning}: {ROLES[role].flag}=NAME"
         elif len(distinct) <= _SHOWN:
             words = f"!= {distinct[0]!r}" if len(distinct) == 1 else f"not in {distinct!r}"
             hint = f"choose the others by {where_flag(f'{comparable(column)} {words}')}"
@@ -81,11 +77,12 @@ def check_amounts(
     name = comparable(column)
     if role == "r":
         wrong = rows[~((values[rows] >= 0) & (values[rows] <= 1))]
-        code, what, expression = "not_a_share", "is not a share from 0 to 1", f"0 <= {name} <= 1"
+        code, what = "not_a_share", "is not a share from 0 to 1"
+        expression = f"{name} >= 0 and {name} <= 1"
     else:
         wrong = rows[~((values[rows] > 0) & (values[rows] < _LARGEST))]
         low = bool(wrong.size) and values[wrong].max() <= 0
-        expression = f"{name} > 0" if low else f"0 < {name} < {_LARGEST:g}"
+        expression = f"{name} > 0" if low else f"{name} > 0 and {name} < {_LARGEST:g}"
         code, what = "not_positive", "is not positive" if low else "is not positive and finite"
     if not wrong.size:
         return
@@ -112,7 +109,7 @@ def start_losses(
     lost = [i for i in rows if groups[i] not in starts]
     if lost:
         runs = list(dict.fromkeys(groups[i][0] for i in lost))
-        hint = f"name a column of losses before the first step: {ROLES['S'].flag} COLUMN"
+        hint = f"name a column of losses before the first step: {ROLES['S'].flag}=NAME"
         if starts and len(runs) <= _SHOWN:
             expression = f"{comparable(run_column)} not in {runs!r}"
             hint = f"{hint}; or choose the others by {where_flag(expression)}"
@@ -174,48 +171,3 @@ def other_unit(column: str, loss: np.ndarray) -> Caution | None:
     else:
         return None
     return Caution("not_nats", sentence)
-
-
-def in_bits(variables: Mapping[str, np.ndarray], loss: np.ndarray) -> np.ndarray:
-    """The rows whose losses are 1.44 times above the trend of the others, as if in bits.
-
-    Power laws with typical exponents are fitted to a few random rows, many times, then refitted to
-    all rows, with the losses of rows above the law converted to nats. Rows are returned only if
-    90 % of each group are close to its median, and the medians differ by that factor.
-    """
-    scaled = [(values / np.exp(np.log(values).mean())) ** _POWER for values in variables.values()]
-    terms = np.stack([np.ones(len(loss)), *scaled], axis=1)
-    few = terms.shape[1] + 1
-    generator = np.random.default_rng(0)
-    sample = generator.permutation(len(loss))[:_SAMPLE]
-    if len(sample) < few + 2 * _FEWEST:
-        return np.zeros(0, int)
-
-    def law_of(rows: np.ndarray, nats: np.ndarray) -> np.ndarray:
-        return np.linalg.lstsq(terms[rows] / nats[:, None], np.ones(len(rows)), rcond=None)[0]
-
-    def heights(law: np.ndarray, rows: np.ndarray | slice) -> np.ndarray:
-        """How far losses are above a law, in logarithms."""
-        return np.log(loss[rows] / np.maximum(terms[rows] @ law, 0.01 * loss[rows]))
-
-    best, least = np.zeros(few - 1), np.inf
-    for _ in range(_STARTS):
-        rows = generator.choice(sample, few, replace=False)
-        law = law_of(rows, loss[rows])
-        for _ in range(_ROUNDS):
-            lifted = heights(law, sample) > _BITS / 2
-            law = law_of(sample, np.where(lifted, loss[sample] * np.log(2), loss[sample]))
-        height = heights(law, sample)
-        spread = np.abs(height - _BITS * (height > _BITS / 2)).mean()
-        if spread < least:
-            best, least = law, spread
-    height = heights(best, slice(None))
-    lifted = height > _BITS / 2
-    if not _FEWEST <= lifted.sum() <= len(loss) - _FEWEST:
-        return np.zeros(0, int)
-    groups = height[lifted], height[~lifted]
-    middles = [np.median(group) for group in groups]
-    pairs = zip(groups, middles, strict=True)
-    close = min(np.mean(np.abs(group - middle) < _BITS / 5) for group, middle in pairs)
-    separate = abs(middles[0] - middles[1] - _BITS) < 0.04 and close > 0.9
-    return np.flatnonzero(lifted) if separate else np.zeros(0, int)

@@ -18,10 +18,6 @@ from tongues.magnitudes import parse_count, with_scale
 
 __all__ = ["Cell", "RunTable", "cell_amount", "cell_number", "read_table"]
 
-_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+|\s?[kKmMbBgGtT])?")
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-_MILLIONS = re.compile(r"[+-]?\d{1,3}(,\d{3}){2,}")
-
 Cell = float | int | str | bool | None
 
 
@@ -159,22 +155,7 @@ def _delimited(path: Path, data: bytes) -> RunTable:
     except csv.Error as error:
         hint = "look for a quote that is never closed"
         raise UserError(f"is not CSV ({error})", where=f"{path}:{line}", hint=hint) from None
-    if delimiter == ";":
-        rows = _with_points(rows)
     return RunTable({name: [row[i] for row in rows] for i, name in enumerate(names)}, places)
-
-
-def _with_points(rows: list[list[Cell]]) -> list[list[Cell]]:
-    """The rows with a point for each decimal comma, where commas can be nothing else.
-
-    They may separate thousands in a file where all have three digits behind them.
-    """
-    cells = [cell for row in rows for cell in row if isinstance(cell, str)]
-    commas = {cell for cell in cells if _COMMA.fullmatch(cell)}
-    points = any("." in cell and cell_amount(cell) is not None for cell in cells)
-    if points or all(map(_THOUSANDS.fullmatch, commas)) or any(map(_MILLIONS.fullmatch, cells)):
-        return rows
-    return [[cell.replace(",", ".") if cell in commas else cell for cell in row] for row in rows]
 
 
 def _check_distinct(names: Iterable[str], where: str) -> None:

@@ -13,7 +13,6 @@ from tongues.tables.checks import (
     check_one_language,
     copies,
     diverged_runs,
-    in_bits,
     name_rows,
     other_unit,
     read_numbers,
@@ -66,13 +65,8 @@ class Observations:
         variables = {role: values[index] for role, values in self.variables.items()}
         return replace(self, variables=variables, loss=self.loss[index], **chosen)
 
-    def without_highest(self, count: int) -> Self:
-        """The rows without the `count` highest losses, in their order."""
-        order = np.argsort(self.loss, kind="stable")
-        return self.take(np.sort(order[: max(len(order) - count, 0)]))
 
-
-def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[str]) -> Observations:
+def observe(table: RunTable, names: Mapping[str, str], needs: Sequence[str]) -> Observations:
     """The rows of a table that a law can be fitted on.
 
     Rows with a missing cell or a loss that is not finite, evaluations before training and copies
@@ -147,7 +141,7 @@ def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[st
 
 
 def without_replay(
-    table: RunTable, names: Mapping[str, str | None], why: str
+    table: RunTable, names: Mapping[str, str], why: str
 ) -> tuple[RunTable, list[Caution]]:
     """The rows without replay, or all where every row has some, and what to know of that.
 
@@ -227,12 +221,6 @@ def _cautions(observations: Observations) -> list[Caution]:
     cautions = _before_the_end(observations)
     if unit := other_unit(observations.columns["loss"], observations.loss):
         cautions.append(unit)
-    positive = {role: values for role, values in observations.variables.items() if role not in "rS"}
-    bits = in_bits(positive, observations.loss)
-    if bits.size:
-        where = name_rows(observations.places, bits, [f"{loss:.4g}" for loss in observations.loss])
-        sentence = f"{counted(bits.size)} 1.44 times above the trend of the others"
-        cautions.append(Caution("mixed_units", f"{sentence}, as losses in bits would be: {where}"))
     amount = observations.variables.get("D", observations.variables.get("C"))
     # in a law of forgetting the loss may rise
     if observations.runs and amount is not None and "S" not in observations.variables:

@@ -1,7 +1,7 @@
-"""Selecting rows by an expression, such as `tokens > 1e9 and lang == 'de'`.
+"""Selecting rows by conditions, such as `tokens > 1e9 and lang == 'de'`.
 
-The expression is parsed as Python, but never executed. It may compare columns with numbers, texts
-and other columns.
+The conditions are parsed as Python, but never executed. Each compares a column with a number, a
+text or a list of these; all must hold.
 """
 
 import ast
@@ -11,8 +11,7 @@ import operator
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tongues.errors import UserError, nearest
@@ -20,21 +19,26 @@ from tongues.tables.files import Cell, RunTable, cell_amount
 
 __all__ = ["comparable", "select_rows", "where_flag"]
 
-_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+_SIGNS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
+    ast.In: operator.eq,  # one of the list
+    ast.NotIn: operator.ne,  # each of the list
 }
+_BY_TEXT = (operator.eq, operator.ne)
 _SHOWN = 8
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(`[^`]+`)")
-_EXAMPLE = "write it like \"tokens > 1e9 and lang == 'de'\""
+_EXAMPLE = "write conditions like \"tokens > 1e9 and lang == 'de'\", joined by `and`"
+
+Condition = tuple[str, ast.cmpop, list[float | str]]  # column, sign, what it is compared with
 
 
 def comparable(column: str) -> str:
-    """A column's name as an expression needs it."""
+    """A column's name as a condition needs it."""
     return column if column.isidentifier() and not keyword.iskeyword(column) else f"`{column}`"
 
 
@@ -45,26 +49,30 @@ def where_flag(expression: str) -> str:
 
 
 def select_rows(table: RunTable, expression: str) -> RunTable:
-    """The rows for which `expression` is true.
+    """The rows for which all conditions hold: `COLUMN == != < <= > >= VALUE`, joined by `and`.
 
-    Comparisons (`== != < <= > >=`, chained too), `in [...]`, `not in [...]`, `and`, `or`, `not`
-    and parentheses over numbers (`1e9`), quoted texts and columns. A name with other characters
-    than letters, digits and `_` needs backticks. A comparison with a missing cell is false. Texts
-    can be compared by `==`, `!=` and `in` only.
+    A value is a number (`1e9`) or a quoted text; `in [...]` and `not in [...]` take several. A name
+    with other characters than letters, digits and `_` needs backticks. A condition on a missing
+    cell does not hold. Texts can be compared by `==`, `!=` and `in` only.
     """
-    query = _Query(table, " ".join(expression.splitlines()).strip())
+    text = " ".join(expression.splitlines()).strip()
     try:
-        tree = query.parse()
-        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-        named = {column.name: column for column in map(query.column, names)}
-        rows = query.keep(tree, range(len(table)))
+        conditions = list(_conditions(text))
     except (RecursionError, MemoryError):
-        what = "the expression is nested too deeply"
-        raise _refused(what, "write it with fewer brackets") from None
+        raise _refused("the condition is nested too deeply") from None
+    rows: Sequence[int] = range(len(table))
+    for name, sign, values in conditions:
+        if name not in table.columns:
+            hint = f"a text needs quotes, '{name}'; of columns, {nearest(name, table.columns)}"
+            raise _refused(f"there is no column `{name}`", hint, "unknown_column")
+        matched = [set(_compared(table, name, sign, value, rows)) for value in values]
+        every = set(rows).intersection(*matched)
+        any_of = set().union(*matched)
+        chosen = any_of if isinstance(sign, ast.In) else every
+        rows = [row for row in rows if row in chosen and table.columns[name][row] is not None]
     if not rows:
-        hint = "; ".join(column.extent for column in named.values())
-        what = f"none of the {len(table)} rows has {query.text}"
-        raise _refused(what, hint, "empty_selection")
+        hint = "; ".join(_extent(name, table.columns[name]) for name, *_ in conditions)
+        raise _refused(f"none of the {len(table)} rows has {text}", hint, "empty_selection")
     return table.take(rows)
 
 
@@ -72,145 +80,92 @@ def _refused(what: str, hint: str = _EXAMPLE, code: str = "bad_expression") -> U
     return UserError(what, where="--where", hint=hint, code=code)
 
 
-@dataclass(frozen=True, slots=True)
-class _Query:
-    table: RunTable
-    text: str
+def _conditions(text: str) -> Iterator[Condition]:
+    plain = _QUOTED.sub(lambda m: "_" * len(m[1].encode()) if m[1] else m[0], text)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(plain, mode="eval").body
+    except SyntaxError as error:
+        at = f"at `{text[error.offset - 1 :]}`" if error.offset else "at its end"
+        raise _refused(f"`{text}` cannot be read {at} ({error.msg})") from None
+    except ValueError as error:
+        raise _refused(f"`{text}` cannot be read ({error})") from None
 
-    def parse(self) -> ast.expr:
-        plain = _QUOTED.sub(lambda m: "_" * len(m[1].encode()) if m[1] else m[0], self.text)
+    def source(node: ast.expr) -> str:
+        return text.encode()[node.col_offset : node.end_col_offset].decode()
+
+    def value_of(node: ast.expr) -> float | str:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return ast.parse(plain, mode="eval").body
-        except SyntaxError as error:
-            at = f"at `{self.text[error.offset - 1 :]}`" if error.offset else "at its end"
-            what = f"`{self.text}` cannot be read {at} ({error.msg})"
-        except ValueError as error:
-            what = f"`{self.text}` cannot be read ({error})"
-        raise _refused(what)
+            value = ast.literal_eval(node)
+        except (ValueError, TypeError):
+            value = None
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            return value
+        hint = f"for a text write '{source(node)}'; {_EXAMPLE}"
+        raise _refused(f"`{source(node)}` is neither a number nor a quoted text", hint)
 
-    def source(self, node: ast.expr) -> str:
-        return self.text.encode()[node.col_offset : node.end_col_offset].decode()
-
-    def refusal(self, node: ast.expr, why: str, hint: str = _EXAMPLE) -> UserError:
-        return _refused(f"`{self.source(node)}` {why}", hint)
-
-    def column(self, node: ast.Name) -> "_Column":
-        name, columns = self.source(node).strip("`"), self.table.columns
-        if name not in columns:
-            hint = f"a text needs quotes, '{name}'; of columns, {nearest(name, columns)}"
-            raise _refused(f"there is no column `{name}`", hint, "unknown_column")
-        return _Column(name, columns[name], [cell_amount(cell) for cell in columns[name]])
-
-    def keep(self, node: ast.expr, rows: Sequence[int]) -> Sequence[int]:
-        match node:
-            case ast.BoolOp(op=ast.And()):
-                for part in node.values:
-                    rows = self.keep(part, rows)
-                return rows
-            case ast.BoolOp():
-                rest, kept = rows, set[int]()
-                for part in node.values:
-                    kept.update(self.keep(part, rest))
-                    rest = [row for row in rest if row not in kept]
-                return sorted(kept)
-            case ast.UnaryOp(op=ast.Not()):
-                dropped = set(self.keep(node.operand, rows))
-                return [row for row in rows if row not in dropped]
-            case ast.Compare():
-                left = node.left
-                for sign, right in zip(node.ops, node.comparators, strict=True):
-                    rows = self.compare(left, sign, right, rows)
-                    left = right
-                return rows
-        raise self.refusal(node, "is not a comparison")
-
-    def compare(
-        self, left: ast.expr, sign: ast.cmpop, right: ast.expr, rows: Sequence[int]
-    ) -> Sequence[int]:
-        if isinstance(sign, ast.In | ast.NotIn):
-            if not isinstance(right, ast.List | ast.Tuple):
-                raise self.refusal(right, "is not a list", "write it like \"lang in ['de', 'sw']\"")
-            side, equal = self.side(left), ast.Eq()
-            if isinstance(side, _Column):
-                rows = [row for row in rows if side.cells[row] is not None]
-            named = {row for item in right.elts for row in self.compare(left, equal, item, rows)}
-            return [row for row in rows if (row in named) is isinstance(sign, ast.In)]
-        if type(sign) not in _COMPARISONS:
-            raise self.refusal(left, "is compared by `is`", "compare with `==`")
-        true = _COMPARISONS[type(sign)]
-        sides = [self.side(left), self.side(right)]
-        columns = [side for side in sides if isinstance(side, _Column)]
-        words = [side for side in sides if isinstance(side, str)]
-        if not columns:
-            raise self.refusal(left, f"and `{self.source(right)}` are not columns")
-        as_numbers = not words and (len(columns) == 1 or any(side.numeric for side in columns))
-        if not as_numbers:
-            if words and columns[0].numeric and cell_amount(words[0]) is None:
-                what = f"`{columns[0].name}` holds numbers, and {words[0]!r} is a text"
-                raise _refused(what, columns[0].extent, "text_and_number")
-            if true not in (operator.eq, operator.ne):
-                hint = "texts are compared by ==, != and in; numbers need no quotes"
-                raise self.refusal(left, f"and `{self.source(right)}` compare texts by size", hint)
-        pairs = zip(rows, *(self.values(side, rows, as_numbers) for side in sides), strict=True)
-        return [row for row, a, b in pairs if a is not None and b is not None and true(a, b)]
-
-    def side(self, node: ast.expr) -> "_Column | float | str":
-        match node:
-            case ast.Name():
-                return self.column(node)
-            case ast.Constant(value=bool()):
-                raise self.refusal(
-                    node, "is not a number", f"for a text write '{self.source(node)}'"
-                )
-            case ast.Constant(value=int() | float() | str() as value):
-                return value
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-                return -value
-        raise self.refusal(node, "is neither a column nor a number nor a quoted text")
-
-    def values(
-        self, side: "_Column | float | str", rows: Sequence[int], as_numbers: bool
-    ) -> Sequence[Any]:
-        """One side of a comparison in `rows`, as numbers or as texts; None for a missing cell."""
-        if not isinstance(side, _Column):
-            return [side if as_numbers else str(side)] * len(rows)
-        if not as_numbers:
-            return [None if (cell := side.cells[row]) is None else str(cell) for row in rows]
-        for row in rows:
-            if side.read[row] is None and side.cells[row] is not None:
-                text, place = repr(str(side.cells[row])), self.table.places[row]
-                what = f"`{side.name}` holds {text} ({place}) and is compared as a number"
-                others = f"{comparable(side.name)} != {text} and …"
-                hint = f"write texts in quotes, or leave that one out before: {others}"
-                raise _refused(what, hint, "text_and_number")
-        return [side.read[row] for row in rows]
+    parts = [tree]
+    while parts:
+        node = parts.pop(0)
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+            parts = [*node.values, *parts]
+            continue
+        if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Name):
+            raise _refused(f"`{source(node)}` does not compare a column with a value")
+        (sign, *more), right = node.ops, node.comparators[0]
+        if more or type(sign) not in _SIGNS:
+            raise _refused(f"`{source(node)}` is not one comparison")
+        several = isinstance(sign, ast.In | ast.NotIn)
+        if several and not isinstance(right, ast.List | ast.Tuple):
+            raise _refused(f"`{source(right)}` is not a list", "write \"lang in ['de', 'sw']\"")
+        items = right.elts if isinstance(right, ast.List | ast.Tuple) and several else [right]
+        yield source(node.left).strip("`"), sign, [value_of(item) for item in items]
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
-    name: str
-    cells: list[Cell]
-    read: list[float | None]
+def _compared(
+    table: RunTable, name: str, sign: ast.cmpop, value: float | str, rows: Sequence[int]
+) -> Iterator[int]:
+    """The rows in which a column compares so with one value, as numbers or as texts."""
+    cells, holds = table.columns[name], _SIGNS[type(sign)]
+    if isinstance(value, str):
+        if _numeric(cells) and cell_amount(value) is None:
+            what = f"`{name}` holds numbers, and {value!r} is a text"
+            raise _refused(what, _extent(name, cells), "text_and_number")
+        if holds not in _BY_TEXT:
+            hint = "texts are compared by ==, != and in; numbers need no quotes"
+            raise _refused(f"`{name}` and {value!r} are compared by size", hint)
+        yield from (row for row in rows if holds(str(cells[row]), value))
+        return
+    for row in rows:
+        number = cell_amount(cells[row])
+        if number is None and cells[row] is not None:
+            text, place = repr(str(cells[row])), table.places[row]
+            what = f"`{name}` holds {text} ({place}) and is compared as a number"
+            others = f"{comparable(name)} != {text} and …"
+            hint = f"write texts in quotes, or leave that one out before: {others}"
+            raise _refused(what, hint, "text_and_number")
+        if number is not None and holds(number, value):
+            yield row
 
-    @property
-    def numeric(self) -> bool:
-        """Whether it holds numbers: `nan` and `inf` alone may be languages."""
-        texts = [cell for cell, value in zip(self.cells, self.read, strict=True) if value is None]
-        return not any(cell is not None for cell in texts) and bool(self.finite)
 
-    @property
-    def finite(self) -> list[float]:
-        return [value for value in self.read if value is not None and math.isfinite(value)]
+def _finite(cells: Sequence[Cell]) -> list[float]:
+    numbers = map(cell_amount, cells)
+    return [number for number in numbers if number is not None and math.isfinite(number)]
 
-    @property
-    def extent(self) -> str:
-        present = [cell for cell in self.cells if cell is not None]
-        if not present:
-            return f"`{self.name}` is missing everywhere"
-        if self.numeric:
-            return f"`{self.name}` goes from {min(self.finite):.6g} to {max(self.finite):.6g}"
-        distinct = list(dict.fromkeys(map(str, present)))
-        more = f" and {len(distinct) - _SHOWN} more" if len(distinct) > _SHOWN else ""
-        return f"`{self.name}` is {', '.join(map(repr, distinct[:_SHOWN]))}{more}"
+
+def _numeric(cells: Sequence[Cell]) -> bool:
+    """Whether a column holds numbers: `nan` and `inf` alone may be languages."""
+    texts = any(cell is not None and cell_amount(cell) is None for cell in cells)
+    return not texts and bool(_finite(cells))
+
+
+def _extent(name: str, cells: Sequence[Cell]) -> str:
+    """What a column holds, in a few words."""
+    distinct = list(dict.fromkeys(str(cell) for cell in cells if cell is not None))
+    if not distinct:
+        return f"`{name}` is missing everywhere"
+    if _numeric(cells):
+        return f"`{name}` goes from {min(_finite(cells)):.6g} to {max(_finite(cells)):.6g}"
+    more = f" and {len(distinct) - _SHOWN} more" if len(distinct) > _SHOWN else ""
+    return f"`{name}` is {', '.join(map(repr, distinct[:_SHOWN]))}{more}"

@@ -28,12 +28,8 @@ def table_of(
     identifier: Identifier,
     benchmarks: Benchmarks,
     signals: Sequence[Signal],
-    listed: np.ndarray | None = None,
 ) -> "pa.Table":
-    """The table of some documents, all of one language: their text and every signal of it.
-
-    listed: hashes of the words of the language's list.
-    """
+    """The table of some documents, all of one language: their text and every signal of it."""
     import pyarrow as pa
 
     tables = []
@@ -41,7 +37,7 @@ def table_of(
     start = 0
     while start < len(documents):
         end = int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _BATCH)) + 1
-        batch = Batch(documents[start:end], identifier, benchmarks, listed)
+        batch = Batch(documents[start:end], identifier, benchmarks)
         identified = batch.languages
         shares = [list(each.shares.values()) for each in identified]
         columns: dict[str, Any] = {
@@ -145,31 +141,13 @@ class Corpus:
             yield part, np.repeat(np.arange(part.count), lengths), labels, shares
 
     def texts(self, part: Part, chosen: np.ndarray) -> list[str]:
-        """The texts of some documents of a part, by their numbers in it, as they are trained on."""
-        texts = read_columns(part.path, ["text"])["text"].take(chosen).to_pylist()
-        for place, document in enumerate((part.first + chosen).tolist()):
-            for begin, end in reversed(self.repeated.get(document, ())):
-                texts[place] = texts[place][:begin] + texts[place][end:]
-        return texts
+        """The texts of some documents of a part, by their numbers in it."""
+        return read_columns(part.path, ["text"])["text"].take(chosen).to_pylist()
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """Bytes of every document as it is trained on, int64."""
-        sizes = self.numbers("bytes").astype(np.int64)
-        documents = np.array(sorted(self.repeated), dtype=np.int64)
-        if len(documents):
-            sizes[documents] = [len(text.encode()) for text in self.chosen_texts(documents)]
-        return sizes
-
-    @cached_property
-    def repeated(self) -> dict[int, list[tuple[int, int]]]:
-        """Where the repeated paragraphs of documents begin and end, which are cut out."""
-        path = self.path / "repeated.parquet"
-        rows = read_columns(path, ["document", "begin", "end"]) if path.exists() else None
-        spans: dict[int, list[tuple[int, int]]] = {}
-        for row in rows.to_pylist() if rows else ():
-            spans.setdefault(row["document"], []).append((row["begin"], row["end"]))
-        return spans
+        """Bytes of every document, int64."""
+        return self.numbers("bytes").astype(np.int64)
 
     def chosen_texts(self, documents: np.ndarray) -> list[str]:
         """The texts of documents by their numbers in the corpus, in the order given."""

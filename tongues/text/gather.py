@@ -6,10 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tongues import recipe
-from tongues.errors import UserError
 from tongues.files import append_line, file_hash, fingerprint, read_json, write_json
 from tongues.quantities import show_bytes
 from tongues.ranks import Say
@@ -17,7 +14,6 @@ from tongues.text.corpus import part_path, table_of, write_part
 from tongues.text.document import Document, normalised
 from tongues.text.reading import Fault, State, read_file
 from tongues.text.reading.streams import guess_encoding
-from tongues.text.rewriting import Removed, add_removed, rewrite
 from tongues.text.signals import (
     SIGNALS,
     Identifier,
@@ -26,7 +22,6 @@ from tongues.text.signals import (
     load_identifier,
     signals_in,
 )
-from tongues.text.signals.units import units
 from tongues.text.sources import TextSource, find_benchmarks, find_samples, read_source
 
 if TYPE_CHECKING:
@@ -41,8 +36,7 @@ _TOKEN_BYTES = 16  # above the bytes per token of any language
 _FAULTS = 10_000  # of a source, written to faults.jsonl; more are only counted
 _TELL_FIRST, _TELL_EVERY = 2_000_000, 10.0  # bytes, read in less than a second; seconds
 
-# Documents to their table of signals, and what was taken out of them.
-Measure = Callable[[Sequence[Document]], tuple["pa.Table", dict[str, Removed]]]
+Measure = Callable[[Sequence[Document]], "pa.Table"]  # documents to their table of signals
 
 
 def gather(
@@ -64,20 +58,12 @@ def gather(
     tools: dict[str, Any] = {"identifier": identifier.name, "benchmarks": hashes}
     others = [[each.name, each.version] for each in signals if each not in SIGNALS.built_in]
     tools |= {"signals": others} if others else {}
-
-    changes = {key: getattr(settings.clean, key) for key in ("passages", "private")}
-    changes = {key: value for key, value in changes.items() if value != "keep"}
-    tools |= {"changes": changes} if changes else {}
     progress = _Progress(tell)
     samples, learned = find_samples(settings), dict[str, Identifier]()
-    lists = find_samples(settings, "words")
-    listed = {lang: _words(paths) for lang, paths in lists.items()}
 
-    def measure(documents: Sequence[Document]) -> tuple["pa.Table", dict[str, Removed]]:
+    def measure(documents: Sequence[Document]) -> "pa.Table":
         own = learned.get(documents[0].lang, identifier)
-        documents, removed = rewrite(documents, settings.clean, own) if changes else (documents, {})
-        words = listed.get(documents[0].lang)
-        return table_of(documents, own, benchmarks, signals, words), removed
+        return table_of(documents, own, benchmarks, signals)
 
     for source in sources:
         if source.lang in samples and source.lang not in learned:
@@ -92,8 +78,6 @@ def gather(
             most = (limit.number + 2 * held_out) * _TOKEN_BYTES
         made_from = {"layout": _LAYOUT, "most": most, **source.made_from(), **tools}
         made_from["identifier"] = own.name
-        if source.lang in lists:
-            made_from["words"] = [file_hash(path) for path in lists[source.lang]]
         _gather_source(source, made_from, measure, progress, corpus, own.knows(source.lang))
 
 
@@ -114,16 +98,6 @@ class _Progress:
             speed = show_bytes(self.size / max(spent, 1e-9))
             self.tell(f"{title}: {show_bytes(so_far)} read, {speed} a second")
             self.since, self.size, self.begun = time.monotonic(), 0, True
-
-
-def _words(paths: Sequence[Path]) -> np.ndarray:
-    """The hashes of the words in files, a line each; a UserError where there is none."""
-    texts = [line for path in paths for line in path.read_text("utf-8", "replace").splitlines()]
-    words = [normalised(line.strip()) for line in texts if line.strip()]
-    if not words:
-        where = "text.clean.words"
-        raise UserError(f"`{paths[0]}` holds no word", where=where, hint="write one a line")
-    return np.unique(units(words).hashes)
 
 
 def _learned(lang: str, paths: Sequence[Path]) -> Identifier:
@@ -154,10 +128,7 @@ def _gather_source(
 
     def save(state: State | None) -> None:
         if documents:
-            table, removed = measure(documents)
-            write_part(part_path(folder, len(record["parts"])), table)
-            if removed:
-                add_removed(record.setdefault("removed", {}), removed)
+            write_part(part_path(folder, len(record["parts"])), measure(documents))
             record["parts"].append(len(documents))
         record["documents"] += len(documents)
         record["bytes"] += size

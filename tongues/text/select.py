@@ -15,11 +15,9 @@ from tongues.quantities import percentile, show_bytes
 from tongues.ranks import Say
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.duplicates import clusters
-from tongues.text.paragraphs import write_repeated
-from tongues.text.rewriting import Removed
 from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in
 from tongues.text.sources import TextSource, files_passed_over
-from tongues.text.summary import read_summary, show_dropped, show_removed, summarise, whole_files
+from tongues.text.summary import read_summary, show_dropped, summarise, whole_files
 
 __all__ = ["nothing_kept", "read_selection", "select", "write_selection"]
 
@@ -43,18 +41,12 @@ def write_selection(
     there = path.exists() and selected.exists()
     if not there or read_json(path)["made_from"] != made_from:
         path.unlink(missing_ok=True)  # a kill must not leave it with another selection
-        cut = corpus.path / "repeated.parquet"
-        cut.unlink(missing_ok=True)
-        selection, repeated = select(settings, corpus, sources), dict[str, Removed]()
-        if settings.clean.paragraphs != "keep":
-            most = settings.clean.paragraphs
-            repeated = write_repeated(corpus, selection.reason == 0, most, cut)
+        selection = select(settings, corpus, sources)
         names = {"reason": selection.reason, "cluster": selection.cluster}
         table = pa.table(names | {"component": selection.component})
         with whole_file(selected) as temporary:
             pq.write_table(table, temporary, compression="zstd")
-        signals = signals_in(tuple(settings.clean.levels))
-        summary = summarise(corpus, selection, signals, aside, repeated)
+        summary = summarise(corpus, selection, aside)
         write_json(path, {"made_from": made_from, "reasons": selection.reasons, **summary})
     summary = read_summary(corpus.path)
     for lang, about in summary["languages"].items():
@@ -62,8 +54,6 @@ def write_selection(
         line = f"{lang}: {read['documents']} documents read, {show_bytes(read['bytes'])}"
         if kept != read:
             line += f"; {kept['documents']} kept ({show_dropped(about['dropped'])})"
-        if removed := about["removed"]:
-            line += f"; taken out of documents: {show_removed(removed)}"
         tell(line)
     for caution in summary["cautions"]:
         tell(f"caution: {caution['sentence']} ({caution['code']})")

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from langcodes import tag_is_valid
 
 from tongues import recipe
 from tongues.errors import UserError
-from tongues.extras import require
 from tongues.files import file_hash, fingerprint, path_text
 from tongues.quantities import Amount
 from tongues.ranks import Say
@@ -56,7 +55,7 @@ _RUN = 1000  # small files read in one go
 _RUN_BYTES = 8_000_000  # of them together, about
 _NAME = 40  # characters of a file's name in the name of its source
 _LOOKED_AT = 10  # files of a language, for their columns
-_SINGLE = ("txt", "md", "html", "htm")  # files that are one document each
+_SINGLE = ("txt", "md")  # files that are one document each
 _PACKED = 4  # bytes of text in one of an archive, about
 
 
@@ -151,14 +150,11 @@ def find_benchmarks(settings: recipe.Text) -> list[Path]:
     return find_files(settings.benchmarks, "text.benchmarks") if settings.benchmarks else []
 
 
-def find_samples(
-    settings: recipe.Text, key: Literal["sample", "words"] = "sample"
-) -> dict[str, list[Path]]:
-    """The files of a folder that `clean` names, by language; empty without one."""
-    named_folder = settings.clean.sample if key == "sample" else settings.clean.words
-    if named_folder is None:
+def find_samples(settings: recipe.Text) -> dict[str, list[Path]]:
+    """The files of `clean.sample`, by language; empty without one."""
+    if settings.clean.sample is None:
         return {}
-    folder, where = Path(named_folder), f"text.clean.{key}"
+    folder, where = Path(settings.clean.sample), "text.clean.sample"
     named = {
         lang: [str(path) for path in sorted(folder.glob("*")) if path.name.split(".")[0] == lang]
         for lang in settings.languages
@@ -247,13 +243,10 @@ def check_text(settings: recipe.Text) -> list[TextSource]:
         paths = [path for source in sources if source.lang == lang for path in source.paths]
         _check_columns(files, [path for path in paths if isinstance(path, Path)][:_LOOKED_AT], lang)
     find_benchmarks(settings)
-    find_samples(settings, "words")
     if find_samples(settings) and settings.identifier:
         what = "languages are learned from samples by the built-in identifier alone"
         hint = "leave out `text.identifier` or `text.clean.sample`"
         raise UserError(what, where="text.clean.sample", hint=hint)
-    if settings.clean.private != "keep":
-        require("phonenumbers", "text.clean.private")
     if settings.synthetic:
         try:
             check_family(_drifts(settings.synthetic))

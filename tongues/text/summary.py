@@ -1,6 +1,6 @@
 """What was read, what was dropped and why, and its languages: `corpus.json`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -11,13 +11,11 @@ from tongues.files import read_json, read_lines
 from tongues.quantities import counted, show_bytes
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.reading.streams import content_kind
-from tongues.text.rewriting import Removed, add_removed
-from tongues.text.signals import Signal, counts_as, large_others
+from tongues.text.signals import counts_as, large_others
 
 __all__ = ["CorpusSummary", "LanguageSummary", "TextSize", "faults_by_reason", "read_summary"]
-__all__ += ["show_dropped", "show_removed", "summarise", "whole_files"]
+__all__ += ["show_dropped", "summarise", "whole_files"]
 
-_BINS = 24
 _SAMPLES = 5  # of each language and reason
 _SAMPLE = 400  # characters
 _FAULTS = 20  # of each source, in the summary
@@ -43,7 +41,6 @@ class LanguageSummary(TypedDict):
     """What was read, kept and dropped of a language's text."""
 
     sources: list[dict[str, Any]]  # title, documents, bytes, capped, faults, lost, fault_samples
-    removed: dict[str, Removed]  # what was taken out of documents, by kind
     marked_up: int  # documents kept of which a fifth or more is tags
     passed_over: dict[str, dict[str, int]]  # files and bytes of its folders not read, by kind
     read: TextSize
@@ -57,7 +54,6 @@ class LanguageSummary(TypedDict):
     foreign: float | None  # share of the kept bytes in other languages; None: unknown
     foreign_shares: dict[str, float] | None  # of each other language, but for the rarest
     clusters: dict[str, Any]  # clusters, documents, largest
-    signals: dict[str, dict[str, list[float]]]  # edges, kept, dropped
     samples: dict[str, list[dict[str, str]]]  # by reason, and of the kept
 
 
@@ -119,19 +115,10 @@ def show_dropped(dropped: Mapping[str, TextSize]) -> str:
     )
 
 
-def show_removed(removed: Mapping[str, Removed]) -> str:
-    """What was taken out of documents, as a sentence."""
-    return "; ".join(
-        f"{kind} {each['places']:,}, {show_bytes(each['bytes'])}" for kind, each in removed.items()
-    )
-
-
 def summarise(
     corpus: Corpus,
     selection: Selection,
-    signals: Sequence[Signal],
     passed_over: Mapping[str, dict[str, dict[str, int]]],
-    repeated: Mapping[str, Removed],
 ) -> dict[str, Any]:
     """The content of `corpus.json` but for its fingerprint and reasons."""
     sizes = corpus.numbers("bytes").astype(np.int64)
@@ -139,7 +126,6 @@ def summarise(
     markup = corpus.numbers("markup")
     labels, label_names = corpus.words("label")
     scripts, script_names = corpus.words("script")
-    drawn = [(each, corpus.numbers(each.name)) for each in signals if each.axis]
     known = {each["lang"]: bool(each["known"]) for each in corpus.sources}
     shares = _shares(corpus, selection, sizes)
     samples = _samples(corpus, selection)
@@ -172,12 +158,6 @@ def summarise(
             for each in corpus.sources
             if each["lang"] == lang
         ]
-        removed: dict[str, Removed] = {}
-        for each in corpus.sources:
-            if each["lang"] == lang:
-                add_removed(removed, each.get("removed", {}))
-        if lang in repeated:
-            add_removed(removed, {"repeated paragraphs": repeated[lang]})
         near = selection.cluster[here & (selection.cluster >= 0)]
         cluster_sizes = np.unique(near, return_counts=True)[1]
         cluster_sizes = np.sort(cluster_sizes[cluster_sizes > 1])[::-1]
@@ -186,7 +166,6 @@ def summarise(
         named = {label: share for label, share in others.items() if share >= _INSIDE}
         languages[lang] = LanguageSummary(
             sources=sources,
-            removed=removed,
             marked_up=int((kept & (markup > _MARKUP)).sum()),
             passed_over=passed_over.get(lang, {}),
             read=amount(here),
@@ -200,10 +179,6 @@ def summarise(
             foreign=round(sum(others.values()), 6) if judged else None,
             foreign_shares=named if judged else None,
             clusters=in_clusters | {"largest": cluster_sizes[:_LARGEST].tolist()},
-            signals={
-                each.name: _histogram(values[kept], values[here & ~kept], each)
-                for each, values in drawn
-            },
             samples=samples[lang],
         )
     cautions = [{"code": code, "sentence": sentence} for code, sentence in _cautions(languages)]
@@ -231,22 +206,6 @@ def _shares(corpus: Corpus, selection: Selection, sizes: np.ndarray) -> dict[str
         parts = sorted(sums[lang].items(), key=lambda item: (-item[1], item[0]))
         shares_of[lang] = {name: round(s / total, 6) for name, s in parts if s / total >= 1e-4}
     return shares_of
-
-
-def _histogram(kept: np.ndarray, dropped: np.ndarray, signal: Signal) -> dict[str, list[float]]:
-    """Counts of a signal among the kept and the dropped; counts have doubling bins."""
-    parts = [part[~np.isnan(part)].astype(np.float64) for part in (kept, dropped)]
-    values = np.concatenate(parts)
-    if not len(values):
-        return {"edges": [], "kept": [], "dropped": []}
-    bins = signal.axis.bins if signal.axis else "small"
-    if bins == "doubling":
-        top = int(np.ceil(np.log2(max(values.max(), 1) + 1)))
-        edges = np.concatenate([[0], 2.0 ** np.arange(top + 1)])
-    else:  # most shares are small: narrow bins there
-        edges = np.linspace(0.0, 1.0, _BINS + 1) ** (1 if bins == "even" else 3)
-    both = [np.histogram(part, edges)[0].tolist() for part in parts]
-    return {"edges": edges.tolist(), "kept": both[0], "dropped": both[1]}
 
 
 def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[dict[str, str]]]]:

@@ -19,7 +19,6 @@ from tongues.tokens.fertility import changed_share, measure
 from tongues.tokens.tokenizer import (
     find_tokenizer,
     load_tokenizer,
-    sample_sizes,
     save_tokenizer,
     train_tokenizer,
     vocabulary_size,
@@ -141,7 +140,8 @@ def _trained(recipe: TextRecipe, corpus: Corpus, selection: Selection, tell: Say
     size = corpus.sizes[selection.kept]
     lang = corpus.lang[selection.kept]
     available = {name: int(size[lang == code].sum()) for code, name in enumerate(corpus.languages)}
-    sizes = sample_sizes(available, settings.sample, settings.sampling)
+    full = min(settings.sample, max(available.values(), default=0))  # of a smaller one, repeated
+    sizes = {name: full if count else 0 for name, count in available.items()}
     samples = {
         name: corpus.chosen_texts(sample_documents(corpus, selection, name, settings.sample))
         for name in corpus.languages

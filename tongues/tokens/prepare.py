@@ -245,8 +245,7 @@ def _inputs(
     identifier = [Path(recipe.text.identifier)] if recipe.text.identifier else []
     like = recipe.tokens.held_out
     frozen = [Path(like.like) / "tokens.json"] if isinstance(like, HeldOutLike) else []
-    folders = (find_samples(recipe.text), find_samples(recipe.text, "words"))
-    samples = [path for each in folders for paths in each.values() for path in paths]
+    samples = [path for paths in find_samples(recipe.text).values() for path in paths]
     tools = [*find_benchmarks(recipe.text), *identifier, *samples, *frozen]
     languages = list(recipe.text.languages)  # their order decides the text of synthetic ones
     inputs = {"layout": _LAYOUT, "languages": languages, **_settings(recipe)}

@@ -18,7 +18,6 @@ __all__ = [
     "WORDS",
     "find_tokenizer",
     "load_tokenizer",
-    "sample_sizes",
     "save_tokenizer",
     "tokenizer_files",
     "train_tokenizer",
@@ -38,21 +37,6 @@ WORDS = (
 
 # A tokenizer's own settings; its other files hold the vocabulary again, from before an extension.
 _SETTINGS = (*NAME_THE_END, "chat_template.jinja", "chat_template.json")
-
-
-def sample_sizes(available: Mapping[str, int], size: int, sampling: float) -> dict[str, int]:
-    """Bytes of each language to train a tokenizer on.
-
-    available: bytes of text. The largest language gives `size` or all it has, the others a share of
-    that by their own size to the power `sampling`: 0 for equal amounts, 1 for proportional ones. An
-    amount may be more than is available: the text is repeated.
-    """
-    most = max(available.values(), default=0)
-    full = min(size, most)
-    return {
-        lang: round(full * (count / most) ** sampling) if count else 0
-        for lang, count in available.items()
-    }
 
 
 def train_tokenizer(

@@ -102,7 +102,7 @@ def base_languages(base: BaseChoice, workspace: Path) -> tuple[str, ...]:
             raise UserError(what, where="train.base.languages", hint="leave `languages` out")
         return known
     if not base.languages:
-        find_base(base.name, workspace, weights=False)  # says so where it is not there at all
+        find_base(base.model, workspace, weights=False)  # says so where it is not there at all
         what = f"which languages `{base.model}` knows is not declared"
         hint = f"such as `base: {{model: {base.model}, languages: [en]}}`"
         raise UserError(what, where="train.base.languages", hint=hint)

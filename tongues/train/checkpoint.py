@@ -27,6 +27,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, Pre
 
 from tongues.errors import Stopped, UserError
 from tongues.files import file_hash, fingerprint, read_json, whole_directory, write_json
+from tongues.runs import KEPT_CHECKPOINTS
 from tongues.tokens.mixture import Phase
 from tongues.train.engine.processes import PATIENCE, Processes
 from tongues.train.engine.scorer import Scorer
@@ -54,18 +55,9 @@ class Position:
     step: int
     seconds: float  # of training so far, over all sittings
     loss_sum: float  # of the steps since the last logged one
-    skipped: list[list[int]] = field(default_factory=list)  # batches passed over: [from, to)
-    went_back: int = 0  # times, after a spike
     recent: Recent = field(default_factory=Recent)
     phases: list[Phase] = field(default_factory=list)  # shares that were changed
     held: HoldHistory = field(default_factory=HoldHistory)
-    threads: int | None = None  # once they were chosen again
-    task_seconds: float = 0.0  # of `seconds`, those of scoring tasks
-
-    @property
-    def batch(self) -> int:
-        """The number of the next batch, from 0."""
-        return self.step + sum(end - begin for begin, end in self.skipped)
 
 
 class Checkpoints:
@@ -73,7 +65,7 @@ class Checkpoints:
 
     A context: leaving it waits for the checkpoint being written. All processes take part in all of
     it. `directory`, which all processes see, holds them as `step-N`, and for good as `milestone-N`;
-    the `keep` newest are kept, and all milestones.
+    the two newest are kept, and all milestones.
     """
 
     def __init__(
@@ -82,9 +74,8 @@ class Checkpoints:
         scorer: Scorer,
         optimizer: torch.optim.Optimizer,
         processes: Processes,
-        keep: int,
     ) -> None:
-        self._directory, self._processes, self._keep = directory, processes, keep
+        self._directory, self._processes = directory, processes
         self._scorer, self._optimizer = scorer, optimizer
         self._group: distributed.ProcessGroup | None = None
         if processes.count > 1:  # of the thread alone, or its messages would mix with training's
@@ -169,15 +160,11 @@ class Checkpoints:
             hint = f"make room and run it again to resume{kept}"
             raise UserError(what, where=where, hint=hint) from None
 
-    def load(self, *, but_newest: bool = False) -> tuple[Position | None, list[Path]]:
-        """Restore the newest whole checkpoint; also returns the damaged ones passed over.
-
-        but_newest: the one before it, where there is one.
-        """
+    def load(self) -> tuple[Position | None, list[Path]]:
+        """Restore the newest whole checkpoint; also returns the damaged ones passed over."""
         self.wait()
         damaged: list[Path] = []
-        names = self._processes.once(self._tidy)
-        for name in reversed(names[:-1] if but_newest and len(names) > 1 else names):
+        for name in reversed(self._processes.once(self._tidy)):
             place = self._directory / name
             position, files = _read(place)
             ours = self._processes.share(sorted(files.items()))
@@ -189,18 +176,11 @@ class Checkpoints:
             damaged.append(place)
         return None, damaged
 
-    def cut(self, step: int) -> None:
-        """Remove what is after a step that the run rolled back to, milestones too."""
-        self.wait()
-        self._processes.once(lambda: self._tidy(step))
-
-    def _tidy(self, step: float = float("inf")) -> list[str]:
-        """Clear what a kill left half written, or is after a step; the names of the others."""
-        places = list_checkpoints(self._directory)
-        kept = [place for place in places if step_of(place) <= step]
-        for place in (*self._directory.glob(".*.part"), *places[len(kept) :]):
+    def _tidy(self) -> list[str]:
+        """Clear what a kill left half written; the names of the whole ones."""
+        for place in self._directory.glob(".*.part"):
             shutil.rmtree(place, ignore_errors=True)
-        return [place.name for place in kept]
+        return [place.name for place in list_checkpoints(self._directory)]
 
     def _write(self, name: str, state: dict[str, Tensor], position: Position) -> None:
         start = time.thread_time()
@@ -232,7 +212,7 @@ class Checkpoints:
         # All but the newest go; those after this step are damaged.
         places = list(self._directory.glob("step-*"))
         past = sorted(place for place in places if step_of(place) <= position.step)
-        for place in set(places) - set(past[-self._keep :]):
+        for place in set(places) - set(past[-KEPT_CHECKPOINTS:]):
             shutil.rmtree(place, ignore_errors=True)
 
     def _restore(self, place: Path) -> None:
@@ -267,11 +247,11 @@ def step_of(place: Path) -> int:
 
 def remove_passing(run: Path) -> None:
     """Remove a finished run's checkpoints, but for its milestones."""
-    for directory in (run / "checkpoints", run / "anchors"):
-        for place in (*directory.glob("step-*"), *directory.glob(".*.part")):
-            shutil.rmtree(place, ignore_errors=True)
-        if directory.is_dir() and not list_checkpoints(directory):
-            shutil.rmtree(directory)
+    directory = run / "checkpoints"
+    for place in (*directory.glob("step-*"), *directory.glob(".*.part")):
+        shutil.rmtree(place, ignore_errors=True)
+    if directory.is_dir() and not list_checkpoints(directory):
+        shutil.rmtree(directory)
 
 
 def load_weights(place: Path, model: PreTrainedModel | None = None) -> PreTrainedModel:
@@ -324,6 +304,7 @@ def _read(place: Path) -> tuple[Position | None, dict[str, str]]:
         if stored.pop("fingerprint") != fingerprint(stored):
             return None, {}
         position = stored["position"]
+        position.pop("task_seconds", None)  # of runs begun before tasks in training left
         recent = Recent(**position.pop("recent"))
         held = HoldHistory(**position.pop("held", {}))
         phases = [Phase(**phase) for phase in position.pop("phases", [])]

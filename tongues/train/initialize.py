@@ -168,7 +168,7 @@ def probe(
     loader, at_start = BatchLoader(short), _losses(short, texts)
     for step in range(steps):
         gradient(short, loader, step, ())
-        update(short, step, setup.derived.learning_rate * min(1.0, (step + 1) / warm))
+        update(short, setup.derived.learning_rate * min(1.0, (step + 1) / warm))
     at_end = _losses(short, texts)
     setup.optimizer.state.clear()
     reshard(setup.scorer)

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 
-import torch
-
 from tongues.errors import Stopped, UserError
 from tongues.files import newest_lines
 from tongues.hardware import this_machine
@@ -18,23 +16,17 @@ from tongues.runs import HOPELESS
 from tongues.tokens.mixture import Phase
 from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.processor import ceiling, seldom_collected
-from tongues.train.milestones import score_at
 from tongues.train.progress import Meter, Progress, peak_memory
-from tongues.train.record import roll_back
 from tongues.train.replay import check, check_steps, first_losses
-from tongues.train.schedule import embeddings_alone, evaluation_steps, rate_at
-from tongues.train.spikes import Recent, Spike, judge
+from tongues.train.schedule import evaluation_steps, rate_at
+from tongues.train.spikes import Spike, judge
 from tongues.train.step import BatchLoader, Setup, gradient, update, validate
-from tongues.train.threads import Slowdown, choose_threads, tries_threads
 
 __all__ = ["Watch", "checkpoint_interval", "samples_and_epochs", "train_steps"]
 
 _LOGGED = 200  # lines of metrics a run
-_ANCHORS = 20  # rollback checkpoints a run
-_GOES_BACK = 10  # times at most
 _FIRST = 60.0  # seconds until the first checkpoint, and between two at least
 _COST = 0.01  # of the time, at most, that checkpoints take
-_WORTH = 30.0  # seconds left at least when threads are chosen again
 
 Say = Callable[[str], None]
 Watch = Callable[[Progress], None]
@@ -43,20 +35,15 @@ Watch = Callable[[Progress], None]
 def train_steps(
     setup: Setup,
     checkpoints: Checkpoints,
-    anchors: Checkpoints,
     position: Position | None,
     watch: Watch,
     tell: Say,
 ) -> Position:
-    """Every step from `position` (None: the start) to the end; returns where it ended.
-
-    anchors: rollback checkpoints, for a spike, if the recipe says so.
-    """
+    """Every step from `position` (None: the start) to the end; returns where it ended."""
     settings, steps = setup.plan.settings, setup.derived.steps
     evaluated = set(evaluation_steps(steps, settings.num_evals))
     checked = set(check_steps(steps) if settings.max_forgetting else ())
     milestones = {max(1, round(share * steps)) for share in settings.milestones}
-    anchor_every = max(1, steps // _ANCHORS) if settings.on_spike == "rollback" else 0
     log_every = max(1, steps // _LOGGED)
     if position is None:
         position = Position(step=0, seconds=0.0, loss_sum=0.0)
@@ -68,8 +55,6 @@ def train_steps(
         rows = list(reversed(list(last)))
         losses = {row["lang"]: row["loss"] for row in rows}
         on_new = {row["lang"]: row["loss_new_tokens"] for row in rows if "loss_new_tokens" in row}
-        if position.threads:
-            torch.set_num_threads(min(position.threads, setup.processor.threads))
     gpu = this_machine().gpu if setup.processor.device.type == "cuda" else None
     meter = Meter(
         position.step,
@@ -82,46 +67,29 @@ def train_steps(
         peak_of=gpu.name if gpu else "",
     )
     loader, spikes, saved = BatchLoader(setup, position.phases), 0, time.monotonic()
-    slowdown, slow = Slowdown(), False
     device = setup.processor.device
-    with _signals() as came, checkpoints, anchors, seldom_collected(device) as collect:
-        position, broken_off = score_at(setup, position, meter, came, tell)
-        if broken_off:
-            raise Stopped(f"{setup.plan.name} stopped at step {position.step} of {steps}")
-        if anchor_every and position.step % anchor_every == 0:
-            anchors.save(position)
+    with _signals() as came, checkpoints, seldom_collected(device) as collect:
         while position.step < steps:
             often = settings.checkpoint_every or checkpoint_interval(checkpoints)
             due = checkpoints.ready and time.monotonic() - saved >= often
             due = due and setup.processes.first
             stop = bool(came) or (setup.directory / HOPELESS).exists()
-            computed = gradient(setup, loader, position.batch, (stop, due, slow))
-            stopping, due, slow = computed.flags
+            computed = gradient(setup, loader, position.step, (stop, due))
+            stopping, due = computed.flags
             if spike := judge(position.recent, computed.loss, computed.norm):
                 spikes += 1
-                if _rolls_back(setup, spike, position, tell):
-                    position = _roll_back(setup, checkpoints, anchors, position, tell)
-                    loader = BatchLoader(setup, position.phases)
-                    meter.restart(position.step)
-                    continue
+                _warn(setup, spike, position.step + 1, tell)
             rate = rate_at(position.step, steps, setup.derived.learning_rate, settings)
-            for places in (checkpoints, anchors):
-                places.stage()  # they are written from the weights themselves
-            update(setup, position.step, rate)
+            checkpoints.stage()  # it is written from the weights themselves
+            update(setup, rate)
             step = position.step + 1
             collect(step)
-            # Steps before other weights begin to learn say nothing of those after.
-            recent = position.recent.followed_by(computed.loss, computed.norm)
-            if embeddings_alone(step - 1, steps, settings) != embeddings_alone(
-                step, steps, settings
-            ):
-                recent = Recent()
             position = replace(
                 position,
                 step=step,
                 seconds=meter.seconds,
                 loss_sum=position.loss_sum + computed.loss,
-                recent=recent,
+                recent=position.recent.followed_by(computed.loss, computed.norm),
             )
             if step % log_every == 0 or step == steps:
                 averaged = position.loss_sum / ((step - 1) % log_every + 1)
@@ -134,13 +102,9 @@ def train_steps(
             if step in evaluated:
                 with meter.pause():
                     losses, on_new = _evaluate(setup, position)
-            position, broken_off = score_at(setup, position, meter, came, tell)
             if step in checked:
                 position = _hold(setup, position)
                 loader = BatchLoader(setup, position.phases)
-            if slow:
-                position = _choose_threads_again(setup, position, tell)
-                slowdown, slow = Slowdown(), False
             progress = meter.read(
                 step,
                 loss=computed.loss,
@@ -149,22 +113,12 @@ def train_steps(
                 rate=rate,
                 spikes=spikes,
                 held={lang: _shares(setup, position)[lang] for lang in settings.max_forgetting},
-                task_seconds=position.task_seconds,
             )
             if progress:
                 if meter.keeps(progress):
                     setup.log("timing.jsonl", progress.timing())
                 watch(progress)
-                first, tried = setup.processes.first, tries_threads(setup)
-                slow = slowdown.add(progress.tokens_per_second) and first and tried
-                slow = slow and progress.seconds_left > _WORTH
-            stopping = stopping or broken_off
-            save = (step < steps and (stopping or due)) or broken_off
-            if anchor_every and step % anchor_every == 0 and step < steps:
-                checkpoints.wait()  # one at a time
-                anchors.save(position)
-            if step in milestones or save:
-                anchors.wait()  # no checkpoint may be there before the anchors that led to it
+            save = step < steps and (stopping or due)
             if step in milestones:
                 checkpoints.save(position, milestone=True)
             if save:
@@ -200,61 +154,14 @@ def _signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _rolls_back(setup: Setup, spike: Spike, position: Position, tell: Say) -> bool:
-    settings, step = setup.plan.settings, position.step + 1
-    back = settings.on_spike == "rollback" and position.went_back < _GOES_BACK
-    if not back and (settings.on_spike != "warn" or not spike.finite):
+def _warn(setup: Setup, spike: Spike, step: int, tell: Say) -> None:
+    """Tell and log a spike; a UserError where the loss or gradient is no longer a number."""
+    if not spike.finite:
         setup.optimizer.zero_grad(set_to_none=True)
-        others = ", or `on_spike: rollback`" if settings.on_spike != "rollback" else ""
-        hint = f"lower `train.learning_rate`, set `precision: float32`{others}"
+        hint = "lower `train.learning_rate`, or set `precision: float32`"
         raise UserError(f"at step {step}, {spike}", where=setup.plan.name, hint=hint, code="spike")
     tell(f"step {step}: {spike}")
-    if not back:
-        setup.log("events.jsonl", {"step": step, "spike": str(spike)})
-    return back
-
-
-def _roll_back(
-    setup: Setup, checkpoints: Checkpoints, anchors: Checkpoints, position: Position, tell: Say
-) -> Position:
-    """To the last anchor but one, whose state is surely sound; the batches since are left out."""
-    setup.optimizer.zero_grad(set_to_none=True)
-    anchor, damaged = anchors.load(but_newest=True)
-    for place in damaged:
-        tell(f"{place} is damaged and passed over")
-    if anchor is None:
-        what, hint = "there is no complete rollback checkpoint", "train it again with --overwrite"
-        raise UserError(what, where=setup.plan.name, hint=hint)
-    for places in (checkpoints, anchors):
-        places.cut(anchor.step)
-    left_out = [anchor.batch, position.batch + 1]
-    phases = position.phases  # of the batches left out
-    if len(phases) > len(anchor.phases):
-        phases = [*phases, Phase(left_out[1], _shares(setup, anchor))]
-    if setup.processes.first:
-        roll_back(setup.directory, anchor.step)
-    tell(f"back to step {anchor.step}; {left_out[1] - left_out[0]} batches are left out")
-    setup.log("events.jsonl", {"step": anchor.step + 1, "left_out": left_out})
-    skipped = [*anchor.skipped, left_out]
-    return replace(
-        anchor,
-        skipped=skipped,
-        phases=phases,
-        went_back=position.went_back + 1,
-        threads=position.threads,
-    )
-
-
-def _choose_threads_again(setup: Setup, position: Position, tell: Say) -> Position:
-    before, threads = torch.get_num_threads(), choose_threads(setup)
-    if threads == before:
-        return position
-    tell(
-        f"step {position.step}: half as fast as before; threads were {before} and are {threads} "
-        "now: from here on the run is the same within rounding, not to the last digit"
-    )
-    setup.log("events.jsonl", {"step": position.step, "threads": threads})
-    return replace(position, threads=threads)
+    setup.log("events.jsonl", {"step": step, "spike": str(spike)})
 
 
 def _shares(setup: Setup, position: Position) -> Mapping[str, float]:
@@ -269,7 +176,7 @@ def _hold(setup: Setup, position: Position) -> Position:
         return replace(position, held=held)
     replayed = {lang: changed[lang] for lang in setup.plan.settings.max_forgetting}
     setup.log("events.jsonl", {"step": position.step, "replay": replayed})
-    return replace(position, held=held, phases=[*position.phases, Phase(position.batch, changed)])
+    return replace(position, held=held, phases=[*position.phases, Phase(position.step, changed)])
 
 
 def _evaluate(setup: Setup, position: Position) -> tuple[dict[str, float], dict[str, float]]:
@@ -299,9 +206,6 @@ def _evaluate(setup: Setup, position: Position) -> tuple[dict[str, float], dict[
 def samples_and_epochs(setup: Setup, position: Position) -> tuple[dict[str, int], dict[str, float]]:
     """Samples of each language that were trained on, and how often its text was read."""
     mixture = setup.mixture_with(position.phases)
-    trained = drawn = mixture.counts(position.batch)
-    for first, end in position.skipped:
-        before, after = mixture.counts(first), mixture.counts(end)
-        trained = {lang: count - after[lang] + before[lang] for lang, count in trained.items()}
-    epochs = mixture.epochs(position.batch)
-    return trained, {lang: epochs[lang] * trained[lang] / max(drawn[lang], 1) for lang in epochs}
+    counts, epochs = mixture.counts(position.step), mixture.epochs(position.step)
+    # Times and by the count: logs of earlier runs have this last digit.
+    return counts, {lang: epochs[lang] * counts[lang] / max(counts[lang], 1) for lang in epochs}

@@ -4,6 +4,7 @@ import torch
 
 from tongues.train.engine.processor import uncompiled
 from tongues.train.engine.sharding import local_rows
+from tongues.train.gpu_memory import MOMENTS
 from tongues.train.step import Setup
 
 __all__ = ["samples_that_fit"]
@@ -29,12 +30,12 @@ def samples_that_fit(setup: Setup) -> int:
         torch.cuda.reset_peak_memory_stats(device)
         size = samples, settings.context + 1
         windows = torch.randint(setup.derived.anatomy.vocabulary, size, generator=seeded).to(device)
-        objective, _ = scorer(windows, settings.z_loss)
+        objective, _ = scorer(windows)
         (objective / windows.numel()).backward()
         return torch.cuda.max_memory_allocated(device)
 
     trained = (weight for weight in scorer.parameters() if weight.requires_grad)
-    moments = setup.derived.moments * sum(local_rows(weight)[0].numel() for weight in trained)
+    moments = MOMENTS * sum(local_rows(weight)[0].numel() for weight in trained)
     free, _ = torch.cuda.mem_get_info(device)
     usable = _FILLED * (free + torch.cuda.memory_reserved(device))
     usable -= 0 if settings.offload else moments  # which the host then holds

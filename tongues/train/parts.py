@@ -24,7 +24,6 @@ from tongues.models.folders import read_config, stores_bfloat16
 from tongues.models.huggingface import build_model, load_model, open_layout
 from tongues.randomness import derive_seed
 from tongues.recipe import LowRank, Train
-from tongues.recipe.trainable import slice_layers
 from tongues.runs import read_run
 from tongues.train.base import base_fingerprint, find_base, model_folder
 from tongues.train.checkpoint import load_weights
@@ -41,6 +40,7 @@ __all__ += ["write_adapter"]
 
 _FEED_FORWARD = ("mlp", "feed_forward", "block_sparse_moe")  # as transformers calls them
 _ROUTERS = ("gate", "router")
+_ALPHA = 2  # times an update counts
 
 
 def select_parts(model: PreTrainedModel, settings: Train) -> "PeftModel | None":
@@ -49,23 +49,15 @@ def select_parts(model: PreTrainedModel, settings: Train) -> "PeftModel | None":
     Returns the model as peft has it, or None without low-rank updates.
     """
     trainable, layers = settings.trainable, decoder_layers(model)
-    frozen = slice_layers(settings.frozen_layers, len(layers))
-    if settings.frozen_layers is not None and len(frozen) in (0, len(layers)):
-        freezes = "all" if frozen else "none"
-        what = f"`{settings.frozen_layers}` are {freezes} of the base's {len(layers)} layers"
-        hint = "freeze some of them; embeddings alone are trained by `trainable: embeddings`"
-        raise UserError(what, where="train.frozen_layers", hint=hint)
     if trainable == "all":
-        for number in frozen:
-            layers[number].requires_grad_(False)
         return None
     model.requires_grad_(False)
-    updated = [layer for number, layer in enumerate(layers) if number not in frozen]
     adapter = None
     if isinstance(trainable, LowRank):
-        adapter = _add_updates(model, updated, trainable, derive_seed(settings.seed, "updates"))
+        seed = derive_seed(settings.seed, "updates")
+        adapter = _add_updates(model, layers, trainable.lora.rank, seed)
     elif trainable != "embeddings":
-        parts = [part for layer in updated for part in _parts(layer, trainable)]
+        parts = [part for layer in layers for part in _parts(layer, trainable)]
         if not parts:
             name, hint = trainable.replace("_", "-"), "leave it out, or train with `lora`"
             what = f"the base's layers have no {name} that are known by their names"
@@ -95,13 +87,11 @@ def _parts(layer: nn.Module, kind: str) -> list[nn.Module]:
 
 
 def _add_updates(
-    model: PreTrainedModel, layers: list[nn.Module], settings: LowRank, seed: int
+    model: PreTrainedModel, layers: list[nn.Module], rank: int, seed: int
 ) -> "PeftModel":
     require("peft", "train.trainable")
     from peft import LoraConfig, get_peft_model
 
-    lora: Any = settings.lora  # peft divides by a rank, and so takes any number for alpha
-    wanted = None if lora.targets == "all-linear" else tuple(lora.targets)
     names = {id(module): name for name, module in model.named_modules()}
     matrices, experts = [], []
     for module in (module for layer in layers for module in layer.modules()):
@@ -111,19 +101,12 @@ def _add_updates(
         else:  # the matrices of all experts in one
             own = module.named_parameters(recurse=False)
             experts += [f"{name}.{part}" for part, weight in own if weight.ndim == 3]
-    if wanted is not None:
-        matrices = [name for name in matrices if name.endswith(wanted)]
-        experts = [name for name in experts if name.endswith(wanted)]
-    if not matrices and not experts:
-        what = f"the base has no matrices of the names {', '.join(lora.targets)}"
-        raise UserError(what, where="train.trainable.lora.targets", hint="such as `all-linear`")
     config = LoraConfig(
         task_type="CAUSAL_LM",
-        r=lora.rank,
-        lora_alpha=lora.alpha or 2 * lora.rank,
+        r=rank,
+        lora_alpha=_ALPHA * rank,
         target_modules=matrices,
         target_parameters=experts or None,
-        use_dora=lora.dora,
     )
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what it decides itself
@@ -133,7 +116,7 @@ def _add_updates(
         except ValueError as error:
             reason = str(error).strip().splitlines()[0]
             what = f"peft cannot update this base: {reason}"
-            hint = "name others by `targets`, or set `dora: false`"
+            hint = "train whole matrices: leave `trainable` out"
             raise UserError(what, where="train.trainable.lora", hint=hint) from None
     return adapter
 

@@ -19,16 +19,16 @@ from tongues.runs import DerivedMixture, Parameters, read_run
 from tongues.tokens import open_tokens
 from tongues.train.base import find_base, model_folder, roles_of
 from tongues.train.defaults import complete_recipe
-from tongues.train.gpu_memory import moments_bytes
+from tongues.train.gpu_memory import MOMENTS, WEIGHT
 from tongues.train.mixture import derive_mixture, mixture_languages, text_of
 from tongues.train.rules import batch_by_size, rate_at_size, run_bytes
 
 __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe", "token_shares"]
 
 # Settings that say how a machine goes about it, or what else is measured, not what the run is.
-_MACHINES = {"run", "checkpoint_every", "keep_checkpoints", "milestones", "micro_batch"}
+_MACHINES = {"run", "checkpoint_every", "milestones", "micro_batch"}
 _MACHINES |= {"recompute", "shards", "offload"}
-_MACHINES |= {"compile", "threads", "track", "tasks"}
+_MACHINES |= {"compile", "threads", "track"}
 _ROLE_KEYS = {"base", "targets", "replay"}  # of the settings, which the roles name already
 _CORE = 1e11  # operations a second of a core in bfloat16, about
 
@@ -102,7 +102,6 @@ class Derived:
     tokens: int
     flops: float  # exact, attention included
     memory: int  # bytes of each process at the peak
-    moments: int  # bytes of a parameter's
 
     @property
     def parameters(self) -> Parameters:
@@ -128,7 +127,7 @@ class Derived:
     @property
     def checkpoint_bytes(self) -> int:
         """Of each checkpoint on disk: trained weights and two moments."""
-        return (4 + self.moments) * self.trained
+        return (WEIGHT + MOMENTS) * self.trained
 
     def as_json(self) -> dict[str, Any]:
         """The numbers by their names."""
@@ -159,7 +158,7 @@ def derive(
     if settings.trains_part:
         if plan.base is None:
             what = "a run from random weights trains all of them"
-            hint = "leave `trainable` and `frozen_layers` out, or name a base by `train.base`"
+            hint = "leave `trainable` out, or name a base by `train.base`"
             raise UserError(what, where="train.trainable", hint=hint)
         from tongues.train.parts import trained_anatomy
 
@@ -194,7 +193,6 @@ def derive(
         steps=steps,
         tokens=steps * batch,
         flops=flops,
-        moments=moments_bytes(settings),
         memory=run_bytes(
             anatomy,
             settings,

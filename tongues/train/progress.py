@@ -36,7 +36,6 @@ class Progress:
     spikes: int  # so far, in this sitting
     on_new: Mapping[str, float] = field(default_factory=dict)  # as `losses`, of new tokens alone
     held: Mapping[str, float] = field(default_factory=dict)  # shares of languages that are held
-    task_seconds: float = 0.0  # of `seconds`, those of scoring tasks
     peak_of: str = ""  # the GPU whose peak its maker states; empty: of matrix products, measured
 
     @property
@@ -71,8 +70,6 @@ class Progress:
             used["utilization"] = round(self.utilization, 4)
         if self.peak_of:
             used["peak_of"] = self.peak_of
-        if self.task_seconds:
-            used["task_seconds"] = round(self.task_seconds, 3)
         return {
             "step": self.step,
             "steps": self.steps,
@@ -126,7 +123,6 @@ class Meter:
         spikes: int,
         held: Mapping[str, float] = MappingProxyType({}),
         on_new: Mapping[str, float] = MappingProxyType({}),
-        task_seconds: float = 0.0,
     ) -> Progress | None:
         """The progress after `step`; None when it was read less than a second ago."""
         now = self._clock()
@@ -153,7 +149,6 @@ class Meter:
             spikes=spikes,
             held=held,
             on_new=on_new,
-            task_seconds=task_seconds,
             peak_of=self._peak_of,
         )
 

@@ -128,7 +128,7 @@ def open_directory(
 
 def roll_back(directory: Path, step: int) -> None:
     """Drop what was written after `step`: it will be written again, the same."""
-    for name in ("metrics.jsonl", "evals.jsonl", "tasks.jsonl", "events.jsonl", "timing.jsonl"):
+    for name in ("metrics.jsonl", "evals.jsonl", "events.jsonl", "timing.jsonl"):
         path = directory / name
         if path.exists():
             kept = [row for row in read_lines(path) if row["step"] <= step]

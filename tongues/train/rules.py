@@ -15,7 +15,7 @@ from tongues.errors import UserError
 from tongues.hardware import Machine, this_machine
 from tongues.models import SHAPES, Anatomy, Shape, find_shape, of_shape
 from tongues.recipe import Train
-from tongues.train.gpu_memory import WEIGHT, moments_bytes, share_bytes, trained_parameters
+from tongues.train.gpu_memory import MOMENTS, WEIGHT, share_bytes, trained_parameters
 
 if TYPE_CHECKING:
     from tongues.train.plan import Derived
@@ -48,8 +48,8 @@ _SMALLEST = 49e6  # parameters of its smallest model; below, a batch shrinks in 
 # Smaller models than the study's: powers of two, so that embeddings stay below half of them.
 _VOCABULARIES = ((_PUBLISHED, VOCABULARY), (5e6, 8192), (2e5, 1024), (0.0, 512))
 _CONTEXTS = ((_PUBLISHED, 2048), (5e6, 512), (0.0, 128))
-# Without a search: the best at 0.2M (benchmarks/rules.py, docs/explanation/schedules.md). The power
-# carries it to 2.3e-4 at 500M parameters and 1.7e-4 at a billion; the study took 2e-4.
+# Without a search: the best at 0.2M, by a sweep of November 2026 (one seed). The power carries it
+# to 2.3e-4 at 500M parameters and 1.7e-4 at a billion; the study took 2e-4.
 _BEST_RATES = {"0.2M": 5.5e-3}
 FASTEST = 7e-3  # the best of 0.05M: above the best rate the loss rises steeply
 _SLOWS = -0.4  # power of the parameters with which the best rate falls (Li et al. 2025)
@@ -274,12 +274,10 @@ def run_bytes(
     if anatomy.whole_logits:
         step += _WHOLE[bfloat16] * read * anatomy.vocabulary
     if machine.device == "cuda":
-        moments = moments_bytes(settings)
         held = anatomy if bfloat16 else replace(anatomy, frozen_width=WEIGHT)
         state = share_bytes(
             held,
             machine.processes,
-            moments,
             shards=settings.shards,
             offload=settings.offload,
             memory=machine.memory,
@@ -302,9 +300,7 @@ def run_bytes(
     tokens = flops / anatomy.flops_per_token(settings.context)
     if new_tokens and compared and tokens >= _COMPARED * settings.context:
         weights += WEIGHT * trained_parameters(anatomy)
-    training = moments_bytes(settings) * trained_parameters(anatomy) + max(
-        step, gradients + _GRADIENT * table
-    )
+    training = MOMENTS * trained_parameters(anatomy) + max(step, gradients + _GRADIENT * table)
     scored = max(at_a_time, min(_SCORED, settings.eval_tokens or _SCORED))
     besides = round(_CHUNK_BYTES * min(1.0, scored * anatomy.vocabulary / _CHUNKS)) + _BESIDES
     if compiled:

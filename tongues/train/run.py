@@ -37,7 +37,7 @@ from tongues.train.start import (
     measure_speed,
     seen_by_base,
 )
-from tongues.train.step import ScoreTasks, Setup
+from tongues.train.step import Setup
 from tongues.train.trackers import TRACKERS
 from tongues.train.transplant import transplanted
 from tongues.train.watch import tracked
@@ -57,7 +57,6 @@ def train(
     threads: int | None = None,
     overwrite: bool = False,
     recipe: str = "",
-    score_tasks: ScoreTasks | None = None,
 ) -> Path:
     """Train the run of `plan` in `workspace` and return its directory.
 
@@ -66,19 +65,14 @@ def train(
     the recipe names no number of threads, it is the fastest, at most `threads`. Started by
     torchrun, all its processes call this and train the one run together.
 
-    recipe: as YAML, to be kept with the run as `recipe.yaml`. score_tasks: scores the plan's tasks.
+    recipe: as YAML, to be kept with the run as `recipe.yaml`.
     """
     if plan.settings.track:
         TRACKERS.find(plan.settings.track).check()
     processes = join_processes("cuda" if torch.cuda.is_available() else "cpu")
     if not processes.first:
         watch, tell = lambda progress: None, lambda line: None
-    assert bool(plan.settings.tasks) == bool(score_tasks)
     with together(processes, plan.name), ExitStack() as held:
-        if plan.settings.tasks and processes.count > 1:
-            what = f"none of {processes.count} processes holds the whole model, as scoring needs"
-            hint = "leave it out; `tongues evaluate` scores what `tongues export --step` makes"
-            raise UserError(what, where="train.tasks", hint=hint)
         tokens = open_tokens(workspace / "tokens" / plan.tokens)
         if plan.cluster:
             tokens = open_cluster(tokens, plan.cluster)
@@ -90,7 +84,7 @@ def train(
         token_map = check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None
         share = threads_for(processes.local_count)
         each = plan.settings.threads or min(threads or share, share)
-        here = LocalRun(plan, tokens, base, token_map, directory, processes, each, score_tasks)
+        here = LocalRun(plan, tokens, base, token_map, directory, processes, each)
         if each > core_count():
             tell(f"caution: {each} threads on {core_count()} cores wait for each other")
         derived = derive(plan, tokens.vocabulary_size, base)
@@ -172,8 +166,7 @@ def _finish(
 ) -> None:
     plan, directory, processes = setup.plan, setup.directory, setup.processes
     settings, parts = plan.settings, (setup.scorer, setup.optimizer, processes)
-    checkpoints = Checkpoints(directory / "checkpoints", *parts, settings.keep_checkpoints)
-    anchors = Checkpoints(directory / "anchors", *parts, keep=2)
+    checkpoints = Checkpoints(directory / "checkpoints", *parts)
     position, damaged = checkpoints.load()
     for place in damaged:
         tell(f"{place} is damaged and passed over")
@@ -193,7 +186,7 @@ def _finish(
         earlier.unlink(missing_ok=True)
     try:
         with enough_memory(plan.name, settings, setup.derived):
-            ended = train_steps(setup, checkpoints, anchors, position, watch, tell)
+            ended = train_steps(setup, checkpoints, position, watch, tell)
     except Stopped:
         if processes.first and (directory / HOPELESS).exists():
             write_run(directory, replace(run, status="hopeless"))

@@ -1,4 +1,4 @@
-"""The learning rate through a run, when only embeddings learn, and when the run is evaluated."""
+"""The learning rate through a run, and when the run is evaluated."""
 
 import math
 from typing import ClassVar
@@ -7,7 +7,7 @@ from tongues.quantities import Share
 from tongues.recipe import Schedule, Span, Train
 from tongues.registry import Registry
 
-__all__ = ["SCHEDULES", "embeddings_alone", "evaluation_steps", "rate_at", "scored_tokens"]
+__all__ = ["SCHEDULES", "evaluation_steps", "rate_at", "scored_tokens"]
 
 SCHEDULES: Registry[type[Schedule]] = Registry("schedule", "tongues.schedules")
 
@@ -48,41 +48,13 @@ class Wsd(Schedule):
 
     def share(self, step: int, span: Span) -> float:
         """Of the peak."""
-        first = _decay_start(self.decay, span)
+        first = max(span.warm, span.steps - 1 - round(self.decay * span.steps))
         return _line(1.0, span.final, step, first, span.steps - 1)
 
     def check(self, warmup: float, final: float) -> None:
         """All parts fit into the run."""
-        _check_shares("warm-up and decay", warmup + self.decay)
-
-
-@SCHEDULES.add
-class Infinite(Schedule):
-    """Falls to a plateau by a cosine and stays there until its decay (Ibrahim et al. 2024)."""
-
-    name: ClassVar[str] = "infinite"
-    summary: ClassVar[str] = "falls to a plateau, then falls linearly"
-
-    cooldown: Share = 0.25
-    """Share of the steps, from the peak to the plateau."""
-    plateau: Share = 0.5
-    """The plateau, as a share of the peak."""
-    decay: Share = 0.2
-    """Last share of the steps, down to the minimum."""
-
-    def share(self, step: int, span: Span) -> float:
-        """Of the peak."""
-        first = _decay_start(self.decay, span)
-        cooled = min(first, span.warm + round(self.cooldown * span.steps))
-        if step <= cooled:
-            return _cosine(1.0, self.plateau, step, span.warm, cooled)
-        return _line(self.plateau, span.final, step, first, span.steps - 1)
-
-    def check(self, warmup: float, final: float) -> None:
-        """All parts fit into the run, and it never rises."""
-        _check_shares("warm-up, cooldown and decay", warmup + self.cooldown + self.decay)
-        if self.plateau < final:
-            raise ValueError("the plateau is below the final rate")
+        if (total := warmup + self.decay) > 1 + 1e-9:
+            raise ValueError(f"warm-up and decay take {total * 100:.4g}% of the steps")
 
 
 def rate_at(step: int, steps: int, peak: float, settings: Train) -> float:
@@ -94,11 +66,6 @@ def rate_at(step: int, steps: int, peak: float, settings: Train) -> float:
     if step < warm:
         return peak * (step + 1) / warm
     return peak * settings.schedule.share(step, Span(steps, warm, settings.min_learning_rate))
-
-
-def embeddings_alone(step: int, steps: int, settings: Train) -> bool:
-    """Whether step `step` (from 0) is among the first, in which only embeddings learn."""
-    return step < round(settings.embedding_warmup * steps)
 
 
 def evaluation_steps(steps: int, count: int) -> list[int]:
@@ -113,15 +80,6 @@ def scored_tokens(train: Train, held_out: object, languages: int, steps: int) ->
     each = min(train.eval_tokens, held_out) if isinstance(held_out, int) else 0
     each *= len(train.eval_languages) or languages
     return each * len(evaluation_steps(steps, train.num_evals))
-
-
-def _check_shares(parts: str, total: float) -> None:
-    if total > 1 + 1e-9:
-        raise ValueError(f"{parts} take {total * 100:.4g}% of the steps")
-
-
-def _decay_start(decay: float, span: Span) -> int:
-    return max(span.warm, span.steps - 1 - round(decay * span.steps))
 
 
 def _line(start: float, end: float, step: int, first: int, last: int) -> float:

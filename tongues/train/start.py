@@ -42,7 +42,7 @@ from tongues.train.parts import narrow_frozen, select_parts
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
-from tongues.train.step import BatchLoader, ScoreTasks, Setup, cut_windows, gradient, update
+from tongues.train.step import BatchLoader, Setup, cut_windows, gradient, update
 from tongues.train.threads import choose_threads, tries_threads
 
 __all__ = [
@@ -72,7 +72,6 @@ class LocalRun:
     directory: Path
     processes: Processes
     threads: int  # of each process, at most
-    score_tasks: ScoreTasks | None = None
 
 
 def make_mixture(plan: RunPlan, derived: Derived, tokens: Tokens) -> Mixture:
@@ -175,7 +174,6 @@ def assemble(
         samples_at_a_time=(known or derived.batch // processes.count) // settings.context,
         adapter=adapter,
         new_tokens=task.token_map.is_new.to(processor.device) if task.token_map else None,
-        score_tasks=task.score_tasks,
     )
     if processor.device.type == "cuda" and known is None:
         setup = replace(setup, samples_at_a_time=samples_that_fit(setup))
@@ -225,7 +223,7 @@ def measure_speed(task: LocalRun, derived: Derived, tell: Say, seconds: float = 
             start = time.monotonic()
         late = step > _WARM and time.monotonic() - start > seconds
         going = not gradient(setup, loader, step, (late,)).flags[0]
-        update(setup, step, 0.0)
+        update(setup, 0.0)
         step += 1
     taken = task.processes.sum([time.monotonic() - start])[0] / task.processes.count
     speed = (step - _WARM) * derived.batch / taken

@@ -1,7 +1,7 @@
 """A step of training, and the loss on held-out text."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from tongues.errors import UserError
 from tongues.files import append_line
@@ -22,19 +21,15 @@ from tongues.train.engine.processor import Processor, uncompiled
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import full_tensor, reshard, synchronize
 from tongues.train.plan import Derived, RunPlan
-from tongues.train.schedule import embeddings_alone
 
 if TYPE_CHECKING:
     from peft import PeftModel
 
 __all__ = ["BatchLoader", "Gradient", "HeldOut", "HeldOutLoss", "Setup", "cut_windows", "gradient"]
-__all__ += ["ScoreTasks", "held_out_windows", "update", "validate"]
-
-# Scores a model on tasks: a row a task and language. The last argument is called between batches,
-# and may raise to break off.
-ScoreTasks = Callable[[PreTrainedModel, Tokens, Callable[[], None]], list[dict[str, Any]]]
+__all__ += ["held_out_windows", "update", "validate"]
 
 _TOKENS = 8192  # of held-out text scored at a time, about
+_CLIP = 1.0  # largest norm of the gradient, as usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +62,6 @@ class Setup:
     samples_at_a_time: int  # of a micro-batch, in each process
     adapter: "PeftModel | None" = None  # the model with its low-rank updates
     new_tokens: Tensor | None = None  # of each id, whether the base does not have it
-    score_tasks: ScoreTasks | None = None  # of the recipe's `train.tasks`
 
     @property
     def samples(self) -> int:
@@ -140,14 +134,13 @@ def gradient(setup: Setup, loader: BatchLoader, number: int, flags: tuple[bool, 
 
     flags: such as to stop after this step; a flag that one process sets is set for all.
     """
-    settings = setup.plan.settings
     batch, predicted = loader.load(number)
     parts = batch.split(setup.samples_at_a_time)
     nats = torch.zeros((), dtype=torch.float64, device=setup.processor.device)
     balance = torch.zeros_like(nats)
     for place, windows in enumerate(parts):
         synchronize(setup.scorer, place == len(parts) - 1)
-        objective, of_part = setup.scorer(windows, settings.z_loss)
+        objective, of_part = setup.scorer(windows)
         (objective / predicted).backward()
         nats += of_part
         if setup.scorer.balance is not None:
@@ -155,7 +148,7 @@ def gradient(setup: Setup, loader: BatchLoader, number: int, flags: tuple[bool, 
     weights = [weight for weight in setup.scorer.parameters() if weight.grad is not None]
     grads = [weight.grad for weight in weights if weight.grad is not None]
     norm = full_tensor(nn.utils.get_total_norm(grads))
-    nn.utils.clip_grads_with_norm_(weights, settings.clip, norm)
+    nn.utils.clip_grads_with_norm_(weights, _CLIP, norm)
     ahead = loader.load_ahead(number + 1)
     norm = norm.to(nats)  # gradients that are offloaded have theirs on the processor
     here = torch.stack([nats, norm, balance]).tolist()  # one synchronization with the device
@@ -166,10 +159,9 @@ def gradient(setup: Setup, loader: BatchLoader, number: int, flags: tuple[bool, 
     return Gradient(loss, here[1], raised, balanced if setup.scorer.balance_weight else None)
 
 
-def update(setup: Setup, step: int, rate: float) -> None:
-    """Update the weights by their gradient, and clear it; `step` counts from 0."""
-    alone = embeddings_alone(step, setup.derived.steps, setup.plan.settings)
-    set_rate(setup.optimizer, rate, embeddings_alone=alone)
+def update(setup: Setup, rate: float) -> None:
+    """Update the weights by their gradient, and clear it."""
+    set_rate(setup.optimizer, rate)
     setup.optimizer.step()
     setup.optimizer.zero_grad(set_to_none=True)
 

@@ -1,22 +1,19 @@
 """The threads of a run: as many as a short trial finds fastest, on this machine as it is now."""
 
 import time
-from collections import deque
 from collections.abc import Callable
-from statistics import median
 
 import torch
 
 from tongues.train.engine.processor import uncompiled
 from tongues.train.step import Setup
 
-__all__ = ["Slowdown", "choose_threads", "fastest", "tries_threads"]
+__all__ = ["choose_threads", "fastest", "tries_threads"]
 
 _FLOPS = 4e9  # of a pass: about a tenth of a second
 _SHARE = 1e-3  # of the run's operations, in a pass at most
 _PASSES = 3
 _PAYS = 0.95  # of the time, at most, that twice the threads must take
-_READINGS = 5  # about one a second
 
 
 def tries_threads(setup: Setup) -> bool:
@@ -43,7 +40,7 @@ def choose_threads(setup: Setup) -> int:
         for number in range(1 + _PASSES):
             if number == 1:  # the pass before starts the threads
                 start = time.perf_counter()
-            objective, _ = scorer(windows, settings.z_loss)
+            objective, _ = scorer(windows)
             (objective / windows.numel()).backward()
             scorer.zero_grad(set_to_none=True)
         return setup.processes.sum([time.perf_counter() - start])[0]
@@ -69,18 +66,3 @@ def fastest(seconds: Callable[[int], float], most: int) -> int:
         if taken[best] > _PAYS * taken[number]:
             best = number
     return best
-
-
-class Slowdown:
-    """Notices that a run has come down to half the speed that it had."""
-
-    def __init__(self) -> None:
-        self._readings, self._usual = deque[float](maxlen=_READINGS), 0.0
-
-    def add(self, speed: float) -> bool:
-        """Whether it has, with this reading of its speed."""
-        self._readings.append(speed)
-        now = median(self._readings)
-        if len(self._readings) == _READINGS:
-            self._usual = max(self._usual, now)
-        return now < self._usual / 2

@@ -39,19 +39,14 @@ def demo_real(
     workspace: Path | str = "demo",
     *,
     text: Path | str | None = None,
-    base: str | None = None,
     overrides: Sequence[str] = (),
-    overwrite: bool = False,
 ) -> Path:
-    """Continue a real base on a language, and write one page of what came of it.
+    """Continue SmolLM2-135M on a language, and write one page of what came of it.
 
     text: a folder with a folder or file of each language, such as `sw` and `en`; without one, text
-    is read from FineWeb-2 and FineWeb on the hub. base: a folder or hub id; without one,
-    SmolLM2-135M from the hub, or from PyPI where there is no hub. overwrite: what was made there
-    with other settings.
+    is read from FineWeb-2 and FineWeb on the hub.
     """
     import tongues
-    from tongues.steps import demo_begun
 
     place, target = Path(workspace), find_language(language, "--real")
     if target.tag == _BASE_LANGUAGE:
@@ -59,16 +54,12 @@ def demo_real(
         raise UserError("is the language of the base", where="--real", hint=hint)
     hub = {lang: hub_text(lang, _HUB) for lang in (_BASE_LANGUAGE, target.tag)}
     source = _text(Path(text), target.tag) if text else {"hub": hub}
-    words = ["--real", language, *(["--text", text] if text else []), *overrides]
-    words += ["--base", base] * bool(base) + ["--overwrite"] * overwrite
-    with demo_begun(place, *words):
-        model = base or _base(place / "models/smollm2")
-        recipe = _recipe(target.tag, source, model, overrides)
-        began = time.monotonic()
-        tongues.prepare(recipe, workspace=place, overwrite=overwrite)
-        run = tongues.train(recipe, workspace=place, overwrite=overwrite)
-        tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=12, dtype="bf16")
-        return write_real_page(run, place, target.name, time.monotonic() - began)
+    recipe = _recipe(target.tag, source, _base(place / "models/smollm2"), overrides)
+    began = time.monotonic()
+    tongues.prepare(recipe, workspace=place)
+    run = tongues.train(recipe, workspace=place)
+    tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=12, dtype="bf16")
+    return write_real_page(run, place, target.name, time.monotonic() - began)
 
 
 def _recipe(target: str, text: Any, base: str, overrides: Sequence[str]) -> "Recipe":

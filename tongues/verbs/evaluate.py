@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Literal
 
 from tongues.errors import Caution, UserError, nearest
-from tongues.evaluate.confusion import CONFUSION, ConfusionTask, confusion_tasks
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.harness import HARNESS, HarnessTask, harness_tasks
@@ -16,8 +15,6 @@ from tongues.evaluate.tasks import (
     TASKS,
     FewShotTask,
     ItemFault,
-    Normalisation,
-    OnError,
     is_task,
     merge_tasks,
     read_named_tasks,
@@ -33,7 +30,7 @@ from tongues.verbs.shared import Voice, listed, memory_bytes
 
 __all__ = ["evaluate", "evaluation_folder"]
 
-_FEWSHOT_SEEDS = 5  # draws of examples, by default
+_FEWSHOT_SEEDS = 5  # draws of examples: Blevins et al. 2024
 
 
 def evaluate(
@@ -46,15 +43,8 @@ def evaluate(
     languages: str | Sequence[str] | None = None,
     limit: int | None = None,
     num_fewshot: int | None = None,
-    fewshot_seeds: int | None = None,
     fewshot_language: str | None = None,
-    templates: Literal["english", "translated"] = "english",
-    identifier: Path | str | None = None,
-    normalisation: Normalisation | None = None,
     window: int | None = None,
-    stride: int | None = None,
-    on_error: OnError = "skip",
-    seed: int = 0,
     max_memory: int | str | None = None,
     device: str | None = None,
     dtype: Literal["bf16", "fp16", "fp32"] | None = None,
@@ -62,8 +52,6 @@ def evaluate(
     page: bool = True,
     ranks: int | None = None,
     launcher: str = "local",
-    partition: str | None = None,
-    time: str | None = None,
     quiet: bool = False,
 ) -> Evaluation:
     """Score models on texts and tasks, side by side; every model is compared with the first.
@@ -73,18 +61,14 @@ def evaluate(
 
     models: runs, ensembles (`NAME@tfidf:2` by a routing), folders, hub ids (`org/name@revision`).
     text: prepared tokens or files to measure the loss on.
-    tasks: such as `xcopa`, `lm-eval:NAME` of lm-eval, or `language-confusion`; `xcopa:sw,tr` for
-        some languages.
+    tasks: such as `xcopa`, or `lm-eval:NAME` of lm-eval; `xcopa:sw,tr` for some languages.
     data: folders with the items of the tasks, or `hub`.
     languages: of texts and tasks; None: all.
     limit: items, and documents, of a language.
-    num_fewshot: examples before every item; None: 0, or a task's own number
-        for lm-eval's. fewshot_seeds: how often they are drawn; None: 5.
+    num_fewshot: examples before every item, in the mean of five draws; None: 0. Of a task of
+        lm-eval in lm-eval's one draw; None: the task's own number.
     fewshot_language: of the examples; None: the language of the item.
-    identifier: a fastText model that identifies languages, of `language-confusion`.
-    normalisation: how choices are compared; None: as the task has it.
-    window, stride: tokens of text in a window, and tokens scored in it.
-    on_error: whether items that cannot be scored are skipped, or stop the evaluation.
+    window: tokens of text in a window; None: the model's context.
     max_memory: for expert weights, in bytes or as `2GB`.
     device, dtype: where and in what type models compute, such as `cuda:1` and `bf16`; None: every
         GPU, or the processor; bf16 on GPUs that have it, else fp32.
@@ -92,7 +76,7 @@ def evaluate(
         holds nothing else.
     page: whether to write the page `reports/NAME-evaluation` (`evaluation_folder`).
     ranks: processes that share the work; None: this one alone.
-    launcher: what starts them, such as `local`, `ray` or `slurm`. partition, time: of a cluster.
+    launcher: what starts them, such as `local`, `ray` or `slurm:partition=gpu`.
     """
     workspace, voice = Path(workspace), Voice(quiet)
     try:
@@ -108,9 +92,6 @@ def evaluate(
         raise UserError("nothing to evaluate on", hint=hint)
     named, places = listed(models), options["--data"]
     everyone = with_bases(named, workspace)
-    if fewshot_seeds is not None and not num_fewshot:
-        what = "there are no examples to draw"
-        raise UserError(what, where="--fewshot-seeds", hint="add `--num-fewshot 8`")
     chosen = None if languages is None else _languages(languages, "--languages")
     check_ranks(launcher, ranks)
     faults: list[ItemFault] = []
@@ -122,29 +103,19 @@ def evaluate(
     for doubt in dict.fromkeys(doubt for doubts in cautions.values() for doubt in doubts):
         voice.say(f"caution: {doubt}")
     by_task: dict[str, dict[str, FewShotTask]] = {}
-    by_harness: dict[str, dict[str, HarnessTask | ConfusionTask]] = {}
+    by_harness: dict[str, dict[str, HarnessTask]] = {}
     for what in options["--tasks"]:
         if what.startswith(HARNESS):
             voice.say(f"lm-eval reads `{what.removeprefix(HARNESS)}`")  # seconds; offline too
-            shots = {"num_fewshot": num_fewshot, "draws": fewshot_seeds or 1}
-            for own, by in harness_tasks(what, chosen, limit=limit, **shots).items():
+            named_tasks = harness_tasks(what, chosen, num_fewshot=num_fewshot, limit=limit)
+            for own, by in named_tasks.items():
                 by_harness.setdefault(own, {}).update(by)
             continue
-        task, colon, own = what.partition(":")
-        if task == CONFUSION:
-            prompts = confusion_tasks(
-                _languages(own, what) if colon else chosen,
-                places,
-                texts,
-                limit=limit,
-                identifier=Path(identifier) if identifier else None,
-                faults=faults,
-            )
-            by_harness[CONFUSION] = {**prompts}
-            continue
+        task = what.partition(":")[0]
         if not is_task(task):
             there = Path(what).exists() or (workspace / "tokens" / what).exists()
-            hint = f"use `--text {what}`" if there else nearest(task, TASKS.names())
+            known = f"{nearest(task, TASKS.names())}; others are lm-eval's: `{HARNESS}NAME`"
+            hint = f"use `--text {what}`" if there else known
             raise UserError(f"`{task}` is not a task", where="--tasks", hint=hint)
         if not places:
             hint = f"pass `--data FOLDER` or `--data hub` for `{task}`"
@@ -157,11 +128,8 @@ def evaluate(
                 chosen,
                 limit=limit,
                 num_fewshot=num_fewshot or 0,
-                fewshot_seeds=(fewshot_seeds or _FEWSHOT_SEEDS) if num_fewshot else 1,
+                fewshot_seeds=_FEWSHOT_SEEDS if num_fewshot else 1,
                 fewshot_language=fewshot_language,
-                templates=templates,
-                seed=seed,
-                on_error=on_error,
             ),
         )
     for by_language in by_task.values():
@@ -171,16 +139,15 @@ def evaluate(
     from tongues.evaluate import runner  # with torch: what is refused above needs no model
     from tongues.evaluate.outcome import build_evaluation
     from tongues.pages import write_page
-    from tongues.report.evaluation.view import evaluation_page, write_cards
+    from tongues.report.evaluation.view import evaluation_page
 
-    policy = Policy(window, stride)
     spec = runner.EvalSpec(
-        texts, by_task, policy, normalisation, on_error, faults, cautions, harness=by_harness
+        texts, by_task, Policy(window), faults=faults, cautions=cautions, harness=by_harness
     )
     name = _name(name, workspace, everyone, (texts, by_task, by_harness), voice.say)
     folder, held = workspace / "evaluations" / name, memory_bytes(max_memory)
     if ranks:
-        starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)
+        starts = open_launcher(launcher, workers=ranks)
         runner.score_in_ranks(
             everyone,
             spec,
@@ -199,7 +166,6 @@ def evaluate(
         )
     evaluation = replace(build_evaluation(results, named), name=name, limit=limit)
     evaluation.write(folder)
-    write_cards(evaluation, folder / "cards")
     figures = EXTRAS["vl_convert"]
     if page and not figures.is_installed:
         voice.say(f"no page: {figures.purpose} need `{figures.install}`")

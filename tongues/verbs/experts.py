@@ -104,8 +104,6 @@ def train(
     overwrite: bool = False,
     launcher: str = "local",
     processes: int | None = None,
-    partition: str | None = None,
-    time: str | None = None,
     quiet: bool = False,
 ) -> list[Path]:
     """Train the experts of a recipe and put them together; returns the ensembles' folders.
@@ -115,9 +113,7 @@ def train(
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     workers = check_experts(recipe, loaded).workers
     checked = check_prepared(loaded, workspace, launcher, processes)
-    starts = open_launcher(
-        launcher, workers=workers, processes=processes, partition=partition, time=time
-    )
+    starts = open_launcher(launcher, workers=workers, processes=processes)
     rounds = plan_rounds(loaded, workspace, make=True)
     pairs = expert_runs(rounds, workspace)
     from tongues.experts.train import train_experts  # with torch
@@ -166,7 +162,6 @@ def measure(
     require("vl_convert", "the page")
     from tongues.evaluate.experts import evaluate_experts  # with torch
     from tongues.pages import write_page
-    from tongues.report.evaluation.view import write_cards
     from tongues.report.experts.view import experts_page
 
     name, voice = f"{loaded.name}-experts", Voice(quiet)
@@ -192,7 +187,6 @@ def measure(
             watch=progress,
         )
     evaluation.write(place)
-    write_cards(evaluation, place / "cards")
     return write_page(experts_page(evaluation, loaded.name), workspace / "reports" / name)
 
 

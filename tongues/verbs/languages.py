@@ -19,7 +19,6 @@ def languages(
     *,
     family: str = "",
     script: str = "",
-    country: str = "",
     task: str = "",
     min_text: int | str | None = None,
 ) -> tuple[Language, ...]: ...
@@ -28,7 +27,6 @@ def languages(
     *,
     family: str = "",
     script: str = "",
-    country: str = "",
     task: str = "",
     min_text: int | str | None = None,
 ) -> LanguageFacts | tuple[Language, ...]:
@@ -36,16 +34,12 @@ def languages(
 
     language: its tag, code or name: `sw`, `swh_Latn`, `Swahili`.
     family: a group of any depth, or a word of its name, such as `bantu`. script: such as `Arab`.
-    country: where it is at home, such as `TZ`. task: a benchmark there is in it, such as `xcopa`.
-    min_text: text there is, in bytes, or as `100MB`.
+    task: a benchmark there is in it, such as `xcopa`. min_text: in bytes, or as `100MB`.
     """
     least = memory_bytes(min_text, "--min-text")
     if language is None:
-        chosen = (family, script, country, task)
-        family, script, country, task = (word.strip() for word in chosen)
-        return select_languages(
-            family=family, script=script, country=country, task=task, min_text=least or 0
-        )
-    if family or script or country or task or least is not None:
+        family, script, task = (word.strip() for word in (family, script, task))
+        return select_languages(family=family, script=script, task=task, min_text=least or 0)
+    if family or script or task or least is not None:
         raise UserError("conditions are for a list", hint="give a language, or conditions")
     return language_facts(find_language(language))

@@ -1,13 +1,12 @@
 """Models used: scored, served, asked to write, exported."""
 
-import gc
 import os
+import shlex
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Literal
 
 from tongues.errors import UserError
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["KEY", "export", "generate", "serve"]
 
 Dtype = Literal["bf16", "fp16", "fp32"]
-Engine = Literal["own", "llama.cpp"]
 _EXAMPLE = Path(__file__).parents[1] / "serve/example"
 KEY = "TONGUES_API_KEY"  # in the environment: the API key of a server
 
@@ -39,8 +37,6 @@ def generate(
     temperature: float = 0.8,
     top_k: int | None = None,
     top_p: float | None = None,
-    presence_penalty: float = 0.0,
-    frequency_penalty: float = 0.0,
     seed: int = 0,
     max_memory: int | str | None = None,
     device: str | None = None,
@@ -56,7 +52,6 @@ def generate(
     stop: strings that end a completion.
     temperature: 0 takes the most probable token. top_k, top_p: sample from this number of most
         probable tokens, or from the smallest set with this probability.
-    presence_penalty, frequency_penalty: on tokens already generated, once and for each time.
     max_memory: for expert weights, in bytes or as `2GB`.
     device, dtype: where and in what type models compute, such as `cuda:1` and `bf16`; None: every
         GPU, or the processor; bf16 on GPUs that have it, else fp32.
@@ -67,7 +62,7 @@ def generate(
     from tongues.experts.ensemble.routing import check_experts, parse_routing
 
     held = memory_bytes(max_memory)
-    sampling = Sampling(temperature, top_k, top_p, seed, presence_penalty, frequency_penalty)
+    sampling = Sampling(temperature, top_k, top_p, seed)
     kind, folder, _, _ = resolve_model(model, Path(workspace))  # refusals need no torch
     lineage = read_lineage(folder) if kind == "ensemble" else None
     if language and not lineage:
@@ -109,35 +104,25 @@ def serve(
     device: str | None = None,
     dtype: Dtype | None = None,
     max_batch: int = 16,
-    max_queue: int = 64,
     max_tokens: int = 1024,
     timeout: float = 120.0,
-    lenient: bool = False,
-    engine: Engine | None = None,
-    max_cache: int | str | None = None,
     example: bool = False,
     ready: Callable[[str], None] | None = None,
     quiet: bool = False,
 ) -> None:
     """Serve models by OpenAI's API, and on a page to try them; returns when it is stopped.
 
-    models: ensembles, runs, Hugging Face folders, hub ids (`org/name@revision`) or GGUF files;
+    models: ensembles, runs, Hugging Face folders or hub ids (`org/name@revision`);
         `NAME@tfidf:2` sets an ensemble's routing.
     host, port: where to listen; port 0 takes any that is free.
     key_file: holds the API key of requests; or it is in TONGUES_API_KEY.
     allow_host: names of this server that requests may use.
     max_memory: for expert weights, in bytes or as `2GB`.
     device, dtype: as of `generate`.
-    max_batch: completions at a time. max_queue: completions that wait; more are refused.
-    max_tokens: of a completion. timeout: of a request, in seconds.
-    lenient: ignore parameters that are unknown or cannot be honoured; answers name them.
-    engine: `llama.cpp` computes runs and folders by the GGUF that `tongues export --gguf` wrote
-        there; None: that is done with GGUF files only.
-    max_cache: for keys and values of texts, in bytes or as `2GB`; None: a quarter of the memory
-        of the machine, or of the GPU where models compute.
+    max_batch: completions at a time. max_tokens: of a completion. timeout: of a request, in
+        seconds.
     example: serve a small ensemble of synthetic languages that comes with the package.
-    ready: called with the address once the page is shown, while models are still being opened;
-        None says it on standard error.
+    ready: called with the address once requests are answered; None says it on standard error.
     """
     from tongues.experts.ensemble.places import place_of
 
@@ -153,64 +138,46 @@ def serve(
         raise UserError(f"`{twice[0]}` is named twice", hint="once is enough")
     key = _key(None if key_file is None else Path(key_file))
     held = memory_bytes(max_memory)
-    cache = memory_bytes(max_cache, "--max-cache")
     for name in names:  # what is not there needs no torch
-        if Path(name).suffix != ".gguf":
-            place_of(name, Path(workspace))
-        elif not Path(name).is_file():
-            raise UserError("there is no such file", where=name)
-    from tongues.serve.door import Door
+        if Path(name).suffix == ".gguf":
+            hint = f"`{shlex.join(['llama-server', '-m', name])}` serves it"
+            raise UserError("is a file of llama.cpp", where=name, hint=hint)
+        place_of(name, Path(workspace))
     from tongues.serve.refusal import Limits
     from tongues.serve.server import address, listen, run
 
-    listening = listen(host, port, keyed=key is not None)
-    limits = Limits(
-        tokens=max_tokens, running=max_batch, queued=max_queue, seconds=timeout, lenient=lenient
-    )
-    hosts = frozenset(name.lower() for name in (*allow_host, host, socket.gethostname()))
-    door, closing, faults = Door(limits, hosts), ExitStack(), list[BaseException]()
+    listening = listen(host, port, keyed=key is not None)  # a refusal before models are opened
+    say(f"opening {list_languages(names)}")
+    from tongues.serve.app import App  # with torch, which takes seconds
+    from tongues.serve.engine import Engine
+    from tongues.serve.opening import open_served
 
-    def open_models() -> None:
-        say(f"opening {list_languages(names)}")
-        from tongues.serve.app import App  # with torch, which takes seconds
-        from tongues.serve.engine import Engine
-        from tongues.serve.opening import open_served
-
-        share = held and held // len(names)
-        placed = {"max_memory": share, "device": device, "dtype": dtype}
-        by_llama = engine == "llama.cpp"
-        opened, rules = open_served(names, Path(workspace), say=say, llama_cpp=by_llama, **placed)
+    limits = Limits(tokens=max_tokens, running=max_batch, seconds=timeout)
+    placed = {"max_memory": held and held // len(names), "device": device, "dtype": dtype}
+    with ExitStack() as closing:
+        closing.callback(listening.close)
+        opened, rules = open_served(names, Path(workspace), say=say, **placed)
         for each in rules.values():
             closing.callback(each.close)
         room = min(model.ensemble.models.placement.memory for model in opened.values())
-        running = Engine(opened, running=max_batch, queued=max_queue, memory=cache or room // 4)
-        shown = {"example": read_json(_EXAMPLE / "examples.json")} if example else {}
-        app = App(opened, running, limits, key=key, hosts=hosts, rules=rules, examples=shown)
-        running.start()
-        closing.callback(running.close)
-        gc.freeze()  # as `run` does with what is loaded before
-        door.app = app
-        say("ready")
-
-    def load() -> None:
-        try:
-            open_models()
-        except BaseException as error:
-            faults.append(error)
-            door.stopping = True
-
-    loading = Thread(target=load, name="loading", daemon=True)
-    loading.start()
-    with closing:
+        engine = Engine(opened, running=max_batch, queued=limits.queued, memory=room // 4)
+        app = App(
+            opened,
+            engine,
+            limits,
+            key=key,
+            hosts=frozenset(name.lower() for name in (*allow_host, host, socket.gethostname())),
+            rules=rules,
+            examples={"example": read_json(_EXAMPLE / "examples.json")} if example else {},
+        )
+        engine.start()
+        closing.callback(engine.close)
         run(
-            door,
+            app,
             listening,
             ready=lambda: (ready or say)(address(listening)),
             waiting=lambda answers: say(f"{answers} to be finished; Ctrl+C again ends at once"),
         )
-        loading.join()
-    if faults:
-        raise faults[0]
 
 
 def _key(file: Path | None) -> str | None:
@@ -234,95 +201,55 @@ def export(
     workspace: Path | str = ".",
     *,
     step: int | None = None,
-    average: bool = False,
     moe: bool = False,
-    experts_per_token: int | None = None,
-    last: int | None = None,
-    weights: Sequence[float] | None = None,
-    allow_worse: bool = False,
     dtype: Dtype | None = None,
     add_chat: Path | str | None = None,
-    of: Path | str | None = None,
     chat_weight: float | None = None,
     gguf: bool = False,
-    llama_cpp: Path | str | None = None,
-    law: Path | str | None = None,
     quiet: bool = False,
 ) -> Path:
     """Write a run or an ensemble as Hugging Face folders, each with a model card; returns `out`.
 
     step: of a run's checkpoint or milestone; None: where it ended, or the newest.
-    average: one model: the mean of a run's milestones, or of an ensemble's experts.
     moe: one model: an ensemble's experts as a mixture of experts that transformers has itself.
-    experts_per_token: evaluated in it for a token; None: 2.
-    last: of the milestones in that mean; None: all.
-    weights: of the experts in what is averaged, in order; None: equal.
-    allow_worse: writes an average of experts that is worse than their base all the same.
     dtype: of the stored weights; None: the base's own.
     add_chat: folder of a model that was tuned to follow instructions; what that changed in its
         base is added to a run's model.
-    of: that base's folder; None: the base of the run.
     chat_weight: of that change; None: chosen by held-out text and checks of answers.
-    gguf: writes a run for llama.cpp too, and compares its token ids on held-out text.
-    llama_cpp: the folder of llama.cpp's source; None: LLAMA_CPP of the environment.
-    law: a file of `tongues fit -o`, whose laws the card shows.
+    gguf: writes a run for llama.cpp too, by the source of llama.cpp that LLAMA_CPP names, and
+        compares its token ids on held-out text.
     """
     workspace, folder = Path(workspace), Path(out)
     kind, place = _run_or_ensemble(model, workspace)
-    for option, value in {"--weights": weights, "--last": last}.items():
-        if value is not None and not (average or (moe and option == "--weights")):
-            raise UserError("is of a mean", where=option, hint="add `--average`")
-    if moe and average:
-        raise UserError("are two ways to one model", where="--moe, --average", hint="take one")
-    if experts_per_token and not moe:
-        what = "is of a mixture of experts"
-        raise UserError(what, where="--experts-per-token", hint="add `--moe`")
     if moe and kind == "run":
         what = "is of an ensemble's experts, and this is a run"
         raise UserError(what, where="--moe", hint="`tongues ls` shows ensembles below the runs")
-    for option, value in {"--of": of, "--chat-weight": chat_weight}.items():
-        if value is not None and add_chat is None:
-            raise UserError("is of a chat model", where=option, hint="add `--add-chat`")
-    from tongues.laws.describe import laws_section
-    from tongues.laws.presets import read_laws_file
+    if chat_weight is not None and add_chat is None:
+        raise UserError("is of a chat model", where="--chat-weight", hint="add `--add-chat`")
     from tongues.report.evaluation.view import newest_scores
 
-    section = laws_section(read_laws_file(Path(law))) if law else ""
-    evaluated = partial(newest_scores, workspace=workspace)
+    evaluated, say = partial(newest_scores, workspace=workspace), Voice(quiet).say
     if kind == "run":
         from tongues.export.run import Changes, export_run
 
-        if weights is not None:
-            hint = "leave it out, or name an ensemble"
-            raise UserError(
-                "is of experts; milestones weigh the same", where="--weights", hint=hint
-            )
-        instruct, base, source = (Path(x) if x else None for x in (add_chat, of, llama_cpp))
-        changes = Changes(step, average, last, dtype, instruct, base, chat_weight, gguf, source)
-        say = Voice(quiet).say
-        export_run(
-            place, workspace, folder, changes, laws=section, evaluated=evaluated(place), say=say
-        )
+        changes = Changes(step, dtype, Path(add_chat) if add_chat else None, chat_weight, gguf)
+        export_run(place, workspace, folder, changes, evaluated=evaluated(place), say=say)
         return folder
-    if step is not None or last is not None:
+    if step is not None:
         what = "is an ensemble, whose experts each have steps of their own"
         raise UserError(what, where=model, hint="export the run of one expert by itself")
     if add_chat is not None or gguf:
         what = "is an ensemble; `--add-chat` and `--gguf` are of one run"
         raise UserError(what, where=model, hint="export the run of one expert by itself")
-    from tongues.export.experts import OneModel, export_ensemble, export_merged
+    from tongues.export.experts import export_ensemble, export_moe
 
-    if average or moe:
-        merge = OneModel(
-            "moe" if moe else "average", weights, experts_per_token or 2, dtype, allow_worse
-        )
-        options = {"laws": section, "say": Voice(quiet).say}
-        export_merged(place, workspace, folder, merge, evaluated=evaluated, **options)
+    if moe:
+        export_moe(place, workspace, folder, evaluated=evaluated, dtype=dtype, say=say)
     elif dtype is not None:
         what = "is of one model; the experts of an ensemble are known by their bytes"
-        raise UserError(what, where="--dtype", hint="add `--moe` or `--average`, or export one run")
+        raise UserError(what, where="--dtype", hint="add `--moe`, or export one run")
     else:
-        export_ensemble(place, workspace, folder, evaluated=evaluated, laws=section)
+        export_ensemble(place, workspace, folder, evaluated=evaluated)
     return folder
 
 

@@ -19,7 +19,6 @@ def report(
     places: Path | str | Sequence[Path | str] = (),
     out: Path | str | None = None,
     *,
-    title: str = "",
     text: Path | str | None = None,
     workspace: Path | str = ".",
     quiet: bool = False,
@@ -43,7 +42,7 @@ def report(
         here = existing_folder(workspace)
         folder = Path(out or here / "reports/project")
         check_folder(folder)
-        return write_project_report(here, folder, title)
+        return write_project_report(here, folder)
     if missing := [place for place in places if not place.exists()]:
         hint = "name a folder of runs or a corpus; without one it is the page of the whole folder"
         raise UserError("is not a directory of runs", where=str(missing[0]), hint=hint)
@@ -62,15 +61,15 @@ def report(
     if kind == "corpus":
         from tongues.report.corpus import corpus_page
 
-        page = corpus_page(places[0], title, say)
+        page = corpus_page(places[0], say)
     elif kind == "tokenizer":
         from tongues.report.tokenizer import tokenizer_page
 
-        page = tokenizer_page(places, None if text is None else Path(text), title, say)
+        page = tokenizer_page(places, None if text is None else Path(text), say)
     else:
         from tongues.report.study import runs_page
 
-        page = runs_page(places, title, say)
+        page = runs_page(places, say)
     return write_page(page, folder, say)
 
 

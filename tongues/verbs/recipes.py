@@ -11,7 +11,7 @@ from tongues.errors import UserError
 from tongues.extras import require
 from tongues.files import DISK_FULL
 from tongues.hardware import Machine, find_gpu
-from tongues.launch import LAUNCHERS, check_ranks, in_processes, open_launcher
+from tongues.launch import check_ranks, in_processes, launcher_kind, open_launcher
 from tongues.quantities import show_bytes
 from tongues.ranks import interrupts_noted
 from tongues.recipe import (
@@ -57,8 +57,6 @@ def prepare(
     overwrite: bool = False,
     ranks: int | None = None,
     launcher: str = "local",
-    partition: str | None = None,
-    time: str | None = None,
     quiet: bool = False,
 ) -> Path:
     """Turn the text of a recipe into token shards; returns their folder, `tokens/NAME`.
@@ -66,14 +64,14 @@ def prepare(
     A recipe of `name`, `text` and `tokens` is enough. Safe to interrupt; call it again to resume.
     overwrite: output of other settings.
     ranks: processes that share the work. launcher: what starts them, such as `local`, `ray` or
-    `slurm`. partition, time: of a cluster.
+    `slurm:partition=gpu`.
     """
     workspace, loaded = Path(workspace), load_text_recipe(recipe, overrides)
     require("pyarrow", "prepare")
     if isinstance(loaded, Recipe):
         check_recipe(loaded, workspace, training=False)
     check_ranks(launcher, ranks)
-    starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)
+    starts = open_launcher(launcher, workers=ranks)
     tell = Voice(quiet).say
     return prepare_tokens(loaded, workspace, tell, overwrite, ranks, starts if ranks else None)
 
@@ -128,14 +126,6 @@ def _train(loaded: Recipe, workspace: Path, overwrite: bool, voice: Voice) -> Pa
     for caution in checked.cautions:
         voice.say(f"caution: {caution}")
     ((plan, _),) = checked.runs
-    scored = None
-    if checked.tasks:
-        from tongues.evaluate.milestones import MilestoneTasks  # with torch
-
-        scored = MilestoneTasks(checked.tasks)
-        for by_language in checked.tasks.values():
-            for fewshot in by_language.values():
-                voice.say(fewshot.power)
     with _telling_need(plan.name, checked.disk, workspace), voice.progress(plan.name) as show:
         return train_run(
             plan,
@@ -144,7 +134,6 @@ def _train(loaded: Recipe, workspace: Path, overwrite: bool, voice: Voice) -> Pa
             tell=voice.say,
             overwrite=overwrite,
             recipe=show_recipe(loaded, short=True),
-            score_tasks=scored,
         )
 
 
@@ -167,7 +156,7 @@ def check_prepared(
 
     processes: of each run of a study, or of experts; None: one.
     """
-    here = LAUNCHERS.find(launcher, "--launcher").here
+    here = launcher_kind(launcher).here
     checked = check_recipe(loaded, workspace, processes=processes or 1, here=here)
     check_tokens(loaded, workspace)
     return checked

@@ -2,21 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tongues.check import Checked
-from tongues.cores import core_count
 from tongues.errors import UserError
 from tongues.experts.plans import expert_runs, plan_rounds
-from tongues.extras import require
+from tongues.files import write_json
+from tongues.frames import text_table
 from tongues.launch import open_launcher
 from tongues.quantities import counted, show_bytes, show_count, show_seconds
 from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
 from tongues.study import StudyCost, best_rates, choose_plans, measure_cost, run_all, unfinished
-from tongues.tokens import open_tokens
-from tongues.train import Derived, RunPlan, derive
+from tongues.study.pilot import forecast_large_run
+from tongues.train import Derived, RunPlan
 from tongues.verbs.recipes import check_prepared
 from tongues.verbs.shared import Voice, where_of
 
@@ -29,20 +28,18 @@ Pair = tuple[RunPlan, Derived]
 class DryRun:
     """The runs of a recipe, and what those that are not finished take on this machine.
 
-    disk: bytes, at most; None for a pilot, whose later runs are not known yet.
+    disk: bytes, at most.
     """
 
     runs: tuple[Pair, ...]
     cost: StudyCost
-    disk: int | None = None
-    remark: str = ""
+    disk: int
 
     def __str__(self) -> str:
         """Such as `28 runs to train: 1.2e13 FLOPs, about 3 min on this machine; …`."""
         if not self.cost.runs:
             return "all runs are finished"
-        disk = f"; {show_bytes(self.disk)} of disk at most" if self.disk else ""
-        return f"{self.cost}{disk}"
+        return f"{self.cost}; {show_bytes(self.disk)} of disk at most"
 
     def rows(self) -> list[dict[str, str]]:
         """A row of text a run."""
@@ -88,21 +85,11 @@ def dry_run(
 ) -> DryRun:
     """What `train`, `study` or `experts.train` of a recipe would train, and what that takes.
 
-    The text must be prepared. where: which runs of a study, as in `shape == '0.1M'`. Of a pilot
-    only the runs of the first round are known. overwrite, launcher, processes: as of `study`.
+    The text must be prepared. where: which runs of a study, as in `shape == '0.1M'`. overwrite,
+    launcher, processes: as of `study`.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     checked = check_prepared(loaded, workspace, launcher, processes)
-    if loaded.pilot:
-        from tongues.study.pilot import plan_pilot
-
-        vocabulary = open_tokens(workspace / "tokens" / loaded.name).vocabulary_size
-        pairs = [(plan, derive(plan, vocabulary)) for plan in plan_pilot(loaded, workspace).plans]
-        remark = "the first of two rounds; the second is chosen by its result"
-        cost = measure_cost(
-            pairs, workspace, core_count(), launcher, processes, overwrite=overwrite
-        )
-        return DryRun(tuple(pairs), cost, remark=remark)
     if loaded.experts:
         pairs = expert_runs(plan_rounds(loaded, workspace, make=True), workspace)
     else:
@@ -118,48 +105,28 @@ def study(
     workspace: Path | str = ".",
     *,
     where: str | None = None,
-    pilot: bool = False,
     overwrite: bool = False,
     launcher: str = "local",
     processes: int | None = None,
-    partition: str | None = None,
-    time: str | None = None,
     quiet: bool = False,
 ) -> Path:
     """Train all runs of a recipe's study; returns their folder, `runs/NAME`.
 
     The text must be prepared. Safe to interrupt; call it again to resume. where: which runs, as in
-    `shape == '0.1M'`. pilot: the recipe has a `pilot`, small runs that decide about its real one;
-    returns the page of the plan. overwrite: overwrite runs made with other settings. launcher: what
-    starts them, such as `local`, `ray` or `slurm`. processes: of each run, by torchrun. partition,
-    time: of a cluster.
+    `shape == '0.1M'`. Of a recipe with a `pilot` they are its small runs, by which its large
+    run is forecast, in `forecast.json` of that folder. overwrite: overwrite runs made with other
+    settings. launcher: what starts them, such as `local`, `ray` or `slurm:partition=gpu`.
+    processes: of each run, by torchrun.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    check_study(recipe, loaded, where, pilot=pilot, overwrite=overwrite)
+    check_study(recipe, loaded)
     checked = check_prepared(loaded, workspace, launcher, processes)
     starts = open_launcher(
         launcher,
         workers=loaded.study.workers if loaded.study else None,
         processes=processes,
-        partition=partition,
-        time=time,
     )
     voice = Voice(quiet)
-    if pilot:
-        require("vl_convert", "the page")
-        from tongues.report.pilot import write_pilot
-        from tongues.study.pilot import run_pilot
-
-        with voice.progress(f"{loaded.name}, pilot") as show:
-            train = partial(
-                run_all,
-                workspace=workspace,
-                launcher=starts,
-                watch=lambda state: show(state.share, *state.words()),
-                tell=voice.say,
-            )
-            result = run_pilot(loaded, workspace, train, voice.say)
-        return write_pilot(result, workspace / "reports" / loaded.name)
     pairs = _chosen(checked, where)
     planned = [*checked.sweep, *pairs]
     at_once = checked.at_once
@@ -193,23 +160,20 @@ def study(
             voice.say(line)
         pairs = _chosen(check_prepared(loaded, workspace, launcher, processes), where)
     run([plan for plan, _ in pairs], loaded.name)
-    return workspace / "runs" / loaded.name
+    folder = workspace / "runs" / loaded.name
+    if loaded.pilot and where is None:
+        forecast = forecast_large_run(loaded, workspace)
+        write_json(folder / "forecast.json", forecast.to_json())
+        for line in (text_table(forecast.rows()), *forecast.remarks()):
+            voice.say(line)
+    return folder
 
 
-def check_study(
-    recipe: RecipeSource, loaded: Recipe, where: str | None, *, pilot: bool, overwrite: bool
-) -> None:
-    """Refuse a recipe that is not one of a study, or of a pilot, and what a pilot does not take."""
-    place = where_of(recipe)
-    if loaded.pilot and not pilot:
-        raise UserError("the recipe has a `pilot` section", where=place, hint="add --pilot")
-    if pilot and not loaded.pilot:
-        raise UserError("the recipe has no `pilot` section", where=place, hint="leave out --pilot")
-    if not pilot and loaded.study is None:
-        raise UserError("there is no `study` section", where=place, hint="see `tongues train`")
-    if pilot and (where or overwrite):
-        flag = "--where" if where else "--overwrite"
-        raise UserError("a pilot chooses its runs itself", where=flag, hint="leave it out")
+def check_study(recipe: RecipeSource, loaded: Recipe) -> None:
+    """Refuse a recipe that has no study and no pilot."""
+    if not (loaded.study or loaded.pilot):
+        what = "there is no `study` or `pilot` section"
+        raise UserError(what, where=where_of(recipe), hint="see `tongues train`")
 
 
 def _chosen(checked: Checked, where: str | None) -> Sequence[Pair]:

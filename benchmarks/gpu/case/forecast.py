@@ -207,10 +207,7 @@ def together(ways: list[dict[str, float]]) -> dict[str, float]:
 
 
 def write_forecast(path: Path) -> None:
-    """Forecasts of the large runs, and the small runs that they rest on.
-
-    What was written before is kept.
-    """
+    """Forecasts of the large runs; what was written before is kept."""
     kept = read_json(path) if path.is_file() else {}
     today = {"date": date.today().isoformat()}
     for tokenizer in _CONTINUED:
@@ -218,7 +215,6 @@ def write_forecast(path: Path) -> None:
             of = {"ar": arabic(tokenizer, share / 100), "en": english(tokenizer, share / 100)}
             kept.setdefault(f"large-{tokenizer}-{share}", today | of)
         kept.setdefault(f"large-{tokenizer}-scratch", today | {"ar": scratch(tokenizer)})
-    kept.setdefault("rests on", run_rows())
     write_json(path, kept)
 
 

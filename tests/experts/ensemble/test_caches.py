@@ -59,7 +59,7 @@ def test_texts_that_fit_keep_to_the_limit_and_are_those_written_alone(
     model: Model, requests: list[Request], pace: int
 ) -> None:
     limit = max(model.cache_need([request]) for request in requests) * 5 // 4
-    writer, waiting = model.writer(8, limit, pace=pace), [*requests]
+    writer, waiting = model.writer(limit, pace=pace), [*requests]
     begun = list[RunningText]()
     for _ in range(2000):
         others = [text.request for text in writer.running]
@@ -90,7 +90,7 @@ def test_a_text_of_one_expert_needs_the_room_of_one(model: Model) -> None:
 
 
 def test_the_room_of_a_long_text_is_given_back_when_it_ends(model: Model) -> None:
-    writer = model.writer(16, None)
+    writer = model.writer(None)
     long = writer.add(asked(60, 30, "tfidf"))
     short = [writer.add(asked(4, 12, "tfidf", number=number)) for number in range(6)]
     writer.step()

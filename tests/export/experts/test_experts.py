@@ -1,4 +1,4 @@
-"""Ensembles and their averages as folders that stand by themselves."""
+"""Ensembles, and experts as one model, as folders that stand by themselves."""
 
 import json
 import shutil
@@ -14,10 +14,11 @@ from tests.experts.ensemble.making import make_ensemble, make_expert, make_token
 from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.estimate import Estimate
+from tongues.experts.ensemble.card import write_merged_card
 from tongues.experts.ensemble.ensemble import expert_log_probs, open_ensemble
 from tongues.experts.ensemble.lineage import read_lineage, verify
 from tongues.experts.ensemble.model import open_model
-from tongues.export.experts import OneModel, export_ensemble, export_merged
+from tongues.export.experts import export_ensemble, export_moe
 from tongues.train.metadata import CardScores, ScoredText
 
 
@@ -36,10 +37,15 @@ def nothing(place: Path) -> CardScores:
     return CardScores()
 
 
+def measured(place: Path) -> CardScores:
+    value = ScoredText("flores", "qaa", "bits_per_byte", Estimate(1.5, 1.4, 1.6))
+    return CardScores("## Evaluation\n", (value,))
+
+
 def test_an_exported_ensemble_works_wherever_it_lies(
     folder: Path, workspace: Path, tmp_path: Path
 ) -> None:
-    export_ensemble(folder, workspace, tmp_path / "out", evaluated=nothing, laws="## Laws\n")
+    export_ensemble(folder, workspace, tmp_path / "out", evaluated=measured)
     moved = tmp_path / "elsewhere" / "deep"
     shutil.copytree(tmp_path / "out", moved)
     shutil.rmtree(tmp_path / "out")
@@ -60,8 +66,10 @@ def test_an_exported_ensemble_works_wherever_it_lies(
     about = head(card)
     assert about["library_name"] == "tongues" and about["language"] == ["qaa", "qab", "qac"]
     assert about["license"] == "unknown"
+    index: Any = about["model-index"]
+    assert index[0]["results"][0]["metrics"][0]["value"] == 1.5
     assert "| [e1](e1) | qab | 1k | seed |" in card
-    assert "The router follows 3 languages" in card and card.endswith("\n## Laws\n")
+    assert "The router follows 3 languages" in card and card.endswith("\n## Evaluation\n")
     own = (moved / "e1" / "README.md").read_text()
     assert head(own)["language"] == ["qab"]
     assert "An expert of `small/small`, trained from `seed` on 1k tokens (qab)." in own
@@ -84,40 +92,17 @@ def test_experts_of_one_last_name_are_told_apart(tmp_path: Path) -> None:
     assert names == ["a-e-", "b-e-"]
 
 
-def test_an_average_says_what_it_is_and_whether_it_was_measured(
+def test_one_model_says_what_it_is_and_whether_it_was_measured(
     folder: Path, workspace: Path, tmp_path: Path
 ) -> None:
-    seen: list[Path] = []
-
-    def measured(place: Path) -> CardScores:
-        seen.extend(place.iterdir())
-        value = ScoredText("flores", "qaa", "bits_per_byte", Estimate(1.5, 1.4, 1.6))
-        return CardScores("## Evaluation\n", (value,))
-
-    lines: list[str] = []
-    mean = OneModel("average")
-    export_merged(folder, workspace, tmp_path / "plain", mean, evaluated=nothing, say=lines.append)
-    assert lines == [
-        "caution: the held-out text is gone, so the model was not measured (not_measured)"
-    ]
-    export_merged(
-        folder,
-        workspace,
-        tmp_path / "told",
-        OneModel("average", [2, 1, 1]),
-        evaluated=measured,
-        laws="## Laws\n",
-    )
-    plain = (tmp_path / "plain" / "README.md").read_text()
-    assert "**Nobody has measured this model.**" in plain
-    assert "| e2 | 33.3% | qac | 1k | seed |" in plain
-    told = (tmp_path / "told" / "README.md").read_text()
-    assert "Nobody has measured" not in told and "| e0 | 50.0% |" in told
-    index: Any = head(told)["model-index"]
-    assert index[0]["results"][0]["metrics"][0]["value"] == 1.5
-    assert told.endswith("\n## Laws\n\n## Evaluation\n")
-    assert "model.safetensors" in {file.name for file in seen}
-    assert AutoModelForCausalLM.from_pretrained(tmp_path / "told").num_parameters()
+    lineage, about = read_lineage(folder), ["2 experts in each layer."]
+    for losses, known in (("", False), ("", True), ("| base | moe |", False)):
+        write_merged_card(tmp_path, "small", lineage, about, {}, workspace, losses, known)
+        card = (tmp_path / "README.md").read_text()
+        assert "3 language experts as one model. 2 experts in each layer." in card
+        assert "| e2 | qac | 1k | seed |" in card
+        assert ("**Nobody has measured this model.**" in card) == (not losses and not known)
+        assert ("## Held-out text" in card) == bool(losses)
 
 
 def test_nothing_is_written_of_what_is_not_as_it_was(tmp_path: Path) -> None:
@@ -127,9 +112,8 @@ def test_nothing_is_written_of_what_is_not_as_it_was(tmp_path: Path) -> None:
     (places[1] / "config.json").write_text("{}")
     with pytest.raises(UserError, match="`e1` is not what it was"):
         export_ensemble(folder, tmp_path, tmp_path / "out", evaluated=nothing)
-    for merge in (OneModel("average"), OneModel("moe")):
-        with pytest.raises(UserError, match="`e1` is not what it was"):
-            export_merged(folder, tmp_path, tmp_path / "out", merge, evaluated=nothing)
+    with pytest.raises(UserError, match="`e1` is not what it was"):
+        export_moe(folder, tmp_path, tmp_path / "out", evaluated=nothing)
     assert not list(tmp_path.glob("*out*"))
 
 
@@ -161,8 +145,8 @@ def test_the_verb_exports_generates_and_refuses(
     refused = {
         (name, "-o", out): "is there already",
         (name, "-o", "x", "--step", "3"): "experts each have steps",
-        (name, "-o", "x", "--weights", "1,2,3"): "add `--average`",
-        (name, "-o", "x", "--average", "--weights", "1,b,3"): "is not a list of numbers",
+        (name, "-o", "x", "--moe"): "the training text of expert `e0` is gone",
+        (name, "-o", "x", "--dtype", "bf16"): "add `--moe`",
         (workspace / "runs/e0/model", "-o", "x"): "is a Hugging Face folder already",
         ("smal/small", "-o", "x"): "did you mean `small/small`?",
     }

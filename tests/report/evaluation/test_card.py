@@ -1,7 +1,5 @@
-from pathlib import Path
-
 from tests.report.evaluation.scored import MIXED, PLAIN, SOURCE, outcome
-from tongues.report.evaluation.view import card_section, write_cards
+from tongues.report.evaluation.view import card_section
 
 
 def test_a_card_says_scores_comparisons_and_how() -> None:
@@ -20,12 +18,3 @@ def test_a_card_says_scores_comparisons_and_how() -> None:
     tables = [part.splitlines() for part in said.split("\n\n") if part.startswith("|")]
     assert len(tables) == 5
     assert all(len({line.count("|") for line in table}) == 1 for table in tables)
-
-
-def test_a_file_for_each_model(tmp_path: Path) -> None:
-    found = outcome((SOURCE, MIXED), languages=("qaa",))
-    write_cards(found, tmp_path / "cards")
-    written = sorted((tmp_path / "cards").iterdir())
-    names = [path.name.rpartition("-")[0] for path in written]  # a hash tells `a/b` from `a-b`
-    assert names == ["study-qaa-source-s1", "study-qab-cpt-r20-s1"]
-    assert written[1].read_text(encoding="utf-8") == card_section(found, MIXED)

@@ -80,41 +80,6 @@ def test_tables_of_the_standard_library(tmp_path: Path) -> None:
         assert fault.sample == "there is no column `text`; the columns are `a`, `b`", path
 
 
-def test_of_a_page_the_text_is_read(tmp_path: Path) -> None:
-    page = """<html><head><title>x</title><style>p {}</style></head><body><nav>Menu</nav>
-    <h1>Der Fluss</h1><p>Er war <b>breit</b> &amp; langsam.</p><script>alert(1)</script>
-    <ul><li>Boot<li>Netz</ul></body></html>"""
-    (tmp_path / "a.html").write_text(page)
-    (text,) = texts(tmp_path / "a.html")
-    assert [line for line in text.split("\n") if line] == [
-        "Der Fluss", "Er war breit & langsam.", "Boot", "Netz",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "<head><title>x</title></head><body><form id=a><p>Ein Satz.</p></form></body>",
-        "<!doctype html><html><head><title>x</title><body><p>Ein Satz.</p>",
-        "<!doctype html><title>x</title><meta charset=utf-8><p>Ein Satz.",
-        "<head><noscript><img src=x>no</noscript><link rel=y><p>Ein Satz.</p>",
-        "<body><header><nav><ul><li>Menu<li>Haus</ul></header><p>Ein Satz.</p></body>",
-        "<body><nav><a>Menu</a><main><button>Teilen</button><p>Ein Satz.</p></main>",
-        "<body><nav>a</nav></nav></div><select><option>a<option>b</select><p>Ein Satz.<br></p>",
-    ],
-)
-def test_ordinary_markup_hides_no_text(tmp_path: Path, page: str) -> None:
-    (tmp_path / "a.html").write_text(page)
-    assert texts(tmp_path / "a.html") == ["Ein Satz."]
-
-
-def test_a_page_without_text_is_lost_with_its_bytes(tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_text("<head><title>x</title></head><nav>Menu</nav>")
-    (fault,) = read(tmp_path / "a.html")
-    assert isinstance(fault, Fault) and (fault.reason, fault.size) == ("empty", 44)
-    assert "no text outside" in fault.sample
-
-
 def test_odd_quotation_marks_hold_no_rows_together(tmp_path: Path) -> None:
     """Before: two documents with tabs in them, and no fault."""
     said = ['"Habari, alisema.', "pili", 'tatu "nne" tano', '"tano', "sita", '"Ndiyo" tu', '"saba"']

@@ -1,25 +1,21 @@
+import hashlib
 import itertools
 
 import pytest
 
-from tongues.errors import UserError
-from tongues.text.synthetic import Drift, World, documents, make_family, parallel
+from tongues.text.synthetic import Drift, World, documents, make_family
 
 FAMILY = make_family(
     World.of(7), {"qaa": Drift(), "qab": Drift("qaa", 0.15), "qac": Drift("qaa", 0.8)}, 3
 )
 
 
-def test_same_seeds_same_text():
-    again = make_family(World.of(7), {"qaa": Drift()}, 3)["qaa"]
-    assert list(documents(FAMILY["qaa"], 0, 300)) == list(documents(again, 0, 300))
-
-
-def test_other_seeds_other_text():
-    first = next(documents(FAMILY["qaa"])).text
-    for world, seed in ((8, 3), (7, 4)):
-        other = make_family(World.of(world), {"qaa": Drift()}, seed)["qaa"]
-        assert next(documents(other)).text != first
+def test_text_is_the_same_bytes_everywhere_and_always():
+    digest = hashlib.sha256()
+    for language in FAMILY.values():
+        for document in documents(language, 200, 300):
+            digest.update(repr(document).encode())
+    assert digest.hexdigest()[:16] == "968aab2d3410804a"
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 1), (17, 40), (250, 520), (256, 512), (511, 513)])
@@ -29,28 +25,14 @@ def test_any_range_equals_the_stream(start: int, stop: int):
     assert len(stream) == stop - start
 
 
-def test_an_empty_range_is_empty():
-    assert list(documents(FAMILY["qaa"], 5, 5)) == []
-    assert list(documents(FAMILY["qaa"], 256, 256)) == []
-    assert list(documents(FAMILY["qaa"], 600, 3)) == []
-
-
-def test_translations_share_their_group_and_nothing_else_does():
-    rows = list(parallel(list(FAMILY.values()), 200, 320))
-    assert len(rows) == 120
-    for row in rows:
+def test_translations_share_their_group_and_their_sentences():
+    texts = [list(documents(language, 240, 290)) for language in FAMILY.values()]
+    for row in zip(*texts, strict=True):
         assert len({document.group for document in row}) == 1
         assert [document.lang for document in row] == list(FAMILY)
-        assert {document.source for document in row} == {"synthetic"}
-    assert len({row[0].group for row in rows}) == 120
-    assert len({document.id for row in rows for document in row}) == 360
-    assert [row[1] for row in rows] == list(documents(FAMILY["qab"], 200, 320))
-
-
-def test_translations_have_the_same_sentences():
-    for parent, child, _ in parallel(list(FAMILY.values()), 0, 50):
-        assert parent.text.count(".") == child.text.count(".")
-        assert parent.text.count("\n") == child.text.count("\n")
+        assert row[0].text.count(".") == row[1].text.count(".")
+        assert len({document.text.count("\n") for document in row}) == 1
+    assert len({document.id for row in texts for document in row}) == 150
 
 
 def test_text_is_tidy():
@@ -59,14 +41,3 @@ def test_text_is_tidy():
         assert "  " not in document.text
         assert " ." not in document.text
         assert 5 <= sum(document.text.count(stop) for stop in ".։") <= 40
-
-
-def test_languages_of_two_worlds_are_never_parallel():
-    other = make_family(World.of(8), {"qaa": Drift()}, 3)["qaa"]
-    with pytest.raises(UserError, match="one world"):
-        next(parallel([FAMILY["qaa"], other], 0, 1))
-
-
-def test_documents_are_numbered_from_nought():
-    with pytest.raises(UserError, match="numbered from 0"):
-        next(documents(FAMILY["qaa"], -1))

@@ -90,8 +90,6 @@ def test_a_granddaughter_is_nearest_to_her_mother():
     drifts = {"qaa": Drift(), "qab": Drift("qaa", 0.25), "qac": Drift("qab", 0.25)}
     family = make_family(WORLD, drifts, 2)
     root, parent, child = family.values()
-    assert child.parent == "qab"
-    assert child.divergence == 0.25
     assert shared_words(parent, child) > shared_words(root, child) > 0.2
 
 
@@ -99,12 +97,6 @@ def test_a_granddaughter_is_nearest_to_her_mother():
 def test_only_private_tags_are_taken(tag: str):
     with pytest.raises(UserError, match="qtz"):
         make_family(WORLD, {tag: Drift()}, 1)
-
-
-@pytest.mark.parametrize("divergence", [-0.1, 1.1, float("nan")])
-def test_distances_outside_the_dial_are_refused(divergence: float):
-    with pytest.raises(UserError, match="between 0 and 1"):
-        pair(divergence)
 
 
 def test_an_unknown_mother_is_refused_with_the_nearest_known():

@@ -142,8 +142,12 @@ def balance(routers: list[Tensor], top: int) -> Tensor:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_rows_give_the_loss_and_gradients_of_a_loop_over_documents(family: str) -> None:
+def test_rows_give_the_loss_and_gradients_of_a_loop_over_documents(
+    tmp_path: Path, family: str
+) -> None:
     model = made(family)
+    model.save_pretrained(tmp_path)
+    assert not of_folder(tmp_path).packs  # as is known before training
     own = copy.deepcopy(model).train()
     own.set_attn_implementation("eager")
     scorer, _, told = fitted(model)
@@ -178,14 +182,6 @@ def test_rows_are_as_wide_as_their_documents_and_a_little_more() -> None:
     flat = torch.cat([part.flatten() for part in rows.parts])
     assert len(flat) < 2 * tokens.numel()
     assert (flat != END).sum() == (tokens != END).sum()  # filled up with what begins documents
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_it_is_known_beforehand_which_families_are_read_in_rows(
-    tmp_path: Path, family: str
-) -> None:
-    made(family).save_pretrained(tmp_path)
-    assert not of_folder(tmp_path).packs
 
 
 def test_rows_are_not_compiled() -> None:

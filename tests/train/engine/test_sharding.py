@@ -6,12 +6,10 @@ import pytest
 import torch
 from torch import distributed
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import DTensor
 
 from tests.train.engine.together import (
     STEPS,
     backward,
-    batch,
     course,
     halve,
     make_scorer,
@@ -19,7 +17,7 @@ from tests.train.engine.together import (
 )
 from tongues.train.checkpoint import load_weights
 from tongues.train.engine.processes import Processes
-from tongues.train.engine.sharding import full_tensor, gathered, make_mesh, shard, synchronize
+from tongues.train.engine.sharding import full_tensor, make_mesh, shard, synchronize
 
 Two = tuple[Path, list[dict[str, Any]]]
 
@@ -70,7 +68,7 @@ def test_resumed_by_another_number_the_losses_are_equal_within_rounding(
 
 
 def test_one_process_opens_what_two_wrote(two: Two) -> None:
-    place = two[0] / "from-none" / f"step-{STEPS:08d}"
+    place = two[0] / "from-none" / f"milestone-{STEPS:08d}"
     assert len(list(place.glob("*.safetensors"))) == 2
     opened = [
         weight.numpy(force=True).tobytes().hex() for weight in load_weights(place).parameters()
@@ -114,17 +112,3 @@ def test_a_mesh_of_one_computes_what_no_mesh_does(one: DeviceMesh) -> None:
         assert found.grad is not None
         assert expected.grad is not None
         torch.testing.assert_close(full_tensor(found.grad), expected.grad)
-
-
-def test_a_gathered_model_is_used_like_any_other_and_given_back(one: DeviceMesh) -> None:
-    scorer = make_scorer()
-    expected = scorer.model(batch(0)).logits.detach()
-    shard(scorer, one, bfloat16=False)
-    scorer(batch(0))
-    for _ in range(2):
-        with torch.no_grad(), gathered(scorer) as model:
-            assert not any(isinstance(weight, DTensor) for weight in model.parameters())
-            torch.testing.assert_close(model(batch(0)).logits, expected)
-        assert all(isinstance(weight, DTensor) for weight in scorer.parameters())
-    backward(scorer, 0, Processes(), parts=1)
-    assert all(weight.grad is not None for weight in scorer.parameters())

@@ -82,7 +82,15 @@ def gradients(
 
 
 @pytest.mark.parametrize(
-    ("name", "apart"), [*((name, True) for name in FAMILIES), ("windows", False), ("sinks", False)]
+    ("name", "apart"),
+    [
+        ("plain", True),
+        ("windows", True),
+        ("soft caps", True),
+        ("sinks", True),
+        ("sinks", False),
+        ("values of another width", True),
+    ],
 )
 @pytest.mark.usefixtures("plain_flex")
 def test_flex_gives_each_familys_own_gradients(name: str, apart: bool) -> None:

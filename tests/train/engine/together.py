@@ -63,7 +63,7 @@ def backward(scorer: Scorer, step: int, processes: Processes, parts: int) -> flo
     for part in range(parts):
         windows = batch(step)[processes.rank * parts + part :: processes.count * parts]
         synchronize(scorer, part == parts - 1)
-        objective, nats = scorer(windows, 1e-3)
+        objective, nats = scorer(windows)
         (objective / (SAMPLES * CONTEXT)).backward()
         total += nats.item()
     return processes.sum([total])[0] / (SAMPLES * CONTEXT)
@@ -76,7 +76,7 @@ def make_optimizer(scorer: Scorer) -> torch.optim.Optimizer:
 def course(scorer: Scorer, processes: Processes, directory: Path) -> list[float]:
     """Train from the newest checkpoint to the end, a checkpoint a step; returns the losses."""
     optimizer, losses = make_optimizer(scorer), []
-    with Checkpoints(directory, scorer, optimizer, processes, keep=STEPS) as checkpoints:
+    with Checkpoints(directory, scorer, optimizer, processes) as checkpoints:
         position, _ = checkpoints.load()
         for step in range(position.step if position else 0, STEPS):
             losses.append(backward(scorer, step, processes, parts=2))
@@ -86,7 +86,7 @@ def course(scorer: Scorer, processes: Processes, directory: Path) -> list[float]
             optimizer.zero_grad()
             with torch.no_grad():  # as an evaluation does: whole weights are left behind
                 scorer(batch(0))
-            checkpoints.save(Position(step + 1, 0.0, 0.0))
+            checkpoints.save(Position(step + 1, 0.0, 0.0), milestone=True)
     return losses
 
 
@@ -262,7 +262,7 @@ def halve(whole_course: Path, half: Path) -> None:
     if half.exists():
         return
     for step in range(1, STEPS // 2 + 1):
-        name = f"step-{step:08d}"
+        name = f"milestone-{step:08d}"
         (half / name).mkdir(parents=True)
         for file in (whole_course / name).iterdir():
             (half / name / file.name).write_bytes(file.read_bytes())

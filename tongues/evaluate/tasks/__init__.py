@@ -10,21 +10,19 @@ from tongues.evaluate.tasks.fewshot import (
     read_fewshot_task,
     read_fewshot_tasks,
     read_named_tasks,
-    read_train_tasks,
 )
 from tongues.evaluate.tasks.items import (
     Item,
     ItemFault,
     ItemScore,
-    OnError,
     correct,
     count_faults,
     find_languages,
     read_items,
 )
-from tongues.evaluate.tasks.task import NORMALISATIONS, TASKS, Normalisation, Task, load_task
+from tongues.evaluate.tasks.task import TASKS, Normalisation, Task, load_task
 
-__all__ = ["NORMALISATIONS", "TASKS", "FewShotTask", "Item", "ItemFault", "ItemScore", "OnError"]
+__all__ = ["TASKS", "FewShotTask", "Item", "ItemFault", "ItemScore"]
 __all__ += ["Normalisation", "Task", "correct", "count_faults", "find_languages", "is_task"]
 __all__ += ["load_task", "merge_tasks", "read_fewshot_task", "read_fewshot_tasks", "read_items"]
-__all__ += ["read_named_tasks", "read_train_tasks"]
+__all__ += ["read_named_tasks"]

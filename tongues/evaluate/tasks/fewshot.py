@@ -5,11 +5,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import UserError, nearest
+from tongues.errors import UserError
 from tongues.evaluate.tasks.items import (
     Item,
     ItemFault,
-    OnError,
     find_items,
     find_languages,
     languages_in,
@@ -18,11 +17,20 @@ from tongues.evaluate.tasks.items import (
 from tongues.evaluate.tasks.task import TASKS, Task, load_task
 from tongues.files import fingerprint
 from tongues.randomness import derive_seed
-from tongues.recipe import TrainTasks
 from tongues.significance import detectable_before
 
-__all__ = ["FewShotTask", "is_task", "merge_tasks", "read_fewshot_task", "read_fewshot_tasks"]
-__all__ += ["read_named_tasks", "read_train_tasks"]
+__all__ = [
+    "END_OF_DEMONSTRATION",
+    "FewShotTask",
+    "is_task",
+    "merge_tasks",
+    "read_fewshot_task",
+    "read_fewshot_tasks",
+]
+__all__ += ["read_named_tasks"]
+
+
+END_OF_DEMONSTRATION = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,7 @@ class FewShotTask:
 
     def fingerprint(self, draw: int) -> str:
         """Changes with anything that a model's answers in a draw depend on."""
-        form = [self.task.separator, self.task.demonstrations_end]
+        form = [self.task.separator, END_OF_DEMONSTRATION]
         items = [asdict(item) for item in (*self.items, *self.demonstrations[draw])]
         return fingerprint([form, len(self.items), items])
 
@@ -74,23 +82,6 @@ def read_named_tasks(
     return read_fewshot_tasks(name, own or languages, places, **how)
 
 
-def read_train_tasks(settings: TrainTasks) -> dict[str, dict[str, FewShotTask]]:
-    """The tasks of a recipe's `train.tasks` by name and language; a UserError with that key."""
-    tasks: dict[str, dict[str, FewShotTask]] = {}
-    for named in settings.names:
-        name = named.partition(":")[0]
-        if not is_task(name):
-            what = f"`{name}` is not a task of several choices, which alone are scored in training"
-            raise UserError(what, where="train.tasks.names", hint=nearest(name, TASKS.names()))
-        try:
-            by = read_named_tasks(named, [settings.data], limit=settings.limit)
-        except UserError as error:
-            what = f"{error.where}: {error.what}" if error.where else error.what
-            raise UserError(what, where="train.tasks", hint=error.hint) from None
-        tasks = merge_tasks(tasks, by)
-    return tasks
-
-
 def read_fewshot_tasks(
     name: str, languages: Sequence[str] | None, where: str | Sequence[str], **how: Any
 ) -> dict[str, FewShotTask]:
@@ -103,9 +94,6 @@ def read_fewshot_tasks(
     places = [where] if isinstance(where, str) else list(dict.fromkeys(where))
     place_of: dict[str, str] = {}
     several = places if len(places) > 1 else []
-    if file := next((place for place in several if Path(place).is_file()), None):
-        what = f"is one file; which languages of `{task.name}` it holds is unknown"
-        raise UserError(what, where=file, hint="name it alone, or name folders")
     named = any(languages_in(task, place, named=True) for place in several)
     for place in several:  # files without the task's name count where there are no others
         for lang in languages_in(task, place, named=named):
@@ -151,31 +139,25 @@ def read_fewshot_task(
     num_fewshot: int = 0,
     fewshot_seeds: int = 1,
     fewshot_language: str | None = None,
-    templates: str = "english",
-    seed: int = 0,
-    on_error: OnError = "skip",
 ) -> FewShotTask:
     """Read a task's items and draw its demonstrations.
 
-    Items and demonstrations follow from the seed and their ids: they are the same in every
+    Items and demonstrations follow from their ids: they are the same in every
     language of parallel data, and the same for every model. Where the task names no demonstrations,
     they are taken from the items, which are then not scored in any draw.
 
     limit: items, the first of the shuffled ones. fewshot_seeds: how often the demonstrations are
-    drawn. fewshot_language: None for the items' own. The rest: as `read_items`.
+    drawn. fewshot_language: None for the items' own.
     """
-    read = read_items(task, language, where, templates=templates, on_error=on_error)
-    order = _shuffled(read.items, seed, task.name)
+    read = read_items(task, language, where)
+    order = _shuffled(read.items, task.name)
     if not num_fewshot:
         items = tuple(order[:limit])
         return FewShotTask(task, language, items, ((),), (read.source,), read.faults)
     shown = fewshot_language or language
-    if shown != language and Path(where).is_file():
-        what = f"is one file, which has no demonstrations in `{shown}`"
-        raise UserError(what, where=str(where), hint="name the folder that holds both")
     separate = find_items(task, shown, where, "demonstrations") is not None
     part = "demonstrations" if separate else "items"
-    other = read_items(task, shown, where, part=part, templates=templates, on_error=on_error)
+    other = read_items(task, shown, where, part=part)
     reserved = set() if separate else {item.id for item in order[-num_fewshot * fewshot_seeds :]}
     items = tuple(item for item in order if item.id not in reserved)[:limit]
     if not items:
@@ -188,12 +170,12 @@ def read_fewshot_task(
         what = f"{num_fewshot} demonstrations are needed, there are {len(pool)}"
         raise UserError(what, where=task.name, hint="lower `--num-fewshot`, or `--limit`")
     drawn = tuple(
-        tuple(_shuffled(pool, seed, task.name, "demonstrations", draw)[:num_fewshot])
+        tuple(_shuffled(pool, task.name, "demonstrations", draw)[:num_fewshot])
         for draw in range(fewshot_seeds)
     )
     faults = read.faults if other.source == read.source else (*read.faults, *other.faults)
     return FewShotTask(task, language, items, drawn, (read.source, other.source), faults)
 
 
-def _shuffled(items: Collection[Item], seed: int, *names: str | int) -> list[Item]:
-    return sorted(items, key=lambda item: (derive_seed(seed, *names, item.id), item.id))
+def _shuffled(items: Collection[Item], *names: str | int) -> list[Item]:
+    return sorted(items, key=lambda item: (derive_seed(0, *names, item.id), item.id))

@@ -11,39 +11,37 @@ import numpy as np
 from langcodes import tag_is_valid
 
 from tongues.errors import UserError, nearest
-from tongues.evaluate.tasks.task import Normalisation, PromptTemplate, Task
-from tongues.evaluate.tasks.templates import InvalidRow, fill_all
+from tongues.evaluate.tasks.task import Normalisation, Task
+from tongues.evaluate.tasks.templates import InvalidRow, fill, fill_all
 from tongues.files import fingerprint, path_text
 from tongues.recipe import Hub
 from tongues.text.reading import Fault
 from tongues.text.reading.files import read_records
 from tongues.text.reading.hub import hub_rows, hub_source
 
-__all__ = ["Item", "ItemFault", "ItemScore", "OnError", "Part", "TaskItems", "correct"]
-__all__ += ["count_faults", "find_items", "find_languages", "joined", "languages_in"]
-__all__ += ["read_items", "stop_at"]
+__all__ = ["Item", "ItemFault", "ItemScore", "Part", "TaskItems", "correct", "count_faults"]
+__all__ += ["find_items", "find_languages", "joined", "languages_in", "read_items"]
 
-_HUB = "hub"  # where items are read from the hub; `hub:NAME` names another data set of that layout
+_HUB = "hub"  # where items are read from the hub
 _PACKED = ("", ".gz", ".zst")
 _GROUP = 12  # digits of a group's fingerprint: of a million groups, two are equal with p < 0.002
 
 Part = Literal["items", "demonstrations"]
-OnError = Literal["skip", "stop"]  # an item that cannot be scored is skipped, or an error
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question: for each choice a prompt, and the ending that is scored after it."""
+    """A question: a prompt, and for each choice the ending that is scored after it."""
 
     id: str
-    prompts: tuple[str, ...]
+    prompt: str
     endings: tuple[str, ...]
     label: int  # the right choice, counted from 0
     group: str = ""  # items of one group are not independent; "": a group of its own
 
     def shown(self, separator: str) -> str:
         """With the right choice, as a demonstration shows it."""
-        return joined(self.prompts[self.label], separator, self.endings[self.label])
+        return joined(self.prompt, separator, self.endings[self.label])
 
 
 def joined(prompt: str, separator: str, ending: str) -> str:
@@ -98,12 +96,6 @@ def count_faults(faults: Sequence[ItemFault]) -> list[str]:
     ]
 
 
-def stop_at(fault: ItemFault, hint: str = "correct it, or skip such items") -> UserError:
-    """The error for a fault, for `--on-error stop`."""
-    what = f"{fault.reason}: {fault.sample}" if fault.sample else fault.reason
-    return UserError(what, where=f"{fault.source}, {fault.place}", hint=hint)
-
-
 @dataclass(frozen=True, slots=True)
 class TaskItems:
     """Items of a source in its order, and a fault for each row that is not an item."""
@@ -113,24 +105,14 @@ class TaskItems:
     faults: tuple[ItemFault, ...]
 
 
-def read_items(
-    task: Task,
-    language: str,
-    where: Path | str,
-    *,
-    part: Part = "items",
-    templates: str = "english",
-    on_error: OnError = "skip",
-) -> TaskItems:
-    """The items of a task in a language, with the prompts filled in by `templates`.
+def read_items(task: Task, language: str, where: Path | str, *, part: Part = "items") -> TaskItems:
+    """The items of a task in a language.
 
-    templates: `english` or `translated`. on_error: whether a row that is not an item is among the
-    faults, or is an error. A UserError where nothing is left.
+    A row that is not an item is among the faults. A UserError where nothing is left.
     """
     place = find_items(task, language, where, part)
     if place is None:
         raise UserError(f"`{task.name}` has no files of demonstrations", where=str(where))
-    prompt_template = task.prompt_template(language, templates)
     if isinstance(place, Path):
         source, kind, rows = path_text(place), "line", read_records(place)
     else:
@@ -145,61 +127,42 @@ def read_items(
             if isinstance(row, Fault):
                 raise InvalidRow(row.reason, row.sample)
             fields = fields or row
-            item = _item(task, prompt_template, row, number, items)
+            item = _item(task, row, number, items)
         except InvalidRow as error:
             faults.append(ItemFault(source, f"{kind} {number}", error.reason, error.about))
-            if on_error == "stop":
-                raise stop_at(faults[-1]) from None
         else:
             items[item.id] = item
     if not items:
-        _check_fields(task, prompt_template, faults, fields)
+        _check_fields(task, faults, fields)
         hint = "; ".join(count_faults(faults)) or "it is empty"
         raise UserError(f"holds no item of `{task.name}`", where=source, hint=hint)
     return TaskItems(source, tuple(items.values()), tuple(faults))
 
 
-def _item(
-    task: Task,
-    prompt_template: PromptTemplate,
-    row: Mapping[str, Any],
-    number: int,
-    known: Collection[str],
-) -> Item:
-    def fill(templates: str | list[str], *, blank: bool) -> list[str]:
-        texts = fill_all(templates, row, prompt_template.words, blank=blank)
-        for pattern, new in task.replace.items():
-            texts = [re.sub(pattern, new, text) for text in texts]
-        return texts
-
+def _item(task: Task, row: Mapping[str, Any], number: int, known: Collection[str]) -> Item:
     name = str(number) if task.id is None else _field(row, task.id)
     if name in known:
         raise InvalidRow("id twice", f"`{name}`")
-    endings = fill(prompt_template.choices, blank=False)
-    prompts = fill(prompt_template.prompt, blank=isinstance(prompt_template.prompt, str))
-    count = max(len(prompts), len(endings))
-    if count < 2:
+    endings = fill_all(task.choices, row, task.words)
+    prompt = fill(task.prompt, row, task.words, blank=True)
+    if (count := len(endings)) < 2:
         raise InvalidRow("one choice", f"{count}")
-    prompts = prompts * count if len(prompts) == 1 else prompts
-    endings = endings * count if len(endings) == 1 else endings
-    for prompt, ending in zip(prompts, endings, strict=True):
-        if not ending.strip():
-            raise InvalidRow("empty choice", "nothing is left of it")
-        if not (prompt_template.prompt == "" or prompt.strip()):
-            raise InvalidRow("empty prompt", "nothing is left of it")
-        try:
-            f"{prompt}{ending}".encode()
-        except UnicodeEncodeError:
-            raise InvalidRow("bad encoding", "half a surrogate pair") from None
-    if len(set(zip(prompts, endings, strict=True))) < count:
+    if task.prompt and not prompt.strip():
+        raise InvalidRow("empty prompt", "nothing is left of it")
+    try:
+        "".join([prompt, *endings]).encode()
+    except UnicodeEncodeError:
+        raise InvalidRow("bad encoding", "half a surrogate pair") from None
+    if len(set(endings)) < count:
         raise InvalidRow("choices alike", f"`{endings[0][:60]}`")
     labels = list(map(_text, range(count) if task.labels is None else task.labels[:count]))
     value = _field(row, task.label) if task.label else labels[0]
     if value not in labels:
         raise InvalidRow("label out of range", f"`{value}` is none of {', '.join(labels)}")
-    group = fill_all(task.group, row, {}, blank=False) if task.group else []
-    group = fingerprint(group)[:_GROUP] if group else ""
-    return Item(name, tuple(prompts), tuple(endings), labels.index(value), group)
+    group = ""
+    if task.group:
+        group = fingerprint([fill(task.group, row, {}, blank=False)])[:_GROUP]
+    return Item(name, prompt, tuple(endings), labels.index(value), group)
 
 
 def _field(row: Mapping[str, Any], name: str) -> str:
@@ -214,24 +177,17 @@ def _text(value: Any) -> str:
     return str(int(value) if whole else value).strip()
 
 
-def _check_fields(
-    task: Task, prompt_template: PromptTemplate, faults: Sequence[ItemFault], row: Mapping[str, Any]
-) -> None:
+def _check_fields(task: Task, faults: Sequence[ItemFault], row: Mapping[str, Any]) -> None:
     missing = {fault.sample if fault.reason == "field missing" else "" for fault in faults}
     if len(missing) != 1 or not (path := missing.pop().strip("`")):
         return
     key = "label" if path == task.label else "id" if path == task.id else ""
-    for name, templates in (
-        ("prompt", prompt_template.prompt),
-        ("choices", prompt_template.choices),
-        ("group", task.group or ""),
-    ):
-        if f"{{{path}" in "".join(templates):
+    for name in ("prompt", "choices", "group"):
+        if f"{{{path}" in "".join(getattr(task, name) or ""):
             key = name
-    inside = [f"{key}.{k}" for key, value in row.items() if isinstance(value, dict) for k in value]
     what = f"`{key}` names the field `{path}`, which none of the {len(faults)} rows has"
     where = f"{task.name}, {faults[0].source}"
-    raise UserError(what, where=where, hint=nearest(path, [*row, *inside]))
+    raise UserError(what, where=where, hint=nearest(path, row))
 
 
 def find_items(
@@ -239,16 +195,13 @@ def find_items(
 ) -> Path | Hub | None:
     """The file or data set with a language's items, or with its demonstrations; None without any.
 
-    where: a folder, a file, `hub`, or `hub:NAME` with a data set of the same layout. In a folder
-    it is the task's own path, `NAME/{language}.jsonl` or `{language}.jsonl`, packed or not.
+    where: a folder or `hub`. In a folder it is `NAME/{language}.jsonl` or
+    `{language}.jsonl`, packed or not.
     """
     if _is_hub(where):
-        return _on_hub(task, language, str(where).removeprefix(_HUB).removeprefix(":"), part)
+        return _on_hub(task, language, part)
     folder = Path(where)
-    if folder.is_file():
-        return folder if part == "items" else None
-    names = dict.fromkeys((language, task.names.get(language, language)))
-    tried = [path.replace("{language}", name) for path in _patterns(task, part) for name in names]
+    tried = [path.replace("{language}", language) for path in _patterns(task, part)]
     for path in (folder / f"{file}{packed}" for file in tried for packed in _PACKED):
         if path.is_file():
             return path
@@ -262,9 +215,9 @@ def find_items(
 
 
 def find_languages(task: Task, where: Path | str) -> list[str]:
-    """The languages that have items at a place, sorted; empty where unknown, as of one file."""
+    """The languages that have items at a place, sorted; empty where that is unknown."""
     folder, languages = Path(where), languages_in(task, where)
-    if languages or folder.is_file() or _is_hub(where):
+    if languages or _is_hub(where):
         return languages
     what = f"has no items of `{task.name}` in any language"
     raise UserError(what, where=path_text(folder), hint=_content(folder))
@@ -277,40 +230,41 @@ def languages_in(task: Task, where: Path | str, *, named: bool = False) -> list[
     """
     if _is_hub(where):
         return sorted(task.languages)
-    own = {name: language for language, name in task.names.items()}
     for pattern in _patterns(task, "items")[: -1 if named else None]:
         before, _, after = pattern.partition("{language}")
         file = re.compile(rf"{re.escape(before)}([^/]+){re.escape(after)}(\.gz|\.zst)?")
         paths = Path(where).glob(f"{pattern.replace('{language}', '*')}*")
         matches = [file.fullmatch(path.relative_to(where).as_posix()) for path in paths]
-        names = {own.get(match[1], match[1]) for match in matches if match}
+        names = {match[1] for match in matches if match}
         if languages := sorted(filter(tag_is_valid, names)):
             return languages
     return []
 
 
 def _is_hub(where: Path | str) -> bool:
-    return str(where).partition(":")[0] == _HUB
+    return str(where) == _HUB
 
 
-def _on_hub(task: Task, language: str, dataset: str, part: Part) -> Hub | None:
+def _on_hub(task: Task, language: str, part: Part) -> Hub | None:
     if task.hub is None:
         what, hint = "names no data set of the hub", "name a folder with its files"
         raise UserError(what, where=task.name, hint=hint)
     split = task.hub.split if part == "items" else task.hub.demonstrations
-    subset = task.hub.subset and task.hub.subset.replace("{language}", task.hub_name(language))
-    return Hub(dataset=dataset or task.hub.dataset, subset=subset, split=split) if split else None
+    if task.languages and language not in task.languages:
+        hint = nearest(language, task.languages)
+        raise UserError(f"has no items in `{language}`", where=task.name, hint=hint)
+    subset = task.hub.subset and task.hub.subset.replace("{language}", language)
+    return Hub(dataset=task.hub.dataset, subset=subset, split=split) if split else None
 
 
 def _patterns(task: Task, part: Part) -> list[str]:
     if part == "demonstrations":
         return [task.files.demonstrations] if task.files.demonstrations else []
-    usual = [f"{task.name}/{{language}}.jsonl", "{language}.jsonl"]
-    return [task.files.items, *usual] if task.files.items else usual
+    return [f"{task.name}/{{language}}.jsonl", "{language}.jsonl"]
 
 
 def _content(folder: Path) -> str:
     if not folder.is_dir():
-        return f"there is no such folder in `{Path.cwd()}`; `hub` reads from the hub"
+        return f"there is no such folder in `{Path.cwd()}`; name a folder, or `hub`"
     inside = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     return f"it holds {', '.join(inside[:12])}" if inside else "it is empty"

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.errors import UserError
 from tongues.evaluate.losses import Spelling
 from tongues.evaluate.rows import Row, Tell, score_rows, too_long
-from tongues.evaluate.tasks.fewshot import FewShotTask
-from tongues.evaluate.tasks.items import Item, ItemFault, ItemScore, OnError, joined, stop_at
+from tongues.evaluate.tasks.fewshot import END_OF_DEMONSTRATION, FewShotTask
+from tongues.evaluate.tasks.items import Item, ItemFault, ItemScore, joined
 from tongues.evaluate.tasks.task import Task
 from tongues.experts.ensemble.model import Model
 
@@ -34,7 +33,7 @@ class Answers:
 def fewshot_prefix(task: Task, demonstrations: Sequence[Item]) -> str:
     """The text before every item of a draw."""
     shown = (item.shown(task.separator) for item in demonstrations)
-    return "".join(f"{text}{task.demonstrations_end}" for text in shown)
+    return "".join(f"{text}{END_OF_DEMONSTRATION}" for text in shown)
 
 
 def score_task(
@@ -42,13 +41,12 @@ def score_task(
     fewshot: FewShotTask,
     draw: int = 0,
     *,
-    on_error: OnError = "stop",
     tell: Tell = lambda share, line: None,
 ) -> Answers:
     """Score every choice of every item behind the demonstrations of a draw.
 
-    on_error: whether items that the model cannot score (longer than its context, or in a script
-    that its tokenizer does not know) are among the faults, or are an error.
+    Items that the model cannot score (longer than its context, or in a script that its tokenizer
+    does not know) are among the faults.
     """
     task, spelling = fewshot.task, Spelling(model.tokenizer)
     before = fewshot_prefix(task, fewshot.demonstrations[draw])
@@ -58,20 +56,18 @@ def score_task(
         rows = [
             _row(
                 model,
-                f"{before}{prompt}",
-                f"{before}{joined(prompt, task.separator, ending)}",
+                f"{before}{item.prompt}",
+                f"{before}{joined(item.prompt, task.separator, ending)}",
                 fewshot.language,
                 len(items),
             )
-            for prompt, ending in zip(item.prompts, item.endings, strict=True)
+            for ending in item.endings
         ]
         fault = _fault(model, fewshot, item, rows, spelling, len(fewshot.demonstrations[draw]))
         if fault is None:
             items.append((item, rows))
-        elif on_error == "skip":
-            faults.append(fault)
         else:
-            raise _stop(fault, fewshot)
+            faults.append(fault)
     scored = score_rows(model, [row for _, rows in items for row in rows], tell=tell)
     sums = iter([-float(row.nats.sum()) for row in scored])
     scores = [
@@ -106,7 +102,7 @@ def _fault(
     shots: int,
 ) -> ItemFault | None:
     longest = max(rows, key=lambda row: len(row.tokens))
-    missing = spelling.missing(" ".join({*item.prompts, *item.endings}))
+    missing = spelling.missing(" ".join({item.prompt, *item.endings}))
     if too_long(model, longest):
         behind = f" with {shots} demonstration{'s' if shots > 1 else ''}" if shots else ""
         limit = f"the context of `{model.name}` is {model.ensemble.context}"
@@ -123,11 +119,3 @@ def _fault(
         return None
     source = f"{fewshot.task.name} in {fewshot.language}"
     return ItemFault(source, f"item {item.id}", reason, sample)
-
-
-def _stop(fault: ItemFault, fewshot: FewShotTask) -> UserError:
-    if fault.reason != _TOO_LONG:
-        hint = "skip such items, or use a model whose tokenizer has the script"
-        return stop_at(fault, hint)
-    fewer = "use fewer demonstrations, or " if fewshot.demonstrations[0] else ""
-    return stop_at(fault, f"{fewer}skip such items; nothing is cut")

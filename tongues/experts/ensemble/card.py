@@ -1,4 +1,4 @@
-"""The cards of what is made of experts: an exported ensemble, an expert, and an average."""
+"""The cards of what is made of experts: an exported ensemble, an expert, and one model."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -137,7 +137,6 @@ def write_merged_card(
     name: str,
     lineage: Lineage,
     about: Sequence[str],
-    shares: Sequence[float],
     records: Mapping[str, Run],
     workspace: Path,
     losses: str,
@@ -145,11 +144,9 @@ def write_merged_card(
 ) -> None:
     """Write README.md next to experts that became one model.
 
-    about: sentences on how. shares: of each expert in what is averaged. records: of the experts
-    that are runs, by name. losses: on held-out text, as Markdown. measured: whether an evaluation
-    of the model itself follows.
+    about: sentences on how. records: of the experts that are runs, by name. losses: on held-out
+    text, as Markdown. measured: whether an evaluation of the model itself follows.
     """
-    weights = [f"{share:.1%}" for share in shares]
     text = _MERGED.format(
         head=_head(lineage.languages, lineage.base, workspace),
         name=name,
@@ -157,7 +154,7 @@ def write_merged_card(
         about=" ".join(about),
         base=base_label(lineage.base, workspace),
         version=__version__,
-        table=expert_table(lineage.experts, expert=lineage.names, weight=weights),
+        table=expert_table(lineage.experts, expert=lineage.names),
         usage=usage(),
     )
     if losses:

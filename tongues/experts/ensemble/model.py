@@ -121,10 +121,6 @@ class Model:
         dtype = self.ensemble.models.placement.dtype
         return kept_bytes(configure(self.ensemble.tokenizer).get_text_config(), dtype)
 
-    def cache_limit(self, texts: int, memory: int | None) -> int | None:
-        """Bytes of keys and values that `writer` has for this number of texts; None: any."""
-        return memory
-
     def cache_need(self, requests: Sequence[Request]) -> int:
         """Bytes of keys and values that must be held while these texts are generated together.
 
@@ -135,8 +131,8 @@ class Model:
         longest = self.ensemble.own_length(max(request.longest for request in requests))
         return used * longest * self.cache_bytes
 
-    def writer(self, texts: int, memory: int | None, *, pace: int | None = None) -> Writer:
-        """What generates this number of texts at once, with keys and values of `memory` bytes."""
+    def writer(self, memory: int | None, *, pace: int | None = None) -> Writer:
+        """What generates texts, with keys and values of `memory` bytes; None: any."""
         return Writer(self.ensemble, pace=pace, caches=open_caches(self.ensemble, memory))
 
     def request(

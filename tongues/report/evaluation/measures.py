@@ -9,7 +9,6 @@ from typing import Self
 
 from tongues.estimate import LEVEL, Estimate
 from tongues.evaluate.choice import language_roles
-from tongues.evaluate.confusion import CONFUSION
 from tongues.evaluate.evaluation import (
     Accuracy,
     Comparison,
@@ -33,7 +32,6 @@ _COMPARED = {
     "byte": "log-probability per byte",
     "sum": "log-probability",
 }
-_PASSED = "the most probable continuations of up to 100 tokens"
 SOURCES = (
     "Bits per byte by the file or data set that a document is from, and paired differences, "
     "Holm-corrected for all sources and pairs of models."
@@ -280,8 +278,6 @@ def how(measure: Measure) -> str:
     shots = shots if scores.num_fewshot else "no demonstrations"
     if scores.normalisation is None:
         better = "; lower is better" * scores.lower_is_better
-        if measure.name.startswith(CONFUSION):
-            return f"{unit} of the answers, {_PASSED}."
         return f"{unit}{better}; items, prompts and metric of lm-eval, {shots}."
     return f"{unit}; choices compared by {_COMPARED[scores.normalisation]}, {shots}."
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.kept import newest_evaluation
-from tongues.files import file_name, write_text
 from tongues.pages import as_markdown
 from tongues.pages import blocks as b
 from tongues.quantities import counted
@@ -14,7 +13,7 @@ from tongues.report.evaluation.figures import replay_figure, score_figure
 from tongues.report.evaluation.measures import SOURCES, Measure, how, model_table
 from tongues.train.metadata import CardScores, ScoredText
 
-__all__ = ["card_section", "evaluation_page", "newest_scores", "score_blocks", "write_cards"]
+__all__ = ["card_section", "evaluation_page", "newest_scores", "score_blocks"]
 
 
 def evaluation_page(evaluation: Evaluation, name: str) -> b.Page:
@@ -23,10 +22,9 @@ def evaluation_page(evaluation: Evaluation, name: str) -> b.Page:
     for measure in measures:
         inside = list(measure_blocks(evaluation, measure))
         blocks += [b.Section(measure.name, measure.title, inside), score_figure(measure)]
-    window, stride = evaluation.policy.window, evaluation.policy.stride
+    window = evaluation.policy.window
     about = "as long as a model's context" if window is None else f"of {window:,} tokens"
-    step = f", {stride:,} new ones in each" if stride not in (None, window) else ""
-    policy = f"Long texts are scored in windows {about}{step}."
+    policy = f"Long texts are scored in windows {about}."
     kinds = (("model", evaluation.models), ("text", evaluation.texts), ("task", evaluation.tasks))
     counts = " · ".join(counted(len(of), kind) for kind, of in kinds if of)
     return b.Page(
@@ -53,12 +51,6 @@ def score_blocks(evaluation: Evaluation, *, compare: bool = False) -> list[b.Blo
         if compare and (table := measure.source_table()):
             blocks.append(b.Section("", f"{measure.title} by source. {SOURCES}", [table]))
     return [*blocks, b.Topics.of(answer(evaluation))] if compare else blocks
-
-
-def write_cards(evaluation: Evaluation, folder: Path) -> None:
-    """Write a section for each model to `folder`, named as the model is."""
-    for model in evaluation.models:
-        write_text(folder / f"{file_name(model.name)}.md", card_section(evaluation, model.name))
 
 
 def card_section(evaluation: Evaluation, model: str) -> str:

@@ -13,13 +13,12 @@ from tongues.pages import fixed, number
 from tongues.recipe import load_text_recipe
 from tongues.runs import Run
 from tongues.train.card import find_tokens
-from tongues.train.cost import run_cost
 
 __all__ = ["compare_forecast", "find_plans", "model_of", "plan_section"]
 
 
 def find_plans(workspace: Path) -> list[Path]:
-    """The plans that `tongues new` and `plan` wrote there."""
+    """The plans that `tongues new` wrote there."""
     return sorted(workspace.glob("*.plan.json"))
 
 
@@ -36,22 +35,13 @@ def compare_forecast(path: Path, runs: Sequence[Run], evaluations: Mapping[str, 
     )
 
 
-def plan_section(
-    path: Path, runs: Sequence[Run], evaluations: Mapping[str, Evaluation]
-) -> b.Section:
-    """A plan as it was written, with what was measured."""
+def plan_section(path: Path) -> b.Section:
+    """A plan as it was written."""
     try:
         plan = read_json(path)
         lines, day = list(map(str, plan["lines"])), str(plan["date"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         return b.Section("", f"Plan {path.name}", [b.Paragraph(f"It cannot be read: {error}.")])
-    if measured := _measured(path, runs, evaluations):
-        after, other = measured
-        where = f" on `{other}`, another text" if other else ""
-        few = "" if after.low is not None else ", without an interval: too few documents to test"
-        lines.append(f"Measured: {number(after, fixed(2))} bits per byte{where}{few}.")
-    if (run := _run_of(path, runs)) and (cost := run_cost(run)):
-        lines.append(f"It took: {cost.sentence}")
     title = f"Plan of {path.name.removesuffix('.plan.json')}, {day}"
     return b.Section(f"plan-{path.name.partition('.')[0]}", title, [b.Items(lines)])
 
@@ -76,7 +66,11 @@ def _measured(
 
     Its own held-out text, which has no name here; where it was not scored on that, another.
     """
-    run = _run_of(path, runs)
+    try:
+        recipe = load_text_recipe(path.with_name(path.name.replace(".plan.json", ".yaml")))
+    except UserError:
+        return None
+    run = next((run for run in runs if run.run == recipe.name), None)
     if run is None:
         return None
     tokens = find_tokens(run, path.parent)
@@ -88,15 +82,6 @@ def _measured(
                 own = tokens is not None and text == tokens.name
                 found.append((loss.bits_per_byte, "" if own else text))
     return min(found, key=lambda each: bool(each[1]), default=None)
-
-
-def _run_of(path: Path, runs: Sequence[Run]) -> Run | None:
-    """The finished run of a plan's recipe."""
-    try:
-        recipe = load_text_recipe(path.with_name(path.name.replace(".plan.json", ".yaml")))
-    except UserError:
-        return None
-    return next((run for run in runs if run.run == recipe.name), None)
 
 
 def _inside(forecast: Estimate, after: Estimate) -> str:

@@ -14,14 +14,8 @@ from tongues.evaluate.kept import kept_evaluations
 from tongues.files import read_lines, write_text
 from tongues.pages import CARD, as_markdown, write_page
 from tongues.pages import blocks as b
-from tongues.report.curves import curve_figure, task_figure
-from tongues.report.evaluation.measures import Measure, how
-from tongues.report.project.answer import (
-    costs_of,
-    find_exports,
-    finished_runs,
-    project_answer,
-)
+from tongues.report.curves import curve_figure
+from tongues.report.project.answer import costs_of, finished_runs, project_answer
 from tongues.report.project.plans import find_plans, plan_section
 from tongues.runs import RECIPE, Run
 from tongues.states import RunState, states, states_table, study_lines
@@ -36,23 +30,13 @@ __all__ = ["run_blocks", "write_project_report"]
 _SPEED = "Tokens/s are the mean of a run from its first step on, evaluations included."
 
 
-def write_project_report(workspace: Path, out: Path, title: str = "") -> Path:
+def write_project_report(workspace: Path, out: Path) -> Path:
     """Write the page of a folder and its receipt; returns the page's `index.html`."""
-    runs = [run for run in finished_runs(workspace) if "/" not in run.run]  # of no study
-    evaluations = dict(kept_evaluations(workspace))
+    every, evaluations = finished_runs(workspace), dict(kept_evaluations(workspace))
+    runs = [run for run in every if "/" not in run.run]  # of no study
     steps = steps_in(workspace)
-    topics = project_answer(workspace, runs, evaluations, steps)
-    blocks: list[b.Block] = [*run_blocks(workspace)]
-    blocks += [plan_section(path, runs, evaluations) for path in find_plans(workspace)]
-    for name, evaluation in evaluations.items():
-        tables = [
-            block
-            for each in Measure.of(evaluation)
-            for block in (b.Heading(each.title), how(each), each.score_table())
-        ]
-        blocks.append(b.Section(f"evaluation-{name}", f"Evaluation: {name}", tables))
-    if shipped := list(find_exports(workspace)):
-        blocks.append(b.Section("exports", "To ship", [b.Table.of(shipped)]))
+    topics = project_answer(workspace, every, evaluations, steps)
+    blocks: list[b.Block] = [*run_blocks(workspace), *map(plan_section, find_plans(workspace))]
     if runs:
         each = [b.Details(run.run, _about(run, workspace), open=len(runs) == 1) for run in runs]
         blocks.append(b.Section("data", "Data, licence and cost of each run", each))
@@ -64,7 +48,7 @@ def write_project_report(workspace: Path, out: Path, title: str = "") -> Path:
         ],
         "steps": [{"command": step.command, "reason": step.reason} for step in steps],
     }
-    name = title or f"Project: {workspace.resolve().name}"
+    name = f"Project: {workspace.resolve().name}"
     page = b.Page(name, blocks, lead=[b.Topics.of(topics)], numbers=numbers)
     index = write_page(page, out)
     receipt = as_markdown([*page.lead, *page.blocks])
@@ -102,7 +86,7 @@ def run_blocks(workspace: Path) -> Iterator[b.Block]:
     ]
     yield b.Section("runs", "Runs", inside)
     chosen = [Path(state.directory) for state in alone or each if state.step]
-    yield from filter(None, (curve_figure(chosen), task_figure(chosen)))
+    yield from filter(None, [curve_figure(chosen)])
 
 
 def _going(state: RunState) -> bool:

@@ -229,7 +229,6 @@ function choosePanels() {
 /** Load the list of models. */
 async function start() {
   again = start;
-  say("Opening the models …");
   try {
     served = await models();
   } catch (problem) {

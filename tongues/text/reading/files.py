@@ -24,7 +24,7 @@ from tongues.text.reading.rows import (
     read_text,
 )
 from tongues.text.reading.streams import Broken, Line, blocks, content_kind, lines
-from tongues.text.reading.tables import html_text, read_table_file
+from tongues.text.reading.tables import read_table_file
 
 __all__ = ["read_file", "read_records", "without_column"]
 
@@ -52,7 +52,7 @@ def read_file(
     - `.parquet`: a row is a document, with the same columns.
 
     - `.json`, `.csv`, `.tsv`: an object of a list or a row is a document, with the same columns.
-    - `.md` as `.txt`; of `.html` the text without its markup.
+    - `.md` as `.txt`.
 
     Documents longer than 10 MB are faults. Byte order marks and, in `.txt`, the line ends of
     Windows are removed; the text is otherwise unchanged.
@@ -67,7 +67,7 @@ def read_file(
         items = _read_lines(path, lang, settings, state)
     elif kind in ("json", "csv", "tsv"):
         items = read_table_file(path, kind, lang, settings, state)
-    elif settings.documents == "paragraphs" and kind not in ("html", "htm"):
+    elif settings.documents == "paragraphs":
         items = _read_paragraphs(path, lang, settings.encoding, state)
     else:
         items = _read_whole(path, lang, settings.encoding)
@@ -172,13 +172,7 @@ def _read_whole(path: Place, lang: str, encoding: str) -> Iterator[Item]:
         if size <= 2 * LONGEST:  # the size of a longer one is counted
             held.append(block)
     whole = Line(0, 1, size, b"".join(held), ended=False)
-    item = _of_text(whole, source, lang, source, source)
-    if isinstance(item, Document) and content_kind(path.name) in ("html", "htm"):
-        text = html_text(item.text)
-        item = read_text(text, lang, source, 0, source, source)
-        if not text:
-            item = fault(source, 0, "empty", "no text outside of head, menus and scripts", size)
-    yield item, _ENDED
+    yield _of_text(whole, source, lang, source, source), _ENDED
 
 
 def _of_text(line: Line, source: str, lang: str, name: str, group: str) -> Document | Fault:

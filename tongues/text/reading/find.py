@@ -11,7 +11,7 @@ from tongues.text.reading.streams import PACKED, content_kind
 
 __all__ = ["KINDS", "find_files", "find_places", "passed_over"]
 
-KINDS = ("txt", "md", "html", "htm", "jsonl", "ndjson", "json", "csv", "tsv", "parquet")
+KINDS = ("txt", "md", "jsonl", "ndjson", "json", "csv", "tsv", "parquet")
 _READ = f"text is read from .{', .'.join(KINDS)}, also packed as {', '.join(PACKED)}"
 
 

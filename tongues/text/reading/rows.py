@@ -24,7 +24,7 @@ REASONS: Mapping[str, str] = {
     "bad name": "its id or group is neither text nor a number",
     "cut off": "the last line, half written",
     "damaged": "a part of the file that cannot be read",
-    "empty": "nothing but white space or markup",
+    "empty": "nothing but white space",
     "no text": "no text column, or something else in it",
     "not JSON": "a line that is not JSON",
     "NUL bytes": "binary data, or a hole that a crash left",

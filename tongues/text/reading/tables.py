@@ -1,12 +1,10 @@
-"""Documents from JSON and CSV files, and the text of HTML, by the standard library."""
+"""Documents from JSON and CSV files, by the standard library."""
 
 import csv
 import json
-import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from html.parser import HTMLParser
 from typing import Any
 
 from tongues.files import path_text
@@ -15,15 +13,9 @@ from tongues.text.reading.remote import Place
 from tongues.text.reading.rows import LONGEST, Fault, Item, State, fault, no_text_column, read_row
 from tongues.text.reading.streams import Broken, blocks, lines
 
-__all__ = ["html_text", "read_table_file"]
+__all__ = ["read_table_file"]
 
 _WHOLE = 100_000_000  # bytes of a JSON file, which is held in memory
-_HIDDEN = ("script", "style", "head", "title", "noscript", "template", "svg", "nav")
-_HIDDEN += ("select", "button")
-_IN_HEAD = ("title", "meta", "link", "base", "script", "style", "noscript", "template")
-_ENDED_BY = {"body": ("head", "title", "nav"), "main": ("nav",), "article": ("nav",)}
-_VOID = "area base br col embed hr img input link meta param source track wbr"
-_INLINE = "a abbr b bdi bdo cite code em font i kbd mark q s samp small span strong sub sup u var"
 
 
 def read_table_file(
@@ -40,50 +32,6 @@ def read_table_file(
             else:
                 item = read_row(row, settings.columns, lang, source, number - 1, name)
             yield item, {"row": number}
-
-
-def html_text(markup: str) -> str:
-    """The text of a page, a block a line, without scripts, menus and buttons."""
-    page = _Page()
-    page.feed(markup)
-    page.close()
-    lines = (" ".join(line.split()) for line in "".join(page.parts).split("\n"))
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
-
-
-class _Page(HTMLParser):
-    """Which elements are open, as a browser closes them where end tags are left out."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-        self.open: list[str] = []
-        self.count: Counter[str] = Counter()  # of the open ones
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if self.open[-1:] == ["head"] and tag not in _IN_HEAD:
-            self._close("head")
-        for ended in _ENDED_BY.get(tag, ()):
-            self._close(ended)
-        if tag not in _VOID.split():
-            self.open.append(tag)
-            self.count[tag] += 1
-        self.parts.append("" if tag in _INLINE.split() else "\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._close(tag)
-        self.parts.append("" if tag in _INLINE.split() else "\n")
-
-    def handle_data(self, data: str) -> None:
-        if not any(self.count[tag] for tag in _HIDDEN):
-            self.parts.append(re.sub(r"\s+", " ", data))
-
-    def _close(self, tag: str) -> None:
-        """The innermost one of these, with all that is open in it."""
-        last = "" if self.count[tag] else tag
-        while last != tag:
-            last = self.open.pop()
-            self.count[last] -= 1
 
 
 def _json_rows(path: Place, settings: Files) -> Iterator[dict[str, Any]]:

@@ -12,13 +12,12 @@ from tongues.text.signals.signal import (
     Batch,
     Rule,
     Signal,
-    SignalAxis,
     in_order,
     reasons,
     signals_in,
 )
 
 __all__ = ["BANDS", "KEPT", "LIMIT", "NEAR", "SIGNALS", "SIGNATURE", "Batch", "Benchmarks"]
-__all__ += ["Identifier", "Rule", "Signal", "SignalAxis", "in_order", "load_benchmarks"]
+__all__ += ["Identifier", "Rule", "Signal", "in_order", "load_benchmarks"]
 __all__ += ["learn_language", "load_identifier", "reasons", "same_language", "signals_in"]
 __all__ += ["counts_as", "large_others"]

@@ -10,7 +10,7 @@ from tongues.quantities import Share
 from tongues.text.document import hash64
 from tongues.text.signals.close import counts_as, large_others, taken_for
 from tongues.text.signals.near import BANDS, SIGNATURE
-from tongues.text.signals.signal import SIGNALS, Batch, Rule, Signal, SignalAxis
+from tongues.text.signals.signal import SIGNALS, Batch, Rule, Signal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,13 +54,6 @@ def _own_language(batch: Batch) -> list[float]:
     return shares
 
 
-def _listed_words(batch: Batch) -> np.ndarray:
-    if batch.listed is None:
-        return np.full(len(batch.texts), np.nan)
-    inside = np.isin(batch.units.hashes, batch.listed).astype(np.int64)
-    return np.add.reduceat(inside, batch.units.begins[:-1]) / batch.units.counts
-
-
 def _in_tags(text: str) -> float:
     if "<" not in text and "&" not in text:
         return 0.0
@@ -72,9 +65,8 @@ def _measured(
     summary: str,
     dtype: str = "float32",
     rule: Rule | None = None,
-    axis: SignalAxis | None = None,
 ) -> Signal:
-    return Signal(name, summary, lambda batch: batch.characters[name], dtype, rule, axis)
+    return Signal(name, summary, lambda batch: batch.characters[name], dtype, rule)
 
 
 def _above(threshold: float, reason: str, sentence: str, order: int, group: str) -> Rule:
@@ -87,7 +79,6 @@ _LINES = "more than {} of it is lines that occurred before in it"
 _NEAR = "alike by {} and more to others, of which the longest is kept"
 _MAIN = "less than {} of its letters are in the language's main script"
 _OWN = "less than {} of it is in this language, as far as it can be identified"
-_FEW = "less than {} of its words are in the language's list"
 _INT = Annotated[int, Field(ge=1)]
 NEAR = _Near(
     "signature",
@@ -110,38 +101,33 @@ for _signal in (
         lambda batch: np.array([hash64(each.group) for each in batch.documents], np.uint64),
         "uint64",
     ),
-    _measured("characters", "characters", "uint32", _SHORT, SignalAxis("Characters", "doubling")),
+    _measured("characters", "characters", "uint32", _SHORT),
     _measured("lines", "lines that are not blank", "uint32"),
     _measured(
         "line_length",
         "mean characters of a line",
-        axis=SignalAxis("Characters per line", "doubling"),
     ),
     _measured(
         "repeated_lines",
         "share of the characters in lines that occurred before",
         rule=_above(0.5, "repeated lines", _LINES, 5, _REPEATS),
-        axis=SignalAxis("In lines that occurred before (%)"),
     ),
     _measured("letters", "share of letters and marks"),
     _measured(
         "digits",
         "share of digits",
         rule=_above(0.18, "digits", "more than {} of it is digits", 7, _SIGNS),
-        axis=SignalAxis("Digits (%)"),
     ),
     _measured(
         "symbols",
         "share of symbols and punctuation",
         rule=_above(0.22, "symbols", "more than {} of it is symbols and punctuation", 6, _SIGNS),
-        axis=SignalAxis("Symbols and punctuation (%)"),
     ),
     Signal(
         "markup",
         "share of the characters in tags and entities of HTML and XML",
         lambda batch: [_in_tags(text) for text in batch.texts],
         rule=Rule("markup", "more than {} of it is in tags and entities", order=7, group=_SIGNS),
-        axis=SignalAxis("In tags and entities (%)"),
     ),
     _measured(
         "script_share",
@@ -157,13 +143,6 @@ for _signal in (
         rule=Rule(
             "other language", _OWN, "at least", 0.5, Share, "language", order=1, group=_LANGUAGE
         ),
-        axis=SignalAxis("Identified as the language (%)", "even"),
-    ),
-    Signal(
-        "listed_words",
-        "share of the words in the language's list, where it has one",
-        _listed_words,
-        rule=Rule("few listed words", _FEW, "at least", 0.2, Share, order=2, group=_LANGUAGE),
     ),
     Signal(
         "language_score",
@@ -177,7 +156,6 @@ for _signal in (
         rule=_above(
             0.6, "repetitive", "more than {} of it occurred shortly before in it", 4, _REPEATS
         ),
-        axis=SignalAxis("Repeated in the document (%)"),
     ),
     Signal(
         "benchmark",

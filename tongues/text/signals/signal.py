@@ -19,7 +19,7 @@ from tongues.text.signals.units import Units, units
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["KEPT", "LIMIT", "SIGNALS", "Batch", "Rule", "Signal", "SignalAxis", "in_order"]
+__all__ = ["KEPT", "LIMIT", "SIGNALS", "Batch", "Rule", "Signal", "in_order"]
 __all__ += ["reasons", "signals_in"]
 
 KEPT, LIMIT = "kept", "beyond the limit"  # what becomes of a document, whatever its signals
@@ -32,7 +32,6 @@ class Batch:
     documents: Sequence[Document]
     identifier: Identifier
     benchmarks: Benchmarks
-    listed: np.ndarray | None = None  # hashes of the words of the language's list
 
     @property
     def lang(self) -> str:
@@ -97,18 +96,6 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class SignalAxis:
-    """How a signal's histogram is drawn.
-
-    bins: of equal width over shares from 0 to 1 (`even`), narrower for small shares (`small`),
-    or for counts, each twice as wide as the one before (`doubling`).
-    """
-
-    title: str
-    bins: Literal["even", "small", "doubling"] = "small"
-
-
-@dataclass(frozen=True, slots=True)
 class Signal:
     """A number that is measured of every document and stored with it.
 
@@ -128,7 +115,6 @@ class Signal:
     compute: Callable[[Batch], Sequence[float] | np.ndarray]
     dtype: str = "float32"
     rule: Rule | None = None
-    axis: SignalAxis | None = None
     version: int = 1
 
     @property
@@ -144,8 +130,8 @@ class Signal:
 
     def show(self, threshold: float) -> str:
         """A threshold as a person reads it."""
-        shares = self.axis is None or self.axis.bins != "doubling"
-        return f"{threshold * 100:.3g} %" if shares else f"{threshold:,.0f}"
+        counts = self.dtype.startswith("uint")
+        return f"{threshold:,.0f}" if counts else f"{threshold * 100:.3g} %"
 
 
 SIGNALS: Registry[Signal] = Registry("signal", "tongues.signals")

@@ -7,8 +7,8 @@ from tongues.text.synthetic.family import (
     shared_order,
     shared_words,
 )
-from tongues.text.synthetic.language import SyntheticLanguage, documents, parallel
+from tongues.text.synthetic.language import SyntheticLanguage, documents
 from tongues.text.synthetic.world import World
 
 __all__ = ["Drift", "SyntheticLanguage", "World", "check_family", "documents", "make_family"]
-__all__ += ["parallel", "shared_order", "shared_words"]
+__all__ += ["shared_order", "shared_words"]

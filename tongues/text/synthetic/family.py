@@ -43,8 +43,6 @@ def check_family(drifts: Mapping[str, Drift]) -> None:
         if not re.fullmatch(r"q[a-t][a-z]", tag):
             hint = "take one of `qaa` to `qtz`"
             raise UserError(f"`{tag}` is not a tag of a synthetic language", hint=hint)
-        if not 0 <= divergence <= 1:
-            raise UserError(f"divergence {divergence} is not between 0 and 1", where=tag)
         if parent is None and divergence > 0:
             raise UserError("a divergence needs a parent", where=tag)
         if parent is not None and parent not in drifts:
@@ -107,8 +105,6 @@ def _root(world: World, tag: str, seed: int) -> SyntheticLanguage:
     coin = _stream(seed, tag, "orders")
     return SyntheticLanguage(
         tag=tag,
-        parent=None,
-        divergence=0.0,
         world=world,
         script=SCRIPTS[_stream(seed, tag, "script").integers(len(SCRIPTS))].name,
         phonology=phonology,
@@ -148,8 +144,6 @@ def _child(parent: SyntheticLanguage, tag: str, divergence: float, seed: int) ->
     script = scripts[_stream(seed, tag, "script").integers(len(scripts))]
     return SyntheticLanguage(
         tag=tag,
-        parent=parent.tag,
-        divergence=divergence,
         world=world,
         script=script if divergence >= NEW_SCRIPT_FROM else parent.script,
         phonology=sounds,

@@ -1,13 +1,12 @@
 """A synthetic language: its words, affixes, word order and letters, and how it says documents."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, product
 
 import numpy as np
 
-from tongues.errors import UserError
 from tongues.text.document import Document
 from tongues.text.synthetic import forms as f
 from tongues.text.synthetic.clauses import DOCUMENTS_PER_BLOCK, Clauses, make_block
@@ -15,7 +14,7 @@ from tongues.text.synthetic.forms import CLASSES, Case, Group, Mark, Particle, S
 from tongues.text.synthetic.sounds import SCRIPTS, Phonology
 from tongues.text.synthetic.world import World
 
-__all__ = ["AFFIXES", "GENDERS", "MARKINGS", "ORDERS", "SyntheticLanguage", "documents", "parallel"]
+__all__ = ["AFFIXES", "GENDERS", "MARKINGS", "ORDERS", "SyntheticLanguage", "documents"]
 
 _BEFORE_VERB = ("subject", "object", "oblique", "adverb", "negation", "auxiliary")
 _BEFORE_NOUN = ("article", "numeral", "adjective", "owner", "adposition")
@@ -48,8 +47,6 @@ class SyntheticLanguage:
     """
 
     tag: str
-    parent: str | None
-    divergence: float
     world: World
     script: str
     phonology: Phonology
@@ -179,29 +176,13 @@ def documents(
 
     Document i has the same content, and the same group, in every language of a world.
     """
-    for (document,) in parallel([language], start, stop):
-        yield document
-
-
-def parallel(
-    languages: Sequence[SyntheticLanguage], start: int = 0, stop: int | None = None
-) -> Iterator[tuple[Document, ...]]:
-    """Stream the same documents in several languages of one world, side by side."""
-    if start < 0:
-        raise UserError(f"documents are numbered from 0, not from {start}")
-    if len({language.world.seed for language in languages}) != 1:
-        raise UserError("parallel documents need languages of one world")
-    world, size = languages[0].world, DOCUMENTS_PER_BLOCK
+    world, tag, size = language.world, language.tag, DOCUMENTS_PER_BLOCK
     for number in count(start // size):
         offset = number * size
         begin, end = max(start - offset, 0), size if stop is None else min(stop - offset, size)
         if begin >= end:
             return
-        block = make_block(world, number)
-        texts = [language.say(block, begin, end) for language in languages]
-        for place, versions in enumerate(zip(*texts, strict=True), offset + begin):
+        texts = language.say(make_block(world, number), begin, end)
+        for place, text in enumerate(texts, offset + begin):
             group = f"made:{world.seed}:{place}"
-            yield tuple(
-                Document(f"{group}:{language.tag}", language.tag, text, group, "synthetic")
-                for language, text in zip(languages, versions, strict=True)
-            )
+            yield Document(f"{group}:{tag}", tag, text, group, "synthetic")

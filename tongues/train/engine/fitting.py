@@ -199,7 +199,7 @@ def _tried(scorer: Scorer, windows: Tensor, attention: str) -> Tensor | None:
 
 def _gradients(scorer: Scorer, windows: Tensor, attention: str) -> Tensor:
     scorer.model.set_attn_implementation(attention)
-    objective, nats = scorer(windows, 1e-2)
+    objective, nats = scorer(windows)
     (objective / windows.numel()).backward()
     grads = [w.grad.norm() for w in scorer.parameters() if w.grad is not None]
     scorer.zero_grad(set_to_none=True)

@@ -1,48 +1,38 @@
-"""How weights are moved: which decay, by which rule, and which learn before the others do."""
+"""How weights are moved: which decay, and by which rule."""
 
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
+from torch import nn
 from transformers import PreTrainedModel
 
 from tongues.recipe import Train
-from tongues.recipe.trainable import embedding_multiple
 
-__all__ = ["NarrowAdamW", "make_optimizer", "set_rate"]
+__all__ = ["make_optimizer", "set_rate"]
 
 _BETAS = (0.9, 0.95)
-_EPSILON = 1e-8
-_AT_A_TIME = 2**20  # weights, so that a step in float32 takes little memory
 
 
 def make_optimizer(model: PreTrainedModel, settings: Train, rate: float) -> torch.optim.Optimizer:
-    """AdamW, or Muon for the layers' matrices with it; groups say what is in them.
+    """AdamW, or Muon for the layers' matrices with it.
 
-    Weights without a gradient are in none. `vocabulary` in a group: its weights are embeddings,
-    input or output; `multiple`: its rate, by that of a step. Matrices decay. Norms and biases do
-    not, nor do embeddings: most rows get no gradient in a step, and those of tokens that the run's
-    text does not have, such as the base's other languages, never do: decay alone would move them.
-    An output matrix of its own has a gradient in every row.
+    Weights without a gradient are in no group. Matrices decay. Norms and biases do not, nor do
+    embeddings: most rows get no gradient in a step, and those of tokens that the run's text does
+    not have, such as the base's other languages, never do: decay alone would move them. An output
+    matrix of its own has a gradient in every row.
     """
     ends = [model.get_input_embeddings(), model.get_output_embeddings()]
     vocabulary = {id(module.weight) for module in ends if isinstance(module, nn.Module)}
     tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     groups: dict[tuple[bool, bool, bool], dict[str, Any]] = {}
-    multiple = embedding_multiple(settings.embedding_learning_rate, rate)
     for weight in (weight for weight in model.parameters() if weight.requires_grad):
         decays, of_pieces = weight.ndim >= 2 and id(weight) not in tables, id(weight) in vocabulary
         muon = settings.optimizer == "muon" and decays and weight.ndim == 2 and not of_pieces
         decay = settings.weight_decay if decays else 0.0
-        group = {"params": [], "weight_decay": decay, "vocabulary": of_pieces, "muon": muon}
-        group["multiple"] = multiple if of_pieces else 1.0
+        group = {"params": [], "weight_decay": decay, "muon": muon}
         groups.setdefault((muon, decays, of_pieces), group)["params"].append(weight)
     plain = [group for group in groups.values() if not group["muon"]]
-    if settings.optimizer_states == "bfloat16":
-        adamw = NarrowAdamW(plain, {"lr": rate})
-    else:
-        adamw = torch.optim.AdamW(plain, lr=rate, betas=_BETAS, fused=True)
+    adamw = torch.optim.AdamW(plain, lr=rate, betas=_BETAS, fused=True)
     if settings.optimizer == "adamw":
         return adamw
     matrices = [group for group in groups.values() if group["muon"]]
@@ -50,55 +40,10 @@ def make_optimizer(model: PreTrainedModel, settings: Train, rate: float) -> torc
     return _Both(torch.optim.Muon(matrices, lr=rate, adjust_lr_fn="match_rms_adamw"), adamw)
 
 
-def set_rate(
-    optimizer: torch.optim.Optimizer, rate: float, *, embeddings_alone: bool = False
-) -> None:
-    """Set the rate of the next step; with `embeddings_alone` all other weights keep still.
-
-    Their moments are still updated, so that they are ready when training of them begins.
-    """
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Set the rate of the next step."""
     for group in optimizer.param_groups:
-        moves = group["vocabulary"] or not embeddings_alone
-        group["lr"] = rate * group["multiple"] if moves else 0.0
-
-
-class NarrowAdamW(torch.optim.Optimizer):
-    """AdamW whose moments are kept in bfloat16; each step is computed in float32.
-
-    Moments change by a twentieth of a gradient or more in a step, which bfloat16, exact to a
-    512th, does not round away.
-    """
-
-    @torch.no_grad()
-    def step(self, closure: Any = None) -> Any:
-        """Move the weights by their gradients."""
-        fast, slow = _BETAS
-        for group, weight in ((g, w) for g in self.param_groups for w in g["params"]):
-            if weight.grad is None:
-                continue
-            state = self.state[weight]
-            if not state:
-                state["step"] = torch.zeros(())
-                for kind in ("exp_avg", "exp_avg_sq"):
-                    state[kind] = torch.zeros_like(weight, dtype=torch.bfloat16)
-            state["step"] = state["step"].cpu() + 1  # a GPU would be waited for, weight by weight
-            steps = state["step"].item()
-            first, second = 1 - fast**steps, 1 - slow**steps
-            whole = (weight, weight.grad, state["exp_avg"], state["exp_avg_sq"])
-            parts = (_local(tensor).view(-1).split(_AT_A_TIME) for tensor in whole)
-            for moved, grad, mean, square in zip(*parts, strict=True):
-                means = mean.float().lerp_(grad, 1 - fast)
-                squares = square.float().mul_(slow).addcmul_(grad, grad, value=1 - slow)
-                mean.copy_(means)
-                square.copy_(squares)
-                spread = squares.div_(second).sqrt_().add_(_EPSILON)
-                moved.mul_(1 - group["lr"] * group["weight_decay"])
-                moved.addcdiv_(means, spread, value=-group["lr"] / first)
-
-
-def _local(tensor: Tensor) -> Tensor:
-    """What a process has of it."""
-    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+        group["lr"] = rate
 
 
 class _Both(torch.optim.Optimizer):

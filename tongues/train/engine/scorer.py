@@ -42,11 +42,11 @@ class Scorer(nn.Module):
         self.balance_weight = balance_weight(model)
         self.balance: Tensor | None = None  # load-balancing loss of the last batch
 
-    def forward(self, windows: Tensor, z_loss: float = 0.0) -> tuple[Tensor, Tensor]:
+    def forward(self, windows: Tensor) -> tuple[Tensor, Tensor]:
         """Objective and nats of windows [samples, context + 1] of token ids, summed over tokens.
 
         The token that begins documents is given and never predicted. The objective has a
-        gradient: nats + z_loss · logsumexp(logits)²; nats is -log p alone, in float64, without one.
+        gradient; nats is -log p alone, in float64, without one.
         In training, a mixture of experts adds its own load-balancing loss, times the number of
         tokens.
         """
@@ -67,12 +67,12 @@ class Scorer(nn.Module):
                 logits = self.logits(tokens)
             if self.chunked:
                 assert hidden is not None
-                given = (targets, z_loss, self.powers, counted)
+                given = (targets, self.powers, counted)
                 objective, nats = self._by_head(chunked_loss, hidden, *given)
             else:
                 assert logits is not None
                 logits = logits.flatten(0, 1)
-                objective, nats = full_loss(logits, targets, z_loss, counted)
+                objective, nats = full_loss(logits, targets, counted)
         if balance is not None:
             self.balance = balance.detach()
             objective = objective + self.balance_weight * tokens.numel() * balance

@@ -8,7 +8,6 @@ a processor, all of it does nothing, or hands its argument back, where a process
 import os
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -38,7 +37,6 @@ __all__ = [
     "full_tensor",
     "gather_layers",
     "gather_model",
-    "gathered",
     "is_sharded",
     "kept_buffers",
     "local_rows",
@@ -123,17 +121,6 @@ def _stays_gathered(model: PreTrainedModel, mesh: DeviceMesh) -> bool:
         return False
     memory = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
     return stays_gathered(model.num_parameters(), memory)
-
-
-@contextmanager
-def gathered(scorer: Scorer) -> Iterator[PreTrainedModel]:
-    """The model with all its weights in place, to be used as any other, without gradients."""
-    for module in _shared(scorer):
-        module.unshard()
-    try:
-        yield scorer.model
-    finally:
-        reshard(scorer)
 
 
 def is_sharded(scorer: Scorer) -> bool:

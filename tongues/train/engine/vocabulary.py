@@ -20,13 +20,13 @@ LOGITS = {"cpu": 2**23, "cuda": 2**27}  # of a chunk
 
 
 def full_loss(
-    logits: Tensor, targets: Tensor, z_loss: float, counted: Tensor | None = None
+    logits: Tensor, targets: Tensor, counted: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Objective and nats of logits [rows, vocabulary] (see `chunked_loss`)."""
-    scores, normal = log_probs(logits, targets)
+    scores, _ = log_probs(logits, targets)
     if counted is not None:
-        scores, normal = scores * counted, normal * counted
-    return (z_loss * normal.square() - scores).sum(), -scores.detach().sum(dtype=torch.float64)
+        scores = scores * counted
+    return -scores.sum(), -scores.detach().sum(dtype=torch.float64)
 
 
 def powers(logits: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -42,27 +42,24 @@ def chunked_loss(
     weight: Tensor,
     bias: Tensor | None,
     targets: Tensor,
-    z_loss: float,
     powers: Powers = powers,
     counted: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Objective and nats of hidden states [rows, width] before the output matrix.
 
-    The objective is the sum over rows of nats + z_loss · logsumexp(logits)², to be derived from;
-    nats is the sum of -log p(target) alone, as a float64 without a gradient. powers: the function
-    of that name, as it is or compiled. counted: rows that belong to the sum, by default all.
+    nats is the sum of -log p(target), as a float64 without a gradient; the objective is the same,
+    to be derived from. powers: the function of that name, as it is or compiled. counted: rows that
+    belong to the sum, by default all.
     """
     if torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad):
-        return _ChunkedLoss.apply(hidden, weight, bias, targets, z_loss, powers, counted)
-    objective = nats = hidden.new_zeros((), dtype=torch.float64)
+        return _ChunkedLoss.apply(hidden, weight, bias, targets, powers, counted)
+    nats = hidden.new_zeros((), dtype=torch.float64)
     for part, logits in chunked_logits(hidden, weight, bias, LOGITS[hidden.device.type]):
-        scores, normal = log_probs(logits, targets[part])
+        scores, _ = log_probs(logits, targets[part])
         if counted is not None:
-            scores, normal = scores * counted[part], normal * counted[part]
-        lost = -scores.sum(dtype=torch.float64)
-        nats = nats + lost
-        objective = objective + (lost + z_loss * normal.square().sum(dtype=torch.float64))
-    return objective.float(), nats
+            scores = scores * counted[part]
+        nats = nats - scores.sum(dtype=torch.float64)
+    return nats.float(), nats
 
 
 class _ChunkedLoss(Function):
@@ -73,14 +70,12 @@ class _ChunkedLoss(Function):
         weight: Tensor,
         bias: Tensor | None,
         targets: Tensor,
-        z_loss: float,
         powers: Powers,
         counted: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         kind = hidden.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
-        objective = hidden.new_zeros((), dtype=torch.float64)
-        nats = objective.clone()
+        nats = hidden.new_zeros((), dtype=torch.float64)
         ctx.mark_non_differentiable(nats)
         with torch.autocast(kind, enabled=False):
             narrow, matrix = hidden.to(dtype), weight.to(dtype)
@@ -96,16 +91,13 @@ class _ChunkedLoss(Function):
                 at = torch.arange(len(chosen), device=chosen.device), chosen
                 slope, total, highest = powers(logits, offset)
                 reached = logits[at].float() + (0 if offset is None else offset[chosen])
-                normal = total.log() + highest
-                lost = normal - reached
+                lost = total.log() + highest - reached
                 if counted is not None:
-                    lost, normal = lost * counted[part], normal * counted[part]
+                    lost = lost * counted[part]
                 nats += lost.sum(dtype=torch.float64)
-                objective += lost.sum(dtype=torch.float64)
-                objective += z_loss * normal.square().sum(dtype=torch.float64)
                 # The slope by logit is scale · powers, less 1 at the target; the scale, one a row,
                 # is left to the narrow side of each product.
-                scale = (1 + 2 * z_loss * normal) / total
+                scale = 1 / total
                 slope[at] = (slope[at] - 1 / scale).to(dtype)
                 if counted is not None:
                     scale = scale * counted[part]
@@ -114,7 +106,7 @@ class _ChunkedLoss(Function):
                     ctx.weight += slope.T @ (narrow[part] * scale[:, None]).to(dtype)
                 if ctx.bias is not None:
                     ctx.bias += scale @ slope.float()
-        return objective.float(), nats
+        return nats.float(), nats
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
@@ -122,4 +114,4 @@ class _ChunkedLoss(Function):
         hidden, weight, bias = ctx.hidden, ctx.weight, ctx.bias
         ctx.hidden = ctx.weight = ctx.bias = None  # it goes back once
         weight = None if weight is None else weight.mul_(scale)
-        return hidden.mul_(scale), weight, None if bias is None else bias.mul_(scale), *4 * [None]
+        return hidden.mul_(scale), weight, None if bias is None else bias.mul_(scale), *3 * [None]

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from tongues.text.signals import Batch, Rule, Signal, SignalAxis
+from tongues.text.signals import Batch, Rule, Signal
 
 
 def _capitals(batch: Batch) -> list[float]:
@@ -22,7 +22,6 @@ CAPITALS = Signal(
     "share of capital letters",
     _capitals,
     rule=Rule("shouting", "more than {} of it is capital letters", default=0.3),
-    axis=SignalAxis("Capital letters (%)"),
 )
 TITLE = Signal(
     "title",
