@@ -1,12 +1,12 @@
-"""Experts that share a budget evenly, by their text and by law, on real text of uneven amounts.
+"""Experts that share a budget evenly and by their text, on real text of uneven amounts.
 
     python benchmarks/expert_budget.py [WORKSPACE]
 
 Four languages of `../shared/data/text`, one of them with about half of the text, or a third. A base
 of 0.2M parameters, then as many tokens again: one dense model, and experts of each language that
-share them by every rule. The base has read all languages equally (`even base`) or in proportion to
-their text (`uneven base`); speakers, as weights, are those of `tongues languages`. Intervals are
-over documents: another order of training text is not in them. A workspace is resumed.
+share them by either rule. The base has read all languages equally (`even base`) or in proportion to
+their text (`uneven base`). Intervals are over documents: another order of training text is not in
+them. A workspace is resumed.
 """
 
 import gzip
@@ -14,7 +14,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -30,7 +30,6 @@ from tongues.evaluate.texts import routed_losses
 from tongues.experts.ensemble.model import open_model
 from tongues.experts.plans import plan_rounds
 from tongues.frames import text_table
-from tongues.languages import find_language
 from tongues.recipe import load_recipe
 from tongues.significance import paired_mean
 from tongues.tokens import open_tokens
@@ -107,15 +106,13 @@ def recipe(workspace: Path, name: str, **parts: str) -> Path:
     return file
 
 
-def difference(own: Losses, other: Losses, weights: dict[str, float]) -> Estimate:
-    """Of the weighted mean losses."""
-    total = sum(weights.values())
-    scale = {lang: len(weights) * weight / total for lang, weight in weights.items()}
+def difference(own: Losses, other: Losses, langs: Sequence[str]) -> Estimate:
+    """Of the mean losses on these languages."""
     return paired_mean(
-        [own[lang].nats * scale[lang] for lang in weights],
-        [other[lang].nats * scale[lang] for lang in weights],
-        [own[lang].tokens for lang in weights],
-        [own[lang].segments for lang in weights],
+        [own[lang].nats for lang in langs],
+        [other[lang].nats for lang in langs],
+        [own[lang].tokens for lang in langs],
+        [own[lang].segments for lang in langs],
     )
 
 
@@ -125,7 +122,7 @@ def shown(of: Estimate) -> str:
 
 
 def measure(setting: Setting, workspace: Path) -> Iterator[str]:
-    """Train all, and say what came out of it; the laws' notes come first."""
+    """Train all, and say what came out of it."""
     workspace.mkdir(parents=True, exist_ok=True)
     langs = setting.languages
     files, first = cut(workspace, setting), langs[0]
@@ -144,26 +141,17 @@ def measure(setting: Setting, workspace: Path) -> Iterator[str]:
         model = open_model(name, workspace)
         return {lang: routed_losses([model], texts[lang])[0] for lang in langs}
 
-    people = {lang: float(find_language(lang).speakers or 0) / 1e6 for lang in langs}
-    equal = dict.fromkeys(langs, 1.0)
-    rules = {"even": "even", "text": "by text", "law": "by law"} | {
-        "law, speakers": f"{{by: law, weights: {json.dumps(people)}}}"
-    }
+    rules = {"even": "even", "text": "by text"}
     losses, rows = {"base": scored("base")}, [{"model": "base"}]
     for name, budget in rules.items():
-        short = name.replace(", ", "-")
         dense = ", {by: dense}" if name == "even" else ""
-        rest = EXPERTS.format(name=short, dense=dense, budget=budget)
-        file = recipe(workspace, short, files=files, base="base: base", rest=rest)
+        rest = EXPERTS.format(name=name, dense=dense, budget=budget)
+        file = recipe(workspace, name, files=files, base="base: base", rest=rest)
         made = plan_rounds(load_recipe(file), workspace, make=True)[0]
-        yield from (f"{name}: {note}" for note in made.notes)
         spent = np.array([run.settings.budget.amount for run in made.runs])
         of = {"experts": " ".join(f"{share:.0%}" for share in spent / spent.sum())}
-        if np.ptp(spent) or name == "even":
-            tongues.experts.train(file, workspace=workspace)
-            losses[name] = scored(f"uneven/{short}-s1@language")
-        else:
-            losses[name], of = losses["even"], {"experts": "as even"}
+        tongues.experts.train(file, workspace=workspace)
+        losses[name] = scored(f"uneven/{name}-s1@language")
         if name == "even":
             losses["dense"] = scored("uneven/dense-s1")
             rows.append({"model": "dense"})
@@ -172,12 +160,10 @@ def measure(setting: Setting, workspace: Path) -> Iterator[str]:
         own = losses[row["model"]]
         row |= {lang: f"{own[lang].loss:.3f}" for lang in langs}
         if row["model"] not in ("base", "dense"):
-            row[f"{first} minus dense"] = shown(difference(own, losses["dense"], {first: 1.0}))
-            row["mean minus dense"] = shown(difference(own, losses["dense"], equal))
+            row[f"{first} minus dense"] = shown(difference(own, losses["dense"], [first]))
+            row["mean minus dense"] = shown(difference(own, losses["dense"], langs))
         if row["model"] not in ("base", "dense", "even"):
-            row["mean minus even"] = shown(difference(own, losses["even"], equal))
-            row["by speakers"] = shown(difference(own, losses["even"], people))
-    yield "speakers, millions: " + ", ".join(f"{lang} {n:.0f}" for lang, n in people.items())
+            row["mean minus even"] = shown(difference(own, losses["even"], langs))
     yield "share of the text: " + ", ".join(
         f"{lang} {share:.0%}" for lang, share in zip(langs, amounts / amounts.sum(), strict=True)
     )

@@ -251,7 +251,7 @@ def main(world: World, workspace: Path, workers: int) -> None:
         "",
         f"two unseen languages, {' and '.join(world.new)}: before, and after {world.added} tokens "
         "on them and their donors",
-        table_of_languages(found["added"], ("", "language", "filter:1", "text", "tfidf")),
+        table_of_languages(found["added"], ("", "language", "filter:1", "tfidf")),
         "",
         "the dense model before and after the same tokens (dense LAPT)",
         table_of_languages(found["adapted"], ("",)),

@@ -238,19 +238,18 @@ def repeated() -> Iterator[str]:
     preset = laws.preset("muennighoff2023").loss(N, D, U=U)
     yield f"repeated text: {far.sum()} runs above 1B parameters and 15 epochs, by left-out size"
     yield f"  muennighoff2023, as printed: {np.abs(preset / loss - 1)[far].mean():.1%}"
-    for form in ("saturated", "overfitted"):
-        point, low, high = (np.full(len(N), np.nan) for _ in range(3))
-        for size in np.unique(sizes[N > 1e9]):
-            out = sizes == size
-            law = fitted(form, {"N": N[~out], "D": D[~out], "U": U[~out]}, loss[~out])
-            point[out] = law.loss(N[out], D[out], U=U[out])
-            predicted = law.predict(N[out], D[out], U=U[out])
-            low[out], high[out] = predicted.low, predicted.high
-        error, inside = np.abs(point / loss - 1)[far], ((low < loss) & (loss < high))[N > 1e9]
-        yield (
-            f"  {form}: off by {error.mean():.1%} (mean), {np.median(error):.1%} (median); of all "
-            f"runs above 1B {inside.mean():.0%} are inside"
-        )
+    point, low, high = (np.full(len(N), np.nan) for _ in range(3))
+    for size in np.unique(sizes[N > 1e9]):
+        out = sizes == size
+        law = fitted("overfitted", {"N": N[~out], "D": D[~out], "U": U[~out]}, loss[~out])
+        point[out] = law.loss(N[out], D[out], U=U[out])
+        predicted = law.predict(N[out], D[out], U=U[out])
+        low[out], high[out] = predicted.low, predicted.high
+    error, inside = np.abs(point / loss - 1)[far], ((low < loss) & (loss < high))[N > 1e9]
+    yield (
+        f"  overfitted: off by {error.mean():.1%} (mean), {np.median(error):.1%} (median); of all "
+        f"runs above 1B {inside.mean():.0%} are inside"
+    )
 
 
 def benches() -> Iterator[str]:
@@ -268,7 +267,7 @@ def benches() -> Iterator[str]:
     held = (N * D).max() / 10 <= N * D
     small = {"N": N[~held], "D": D[~held], "U": U[~held]}
     yield f"ScaleBench data_constrained: {(~held).sum()} rows, {held.sum()} of the last tenfold"
-    for form in ("chinchilla", "saturated", "overfitted"):
+    for form in ("chinchilla", "overfitted"):
         names = FORMS.find(form).variables
         law = fitted(form, {name: small[name] for name in names}, loss[~held])
         others = {"U": U[held]} if "U" in names else {}

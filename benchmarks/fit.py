@@ -1,18 +1,16 @@
-"""One fit of the 240 Chinchilla points by ours and by what others use, side by side in one go.
+"""One fit of the 240 Chinchilla points by ours and by the usual search, side by side in one go.
 
 usage: python benchmarks/fit.py
 
 Claims: one fit in 30 ms, 1,000 resamples in 2 s, `tongues fit` as a whole process with them in 1 s,
-on one core; the best objective of all. The others are optional, and named when they are missing:
-`pip install scipy optuna==5.0.0 chinchilla==0.2.0` into the same environment. With all of them it
-takes about five minutes. Everything runs on one thread. The result also goes to the file of the
-same name beside this script.
+on one core; the best objective of all. The usual search needs scipy, and is named when it is
+missing. Everything runs on one thread. The result also goes to the file of the same name beside
+this script.
 """
 
 import os
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-os.environ |= {"MPLBACKEND": "Agg"}
 
 import csv
 import json
@@ -39,7 +37,6 @@ DELTA = 1e-3
 TABLE = Path(__file__).parents[2] / "shared/data/scaling/chinchilla_epoch_245.csv"
 HIGHEST = 5  # losses left out, as the re-fit of Besiroglu and others did
 NAMES = ("E", "A", "B", "alpha", "beta")
-TRIALS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,63 +192,6 @@ def usual(data: Points, best: float, *, exact: bool) -> Way:
     )
 
 
-def proposed(data: Points) -> Way:
-    """Starts that Optuna's TPE proposes, each polished by L-BFGS-B."""
-    minimize = import_module("scipy.optimize").minimize
-    optuna = import_module("optuna")
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    value = log_sum_exp(data)
-    spans = {"a": (0, 25), "b": (0, 25), "e": (-1, 1), "alpha": (0, 2), "beta": (0, 2)}
-    ends = []
-
-    def search(seed: int) -> np.ndarray:
-        found = []
-
-        def polished(trial: Any) -> float:
-            start = np.array([trial.suggest_float(name, *span) for name, span in spans.items()])
-            with np.errstate(all="ignore"):
-                found.append(minimize(value, start, method="L-BFGS-B"))
-            return found[-1].fun
-
-        sampler = optuna.samplers.TPESampler(seed=seed)
-        optuna.create_study(sampler=sampler).optimize(polished, n_trials=TRIALS)
-        return min(found, key=lambda end: end.fun).x
-
-    spent = []
-    for seed in range(5):
-        seconds, x = timed(partial(search, seed), 1)
-        spent += seconds
-        ends.append(named(x))
-    heights = [data.objective(end) for end in ends]
-    return Way(
-        f"Optuna, {TRIALS} trials, polished by L-BFGS-B",
-        spent,
-        ends[int(np.argmin(heights))],
-        f"best of 5 seeds; the worst seed is {max(heights) / min(heights) - 1:.1e} above it",
-    )
-
-
-def package(data: Points, *, huber: bool) -> Way:
-    """The package `chinchilla`, on the grid its documentation shows."""
-    library = import_module("chinchilla")
-    grid = {"E": np.linspace(1, 2, 5)} | {name: np.linspace(1, 10, 5) for name in "ab"}
-    grid |= {name: np.linspace(0.1, 0.7, 5) for name in ("alpha", "beta")}
-    log_huber = import_module("chinchilla._metrics").log_huber
-
-    def of_log(measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-        return log_huber(measured, predicted, delta=DELTA)
-
-    loss = {"loss_fn": of_log} if huber else {}
-    with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
-        found = library.Chinchilla(folder, param_grid=grid, log_level=50, **loss)
-        for N, D, measured in zip(data.N, data.D, data.loss, strict=True):
-            found.append(N=float(N), D=float(D), loss=float(measured))
-        spent, _ = timed(lambda: found.fit(parallel=False), 1)
-    objective = "Huber of logs" if huber else "its own objective"
-    remark = "" if huber else "it minimises an asymmetric absolute error unless told otherwise"
-    return Way(f"chinchilla 0.2.0, 3,125 starts, {objective}", spent, found.params, remark)
-
-
 def spread(values: list[float]) -> str:
     """The median, and the least and most where there are several."""
     middle = f"{np.median(values):.3g}"
@@ -283,9 +223,6 @@ def main() -> None:
     others: dict[str, Callable[[], Way]] = {
         "scipy": partial(usual, data, best, exact=False),
         "scipy, exact slopes": partial(usual, data, best, exact=True),
-        "optuna==5.0.0": partial(proposed, data),
-        "chinchilla==0.2.0": partial(package, data, huber=False),
-        "chinchilla==0.2.0, Huber": partial(package, data, huber=True),
     }
     ways, missing = [first, ours(data, 1000, 5)], []
     for name, way in others.items():

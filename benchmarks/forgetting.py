@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from tongues.laws.forms import CurvedForm, Values
-from tongues.laws.forms.forgetting import FORGETTING, least_replay
+from tongues.laws.forms.forgetting import FORGETTING
 from tongues.laws.observed import RunCurves, gather_runs
 from tongues.laws.solver import Ties, pose, solve
 from tongues.recipe import load_recipe
@@ -329,6 +329,15 @@ def answers(params: Mapping[str, float], S: float) -> Iterator[str]:
         yield f"  from {S:.2f} with {what}: {loss:.2f} at {tokens:.3g}"
     back = [f"{least_replay(params, S, D, S):.0%} by {D:.0e}" for D in (3e5, 1e6, 3e6, 1e7)]
     yield f"  replay that comes back to {S:.2f}: {', '.join(back)} tokens (nan: none does)"
+
+
+def least_replay(p: Mapping[str, float], loss: float, D: float, S: float) -> float:
+    """The smallest replay share with which a run of D tokens ends at or below a source loss."""
+    alone = (S + p["W"] * D / (p["F"] + D)) * (1.0 + D / p["B"]) ** -p["beta"]
+    if loss < alone:  # even source text alone ends above it
+        return float("nan")
+    left = (1.0 + p["kappa"] * (loss - alone) / p["A"]) ** (-1.0 / p["kappa"])
+    return max((left * (p["F"] + D) - p["F"]) / D, 0.0)
 
 
 def highest(params: Mapping[str, float], r: float, S: float, D: float) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from tongues.tokens import open_tokens
 TEXT = (Path(__file__).parents[1] / "../shared/data/text").resolve()
 LANGUAGES = ("en", "de", "es", "fr", "ru", "pl", "ar", "he")
 PLAIN, PART, PARTS, TEXTS, DRAWS = 120, 60, 4, 16, 2000
-WAYS = ("language", "filter:1", "filter", "tfidf:1", "tfidf", "text", "posterior", "uniform")
+WAYS = ("language", "filter:1", "filter", "tfidf:1", "tfidf")
 RECIPE = """
 name: mixed
 text:

@@ -23,7 +23,7 @@ TWINS = {"zheng2024": "transfer.py", "blevins2024": "experts.py"}
 SEED, DENSE = 14.74, 12.97  # perplexity of XGLM-1.7B and of the dense model, tables 1 and 7
 PERPLEXITY = {  # with 10.5B tokens; the partition here has as many languages in a cluster
     "dense": ("dense", "", DENSE),
-    "TF-IDF, k = 8, one expert": ("topics-4", "text", 12.70),
+    "TF-IDF, k = 8, one expert": ("topics-4", "language", 12.70),
     "TF-IDF, k = 8, all experts": ("topics-4", "tfidf", 12.60),
     "typology, k = 8, two languages each": ("typology-4", "language", 12.19),
     "an expert for each language, k = 16": ("languages", "language", 12.94),

@@ -169,7 +169,7 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         (["fit", "nowhere"], "there is no such file"),
         (["fit", "nowhere", "--figures", "/proc/figures"], "nothing can be written in this folder"),
         (["fit", "nowhere", "-o", "FOLDER"], "is a directory"),
-        (["fit", "nowhere", "--narrow-at", "much"], "`much` is not a count"),
+        (["fit", "nowhere", "--column", "parms=N"], "did you mean `params`?"),
         (["fit", "nowhere", "--bootstrap", "-5"], "-5 is not in the range x>=0"),
         (["report", "nowhere"], "not a directory of runs"),
         (["languages", " "], "names no language"),

@@ -20,10 +20,10 @@ from tongues.recipe import load_recipe
 PAGE = Path(__file__).parents[1] / "docs/tutorials/python.md"
 
 # Options by which the command alone shows, or keeps, what the function returns.
-SHOWN = {"verbose", "as_json", "figures"}
+SHOWN = {"as_json", "figures"}
 OF_COMMAND = {
     "languages": {"limit", "out"},
-    "fit": {"out", "narrow_at"},
+    "fit": {"out"},
     "generate": {"experts"},
     "plan": {"out"},
     "evaluate": {"compare"},
@@ -31,7 +31,7 @@ OF_COMMAND = {
     "experts train": {"dry_run"},
 }
 # Arguments that the command always gives, or never needs.
-OF_FUNCTION = {"ready", "page"}
+OF_FUNCTION = {"ready", "page", "bytes_per_token"}
 FUNCTIONS = {
     "next": (tongues.next_steps,),
     "experts partition": (tongues.experts.partition, tongues.experts.partition_languages),

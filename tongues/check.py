@@ -69,22 +69,16 @@ class Checked:
 
     @property
     def disk(self) -> int:
-        """Bytes on disk at most, about: tokens, models, predictions, milestones, other checkpoints.
+        """Bytes on disk at most, about: tokens, models, milestones, other checkpoints.
 
         A run in progress has as many checkpoints as it keeps, and one being written.
         """
-        kept = self.token_bytes + self.predictions
+        kept = self.token_bytes
         passing: list[int] = []
         for plan, derived in self.all:
             kept += derived.model_bytes + len(plan.settings.milestones) * derived.checkpoint_bytes
             passing.append((KEPT_CHECKPOINTS + 1) * derived.checkpoint_bytes)
         return kept + sum(sorted(passing, reverse=True)[: self.at_once])
-
-    @property
-    def predictions(self) -> int:
-        """Bytes on disk of what teachers predict."""
-        taught = [(plan.settings.teacher, derived.tokens) for plan, derived in self.all]
-        return sum(teacher.bytes_per_token * tokens for teacher, tokens in taught if teacher)
 
     @property
     def cautions(self) -> tuple[Caution, ...]:

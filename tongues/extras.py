@@ -33,6 +33,7 @@ EXTRAS = {
         Extra("train", "torch", "training, evaluation, generation, export"),
         Extra("text", "pyarrow", "prepare text; read Parquet"),
         Extra("serve", "starlette", "answers over HTTP"),
+        Extra("experts", "sklearn", "language experts; mixtures by proxies"),
         Extra("figures", "vl_convert", "pages and figures"),
         Extra("hub", "datasets", "text and tasks from the Hugging Face hub"),
         Extra("lora", "peft", "LoRA training"),

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from glob import glob
@@ -30,6 +29,7 @@ USUAL_MFU = 0.4  # share of the peak that a well-kept training run of a decoder 
 # times what the accelerators draw: hosts, network and cooling (a DGX H100 is rated at 10.2 kW for
 # 5.6 kW of GPUs, and draws less)
 OVERHEAD = 1.5
+_GRID = 445.0  # g of CO₂ a kWh: the world's average of 2024 (IEA, Electricity 2025)
 _NO_BFLOAT16 = ("v100",)
 # What a driver of NVIDIA, of Tegra, of AMD, or Windows under Linux puts there.
 _SIGNS = ("/dev/nvidia*", "/proc/driver/nvidia", "/dev/nvhost*", "/dev/kfd", "/dev/dxg")
@@ -112,7 +112,6 @@ class Cluster:
     count: int
     mfu: float  # model FLOPs utilisation, 0 to 1
     price: float  # US$ an hour and accelerator
-    grid: float = 445.0  # g of CO₂ a kWh: the world's average of 2024 (IEA, Electricity 2025)
 
     @property
     def machine(self) -> Machine:
@@ -135,17 +134,20 @@ class Cluster:
         """The kWh of all of it for a number of hours, the building's share included."""
         return OVERHEAD * self.count * self.gpu.watts * hours / 1000
 
+    def carbon(self, hours: float) -> float:
+        """The kg of CO₂ of that energy, at the world's average."""
+        return self.energy(hours) * _GRID / 1000
+
     def hours_for(self, cost: float) -> float:
         """The hours that an amount of US$ pays."""
         return cost / self.cost(1)
 
 
-def find_gpu(name: str, gpus: Mapping[str, Gpu] | None = None) -> Gpu:
+def find_gpu(name: str) -> Gpu:
     """The accelerator of that name, or a UserError with the nearest one."""
-    known = GPUS if gpus is None else gpus
-    if name.lower() not in known:
-        raise UserError(f"no GPU is called `{name}`", where="--gpu", hint=nearest(name, known))
-    return known[name.lower()]
+    if name.lower() not in GPUS:
+        raise UserError(f"no GPU is called `{name}`", where="--gpu", hint=nearest(name, GPUS))
+    return GPUS[name.lower()]
 
 
 def known_gpu(name: str, memory: float | None = None) -> Gpu | None:

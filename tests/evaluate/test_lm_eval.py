@@ -98,7 +98,7 @@ def brute(subject: Model, context: str, continuation: str) -> tuple[float, bool]
     [
         ("models/e1", "toy_qab", "models/e1"),
         ("small/small", "toy_qab", "small/small@language"),
-        ("small/small", "toy", "small/small@text"),
+        ("small/small", "toy", "small/small@filter:1"),
         ("small/small@tfidf:2", "toy_qab", "small/small@tfidf:2"),
     ],
 )
@@ -206,7 +206,7 @@ def test_mixtures_know_what_they_would_write(house: Path) -> None:
     assert adapter.would_write(subject, rows, score_rows(subject, rows)) == [True, False]
 
 
-@pytest.mark.parametrize("routing", ["tfidf:2", "uniform", "filter"])
+@pytest.mark.parametrize("routing", ["tfidf:2", "filter"])
 def test_a_context_is_continued_no_further_than_its_own_ends(house: Path, routing: str) -> None:
     """Before: a long end of one item, a full context of another, and no result at all."""
     model, rows, expected = open_model(f"small/small@{routing}", house), list[Row](), list[bool]()

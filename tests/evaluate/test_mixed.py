@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
+from tests.experts.ensemble.making import Equal, make_ensemble, make_expert, make_tokenizer
 from tongues.evaluate.mixed import MixedText, mixed_nats, mixed_scores, mixed_texts
 from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, open_ensemble
 from tongues.experts.ensemble.routing import parse_routing
@@ -56,7 +56,8 @@ def test_where_the_language_is_given_each_token_is_its_experts(ensemble: Ensembl
     texts = [
         MixedText(chance.integers(1, 300, 40), [*["qaa"] * 15, *["qab"] * 25]) for _ in range(7)
     ]
-    ways = {name: parse_routing(name) for name in ("language", "filter:1", "uniform")}
+    ways = {name: parse_routing(name) for name in ("language", "filter:1")}
+    ways["equal"] = Equal()
     given, followed, alike = mixed_nats(texts, ensemble, [*ways.values()])
     read = expert_log_probs(ensemble, [text.tokens for text in texts])
     np.testing.assert_allclose(given, [-(x[:15, 0].sum() + x[15:, 1].sum()) for x in read])
@@ -68,7 +69,7 @@ def test_where_the_language_is_given_each_token_is_its_experts(ensemble: Ensembl
     assert twice and (twice.texts, twice.tokens) == (7, 280)
     losses = twice.losses
     assert losses["language"].versus_given is None
-    assert losses["uniform"].loss.value == pytest.approx(alike.sum() / 280)
-    versus = losses["uniform"].versus_given
+    assert losses["equal"].loss.value == pytest.approx(alike.sum() / 280)
+    versus = losses["equal"].versus_given
     assert versus and versus.value == pytest.approx((alike - given).sum() / 280)
     assert versus.among == 2 and versus.low is not None

@@ -10,7 +10,7 @@ import tongues
 from tests.pretended import pretended_gpu
 from tongues.evaluate.evaluation import Evaluation
 
-MODELS = ("models/e0", "hub", "small/small@tfidf:2", "small/small@text")
+MODELS = ("models/e0", "hub", "small/small@tfidf:2", "small/small@filter:1")
 WORDS = ("ban", "mal", "art", "end")
 TASK = 'name: parts\nprompt: "{said}"\nchoices: ["{one}", "{other}"]\n'
 

@@ -21,7 +21,6 @@ from tongues.evaluate.rows import (
     score_tokens,
     too_long,
 )
-from tongues.experts.ensemble import parse_routing
 from tongues.experts.ensemble.model import open_model
 from tongues.models import scorer
 
@@ -35,9 +34,6 @@ WAYS = [
     "tfidf:1",
     "tfidf:2",
     "language",
-    "text",
-    "posterior",
-    "uniform",
 ]
 
 
@@ -127,7 +123,7 @@ def test_copies_of_a_model_score_as_it_does(house: Path, way: str) -> None:
         assert (found.greedy == own.greedy)[told].all() and found.greedy[own.greedy == 1].all()
 
 
-@pytest.mark.parametrize("way", ["tfidf:2", "language", "text", "posterior"])
+@pytest.mark.parametrize("way", ["tfidf:2", "language", "filter:1"])
 def test_rows_score_as_the_ends_of_documents(house: Path, way: str) -> None:
     subject = open_model(f"small/small@{way}", house)
     rows = few_shot()
@@ -149,25 +145,10 @@ def test_a_row_that_is_too_long_is_named_and_never_cut(house: Path) -> None:
 
 def test_progress_is_told(house: Path) -> None:
     told: list[tuple[float, str]] = []
-    model = open_model("small/copies@uniform", house)
+    model = open_model("small/copies@tfidf", house)
     score_rows(model, few_shot(), tell=lambda *each: told.append(each))
     whole = [share for share, line in told if line.endswith("has read 22 of 22 texts")]
     assert whole == pytest.approx([1 / 3, 2 / 3, 1])
-
-
-def test_the_posterior_knows_the_context(house: Path) -> None:
-    subject = open_model("small/small@posterior", house)
-    (row,) = [row for row in few_shot() if row.family == 3][:1]
-    each = [
-        score_rows(open_model(str(house / f"models/e{n}"), house), [Row(row.tokens, 1, None, 0)])
-        for n in range(3)
-    ]
-    likely = -np.array([own[0].nats for own in each]).T
-    weights = parse_routing("posterior").weights(
-        row.tokens[1:], subject.ensemble.about(subject.routing), likely
-    )
-    expected = -np.log((weights * np.exp(likely)).sum(axis=1))[row.start - 1 :]
-    np.testing.assert_allclose(score_rows(subject, [row])[0].nats, expected, atol=1e-5)
 
 
 def behind(shown: np.ndarray, family: int, size: int, choices: int = 2) -> list[Row]:

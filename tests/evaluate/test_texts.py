@@ -76,7 +76,7 @@ def test_sums_are_over_sums(alone: Model) -> None:
     assert found.bits_per_byte == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "language", "text", "posterior"])
+@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "language", "filter:1"])
 def test_experts_count_as_the_whole_document_has_it(house: Path, way: str) -> None:
     subject = open_model(f"small/small@{way}", house)
     tokens = [subject.encode(document.text) for document in documents()]

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.experts.ensemble.making import score
+from tests.experts.ensemble.making import Equal, score
 from tests.experts.test_whole import tongues
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.evaluate.texts import token_nats
@@ -25,7 +26,7 @@ from tongues.experts.ensemble.mapped import map_model
 from tongues.experts.ensemble.model import open_model
 from tongues.experts.ensemble.own_caches import open_caches
 from tongues.experts.ensemble.request import Request, Sampling
-from tongues.experts.ensemble.routing import parse_routing
+from tongues.experts.ensemble.routing import ONE_MODEL, parse_routing
 from tongues.experts.ensemble.writer import Writer
 from tongues.experts.heldout import documents_of
 from tongues.serve.opening import probe_step
@@ -119,7 +120,7 @@ def test_the_added_expert_answers_as_by_itself(
     prompts = [text[:9] for text in texts]
     texts_of = [
         generate(each, prompts, routing, most=20, languages=langs, sampling=greedy)
-        for each, routing in ((new, way), (alone, parse_routing("uniform")))
+        for each, routing in ((new, way), (alone, ONE_MODEL))
     ]
     for one, own in zip(*texts_of, strict=True):
         assert one.tokens.tolist() == own.tokens.tolist()
@@ -161,12 +162,12 @@ def test_an_older_expert_reads_new_tokens_as_its_own(
         (found,) = expert_log_probs(new, [text])
         wanted = expert_log_probs(old, [ids])[0].sum(axis=0)
         np.testing.assert_allclose(found[:, :2].sum(axis=0), wanted, atol=1e-5)
-    for way in ("filter:1", "filter", "tfidf:1", "text", "posterior"):
+    for way in ("filter:1", "filter", "tfidf:1"):
         losses = score(new, held_out(family, "qac"), parse_routing(way))
         assert all(np.isfinite(one.nats).all() for one in losses)
     for text in (text[:12] for text in held_out(family, "qac")):
         assert new.own[0].spelt(text)[1][-1] < CONTEXT
-        model = open_model("new/added-s1@uniform", family)
+        model = replace(open_model("new/added-s1", family), routing=Equal())
         (nats,) = token_nats(model, [text])
         wanted = np.exp(expert_log_probs(new, [text])[0]).mean(axis=1)
         np.testing.assert_allclose(nats, -np.log(wanted), atol=1e-5)
@@ -202,9 +203,7 @@ def test_a_mixture_writes_by_the_mean_over_the_larger_vocabulary(
     family: Path, new: Ensemble, old: Ensemble
 ) -> None:
     prompt = np.concatenate([held_out(family, "qac")[0][:6], held_out(family, "qaa")[0][:6]])
-    (text,) = generate(
-        new, [prompt], parse_routing("uniform"), most=12, sampling=Sampling(temperature=0)
-    )
+    (text,) = generate(new, [prompt], Equal(), most=12, sampling=Sampling(temperature=0))
     mean = torch.zeros(len(text.tokens), new.vocabulary)
     whole = np.concatenate([prompt, text.tokens])
     for number, folder in enumerate(new.models.folders):
@@ -225,8 +224,8 @@ def test_a_mixture_writes_by_the_mean_over_the_larger_vocabulary(
 def test_a_text_too_long_for_an_older_expert_goes_on(family: Path, new: Ensemble) -> None:
     prompt = held_out(family, "qac")[0][: CONTEXT - 24]
     assert new.own[0].spelt(prompt)[1][-1] > CONTEXT
-    for way in ("language", "uniform"):
-        (text,) = generate(new, [prompt], parse_routing(way), most=24, languages=["qaa"], stop=[])
+    for way in (parse_routing("language"), Equal()):
+        (text,) = generate(new, [prompt], way, most=24, languages=["qaa"], stop=[])
         assert len(text.tokens) == 24 and np.isfinite(text.nats).all()
     text = TokenSequence([new.frame.first, *prompt.tolist()], CONTEXT)
     logits = open_caches(new).logits(0, [text])[0]
@@ -243,7 +242,7 @@ def test_a_text_too_long_for_an_older_expert_goes_on(family: Path, new: Ensemble
 
 
 def test_a_prompt_is_read_in_steps_in_any_tokens(family: Path, new: Ensemble) -> None:
-    prompt, way = held_out(family, "qac")[0][:12], parse_routing("uniform")
+    prompt, way = held_out(family, "qac")[0][:12], Equal()
     wanted = generate(new, [prompt], way, most=9, sampling=Sampling(temperature=0), stop=[])[0]
     for pace in (1, 5):
         writer, tokens = Writer(new, pace=pace), list[int]()
@@ -262,19 +261,19 @@ def test_all_of_it_is_measured_next_to_the_ensemble_before(family: Path) -> None
     (text,) = evaluation.texts.values()
     sizes = {name: of["qac"].tokens for name, of in text.losses.items() if "qac" in of}
     assert len(set(sizes.values())) == 1  # all in nats per token of the extension
-    before, after = (text.losses[f"{name}"]["qac"] for name in ("before@text", "added@language"))
+    before, after = (
+        text.losses[f"{name}"]["qac"] for name in ("before@filter:1", "added@language")
+    )
     assert after.nats_per_token < before.nats_per_token < 30
     same = [text.losses[f"{name}@language"]["qaa"].nats_per_token for name in ("before", "added")]
     assert same[0] == pytest.approx(same[1], abs=1e-6)
     told = evaluation.experts
     assert told and not told.same_tokenizer and told.mixed
-    assert "added@filter:1" in told.mixed.losses and "before@text" not in told.mixed.losses
+    assert "added@filter:1" in told.mixed.losses and "before@filter:1" not in told.mixed.losses
 
 
 def test_what_cannot_be_is_refused_with_what_to_do(family: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(family, tmp_path / "copy"))
-    prompt = ("generate", "new/added-s1@posterior", "--max-tokens", "2")
-    assert "have fewer tokens" in tongues(folder, *prompt, fails=True)
     out = ("export", "new/added-s1", "--moe", "-o", "moe")
     assert "differ in their tokens" in tongues(folder, *out, fails=True)
     other = MORE.replace("NAME", "two").replace("qac", "qad")

@@ -1,6 +1,5 @@
 """What experts are trained on, and what they branch from."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -152,11 +151,3 @@ def test_a_budget_by_text_gives_each_expert_what_its_text_is_of_all() -> None:
     asked = recipe({"partitions": [{"by": "typology", "k": 2}], "budget": "by text"})
     made = plan_partition(asked, "typology-2", pairs, AMOUNTS, 7, KNOWN)
     assert [run.settings.budget.amount for run in made.runs] == [266_667, 133_333]
-
-
-def test_added_languages_share_a_budget_by_law_or_are_refused(tmp_path: Path) -> None:
-    donors = {"qad": "qac", "qae": "qac"}
-    asked = recipe({"add": donors, "add_to": "x", "budget": "by law"}, base=None)
-    amounts = AMOUNTS | {"qae": 1e5}
-    with pytest.raises(UserError, match=f"`{SECOND}` has no 4 evaluations on qac and qad"):
-        plan_added(asked, dense(tuple(AMOUNTS)), donors, MEMBERS, amounts, 1, KNOWN, tmp_path)

@@ -185,11 +185,11 @@ def test_a_language_is_added_and_no_other_expert_changes(family: Path) -> None:
     folders = {"before": "fam/typology-2-s1", "added": "more/added-s1"}
     evaluation, text = scored(family, "more", folders)
     versus = {one.model: one for one in text.added}
-    own, way = (text.losses[name]["qae"] for name in ("added@language", "before@text"))
+    own, way = (text.losses[name]["qae"] for name in ("added@language", "before@filter:1"))
     higher = versus["added@language"]
     expected = own.nats_per_token - way.nats_per_token
     assert higher.languages["qae"].value == pytest.approx(expected)
-    assert higher.others["qae"] == "before@text"  # nobody was the expert of it
+    assert higher.others["qae"] == "before@filter:1"  # nobody was the expert of it
     assert higher.others["qaa"] == "before@language"
     assert "qae" not in text.losses["before@language"]
     mean = versus["added@tfidf"].mean
@@ -223,24 +223,23 @@ def test_an_evaluation_is_of_every_partition_and_routing(family: Path) -> None:
     evaluation = read_evaluation(kept)
     assert json.loads((kept / "scores.json").read_text()) == evaluation.to_json()
     (text,), models = evaluation.texts.values(), {model.name for model in evaluation.models}
-    assert {"seed", "dense", "typology-2@tfidf", "topics-2@posterior"} <= models
+    assert {"seed", "dense", "typology-2@tfidf", "topics-2@filter"} <= models
     costs = text.costs
-    runs = {name: costs[f"typology-2@{name}"].experts_run for name in ("language", "posterior")}
-    assert runs == {"language": 1, "posterior": 2}
-    assert costs["typology-2@tfidf"].experts_run == 2
-    one, two = costs["typology-2@language"], costs["typology-2@posterior"]
+    runs = {name: costs[f"typology-2@{name}"].experts_run for name in ("language", "tfidf")}
+    assert runs == {"language": 1, "tfidf": 2}
+    one, two = costs["typology-2@language"], costs["typology-2@tfidf"]
     assert one.memory == costs["seed"].memory == two.memory / 2
     assert 0 < one.seconds < two.seconds
     told = evaluation.experts
     assert told and told.mixed and told.mixed.losses.keys() == models
     by = {name: of.loss.value for name, of in told.mixed.losses.items()}
-    assert by["typology-2@language"] < by["typology-2@filter:1"] < by["typology-2@text"]
-    versus = told.mixed.losses["typology-2@text"].versus_given
+    assert by["typology-2@language"] < by["typology-2@filter:1"]
+    versus = told.mixed.losses["typology-2@tfidf"].versus_given
     assert versus and versus.value == pytest.approx(
-        by["typology-2@text"] - by["typology-2@language"]
+        by["typology-2@tfidf"] - by["typology-2@language"]
     )
-    (line,) = (row for row in table if row.split()[:2] == ["typology-2", "text"])
-    assert f"{by['typology-2@text']:.3f}" in line and f"+{versus.value:.3f}" in line
+    (line,) = (row for row in table if row.split()[:2] == ["typology-2", "tfidf"])
+    assert f"{by['typology-2@tfidf']:.3f}" in line and f"+{versus.value:.3f}" in line
     assert told.base_shares == pytest.approx(dict.fromkeys(LANGS, 0.25), abs=0.01)
     languages = [list(one.languages) for one in told.routed["typology-2"]][:2]
     assert languages == [["qaa", "qac"], ["qaa"]]
@@ -267,7 +266,7 @@ def test_every_expert_reads_every_document_once_and_a_routing_alone_gives_the_sa
     scored(family, "fam", folders, "once")
     assert read == before  # resumed: nothing is read again
     monkeypatch.chdir(family)
-    for way in ("language", "tfidf:1", "posterior"):
+    for way in ("language", "tfidf:1", "filter"):
         alone, fam = ("evaluate", f"fam/typology-2-s1@{way}", "--window", "32"), ("--text", "fam")
         tongues(family, *alone, *fam, "--limit", "10", "--name", "alone")
         (found,) = read_evaluation(family / "evaluations/alone").texts.values()
@@ -287,7 +286,7 @@ def test_losses_by_routing_are_those_of_scoring_each_document(family: Path) -> N
         numbers = scored_documents(shard.bounds, 300)
         documents = documents_of(shard.tokens, shard.bounds, numbers)
         count = sum(map(len, documents))
-        for way in ("language", "text", "tfidf:1", "tfidf", "posterior", "uniform"):
+        for way in ("language", "filter:1", "tfidf:1", "tfidf"):
             each = score(
                 ensemble, documents, parse_routing(way), [lang] * len(documents), context=32
             )

@@ -88,7 +88,7 @@ def test_it_is_inverted_and_has_a_frontier(folder: Path) -> None:
 def test_it_is_compared(folder: Path) -> None:
     done = tongues(folder, "fit", "runs.csv", "--compare", "--bootstrap", "30", "--json")
     entries = {entry["law"]: entry for entry in json.loads(done.stdout)["compare"]}
-    assert set(entries) == {"kaplan", "two-powers", *STACKED}
+    assert set(entries) == {"two-powers", *STACKED}
     assert entries["two-powers"]["error"] == pytest.approx(entries["chinchilla"]["error"], rel=1e-6)
 
 

@@ -58,34 +58,12 @@ def test_a_kink_at_large_sizes_widens_what_is_predicted():
     assert (bent.high - bent.low).item() > 1.5 * (straight.high - straight.low).item()
 
 
-def test_a_run_that_diverged_is_named():
-    loss = ROWS["loss"].copy()
-    loss[7] = 9.0
-    assert "outlying_runs" in codes(fitted(loss=loss))
-
-
-def test_perplexities_and_copies_are_seen_by_the_library_too():
-    assert "not_nats" in codes(fitted(loss=np.exp(4.0 * ROWS["loss"])))
-    twice: Columns = {name: np.tile(values, 2) for name, values in ROWS.items()}
-    law = laws.fit("chinchilla", draws=0, **twice)
-    assert "duplicate_rows" in codes(law)
-    assert law.params == pytest.approx(fitted().params)
-
-
 def test_sizes_in_millions_and_swapped_columns_are_seen():
     law = fitted(N=ROWS["N"] / 1e6, D=ROWS["D"] / 1e9)
     first, second, *_ = [x.sentence for x in law.warnings if x.code == "implausible_amounts"]
     assert "parameters; " in first and "like `params (M)`" in first
     assert "tokens; " in second and "like `tokens (M)`" in second
     assert "implausible_amounts" in codes(fitted(N=1e4 * ROWS["D"], D=ROWS["N"]))
-
-
-def test_one_ratio_of_tokens_to_parameters_gives_no_size():
-    N = np.geomspace(1e7, 1e10, 12)
-    loss = Law("chinchilla", CHINCHILLA).loss(N, 20 * N) * noise(12, 0.003)
-    law = laws.fit("chinchilla", loss, N=N, D=20 * N, draws=0)
-    assert "sizes_and_tokens_together" in codes(law)
-    assert law.loose
 
 
 def test_a_constant_loss_gives_no_size():
@@ -105,9 +83,3 @@ def test_a_constant_loss_gives_no_size():
 def test_what_no_law_can_come_of_is_refused(rows: Columns):
     with pytest.raises(UserError):
         laws.fit("chinchilla", draws=0, **rows)
-
-
-def test_ten_draws_give_a_caution_and_no_interval():
-    law = laws.fit("chinchilla", draws=10, **ROWS)
-    assert "few_draws" in codes(law)
-    assert not law.interval

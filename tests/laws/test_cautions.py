@@ -206,14 +206,16 @@ def test_a_column_that_the_law_does_not_read_is_refused(
     ]
     table.write_text("\n".join(["params,tokens,mine,loss", *rows]))
     if not refused:
-        assert tongues.fit(table, law, unique="mine", draws=0).law
+        assert tongues.fit(table, law, columns={"unique": "mine"}, draws=0).law
         return
     with pytest.raises(UserError, match="chinchilla law does not read `mine`") as caught:
-        tongues.fit(table, law, unique="mine", draws=0)
-    assert caught.value.where == "--unique" and "`--law data-constrained`" in caught.value.hint
+        tongues.fit(table, law, columns={"unique": "mine"}, draws=0)
+    assert (
+        caught.value.where == "--column unique" and "`--law data-constrained`" in caught.value.hint
+    )
     with pytest.raises(UserError, match="there is no column `nine`") as caught:
-        tongues.fit(table, law, unique="nine", draws=0)
-    assert (caught.value.where, caught.value.hint) == ("--unique", "did you mean `mine`?")
+        tongues.fit(table, law, columns={"unique": "nine"}, draws=0)
+    assert (caught.value.where, caught.value.hint) == ("--column unique", "did you mean `mine`?")
 
 
 @pytest.mark.parametrize("curves", [True, False])

@@ -1,38 +1,9 @@
 import numpy as np
 import pytest
 
-from tests.laws.made import CHINCHILLA, grid, noise
+from tests.laws.made import noise
 from tongues import laws
 from tongues.laws import Law
-
-START = {**CHINCHILLA, "B": 300.0, "beta": 0.28, "gamma": 0.05}
-BASE = Law("chinchilla", CHINCHILLA)
-
-
-def test_at_no_tokens_the_loss_is_the_base_s_own():
-    law = Law("cpt-start", START)
-    assert law.loss(1e9, 1e-6, S=4.2) == pytest.approx(4.2, rel=1e-6)
-    losses = law.loss(1e9, np.geomspace(1e3, 1e13, 40), S=4.2)
-    assert (np.diff(losses) < 0).all()
-    assert law.loss(1e9, 1e30, S=4.2) == pytest.approx(1.6 + 400.0 / 1e9**0.35, rel=1e-3)
-
-
-def test_of_a_hopeless_base_it_is_the_cpt_law():
-    law, plain = Law("cpt-start", START), Law("cpt", START)
-    assert law.loss(1e9, 1e10, S=60.0) == pytest.approx(float(plain.loss(1e9, 1e10)), rel=1e-6)
-
-
-def test_its_parameters_are_found_from_bases_that_start_lower_and_higher():
-    N, D = grid()
-    S = np.tile([3.0, 4.5], len(N) // 2)
-    loss = Law("cpt-start", START).loss(N, D, S=S) * noise(len(N), 2e-4)
-    law = laws.fit("cpt-start", loss, N=N, D=D, S=S, base=BASE, draws=0)
-    assert law.params["beta"] == pytest.approx(0.28, abs=0.01)
-    assert law.params["gamma"] == pytest.approx(0.05, abs=0.01)
-    predicted = law.predict(2e10, 1e12, S=4.0)
-    assert predicted.point == pytest.approx(
-        float(Law("cpt-start", START).loss(2e10, 1e12, S=4.0)), 0.01
-    )
 
 
 def test_a_language_s_loss_follows_its_own_share():
@@ -67,7 +38,7 @@ def test_one_base_is_recovered_from_many_runs():
 
 def test_four_short_runs_predict_one_of_four_times_their_length():
     inside = 0
-    for seed in range(12):
+    for seed in range(6):
         chance = np.random.default_rng([seed, 5])
         truth = Law(
             "one-base", {"F": chance.uniform(1, 3), "D_0": 2e4, "beta": chance.uniform(0.15, 0.5)}
@@ -80,7 +51,7 @@ def test_four_short_runs_predict_one_of_four_times_their_length():
         assert estimate.high is not None
         assert estimate.high - estimate.low < 1.8
         inside += estimate.low <= float(truth.loss(D=131e3, S=6.5)) <= estimate.high
-    assert inside >= 10
+    assert inside >= 5
 
 
 @pytest.mark.parametrize(

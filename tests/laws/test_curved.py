@@ -4,16 +4,6 @@ import pytest
 from tests.laws.made import CHINCHILLA
 from tongues.laws import Law, allocate, preset
 
-KAPLAN = {"N_c": 6.4e13, "D_c": 1.8e13, "alpha_N": 0.076, "alpha_D": 0.103}
-
-
-def test_kaplan_is_its_formula_and_each_side_alone_at_the_other_s_end():
-    law = Law("kaplan", KAPLAN)
-    expected = ((6.4e13 / 1e9) ** (0.076 / 0.103) + 1.8e13 / 2e10) ** 0.103
-    assert law.loss(1e9, 2e10) == pytest.approx(expected, rel=1e-14)
-    assert law.loss(1e9, 1e40) == pytest.approx((6.4e13 / 1e9) ** 0.076, rel=1e-9)
-    assert law.loss(1e40, 2e10) == pytest.approx((1.8e13 / 2e10) ** 0.103, rel=1e-9)
-
 
 def test_text_that_is_not_repeated_costs_what_chinchilla_says():
     plain = Law("chinchilla", CHINCHILLA)

@@ -104,7 +104,7 @@ def test_ensembles_of_one_length_are_fitted_through_training_with_a_caution():
 
 def test_lengths_that_differ_by_some_steps_are_one():
     counts = ((1, 3.99e6), (2, 4.01e6), (4, 4.03e6))
-    for at in (0.98, 1.0, 1.02):
+    for at in (0.98, 1.02):
         runs = [
             run
             for seed in (1, 2)
@@ -154,7 +154,7 @@ def test_tables_name_experts_and_shares_by_their_columns(tmp_path: Path):
     pairs = [(N, h) for N in (1e6, 1e7, 1e8) for h in (0.1, 0.3, 0.9)]
     lines = [f"{N},{h},{float(family.loss(N=N, h=h))}" for N, h in pairs]
     (tmp_path / "mixed.csv").write_text("\n".join(["params,portion,loss", *lines]))
-    mixed = tongues.fit(tmp_path / "mixed.csv", "family", share="portion", draws=0).law
+    mixed = tongues.fit(tmp_path / "mixed.csv", "family", columns={"share": "portion"}, draws=0).law
     assert mixed and mixed.params["gamma"] == pytest.approx(0.05, rel=0.05)
 
 

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from tongues import laws
 from tongues.laws import Law
 from tongues.laws.forms import FORMS
-from tongues.laws.forms.forgetting import least_replay
 from tongues.laws.solver import pose
 
 FAR = {"F": 300.0, "A": 0.37, "kappa": 0.17, "W": 0.2, "B": 3e5, "beta": 0.1}
@@ -67,29 +66,6 @@ def test_with_replay_the_source_is_forgotten_and_learned_again():
         last.append(losses[-1])
     assert (np.diff(peaks) < 0).all()
     assert (np.diff(last) < 0).all()
-
-
-@given(share=st.floats(0.001, 0.99), tokens=st.floats(1e3, 1e8), start=st.floats(1.5, 6.0))
-def test_the_least_replay_is_the_share_that_ends_at_that_loss(share, tokens, start):
-    loss = Law("forgetting", FAR).loss(D=tokens, r=share, S=start)
-    assert least_replay(FAR, loss, tokens, start) == pytest.approx(share, rel=1e-6)
-
-
-def test_least_replay_is_none_where_none_is_needed_and_nan_where_none_suffices():
-    assert least_replay(FAR, 20.0, 1e6, 3.0) == 0
-    assert np.isnan(least_replay(FAR, 1.0, 1e6, 3.0))
-    assert np.isnan(least_replay(FAR, [1.0, 20.0], 1e6, 3.0)).tolist() == [True, False]
-
-
-def test_least_replay_of_draws_gives_an_interval():
-    rows = study(FAR)
-    rows["loss"] *= np.exp(0.01 * np.random.default_rng(1).standard_normal(len(rows["loss"])))
-    runs = [f"{r}-{S}" for r, S in zip(rows["r"], rows["S"], strict=True)]
-    law = laws.fit("forgetting", runs=runs, draws=50, **rows)
-    truth = least_replay(FAR, 3.6, 8e5, 3.0)
-    low, high = np.percentile(least_replay(law.draws, 3.6, 8e5, 3.0), (2.5, 97.5))
-    assert low < truth < high < 2 * low
-    assert law.fixed == {"beta": pytest.approx(0.095)}
 
 
 @settings(max_examples=15, deadline=None)

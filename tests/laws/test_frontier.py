@@ -8,7 +8,6 @@ from tongues import laws
 from tongues.errors import UserError
 from tongues.laws import (
     Law,
-    about_saving,
     allocate,
     compute_of,
     envelope,
@@ -88,7 +87,7 @@ def test_every_draw_has_its_own_frontier():
     assert along.range["C"] == (6 * 1e7 * 1e8, pytest.approx(6 * 1e10 * 1e12))
 
 
-def test_a_power_law_is_its_own_frontier_and_kaplan_has_none():
+def test_a_power_law_is_its_own_frontier():
     assert frontier(SCRATCH) is SCRATCH
     with pytest.raises(UserError, match="no compute-optimal size") as caught:
         frontier(Law("cpt", CPT | {"gamma": 0.5}))
@@ -178,15 +177,6 @@ def test_a_saving_can_be_negative_or_out_of_reach():
     assert implied_saving(CONTINUED, SCRATCH, 1e20) < 0
     high = Law("power-floor", {"E": 3.0, "A": 30.0, "gamma": 0.05})
     assert implied_saving(SCRATCH, high, 1e20) == -np.inf
-
-
-def test_a_negative_saving_is_told_with_where():
-    assert about_saving(SCRATCH, CONTINUED, [1e18, 1e23]) == ()
-    (caution,) = about_saving(preset("zheng2024-scratch"), preset("zheng2024-cpt"), [1e18, 1e21])
-    assert caution.code == "negative_saving"
-    assert "1e+18 to 1e+21 FLOPs" in caution.sentence
-    (caution,) = about_saving(CONTINUED, SCRATCH, 1e20)
-    assert "at 1e+20 FLOPs" in caution.sentence
 
 
 def test_a_saving_between_two_fits_has_an_interval():

@@ -41,12 +41,9 @@ def test_every_form_goes_through_json():
     found = [
         laws.fit("cpt", loss, N=N, D=D, base=base, draws=5),
         laws.fit("extended", loss, N=N, D=D, draws=5, tie=[("alpha", "beta")], fix={"E": 1.5}),
-        laws.fit("kaplan", loss, N=N, D=D, draws=3),
         laws.fit("skaling", loss, N=N, D=D, draws=3),
         laws.fit("farseer", loss, N=N, D=D, draws=0),
-        laws.fit("saturated", loss, N=N, D=D, U=U, draws=0),
         laws.fit("overfitted", loss, N=N, D=D, U=U, draws=0),
-        laws.fit("cpt-start", loss, N=N, D=D, S=2 * loss, base=base, draws=2),
         laws.fit("one-base", loss, D=D, S=2 * loss, draws=2),
         laws.fit("experts", loss, D=D, S=2 * loss, k=np.tile([1.0, 4.0], 15), draws=2),
         laws.fit("family", loss, N=N, h=np.linspace(0.1, 1.0, 30), draws=2),

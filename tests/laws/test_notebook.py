@@ -1,13 +1,12 @@
 """What laws are in a notebook: short text, a data frame, a chart and HTML."""
 
 import sys
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.laws.made import CHINCHILLA, CPT, Columns, codes, noise, rows_of
+from tests.laws.made import CHINCHILLA, CPT, Columns, codes, rows_of
 from tongues import laws
 from tongues.errors import UserError
 from tongues.laws import Law, LawComparison, allocate, preset
@@ -65,18 +64,13 @@ def test_a_summary_is_what_the_command_prints(law: Law, comparison: LawCompariso
     assert str(comparison) == "\n".join(comparison.sentences)
 
 
-def test_as_data_frames(law: Law, comparison: LawComparison) -> None:
+def test_as_a_data_frame(law: Law) -> None:
     pytest.importorskip("pandas")
     frame = law.to_frame()
     assert list(frame["parameter"]) == list(law.params)
     assert list(frame["value"]) == list(law.params.values())
     assert frame["low"][1] == law.interval["A"][0]
     assert frame["note"][0] == "fixed"
-    compared = comparison.to_frame()
-    assert len(compared) == len(comparison.entries)
-    gamma = comparison.entries[1].gamma
-    assert gamma is not None
-    assert compared["gamma_low"][1] == gamma[1]
 
 
 def test_without_a_data_frame_library_it_says_what_to_install(
@@ -90,20 +84,18 @@ def test_without_a_data_frame_library_it_says_what_to_install(
 
 @pytest.mark.parametrize("form", FORMS.names())
 def test_every_form_is_drawn(form: str) -> None:
-    params = dict.fromkeys(FORMS.find(form).names, 0.3) | {"F": 1e5, "B": 1e7, "N_c": 1e13}
+    params = dict.fromkeys(FORMS.find(form).names, 0.3) | {"F": 1e5, "B": 1e7}
     drawn = Law(form, {name: params[name] for name in FORMS.find(form).names}).plot()
     points = drawn.to_dict()["data"]["values"]
     assert all(np.isfinite(point["loss"]) for point in points)
 
 
-def test_a_chart_tells_what_lies_beyond_the_runs(law: Law, comparison: LawComparison) -> None:
+def test_a_chart_tells_what_lies_beyond_the_runs(law: Law) -> None:
     points = law.plot().to_dict()["data"]["values"]
     most = law.range["D"][1]
     assert all((p["range"] == "beyond") == (p["D"] > most) for p in points if p["D"] != most)
     assert max(p["D"] for p in points) == pytest.approx(10 * most)
     assert all(p["low"] <= p["loss"] * 1.01 and p["loss"] <= p["high"] * 1.01 for p in points)
-    rows = comparison.plot().to_dict()["data"]["values"]
-    assert len(rows) == len(comparison.entries)
 
 
 def test_without_altair_a_chart_says_what_to_install(
@@ -146,11 +138,3 @@ def test_perplexities_are_cautioned_by_the_library_too() -> None:
     rows = rows_of(CHINCHILLA)
     rows["loss"] = np.exp(rows["loss"] + 1.0)
     assert "not_nats" in codes(laws.fit("chinchilla", **rows, draws=0))
-
-
-def test_the_checks_take_little_of_a_fit() -> None:
-    rows = rows_of(CHINCHILLA, sizes=16, lengths=15)
-    begun = time.process_time()
-    for _ in range(3):
-        laws.fit("chinchilla", **rows | {"loss": rows["loss"] * noise(240, 1e-4)}, draws=0)
-    assert time.process_time() - begun < 1.5

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,12 +69,6 @@ def test_the_cpt_law_contradicts_that_and_says_so():
     assert "2.365 against 2.123" in caution.sentence.replace("\n", " ")
 
 
-def test_below_four_tokens_a_parameter_the_cpt_law_is_the_lower():
-    scratch, cpt = preset("zheng2024-scratch"), preset("zheng2024-cpt")
-    assert cpt.loss(1e8, 3e8) < scratch.loss(1e8, 3e8)
-    assert cpt.loss(1e8, 5e8) > scratch.loss(1e8, 5e8)
-
-
 def test_the_pure_powers_fall_below_the_floor_where_said():
     law = preset("zheng2024-scratch-compute")
     assert law.loss(C=1.1e23) > 1.55 > law.loss(C=1.4e23)
@@ -98,3 +93,22 @@ def test_the_refit_is_what_its_runs_give():
     N, D, loss = published("epoch240")
     fitted = laws.fit("chinchilla", loss, N=N, D=D, draws=0)
     assert fitted.params == pytest.approx(preset("besiroglu2024-refit").params, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("", "", "is a folder, and no file of a law"),
+        ("gone.json", "", "there is no such file"),
+        ("text.json", "a law", "is not a JSON file"),
+        ("empty.json", "{}", "holds no law"),
+    ],
+)
+def test_what_is_no_file_of_a_law_is_told_in_words(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    if text:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=said) as caught:
+        laws.read_laws_file(tmp_path / name)
+    assert "Errno" not in str(caught.value)

@@ -168,7 +168,7 @@ def test_corrupt_rows_are_refused_or_give_finite_numbers(
 
 @settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    form=st.sampled_from(["kaplan", "data-constrained", "forgetting"]),
+    form=st.sampled_from(["skaling", "data-constrained", "forgetting"]),
     cells=st.lists(
         st.tuples(st.sampled_from(["N", "D", "loss", "U", "r", "S"]), st.integers(0, 19), worse),
         min_size=1,

@@ -3,13 +3,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.laws.made import SMALL, SMALL_CPT, small_runs
-from tongues import laws
+from tests.laws.made import SMALL, SMALL_CPT
 from tongues.errors import UserError
-from tongues.laws import Curve, Law, params_for, preset, saved_at_size, savings, tokens_for
+from tongues.laws import Curve, Law, params_for, preset, savings, tokens_for
 
 SIZE = 1e6
-CONTINUED = {**SMALL, "B": 100.0, "beta": 0.35, "gamma": 0.01}
 
 
 def power_curve(A, tokens, exponent=0.2):
@@ -139,53 +137,6 @@ def test_laws_of_other_variables_have_no_tokens_at_a_size():
     for law in (preset("zheng2024-cpt-compute"), preset("muennighoff2023")):
         with pytest.raises(UserError, match=law.form):
             tokens_for(law, 1e9, 2.5)
-        with pytest.raises(UserError, match=law.form):
-            saved_at_size(preset("zheng2024-scratch"), law, 1e9, 2e10)
-
-
-@pytest.fixture(scope="module")
-def pair():
-    sizes = np.geomspace(1e5, 3e6, 8)
-    base = laws.fit("chinchilla", **small_runs(SMALL, 0.003, sizes), draws=150)
-    continued = small_runs(CONTINUED, 0.003, sizes, seed=1)
-    return base, laws.fit("cpt", **continued, base=base, draws=150)
-
-
-def test_what_is_saved_at_a_size_lies_inside_its_interval(pair):
-    N, D = np.array([1e5, 1e6]), np.array([[3e6], [2e7]])
-    found = saved_at_size(pair[0], pair[1], N, D)
-    truth = saved_at_size(Law("chinchilla", SMALL), Law("cpt", CONTINUED), N, D)
-    for name in ("share", "transferred"):
-        value, low, high = found[name]
-        assert value.shape == low.shape == high.shape == (2, 2)
-        assert (low < value).all() and (value < high).all()
-        assert (low < truth[name][0]).all() and (truth[name][0] < high).all()
-    share, transferred = found["share"][0], found["transferred"][0]
-    assert (share > 0).all() and (share < 1).all()
-    np.testing.assert_allclose(transferred, share * D)
-    scratch, cpt = pair
-    np.testing.assert_allclose(cpt.loss(N, D * (1 - share)), scratch.loss(N, D))
-
-
-def test_printed_laws_save_without_an_interval():
-    found = saved_at_size(preset("zheng2024-scratch"), preset("zheng2024-cpt"), 1e8, [1e8, 1e10])
-    value, low, high = found["share"]
-    assert value[0] > 0 > value[1]
-    assert np.isnan(low).all() and np.isnan(high).all()
-
-
-def test_draws_that_never_reach_the_loss_leave_an_end_open():
-    """The loss lies below the floor of one draw in four."""
-    high = np.where(np.arange(100) % 4, 1.5, 2.5)
-    draws = {name: np.full(100, value) for name, value in CONTINUED.items()} | {"E": high}
-    cpt = Law("cpt", CONTINUED, draws=draws)
-    scratch = Law(
-        "chinchilla", SMALL, draws={name: np.full(100, value) for name, value in SMALL.items()}
-    )
-    for name in ("share", "transferred"):
-        value, low, top = saved_at_size(scratch, cpt, 1e6, 2e7)[name]
-        assert low == -np.inf
-        assert top == pytest.approx(float(value))
 
 
 @pytest.mark.parametrize("gamma", [None, 0.0, 0.05, 0.2])

@@ -7,9 +7,7 @@ from tests.laws.made import (
     CHINCHILLA,
     SMALL,
     grid,
-    needs_runs,
     noise,
-    published,
     rows_of,
     small_runs,
 )
@@ -53,14 +51,6 @@ def test_by_a_robust_fit_it_is_named_as_outlying_and_moves_little():
     (caution,) = [caution for caution in law.warnings if caution.code == "outlying_runs"]
     assert caution.sentence.startswith("1 of 10 runs") and "run-5 (-10%)" in caution.sentence
     assert law.leverage[0].score < 0.5
-
-
-@needs_runs
-def test_the_outliers_of_published_runs_move_the_law_most():
-    N, D, loss = published("epoch245")  # five outliers, the last rows in order of loss
-    law = laws.fit("chinchilla", loss, N=N, D=D, draws=60)
-    assert law.leverage[0].run == "244"
-    assert "243" in [one.run for one in law.leverage]
 
 
 def test_leverage_is_the_change_of_a_fit_without_the_run():
@@ -140,12 +130,6 @@ def test_the_same_with_a_base_and_with_what_is_fixed():
     assert held is not None
     above, _ = by_hand("chinchilla", rows, SIZES[8], fix={"E": 1.5})
     assert held.error == pytest.approx(np.abs(above).mean(), rel=1e-9)
-
-
-def test_one_run_at_least_is_held_out():
-    held = laws.fit("chinchilla", **small_runs(SMALL, 0.01), draws=0).holdout
-    assert held is not None
-    assert (held.above, held.n_runs) == (6 * 1e6 * 4e7, 1)
 
 
 def test_a_power_law_is_tested_on_the_most_compute():

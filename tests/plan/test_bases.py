@@ -102,7 +102,6 @@ def test_packed_text_is_not_counted_by_its_bytes(tmp_path: Path) -> None:
         ({"available_text": "3GB"}, "bytes become tokens by a language"),
         ({"available_text": "three"}, "neither an amount of text nor a file"),
         ({"available_text": "3GB", "available_tokens": "1B", "language": "sw"}, "at once"),
-        ({"bytes_per_token": "3"}, "needs `--available-text`"),
         ({"available_text": "3kB", "language": "sw"}, "too little text"),
         ({"available_tokens": "3GB"}, "is not a count"),
     ],

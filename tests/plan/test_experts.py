@@ -9,7 +9,7 @@ from tests.laws.test_experts import START, TRUE, study
 from tests.plan.test_plan import SCRATCH, codes, fitted
 from tongues.errors import UserError
 from tongues.laws import Law, fit, read_laws_file
-from tongues.laws.ask import FitAnswer
+from tongues.laws.answer import FitAnswer
 from tongues.laws.experts import fit_experts
 from tongues.plan import Known, ask, gather_laws, make_plan, write_recipe
 

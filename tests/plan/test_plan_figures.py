@@ -55,9 +55,7 @@ def test_a_target_loss_is_priced_in_compute():
 
 def test_replay_is_drawn_where_a_law_tells_what_it_keeps():
     laws = [*BOTH, Known("forgetting", FORGETTING, "")]
-    plan = make_plan(
-        gather_laws(laws), ask(flops="1e21", bases=["llama=1B@20B"], source_loss="2.2")
-    )
+    plan = make_plan(gather_laws(laws), ask(flops="1e21", bases=["llama=1B@20B"]))
     shown = figures_of(plan)["replay"]
     (taken,) = [row for row in shown.rows if row["taken"]]
     known = (one for one in plan.options if one.source_loss is not None)

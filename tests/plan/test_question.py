@@ -135,7 +135,7 @@ def test_size_and_tokens_settle_the_compute() -> None:
         ({"hours": "long", "gpu": "h100"}, "--hours"),
         ({"target_loss": "nan"}, "--target-loss"),
         ({"flops": "1e21", "available_tokens": "0"}, "--available-tokens"),
-        ({"flops": "1e21", "source_loss": "0"}, "--source-loss"),
+        ({"flops": "1e21", "base_loss": "0"}, "--base-loss"),
         ({"flops": "1e21", "replay": "200%"}, "--replay"),
         ({"flops": "1e21", "bases": ["a=1B@1B", "a=2B@1B"]}, "two checkpoints"),
     ],

@@ -1,5 +1,4 @@
 from functools import partial
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -7,9 +6,8 @@ from click.testing import CliRunner
 import tongues
 from tongues.cli.laws import plan
 from tongues.errors import UserError
-from tongues.hardware import GPUS, find_gpu
+from tongues.hardware import GPUS
 from tongues.plan import Plan
-from tongues.plan.prices import read_prices
 from tongues.plan.several import budget_rows, plan_each
 
 MAKE = partial(tongues.plan, "hoffmann2022-full")
@@ -59,38 +57,8 @@ def test_lists_of_plain_numbers_are_lists() -> None:
 
 
 def test_all_gpus_side_by_side() -> None:
-    answers = plan_each(MAKE, {"flops": "1e21", "gpu": "all", "gpus": "8"})
-    assert [budget["gpu"] for budget, _ in answers] == list(GPUS)
     done = CliRunner().invoke(plan, ["--flops", "1e21", "--gpu", "all", "--law", "hoffmann2022"])
-    assert done.exit_code == 0 and "h100" in done.stdout and "kg CO₂" in done.stdout
+    assert done.exit_code == 0 and "kg CO₂" in done.stdout
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == list(GPUS)
     one = CliRunner().invoke(plan, ["--flops", "1e20,1e21", "--write", "x.yaml"])
     assert isinstance(one.exception, UserError)
-
-
-def test_prices_are_those_of_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "prices.csv"
-    path.write_text(
-        "gpu,price,date,tflops,gigabytes,watts\nh100,1.99,2026-11,,,\nx1,4,2026-10,500,96,600\n"
-    )
-    gpus = read_prices(path)
-    assert gpus["h100"].price == 1.99 and gpus["h100"].priced == "2026-11"
-    assert gpus["h100"].peak == GPUS["h100"].peak and gpus["a100"] == GPUS["a100"]
-    new = find_gpu("X1", gpus)
-    assert (new.peak, new.memory, new.watts) == (500e12, 96e9, 600)
-    made = MAKE(hours=10, gpu="x1", prices=path)
-    assert made.question.flops == pytest.approx(500e12 * 0.4 * 36_000)
-    assert made.recommendation.option.cost == pytest.approx(40)
-    assert any("2026-10" in str(caution) for caution in made.warnings)
-    for text in ("gpu,price\nnew,3\n", "gpu,price\nh100,free\n", "name,cost\nh100,3\n"):
-        path.write_text(text)
-        with pytest.raises(UserError, match="no price of"):
-            read_prices(path)
-    path.write_text('gpu,price\nh100,"1,99"\n')
-    with pytest.raises(UserError, match=r"decimals have a point"):
-        read_prices(path)
-    path.write_text("gpu;price\nh100;1,99\n")
-    assert read_prices(path)["h100"].price == 1.99
-    path.write_text("\ufeffgpu;price;date\r\nh100;1.99;2026-11\r\n", encoding="utf-8")  # Excel's
-    assert read_prices(path)["h100"].price == 1.99
-    with pytest.raises(UserError, match="no such file"):
-        read_prices(tmp_path / "none.csv")

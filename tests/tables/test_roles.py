@@ -18,7 +18,7 @@ def of_names(*names: str) -> RunTable:
 def test_columns_go_by_the_names_given_before_those_well_known() -> None:
     table = of_names("params", "N", "d", "n_tokens", "L", "LOSS")
     assert find_columns(table, {}) == {"N": "params", "D": "n_tokens", "loss": "L"}
-    given = find_columns(table, {"N": "N", "D": None, "loss": "LOSS"})
+    given = find_columns(table, {"N": "N", "loss": "LOSS"})
     assert given == {"N": "N", "D": "n_tokens", "loss": "LOSS"}
     loose = find_columns(of_names("Params", "d", "LOSS"), {})
     assert loose == {"N": "Params", "D": "d", "loss": "LOSS"}
@@ -67,12 +67,12 @@ def test_observations_tell_which_columns_were_read() -> None:
 
 
 def test_a_column_plays_one_role() -> None:
-    with pytest.raises(UserError, match="named by --params too") as refusal:
+    with pytest.raises(UserError, match="named by --column params too") as refusal:
         observe(TABLE, {"N": "tokens", "D": "tokens"}, ["N", "D"])
-    assert (refusal.value.where, refusal.value.code) == ("--tokens", "column_twice")
+    assert (refusal.value.where, refusal.value.code) == ("--column tokens", "column_twice")
     with pytest.raises(UserError, match="did you mean `tokens`") as refusal:
         observe(TABLE, {"D": "token"}, ["N", "D"])
-    assert (refusal.value.where, refusal.value.code) == ("--tokens", "unknown_column")
+    assert (refusal.value.where, refusal.value.code) == ("--column tokens", "unknown_column")
     with pytest.raises(UserError, match="missing_column"):
         observe(TABLE, {"N": "tokens"}, ["N", "D"])
 
@@ -81,15 +81,15 @@ def test_a_missing_column_is_told_with_its_option_and_the_columns_there_are() ->
     with pytest.raises(UserError) as refusal:
         observe(of_names("size", "loss"), {}, ["N", "D"])
     assert refusal.value.code == "missing_column"
-    assert refusal.value.where == "--params, --tokens"
-    assert "`--params COLUMN --tokens COLUMN`" in refusal.value.hint
+    assert refusal.value.where == "--column params, --column tokens"
+    assert "`--column params=COLUMN --column tokens=COLUMN`" in refusal.value.hint
     assert "`size`, `loss`" in refusal.value.hint
 
 
 def test_the_nearest_columns_are_proposed_as_they_are_typed() -> None:
     with pytest.raises(UserError) as refusal:
         observe(of_names("Model params", "unique_tokens", "n_tok", "CE losses"), {}, ["N", "D"])
-    words = "`--params 'Model params' --tokens n_tok --loss 'CE losses'`"
+    words = "`--column params='Model params' --column tokens=n_tok --column loss='CE losses'`"
     assert words in refusal.value.hint
 
 
@@ -97,4 +97,4 @@ def test_a_column_of_texts_is_the_wrong_column() -> None:
     with pytest.raises(UserError, match="text_cells") as refusal:
         observe(TABLE, {"loss": "strategy"}, ["N", "D"])
     assert "name another column" in refusal.value.hint
-    assert "--loss COLUMN" in refusal.value.hint
+    assert "--column loss=NAME" in refusal.value.hint

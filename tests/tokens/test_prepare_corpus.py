@@ -157,6 +157,6 @@ def test_one_page_compares_the_tokenizers_of_a_corpus(
     del files["sw"]
     for number in (400, 600):
         prepare_tokens(named(f"bpe{number}", files, "web", number), tmp_path, quiet)
-    page = page_as_html(corpus_page(tmp_path / "corpus/web", "", print))
+    page = page_as_html(corpus_page(tmp_path / "corpus/web", print))
     assert "bpe600</span>:</strong> on every language its tokens are the fewest" in page
     assert page.count("<h2>Held-out text") == 1

@@ -169,7 +169,7 @@ def test_shares_by_proxies_are_those_with_the_least_loss(
     proxy_runs(workspace / "runs" / "some", 12, slope=2.0)
     proxies = "train.mixture={by: proxies, runs: some, max_epochs: off}"
     plan = run_of_recipe(make_recipe(proxies), workspace)
-    assert plan.shares["qab"] > 0.9
+    assert plan.shares["qab"] > 0.85
     assert plan.mixture and plan.mixture.get("gain", {}).get("low", 0) > 0
     assert "12 proxy runs of `some`: mean loss lower by" in describe_mixture(plan.mixture)[0]
     assert plan.mixture.get("by_text", {})["qab"] == pytest.approx(0.5, abs=0.01)
@@ -192,7 +192,7 @@ def test_proxies_of_two_lengths_show_what_those_of_one_do(
     proxies = "train.mixture={by: proxies, runs: both, max_epochs: off}"
     plan = run_of_recipe(make_recipe(proxies), workspace)
     assert plan.mixture and plan.mixture.get("gain", {}).get("low", 0) > 0
-    assert plan.shares["qab"] > 0.9
+    assert plan.shares["qab"] > 0.85
 
 
 def test_without_a_sure_gain_the_shares_are_those_by_text(

@@ -142,6 +142,8 @@ def test_copies_hold_larger_shares_and_offloaded_ones_none() -> None:
     assert needed(shards=16) == needed()
     assert needed(shards=4) - needed() == pytest.approx(16 * total * (1 / 4 - 1 / 16), rel=1e-6)
     assert needed() - needed(offload=True) == pytest.approx(16 * total / 16, rel=1e-6)
+    narrow = needed() - needed(optimizer_states="bfloat16")
+    assert narrow == pytest.approx(4 * total / 16, rel=1e-6)
 
 
 def test_the_micro_batch_that_fits_a_gpu_fits_and_twice_as_much_does_not() -> None:
@@ -169,10 +171,11 @@ def test_the_least_that_a_size_takes_is_less_on_more_gpus_and_grows_with_it() ->
     assert least_bytes(70e9, 64) > least_bytes(7e9, 64)
 
 
-def test_memory_falls_with_what_is_trained() -> None:
+def test_memory_falls_with_what_is_trained_and_with_narrow_moments() -> None:
     anatomy, machine = of_shape(find_shape("66M"), 36_152), this_machine()
     changes = {"budget": "1M tokens", "context": "256 tokens", "micro_batch": "2048 tokens"}
     settings = Train.model_validate(changes | {"compile": "off"})
+    narrow = settings.model_copy(update={"optimizer_states": "bfloat16"})
     bfloat16 = settings.model_copy(update={"precision": "bfloat16"})
     total, trained = anatomy.parameters["total"], 10_000_000
 
@@ -186,6 +189,7 @@ def test_memory_falls_with_what_is_trained() -> None:
         return pytest.approx(varies * size, abs=2)
 
     assert whole - part == more(16 * (total - trained))  # moments, and gradients twice
+    assert whole - needed(anatomy, narrow) == more(4 * total)
     updated = needed(replace(anatomy, trained=trained, updates=10**6), bfloat16)
     assert updated - needed(replace(anatomy, trained=trained), bfloat16) == more(4 * 10**6)
     # New tokens: the base's rows, and in a long run what is trained once more.

@@ -15,41 +15,22 @@ if TYPE_CHECKING:
 
 __all__ = ["fit", "plan"]
 
-_COLUMNS = {
-    "params": "parameters (params, N)",
-    "tokens": "training tokens (tokens, D)",
-    "loss": "losses, nats per token (loss)",
-    "flops": "training FLOPs (flops, C); 6 N D without it",
-    "unique": "unique training tokens (unique_tokens)",
-    "replay": "replay shares, 0 to 1 (replay)",
-    "start": "losses on the base language before the first step (start_loss)",
-    "share": "shares of the language in the text, 0 to 1 (share)",
-    "experts": "numbers of experts that share the tokens (experts)",
-    "run": "runs: the bootstrap draws whole runs (run)",
-    "strategy": "strategies, scratch and cpt (strategy)",
-    "lang": "languages (lang)",
-}
-
 _LAW = "Published law, such as hoffmann2022-full, or file of `tongues fit -o`. Repeatable."
 
 
-def _columns(command: click.Command) -> click.Command:
-    command.params[2:2] = [
-        click.Option([f"--{name}"], metavar="COLUMN", help=f"Column of the {what}.")
-        for name, what in _COLUMNS.items()
-    ]
-    return command
-
-
-@_columns
 @click.command()
 @click.argument("tables", nargs=-1, required=True, type=options.PATH)
 @click.option("--law", metavar="LAW", help="Law to fit; run directories: all by default.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="ROLE=NAME",
+    help="Column of a role that is called otherwise, such as loss=eval/loss. Roles: params, "
+    "tokens, loss, flops, unique, replay, start, share, experts, run, strategy, lang. Repeatable.",
+)
 @click.option("--where", metavar="CONDITION", help="""Rows to use, as in "tokens > 1e9".""")
-@click.option("--drop-highest", default=0, metavar="K", help="Leave out the K highest losses.")
-@click.option("--delta", default=1e-3, help="Huber threshold, in log loss.")
 @click.option("--fix", multiple=True, metavar="NAME=VALUE", help="Hold a parameter at a value.")
-@click.option("--tie", multiple=True, metavar="NAME=NAME", help="Hold two parameters equal.")
 @click.option(
     "--base",
     metavar="NAME|FILE",
@@ -65,16 +46,12 @@ def _columns(command: click.Command) -> click.Command:
     default=1000,
     help="Bootstrap draws of the intervals.",
 )
-@click.option(
-    "--narrow-at", metavar="FLOPS", help="Suggest runs that narrow the forecast at this compute."
-)
 @click.option("-o", "--out", type=options.OUT_FILE, help="Write the law as JSON here.")
 @options.figures
 @options.as_json
 def fit(
     tables: tuple[Path, ...],
     compare: bool,
-    narrow_at: str | None,
     out: Path | None,
     figures: Path | None,
     as_json: bool,
@@ -83,10 +60,8 @@ def fit(
     """Fit a scaling law to TABLES: CSV, JSONL, Parquet, or runs."""
     options.one_thread()
     import tongues
-    from tongues.plan.amounts import read_count
     from tongues.terminal import hint, print_json, print_table, say
 
-    narrowed = read_count(narrow_at, "--narrow-at") if narrow_at else None
     if compare and figures:
         raise UserError("a comparison is not drawn", where="--figures")
     answer = tongues.fit(tables, compare=compare, **keywords)
@@ -106,11 +81,6 @@ def fit(
         print_table(lines)
     for sentence in answer.sentences:
         click.echo(sentence)
-    if narrowed is not None:
-        from tongues.laws.predict.design import next_runs
-
-        for law in answer.laws:
-            print_table([run.row() for run in next_runs(law, narrowed)])
     for remark in answer.remarks:
         say(remark)
     hint(answer.next(tables[0], out))
@@ -133,11 +103,8 @@ def fit(
     "--mfu", metavar="SHARE", help="Share of the GPUs' peak FLOPS that training reaches (0.4)."
 )
 @click.option("--price", metavar="US$", help="Price of a GPU-hour.")
-@click.option("--prices", metavar="FILE", help="CSV of GPUs: gpu, price, date.")
-@click.option("--grid", metavar="G/KWH", help="CO₂ of the electricity, grams per kWh (445).")
 @click.option("--params", metavar="COUNT", help="Fix the parameters, such as 1.4B.")
 @click.option("--tokens", metavar="COUNT", help="Fix the training tokens, such as 30B.")
-@click.option("--ratio", metavar="NUMBER", help="Fix the tokens per parameter.")
 @click.option(
     "--base",
     "bases",
@@ -157,15 +124,11 @@ def fit(
 @click.option(
     "--runs", metavar="FILE", help="CSV of own runs: bytes, loss (bits per byte), params."
 )
-@click.option("--bytes-per-token", metavar="NUMBER", help="Bytes per token of that text, if known.")
 @click.option("--replay", metavar="SHARES", help="Replay shares to compare, such as 0,5%,20%.")
 @click.option(
     "--max-forgetting",
     metavar="SHARE",
     help="Largest tolerated rise of the base-language loss (2%).",
-)
-@click.option(
-    "--source-loss", metavar="LOSS", help="Loss of the base on its own language, nats per token."
 )
 @click.option(
     "--base-loss",
@@ -174,13 +137,11 @@ def fit(
 )
 @click.option("--write", type=options.OUT_FILE, help="Write the recommended option as a recipe.")
 @click.option("--for", "like", type=options.PATH, help="Recipe whose text the written recipe uses.")
-@click.option("--verbose", is_flag=True, help="Show every caveat.")
 @click.option("-o", "--out", type=options.OUT, help="Write a page of the plan to this folder.")
 @options.as_json
 def plan(
     laws: tuple[str, ...],
     write: Path | None,
-    verbose: bool,
     out: Path | None,
     as_json: bool,
     **keywords: Any,
@@ -216,8 +177,7 @@ def plan(
     click.echo("")
     for sentence in made.sentences():
         click.echo(sentence)
-    shown = made.warnings if verbose else made.caveats
-    for caution in shown:
+    for caution in made.caveats:
         say(f"caveat: {caution}")
     if write:
         cluster = made.question.cluster
@@ -227,11 +187,11 @@ def plan(
         machine = ("--gpu", gpus[0], "--gpus", gpus[1]) if gpus else ()
         hint_command("tongues", "check", write, *machine)
         return
-    if more := len(made.warnings) - len(shown):
-        hint(f"{'1 more caveat' if more == 1 else f'{more} more caveats'}: `--verbose`")
+    if more := len(made.warnings) - len(made.caveats):
+        hint(f"{'1 more caveat' if more == 1 else f'{more} more caveats'}: `-o FOLDER`")
     if made.writable:
         new_file = f"--write {free_place(Path('recipe.yaml'))}"
-        options.hint_again("tongues plan", new_file, without=("verbose", "out"))
+        options.hint_again("tongues plan", new_file, without=("out",))
     elif made.question.language and not made.recommendation.decided:
         hint_command("tongues", "new", *_new(made))
 
@@ -241,9 +201,8 @@ def _new(made: "Plan") -> list[str]:
     from tongues.plan import find_ready
     from tongues.quantities import show_count
 
-    language, cluster = made.question.language, made.question.cluster
+    language = made.question.language
     words = ["--language", language]
-    words += ["--machine", f"{cluster.count} {cluster.gpu.name}"] if cluster else []
     option = next((option for option in made.options if option.base), None)
     if option is None or option.tokens is None:
         return words

@@ -57,9 +57,7 @@ def check(
     for model in checked.hub:
         click.echo(f"\n{model.sentence}")
     click.echo(f"\nmemory, about: {checked.memory_sentence()}")
-    stored = checked.predictions
-    teacher = f", {show_bytes(stored)} of it for the teacher's predictions" if stored else ""
-    click.echo(f"disk, about: {show_bytes(checked.disk)}{teacher}")
+    click.echo(f"disk, about: {show_bytes(checked.disk)}")
     if time := checked.time_sentence():
         click.echo(f"time, about: {time}")
     if evaluation := checked.evaluation_sentence():

@@ -23,7 +23,7 @@ from tongues.experts.ensemble.lineage import Lineage, expert_folder, read_lineag
 from tongues.experts.ensemble.model import open_model
 from tongues.experts.ensemble.places import find_model
 from tongues.experts.ensemble.router import load_router
-from tongues.experts.ensemble.routing import ROUTINGS, Routing, parse_routing
+from tongues.experts.ensemble.routing import ONE_MODEL, ROUTINGS, Routing, parse_routing
 from tongues.experts.heldout import base_shares, same_tokenizer, unseen_documents
 from tongues.experts.partition.partition import Partition
 from tongues.experts.routed import routed_texts
@@ -52,7 +52,7 @@ class _Setting:
 def default_routings(k: int) -> list[Routing]:
     """What is worth comparing for this number of experts."""
     if k == 1:
-        return [parse_routing("uniform")]
+        return [ONE_MODEL]
     return [variant for routing in ROUTINGS for variant in routing.variants(k)]
 
 
@@ -172,7 +172,10 @@ def evaluate_experts(
 def _groups(settings: Sequence[_Setting]) -> Iterator[tuple[tuple[str, ...], dict[str, Routing]]]:
     """The ensembles of each partition, and its settings by name with their routings."""
     for ensembles, own in groupby(settings, key=lambda one: one.ensembles):
-        yield ensembles, {one.name: parse_routing(one.routing or "uniform") for one in own}
+        yield (
+            ensembles,
+            {one.name: parse_routing(one.routing) if one.routing else ONE_MODEL for one in own},
+        )
 
 
 def _check_tokens(
@@ -226,14 +229,14 @@ def _added(
     """What a setting with added languages is compared with in each language: the ensemble before.
 
     By the same routing, all of fewer experts for some of more; where that could not score the
-    language, by the expert that the text is nearest to.
+    language, by the default routing.
     """
-    before = {one.routing or "uniform": one.name for one in settings if one.partition == "before"}
+    before = {one.routing: one.name for one in settings if one.partition == "before"}
     added: dict[str, dict[str, str]] = {}
     for one in settings[1:] if before else ():
         if one.partition == "before":
             continue
-        ways = (one.routing or "uniform", one.routing.partition(":")[0], "text", "uniform")
+        ways = (one.routing, one.routing.partition(":")[0], "filter:1", "")
         names = [before[way] for way in ways if way in before]
         added[one.name] = {
             lang: next(name for name in names if lang in losses[name]) for lang in losses[one.name]

@@ -98,7 +98,9 @@ class LmEvalModel(TemplateLM):
         """Kept by lm-eval with its results."""
         return {
             "tongues_name": self.loaded.name,
-            "tongues_routing": "language, else text" if self._free else str(self.loaded.routing),
+            "tongues_routing": "language, else filter:1"
+            if self._free
+            else str(self.loaded.routing),
             "tongues_fingerprint": self.loaded.fingerprint,
         }
 
@@ -233,7 +235,7 @@ class LmEvalModel(TemplateLM):
             number: language_of(request.task_name or "", request.doc, known) if request else None
             for number, request in enumerate(requests)
         }
-        for way, by_language in (("language", True), ("text", False)):
+        for way, by_language in (("language", True), ("filter:1", False)):
             own = {n: lang for n, lang in languages.items() if bool(lang) is by_language}
             routing = parse_routing(way) if self._free else self.loaded.routing
             if own:

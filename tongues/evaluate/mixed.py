@@ -120,18 +120,16 @@ def mixed_nats(
     read = expert_log_probs(ensemble, [text.tokens for text in texts], context=context)
     pairs = list(zip(texts, read, strict=True))
     return [
-        np.array([-mixed(_weights(text, ensemble, way, logs), logs).sum() for text, logs in pairs])
+        np.array([-mixed(_weights(text, ensemble, way), logs).sum() for text, logs in pairs])
         for way in routings
     ]
 
 
-def _weights(
-    text: MixedText, ensemble: Ensemble, routing: Routing, log_probs: np.ndarray
-) -> np.ndarray:
+def _weights(text: MixedText, ensemble: Ensemble, routing: Routing) -> np.ndarray:
     if not routing.needs_language:
-        return routing.weights(text.tokens, ensemble.about(routing), log_probs)
-    weights, langs = np.zeros_like(log_probs), np.array(text.languages)
+        return routing.weights(text.tokens, ensemble.about(routing))
+    weights, langs = np.zeros((len(text.tokens), ensemble.k)), np.array(text.languages)
     for lang in dict.fromkeys(text.languages):
         about = ensemble.about(routing, lang)
-        weights[langs == lang] = routing.weights(text.tokens, about, log_probs)[langs == lang]
+        weights[langs == lang] = routing.weights(text.tokens, about)[langs == lang]
     return weights

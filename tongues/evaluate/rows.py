@@ -91,26 +91,20 @@ def score_rows(
         limit = f"the context of `{model.name}` is {model.ensemble.context}"
         what = f"a text of {_length(longest)} tokens; {limit}"
         raise UserError(what, where=model.name, hint="leave it out, or make it shorter")
-    mixture = model.ensemble.k > 1
-    learns = model.routing.learns and mixture
     given = None
-    if mixture and not learns:
+    if model.ensemble.k > 1:
         given = [
             expert_weights(model, row.tokens[1:], row.language)[row.start - 1 :] for row in rows
         ]
-    read = [replace(row, start=1) for row in rows] if learns else rows
-    each, _ = each_expert(model, read, given, tell=tell)
+    each, _ = each_expert(model, rows, given, tell=tell)
     losses = []
-    for place, (row, scores) in enumerate(zip(rows, each, strict=True)):
+    for place, scores in enumerate(each):
         weights = np.ones_like(scores.log_probs) if given is None else given[place]
-        if learns:
-            weights = expert_weights(model, row.tokens[1:], row.language, scores.log_probs)
         nats, active = -mixed(weights, scores.log_probs), weights > 0
         greedy = np.where(active.sum(axis=1) > 1, np.nan, 0.0)
         # A token that is the argmax of all active experts is the argmax of their mixture.
         greedy[(scores.greedy | ~active).all(axis=1) | (nats < _SURE)] = 1.0
-        first = len(nats) - (len(row.tokens) - row.start)
-        losses.append(TokenLosses(nats[first:], greedy[first:]))
+        losses.append(TokenLosses(nats, greedy))
     return losses
 
 
@@ -125,18 +119,9 @@ def too_long(model: Model, row: Row) -> bool:
     return context is not None and _length(row) > context
 
 
-def expert_weights(
-    model: Model,
-    tokens: np.ndarray,
-    language: str | None,
-    log_probs: np.ndarray | None = None,
-) -> np.ndarray:
-    """The experts' weights [T, k] for each token of a text, without the token before it.
-
-    log_probs: [T, k], of its tokens under each expert; for a routing that learns from them.
-    """
-    about = model.ensemble.about(model.routing, language)
-    return model.routing.weights(tokens, about, log_probs)
+def expert_weights(model: Model, tokens: np.ndarray, language: str | None) -> np.ndarray:
+    """The experts' weights [T, k] for each token of a text, without the token before it."""
+    return model.routing.weights(tokens, model.ensemble.about(model.routing, language))
 
 
 def each_expert(

@@ -18,6 +18,7 @@ from tongues.evaluate.evaluation import (
     TextScores,
 )
 from tongues.experts.ensemble import ROUTINGS
+from tongues.experts.ensemble.routing import GONE
 
 __all__ = ["AddedLanguages", "ExpertRise", "MeasuredExperts", "Setting"]
 
@@ -39,7 +40,6 @@ class Setting:
     loss: float  # nats per token
     perplexity: float
     bits_per_byte: float
-    baseline: bool  # whether its routing ignores the text and is there to compare with
     needs_language: bool  # whether its routing must be told each text's language
     mixed: MixedLoss | None  # on text that switches languages
 
@@ -64,7 +64,6 @@ class Setting:
             loss=fmean(of.nats_per_token for of in losses.values()),
             perplexity=fmean(of.perplexity or float("inf") for of in losses.values()),
             bits_per_byte=fmean(of.bits_per_byte.value for of in losses.values()),
-            baseline=bool(kind) and ROUTINGS.find(kind).baseline,
             needs_language=bool(kind) and ROUTINGS.find(kind).needs_language,
             mixed=mixed,
         )
@@ -130,6 +129,7 @@ class MeasuredExperts:
         settings = [
             Setting.of(model, text, model.partition if place else "base", mixed.get(model.name))
             for place, model in enumerate(evaluation.models)
+            if model.experts == 1 or model.routing.partition(":")[0] not in GONE
         ]
         dense = next((each for each in settings if each.partition == "dense"), None)
         names = dict.fromkeys(each.partition for each in settings)
@@ -149,15 +149,15 @@ class MeasuredExperts:
         return ["base", "dense", *self.partitions]
 
     def usable(self, partition: str = "") -> list[Setting]:
-        """Settings of experts, or of a partition, for every language; no baselines."""
+        """Settings of experts, or of a partition, for every language."""
         partitions = [partition] if partition else self.partitions
         there = (each for each in self.settings if each.partition in partitions)
-        return [each for each in there if each.whole and not each.baseline]
+        return [each for each in there if each.whole]
 
     def scored(self, lang: str, partitions: Sequence[str]) -> list[Setting]:
-        """Settings of some partitions that could score a language; no baselines."""
+        """Settings of some partitions that could score a language."""
         there = (each for each in self.settings if each.partition in partitions)
-        return [each for each in there if lang in each.losses and not each.baseline]
+        return [each for each in there if lang in each.losses]
 
     def best(self, settings: Iterable[Setting] | None = None, lang: str = "") -> Setting | None:
         """That of the lowest loss, in the mean or on a language; settings: by default the usable.

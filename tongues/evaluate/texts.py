@@ -31,7 +31,7 @@ def routed_losses(
     tokens = [first.encode(document.text) for document in documents]
     languages = [document.lang for document in documents]
     log_probs, routed = _route(models, tokens, languages, policy, tell)
-    complete = len(models) > 1 or first.ensemble.k == 1 or first.routing.learns
+    complete = len(models) > 1 or first.ensemble.k == 1
     of_experts = tuple((-np.concatenate(log_probs).sum(axis=0)).tolist()) if complete else ()
     spelling = Spelling(first.tokenizer)
     return [
@@ -72,12 +72,12 @@ def _route(
 ) -> tuple[list[np.ndarray], list[tuple[list[np.ndarray], Reading]]]:
     """Each document's log-probabilities [T, k], and of each routing the nats and the cost.
 
-    For one routing whose weights are known beforehand, log-probabilities without weight are -inf.
+    For one routing, log-probabilities without weight are -inf.
     """
     first, weights = models[0], None
     bos = first.ensemble.frame.bos
     policy = resolved(policy or Policy(), first.ensemble.context)
-    if len(models) == 1 and first.ensemble.k > 1 and not first.routing.learns:
+    if len(models) == 1 and first.ensemble.k > 1:
         both = zip(documents, languages, strict=True)
         weights = [expert_weights(first, tokens, language) for tokens, language in both]
     rows: list[Row] = []
@@ -115,7 +115,7 @@ def _by_routing(
     for tokens, language, log_probs in zip(documents, languages, read, strict=True):
         began, weights = process_time(), np.ones((len(tokens), 1))
         if ensemble.k > 1:
-            weights = expert_weights(model, tokens, language, log_probs)
+            weights = expert_weights(model, tokens, language)
         nats.append(-mixed(weights, log_probs))
         choosing += process_time() - began
         needed = weights > 0 if model.routing.chooses(ensemble.k) else np.ones_like(weights, bool)

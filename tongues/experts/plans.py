@@ -73,7 +73,7 @@ class Round:
     learned: tuple[Mapping[str, float], ...]
     label: str  # of the partition, or `added`
     seed: int
-    notes: tuple[str, ...] = ()  # on the base, and how the budget is shared
+    notes: tuple[str, ...] = ()  # on the base
     adapted: bool = False  # one model is trained further, and takes the place of what it was
     add_to: Path | None = None  # the ensemble whose experts the new ones branched from
 
@@ -98,12 +98,12 @@ def plan_rounds(recipe: Recipe, workspace: Path, *, make: bool) -> list[Round]:
         languages = [] if recorded else list(learned)  # what its base knew comes first
         choice = BaseChoice(model=parent, languages=languages)
         known[parent] = base_languages(choice, workspace)
-    rounds, bases = list[Round](), workspace if make else None
+    rounds = list[Round]()
     if experts.add:
         donors = _donors(recipe, ensembles[experts.seeds[0]][1], workspace, make=make)
         partition = dense(recipe.text.languages)
         rounds = [
-            plan_added(recipe, partition, donors, members[seed], amounts, seed, known, bases)
+            plan_added(recipe, partition, donors, members[seed], amounts, seed, known)
             for seed in experts.seeds
         ]
     for settings in experts.partitions:
@@ -119,11 +119,10 @@ def plan_rounds(recipe: Recipe, workspace: Path, *, make: bool) -> list[Round]:
                 known,
                 folder=folder,
                 members=members.get(seed, {}),
-                workspace=bases,
             )
             for seed in experts.seeds
         ]
-    rounds = [replace(each, notes=(*notes, *each.notes)) for each in rounds]
+    rounds = [replace(each, notes=notes) for each in rounds]
     return [
         replace(each, add_to=ensembles[each.seed][0]) if each.seed in ensembles else each
         for each in rounds
@@ -151,14 +150,12 @@ def plan_partition(
     *,
     folder: str | None = None,
     members: Members = MappingProxyType({}),
-    workspace: Path | None = None,
 ) -> Round:
     """The experts of a partition.
 
     amounts: training tokens by language. languages: what each base knows. folder:
     of the clusters' tokens, where documents are split. members: of the ensemble that is added
-    to: each cluster branches from the one that knows all of its languages. workspace: where the
-    bases are, whose losses a budget by law follows from; without, it is even.
+    to: each cluster branches from the one that knows all of its languages.
     """
     news: list[_New] = []
     least = recipe.train.context + 1  # tokens; of less there is no window
@@ -174,7 +171,7 @@ def plan_partition(
         base = _holder(partition.clusters[number], members) if members else recipe.train.base_model
         cluster = f"{folder}/{number}" if folder else None
         news.append(_New(f"{label}-e{number}", own, learned, base, cluster))
-    return _round(recipe, label, partition, news, seed, languages, workspace)
+    return _round(recipe, label, partition, news, seed, languages)
 
 
 def plan_added(
@@ -185,12 +182,11 @@ def plan_added(
     amounts: Mapping[str, float],
     seed: int,
     languages: Mapping[str, tuple[str, ...]],
-    workspace: Path | None = None,
 ) -> Round:
     """The experts of added languages, each branched from its donor's and trained on both.
 
-    donors: by added language. languages: what each base knows. workspace: as above. With
-    `shared_expert` one learns all of them and their donors.
+    donors: by added language. languages: what each base knows. With `shared_expert` one learns
+    all of them and their donors.
     """
     shared = _experts(recipe).shared_expert
     groups = {lang: ((donor,), (lang,)) for lang, donor in donors.items()}
@@ -204,7 +200,7 @@ def plan_added(
     for name, (given, added) in groups.items():
         own = {lang: amounts[lang] for lang in (*given, *added)}
         news.append(_New(name, own, dict.fromkeys(own, 1.0), _holder(given[:1], members)))
-    made = _round(recipe, "added", partition, news, seed, languages, workspace)
+    made = _round(recipe, "added", partition, news, seed, languages)
     return replace(made, adapted=shared and len(members) == 1)
 
 
@@ -255,18 +251,13 @@ def _round(
     news: Sequence[_New],
     seed: int,
     languages: Mapping[str, tuple[str, ...]],
-    workspace: Path | None = None,
 ) -> Round:
     runs: list[RunPlan] = []
-    shares, notes = share_budget(
-        _experts(recipe).budget,
-        recipe.train.budget,
-        [(new.base or "", new.amounts) for new in news],
-        workspace,
-    )
+    texts = [sum(new.amounts.values()) for new in news]
+    shares = share_budget(_experts(recipe).budget, recipe.train.budget, texts)
     for place, new in enumerate(news):
         assert new.base
-        own, total = new.amounts, sum(new.amounts.values())
+        own, total = new.amounts, texts[place]
         equal = _experts(recipe).shares == "equal"
         mixture = {x: 1.0 / len(own) if equal else own[x] / total for x in own}
         known = languages[new.base]
@@ -298,7 +289,7 @@ def _round(
             )
         )
     name, learned = f"{recipe.name}/{label}-s{seed}", tuple(new.learned for new in news)
-    return Round(name, partition, tuple(runs), learned, label, seed, notes)
+    return Round(name, partition, tuple(runs), learned, label, seed)
 
 
 def _holder(languages: Sequence[str], members: Members) -> str:

@@ -33,6 +33,7 @@ from tongues.experts.ensemble.router import (
 from tongues.experts.heldout import documents_of, tuning_documents, unseen_documents
 from tongues.experts.partition.topics import term_directions
 from tongues.experts.plans import Round
+from tongues.extras import require
 from tongues.files import file_hash
 from tongues.launch import Launcher
 from tongues.recipe import Recipe
@@ -62,6 +63,8 @@ def train_experts(
     before a UserError. Safe to interrupt; call it again to resume.
     """
     assert recipe.experts
+    if any(made.add_to is None for made in rounds):
+        require("sklearn", "experts")  # for the router, once the experts are trained
     runs = [run for made in rounds for run in made.runs]
     failure: UserError | None = None
     try:

@@ -5,14 +5,12 @@ from tongues.laws.compare import LawComparison, compare
 from tongues.laws.fit import fit, fit_stack
 from tongues.laws.forms import FORMS
 from tongues.laws.inverse import (
-    about_saving,
     compute_of,
     envelope,
     frontier,
     implied_saving,
     implied_saving_interval,
     params_for,
-    saved_at_size,
     tokens_for,
 )
 from tongues.laws.law import HoldOut, Law, Leverage
@@ -33,7 +31,6 @@ __all__ = [
     "Predictor",
     "Saving",
     "Savings",
-    "about_saving",
     "allocate",
     "compare",
     "compute_of",
@@ -46,7 +43,6 @@ __all__ = [
     "params_for",
     "preset",
     "read_laws_file",
-    "saved_at_size",
     "savings",
     "tokens_for",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
-from tongues.frames import text_table, to_frame
+from tongues.frames import text_table
 from tongues.laws import describe
 from tongues.laws.fit import FitRequest, FitTask, prepare
 from tongues.laws.forms import FORMS, Form
@@ -78,34 +78,6 @@ class LawComparison:
     def summary(self) -> str:
         """The table and the sentences."""
         return "\n".join([text_table(self.rows), *self.sentences])
-
-    def to_frame(self) -> Any:
-        """A row a law and strategy, as a data frame of pandas or polars."""
-        rows = []
-        for entry in self.entries:
-            row = asdict(entry)
-            ends = row.pop("gamma") or (None,) * 3
-            row |= zip(("gamma", "gamma_low", "gamma_high"), ends, strict=True)
-            rows.append(row)
-        return to_frame(rows)
-
-    def plot(self) -> Any:
-        """The error of each law on the runs held out, and its weight, as an altair chart."""
-        alt = describe.altair()
-        rows = [
-            {"strategy": e.strategy, "law": e.law, "error": e.error, "weight": e.weight}
-            for e in self.entries
-        ]
-        return (
-            alt.Chart(alt.Data(values=rows), title="Error on the runs of most compute")
-            .mark_point(filled=True)
-            .encode(
-                x=alt.X("error:Q", title="mean absolute error", axis=alt.Axis(format="%")),
-                y=alt.Y("law:N", title="", sort=None),
-                size=alt.Size("weight:Q", title="weight"),
-                row=alt.Row("strategy:N", title="runs"),
-            )
-        )
 
     def _repr_html_(self) -> str:
         return describe.html_of(self.rows, "Which law do the runs support?", self.sentences)

@@ -28,13 +28,11 @@ _SHOWN = 5  # runs with the most leverage that are kept
 class FitRequest:
     """Which law to fit, and how; as for `tongues.laws.fit`.
 
-    base: the law whose parameters are taken over. drop_highest: how many of the highest losses are
-        left out.
+    base: the law whose parameters are taken over.
     """
 
     law: str = "chinchilla"
     base: Law | None = None
-    drop_highest: int = 0
     delta: float = 1e-3
     draws: int = 1000
     seed: int = 0
@@ -201,7 +199,7 @@ def fit(
     draws: bootstrap resamples for the intervals. seed: of the resampling.
     variables: the law's, by name: `N=…, D=…`.
     """
-    request = FitRequest(law, base, 0, delta, draws, seed, fix or {}, tie)
+    request = FitRequest(law, base, delta, draws, seed, fix or {}, tie)
     task, doubts = _checked(prepare(request, variables, loss, runs), of_runs=runs is not None)
     fitted = _examined(task)
     return replace(fitted, warnings=(*doubts, *fitted.warnings))
@@ -256,14 +254,14 @@ def fit_observed(
     base_rows: those of its base, so that the held-out test can hold them out there too. weighed:
     whether the leading one of several forms is fitted, with the weights of all.
     """
-    kept = observed.without_highest(request.drop_highest)
-    task = prepare(request, kept.variables, kept.loss, kept.units or kept.runs)
+    units = observed.units or observed.runs
+    task = prepare(request, observed.variables, observed.loss, units)
     stack = weigh_forms(task.rows) if weighed else {}
     if stack:
         task = replace(task, form=FORMS.find(leading(stack)))
     law = replace(_examined(task, base_rows), stack=stack)
-    if kept.units and kept.runs:
-        law = replace(law, n_runs=len(set(kept.runs)))
+    if observed.units and observed.runs:
+        law = replace(law, n_runs=len(set(observed.runs)))
     return law, task.rows
 
 

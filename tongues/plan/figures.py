@@ -126,7 +126,7 @@ def _replay(plan: Plan) -> Figure | None:
     taken = next((one for one in options if one.source_loss is not None), None)
     if forgetting is None or taken is None or taken.tokens is None:
         return None
-    start = starting_loss(plan.laws, plan.question)
+    start = starting_loss(plan.laws)
     rows: list[Row] = []
     for share in sorted({*_SHARES, taken.way.replay}):
         way = replace(taken.way, replay=share)

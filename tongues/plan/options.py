@@ -165,11 +165,8 @@ class Layout:
             reasons = "; ".join(dict.fromkeys(caution.sentence for caution in way.law.loose))
             what = f"the runs behind `{way.law_name}` do not pin it down ({reasons})"
             return left_out("not_pinned_down", reason=what)
-        own = question.scratch_flops if way.strategy == "scratch" else None
-        flops, most = (
-            own or question.flops or way.compute(question.target_loss or math.nan),
-            math.inf,
-        )
+        flops = question.flops or way.compute(question.target_loss or math.nan)
+        most = math.inf
         if way.repeats:
             most = way.most_flops()
             if flops > most and (question.target_loss is not None or question.tokens is not None):
@@ -227,7 +224,7 @@ class Layout:
         sizes = best.sizes_interval((1.0 - way.replay) * budget)[0] if best and best.draws else None
         if sizes and N and not sizes[0] <= N <= sizes[1]:
             sizes = None  # the size is held where the law's best one is too far from its runs
-        forgetting, before = self.laws.find("forgetting"), starting_loss(self.laws, question)
+        forgetting, before = self.laws.find("forgetting"), starting_loss(self.laws)
         source_loss = source_interval = None
         forgets = way.strategy == "cpt" and not way.experts
         if forgetting and before is not None and D is not None and forgets:
@@ -237,7 +234,6 @@ class Layout:
         cluster = question.cluster
         gpus = cluster.count if cluster else 1
         hours = cluster.hours(flops) if cluster else None
-        energy = cluster.energy(hours) if cluster and hours is not None else None
         return Option(
             way=way,
             params=N,
@@ -253,8 +249,8 @@ class Layout:
             epochs=epochs,
             hours=hours,
             cost=cluster.cost(hours) if cluster and hours is not None else None,
-            energy=energy,
-            carbon=energy * cluster.grid / 1000 if cluster and energy is not None else None,
+            energy=cluster.energy(hours) if cluster and hours is not None else None,
+            carbon=cluster.carbon(hours) if cluster and hours is not None else None,
             memory_per_gpu=least_bytes(N, max(gpus // max(way.experts, 1), 1)) if N else None,
             compute_saved=saved,
             compute_saved_interval=saved_interval,
@@ -323,8 +319,8 @@ def _notes(way: Way, budget: np.ndarray, flops: float, loss: float) -> list[str]
         what = "in use one computes each token where the language is given or found from the text, "
         what += f"all {way.experts} where they are mixed; weights in bfloat16: {held}, {one} each"
         notes.append(what)
-    if (way.params is not None and way.tokens is None and not way.base) or way.ratio:
-        free = replace(way, params=way.base.params if way.base else None, ratio=None)
+    if way.params is not None and way.tokens is None and not way.base:
+        free = replace(way, params=None)
         N, best = float(free.sizes(budget)[0]), float(free.loss(budget))
         if best <= loss / _NOTABLE:
             what = f"for these FLOPs {show_count(N)} parameters are best, with a loss of {best:.4g}"

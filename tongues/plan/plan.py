@@ -25,7 +25,7 @@ from tongues.quantities import show_bytes, show_count
 
 __all__ = ["NoOption", "Plan", "filled", "make_plan"]
 
-_CAVEATS = 5  # shown without `verbose`
+_CAVEATS = 5  # that the command prints
 _PROJECTS = 3
 _LEFT_OUT = 3
 _LARGER = 1.5  # times the base's parameters, from where another is worth a look
@@ -103,7 +103,7 @@ class Plan:
     __repr__ = __str__
 
     def summary(self) -> str:
-        """All that `tongues plan --verbose` prints."""
+        """All that is known: the sentences, and every caveat."""
         lines = [*self.sentences(), *map(str, self.left_out), *map(str, self.warnings)]
         return "\n".join([text_table(self.rows()), "", *lines])
 

@@ -14,7 +14,6 @@ from tongues.languages.catalogue import find_language
 from tongues.languages.fertility import bytes_per_token
 from tongues.plan.amounts import read_bytes, read_count, read_number, read_share, read_shares
 from tongues.plan.bases import BaseCheckpoint, read_base, sample_tokens
-from tongues.plan.prices import read_prices
 from tongues.quantities import show_bytes, show_count
 
 __all__ = ["USUAL_RATIO", "Question", "ask"]
@@ -30,11 +29,8 @@ class Question:
     """What a plan answers: exactly one of `flops` and `target_loss` is given.
 
     flops: operations to spend, C = 6 N D.
-    scratch_flops: the same of training from scratch, where exact operations a token of its size
-        make it another number by that rule; None: `flops`.
     target_loss: nats per token to reach with as few operations as possible.
     params, tokens: N or D that are settled already; with both, `flops` follows from them.
-    ratio: tokens per parameter, where that is settled.
     bases: checkpoints that training may continue from.
     available: tokens of unique text in the target language; infinite when nobody counted.
     text: the same in bytes; a base's tokenizer and `language` make tokens of it.
@@ -42,19 +38,16 @@ class Question:
     bytes_per_token: of that text, where it is known.
     replay: shares of source-language text to set out; none given leaves it to the planner.
     max_forgetting: rise of the base's loss on its own language that is allowed, 0.01 for 1 %.
-    source_loss: the base's loss on its own language; base_loss: on the target, before training;
-        both in nats per token.
+    base_loss: the base's loss on the target before training, in nats per token.
     nats_per_bit: nats per token of one bit per byte, where losses are shown in bits per byte.
     cluster: what trains; None leaves hours and costs open.
     warnings: what had to be assumed.
     """
 
     flops: float | None = None
-    scratch_flops: float | None = None
     target_loss: float | None = None
     params: float | None = None
     tokens: float | None = None
-    ratio: float | None = None
     bases: tuple[BaseCheckpoint, ...] = ()
     available: float = math.inf
     text: float | None = None
@@ -63,7 +56,6 @@ class Question:
     bytes_per_token: float | None = None
     replay: tuple[float, ...] = ()
     max_forgetting: float | None = None
-    source_loss: float | None = None
     base_loss: float | None = None
     nats_per_bit: float | None = None
     cluster: Cluster | None = None
@@ -121,18 +113,16 @@ class Question:
             "nats_per_bit_per_byte": self.nats_per_bit,
             "params": self.params,
             "tokens": self.tokens,
-            "ratio": self.ratio,
             "available_tokens": None if math.isinf(self.available) else self.available,
             "available_text": self.text,
             "language": self.language or None,
             "max_forgetting": self.max_forgetting,
-            "source_loss": self.source_loss,
             "base_loss": self.base_loss,
         }
         if cluster := self.cluster:
             plain |= {"gpu": cluster.gpu.name, "gpus": cluster.count, "mfu": cluster.mfu}
             plain |= {"peak_flops": cluster.gpu.peak, "price": cluster.price}
-            plain |= {"priced": cluster.gpu.priced, "grid": cluster.grid}
+            plain |= {"priced": cluster.gpu.priced}
             if self.flops:
                 hours = cluster.hours(self.flops)
                 plain |= {"hours": hours, "cost": cluster.cost(hours)}
@@ -141,8 +131,7 @@ class Question:
 
 _READERS: Mapping[str, Callable[[str, str], float]] = {
     **dict.fromkeys(("flops", "params", "tokens", "cost", "gpus", "available_tokens"), read_count),
-    **dict.fromkeys(("hours", "target_loss", "source_loss", "base_loss", "price"), read_number),
-    **dict.fromkeys(("ratio", "bytes_per_token", "grid"), read_number),
+    **dict.fromkeys(("hours", "target_loss", "base_loss", "price", "bytes_per_token"), read_number),
     "mfu": partial(read_number, most=1),
     "max_forgetting": read_share,
 }
@@ -151,7 +140,6 @@ _READERS: Mapping[str, Callable[[str, str], float]] = {
 def ask(
     *,
     gpu: str | None = None,
-    prices: str | None = None,
     bases: Sequence[str] = (),
     available_text: str | None = None,
     language: str | None = None,
@@ -160,10 +148,8 @@ def ask(
 ) -> Question:
     """The question from what a user typed behind each option; a UserError names a wrong one.
 
-    prices: a CSV file of accelerators and their prices.
-    words: flops, hours, cost, target_loss, params, tokens, ratio, gpus, mfu, price, grid,
-        available_tokens, bytes_per_token, max_forgetting, source_loss and base_loss, as of
-        `tongues plan`.
+    words: flops, hours, cost, target_loss, params, tokens, gpus, mfu, price, available_tokens,
+        bytes_per_token, max_forgetting and base_loss, as of `tongues.plan`.
     """
     flags = {
         name: f"--{name.replace('_', '-')}" for name, word in words.items() if word is not None
@@ -181,13 +167,10 @@ def ask(
     if budgets and compute is not None:
         what = f"--params and --tokens settle the compute, and so does {budgets[0]}"
         raise UserError(what, code="two_budgets", hint="leave one of the three out")
-    if "ratio" in flags and (N is not None or D is not None):
-        what = "--ratio settles both size and tokens"
-        raise UserError(what, where="--ratio", hint="leave out --params and --tokens")
-    unused = [flags[n] for n in ("gpus", "mfu", "price", "hours", "cost", "grid") if n in flags]
+    unused = [flags[n] for n in ("gpus", "mfu", "price", "hours", "cost") if n in flags]
     if gpu is None and unused:
         raise UserError(f"{unused[0]} needs `--gpu`", hint="such as `--gpu h100`")
-    cluster, assumed = _cluster(gpu, given, prices) if gpu else (None, ())
+    cluster, assumed = _cluster(gpu, given) if gpu else (None, ())
     compute = given.get("flops", compute)
     if cluster and "hours" in given:
         compute = cluster.flops(given["hours"])
@@ -206,7 +189,6 @@ def ask(
         target_loss=given.get("target_loss"),
         params=N,
         tokens=D,
-        ratio=given.get("ratio"),
         bases=named,
         available=given.get("available_tokens", math.inf),
         text=size,
@@ -215,7 +197,6 @@ def ask(
         bytes_per_token=per_token,
         replay=() if replay is None else read_shares(replay, "--replay"),
         max_forgetting=given.get("max_forgetting"),
-        source_loss=given.get("source_loss"),
         base_loss=given.get("base_loss"),
         cluster=cluster,
         warnings=(*assumed, *counted),
@@ -237,7 +218,9 @@ def _per_token(language: str, base: BaseCheckpoint | None) -> Estimate:
     token = bytes_per_token(find_language(language, where), base.tokenizer if base else "own")
     if math.isnan(token.value):
         what = f"how many bytes a token of `{language}` has is not known here"
-        raise UserError(what, where=where, hint="give it with `--bytes-per-token`")
+        raise UserError(
+            what, where=where, hint="count the tokens, and give them by `--available-tokens`"
+        )
     return token
 
 
@@ -253,8 +236,6 @@ def _text(
         available = f"{corpus[0].bytes} B" if corpus else None
         flag = f"--language {language}"
     if available is None:
-        if per_token is not None:
-            raise UserError("--bytes-per-token needs `--available-text`", hint="such as `3GB`")
         if not language or "available_tokens" in given:
             return None, None, ()
         what = f"the catalogue knows of no text in `{language}`, and the plan takes it to be "
@@ -271,7 +252,7 @@ def _text(
             per_token, whose = measured, f"the tokenizer of `{base.name if base else ''}`, measured"
     if per_token is None:
         if not language:
-            hint = "add `--language sw` or `--bytes-per-token 3.5`"
+            hint = "add `--language sw`, or count the tokens and give `--available-tokens`"
             raise UserError("bytes become tokens by a language", where=flag, hint=hint)
         token = _per_token(language, base)
         each, whose = token.value, token.method
@@ -281,11 +262,8 @@ def _text(
     return amount, per_token, (Caution("bytes_per_token", f"{what}({whose})"),)
 
 
-def _cluster(
-    gpu: str, given: Mapping[str, float], prices: str | None
-) -> tuple[Cluster, tuple[Caution, ...]]:
-    known = None if prices is None else read_prices(Path(prices))
-    kind, count, assumed = find_gpu(gpu, known), given.get("gpus", 1.0), list[Caution]()
+def _cluster(gpu: str, given: Mapping[str, float]) -> tuple[Cluster, tuple[Caution, ...]]:
+    kind, count, assumed = find_gpu(gpu), given.get("gpus", 1.0), list[Caution]()
     if count != round(count):
         raise UserError(f"`{count:g}` is not a whole number", where="--gpus")
     if "mfu" not in given:
@@ -294,8 +272,7 @@ def _cluster(
         assumed.append(Caution("assumed_mfu", what))
     if "price" not in given:
         what = f"assumed: one {kind.name} costs ${kind.price:.2f} an hour ({kind.priced}); give "
-        what += "your own with `--price` or `--prices`"
+        what += "your own with `--price`"
         assumed.append(Caution("assumed_price", what))
     mfu, price = given.get("mfu", USUAL_MFU), given.get("price", kind.price)
-    grid = {"grid": given["grid"]} if "grid" in given else {}
-    return Cluster(kind, round(count), mfu, price, **grid), tuple(assumed)
+    return Cluster(kind, round(count), mfu, price), tuple(assumed)

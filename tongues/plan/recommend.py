@@ -99,7 +99,7 @@ def recommend(
     layout: Layout, options: Sequence[Option], projects: Sequence[Project]
 ) -> tuple[Recommendation, tuple[Option, ...]]:
     """The option to take, and all options: with it where it stops earlier than those laid out."""
-    question, starting = layout.question, starting_loss(layout.laws, layout.question)
+    question, starting = layout.question, starting_loss(layout.laws)
     ranked = _ranked(options, question)
     decided, by, reason, judged = _strategy(ranked, question, projects)
     ranked = [one for one in ranked if by != "published" or one.way.strategy == "cpt"]

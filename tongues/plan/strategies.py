@@ -41,7 +41,7 @@ def ways_of(
 
     And why bases are left out: no share keeps the source language. A UserError where that is all.
     """
-    forgetting, starting = laws.find("forgetting"), starting_loss(laws, question)
+    forgetting, starting = laws.find("forgetting"), starting_loss(laws)
     ways: list[Way] = []
     refusals: list[tuple[LeftOut, UserError]] = []
     for way in _plain_ways(laws, question):
@@ -84,13 +84,13 @@ def _plain_ways(laws: PlanLaws, question: Question) -> Iterator[Way]:
         scratch = (unseen,)
     if question.bases and not (cpt or by_compute["cpt"] or laws.find("experts")):
         cpt = (published_law(_BORROWED_CPT),)
-    free = question.params is None and question.tokens is None and question.ratio is None
+    free = question.params is None and question.tokens is None
     yield from _expert_ways(laws.find("experts"), question)
     if scratch:
         others = by_compute["scratch"] if free else ()
         repeats = _repeats(repetition, scratch[0].law, question, None, "scratch")
         way = Way("scratch", "scratch", (*scratch, *others), params=question.params)
-        yield replace(way, tokens=question.tokens, ratio=question.ratio, repeats=repeats)
+        yield replace(way, tokens=question.tokens, repeats=repeats)
     elif by_compute["scratch"]:
         yield Way("scratch, by compute alone", "scratch", by_compute["scratch"])
     fallback = (scratch or cpt or (None,))[0]
@@ -100,7 +100,7 @@ def _plain_ways(laws: PlanLaws, question: Question) -> Iterator[Way]:
             law = fallback.law if fallback else None
             repeats = _repeats(repetition, law, question, base, "cpt")
             way = Way("cpt", "cpt", (*cpt, *others), params=question.params, repeats=repeats)
-            way = replace(way, tokens=question.tokens, ratio=question.ratio)
+            way = replace(way, tokens=question.tokens)
             if "S" in way.law.equation.variables:
                 way = replace(way, start=question.base_loss or _middle(way.law, "S"))
                 way = replace(way, params=way.params or _middle(way.law, "N"))
@@ -130,7 +130,7 @@ def _expert_ways(known: Known | None, question: Question) -> Iterator[Way]:
     for k in sorted({int(count) for count in (rows.variables["k"] if rows else ends)}):
         way = Way("dense" if k == 1 else f"{k} experts", "cpt", (known,), base=base, experts=k)
         start = question.base_loss or _middle(known.law, "S")
-        yield replace(way, params=params, tokens=question.tokens, ratio=question.ratio, start=start)
+        yield replace(way, params=params, tokens=question.tokens, start=start)
 
 
 def _repeats(
@@ -201,17 +201,17 @@ def law_cautions(laws: PlanLaws, question: Question) -> Iterator[Caution]:
     if any(question.replay) and not forgetting:
         what = "what replay keeps of the source language is not known without a forgetting law"
         yield Caution("no_forgetting_law", what)
-    if forgetting and (by_size or by_compute) and not question.source_loss:
-        middle = starting_loss(laws, question)
+    if forgetting and (by_size or by_compute):
+        middle = starting_loss(laws)
         if middle:
             yield Caution(
                 "source_loss_assumed",
                 f"assumed: the base starts from a loss of {middle:.3f} on its own language, the "
-                "middle of what the forgetting law was fitted on; give yours by --source-loss",
+                "middle of what the forgetting law was fitted on",
             )
         else:
-            what = "what replay keeps is not known: give the base's loss on its own language by "
-            yield Caution("source_loss_missing", what + "--source-loss")
+            what = "what replay keeps is not known: the forgetting law does not say from which "
+            yield Caution("source_loss_missing", what + "losses its runs began")
 
 
 def far_base(base: BaseCheckpoint) -> str:
@@ -224,11 +224,11 @@ def far_base(base: BaseCheckpoint) -> str:
     )
 
 
-def starting_loss(laws: PlanLaws, question: Question) -> float | None:
-    """The base's loss on its own language: as given, else the middle of the law's range."""
+def starting_loss(laws: PlanLaws) -> float | None:
+    """The base's loss on its own language: the middle of those that the law's runs began with."""
     forgetting = laws.find("forgetting")
-    if question.source_loss or forgetting is None or "S" not in forgetting.law.range:
-        return question.source_loss
+    if forgetting is None or "S" not in forgetting.law.range:
+        return None
     low, high = forgetting.law.range["S"]
     return math.sqrt(low * high)
 

@@ -162,7 +162,6 @@ class Way:
     replay: share of the tokens that are source-language text.
     advice: why that share, where it was sought to keep the source language.
     params, tokens: N and D where they are settled; otherwise they follow from the compute.
-    ratio: tokens per parameter, where that is settled.
     repeats: how much different target text there is, and what a repeat is worth; None where it is
         unlimited.
     experts: among how many the tokens are divided, 1 of the dense model; 0 where no ensemble is.
@@ -178,7 +177,6 @@ class Way:
     advice: ReplayAdvice | None = None
     params: float | None = None
     tokens: float | None = None
-    ratio: float | None = None
     repeats: Repeats | None = None
     experts: int = 0
     start: float | None = None
@@ -212,7 +210,7 @@ class Way:
     @property
     def settled(self) -> bool:
         """Whether its size is given and not chosen."""
-        return any(one is not None for one in (self.params, self.tokens, self.ratio))
+        return any(one is not None for one in (self.params, self.tokens))
 
     def sizes(self, flops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Parameters and tokens, replay included, that `flops` go into; NaN where unknown.
@@ -224,13 +222,11 @@ class Way:
             return np.full_like(flops, np.nan), np.full_like(flops, np.nan)
         if self.params is not None:
             N = np.full_like(flops, self.params)
-            most = self.tokens or (self.params * self.ratio if self.ratio else math.inf)
-            return N, np.minimum(flops / (6.0 * N), most)
+            return N, np.minimum(flops / (6.0 * N), self.tokens or math.inf)
         if self.tokens is not None:
             return flops / (6.0 * self.tokens), np.full_like(flops, self.tokens)
-        N = np.sqrt(flops / 6.0 / self.ratio) if self.ratio else self._best_size(flops)
-        D = flops / (6.0 * N)
-        if not self.ratio and self.repeats:  # where the text ends, a larger model takes the rest
+        D = flops / (6.0 * self._best_size(flops))
+        if self.repeats:  # where the text ends, a larger model takes the rest
             D = np.minimum(D, self.most_tokens)
         return flops / (6.0 * D), D
 
@@ -243,8 +239,6 @@ class Way:
     def most_flops(self) -> float:
         """The FLOPs after which repeated text is not known to help."""
         most = math.inf if self.of_compute else self.most_tokens
-        if self.ratio and self.params is None:
-            return 6.0 * most**2 / self.ratio
         if self.tokens is not None and self.tokens > most:
             return 0.0
         return math.inf if self.params is None else 6.0 * self.params * most

@@ -73,25 +73,19 @@ def _read_partition(value: Any) -> Any:
 class ExpertBudget(RecipeSection):
     """How the experts of a partition share `train.budget`; a name alone means its defaults."""
 
-    by: Literal["even", "text", "law"] = "even"
-    """`even`, `text`: as much as the cluster's text; `law`: by the losses of the base's own run."""
+    by: Literal["even", "text"] = "even"
+    """`even`, or `text`: as much as the cluster's text."""
     max_epochs: Annotated[float, Field(gt=0, strict=False)] | Literal["off"] = "off"
     """Most passes of an expert over its text; the others get the rest."""
-    weights: dict[str, Annotated[float, Field(ge=0, strict=False)]] = Field(default={})
-    """By law: how much the loss on a language counts, such as its speakers; default: 1."""
-
-    @model_validator(mode="after")
-    def _of_law(self) -> "ExpertBudget":
-        if self.weights and self.by != "law":
-            raise ValueError("`weights` are for `by: law`")
-        return self
 
 
 def _read_budget(value: Any) -> Any:
     if isinstance(value, str):
         rule = value.removeprefix("by ")
-        if rule not in ("even", "text", "law"):
-            raise ValueError(f"`{value}` is not a rule; write `even`, `by text` or `by law`")
+        if rule == "law":
+            raise ValueError("a budget by law is gone; write `even` or `by text`")
+        if rule not in ("even", "text"):
+            raise ValueError(f"`{value}` is not a rule; write `even` or `by text`")
         return ExpertBudget.model_validate({"by": rule})
     return value
 
@@ -109,7 +103,7 @@ class Experts(RecipeSection):
     shares: Literal["by text", "equal"] = "by text"
     """Weights of a cluster's languages in its mixture."""
     budget: Annotated[ExpertBudget, BeforeValidator(_read_budget)] = ExpertBudget()
-    """Of each expert: `even`, `by text` or `by law`, or with settings `{by: law, weights: …}`."""
+    """Of each expert: `even` or `by text`, or with a limit: `{by: even, max_epochs: 4}`."""
     seeds: Annotated[list[int], Field(min_length=1)] = Field(default=[1])
     """Random seeds; one ensemble of each partition for each."""
     add_to: str | None = None

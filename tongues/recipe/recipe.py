@@ -78,8 +78,6 @@ class Recipe(TextRecipe):
         kinds = [name for name in ("study", "pilot", "experts") if getattr(self, name)]
         if len(kinds) > 1:
             raise ValueError(f"a recipe has a `{kinds[0]}` or `{kinds[1]}`, not both")
-        if kinds and self.train.teacher:
-            raise ValueError(f"`train.teacher` is for one run, and this recipe has a `{kinds[0]}`")
         if self.experts and bool(self.train.base) == bool(self.experts.add_to):
             raise ValueError("experts branch from `train.base` or from `experts.add_to`: give one")
         if self.pilot and self.train.budget.unit == "seconds":

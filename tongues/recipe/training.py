@@ -13,7 +13,6 @@ from tongues.errors import UserError
 from tongues.quantities import Budget, Seconds, Share, Tokens
 from tongues.recipe.base import Chosen, RecipeSection, ShapeName, readable_name, refuse
 from tongues.recipe.mixtures import MixtureRule, MixtureShares, by_language
-from tongues.recipe.teacher import TeacherChoice
 from tongues.recipe.trainable import LowRank, Trainable
 from tongues.registry import registry
 
@@ -88,8 +87,6 @@ class Train(RecipeSection):
     """Name of the run; default: the recipe's."""
     base: BaseChoice | None = None
     """The model to continue from (CPT); the schedule warms up again."""
-    teacher: TeacherChoice | None = Field(default=None, exclude_if=lambda value: value is None)
-    """A model whose predictions are learned as well (distillation)."""
     targets: list[str] = Field(default=[])
     """Languages to learn; default: all of the mixture."""
     mixture: MixtureShares = Field(default={})
@@ -110,6 +107,8 @@ class Train(RecipeSection):
     """Tokens of a sample; with a base it follows from that."""
     optimizer: Literal["adamw", "muon"] = "adamw"
     """`muon` is for the layers' matrices; the rest stays with AdamW."""
+    optimizer_states: Literal["float32", "bfloat16"] = "float32"
+    """Type in which AdamW's moments are kept; `bfloat16` takes half their memory."""
     learning_rate: Rate = 3e-3
     """Its peak, or the best at smaller shapes: `{0.1M: 7e-3}`; with a base it follows from that."""
     schedule: Annotated[Schedule, Chosen("schedule", "name")] = Field(
@@ -211,16 +210,11 @@ class Train(RecipeSection):
         if "batch" in given and isinstance(self.batch, int) and (micro_batch or 0) > self.batch:
             reason = f"a micro-batch of {micro_batch} tokens is more than the batch"
             raise ValueError(f"{reason} of {self.batch} tokens that it is a part of")
-        changing = {
-            "max_forgetting": bool(self.max_forgetting),
-            "budget": self.budget.seconds is not None,
-        }
-        if self.teacher and (named := [key for key, there in changing.items() if there]):
-            what = "the predictions of a `teacher` are stored before the run, and"
-            raise ValueError(f"{what} `{named[0]}` changes its samples on the way")
         if 0.0 in self.milestones:
             raise ValueError("at 0% nothing is learned yet; the first milestone comes after it")
         self.schedule.check(self.warmup, self.min_learning_rate)
+        if self.optimizer == "muon" and self.optimizer_states != "float32":
+            raise ValueError("`muon` keeps its momentum in float32; leave `optimizer_states` out")
         if self.optimizer == "muon" and self.trainable != "all":
             raise ValueError(
                 "`muon` is for whole matrices, and `trainable` leaves them as they are"

@@ -2,8 +2,8 @@
 
 from tongues.tables.files import RunTable, read_table
 from tongues.tables.observe import Observations, observe, without_replay
-from tongues.tables.roles import ROLES, Role, find_columns
+from tongues.tables.roles import ROLES, Role, find_columns, named_columns
 from tongues.tables.where import select_rows
 
-__all__ = ["ROLES", "Observations", "Role", "RunTable", "find_columns", "observe"]
+__all__ = ["ROLES", "Observations", "Role", "RunTable", "find_columns", "named_columns", "observe"]
 __all__ += ["read_table", "select_rows", "without_replay"]

@@ -59,7 +59,7 @@ def read_numbers(table: RunTable, role: str, column: str) -> np.ndarray:
         elif any(re.fullmatch(r"-?\d+,\d+", text) for text in distinct):
             hint = "write numbers with a decimal point, 3.14 for 3,14"
         elif all(value is None for value in read):
-            hint = f"name another column for the {ROLES[role].meaning}: {ROLES[role].flag} COLUMN"
+            hint = f"name another column for the {ROLES[role].meaning}: {ROLES[role].flag}=NAME"
         elif len(distinct) <= _SHOWN:
             words = f"!= {distinct[0]!r}" if len(distinct) == 1 else f"not in {distinct!r}"
             hint = f"choose the others by {where_flag(f'{comparable(column)} {words}')}"
@@ -109,7 +109,7 @@ def start_losses(
     lost = [i for i in rows if groups[i] not in starts]
     if lost:
         runs = list(dict.fromkeys(groups[i][0] for i in lost))
-        hint = f"name a column of losses before the first step: {ROLES['S'].flag} COLUMN"
+        hint = f"name a column of losses before the first step: {ROLES['S'].flag}=NAME"
         if starts and len(runs) <= _SHOWN:
             expression = f"{comparable(run_column)} not in {runs!r}"
             hint = f"{hint}; or choose the others by {where_flag(expression)}"

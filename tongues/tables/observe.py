@@ -65,13 +65,8 @@ class Observations:
         variables = {role: values[index] for role, values in self.variables.items()}
         return replace(self, variables=variables, loss=self.loss[index], **chosen)
 
-    def without_highest(self, count: int) -> Self:
-        """The rows without the `count` highest losses, in their order."""
-        order = np.argsort(self.loss, kind="stable")
-        return self.take(np.sort(order[: max(len(order) - count, 0)]))
 
-
-def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[str]) -> Observations:
+def observe(table: RunTable, names: Mapping[str, str], needs: Sequence[str]) -> Observations:
     """The rows of a table that a law can be fitted on.
 
     Rows with a missing cell or a loss that is not finite, evaluations before training and copies
@@ -146,7 +141,7 @@ def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[st
 
 
 def without_replay(
-    table: RunTable, names: Mapping[str, str | None], why: str
+    table: RunTable, names: Mapping[str, str], why: str
 ) -> tuple[RunTable, list[Caution]]:
     """The rows without replay, or all where every row has some, and what to know of that.
 

@@ -11,31 +11,36 @@ from tongues.magnitudes import SCALE
 from tongues.tables.files import RunTable
 
 __all__ = ["COUNTS", "LOSSES", "ROLES", "Role", "column_scale", "find_columns", "is_perplexity"]
-__all__ += ["missing_column"]
+__all__ += ["missing_column", "named_columns"]
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A variable of laws or a label: the option that names its column, and its usual names."""
+    """A variable of laws or a label: what `--column` calls it, and its usual names."""
 
-    flag: str
+    word: str
     names: tuple[str, ...]
     meaning: str
 
+    @property
+    def flag(self) -> str:
+        """The option that names its column, but for the name."""
+        return f"--column {self.word}"
+
 
 ROLES: Mapping[str, Role] = {
-    "N": Role("--params", ("params", "N", "parameters", "n_params", "num_params"), "parameters"),
-    "D": Role("--tokens", ("tokens", "D", "n_tokens", "tokens_seen"), "training tokens"),
-    "C": Role("--flops", ("flops", "C", "compute"), "training compute in FLOPs"),
-    "loss": Role("--loss", ("loss", "L", "val_loss", "eval_loss"), "losses in nats per token"),
-    "U": Role("--unique", ("unique_tokens", "unique_D", "U"), "unique tokens"),
-    "r": Role("--replay", ("replay",), "replay shares from 0 to 1"),
-    "S": Role("--start", ("start_loss", "loss_start"), "losses before the first step"),
-    "h": Role("--share", ("share", "h"), "shares of the language, 0 to 1"),
-    "k": Role("--experts", ("experts", "k"), "numbers of experts"),
-    "run": Role("--run", ("run", "run_id", "name"), "names of runs"),
-    "strategy": Role("--strategy", ("strategy",), "strategies"),
-    "lang": Role("--lang", ("lang", "language"), "languages"),
+    "N": Role("params", ("params", "N", "parameters", "n_params", "num_params"), "parameters"),
+    "D": Role("tokens", ("tokens", "D", "n_tokens", "tokens_seen"), "training tokens"),
+    "C": Role("flops", ("flops", "C", "compute"), "training compute in FLOPs"),
+    "loss": Role("loss", ("loss", "L", "val_loss", "eval_loss"), "losses in nats per token"),
+    "U": Role("unique", ("unique_tokens", "unique_D", "U"), "unique tokens"),
+    "r": Role("replay", ("replay",), "replay shares from 0 to 1"),
+    "S": Role("start", ("start_loss", "loss_start"), "losses before the first step"),
+    "h": Role("share", ("share", "h"), "shares of the language, 0 to 1"),
+    "k": Role("experts", ("experts", "k"), "numbers of experts"),
+    "run": Role("run", ("run", "run_id", "name"), "names of runs"),
+    "strategy": Role("strategy", ("strategy",), "strategies"),
+    "lang": Role("lang", ("lang", "language"), "languages"),
 }
 LOSSES = ("loss", "S")  # nats per token; a column of perplexities is read as their logarithm
 COUNTS = ("N", "D", "C", "U")  # their cells may be written like 20M, and their names end in `(M)`
@@ -68,14 +73,31 @@ def is_perplexity(column: str) -> bool:
     return bool(re.search(r"(?i)ppl|perplex", column) and not re.search(r"(?i)log|ln", column))
 
 
-def find_columns(table: RunTable, names: Mapping[str, str | None]) -> dict[str, str]:
+def named_columns(words: Iterable[str]) -> dict[str, str]:
+    """The columns of `params=n_params`, … by role; a UserError names the nearest role."""
+    by_word = {role.word: name for name, role in ROLES.items()}
+    named: dict[str, str] = {}
+    for text in words:
+        word, _, column = text.partition("=")
+        if word not in by_word:
+            hint = nearest(word, by_word) or f"write ROLE=NAME; roles are {', '.join(by_word)}"
+            raise UserError(f"there is no role `{word}`", where="--column", hint=hint)
+        if not column:
+            hint = f"write {word}=NAME, with the name of a column"
+            raise UserError(f"`{text}` names no column", where="--column", hint=hint)
+        if by_word[word] in named:
+            raise UserError(f"{word} has two columns", where="--column", hint="keep one of them")
+        named[by_word[word]] = column
+    return named
+
+
+def find_columns(table: RunTable, names: Mapping[str, str]) -> dict[str, str]:
     """The column of every role that has one.
 
     names: the columns the user named, by role; the others are found by their usual names.
     """
-    given = {role: column for role, column in names.items() if column is not None}
     taken: dict[str, str] = {}
-    for role, column in given.items():
+    for role, column in names.items():
         flag = ROLES[role].flag
         if column not in table.columns:
             what, hint = f"there is no column `{column}`", nearest(column, table.columns)
@@ -86,8 +108,8 @@ def find_columns(table: RunTable, names: Mapping[str, str | None]) -> dict[str, 
             raise UserError(what, where=flag, hint=hint, code="column_twice")
         taken[column] = flag
     free = [column for column in table.columns if column not in taken]
-    known = {role: _by_name(role, free) for role in ROLES if role not in given}
-    return given | {role: column for role, column in known.items() if column is not None}
+    known = {role: _by_name(role, free) for role in ROLES if role not in names}
+    return dict(names) | {role: column for role, column in known.items() if column is not None}
 
 
 def missing_column(table: RunTable, roles: Iterable[str]) -> UserError:
@@ -96,7 +118,7 @@ def missing_column(table: RunTable, roles: Iterable[str]) -> UserError:
     known = {_by_name(role, list(table.columns)) for role in ROLES}
     free = [column for column in table.columns if column not in known]
     what = ", ".join(f"{role.meaning} (`{'`, `'.join(role.names)}`)" for role in missing)
-    flags = " ".join(f"{role.flag} {quote(_nearest_column(role, free))}" for role in missing)
+    flags = " ".join(f"{role.flag}={quote(_nearest_column(role, free))}" for role in missing)
     shown = ", ".join(f"`{column}`" for column in list(table.columns)[:20])
     more = f" and {len(table.columns) - 20} more" if len(table.columns) > 20 else ""
     where, hint = ", ".join(role.flag for role in missing), f"name yours, such as `{flags}`; "
@@ -108,7 +130,7 @@ def missing_column(table: RunTable, roles: Iterable[str]) -> UserError:
 def _nearest_column(role: Role, columns: list[str]) -> str:
     """The column with a word like the role's option, taken out of the list; else `COLUMN`."""
     words = {word: column for column in columns for word in re.findall("[a-z]+", column.lower())}
-    near = get_close_matches(role.flag.removeprefix("--"), words, n=1, cutoff=_LIKE)
+    near = get_close_matches(role.word, words, n=1, cutoff=_LIKE)
     if not near:
         return "COLUMN"
     columns.remove(words[near[0]])

@@ -5,8 +5,9 @@ instead of NCCL (benchmarks/sharded_memory.txt).
 """
 
 from tongues.models import Anatomy
+from tongues.recipe import Train
 
-__all__ = ["MOMENTS", "WEIGHT", "share_bytes", "stays_gathered"]
+__all__ = ["MOMENTS", "WEIGHT", "moments_bytes", "share_bytes", "stays_gathered"]
 __all__ += ["trained_parameters"]
 
 # Bytes of a parameter in float32: a weight, AdamW's two moments, a gradient.
@@ -26,6 +27,7 @@ _LITTLE = 0.1  # of a GPU's memory, up to which weights stay gathered
 def share_bytes(
     anatomy: Anatomy,
     processes: int,
+    moments: int = MOMENTS,
     *,
     shards: int | None = None,
     offload: bool = False,
@@ -33,14 +35,14 @@ def share_bytes(
 ) -> int:
     """Weights, moments and gradients of each process, and what it gathers of them while computing.
 
-    shards: how many processes share one copy; None: all. offload: shares are in the host's memory,
-    and here is only what is gathered. memory: bytes of each GPU.
+    moments: bytes of a parameter's. shards: how many processes share one copy; None: all. offload:
+    shares are in the host's memory, and here is only what is gathered. memory: bytes of each GPU.
     """
     divided = min(shards or processes, processes)
     trained, total = trained_parameters(anatomy), anatomy.parameters["total"]
     frozen = total + anatomy.updates - trained
     weights = WEIGHT * trained + anatomy.frozen_width * frozen
-    share = (weights + (MOMENTS + _GRADIENT) * trained) / divided
+    share = (weights + (moments + _GRADIENT) * trained) / divided
     gathered = _LAYER * anatomy.parameters["non_embedding"] / anatomy.layers
     if stays_gathered(total, memory):
         gathered += _NARROW * anatomy.parameters["non_embedding"]
@@ -56,6 +58,11 @@ def stays_gathered(parameters: int, memory: float) -> bool:
     pass once more.
     """
     return _NARROW * parameters <= _LITTLE * memory
+
+
+def moments_bytes(settings: Train) -> int:
+    """Of AdamW's two moments of a parameter."""
+    return MOMENTS // (2 if settings.optimizer_states == "bfloat16" else 1)
 
 
 def trained_parameters(anatomy: Anatomy) -> int:

@@ -4,7 +4,6 @@ import torch
 
 from tongues.train.engine.processor import uncompiled
 from tongues.train.engine.sharding import local_rows
-from tongues.train.gpu_memory import MOMENTS
 from tongues.train.step import Setup
 
 __all__ = ["samples_that_fit"]
@@ -35,7 +34,7 @@ def samples_that_fit(setup: Setup) -> int:
         return torch.cuda.max_memory_allocated(device)
 
     trained = (weight for weight in scorer.parameters() if weight.requires_grad)
-    moments = MOMENTS * sum(local_rows(weight)[0].numel() for weight in trained)
+    moments = setup.derived.moments * sum(local_rows(weight)[0].numel() for weight in trained)
     free, _ = torch.cuda.mem_get_info(device)
     usable = _FILLED * (free + torch.cuda.memory_reserved(device))
     usable -= 0 if settings.offload else moments  # which the host then holds

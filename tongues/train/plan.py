@@ -19,7 +19,7 @@ from tongues.runs import DerivedMixture, Parameters, read_run
 from tongues.tokens import open_tokens
 from tongues.train.base import find_base, model_folder, roles_of
 from tongues.train.defaults import complete_recipe
-from tongues.train.gpu_memory import MOMENTS, WEIGHT
+from tongues.train.gpu_memory import WEIGHT, moments_bytes
 from tongues.train.mixture import derive_mixture, mixture_languages, text_of
 from tongues.train.rules import batch_by_size, rate_at_size, run_bytes
 
@@ -102,6 +102,7 @@ class Derived:
     tokens: int
     flops: float  # exact, attention included
     memory: int  # bytes of each process at the peak
+    moments: int  # bytes of a parameter's
 
     @property
     def parameters(self) -> Parameters:
@@ -127,7 +128,7 @@ class Derived:
     @property
     def checkpoint_bytes(self) -> int:
         """Of each checkpoint on disk: trained weights and two moments."""
-        return (WEIGHT + MOMENTS) * self.trained
+        return (WEIGHT + self.moments) * self.trained
 
     def as_json(self) -> dict[str, Any]:
         """The numbers by their names."""
@@ -193,6 +194,7 @@ def derive(
         steps=steps,
         tokens=steps * batch,
         flops=flops,
+        moments=moments_bytes(settings),
         memory=run_bytes(
             anatomy,
             settings,

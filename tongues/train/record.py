@@ -140,7 +140,7 @@ def check_settings(plan: RunPlan, workspace: Path) -> None:
     """Refuse a run whose name in the store has other settings or tokens, by its record alone.
 
     `open_directory` refuses the rest, such as another base of the same name: it reads the weights.
-    What a teacher is, and a base whose tokens are trimmed or replaced, is known only then.
+    A base whose tokens are trimmed or replaced is known only then.
     """
     tokens, directory = (
         open_tokens(workspace / "tokens" / plan.tokens),
@@ -148,7 +148,7 @@ def check_settings(plan: RunPlan, workspace: Path) -> None:
     )
     inputs = read_manifest(tokens.path)["inputs"]["tokens"]
     there = _record(directory)
-    if there is None or plan.settings.teacher or inputs.get("trim") or inputs.get("replace"):
+    if there is None or inputs.get("trim") or inputs.get("replace"):
         return
     base = there.base and there.base.fingerprint
     if other := _differences(there, plan.identity(), tokens.fingerprint, base):

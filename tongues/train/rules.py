@@ -15,7 +15,7 @@ from tongues.errors import UserError
 from tongues.hardware import Machine, this_machine
 from tongues.models import SHAPES, Anatomy, Shape, find_shape, of_shape
 from tongues.recipe import Train
-from tongues.train.gpu_memory import MOMENTS, WEIGHT, share_bytes, trained_parameters
+from tongues.train.gpu_memory import WEIGHT, moments_bytes, share_bytes, trained_parameters
 
 if TYPE_CHECKING:
     from tongues.train.plan import Derived
@@ -278,6 +278,7 @@ def run_bytes(
         state = share_bytes(
             held,
             machine.processes,
+            moments_bytes(settings),
             shards=settings.shards,
             offload=settings.offload,
             memory=machine.memory,
@@ -300,7 +301,8 @@ def run_bytes(
     tokens = flops / anatomy.flops_per_token(settings.context)
     if new_tokens and compared and tokens >= _COMPARED * settings.context:
         weights += WEIGHT * trained_parameters(anatomy)
-    training = MOMENTS * trained_parameters(anatomy) + max(step, gradients + _GRADIENT * table)
+    moments = moments_bytes(settings) * trained_parameters(anatomy)
+    training = moments + max(step, gradients + _GRADIENT * table)
     scored = max(at_a_time, min(_SCORED, settings.eval_tokens or _SCORED))
     besides = round(_CHUNK_BYTES * min(1.0, scored * anatomy.vocabulary / _CHUNKS)) + _BESIDES
     if compiled:

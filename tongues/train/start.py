@@ -32,7 +32,7 @@ from tongues.train.base import model_folder
 from tongues.train.engine.balance import balance_note
 from tongues.train.engine.compiling import try_compiled
 from tongues.train.engine.fitting import fit_scorer
-from tongues.train.engine.loading import fill, first_layers
+from tongues.train.engine.loading import fill_weights, first_layers
 from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
@@ -43,7 +43,6 @@ from tongues.train.plan import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
 from tongues.train.step import BatchLoader, Setup, cut_windows, gradient, update
-from tongues.train.teacher import open_teacher
 from tongues.train.threads import choose_threads, tries_threads
 
 __all__ = [
@@ -93,9 +92,6 @@ def assemble(
     embeddings are returned where new tokens are still to get theirs (`initialize`).
     """
     plan, tokens, settings = task.plan, task.tokens, task.plan.settings
-    if settings.teacher and task.processes.count > 1:
-        what, hint = "a run with a teacher is of one process", "start it in one process"
-        raise UserError(what, where="train.teacher", hint=hint)
     precision = engine["precision"] if engine else settings.precision
     shared = task.processes.count > 1
     processor = set_up(precision, task.threads, task.processes.local_rank, shared=shared)
@@ -119,7 +115,7 @@ def assemble(
         model, source, embeddings = _empty_model(task, derived)
         select_parts(model, settings)
         sample = first_layers(model)
-        fill(sample, sample, source, processor.device, processes, where)
+        fill_weights(sample, sample, source, processor.device, processes, where)
         if task.base:
             check_causal(model_folder(task.base), sample)
     if settings.trains_part:
@@ -156,7 +152,7 @@ def assemble(
     shard(scorer, mesh, bfloat16=processor.bfloat16, offload=settings.offload)
     if source is not None:
         place = torch.device("cpu") if settings.offload else processor.device
-        fill(scorer, model, source, place, processes, where)
+        fill_weights(scorer, model, source, place, processes, where)
         for buffer in model.buffers():
             buffer.data = buffer.to(processor.device)
     known = _known_micro_batch(task, engine)
@@ -178,7 +174,6 @@ def assemble(
         samples_at_a_time=(known or derived.batch // processes.count) // settings.context,
         adapter=adapter,
         new_tokens=task.token_map.is_new.to(processor.device) if task.token_map else None,
-        teacher=open_teacher(plan, derived, tokens),
     )
     if processor.device.type == "cuda" and known is None:
         setup = replace(setup, samples_at_a_time=samples_that_fit(setup))

@@ -21,7 +21,6 @@ from tongues.train.engine.processor import Processor, uncompiled
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import full_tensor, reshard, synchronize
 from tongues.train.plan import Derived, RunPlan
-from tongues.train.teacher import TeacherOdds
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -63,7 +62,6 @@ class Setup:
     samples_at_a_time: int  # of a micro-batch, in each process
     adapter: "PeftModel | None" = None  # the model with its low-rank updates
     new_tokens: Tensor | None = None  # of each id, whether the base does not have it
-    teacher: TeacherOdds | None = None  # of one process
 
     @property
     def samples(self) -> int:
@@ -140,12 +138,9 @@ def gradient(setup: Setup, loader: BatchLoader, number: int, flags: tuple[bool, 
     parts = batch.split(setup.samples_at_a_time)
     nats = torch.zeros((), dtype=torch.float64, device=setup.processor.device)
     balance = torch.zeros_like(nats)
-    first = number * setup.samples
     for place, windows in enumerate(parts):
         synchronize(setup.scorer, place == len(parts) - 1)
-        soft = setup.teacher.read(first, windows) if setup.teacher else None
-        first += len(windows)
-        objective, of_part = setup.scorer(windows, soft)
+        objective, of_part = setup.scorer(windows)
         (objective / predicted).backward()
         nats += of_part
         if setup.scorer.balance is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tongues.errors import UserError
 from tongues.languages import find_language
 from tongues.laws import Law
-from tongues.laws.ask import FitAnswer
+from tongues.laws.answer import FitAnswer
 from tongues.plan import Plan, ask, make_plan, read_laws, write_recipe
 from tongues.plan.language import language_level, laws_of_language, read_own_runs
 from tongues.plan.laws import PUBLISHED_PAIR
@@ -33,7 +33,6 @@ def plan(
     price: Number | None = None,
     params: Number | None = None,
     tokens: Number | None = None,
-    ratio: Number | None = None,
     bases: Sequence[str] | Mapping[str, str] = (),
     available_tokens: Number | None = None,
     available_text: Path | str | None = None,
@@ -42,10 +41,7 @@ def plan(
     bytes_per_token: Number | None = None,
     replay: str | Sequence[Number] | None = None,
     max_forgetting: Number | None = None,
-    source_loss: Number | None = None,
     base_loss: Number | None = None,
-    grid: Number | None = None,
-    prices: Path | str | None = None,
     write: Path | str | None = None,
     like: RecipeSource | None = None,
 ) -> Plan:
@@ -58,9 +54,8 @@ def plan(
     target: the language to learn, where there are laws of several.
     flops: compute to spend. hours: on all GPUs. cost: in US$. target_loss: in nats per token.
     gpu: what trains, such as `h100`. gpus: how many. mfu: the share of their peak speed that is
-        reached. price: of a GPU and hour, in US$. prices: a CSV file of GPUs and their prices.
-        grid: grams of CO₂ a kWh.
-    params, tokens: where they are settled. ratio: tokens per parameter, where that is.
+        reached. price: of a GPU and hour, in US$.
+    params, tokens: where they are settled.
     bases: checkpoints to continue from: hub ids, folders, or `llama=8B@15T`, or by name.
     available_tokens: unique text there is. available_text: the same as `3GB` or a file or
         folder, with its language or its bytes per token.
@@ -68,8 +63,8 @@ def plan(
         CSV file of own runs in it: bytes, loss in bits per byte, params and epochs.
     replay: shares of source text to mix in.
     max_forgetting: the rise of the base's own loss that replay must not exceed, such as 0.01.
-    source_loss, base_loss: the base's loss on its own language and on the target before training,
-        in nats per token; with a language and no law, losses on it are in bits per byte.
+    base_loss: the base's loss on the target before training, in nats per token; with a language
+        and no law, losses on it are in bits per byte.
     write: a file for a recipe of the advice; what it had to assume joins the plan's warnings.
     like: the recipe that it takes name, text and tokens from.
     """
@@ -101,12 +96,10 @@ def plan(
     shares = replay if replay is None or isinstance(replay, str) else ",".join(map(str, replay))
     numbers = {"flops": flops, "hours": hours, "cost": cost, "target_loss": target_loss}
     numbers |= {"gpus": gpus, "mfu": mfu, "price": price, "params": params, "tokens": tokens}
-    numbers |= {"ratio": ratio, "bytes_per_token": bytes_per_token, "grid": grid}
+    numbers |= {"bytes_per_token": bytes_per_token, "base_loss": base_loss}
     numbers |= {"available_tokens": available_tokens, "max_forgetting": max_forgetting}
-    numbers |= {"source_loss": source_loss, "base_loss": base_loss}
     question = ask(
         gpu=gpu,
-        prices=None if prices is None else str(prices),
         bases=pairs(bases),
         available_text=text,
         language=language,

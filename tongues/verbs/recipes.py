@@ -126,11 +126,6 @@ def _train(loaded: Recipe, workspace: Path, overwrite: bool, voice: Voice) -> Pa
     for caution in checked.cautions:
         voice.say(f"caution: {caution}")
     ((plan, _),) = checked.runs
-    if plan.settings.teacher:
-        from tongues.experts.teacher import taught
-
-        with voice.progress(f"{plan.name}: teacher") as show:
-            plan = taught(plan, workspace, watch=show, tell=voice.say)
     with _telling_need(plan.name, checked.disk, workspace), voice.progress(plan.name) as show:
         return train_run(
             plan,

@@ -16,7 +16,7 @@ from tongues.experts.ensemble.lineage import (
     write_lineage,
 )
 from tongues.experts.ensemble.router import Router, save_router
-from tongues.experts.ensemble.routing import Routing
+from tongues.experts.ensemble.routing import Routing, RoutingContext
 from tongues.files import file_hash
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
@@ -102,6 +102,15 @@ def make_ensemble(
     return folder
 
 
+class Equal(Routing):
+    """All experts alike."""
+
+    name = "equal"
+
+    def weights(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
+        return np.full((len(tokens), about.k), 1 / about.k)
+
+
 class Scores(NamedTuple):
     """A document under the mixture of experts."""
 
@@ -123,7 +132,7 @@ def score(
     for document, language, own in zip(
         documents, languages or [None] * len(documents), likely, strict=True
     ):
-        weights = routing.weights(document, ensemble.about(routing, language), own)
+        weights = routing.weights(document, ensemble.about(routing, language))
         found.append(Scores(-mixed(weights, own), weights))
     return found
 

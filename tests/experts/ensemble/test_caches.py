@@ -45,7 +45,7 @@ def asked(size: int, most: int, way: str, *, number: int = 0, scored: bool = Fal
             asked,
             st.integers(1, 60),
             st.integers(1, CONTEXT - 60),
-            st.sampled_from(["filter:1", "tfidf:1", "tfidf:2", "text", "posterior"]),
+            st.sampled_from(["filter:1", "tfidf:1", "tfidf:2", "filter"]),
             number=st.integers(0, len(PROMPTS) - 1),
             scored=st.booleans(),
         ),
@@ -84,16 +84,15 @@ def alone(model: Model, request: Request) -> list[int]:
 
 
 def test_a_text_of_one_expert_needs_the_room_of_one(model: Model) -> None:
-    one, every = asked(20, 10, "filter:1"), asked(20, 10, "uniform")
-    for way in ("language", "text"):
-        assert model.cache_need([asked(20, 10, way)]) == model.cache_need([one])
+    one, every = asked(20, 10, "filter:1"), asked(20, 10, "tfidf")
+    assert model.cache_need([asked(20, 10, "language")]) == model.cache_need([one])
     assert model.cache_need([every]) == model.ensemble.k * model.cache_need([one])
 
 
 def test_the_room_of_a_long_text_is_given_back_when_it_ends(model: Model) -> None:
     writer = model.writer(None)
-    long = writer.add(asked(60, 30, "uniform"))
-    short = [writer.add(asked(4, 12, "uniform", number=number)) for number in range(6)]
+    long = writer.add(asked(60, 30, "tfidf"))
+    short = [writer.add(asked(4, 12, "tfidf", number=number)) for number in range(6)]
     writer.step()
     held = writer.bytes
     writer.drop(long)

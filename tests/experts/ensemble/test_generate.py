@@ -18,7 +18,7 @@ from tongues.tokens import load_tokenizer
 from tongues.tokens.tokenizer import vocabulary_size
 
 GREEDY = Sampling(temperature=0)
-WAYS = ("filter", "filter:1", "tfidf", "tfidf:1", "tfidf:2", "text", "posterior", "uniform")
+WAYS = ("filter", "filter:1", "tfidf", "tfidf:1", "tfidf:2")
 
 
 def prompts() -> list[np.ndarray]:
@@ -48,8 +48,8 @@ def as_transformers(folder: Path, prompt: np.ndarray, most: int) -> list[int]:
         ("tfidf", GREEDY),
         ("tfidf:1", GREEDY),
         ("tfidf:2", Sampling(top_k=20, top_p=0.9, seed=5)),
-        ("text", Sampling(temperature=0.8)),
-        ("posterior", Sampling(top_p=0.9)),
+        ("filter:1", Sampling(temperature=0.8)),
+        ("filter", Sampling(top_p=0.9)),
     ],
 )
 def test_a_batch_equals_one_by_one(ensemble: Ensemble, way: str, sampling: Sampling) -> None:
@@ -60,7 +60,7 @@ def test_a_batch_equals_one_by_one(ensemble: Ensemble, way: str, sampling: Sampl
         np.testing.assert_allclose(found.weights.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("way", ["filter:1", "tfidf", "tfidf:1", "tfidf:2", "posterior"])
+@pytest.mark.parametrize("way", ["filter:1", "tfidf", "tfidf:1", "tfidf:2"])
 def test_what_is_written_has_the_probabilities_that_scoring_finds(
     ensemble: Ensemble, way: str
 ) -> None:
@@ -99,7 +99,7 @@ def test_only_experts_with_a_weight_run(ensemble: Ensemble) -> None:
 def test_a_model_that_is_closed_and_opened_again_changes_nothing(
     ensemble: Ensemble, folder: Path
 ) -> None:
-    for way in ("tfidf:1", "tfidf:2", "uniform"):
+    for way in ("tfidf:1", "tfidf:2", "tfidf"):
         routing = parse_routing(way)
         expected = generate(ensemble, prompts(), routing, most=15)
         closed = generate(open_ensemble(folder, memory=1), prompts(), routing, most=15)
@@ -131,8 +131,8 @@ def test_a_stop_token_ends_a_text_alone(ensemble: Ensemble) -> None:
 
 
 def test_a_prompt_that_comes_twice_gives_two_texts(ensemble: Ensemble) -> None:
-    one, other = generate(ensemble, prompts()[:1] * 2, parse_routing("uniform"), most=20)
-    again = generate(ensemble, prompts()[:1] * 2, parse_routing("uniform"), most=20)
+    one, other = generate(ensemble, prompts()[:1] * 2, parse_routing("tfidf"), most=20)
+    again = generate(ensemble, prompts()[:1] * 2, parse_routing("tfidf"), most=20)
     assert one.tokens.tolist() != other.tokens.tolist()
     assert [each.tokens.tolist() for each in again] == [one.tokens.tolist(), other.tokens.tolist()]
 
@@ -145,14 +145,14 @@ def test_tokens_are_drawn_as_the_mixture_says(copies: Ensemble, folders: list[Pa
     count = 1000
     sampling = Sampling(temperature=0.7)
     drawn = generate(
-        copies, [prompt] * count, parse_routing("text"), most=1, sampling=sampling, stop=()
+        copies, [prompt] * count, parse_routing("filter:1"), most=1, sampling=sampling, stop=()
     )
     found = np.bincount([int(one.tokens[0]) for one in drawn], minlength=VOCABULARY) / count
     expected = (logits / 0.7).softmax(0).numpy()
     assert np.abs(found - expected).max() < 4 * (0.25 / count) ** 0.5
     sampling = Sampling(top_p=0.5)
     drawn = generate(
-        copies, [prompt] * 300, parse_routing("text"), most=1, sampling=sampling, stop=()
+        copies, [prompt] * 300, parse_routing("filter:1"), most=1, sampling=sampling, stop=()
     )
     order = logits.softmax(0).sort(descending=True)
     few = order.indices[: int((order.values.cumsum(0) < 0.5).sum()) + 1].tolist()
@@ -161,7 +161,7 @@ def test_tokens_are_drawn_as_the_mixture_says(copies: Ensemble, folders: list[Pa
 
 
 def test_what_cannot_be_written_is_refused(ensemble: Ensemble) -> None:
-    write = partial(generate, ensemble, prompts(), parse_routing("uniform"))
+    write = partial(generate, ensemble, prompts(), parse_routing("tfidf"))
     with pytest.raises(UserError, match=f"experts see {CONTEXT}"):
         write(most=CONTEXT)
     with pytest.raises(UserError, match="nothing to write"):
@@ -170,7 +170,7 @@ def test_what_cannot_be_written_is_refused(ensemble: Ensemble) -> None:
     for said in wrong:
         with pytest.raises(UserError):
             Sampling(**said)
-    assert generate(ensemble, [], parse_routing("uniform"), most=3) == []
+    assert generate(ensemble, [], parse_routing("tfidf"), most=3) == []
 
 
 @pytest.mark.parametrize("name", FAMILIES)

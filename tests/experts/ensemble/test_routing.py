@@ -13,15 +13,14 @@ def weighed(routing: Routing, text: np.ndarray, router: Router | None) -> np.nda
 
 
 def about(router: Router | None = None) -> RoutingContext:
-    return RoutingContext(np.full(3, 1 / 3), router, 1)
+    return RoutingContext(3, router, 1)
 
 
 def test_routings_are_read_and_said() -> None:
     assert parse_routing("tfidf") == ROUTINGS.find("tfidf")
     assert parse_routing("tfidf:2").m == 2
     assert parse_routing("tfidf:2") != parse_routing("tfidf")
-    assert parse_routing("uniform") != parse_routing("text")
-    for said in ("filter:1", "tfidf:2", "language", "text", "posterior", "uniform"):
+    for said in ("filter:1", "tfidf:2", "language"):
         assert str(parse_routing(said)) == said
 
 
@@ -31,7 +30,9 @@ def test_routings_are_read_and_said() -> None:
         ("tfdif", "there is no routing"),
         ("tfidf:0", "not a valid number of experts"),
         ("tfidf:", "not a valid number of experts"),
-        ("posterior:2", "takes no number"),
+        ("language:2", "takes no number"),
+        ("text", "the routing `text` is gone: use `filter:1`"),
+        ("posterior:2", "the routing `posterior` is gone: use `filter` or `tfidf`"),
     ],
 )
 def test_other_routings_are_refused(said: str, match: str) -> None:
@@ -49,16 +50,11 @@ def test_the_largest_weights_are_kept() -> None:
 
 def test_weights_of_a_document_add_up_to_one_and_say_what_they_mean() -> None:
     router, text = make_router(3), texts(1, 200)[0]
-    for said in ("filter", "filter:1", "language", "text", "tfidf", "tfidf:2", "uniform"):
+    for said in ("filter", "filter:1", "language", "tfidf", "tfidf:2"):
         found = weighed(parse_routing(said), text, router)
         assert found.shape == (len(text), 3)
         np.testing.assert_allclose(found.sum(axis=1), 1)
     assert weighed(parse_routing("language"), text, None)[:, 1].all()
-    nearest = int(router.weights(router.sum(text[:128])).argmax())
-    found = weighed(parse_routing("text"), text, router)
-    assert found[128:, nearest].all()
-    begun = weighed(parse_routing("tfidf:1"), text, router)
-    np.testing.assert_array_equal(found[:128], begun[:128])  # no token is routed by itself
 
 
 def test_the_temperature_is_the_routers() -> None:
@@ -69,32 +65,15 @@ def test_the_temperature_is_the_routers() -> None:
         weighed(parse_routing("tfidf"), text, None)
 
 
-def test_the_posterior_is_bayes_rule() -> None:
-    chance = np.random.default_rng(0)
-    log_probs, prior = np.log(chance.uniform(0.01, 1, (30, 3))), np.array([0.5, 0.3, 0.2])
-    found = parse_routing("posterior").weights(np.zeros(30), RoutingContext(prior), log_probs)
-    belief = prior
-    for weights, row in zip(found, log_probs, strict=True):
-        np.testing.assert_allclose(weights, belief)
-        belief = belief * np.exp(row) / (belief * np.exp(row)).sum()
-    guided = parse_routing("posterior").guide(np.empty(0), RoutingContext(prior))
-    for place in range(30):
-        np.testing.assert_allclose(guided.weights(), found[place])
-        guided.push(0, log_probs[place])
-
-
-@pytest.mark.parametrize("said", ["filter", "tfidf:2", "posterior", "uniform"])
+@pytest.mark.parametrize("said", ["filter", "tfidf:2"])
 def test_weights_that_are_computed_again_are_those_of_the_quicker_guide(said: str) -> None:
     routing, text = parse_routing(said), texts(1, 30)[0]
-    chance = np.random.default_rng(0)
     given = about(make_router(3))
-    start = 0 if routing.learns else 10
     plain, quick = Routing.guide(routing, text[:10], given), routing.guide(text[:10], given)
-    for token in text[start:].tolist():
+    for token in text[10:].tolist():
         np.testing.assert_allclose(plain.weights(), quick.weights())
-        row = np.log(chance.uniform(0.01, 1, 3)) if routing.learns else None
-        plain.push(token, row)
-        quick.push(token, row)
+        plain.push(token)
+        quick.push(token)
 
 
 def test_menus_and_comparisons_offer_what_makes_a_difference() -> None:

@@ -40,7 +40,7 @@ def alone(ensemble: Ensemble, prompt: np.ndarray, way: str, most: int) -> list[i
         st.tuples(
             st.integers(0, len(PROMPTS) - 1),
             st.integers(0, 5),  # steps before it joins
-            st.sampled_from(["tfidf:1", "tfidf:2", "text", "uniform", "posterior"]),
+            st.sampled_from(["tfidf:1", "tfidf:2", "filter:1", "filter"]),
             st.integers(1, 12),
             st.booleans(),  # given up midway
         ),
@@ -88,7 +88,7 @@ def test_nothing_is_remembered_of_texts_that_ended(ensemble: Ensemble) -> None:
     assert writer.bytes == 0
 
 
-@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "text", "posterior"])
+@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "filter:1"])
 def test_a_scored_prompt_is_what_scoring_finds(ensemble: Ensemble, way: str) -> None:
     routing, prompt = parse_routing(way), PROMPTS[0]
     writer = Writer(ensemble, pace=16)
@@ -111,7 +111,7 @@ def test_a_scored_prompt_is_what_scoring_finds(ensemble: Ensemble, way: str) -> 
 def test_alternatives_are_the_likeliest_of_the_model(copies: Ensemble, folders: list[Path]) -> None:
     writer = Writer(copies)
     text = writer.add(
-        Request(PROMPTS[0], parse_routing("uniform"), max_tokens=1, sampling=GREEDY, alternatives=5)
+        Request(PROMPTS[0], parse_routing("tfidf"), max_tokens=1, sampling=GREEDY, alternatives=5)
     )
     (told,) = finish(writer)[text]
     with torch.no_grad():
@@ -127,7 +127,7 @@ def test_penalties_and_biases_change_what_is_drawn(copies: Ensemble) -> None:
 
     def written(sampling: Sampling) -> list[int]:
         found = generate(
-            copies, [prompt], parse_routing("uniform"), most=30, sampling=sampling, stop=()
+            copies, [prompt], parse_routing("tfidf"), most=30, sampling=sampling, stop=()
         )
         return found[0].tokens.tolist()
 
@@ -190,40 +190,13 @@ def test_a_long_prompt_is_read_beside_a_text_that_changes_its_expert(ensemble: E
         writer.step()
     text = writer.add(
         Request(
-            np.tile(PROMPTS[0], 2)[:50], parse_routing("uniform"), max_tokens=2, stops=frozenset()
+            np.tile(PROMPTS[0], 2)[:50], parse_routing("tfidf"), max_tokens=2, stops=frozenset()
         )
     )
     for _ in range(16):
         writer.step()
     assert text.written
     assert len(older.written) < 60
-
-
-def test_a_posterior_that_rules_an_expert_out_goes_on(ensemble: Ensemble) -> None:
-    writer = Writer(ensemble)
-    text = writer.add(
-        Request(
-            PROMPTS[0],
-            parse_routing("posterior"),
-            max_tokens=10,
-            sampling=GREEDY,
-            stops=frozenset(),
-        )
-    )
-    other = writer.add(
-        Request(
-            PROMPTS[1],
-            parse_routing("language"),
-            language="qab",
-            max_tokens=10,
-            sampling=GREEDY,
-            stops=frozenset(),
-        )
-    )
-    writer.step()
-    text.guide.push(0, np.array([0.0, -2000.0, -2000.0]))
-    finish(writer)
-    assert len(text.written) == len(other.written) == 10
 
 
 def test_ids_that_the_tokenizer_lacks_are_never_written(ensemble: Ensemble) -> None:

@@ -1,50 +1,29 @@
-import math
-
 import numpy as np
-import pytest
+from scipy.sparse import csr_matrix
+from scipy.sparse.linalg import svds
 
-from tongues.experts.partition.terms import (
-    Sparse,
-    count_terms,
-    inverse_frequencies,
-    principal_directions,
-    stack_rows,
-    times,
-    weigh,
-)
+from tests.experts.partition.test_topics import topical  # noqa: F401
+from tongues.experts.partition.terms import term_counts
+from tongues.experts.partition.topics import term_directions
 from tongues.tokens.frame import TextFrame
 from tongues.tokens.shards import Shard
 
 
-def documents(*rows: list[int]) -> Shard:
-    bounds = np.cumsum([0, *map(len, rows)])
-    return Shard(np.array([x for row in rows for x in row], np.uint16), bounds)
+def test_terms_are_counted_by_document_but_for_the_frame() -> None:
+    tokens, bounds = np.array([1, 2, 1, 2, 0], np.uint16), np.array([0, 3, 3, 5])
+    counts = term_counts(Shard(tokens, bounds), 4, TextFrame(0, 0))
+    assert counts.toarray().tolist() == [[0, 2, 1, 0], [0, 0, 0, 0], [0, 0, 1, 0]]
 
 
-def dense(matrix: Sparse) -> np.ndarray:
-    out = np.zeros((len(matrix.starts) - 1, matrix.width), np.float32)
-    out[matrix.rows, matrix.columns] = matrix.values
-    return out
-
-
-def test_counting_and_weighing_by_hand() -> None:
-    counts = count_terms(documents([1, 2, 1], [], [2, 0]), 4)
-    assert dense(counts).tolist() == [[0, 2, 1, 0], [0, 0, 0, 0], [1, 0, 1, 0]]
-    weights = inverse_frequencies(counts, TextFrame(0, 0))
-    once, twice, never = (math.log(4 / (1 + found)) + 1 for found in (1, 2, 0))
-    assert weights.tolist() == pytest.approx([0, once, twice, never])
-    rows = dense(weigh(counts, weights))
-    assert rows[0] == pytest.approx(np.array([0, 2 * once, twice, 0]) / math.hypot(2 * once, twice))
-    assert rows[2].tolist() == pytest.approx([0, 0, 1, 0])
-
-
-def test_products_and_directions_are_those_of_the_dense_matrix() -> None:
-    random = np.random.default_rng(0)
-    rows = [random.zipf(1.5, random.integers(1, 60)) % 80 for _ in range(120)]
-    parts = [count_terms(documents(*map(list, rows[i : i + 40])), 80) for i in (0, 40, 80)]
-    matrix = stack_rows(parts)
-    table = random.normal(size=(80, 7)).astype(np.float32)
-    assert times(matrix, table) == pytest.approx(dense(matrix) @ table, abs=1e-3)
-    found = principal_directions(matrix, 10, seed=1)
-    right = np.linalg.svd(dense(matrix))[2][:10].T
-    assert np.abs((found * right).sum(axis=0)) == pytest.approx(np.ones(10), abs=1e-2)
+def test_weights_and_directions_are_those_of_the_dense_matrix(topical) -> None:  # noqa: F811
+    tokens, _ = topical
+    parts = [term_counts(tokens.shard(x, "train"), 2000, tokens.frame) for x in tokens.languages]
+    counts = np.vstack([part.toarray() for part in parts])
+    idf = np.log((1 + len(counts)) / (1 + (counts > 0).sum(axis=0))) + 1
+    weights, directions = term_directions(tokens, seed=1)
+    assert weights[0] == 0
+    np.testing.assert_allclose(weights[1:], idf[1:], rtol=1e-5)
+    rows = counts * idf
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    right = svds(csr_matrix(rows), 8)[2][::-1].T
+    np.testing.assert_allclose(np.abs((directions[:, :8] * right).sum(axis=0)), 1, atol=1e-2)

@@ -10,14 +10,14 @@ from tongues.laws.solver import Ties, descend, pose, solve
 exponents = st.floats(0.1, 1.0)
 shares = st.floats(0.1, 2.0)
 POINTS = {
-    "kaplan": {"N_c": 6e13, "D_c": 2e13, "alpha_N": 0.2, "alpha_D": 0.15},
+    "skaling": {**CHINCHILLA, "kappa": 0.45},
     "data-constrained": {**CHINCHILLA, "R_D": 15.0, "R_N": 5.0},
     "forgetting": {"F": 1e8, "A": 0.3, "kappa": 0.2, "W": 0.05, "B": 1e10, "beta": 0.095},
 }
 
 
 def variables_of(form):
-    if form == "kaplan":
+    if form == "skaling":
         N, D = grid()
         return {"N": N, "D": D}
     if form == "data-constrained":
@@ -42,16 +42,6 @@ def recovered(form, truth):
 
 
 @settings(deadline=None, max_examples=25)
-@given(exponents, exponents, shares, shares)
-def test_noise_free_kaplan_laws_are_recovered(of_N, of_D, share_N, share_D):
-    truth = {"N_c": 3e8 * (1 + share_N) ** (1 / of_N), "D_c": 1e10 * (1 + share_D) ** (1 / of_D)}
-    truth |= {"alpha_N": of_N, "alpha_D": of_D}
-    params = recovered("kaplan", truth)
-    for name, value in truth.items():
-        assert params[name] == pytest.approx(value, rel=1e-6), name
-
-
-@settings(deadline=None, max_examples=25)
 @given(exponents, exponents, shares, st.floats(7.5, 9), st.floats(1, 60), st.floats(1, 60))
 def test_noise_free_data_constrained_laws_are_recovered(
     alpha, beta, share, warranted, of_tokens, of_sizes
@@ -71,7 +61,7 @@ def test_noise_free_data_constrained_laws_are_recovered(
 def test_slopes_are_those_of_the_objective(form, tied):
     ties = Ties()
     if tied:
-        pair = {"kaplan": ("alpha_N", "alpha_D"), "data-constrained": ("R_D", "R_N")}
+        pair = {"skaling": ("alpha", "beta"), "data-constrained": ("R_D", "R_N")}
         first, second = pair.get(form, ("beta", "kappa"))
         ties = Ties(tied={second: first})
     problem, context = posed(form, POINTS[form], delta=0.05, ties=ties)

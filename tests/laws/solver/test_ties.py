@@ -150,15 +150,15 @@ def test_fixing_a_joint_exponent_on_a_base():
 
 def test_curved_laws_can_be_fixed_and_tied():
     N, D = grid()
-    truth = {"N_c": 6e13, "D_c": 2e13, "alpha_N": 0.12, "alpha_D": 0.12}
-    loss = Law("kaplan", truth).loss(N, D)
-    tied = laws.fit("kaplan", loss, N=N, D=D, tie=[("alpha_N", "alpha_D")], draws=0)
-    assert tied.params == pytest.approx(truth, rel=1e-6)
-    fixed = laws.fit("kaplan", loss, N=N, D=D, fix={"alpha_N": 0.12, "N_c": 6e13}, draws=0)
-    assert fixed.params == pytest.approx(truth, rel=1e-6)
-    off = laws.fit("kaplan", loss, N=N, D=D, fix={"alpha_N": 0.1}, draws=0)
-    assert off.params["alpha_N"] == pytest.approx(0.1, rel=1e-14)
-    assert off.objective > 1e-4 > tied.objective
+    truth = CHINCHILLA | {"beta": CHINCHILLA["alpha"], "kappa": 0.45}
+    loss = Law("skaling", truth).loss(N, D)
+    tied = laws.fit("skaling", loss, N=N, D=D, tie=[("alpha", "beta")], draws=0)
+    assert tied.params == pytest.approx(truth, rel=1e-4)
+    fixed = laws.fit("skaling", loss, N=N, D=D, fix={"alpha": 0.35, "kappa": 0.45}, draws=0)
+    assert fixed.params == pytest.approx(truth, rel=1e-4)
+    off = laws.fit("skaling", loss, N=N, D=D, fix={"alpha": 0.3}, draws=0)
+    assert off.params["alpha"] == pytest.approx(0.3, rel=1e-14)
+    assert off.objective > 1e-5 > tied.objective
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_curved_laws_can_be_fixed_and_tied():
         ("chinchilla", {"E": -1.0}, (), "E cannot be -1", "fix"),
         ("chinchilla", {"A": np.nan}, (), "A cannot be nan", "fix"),
         ("extended", {"gamma": np.inf}, (), "gamma cannot be inf", "fix"),
-        ("kaplan", {"N_c": 0.0}, (), "N_c cannot be 0", "fix"),
+        ("skaling", {"kappa": 0.0}, (), "kappa cannot be 0", "fix"),
         ("chinchilla", CHINCHILLA, (), "nothing to fit", "fix"),
         ("power", {"E": 0.0, "A": 30.0, "gamma": 0.05}, (), "nothing to fit", "fix"),
     ],

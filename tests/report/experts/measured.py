@@ -114,11 +114,10 @@ def compared(less: float, **others: Any) -> dict[str, Any]:
     other = dict(zip(LANGS, (0.25, 0.5, -0.5, -0.25), strict=True))
     settings = [
         setting("seed", "", 1, 1.0, SEED),
-        setting("dense", "uniform", 1, 1.0, DENSE),
-        setting("typology-2", "text", 2, 1.0, lower(DENSE, *[less] * 4)),
+        setting("dense", "", 1, 1.0, DENSE),
+        setting("typology-2", "filter:1", 2, 1.0, lower(DENSE, *[less] * 4)),
         setting("typology-2", "tfidf:1", 2, 1.0, lower(DENSE, *[less - 0.1] * 4)),
         setting("typology-2", "tfidf", 2, 1.8, lower(DENSE, *[less - 0.05] * 4)),
-        setting("typology-2", "uniform", 2, 2.0, lower(DENSE, *[less + 9] * 4)),
     ]
     forgetting = cells("typology-2", [("e0", first, own), ("e1", second, other)])
     return outcome(settings, forgetting, {"typology-2": PAIRS}, **others)
@@ -182,7 +181,7 @@ def evaluation_of(plain: Mapping[str, Any]) -> Evaluation:
         "leaders": {},
         "compared": versus("dense", "dense"),
         "forgotten": versus("seed", "base"),
-        "added": versus("before", "before@text"),
+        "added": versus("before", "before@filter:1"),
         "cautions": [],
         "costs": {
             names[id(one)]: {

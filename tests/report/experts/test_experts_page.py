@@ -50,14 +50,14 @@ def added_outcome() -> dict[str, Any]:
     settings = [
         setting("seed", "", 1, 1.0, SEED),
         setting("before", "language", 2, 1.0, known),
-        setting("before", "text", 2, 1.0, lower(SEED, 0.5, 0.5, 0.5, -0.25)),
+        setting("before", "filter:1", 2, 1.0, lower(SEED, 0.5, 0.5, 0.5, -0.25)),
         setting("added", "language", 3, 1.0, lower(SEED, 0.5, 0.5, 0.5, 1.0)),
-        setting("added", "text", 3, 1.0, lower(SEED, 0.5, 0.5, 0.5, 0.875)),
+        setting("added", "filter:1", 3, 1.0, lower(SEED, 0.5, 0.5, 0.5, 0.875)),
     ]
     for one in settings[3:]:
         for lang, of in one["languages"].items():
             other = settings[2]["languages"][lang]["loss"] - of["loss"]
-            ends = {"low": other - 0.01, "high": other + 0.01, "routing": "text"}
+            ends = {"low": other - 0.01, "high": other + 0.01, "routing": "filter:1"}
             ends["p"] = told_apart(other, 0.01)
             of["less_than_before"] = {"mean": other, **ends}
     forgetting = [*cells("before", old), *cells("added", [*old, new])]
@@ -66,13 +66,13 @@ def added_outcome() -> dict[str, Any]:
 
 def test_numbers_of_the_tables() -> None:
     plain = compared(-0.05)
-    head, base, dense, text, *_, baseline = rows_of(plain, "Partitions and routings")
+    head, base, dense, text, *_ = rows_of(plain, "Partitions and routings")
     assert head[5:7] == ["versus base", "versus dense"]
     assert base[:3] == ["base", "", f"{sum(SEED.values()) / 4:.3f}"]
     assert dense[5:7] == ["−0.719 [−0.729, −0.709]", ""]
     mean = sum(math.exp(loss + 0.05) for loss in DENSE.values()) / 4
     assert text[1:] == [
-        "text",
+        "filter:1",
         "2.675",
         f"{mean:.1f}",
         "1.337",  # half of 2.675 in binary
@@ -83,10 +83,17 @@ def test_numbers_of_the_tables() -> None:
         "250 µs",
         "3 MB",
     ]
-    assert baseline[1] == "uniform"  # baselines stay in the table, however low
     _, first, *_ = rows_of(plain, "Languages")
-    values = ["4.000", "3.000", "3.050", "1 dense", "typology-2, text", "+0.050 [0.040, 0.060]"]
+    values = ["4.000", "3.000", "3.050", "1 dense", "typology-2, filter:1", "+0.050 [0.040, 0.060]"]
     assert first == ["qaa", *values]
+
+
+def test_routings_that_are_gone_are_left_out_of_older_evaluations() -> None:
+    plain = compared(-0.05)
+    plain["settings"].append(setting("typology-2", "posterior", 2, 2.0, lower(DENSE, *[9] * 4)))
+    assert rows_of(plain, "Partitions and routings") == rows_of(
+        compared(-0.05), "Partitions and routings"
+    )
 
 
 def test_what_was_forgotten() -> None:
@@ -107,14 +114,14 @@ def test_what_was_forgotten() -> None:
         (-0.05, "Take the dense model, trained on as many tokens: ", "0.050 nats per token higher"),
         (
             0.005,
-            "Either may be taken: the mean loss of `typology-2, text` is not significantly ",
+            "Either may be taken: the mean loss of `typology-2, filter:1` is not significantly ",
             "no significant difference on",
         ),
     ],
 )
 def test_the_choice_goes_by_significance(less: float, choice: str, change: str) -> None:
     topics = expert_answer(seen(compared(less)))
-    assert "`typology-2, text` has the lowest mean loss" in topics["Choice"][1]
+    assert "`typology-2, filter:1` has the lowest mean loss" in topics["Choice"][1]
     assert topics["Choice"][0].startswith(choice)
     versus_dense, versus_base = topics["Languages"]
     assert change in versus_dense and "`qaa`, `qab`, `qac` and `qad`" in versus_dense
@@ -184,8 +191,8 @@ def test_intervals_of_too_few_texts_are_not_shown() -> None:
         of["documents"] = 5
     topics = expert_answer(seen(plain))
     assert topics["Choice"][0] == (
-        "Not decided: the mean loss is 0.050 nats per token lower with `typology-2, text`, which "
-        "cannot be tested: 6 independent documents are needed."
+        "Not decided: the mean loss is 0.050 nats per token lower with `typology-2, filter:1`, "
+        "which cannot be tested: 6 independent documents are needed."
     )
     assert "Fewer than 6 held-out texts of `qaa`, `qab`, `qac` and `qad`" in topics["Caveats"][1]
     assert rows_of(plain, "Partitions and routings")[3][6] == "−0.050 too few"
@@ -225,12 +232,11 @@ def test_text_that_switches_languages() -> None:
 
     losses = {
         "dense": loss(3.0),
-        "typology-2@text": loss(4.0, 1.0),
+        "typology-2@filter:1": loss(4.0, 1.0),
         "typology-2@tfidf": loss(3.5, 0.5),
-        "typology-2@uniform": loss(3.25, 0.25),
     }
     plain["mixed"] = {"texts": 9, "tokens": 900, "losses": losses}
-    head, dense, _, tfidf, _ = rows_of(plain, "Mixed text")
+    head, dense, _, tfidf = rows_of(plain, "Mixed text")
     assert head[2:] == ["one language", "versus dense", "two languages", "versus given"]
     assert dense == ["dense", "", "2.625", "", "3.000 [2.500, 3.500]", ""]
     versus = rows_of(plain, "Partitions and routings")
@@ -264,7 +270,7 @@ def test_added_languages_and_donors() -> None:
     plain = added_outcome()
     head, donor, added = rows_of(plain, "Added languages")
     assert head[-2:] == ["new expert alone", "versus before"]
-    ways = ["before language", "before text", "added language", "added text"]
+    ways = ["before language", "before filter:1", "added language", "added filter:1"]
     assert head[3:-2] == ways
     values = ["2.625", "", "2.875", "1.625", "1.750", "1.625", "−1.250 [−1.260, −1.240]"]
     assert added == ["qad", "added, from qac", *values]
@@ -272,7 +278,7 @@ def test_added_languages_and_donors() -> None:
     assert donor[-2:] == ["3.250", "0.000 [−0.010, 0.010]"]
     topics = expert_answer(seen(plain))
     assert topics["Added"] == [
-        f"`qad`, added, from qac: perplexity {math.exp(2.875):.1f} before (text), "
+        f"`qad`, added, from qac: perplexity {math.exp(2.875):.1f} before (filter:1), "
         f"{math.exp(1.625):.2f} after; versus before 1.250 [1.240, 1.260] nats per token lower on "
         "`qad`; versus the base model 1.000 [0.990, 1.010] nats per token lower on `qad`."
     ]
@@ -298,7 +304,7 @@ def test_a_page_with_its_files(tmp_path: Path) -> None:
     assert re.findall(r'<figure id="([a-z]+)"', text) == list(expert_figures(seen(found)))
     with (page.parent / "figures" / "cost.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert [row["routing"] for row in rows] == ["text", "tfidf:1", "tfidf"]
+    assert [row["routing"] for row in rows] == ["filter:1", "tfidf:1", "tfidf"]
     numbers = json.loads((page.parent / "report.json").read_text(encoding="utf-8"))
     assert numbers["texts"] == evaluation_of(found).to_json()["texts"]
     (tmp_path / "mine").mkdir()
@@ -309,7 +315,7 @@ def test_a_page_with_its_files(tmp_path: Path) -> None:
 
 def test_a_dense_model_alone() -> None:
     found = outcome(
-        [setting("seed", "", 1, 1.0, SEED), setting("dense", "uniform", 1, 1.0, DENSE)],
+        [setting("seed", "", 1, 1.0, SEED), setting("dense", "", 1, 1.0, DENSE)],
         cells("dense", [("e0", dict.fromkeys(LANGS, 1.0), dict.fromkeys(LANGS, -0.5))]),
         {"dense": [dict.fromkeys(LANGS, 1.0)]},
     )

@@ -14,8 +14,6 @@ import pytest
 import tongues
 from tongues.errors import UserError
 from tongues.files import write_json
-from tongues.pages import as_json
-from tongues.pages import blocks as b
 from tongues.quantities import show_seconds
 from tongues.report.curves import curve_figure
 from tongues.report.project import write_project_report

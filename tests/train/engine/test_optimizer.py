@@ -107,6 +107,29 @@ def test_muon_goes_on_from_state_put_back_by_name() -> None:
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
 
 
+def test_moments_in_bfloat16_take_half_and_steps_stay_those_of_adamw() -> None:
+    narrow = SETTINGS.model_copy(update={"optimizer_states": "bfloat16"})
+    one, two = small(), small()
+    exact, rounded = make_optimizer(one, SETTINGS, 1e-2), make_optimizer(two, narrow, 1e-2)
+    start = weights_of(one)
+    for model, optimizer in ((one, exact), (two, rounded)):
+        step(model, optimizer)
+    # After one step the moments are not yet read back: only sums in another order differ.
+    for a, b in zip(one.parameters(), two.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+    for _ in range(10):
+        for model, optimizer in ((one, exact), (two, rounded)):
+            step(model, optimizer)
+    for name, weight in one.named_parameters():
+        moved = (weight - start[name]).norm()
+        assert (weight - two.get_parameter(name)).norm() < 0.03 * moved, name
+    sizes = [
+        sum(value.nbytes for state in optimizer.state.values() for value in state.values())
+        for optimizer in (exact, rounded)
+    ]
+    assert sizes[1] == pytest.approx(sizes[0] / 2, rel=0.01)
+
+
 def test_weights_without_a_gradient_are_in_no_group() -> None:
     model = small()
     for weight in model.get_submodule("model.layers.0").parameters():

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy, linear
 
 from tongues.train.engine import vocabulary
-from tongues.train.engine.vocabulary import SoftTargets, chunked_loss, full_loss
+from tongues.train.engine.vocabulary import chunked_loss, full_loss
 
 
 def made(rows: int, width: int, size: int, seed: int) -> tuple[torch.Tensor, ...]:
@@ -77,31 +77,3 @@ def test_in_bfloat16_the_gradient_is_as_good_as_that_of_whole_logits() -> None:
         torch.autograd.grad(ours, [hidden, weight]), plain, exact, strict=True
     ):
         assert (one - right).norm() < 1.1 * (other - right).norm()
-
-
-def test_soft_targets_are_learned_as_their_whole_distribution() -> None:
-    hidden, weight, bias, wanted = made(20, 8, 30, 1)
-    chance = torch.Generator().manual_seed(2)
-    tokens = torch.stack([torch.randperm(30, generator=chance)[:4] for _ in range(20)])
-    soft = SoftTargets(
-        tokens, torch.rand(20, 4, generator=chance), torch.rand(20, generator=chance)
-    )
-    counted = torch.arange(20) % 5 > 0
-    target = torch.zeros(20, 30).scatter_add_(1, tokens, soft.weights)
-    target = target.scatter_add_(1, wanted[:, None], soft.own[:, None]) * counted[:, None]
-    logits = linear(hidden, weight, bias)
-    expected = -(target * logits.log_softmax(1)).sum()
-    slopes = torch.autograd.grad(expected, (hidden, weight, bias))
-    lost = cross_entropy(logits, wanted, reduction="none")[counted].sum()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vocabulary, "LOGITS", {"cpu": 7 * 30})  # chunks of seven rows
-        given = hidden, weight, bias, wanted
-        chunked = chunked_loss(*given, counted=counted, soft=soft)
-    whole = full_loss(linear(hidden, weight, bias), wanted, counted, soft)
-    for objective, nats in (chunked, whole):
-        torch.testing.assert_close(objective, expected)
-        assert nats.item() == pytest.approx(lost.item(), rel=1e-6)
-        for one, slope in zip(
-            torch.autograd.grad(objective, (hidden, weight, bias)), slopes, strict=True
-        ):
-            torch.testing.assert_close(one, slope, rtol=1e-4, atol=1e-5)

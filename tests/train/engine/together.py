@@ -17,7 +17,7 @@ from tongues.models.huggingface import open_layout, save_model
 from tongues.models.sources import FolderWeights
 from tongues.tokens.frame import TextFrame
 from tongues.train.checkpoint import Checkpoints, Position
-from tongues.train.engine.loading import fill
+from tongues.train.engine.loading import fill_weights
 from tongues.train.engine.processes import Processes, join_processes
 from tongues.train.engine.processor import Processor, decoder_layers
 from tongues.train.engine.scorer import Scorer
@@ -195,7 +195,7 @@ def _loaded(processes: Processes, folder: Path) -> list[str]:
     frame, processor = TextFrame(0, 0), Processor(torch.device("cpu"), False, 1)
     scorer = Scorer(source.model, processor, frame, chunked=True)
     shard(scorer, make_mesh(processes, "cpu"), bfloat16=False)
-    fill(scorer, source.model, source, processor.device, processes, "here")
+    fill_weights(scorer, source.model, source, processor.device, processes, "here")
     assert all(len(local_rows(w)[0]) < len(w) for w in scorer.parameters())
     backward(scorer, 0, processes, parts=2)
     groups = gather_layers(scorer, processes)

@@ -12,7 +12,7 @@ from langcodes import tag_is_valid
 
 from tongues.errors import UserError, nearest
 from tongues.evaluate.tasks.task import Normalisation, Task
-from tongues.evaluate.tasks.templates import InvalidRow, fill, fill_all
+from tongues.evaluate.tasks.templates import InvalidRow, fill_choices, fill_template
 from tongues.files import fingerprint, path_text
 from tongues.recipe import Hub
 from tongues.text.reading import Fault
@@ -143,8 +143,8 @@ def _item(task: Task, row: Mapping[str, Any], number: int, known: Collection[str
     name = str(number) if task.id is None else _field(row, task.id)
     if name in known:
         raise InvalidRow("id twice", f"`{name}`")
-    endings = fill_all(task.choices, row, task.words)
-    prompt = fill(task.prompt, row, task.words, blank=True)
+    endings = fill_choices(task.choices, row, task.words)
+    prompt = fill_template(task.prompt, row, task.words, blank=True)
     if (count := len(endings)) < 2:
         raise InvalidRow("one choice", f"{count}")
     if task.prompt and not prompt.strip():
@@ -161,7 +161,7 @@ def _item(task: Task, row: Mapping[str, Any], number: int, known: Collection[str
         raise InvalidRow("label out of range", f"`{value}` is none of {', '.join(labels)}")
     group = ""
     if task.group:
-        group = fingerprint([fill(task.group, row, {}, blank=False)])[:_GROUP]
+        group = fingerprint([fill_template(task.group, row, {}, blank=False)])[:_GROUP]
     return Item(name, prompt, tuple(endings), labels.index(value), group)
 
 

@@ -11,7 +11,7 @@ from unicodedata import category
 
 from tongues.errors import nearest
 
-__all__ = ["InvalidRow", "Words", "check_template", "fill", "fill_all"]
+__all__ = ["InvalidRow", "Words", "check_template", "fill_choices", "fill_template"]
 
 Words = Mapping[str, Mapping[str, str]]  # tables by name: what stands for what
 
@@ -75,7 +75,7 @@ def check_template(template: str, words: Words) -> None:
                 raise ValueError(f"`{name}` in `{template}` is not a filter or table; {known}")
 
 
-def fill(template: str, row: Mapping[str, Any], words: Words, *, blank: bool) -> str:
+def fill_template(template: str, row: Mapping[str, Any], words: Words, *, blank: bool) -> str:
     """A template filled with a row's fields; blank: whether these may be.
 
     InvalidRow where a field is missing, not text, or blank.
@@ -86,14 +86,14 @@ def fill(template: str, row: Mapping[str, Any], words: Words, *, blank: bool) ->
     )
 
 
-def fill_all(templates: str | Sequence[str], row: Mapping[str, Any], words: Words) -> list[str]:
-    """Choices filled as by `fill`, none of them blank; of one field with a list, its elements."""
+def fill_choices(templates: str | Sequence[str], row: Mapping[str, Any], words: Words) -> list[str]:
+    """Choices, filled and none of them blank; of one field with a list, its elements."""
     if not isinstance(templates, str):
-        return [fill(template, row, words, blank=False) for template in templates]
+        return [fill_template(template, row, words, blank=False) for template in templates]
     match list(_parts(templates)):
         case [_Field() as field] if isinstance(values := field.find(row), list):
             return [field.text(value, words, blank=False) for value in values]
-    return [fill(templates, row, words, blank=False)]
+    return [fill_template(templates, row, words, blank=False)]
 
 
 def _parts(template: str) -> Iterator[str | _Field]:

@@ -144,11 +144,6 @@ class Ensemble:
         """The number of experts."""
         return len(self.lineage.experts)
 
-    @property
-    def prior(self) -> np.ndarray:
-        """The experts' weights [k] before anything is known of a text."""
-        return self.router.prior if self.router else np.full(self.k, 1 / self.k)
-
     def own_length(self, length: int) -> int:
         """The most tokens that a text of this many has to any expert."""
         most = length * max((own.most for own in self.own.values()), default=1)
@@ -159,10 +154,10 @@ class Ensemble:
         expert = None
         if routing.needs_language:
             if language is None:
-                hint = "name it (`language`), or use `text`, which finds it"
+                hint = "name it (`language`), or use `filter:1`, which finds it"
                 raise UserError("the text's language is not given", where="routing", hint=hint)
             expert = self.lineage.number_of(language)
-        return RoutingContext(self.prior, self.router, expert)
+        return RoutingContext(self.k, self.router, expert)
 
     def check(self, routing: Routing, language: str | None = None) -> None:
         """A UserError where the ensemble cannot be used in this way."""

@@ -16,6 +16,8 @@ from tongues.experts.ensemble.router import Router
 from tongues.registry import Registry
 
 __all__ = [
+    "GONE",
+    "ONE_MODEL",
     "ROUTINGS",
     "Guide",
     "Routing",
@@ -26,35 +28,32 @@ __all__ = [
     "sparse",
 ]
 
-_FAINTEST = 1e-30  # the smallest weight of a posterior, so that no expert is ruled out for good
-_LOOKED = 128  # tokens of a text from which its one expert is chosen
-_NEED = "the posterior needs the experts' probabilities"
+# Routings that are gone, and what to use instead; older evaluations still name them.
+GONE = {
+    "text": "`filter:1`",
+    "posterior": "`filter` or `tfidf`",
+    "uniform": "`filter` or `tfidf`",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoutingContext:
     """What a routing may use in addition to a text's tokens."""
 
-    prior: np.ndarray  # [k], the experts' weights before anything is known of a text
+    k: int  # the number of experts
     router: Router | None = None
     expert: int | None = None  # of the text's language, where that is known
-
-    @property
-    def k(self) -> int:
-        """The number of experts."""
-        return len(self.prior)
 
 
 @dataclass(frozen=True, slots=True)
 class Guide:
     """The experts' weights for the next token of a text while it is written.
 
-    weights: gives one for each expert [k]; they add up to 1. push: takes the next token, and its
-    log-probability by each expert [k] where the routing learns.
+    weights: gives one for each expert [k]; they add up to 1. push: takes the next token.
     """
 
     weights: Callable[[], np.ndarray]
-    push: Callable[[int, np.ndarray | None], None] = lambda token, log_probs: None
+    push: Callable[[int], None] = lambda token: None
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,6 @@ class Routing:
     counted: ClassVar[bool] = False  # whether a number of experts may follow, as `tfidf:2`
     needs_router: ClassVar[bool] = False
     needs_language: ClassVar[bool] = False
-    learns: ClassVar[bool] = False  # whether weights follow from the experts' log-probabilities
-    baseline: ClassVar[bool] = False  # whether it ignores the text and is there to compare with
 
     def __str__(self) -> str:
         """As `parse_routing` reads it."""
@@ -81,35 +78,18 @@ class Routing:
         """What it does with this number of experts, in a few words."""
         return self.label or self.name
 
-    def weights(
-        self, tokens: np.ndarray, about: RoutingContext, log_probs: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Weights [T, k] for each token of a document, from what is before it.
-
-        log_probs: [T, k], of its tokens by each expert; given where the routing learns.
-        """
+    def weights(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
+        """Weights [T, k] for each token of a document, from what is before it."""
         raise NotImplementedError
 
     def guide(self, prompt: np.ndarray, about: RoutingContext) -> Guide:
         """The weights while a text behind this prompt is written.
 
-        A routing that learns is given the prompt's tokens by `push`, too. This one computes all
-        weights again for every token, with a last one that does not matter; a routing may know
-        something quicker.
+        This one computes all weights again for every token, with a last one that does not matter;
+        a routing may know something quicker.
         """
-        tokens: list[int] = [] if self.learns else prompt.tolist()
-        rows: list[np.ndarray] = []
-
-        def weights() -> np.ndarray:
-            given = np.array([*rows, np.zeros(about.k)]) if rows or self.learns else None
-            return self.weights(np.array([*tokens, 0]), about, given)[-1]
-
-        def push(token: int, log_probs: np.ndarray | None) -> None:
-            tokens.append(token)
-            if log_probs is not None:
-                rows.append(log_probs)
-
-        return Guide(weights, push)
+        tokens: list[int] = prompt.tolist()
+        return Guide(lambda: self.weights(np.array([*tokens, 0]), about)[-1], tokens.append)
 
     def active(self, k: int) -> int:
         """The most of `k` experts that have a weight at once while a text is written."""
@@ -139,6 +119,8 @@ ROUTINGS: Registry[Routing] = Registry("routing", "tongues.routings")
 def parse_routing(text: str) -> Routing:
     """Read `filter:1`, `tfidf:2`, `language` and so on."""
     name, colon, number = text.partition(":")
+    if name in GONE:
+        raise UserError(f"the routing `{name}` is gone: use {GONE[name]}", where="routing")
     routing = ROUTINGS.find(name, "routing")
     if not colon:
         return routing
@@ -165,7 +147,7 @@ def check_experts(routing: Routing, k: int) -> None:
 
 def default_routing(k: int, router: Router | None) -> Routing:
     """The routing of an ensemble where none is named."""
-    return parse_routing("uniform" if k == 1 else "filter:1" if router else "language")
+    return ONE_MODEL if k == 1 else parse_routing("filter:1" if router else "language")
 
 
 def sparse(weights: np.ndarray, m: int | None) -> np.ndarray:
@@ -184,9 +166,7 @@ class _OneForAText(Routing):
     def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
         raise NotImplementedError
 
-    def weights(
-        self, tokens: np.ndarray, about: RoutingContext, log_probs: np.ndarray | None = None
-    ) -> np.ndarray:
+    def weights(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
         return np.broadcast_to(self.row(tokens, about), (len(tokens), about.k))
 
     def guide(self, prompt: np.ndarray, about: RoutingContext) -> Guide:
@@ -204,40 +184,21 @@ class _Language(_OneForAText):
 
     def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
         if about.expert is None:
-            hint = "name it by `--language`, or use `text`"
+            hint = "name it by `--language`, or use `filter:1`"
             raise UserError("the text's language is not given", where="routing", hint=hint)
         return np.eye(about.k)[about.expert]
 
 
-class _Text(_OneForAText):
-    """While a text is scored, its first tokens go to the expert nearest to what is before each."""
+class _OneModel(_OneForAText):
+    """Of what has a single expert; its name is in fingerprints of stored evaluations."""
 
-    name, label = "text", "one expert a text"
-    summary = "the one expert nearest to the beginning of the text"
-    needs_router = True
+    name = "uniform"
 
     def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
-        router = self.need(about.router)
-        return np.eye(about.k)[int(router.weights(router.sum(tokens[:_LOOKED])).argmax())]
-
-    def weights(
-        self, tokens: np.ndarray, about: RoutingContext, log_probs: np.ndarray | None = None
-    ) -> np.ndarray:
-        first = self.need(about.router).document_weights(tokens[:_LOOKED])
-        rest = np.tile(self.row(tokens, about), (max(0, len(tokens) - _LOOKED), 1))
-        return np.vstack([sparse(first, 1), rest])
+        return np.ones(1)
 
 
-class _Uniform(_OneForAText):
-    name, label = "uniform", "all alike"
-    summary = "all experts with equal weights, to compare with"
-    baseline = True
-
-    def active(self, k: int) -> int:
-        return k
-
-    def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
-        return np.full(about.k, 1 / about.k)
+ONE_MODEL = _OneModel()
 
 
 class _Filter(Routing):
@@ -253,9 +214,7 @@ class _Filter(Routing):
         few = {None: "all, by language so far", 1: "expert of the language so far"}
         return few.get(self.m, f"{self.m} experts, by language so far")
 
-    def weights(
-        self, tokens: np.ndarray, about: RoutingContext, log_probs: np.ndarray | None = None
-    ) -> np.ndarray:
+    def weights(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
         router = self.need(about.router)
         return sparse(router.filter.beliefs(tokens) @ router.owned, self.m)
 
@@ -263,7 +222,7 @@ class _Filter(Routing):
         router = self.need(about.router)
         belief = [router.filter.read(prompt)]
 
-        def push(token: int, log_probs: np.ndarray | None) -> None:
+        def push(token: int) -> None:
             belief[0] = router.filter.follow(belief[0], token)
 
         return Guide(lambda: sparse(belief[0] @ router.owned, self.m), push)
@@ -287,16 +246,14 @@ class _Tfidf(Routing):
         few = {1: "nearest expert, each token", 2: "two nearest experts"}
         return few.get(self.m, f"{self.m} nearest experts")
 
-    def weights(
-        self, tokens: np.ndarray, about: RoutingContext, log_probs: np.ndarray | None = None
-    ) -> np.ndarray:
+    def weights(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
         return sparse(self.need(about.router).document_weights(tokens), self.m)
 
     def guide(self, prompt: np.ndarray, about: RoutingContext) -> Guide:
         router = self.need(about.router)
         sums = router.sum(prompt)
 
-        def push(token: int, log_probs: np.ndarray | None) -> None:
+        def push(token: int) -> None:
             np.add(sums, router.vectors[token], out=sums)
 
         return Guide(lambda: sparse(router.weights(sums), self.m), push)
@@ -305,38 +262,5 @@ class _Tfidf(Routing):
         return [*(replace(self, m=2**i) for i in range(k.bit_length()) if 2**i < k), self]
 
 
-class _Posterior(Routing):
-    """Bayes: by the prior and the log-probabilities of all tokens before."""
-
-    name, label = "posterior", "whoever predicts best so far"
-    summary = "all experts, weighted by how likely each found the text so far"
-    learns = True
-
-    def weights(
-        self, tokens: np.ndarray, about: RoutingContext, log_probs: np.ndarray | None = None
-    ) -> np.ndarray:
-        assert log_probs is not None, _NEED
-        before = np.vstack([np.zeros(about.k), np.cumsum(log_probs, axis=0)[:-1]])
-        return _normal(np.log(about.prior) + before)[: len(tokens)]
-
-    def guide(self, prompt: np.ndarray, about: RoutingContext) -> Guide:
-        belief = np.log(about.prior)
-
-        def weights() -> np.ndarray:
-            own = np.maximum(_normal(belief), _FAINTEST)
-            return own / own.sum()
-
-        def push(token: int, log_probs: np.ndarray | None) -> None:
-            assert log_probs is not None, _NEED
-            np.add(belief, log_probs, out=belief)
-
-        return Guide(weights, push)
-
-
-for _routing in (_Filter(), _Language(), _Text(), _Tfidf(), _Posterior(), _Uniform()):
+for _routing in (_Filter(), _Language(), _Tfidf()):
     ROUTINGS.add(_routing)
-
-
-def _normal(log_weights: np.ndarray) -> np.ndarray:
-    weights = np.exp(log_weights - log_weights.max(axis=-1, keepdims=True))
-    return weights / weights.sum(axis=-1, keepdims=True)

@@ -37,13 +37,13 @@ class RunningText:
     random: np.random.Generator
     sequence: TokenSequence
     weights: np.ndarray | None  # [T, k], of the prompt's tokens where they are known and reported
-    known: int  # tokens of the prompt that were reported, or learned from, or need not be
+    known: int  # tokens of the prompt that were reported, or need not be
     belief: np.ndarray | None  # in each state of the filter, where its language is wanted
     written: list[int] = field(default_factory=list)
 
     @property
     def writes(self) -> bool:
-        """Whether nothing of its prompt is left to report or learn from."""
+        """Whether nothing of its prompt is left to report."""
         return self.known == len(self.request.prompt)
 
 
@@ -93,7 +93,7 @@ class Writer:
         ensemble, routing, router = self.ensemble, request.routing, self.ensemble.router
         prompt = np.ascontiguousarray(request.prompt, dtype=np.int64)
         check_length(ensemble, request)
-        if ensemble.own and (routing.learns or request.score_prompt):
+        if ensemble.own and request.score_prompt:
             what = "some experts have fewer tokens than others, so not all can predict each"
             hint = "write by another routing, such as `filter`; `tongues evaluate` scores texts"
             raise UserError(what, where=str(routing), hint=hint)
@@ -113,8 +113,8 @@ class Writer:
                 np.random.PCG64(derive_seed(seed, "text", digest, request.copy))
             ),
             sequence=TokenSequence([first, *prompt.tolist()], request.longest),
-            weights=routing.weights(prompt, about) if scored and not routing.learns else None,
-            known=0 if scored or routing.learns else len(prompt),
+            weights=routing.weights(prompt, about) if scored else None,
+            known=0 if scored else len(prompt),
             belief=belief,
         )
         self.running.append(text)
@@ -196,11 +196,6 @@ class Writer:
         chosen = _choose(mixed, texts)
         reached = _log(_of(mixed, chosen)).tolist()
         likely = _likeliest(mixed, [text.request.alternatives for text in texts], logs=False)
-        each: np.ndarray | None = None  # [texts, k], of the tokens by the experts that ran
-        if any(text.request.routing.learns for text in texts):
-            each = np.zeros(weights.shape)
-            for expert, places, logits in parts:
-                each[places, expert] = log_probs(logits, chosen[places])[0].cpu().numpy()
         tokens = []
         for row, (text, token) in enumerate(zip(texts, chosen.tolist(), strict=True)):
             if lost[row]:
@@ -212,33 +207,25 @@ class Writer:
                 text.written.append(token)
             if not ended:
                 text.sequence.tokens.append(token)
-                text.guide.push(token, None if each is None else each[row])
+                text.guide.push(token)
             language = self._language(text, token)
             of_token = (token, reached[row], weights[row], likely[row])
             tokens.append(Token(*of_token, ended=ended, language=language))
         return tokens
 
     def _report(self, text: RunningText, needed: np.ndarray) -> list[Token]:
-        """Report the next tokens of a prompt, or learn from them; needed: the experts above 0."""
+        """Report the next tokens of a prompt; needed: the experts above 0."""
         request, start = text.request, text.known
         stop = text.known = min(start + self._chunk, len(request.prompt))
         width = stop - start
         given = torch.from_numpy(request.prompt[start:stop].astype(np.int64))
-        reached, logs_of = np.zeros((width, self.ensemble.k)), dict[int, Tensor]()
+        logs_of: dict[int, Tensor] = {}
         for expert in self._ordered(needed):
             logits = self.caches.read(expert, text.sequence, stop, width)
-            likely, normalizer = log_probs(logits, given.to(logits.device))
-            reached[:, expert] = likely.cpu().numpy()
+            normalizer = log_probs(logits, given.to(logits.device))[1]
             logs_of[expert] = logits - normalizer[:, None]
-        if text.weights is None:
-            weights = np.zeros_like(reached)
-            for place, (token, row) in enumerate(zip(given.tolist(), reached, strict=True)):
-                weights[place] = text.guide.weights()
-                text.guide.push(token, row)
-        else:
-            weights = text.weights[start:stop]
-        if not request.score_prompt:
-            return []
+        assert text.weights is not None
+        weights = text.weights[start:stop]
         mixed: Tensor | None = None
         for expert, logs in sorted(logs_of.items()):
             logs += torch.from_numpy(weights[:, expert].copy()).to(logs).log()[:, None]

@@ -1,11 +1,12 @@
 """The partition by topics: documents of like terms together, whatever their language.
 
 Terms are weighted by how rare they are (TF-IDF), a document is the direction of its terms' sum in
-few dimensions, and balanced k-means divides a sample of such directions. The centres and prices
-that it finds give every other document its cluster as it streams by.
+few dimensions, and balanced k-means divides a sample of such directions into clusters of equally
+many tokens. The centres and prices that it finds give every other document its cluster as it
+streams by. TF-IDF, the dimensions and the starts of k-means are scikit-learn's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -13,18 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.experts.partition.balanced import assign, balanced_means, least, squared_distances
+from tongues.experts.partition.balanced import balanced_means, even_prices, least, squared_distances
 from tongues.experts.partition.partition import Partition
-from tongues.experts.partition.terms import (
-    batches,
-    count_terms,
-    draw_documents,
-    inverse_frequencies,
-    principal_directions,
-    stack_rows,
-    sums_of_rows,
-    weigh,
-)
+from tongues.experts.partition.terms import batches, draw_documents, term_counts
+from tongues.extras import require
 from tongues.files import check_readable, whole_directory, whole_file, write_json
 from tongues.randomness import derive_seed
 from tongues.tokens import Counts, Tokens, load_tokenizer
@@ -45,7 +38,6 @@ _WEIGHED = 20_000  # documents that terms are weighted by and dimensions found f
 _CENTRED = 100_000  # documents that centres are found from
 _PRICED = 1_000_000  # documents that prices are found from
 _TERMS, _TRIED = 10, 200  # that a topic is described by, and the tokens that they are among
-_SAME = 1.002  # times the least cost: starts that near have found the same clusters
 _ARRAYS = ("weights", "projection", "centres", "prices")
 
 
@@ -53,11 +45,10 @@ _ARRAYS = ("weights", "projection", "centres", "prices")
 class TopicModel:
     """All that gives a document its cluster."""
 
-    weights: np.ndarray  # of each term; 0 for the token that ends documents
+    weights: np.ndarray  # of each term; 0 for the tokens of the frame
     projection: np.ndarray  # (terms, d): the direction of each term
     centres: np.ndarray  # (k, d)
     prices: np.ndarray  # (k,): a cluster is the least of squared distance + price
-    starts: tuple[float, ...] = ()  # cost of each start of k-means, from the best; not stored
 
     @property
     def k(self) -> int:
@@ -66,8 +57,13 @@ class TopicModel:
 
     def directions(self, documents: Shard) -> np.ndarray:
         """The direction of each document of term numbers, (n, d); 0 when none is known."""
-        numbers = documents.tokens
-        sums = sums_of_rows(self.projection, numbers, self.weights[numbers], documents.bounds)
+        from scipy.sparse import csr_matrix
+
+        numbers, shape = documents.tokens, (len(documents.bounds) - 1, len(self.projection))
+        rows = csr_matrix(
+            (self.weights[numbers], numbers.astype(np.int32), documents.bounds), shape
+        )
+        sums = rows @ self.projection
         lengths = np.sqrt(np.einsum("nd,nd->n", sums, sums))[:, None]
         return sums / np.maximum(lengths, 1e-12)
 
@@ -77,7 +73,7 @@ class TopicModel:
 
 
 def cluster_by_topics(tokens: Tokens, k: int, *, seed: int = 0) -> TopicModel:
-    """Find k topics of equally many training documents of all languages, in bounded memory."""
+    """Find k topics of equally many training tokens of all languages, in bounded memory."""
     sizes = {lang: tokens.counts[lang]["train"]["documents"] for lang in tokens.languages}
     total = sum(sizes.values())
     if not 1 <= k <= total:
@@ -86,18 +82,24 @@ def cluster_by_topics(tokens: Tokens, k: int, *, seed: int = 0) -> TopicModel:
     weights, projection = term_directions(tokens, seed=seed)
     topics = TopicModel(weights, projection, np.empty((0, 0)), np.empty(0))
 
-    def directions(count: int, purpose: str) -> Iterator[np.ndarray]:
-        drawn = draw_documents(sizes, count, derive_seed(seed, "topics", purpose))
-        return map(topics.directions, _read(tokens, drawn))
+    def drawn(count: int, purpose: str) -> Iterator[Shard]:
+        return _read(tokens, draw_documents(sizes, count, derive_seed(seed, "topics", purpose)))
 
-    points = np.concatenate(list(directions(_CENTRED, "documents")))
-    means = balanced_means(points, k, seed=derive_seed(seed, "topics", "centres"))
-    topics = replace(topics, centres=means.centres, prices=means.prices, starts=means.starts)
+    read = [
+        (topics.directions(some), np.diff(some.bounds)) for some in drawn(_CENTRED, "documents")
+    ]
+    points, lengths = map(np.concatenate, zip(*read, strict=True))
+    means = balanced_means(points, k, lengths, seed=derive_seed(seed, "topics", "centres"))
+    topics = replace(topics, centres=means.centres, prices=means.prices)
     if total > _CENTRED:
-        del points
-        read = directions(_PRICED, "prices")
-        costs = np.concatenate([squared_distances(some, means.centres).T for some in read])
-        topics = replace(topics, prices=assign(costs, means.prices).prices)
+        del points, read
+        each = [
+            (squared_distances(topics.directions(some), means.centres), np.diff(some.bounds))
+            for some in drawn(_PRICED, "prices")
+        ]
+        costs = np.concatenate([distances for distances, _ in each], axis=1)
+        lengths = np.concatenate([own for _, own in each])
+        topics = replace(topics, prices=even_prices(costs, lengths, means.prices))
     return topics
 
 
@@ -127,19 +129,9 @@ def partition_by_topics(tokens: Tokens, topics: TopicModel) -> Partition:
         for a, here in means.items()
     }
     notes = ("documents are compared by their tokens, which works in every script",)
-    notes += (*_starts(topics.starts), *_top_terms(tokens, counts))
+    notes += (*_top_terms(tokens, counts),)
     clusters = (tokens.languages,) * k
     return Partition("topics", clusters, tuple(shares), distances=distances, notes=notes)
-
-
-def _starts(costs: Sequence[float]) -> Iterator[str]:
-    """How certain it is that the best of several starts is the best that there is."""
-    if costs and costs[0] > 0:
-        same = sum(cost <= costs[0] * _SAME for cost in costs)
-        worst = costs[-1] / costs[0] - 1
-        note = f"best of {len(costs)} starts of k-means: {same} reached it, the worst cost "
-        note += f"{worst:.1%} more"
-        yield note + ("" if same > 1 else "; others may be better still: try another random seed")
 
 
 def _top_terms(tokens: Tokens, counts: np.ndarray) -> Iterator[str]:
@@ -211,16 +203,25 @@ def load_topics(path: Path) -> TopicModel:
 
 def term_directions(tokens: Tokens, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """What each term counts, [V], and its direction, [V, d], from documents of all languages."""
+    require("sklearn", "experts")
+    from scipy.sparse import vstack
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfTransformer
+
     sizes = {lang: tokens.counts[lang]["train"]["documents"] for lang in tokens.languages}
     drawn = draw_documents(sizes, _CENTRED, derive_seed(seed, "topics", "documents"))
     step = -(-sum(map(len, drawn.values())) // _WEIGHED)
     few = {lang: numbers[::step] for lang, numbers in drawn.items()}
-    read = _read(tokens, few)
-    counts = stack_rows([count_terms(rows, tokens.vocabulary_size) for rows in read])
-    weights = inverse_frequencies(counts, tokens.frame)
-    seed = derive_seed(seed, "topics", "terms")
-    directions = principal_directions(weigh(counts, weights), _DIMENSIONS, seed)
-    return weights, directions.astype(np.float32)
+    size, frame = tokens.vocabulary_size, tokens.frame
+    counts = vstack([term_counts(rows, size, frame) for rows in _read(tokens, few)], "csr")
+    frequencies = TfidfTransformer()
+    rows = frequencies.fit_transform(counts)
+    weights = frequencies.idf_.astype(np.float32)
+    weights[[frame.first, frame.end]] = 0
+    state = derive_seed(seed, "topics", "terms") % 2**32
+    reduced = TruncatedSVD(min(_DIMENSIONS, *rows.shape), random_state=state).fit(rows)
+    directions: np.ndarray = reduced.components_
+    return weights, np.ascontiguousarray(directions.T, np.float32)
 
 
 def _read(tokens: Tokens, drawn: dict[str, np.ndarray]) -> Iterator[Shard]:

@@ -6,7 +6,7 @@ ones of this package are.
 """
 
 from tongues.laws.forms.bound import FARSEER, SKALING
-from tongues.laws.forms.continued import CPT_START, EXPERTS, ONE_BASE
+from tongues.laws.forms.continued import EXPERTS, ONE_BASE
 from tongues.laws.forms.forgetting import FORGETTING
 from tongues.laws.forms.form import (
     VARIABLES,
@@ -20,16 +20,8 @@ from tongues.laws.forms.form import (
     check_names,
 )
 from tongues.laws.forms.power_terms import PowerForm, TwoTerms
-from tongues.laws.forms.published import (
-    CHINCHILLA,
-    CPT,
-    EXTENDED,
-    FAMILY,
-    KAPLAN,
-    POWER,
-    POWER_FLOOR,
-)
-from tongues.laws.forms.repeated import DATA_CONSTRAINED, OVERFITTED, SATURATED
+from tongues.laws.forms.published import CHINCHILLA, CPT, EXTENDED, FAMILY, POWER, POWER_FLOOR
+from tongues.laws.forms.repeated import DATA_CONSTRAINED, OVERFITTED
 from tongues.registry import Registry
 
 __all__ = [
@@ -51,18 +43,8 @@ __all__ = [
 
 FORMS: Registry[Form] = Registry("law form", "tongues.law_forms")
 for _form in (
-    *(CHINCHILLA, EXTENDED, CPT, KAPLAN, SKALING, FARSEER),
-    *(
-        DATA_CONSTRAINED,
-        SATURATED,
-        OVERFITTED,
-        CPT_START,
-        ONE_BASE,
-        EXPERTS,
-        FAMILY,
-        FORGETTING,
-        POWER,
-        POWER_FLOOR,
-    ),
+    *(CHINCHILLA, EXTENDED, CPT, SKALING, FARSEER),
+    *(DATA_CONSTRAINED, OVERFITTED, ONE_BASE, EXPERTS, FAMILY, FORGETTING),
+    *(POWER, POWER_FLOOR),
 ):
     FORMS.add(_form)

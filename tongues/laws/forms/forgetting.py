@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from itertools import product
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tongues.laws.forms.form import CurvedForm, Spans, Values
 
-__all__ = ["FORGETTING", "least_replay"]
+__all__ = ["FORGETTING"]
 
 _BETA = 0.095  # of Kaplan et al. 2020, whose loss too falls towards no floor
 
@@ -56,21 +55,6 @@ def _starts(variables: Mapping[str, np.ndarray], loss: np.ndarray) -> np.ndarray
     return np.array(list(product(*axes)))
 
 
-def least_replay(params: Values, loss: ArrayLike, D: ArrayLike, S: ArrayLike) -> np.ndarray:
-    """The smallest replay share with which a run of D tokens ends at or below a source loss.
-
-    0 where none is needed, NaN where even source text alone does not get there. In closed form.
-
-    params: of a forgetting law, or its draws. loss, S: nats per token; S before the first step.
-    """
-    D, S = np.asarray(D, float), np.asarray(S, float)
-    room = np.asarray(loss, float) - _going_on(params, D, S)
-    with np.errstate(invalid="ignore"):
-        left = (1.0 + params["kappa"] * room / params["A"]) ** (-1.0 / params["kappa"])
-    share = np.maximum((left * (params["F"] + D) - params["F"]) / D, 0.0)
-    return np.where(room >= 0, share, np.nan)
-
-
 FORGETTING = CurvedForm(
     name="forgetting",
     summary="the source language's loss under replay while another is learned",
@@ -85,5 +69,4 @@ FORGETTING = CurvedForm(
     role="forgetting",
     strategy="cpt",
     pairs=(("A", "F"), ("kappa", "F")),
-    least_replay=least_replay,
 )

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tongues.errors import UserError, nearest
 
@@ -130,8 +129,6 @@ class Form(ABC):
         of its logarithm for a fourfold of tokens. 0: the drift alone counts.
     pairs: the pairs of parameters whose bootstrap draws the figure shows.
     split: of compute, for `allocate` and `frontier`. inverse: for `tokens_for` and `params_for`.
-    least_replay: from parameters, a source loss, tokens and the loss before the first step to the
-        smallest share of replay that ends there, NaN where none does; of role `forgetting`.
     """
 
     name: str
@@ -153,17 +150,16 @@ class Form(ABC):
     pairs: tuple[tuple[str, str], ...] = ()
     split: Split | None = None
     inverse: Inverse | None = None
-    least_replay: Callable[[Values, ArrayLike, ArrayLike, ArrayLike], np.ndarray] | None = None
 
     def __post_init__(self) -> None:
         """Refuse a form that could not play its role, or depends on what nobody measures."""
         unknown = set(self.variables) - set(VARIABLES)
         missing = _NEEDS.get(self.role, set()) - set(self.names)
-        if unknown or missing or (self.role == "forgetting") != (self.least_replay is not None):
+        if unknown or missing or (self.role == "forgetting" and "r" not in self.variables):
             raise ValueError(
                 f"the form `{self.name}` is not whole: variables are {', '.join(VARIABLES)}; "
                 "role `compute` has E, A and gamma, `repetition` R_D and R_N, and `forgetting` "
-                "comes with least_replay"
+                "depends on r"
             )
 
     @property

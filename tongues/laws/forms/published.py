@@ -1,14 +1,11 @@
-"""The published laws: sums over size and tokens or compute, and one without a floor."""
-
-from collections.abc import Mapping
-from itertools import product
+"""The published laws: sums over size and tokens or compute."""
 
 import numpy as np
 
-from tongues.laws.forms.form import SIGNED, CurvedForm, Exponent, Spans, Term, Values
+from tongues.laws.forms.form import SIGNED, Exponent, Term
 from tongues.laws.forms.power_terms import PowerForm
 
-__all__ = ["CHINCHILLA", "CPT", "EXTENDED", "FAMILY", "KAPLAN", "POWER", "POWER_FLOOR"]
+__all__ = ["CHINCHILLA", "CPT", "EXTENDED", "FAMILY", "POWER", "POWER_FLOOR"]
 
 _E = Term("E")
 _A = Term("A", (Exponent("alpha", "N"),))
@@ -72,48 +69,4 @@ POWER_FLOOR = PowerForm(
     envelope=True,
     role="compute",
     pairs=(("gamma", "E"),),
-)
-
-
-def _kaplan(p: Values, v: Values) -> np.ndarray:
-    of_size = (p["N_c"] / v["N"]) ** (p["alpha_N"] / p["alpha_D"])
-    return (of_size + p["D_c"] / v["D"]) ** p["alpha_D"]
-
-
-def _kaplan_spans(variables: Mapping[str, np.ndarray], loss: np.ndarray) -> Spans:
-    exponent = (0.005, 3.0)
-    far = 1e60
-    return {
-        "N_c": (variables["N"].min() / far, variables["N"].max() * far),
-        "D_c": (variables["D"].min() / far, variables["D"].max() * far),
-        "alpha_N": exponent,
-        "alpha_D": exponent,
-    }
-
-
-def _kaplan_starts(variables: Mapping[str, np.ndarray], loss: np.ndarray) -> np.ndarray:
-    """Sizes and tokens alone would give, at the middle of the rows, some share of the log loss."""
-    middle = {name: np.exp(np.log(values).mean()) for name, values in variables.items()}
-    level = np.log(loss).mean()
-    exponents = np.geomspace(0.02, 1.0, 7)
-    shares = level - np.array([0.02, 0.2, 0.5, 1.0, 2.0])
-    return np.array(
-        [
-            (middle["N"] * np.exp(u / of_N), middle["D"] * np.exp(w / of_D), of_N, of_D)
-            for of_N, of_D, u, w in product(exponents, exponents, shares, shares)
-        ]
-    )
-
-
-KAPLAN = CurvedForm(
-    name="kaplan",
-    summary="for comparison: no floor, size and tokens together (Kaplan et al. 2020)",
-    formula="[(N_c/N)^(alpha_N/alpha_D) + D_c/D]^alpha_D",
-    free=("N_c", "D_c", "alpha_N", "alpha_D"),
-    variables=("N", "D"),
-    curve=_kaplan,
-    spans=_kaplan_spans,
-    starts=_kaplan_starts,
-    compared=True,
-    pairs=(("alpha_N", "alpha_D"),),
 )

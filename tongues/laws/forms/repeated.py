@@ -8,7 +8,7 @@ import numpy as np
 from tongues.laws.forms.form import CurvedForm, Exponent, Spans, Term, Values
 from tongues.laws.forms.published import CHINCHILLA
 
-__all__ = ["DATA_CONSTRAINED", "OVERFITTED", "SATURATED"]
+__all__ = ["DATA_CONSTRAINED", "OVERFITTED"]
 
 _DECAYS = np.geomspace(0.1, 1000.0, 13)  # of the value of repeats, to start from
 _EXPONENT = (0.01, 3.0)
@@ -70,31 +70,6 @@ def _starts_of_terms(
             (0.6, 0.85), (0.1, 0.25), (0.1, 0.25), (0.3, 0.5), (0.3, 0.5)
         )
     ]
-
-
-def _saturated(p: Values, v: Values) -> np.ndarray:
-    D = np.asarray(v["D"])
-    unique = np.minimum(D, v["U"])
-    tokens = _worth(unique, D / unique - 1.0, p["R_D"])
-    return p["E"] + p["A"] / v["N"] ** p["alpha"] + p["B"] / tokens ** p["beta"]
-
-
-SATURATED = CurvedForm(
-    name="saturated",
-    summary="text read several times, all parameters at once (as in ATLAS, Longpre et al. 2025)",
-    formula="E + A/N^alpha + B/D'^beta, D' = u + u R_D (1 − exp(−(D/u − 1)/R_D)), u = min(D, U)",
-    free=("E", "A", "B", "alpha", "beta", "R_D"),
-    variables=("N", "D", "U"),
-    curve=_saturated,
-    spans=lambda variables, loss: _spans_of_terms(variables, loss) | {"R_D": (0.01, 1e4)},
-    starts=lambda variables, loss: np.array(
-        [(*one, half) for one in _starts_of_terms(variables, loss) for half in (3.0, 30.0)]
-    ),
-    terms=_TERMS,
-    spread={"R_D": (float(np.log(15.0)), 1.0)},
-    strategy="scratch",
-    pairs=(("R_D", "beta"),),
-)
 
 
 def _overfitted(p: Values, v: Values) -> np.ndarray:

@@ -15,7 +15,7 @@ from tongues.laws.forms import FORMS
 from tongues.laws.predict.drift import DriftWalks
 from tongues.laws.predict.sampler import sample
 
-__all__ = ["Belief", "Block", "Foreknown", "Places", "learn"]
+__all__ = ["Belief", "Block", "Places", "learn"]
 
 Array = np.ndarray
 _ROUNDS = 20  # of the search for the most probable law
@@ -45,18 +45,6 @@ class Places:
 
     def __len__(self) -> int:
         return len(self.flops)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Foreknown:
-    """Losses of one role known before any run: their logarithms are jointly normal.
-
-    Of trained models, so the drift is in them. They are known by other means than the block's runs.
-    """
-
-    places: Places
-    middle: Array
-    covariance: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,10 +114,6 @@ class Belief:
         noise = np.random.default_rng(seed).standard_normal((len(self.z), len(places)))
         return self.expected(places) * np.exp(self.scatter[:, None] * noise)
 
-    def params(self, role: str) -> dict[str, Array]:
-        """The parameters of a role's law in every draw."""
-        return self.block.params(role, self.z)
-
 
 def learn(
     block: Block,
@@ -138,19 +122,18 @@ def learn(
     draws: int = 1000,
     walkers: int = 400,
     seed: int = 0,
-    known: Foreknown | None = None,
 ) -> Belief:
     """Draw the laws of a block from what its runs (may be none) leave to believe.
 
-    measured: places with the losses there, nats per token. known: losses known before any run.
+    measured: places with the losses there, nats per token.
     draws: each walker is drawn several times with another drift.
     """
     random = np.random.default_rng(seed)
-    evidence = _Evidence(block, measured, walks, known)
+    evidence = _Evidence(block, measured, walks)
     x = random.standard_normal((walkers, block.size + 2))
-    if evidence.count or known:
+    if evidence.count:
         mode = evidence.mode(random)
-        for _ in range(_REWEIGHTINGS if evidence.count else 0):
+        for _ in range(_REWEIGHTINGS):
             evidence = evidence.robust(mode)
             mode = evidence.mode(random, mode)
         covariance = evidence.covariance(mode)
@@ -168,10 +151,9 @@ class _Evidence:
         block: Block,
         measured: Sequence[tuple[Places, Array]],
         walks: DriftWalks,
-        known: Foreknown | None = None,
         weights: Array | None = None,
     ) -> None:
-        self.block, self.measured, self.walks, self.known = block, measured, walks, known
+        self.block, self.measured, self.walks = block, measured, walks
         self.logs = np.concatenate([np.zeros(0), *(np.log(loss) for _, loss in measured)])
         self.count = len(self.logs)
         of_runs = [p.weights if len(p.weights) else np.ones(len(p)) for p, _ in measured]
@@ -193,9 +175,6 @@ class _Evidence:
         self.axes, self.seen = axes, seen
         self.sizes = np.sqrt(np.maximum(values, 0.0))
         self.along = (self.root[:, None] * features) @ axes[:, seen] / self.sizes[seen]
-        if known:
-            own = walks.features(known.places.variables, known.places.flops)
-            self.far = own @ axes[self._columns(known.places)]  # the drift of what is known
 
     def _columns(self, places: Places) -> slice:
         """Those of a role among the coefficients of the drift."""
@@ -214,56 +193,18 @@ class _Evidence:
         _, scatter, drift = self.block.split(x)
         off = self.off(x)
         along, squares = off @ self.along, (off**2).sum(-1)
-        height = self._height(along, squares, scatter, drift, self._off_known(x))
-        return height - 0.5 * (x**2).sum(-1)
+        return self._height(along, squares, scatter, drift) - 0.5 * (x**2).sum(-1)
 
-    def _off_known(self, x: Array) -> Array:
-        """What is known beforehand less the law, in log loss."""
-        if self.known is None:
-            return np.zeros((len(x), 0))
-        z, _, _ = self.block.split(x)
-        off = self.known.middle - self.block.log_loss(z, self.known.places)
-        return np.where(np.isfinite(off), off, 1e3)
-
-    def _drift(self, along: Array, scatter: Array, drift: Array) -> tuple[Array, Array]:
-        """Means and deviations of the coefficients of the drift along its axes, given the runs."""
-        size, noise = drift[..., None], scatter[..., None] ** 2
-        spread = np.repeat(size, len(self.sizes), -1)
-        middle = np.zeros_like(spread)
-        sizes = self.sizes[self.seen]
-        variance = noise + (size * sizes) ** 2
-        middle[..., self.seen] = size**2 * sizes * along / variance
-        spread[..., self.seen] = size * np.sqrt(noise / variance)
-        return middle, spread
-
-    def _white(
-        self, off_known: Array, along: Array, scatter: Array, drift: Array
-    ) -> tuple[Array, Array]:
-        """What is off of the known losses given the runs, in deviations, and log of their size."""
-        assert self.known
-        middle, spread = self._drift(along, scatter, drift)
-        reached = self.far * spread[..., None, :]
-        root = np.linalg.cholesky(self.known.covariance + reached @ np.swapaxes(reached, -1, -2))
-        left = off_known - middle @ self.far.T
-        white = np.linalg.solve(root, left[..., None])[..., 0]
-        return white, np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(-1)
-
-    def _height(
-        self, along: Array, squares: Array, scatter: Array, drift: Array, off_known: Array
-    ) -> Array:
+    def _height(self, along: Array, squares: Array, scatter: Array, drift: Array) -> Array:
         noise = scatter[..., None] ** 2
         variance = noise + (drift[..., None] * self.sizes[self.seen]) ** 2
         rest = np.maximum(squares - (along**2).sum(-1), 0.0)
         left = self.runs - along.shape[-1]
-        height = -0.5 * (
+        return -0.5 * (
             (np.log(variance) + along**2 / variance).sum(-1)
             + left * np.log(noise[..., 0])
             + rest / noise[..., 0]
         )
-        if self.known is None:
-            return height
-        white, size = self._white(off_known, along, scatter, drift)
-        return height - 0.5 * (white**2).sum(-1) - size
 
     def mode(self, random: np.random.Generator, start: Array | None = None) -> Array:
         """The most probable coordinates: laws by damped least squares, the sizes by a grid."""
@@ -314,7 +255,7 @@ class _Evidence:
         both = np.zeros((len(_GRID), len(_GRID), len(x)))
         both[..., -2], both[..., -1] = _GRID[:, None], _GRID[None, :]
         _, scatter, drift = self.block.split(both)
-        height = self._height(along, squares, scatter, drift, self._off_known(x[None])[0])
+        height = self._height(along, squares, scatter, drift)
         return height - 0.5 * (both[..., -2:] ** 2).sum(-1)
 
     def _slopes(self, x: Array) -> tuple[Array, Array]:
@@ -328,9 +269,6 @@ class _Evidence:
             along / np.sqrt(scatter**2 + (drift * self.sizes[self.seen]) ** 2),
             (off - along @ self.along.T) / scatter,
         ]
-        if self.known:
-            sizes = np.full(len(moved), scatter), np.full(len(moved), drift)
-            parts.append(self._white(self._off_known(moved), along, *sizes)[0])
         white = np.concatenate(parts, axis=-1)
         slope = (white[1:] - white[0]) / _STEP
         return slope @ white[0] + x[:size], slope @ slope.T + np.eye(size)
@@ -359,7 +297,7 @@ class _Evidence:
         left = np.abs(off - self.along @ (along * share / (share + scatter**2))) / self.root
         spread = 1.4826 * np.median(left) + 1e-12
         weights = np.minimum(1.0, (_FAR * spread / np.maximum(left, 1e-300)) ** 2)
-        return _Evidence(self.block, self.measured, self.walks, self.known, weights)
+        return _Evidence(self.block, self.measured, self.walks, weights)
 
     def strayed(self, x: Array, random: np.random.Generator) -> dict[str, Array]:
         """The coefficients of the drift of every draw, by role, given what is off."""
@@ -375,15 +313,6 @@ class _Evidence:
             given += noise * random.standard_normal(given.shape)
             along = (self.off(x) - given) @ self.along
             drawn = drawn + (size**2 * sizes * along / (noise**2 + (size * sizes) ** 2)) @ axes.T
-        if known := self.known:  # the same again, by what is known beforehand
-            _, spread = self._drift(self.off(x) @ self.along, scatter, drift)
-            root = np.linalg.cholesky(known.covariance)
-            reached = self.far * spread[:, None, :]
-            both = known.covariance + reached @ np.swapaxes(reached, -1, -2)
-            given = drawn @ self.axes @ self.far.T
-            given += random.standard_normal(given.shape) @ root.T
-            left = np.linalg.solve(both, (self._off_known(x) - given)[..., None])
-            drawn = drawn + (spread * (left * reached).sum(-2)) @ self.axes.T
         each = self.walks.count
         return {
             role: drawn[:, i * each : (i + 1) * each] for i, role in enumerate(self.block.roles)

@@ -157,7 +157,7 @@ def _language_table(experts: MeasuredExperts) -> b.Table:
 
 
 def _added_table(experts: MeasuredExperts, added: AddedLanguages) -> b.Table:
-    ways = [s for s in experts.settings if s.partition in ("before", "added") and not s.baseline]
+    ways = [s for s in experts.settings if s.partition in ("before", "added")]
     rows: list[list[b.Entry]] = []
     for lang in experts.languages:
         if not (role := added.role(lang)):

@@ -13,7 +13,7 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import decoder_layers
 from tongues.train.engine.sharding import local_rows, named_weights
 
-__all__ = ["fill", "first_layers"]
+__all__ = ["fill_weights", "first_layers"]
 
 
 def first_layers(model: PreTrainedModel) -> PreTrainedModel:
@@ -40,7 +40,7 @@ def first_layers(model: PreTrainedModel) -> PreTrainedModel:
 
 
 @torch.no_grad()
-def fill(
+def fill_weights(
     module: nn.Module,
     model: PreTrainedModel,
     source: WeightSource,

@@ -13,7 +13,7 @@ from tongues.tokens.frame import TextFrame
 from tongues.train.engine.balance import balance_weight, balanced_outputs, balanced_rows
 from tongues.train.engine.processor import Processor, autocast
 from tongues.train.engine.rows import cut_rows
-from tongues.train.engine.vocabulary import LOGITS, SoftTargets, chunked_loss, full_loss, powers
+from tongues.train.engine.vocabulary import LOGITS, chunked_loss, full_loss, powers
 
 __all__ = ["Scorer", "positions", "use_head"]
 
@@ -42,13 +42,13 @@ class Scorer(nn.Module):
         self.balance_weight = balance_weight(model)
         self.balance: Tensor | None = None  # load-balancing loss of the last batch
 
-    def forward(self, windows: Tensor, soft: SoftTargets | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, windows: Tensor) -> tuple[Tensor, Tensor]:
         """Objective and nats of windows [samples, context + 1] of token ids, summed over tokens.
 
         The token that begins documents is given and never predicted. The objective has a
         gradient; nats is -log p alone, in float64, without one.
         In training, a mixture of experts adds its own load-balancing loss, times the number of
-        tokens. soft: what takes the place of the tokens in the objective.
+        tokens.
         """
         tokens, targets = windows[:, :-1], windows[:, 1:].flatten()
         counted = None if self.frame.bos is None else targets != self.frame.bos
@@ -67,12 +67,12 @@ class Scorer(nn.Module):
                 logits = self.logits(tokens)
             if self.chunked:
                 assert hidden is not None
-                given = (targets, self.powers, counted, soft)
+                given = (targets, self.powers, counted)
                 objective, nats = self._by_head(chunked_loss, hidden, *given)
             else:
                 assert logits is not None
                 logits = logits.flatten(0, 1)
-                objective, nats = full_loss(logits, targets, counted, soft)
+                objective, nats = full_loss(logits, targets, counted)
         if balance is not None:
             self.balance = balance.detach()
             objective = objective + self.balance_weight * tokens.numel() * balance

@@ -4,52 +4,29 @@ A chunk's gradient follows from its own logits, so it is made in the forward pas
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.nn.functional import linear
-from torch.utils.checkpoint import checkpoint
 
 from tongues.models.scorer import chunked_logits, log_probs
 
-__all__ = ["LOGITS", "Powers", "SoftTargets", "chunked_loss", "full_loss", "powers"]
+__all__ = ["LOGITS", "Powers", "chunked_loss", "full_loss", "powers"]
 
 Powers = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor, Tensor]]
 
 LOGITS = {"cpu": 2**23, "cuda": 2**27}  # of a chunk
 
 
-@dataclass(frozen=True, slots=True)
-class SoftTargets:
-    """The tokens that rows are to predict, with weights; `own` is that of the row's own token."""
-
-    tokens: Tensor  # [rows, top]
-    weights: Tensor  # [rows, top]
-    own: Tensor  # [rows]
-
-    def part(self, rows: slice) -> "SoftTargets":
-        """Those of some rows."""
-        return SoftTargets(self.tokens[rows], self.weights[rows], self.own[rows])
-
-
 def full_loss(
-    logits: Tensor,
-    targets: Tensor,
-    counted: Tensor | None = None,
-    soft: SoftTargets | None = None,
+    logits: Tensor, targets: Tensor, counted: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Objective and nats of logits [rows, vocabulary] (see `chunked_loss`)."""
-    scores, normal = log_probs(logits, targets)
-    learned = scores
-    if soft is not None:
-        others = logits.float().gather(1, soft.tokens) - normal[:, None]
-        learned = soft.own * scores + (soft.weights * others).sum(1)
+    scores, _ = log_probs(logits, targets)
     if counted is not None:
-        scores, learned = scores * counted, learned * counted
-    return -learned.sum(), -scores.detach().sum(dtype=torch.float64)
+        scores = scores * counted
+    return -scores.sum(), -scores.detach().sum(dtype=torch.float64)
 
 
 def powers(logits: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -67,17 +44,13 @@ def chunked_loss(
     targets: Tensor,
     powers: Powers = powers,
     counted: Tensor | None = None,
-    soft: SoftTargets | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Objective and nats of hidden states [rows, width] before the output matrix.
 
     nats is the sum of -log p(target), as a float64 without a gradient; the objective is the same,
     to be derived from. powers: the function of that name, as it is or compiled. counted: rows that
-    belong to the sum, by default all. soft: what the objective has in place of the targets; a
-    chunk's logits are then made twice.
+    belong to the sum, by default all.
     """
-    if soft is not None:
-        return _soft_loss(hidden, weight, bias, targets, counted, soft)
     if torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad):
         return _ChunkedLoss.apply(hidden, weight, bias, targets, powers, counted)
     nats = hidden.new_zeros((), dtype=torch.float64)
@@ -87,26 +60,6 @@ def chunked_loss(
             scores = scores * counted[part]
         nats = nats - scores.sum(dtype=torch.float64)
     return nats.float(), nats
-
-
-def _soft_loss(
-    hidden: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    targets: Tensor,
-    counted: Tensor | None,
-    soft: SoftTargets,
-) -> tuple[Tensor, Tensor]:
-    def of_part(part: slice) -> tuple[Tensor, Tensor]:
-        some = None if counted is None else counted[part]
-        logits = linear(hidden[part], weight, bias)
-        return full_loss(logits, targets[part], some, soft.part(part))
-
-    rows = max(1, LOGITS[hidden.device.type] // len(weight))
-    parts = (slice(start, start + rows) for start in range(0, len(hidden), rows))
-    each = [checkpoint(of_part, part, use_reentrant=False) for part in parts]
-    objectives, nats = zip(*each, strict=True)
-    return torch.stack(objectives).sum(), torch.stack(nats).sum()
 
 
 class _ChunkedLoss(Function):
