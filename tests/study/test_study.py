@@ -121,7 +121,7 @@ def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
         ("study.source=qax", "did you mean"),
         ("study.targets=[qaa]", "source and target at once"),
         ("study.targets=[no]", "language `no` has no text"),
-        ("model.shape=0.1M", "take them out"),
+        ("model.shape=0.1M", "take it out"),
         ("train.budget=1e18 tokens", "more than 1,000 times"),
         ("tokens.held_out=10 tokens", "are too few: a context of"),
         ("train.context=1M tokens", "not a whole number of contexts"),
