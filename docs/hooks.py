@@ -181,8 +181,18 @@ def api() -> str:
         if inspect.isfunction(thing):
             parts.append(entry(f"tongues.{name}", thing))
         elif inspect.ismodule(thing):
-            parts += [entry(f"tongues.{name}.{one}", getattr(thing, one)) for one in thing.__all__]
+            parts += [entry(f"tongues.{name}.{one.__name__}", one) for one in functions_of(thing)]
     return "\n".join(parts)
+
+
+def functions_of(module: Any) -> list[Any]:
+    """The functions that a module defines for others."""
+    defined = (one for one in vars(module).values() if inspect.isfunction(one))
+    return [
+        one
+        for one in defined
+        if one.__module__ == module.__name__ and not one.__name__.startswith("_")
+    ]
 
 
 def entry(name: str, function: Any) -> str:

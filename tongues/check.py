@@ -32,8 +32,6 @@ from tongues.train.rules import (
 )
 from tongues.train.schedule import scored_tokens
 
-__all__ = ["FEW_STEPS", "Checked", "check_recipe"]
-
 _CORPUS = 0.7  # bytes that a byte of text takes in the corpus, packed and with its signals
 _TOKEN = 3  # bytes of text in a token, about
 _PASSES = 1000  # no text is worth reading so often: surely a slip in the unit

@@ -6,8 +6,6 @@ import sys
 import time
 from pathlib import Path
 
-__all__ = ["core_count", "cpu_quota", "threads_for", "wait_politely"]
-
 _BETWEEN = 0.01  # seconds between looks at what else computes
 
 

@@ -6,8 +6,6 @@ from difflib import SequenceMatcher, get_close_matches
 from functools import partial
 from unicodedata import combining, normalize
 
-__all__ = ["Caution", "Stopped", "UserError", "nearest", "printable"]
-
 # Codes of errors of work that was asked for correctly, and failed.
 _FAILURES = (
     "cluster_failed",

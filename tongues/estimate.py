@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-__all__ = ["LEVEL", "Estimate"]
-
 LEVEL = 0.05  # of every test and, as 95 %, of every interval
 
 

@@ -5,8 +5,6 @@ from importlib.util import find_spec
 
 from tongues.errors import UserError
 
-__all__ = ["EXTRAS", "Extra", "require", "required_by"]
-
 
 @dataclass(frozen=True, slots=True)
 class Extra:

@@ -16,22 +16,6 @@ from typing import Any
 
 from tongues.errors import UserError
 
-__all__ = [
-    "DISK_FULL",
-    "append_line",
-    "changed_at",
-    "check_readable",
-    "check_writable",
-    "file_hash",
-    "file_name",
-    "files_named",
-    "fingerprint",
-    "is_held",
-    "newest_lines",
-]
-__all__ += ["only_one", "path_text", "read_json", "read_lines", "remove_directory"]
-__all__ += ["whole_directory", "whole_file", "write_json", "write_text"]
-
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PATIENCE = 5.0  # seconds
 _UNSAFE = re.compile(r"[^\w.@+-]+")

@@ -9,8 +9,6 @@ from typing import Any
 
 from tongues.errors import UserError
 
-__all__ = ["html_table", "text_table", "to_frame"]
-
 _LIBRARIES = ("pandas", "polars")
 
 

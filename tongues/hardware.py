@@ -11,19 +11,6 @@ from typing import Any, Literal, Self
 
 from tongues.errors import UserError, nearest
 
-__all__ = [
-    "GPUS",
-    "LARGER_MACHINE",
-    "OVERHEAD",
-    "USUAL_MFU",
-    "Cluster",
-    "Gpu",
-    "Machine",
-    "VisibleGpu",
-    "find_gpu",
-]
-__all__ += ["host_memory", "known_gpu", "this_machine", "visible_gpus"]
-
 _PRICED = "June 2025, on demand, roughly"
 USUAL_MFU = 0.4  # share of the peak that a well-kept training run of a decoder reaches
 # times what the accelerators draw: hosts, network and cooling (a DGX H100 is rated at 10.2 kW for

@@ -15,9 +15,6 @@ from typing import Any
 from tongues.errors import UserError
 from tongues.quantities import show_bytes, show_count
 
-__all__ = ["HubModel", "commit_of", "fetch", "hub_folder", "hub_model", "is_hub_id", "is_remote"]
-__all__ += ["local", "remote_shapes", "why_silent"]
-
 _ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)(?:@([\w./-]+))?$")
 _SMALL = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json")
 _SMALL += ("special_tokens_map.json", "chat_template.*", "*processor_config.json", "README.md")

@@ -6,8 +6,6 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["from_plain", "to_plain"]
-
 T = TypeVar("T")
 
 

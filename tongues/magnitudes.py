@@ -2,9 +2,6 @@
 
 import re
 
-__all__ = ["BYTES", "SCALE", "counted", "parse_count", "show_bytes", "show_count", "show_seconds"]
-__all__ += ["with_scale"]
-
 SCALE = {"": 1, "k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
 SCALE |= {"P": 10**15, "E": 10**18, "Z": 10**21}  # of operations alone
 BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}

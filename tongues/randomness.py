@@ -2,8 +2,6 @@
 
 import hashlib
 
-__all__ = ["derive_seed"]
-
 
 def derive_seed(seed: int, *names: str | int) -> int:
     """A 63-bit seed of the stream so named; other names give independent streams."""

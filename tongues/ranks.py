@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = ["Rank", "Say", "earlier_interrupts", "interrupts_noted", "main_left_alone"]
-__all__ += ["stop_after", "stop_on_sigterm", "stop_with_parent", "stop_with_starter"]
-
 Say = Callable[[str], None]
 Item = TypeVar("Item")
 _noted: list[int] = []

@@ -15,8 +15,6 @@ from typing import Generic, Protocol, TypeVar
 
 from tongues.errors import UserError, nearest
 
-__all__ = ["Named", "Registry", "registry"]
-
 # Where the registry of each kind is defined: `recipe` and `cli` look names up without importing
 # the packages below them before they are needed.
 _HOMES = {

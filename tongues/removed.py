@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["KEYS", "OPTIONS", "instead_of_key"]
-
 # `verb --option`.
 OPTIONS: dict[str, str] = {
     "study --pilot": "leave it out; the recipe's `pilot` section says it",

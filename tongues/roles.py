@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-__all__ = ["Role", "Roles", "list_languages"]
-
 Role = Literal["target", "base", "other"]
 
 

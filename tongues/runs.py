@@ -20,25 +20,6 @@ from tongues.errors import UserError, nearest
 from tongues.files import files_named, read_json, read_lines, write_json
 from tongues.roles import Roles
 
-__all__ = [
-    "FAILURE",
-    "HOPELESS",
-    "JOINED",
-    "KEPT_CHECKPOINTS",
-    "PLANS",
-    "RECIPE",
-    "Base",
-    "Cells",
-    "DerivedMixture",
-    "FrameLosses",
-    "LanguageShare",
-    "Parameters",
-    "Probe",
-    "Run",
-    "VocabularyExtension",
-]
-__all__ += ["find_runs", "read_run", "run_rows", "status_of", "write_run"]
-
 FAILURE = "failure.txt"  # in a run's directory: why it failed
 HOPELESS = "hopeless.txt"  # in a run's directory: why it is to stop, for which it looks there
 RECIPE = "recipe.yaml"  # in a run's directory: what it was trained by, overrides included

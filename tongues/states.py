@@ -15,8 +15,6 @@ from tongues.pages.numbers import fixed, number
 from tongues.quantities import show_count, show_seconds
 from tongues.runs import FAILURE, HOPELESS, PLANS, Run, find_runs, read_run
 
-__all__ = ["RunState", "state_of", "states", "states_table", "study_lines"]
-
 _CHECKPOINT = re.compile(r"^(?:step|milestone)-(\d+)$")
 _LOGS = ("timing.jsonl", "metrics.jsonl", "evals.jsonl", "run.json")
 _PLANNED = ("base", "strategy", "shape")  # of a run that is not begun

@@ -21,9 +21,6 @@ from rich.text import Text
 from tongues.errors import printable
 from tongues.pages import Entry, Table
 
-__all__ = ["Show", "echo", "hint", "hint_command", "is_first_rank", "print_json", "print_paths"]
-__all__ += ["print_table", "progress_line", "say"]
-
 # What JSON leaves as it is, and a terminal obeys.
 _ESCAPED = {code: f"\\u{code:04x}" for code in range(127, 160)}
 _PLAIN_EVERY = 10.0  # seconds between plain progress lines where there is no terminal

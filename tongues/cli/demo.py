@@ -13,7 +13,6 @@ from tongues.errors import UserError
 if TYPE_CHECKING:
     from tongues.recipe import Recipe
 
-__all__ = ["demo"]
 
 _BEGUN = 12  # tokens of a text that can be typed in
 

@@ -11,8 +11,6 @@ from tongues.errors import UserError
 if TYPE_CHECKING:
     from tongues.experts.partition.partition import Partition
 
-__all__ = ["experts"]
-
 
 @click.group(cls=options.Verbs)
 def experts() -> None:

@@ -7,8 +7,6 @@ import click
 from tongues.cli import options
 from tongues.errors import UserError
 
-__all__ = ["doctor", "next_steps"]
-
 
 @click.command()
 @options.workspace

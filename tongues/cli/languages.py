@@ -6,8 +6,6 @@ import click
 
 from tongues.cli import options
 
-__all__ = ["languages"]
-
 _ROWS = 20  # of a list
 _OPTIONAL = ("byte premium", "Bible", "family", "speakers", "tasks", "script")  # first to go
 

@@ -13,7 +13,6 @@ from tongues.hardware import LARGER_MACHINE
 if TYPE_CHECKING:
     from tongues.plan import Plan
 
-__all__ = ["fit", "plan"]
 
 _LAW = "Published law, such as hoffmann2022-full, or file of `tongues fit -o`. Repeatable."
 

@@ -22,8 +22,6 @@ from tongues.extras import required_by
 from tongues.removed import OPTIONS
 from tongues.terminal import echo, is_first_rank
 
-__all__ = ["main"]
-
 _PATIENCE = 5.0  # seconds
 
 

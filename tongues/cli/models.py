@@ -10,8 +10,6 @@ import click
 from tongues.cli import options
 from tongues.errors import Stopped
 
-__all__ = ["evaluate", "export", "generate", "serve"]
-
 _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "bright_black")
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _CHAT = "Add what instruction tuning changed in the base: INSTRUCT − BASE."

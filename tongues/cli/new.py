@@ -9,8 +9,6 @@ import click
 from tongues.cli import options
 from tongues.errors import UserError
 
-__all__ = ["new"]
-
 
 @click.command()
 @click.argument("base", required=False)

@@ -16,24 +16,6 @@ from tongues.errors import UserError, nearest
 if TYPE_CHECKING:
     from tongues.recipe import TextRecipe
 
-__all__ = ["COUNT", "DTYPES", "FOLDER", "OUT", "OUT_FILE", "PATH", "SECTIONS", "Verbs", "hint_next"]
-__all__ += ["hint_recipe"]
-__all__ += [
-    "as_json",
-    "figures",
-    "hint_again",
-    "hint_runs",
-    "launch",
-    "memory",
-    "one_thread",
-    "overrides",
-    "overwrite",
-    "placement",
-    "processes",
-    "quiet",
-    "ranks",
-]
-__all__ += ["recipe", "workspace"]
 
 Command = TypeVar("Command", bound=Callable[..., object])
 

@@ -7,8 +7,6 @@ import click
 
 from tongues.cli import options
 
-__all__ = ["ls", "report", "watch"]
-
 _OPTIONAL = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out nats/token")  # first to go
 
 

@@ -10,8 +10,6 @@ from tongues.cli import options
 if TYPE_CHECKING:
     from tongues.verbs.studies import DryRun
 
-__all__ = ["check", "prepare", "show_runs", "study", "train"]
-
 
 @click.command()
 @options.recipe

@@ -23,8 +23,6 @@ from tongues.significance import (
     win_rates,
 )
 
-__all__ = ["metric_scores", "task_scores"]
-
 Answers: TypeAlias = Mapping[str, Mapping[str, Sequence[Sequence[ItemScore]]]]  # model, language
 Harness: TypeAlias = Mapping[str, Mapping[str, HarnessScores]]
 Facts: TypeAlias = Mapping[str, tuple[int, int]]  # of each item, its choices and the right one

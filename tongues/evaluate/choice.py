@@ -6,8 +6,6 @@ from typing import Self
 
 from tongues.evaluate.evaluation import Evaluation, TaskScores, TextScores
 
-__all__ = ["Choice", "chosen_models", "is_tested", "language_roles"]
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:

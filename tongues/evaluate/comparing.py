@@ -27,8 +27,6 @@ from tongues.significance import (
     win_rates,
 )
 
-__all__ = ["corrected", "leaders", "source_losses", "text_scores", "translated"]
-
 _PARALLEL = (
     0.5  # share of documents or items in several languages, from which they are translations
 )

@@ -19,8 +19,6 @@ from tongues.text import Document
 from tongues.text.reading import Fault, find_files, read_file
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
 
-__all__ = ["file_language", "held_out_documents", "read_texts"]
-
 _ALL = 2**62  # tokens
 _KNOWN = "text that the models were trained on"
 _SPLITS = frozenset({"all", "dev", "new", "old", "test", "train", "val", "valid"})  # some are codes

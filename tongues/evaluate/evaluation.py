@@ -20,10 +20,6 @@ from tongues.jsonable import from_plain, to_plain
 from tongues.roles import Roles
 from tongues.significance import Chance, Signs, WinRate
 
-__all__ = ["BITS_PER_BYTE", "NATS_PER_TOKEN", "SCORES", "Accuracy", "Comparison", "Cost"]
-__all__ += ["EvaluatedModel", "Evaluation", "ExpertCell", "ExpertScores", "Loss", "MixedLoss"]
-__all__ += ["MixedScores", "TaskScores", "TextScores", "Trained", "read_evaluation"]
-
 SCORES = "scores.json"
 BITS_PER_BYTE, NATS_PER_TOKEN = "bits/byte", "nats/token"
 

@@ -31,8 +31,6 @@ from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.tokens.extend import extends
 from tongues.train.base import model_folder
 
-__all__ = ["default_routings", "evaluate_experts"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Setting:

@@ -31,8 +31,6 @@ from tongues.languages.tags import catalogue_tag
 if TYPE_CHECKING:  # with torch
     from tongues.experts.ensemble.model import Model
 
-__all__ = ["HARNESS", "HarnessScores", "HarnessTask", "Metric", "harness_tasks", "item_keys"]
-__all__ += ["item_values", "score_harness"]
 
 HARNESS = "lm-eval:"
 _SEED = 1234  # lm-eval's, of demonstrations

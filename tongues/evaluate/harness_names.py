@@ -6,8 +6,6 @@ from langcodes import tag_is_valid
 
 from tongues.languages.tags import catalogue_tag
 
-__all__ = ["name_and_language"]
-
 # Where names of tasks have the language, and, as `rest`, what follows it. Three letters are one in
 # these places only: many words are codes too.
 _NAMED = (

@@ -10,8 +10,6 @@ from tongues.evaluate.evaluation import SCORES, EvaluatedModel, Evaluation, read
 from tongues.experts.ensemble.lineage import ENSEMBLE
 from tongues.runs import read_run
 
-__all__ = ["free_name", "kept_evaluations", "newest_evaluation", "replaced"]
-
 
 def kept_evaluations(workspace: Path) -> Iterator[tuple[str, Evaluation]]:
     """Every evaluation below `evaluations/` that can be read, with its name, the newest first."""

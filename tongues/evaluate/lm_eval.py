@@ -29,8 +29,6 @@ from tongues.experts.ensemble.routing import parse_routing
 from tongues.quantities import Bytes
 from tongues.tokens.frame import named_token, read_settings
 
-__all__ = ["LmEvalModel", "as_lm_eval", "begins_with", "language_of", "would_write", "write"]
-
 try:
     TemplateLM: Any = importlib.import_module("lm_eval.api.model").TemplateLM
 except ModuleNotFoundError as error:

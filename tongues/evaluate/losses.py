@@ -15,9 +15,6 @@ from tongues.errors import Caution, UserError
 from tongues.jsonable import from_plain, to_plain
 from tongues.tokens.fertility import BYTEWISE
 
-__all__ = ["DocumentLosses", "Policy", "Reading", "Spelling", "Window", "bits_per_segment"]
-__all__ += ["mean_losses", "resolved", "spelling_cautions", "windows"]
-
 _MISSING = 0.001  # share of letters that are lost, from which a caution is due
 _COLUMNS = ("nats", "tokens", "bytes", "missing")
 _NAMES = ("ids", "segments", "of_experts")

@@ -14,8 +14,6 @@ from tongues.experts.ensemble.routing import Routing
 from tongues.randomness import derive_seed
 from tongues.significance import holm, measured_loss, paired_loss
 
-__all__ = ["MixedText", "mixed_nats", "mixed_scores", "mixed_texts"]
-
 _LEAST, _MOST = 24, 60  # tokens of a part: as many whole sentences as have the least
 _PARTS = 2  # of each language, at most
 _TEXTS = 64

@@ -11,8 +11,6 @@ from tongues.evaluate.evaluation import Evaluation, TaskScores
 from tongues.evaluate.runner import Results, Unit
 from tongues.evaluate.tasks import count_faults
 
-__all__ = ["build_evaluation"]
-
 
 def build_evaluation(results: Results, named: Sequence[str] | None = None) -> Evaluation:
     """An evaluation of what was scored; every model is compared with the first.

@@ -24,17 +24,6 @@ from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.own_tokens import OwnTokens, sum_parts
 from tongues.models.scorer import BatchScorer, Prefix, probed_scorer
 
-__all__ = [
-    "Row",
-    "RowScores",
-    "Tell",
-    "TokenLosses",
-    "each_expert",
-    "expert_weights",
-    "score_rows",
-    "too_long",
-]
-
 _SURE = np.log(2)  # nats below which a token has more than half of the probability
 _LEAST = 16  # tokens of a shared prefix that is worth caching
 _PADDING = 8  # tokens of padding that cost less than another batch

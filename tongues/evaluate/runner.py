@@ -33,9 +33,6 @@ from tongues.ranks import Rank, Say
 from tongues.runs import read_run
 from tongues.text import Document
 
-__all__ = ["EvalSpec", "Results", "Unit", "evaluate", "read_unit", "score_in_ranks", "score_share"]
-__all__ += ["write_unit"]
-
 _READING = 2  # words of progress, from which text is being read
 _MEMORY = 3 * 2**30  # bytes of a rank besides the models' weights
 

@@ -20,8 +20,6 @@ from tongues.evaluate.evaluation import (
 from tongues.experts.ensemble import ROUTINGS
 from tongues.experts.ensemble.routing import GONE
 
-__all__ = ["AddedLanguages", "ExpertRise", "MeasuredExperts", "Setting"]
-
 _OWN = 0.5  # share of a language's text from which an expert counts as one that learned it
 
 

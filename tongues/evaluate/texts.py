@@ -12,8 +12,6 @@ from tongues.experts.ensemble.ensemble import mixed
 from tongues.experts.ensemble.model import Model
 from tongues.text import Document
 
-__all__ = ["routed_losses", "token_nats"]
-
 
 def routed_losses(
     models: Sequence[Model],

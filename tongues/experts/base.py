@@ -6,8 +6,6 @@ from tongues.recipe import Recipe
 from tongues.tokens import open_tokens
 from tongues.train.base import base_languages, find_base
 
-__all__ = ["Known", "with_own_base"]
-
 Known = dict[str, tuple[str, ...]]  # languages by base
 
 

@@ -9,8 +9,6 @@ from tongues.laws.mixtures import capped_shares
 from tongues.quantities import Budget
 from tongues.recipe import ExpertBudget
 
-__all__ = ["share_budget"]
-
 
 def share_budget(rule: ExpertBudget, budget: Budget, texts: Sequence[float]) -> list[float]:
     """The share of each expert; none where all are equal.

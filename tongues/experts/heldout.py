@@ -22,17 +22,6 @@ from tongues.tokens.spelling import token_spellings
 from tongues.tokens.store import read_manifest
 from tongues.train.base import find_base
 
-__all__ = [
-    "base_shares",
-    "documents_of",
-    "held_out_cautions",
-    "same_tokenizer",
-    "scored_documents",
-    "tuning_documents",
-    "unknown_cautions",
-    "unseen_documents",
-]
-
 _FEWEST = 10  # documents scored, where there are that many: of fewer an interval says little
 
 

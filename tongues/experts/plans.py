@@ -43,16 +43,6 @@ from tongues.train.base import base_languages, check_held, find_base
 from tongues.train.defaults import complete_recipe
 from tongues.train.mixture import text_of
 
-__all__ = [
-    "Members",
-    "Round",
-    "expert_runs",
-    "plan_added",
-    "plan_partition",
-    "plan_rounds",
-    "seed_cautions",
-]
-
 _HELD_OUT = 4000  # held-out tokens of a new language by which its donor is found
 
 # The experts that others branch from: of each run or Hugging Face folder, the share of

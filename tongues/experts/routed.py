@@ -9,8 +9,6 @@ from tokenizers import Tokenizer
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.ensemble.router import Router
 
-__all__ = ["RoutedSpan", "RoutedText", "routed_texts", "spelt"]
-
 _LANGUAGES = 8  # that are shown, at most
 _TOKENS = 40  # of a text
 _LEAST = 0.01  # weights from it on

@@ -41,8 +41,6 @@ from tongues.runs import FAILURE, read_run, status_of
 from tongues.study import State, run_all
 from tongues.tokens import Tokens, open_cluster, open_tokens
 
-__all__ = ["merge", "train_experts", "training_sample", "with_new_tokens"]
-
 _SAMPLED = 400  # documents that a centre is the mean of
 _HELD_OUT = 4000  # tokens of a language's held-out text that the temperature is fitted on
 

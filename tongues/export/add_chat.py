@@ -14,8 +14,6 @@ from tongues.pages import Table, as_markdown
 from tongues.text import Document
 from tongues.tokens import tokenizer_files
 
-__all__ = ["Trial", "add_chat", "choose"]
-
 Say = Callable[[str], None]
 
 _WEIGHTS = (0.25, 0.5, 0.75, 1.0)

@@ -26,8 +26,6 @@ from tongues.quantities import show_count
 from tongues.tokens import load_tokenizer
 from tongues.tokens.frame import read_settings
 
-__all__ = ["Residual", "adopt_chat", "adopt_tokens"]
-
 _TUNED = 0.5  # ‖instruct − base‖ / ‖base‖ of a tuning: 0.02 is usual (2505.12716), 1.4 unrelated
 _OVERWRITTEN = 3.0  # ‖trained − base‖ / ‖instruct − base‖ of a layer, from which little is left
 _PUBLISHED = 1.5e9  # parameters; 2410.10739 finds no gain below

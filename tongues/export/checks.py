@@ -13,8 +13,6 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-__all__ = ["CHECKS", "share_passed"]
-
 _TOKENS = 96  # of an answer
 
 

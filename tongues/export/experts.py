@@ -51,8 +51,6 @@ from tongues.train.card import add_sections, find_tokens
 from tongues.train.export import copy_files, copy_model, new_folder
 from tongues.train.metadata import CardScores
 
-__all__ = ["Evaluated", "export_ensemble", "export_moe"]
-
 # The newest evaluation of a run, an ensemble or a model, by its folder, as a card has it.
 Evaluated = Callable[[Path], CardScores]
 

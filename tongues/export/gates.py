@@ -18,8 +18,6 @@ from transformers import PreTrainedModel
 
 from tongues.tokens.frame import TextFrame
 
-__all__ = ["fit_gates"]
-
 _SHRUNK = 0.05  # of the mean variance, added to each: few tokens for many dimensions
 _SURE = 0.9  # median weight of the first of two experts; one text then changes experts smoothly
 _KEPT = 8  # of this many states one is kept, by which that is scaled

@@ -23,8 +23,6 @@ from tongues.pages import Table, as_markdown
 from tongues.text import Document
 from tongues.tokens import load_tokenizer
 
-__all__ = ["LLAMA_CPP", "Ids", "add_gguf", "compare_ids", "find_script", "known_pre"]
-
 Say = Callable[[str], None]
 Texts = Mapping[str, Sequence[Document]]
 

@@ -17,9 +17,6 @@ from tongues.significance import measured_loss, paired_loss
 from tongues.text import Document
 from tongues.tokens import Tokens
 
-__all__ = ["Losses", "bits", "change", "held_out_losses", "held_out_text", "loss_rows"]
-__all__ += ["worse_than_base"]
-
 Losses = Mapping[str, DocumentLosses]  # by language
 _TOKENS = 20_000  # of a language, in whole documents: enough for 0.3 % of a difference in pairs
 

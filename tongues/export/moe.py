@@ -18,8 +18,6 @@ from tongues.errors import UserError
 from tongues.experts.ensemble.mapped import mapped_weights
 from tongues.models.huggingface import configure
 
-__all__ = ["merge_to_moe", "moe_config"]
-
 # The architecture that is a family's own but for several feed-forward layers and a router.
 _SPARSE = {"llama": "mixtral", "mistral": "mixtral", "qwen3": "qwen3_moe"}
 _OTHERWISE = ("attention_bias", "mlp_bias", "use_sliding_window")  # that Mixtral cannot hold

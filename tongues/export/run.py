@@ -21,8 +21,6 @@ from tongues.train.export import copy_model, fill_folder, new_folder
 from tongues.train.metadata import CardScores, first_base
 from tongues.train.parts import checkpoint_model
 
-__all__ = ["Changes", "export_run", "store_folder"]
-
 Say = Callable[[str], None]
 
 

@@ -15,8 +15,6 @@ from tongues.errors import UserError
 from tongues.files import read_json, write_json
 from tongues.models.folders import read_config, stored_shapes, weight_files
 
-__all__ = ["DTYPES", "StoredWeights", "dtype_name", "store_as", "write_weights"]
-
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 _NAMES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}  # as config.json has them
 _STORED = {"bf16": "BF16", "fp16": "F16", "fp32": "F32"}  # as safetensors has them

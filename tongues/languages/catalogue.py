@@ -13,8 +13,6 @@ from importlib.resources import files
 from tongues.errors import UserError, nearest
 from tongues.languages.language import AvailableText, Language
 
-__all__ = ["expected_scripts", "field_sources", "find_language", "languages", "unpack"]
-
 _COLUMNS = ("tag", "code", "other_codes", "script", "name", "names", "family", "macroarea")
 _COLUMNS += ("latitude", "longitude", "countries", "speakers", "byte_premium", "texts")
 _COLUMNS += ("identified_by", "tasks")

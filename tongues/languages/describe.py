@@ -11,8 +11,6 @@ from tongues.magnitudes import show_bytes, show_count
 from tongues.pages import blocks as b
 from tongues.pages.numbers import estimate_cell, fixed, percent
 
-__all__ = ["facts_blocks", "language_rows"]
-
 _TOKENIZERS = {"own": "its own, 50,000 tokens", "llama2": "Llama 2", "llama3": "Llama 3"}
 _TOKENIZERS |= {"gemma": "Gemma", "qwen": "Qwen"}
 

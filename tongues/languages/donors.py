@@ -20,9 +20,6 @@ from tongues.languages.catalogue import find_language, languages, unpack
 from tongues.languages.grammar import grammar_of
 from tongues.languages.language import Language
 
-__all__ = ["SPREAD", "Donor", "TransferModel", "best_donor", "confusable_languages"]
-__all__ += ["fit_transfer", "measured_transfer", "pair_features", "rank_donors"]
-
 # Penalties of a weight and of a donor's effect, in rows: from 1 to 10 the ranking is as good.
 _WEIGHT, _EFFECT = 3.0, 3.0
 # Standard deviations of a forecast for targets left out, of donors measured on other targets and of

@@ -14,8 +14,6 @@ from tongues.languages.grammar import Grammar, grammar_of, lang2vec_folder
 from tongues.languages.language import Language
 from tongues.magnitudes import show_bytes
 
-__all__ = ["LanguageFacts", "language_facts", "select_languages"]
-
 _DONORS = 8
 _NAMESAKES = 3  # that a sentence names
 _AMOUNTS = (1e7, 1e8, 1e9)  # bytes of text of a forecast; the largest of the published runs is 1 GB

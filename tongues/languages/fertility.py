@@ -15,8 +15,6 @@ from tongues.estimate import Estimate
 from tongues.languages.catalogue import find_language, languages
 from tongues.languages.language import Language
 
-__all__ = ["TOKENIZERS", "byte_premium", "bytes_per_token"]
-
 TOKENIZERS = ("own", "llama2", "llama3", "gemma", "qwen")
 # Of an own vocabulary's bytes per token, where a tokenizer was not measured on a language: the
 # median over the 18 measured languages but English, and the standard deviation of its logarithm;

@@ -23,14 +23,6 @@ from tongues.languages.ngrams import NGrams, measure_ngrams
 from tongues.languages.prior import LARGEST, LossPrior, read_prior
 from tongues.magnitudes import show_bytes
 
-__all__ = [
-    "LossForecast",
-    "OwnRun",
-    "forecast_language",
-    "forecast_runs",
-    "known_language",
-]
-
 Array = np.ndarray
 # Content bytes and parameters of the published models (Goldfish, arXiv 2408.10441), ten epochs.
 _NODES = ((5e6, 39e6), (1e7, 39e6), (1e8, 125e6), (1e9, 125e6))

@@ -13,8 +13,6 @@ import numpy as np
 from tongues.languages.catalogue import languages
 from tongues.languages.language import Language
 
-__all__ = ["SYNTAX", "Grammar", "SyntaxTable", "grammar_of", "lang2vec_folder", "syntax_table"]
-
 SYNTAX = "S_"  # begins the names of the features that the published clusters of X-ELM come from
 
 

@@ -4,8 +4,6 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["AvailableText", "Language"]
-
 
 @dataclass(frozen=True, slots=True)
 class AvailableText:

@@ -14,8 +14,6 @@ import numpy as np
 
 from tongues.errors import UserError
 
-__all__ = ["NGrams", "measure_ngrams"]
-
 Array = np.ndarray
 _UNIT = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"

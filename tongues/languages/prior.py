@@ -12,8 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["LARGEST", "LossPrior", "columns", "read_prior", "width"]
-
 Array = np.ndarray
 LARGEST = 9.0  # log10 of the most content bytes in the table
 

@@ -5,8 +5,6 @@ from langcodes import standardize_tag, tag_is_valid
 from tongues.errors import UserError
 from tongues.languages.catalogue import find_language
 
-__all__ = ["catalogue_tag"]
-
 
 def catalogue_tag(language: str) -> str:
     """The catalogue's tag, as recipes have it; of traditional Chinese, with its script."""

@@ -14,8 +14,6 @@ from pathlib import Path
 from tongues.files import file_name, whole_file
 from tongues.ranks import stop_with_starter
 
-__all__ = ["DONE", "FAILED", "UNTOLD", "Job", "command_line", "why_ended"]
-
 DONE, FAILED, UNTOLD = 0, 1, 74  # exit codes; what was stopped, or held by another, is done too
 _ASKED = {-signal.SIGTERM, -signal.SIGINT}  # before the work could take them for a request
 

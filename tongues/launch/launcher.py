@@ -13,9 +13,6 @@ from tongues.launch.job import Job
 from tongues.ranks import stop_on_sigterm
 from tongues.registry import Registry
 
-__all__ = ["LAUNCHERS", "Launcher", "Options", "check_ranks", "launcher_kind", "open_launcher"]
-__all__ += ["watched"]
-
 
 @dataclass(frozen=True, slots=True)
 class Options:

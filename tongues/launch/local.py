@@ -16,8 +16,6 @@ from tongues.launch.job import Job, why_ended
 from tongues.launch.launcher import Launcher, Options
 from tongues.ranks import main_left_alone, stop_with_parent
 
-__all__ = ["Local", "choose_gpus", "free_memory"]
-
 _ON_GPU = 600_000_000  # bytes that a process takes there before its model
 # Prints the bytes free on each GPU, 0 where it admits nobody.
 _ASKS = """

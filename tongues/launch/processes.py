@@ -17,8 +17,6 @@ from tongues.files import whole_file
 from tongues.launch.job import DONE, FAILED, Job, command_line, why_ended
 from tongues.ranks import interrupts_noted
 
-__all__ = ["in_processes", "torchrun"]
-
 _LAST_CHECKPOINT = 3600  # seconds that processes have to leave one when they are asked to end
 _FIRST = 5.0  # seconds that others leave the first process to answer
 _LOGS = ("torch.distributed.elastic", "torch.distributed.elastic.agent.server.api")

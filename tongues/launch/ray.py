@@ -14,8 +14,6 @@ from tongues.launch.job import Job
 from tongues.launch.launcher import Launcher, Options
 from tongues.launch.local import Local
 
-__all__ = ["Ray"]
-
 _LOOK_EVERY = 0.2  # seconds that a task is deaf to being cancelled
 
 

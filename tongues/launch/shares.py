@@ -20,8 +20,6 @@ from tongues.launch.launcher import Launcher, Options, watched
 from tongues.launch.local import Local
 from tongues.ranks import Rank, Say
 
-__all__ = ["run_ranks"]
-
 _MEMORY = 3 * 2**30  # bytes of a rank
 _TURN = 0.2  # seconds between looks at what ranks say
 _TRIES = 3  # of a rank that is stopped, such as by its cluster
@@ -83,6 +81,7 @@ class Share:
     output: Path
 
     def __call__(self) -> int:
+        """Do the share in this process; returns its exit code."""
         os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core a rank
         signal.signal(
             signal.SIGINT, signal.SIG_IGN

@@ -14,8 +14,6 @@ from tongues.files import file_name, fingerprint
 from tongues.launch.job import Job, command_line, why_ended
 from tongues.launch.launcher import Launcher, Options
 
-__all__ = ["Slurm"]
-
 _LOOK_EVERY = 5.0  # seconds between looks at the queue
 _PATIENCE = 600.0  # seconds for which Slurm may not answer
 _CANCELLED = 120.0  # seconds in which a cancelled job is gone, unless Slurm cannot clear it away

@@ -13,7 +13,6 @@ from tongues.laws.uncertainty import bootstrap_intervals, percentiles
 if TYPE_CHECKING:
     from tongues.laws.law import Law
 
-__all__ = ["Allocation", "about_allocation", "allocate", "with_interval"]
 
 _DOUBTED = 0.025  # share of the draws without a best size, from which a caution is given
 

@@ -23,8 +23,6 @@ from tongues.laws.next_step import MORE_SHAPES, plan_command, well_known
 from tongues.laws.rows import Rows
 from tongues.laws.targets import TargetLaws
 
-__all__ = ["FitAnswer"]
-
 _MISREAD = {"not_nats", "implausible_amounts"}  # cautions of numbers of another kind
 
 

@@ -36,8 +36,6 @@ from tongues.tables import (
     without_replay,
 )
 
-__all__ = ["fit_places"]
-
 _OF_SOME = "CUShk"  # variables that only some laws read
 _KNOWN = {"source", "scratch", "cpt"}
 _ALSO_CALLED = {"from_scratch": "scratch", "continued": "cpt", "continual": "cpt"}

@@ -13,8 +13,6 @@ from tongues.laws.solver import FitProblem, Optimum
 from tongues.laws.uncertainty import FEWEST_DRAWS, FEWEST_RUNS
 from tongues.magnitudes import counted
 
-__all__ = ["about_intervals", "doubts_of_fit"]
-
 Ends = tuple[float, float]
 _FEW_SIZES = 4
 _FEW_RUNS = 6

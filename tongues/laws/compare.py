@@ -18,8 +18,6 @@ from tongues.laws.rows import Rows
 from tongues.laws.uncertainty import FEWEST_RUNS
 from tongues.magnitudes import counted
 
-__all__ = ["Entry", "LawComparison", "compare", "compare_rows"]
-
 _THIN = ("few_sizes", "few_runs")  # cautions of a fit whose intervals are too narrow
 _OF_OPTIMUM = "no_interior_optimum"  # which is about no single parameter
 

@@ -5,8 +5,6 @@ from functools import cached_property
 
 import numpy as np
 
-__all__ = ["EARLY", "LAGS", "LossCurve"]
-
 EARLY = 0.15  # share of the steps before which losses do not follow the law yet
 _KNOTS = 400  # of the learning rates
 

@@ -17,18 +17,6 @@ from tongues.magnitudes import counted, show_count
 if TYPE_CHECKING:
     from tongues.laws.law import Law
 
-__all__ = [
-    "altair",
-    "draw_law",
-    "html",
-    "html_of",
-    "in_short",
-    "law_title",
-    "parameter_rows",
-    "predicted_end",
-    "sentences",
-    "what_follows",
-]
 
 _MUCH = 1.0  # standard deviations a run must move a parameter to be named
 _CURVES, _POINTS = 4, 60  # of a chart

@@ -25,8 +25,6 @@ from tongues.roles import Roles, list_languages
 from tongues.runs import JOINED
 from tongues.tables import Observations
 
-__all__ = ["fit_experts", "worth_sentence"]
-
 _MEMBER = re.compile(r"-e\d+(?=-s\d+$)")  # of the name of an expert's run
 _WHOLE = 0.95  # of a language's text that one expert has read; else its text itself is divided
 _LIKE = 1.05  # times a length, up to which another one is the same but for whole steps

@@ -19,8 +19,6 @@ from tongues.quantities import counted
 from tongues.tables import Observations
 from tongues.tables.checks import copies, name_rows, other_unit
 
-__all__ = ["FitRequest", "FitTask", "fit", "fit_observed", "fit_stack", "prepare", "records"]
-
 _SHOWN = 5  # runs with the most leverage that are kept
 
 

@@ -22,8 +22,6 @@ import numpy as np
 from tongues.estimate import Estimate
 from tongues.laws.curves import EARLY, LAGS, LossCurve
 
-__all__ = ["forecast_loss"]
-
 _FEWEST = 8  # losses past the early steps
 _POINTS = 80  # that losses are averaged to, evenly in log progress
 

@@ -13,16 +13,6 @@ from tongues.laws.law import Law
 from tongues.laws.rows import positive
 from tongues.laws.uncertainty import bootstrap_intervals, percentiles, upright
 
-__all__ = [
-    "compute_of",
-    "envelope",
-    "frontier",
-    "implied_saving",
-    "implied_saving_interval",
-    "params_for",
-    "tokens_for",
-]
-
 _MOST = 0.95  # share that leaves too little of anything else
 
 

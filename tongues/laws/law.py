@@ -20,8 +20,6 @@ from tongues.laws.rows import Rows
 from tongues.laws.uncertainty import percentiles, upright
 from tongues.roles import Roles
 
-__all__ = ["HoldOut", "Law", "Leverage"]
-
 _NUMBERS = ("objective", "mean_huber", "gradient_norm", "delta")
 _LOOSE = {"at_bound", "zero_E", "ill_conditioned", "not_converged", "no_interior_optimum"}
 _LOOSE |= {"loose_base", "sizes_and_tokens_together", "few_sizes", "no_intervals"}

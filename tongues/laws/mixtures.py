@@ -12,8 +12,6 @@ import numpy as np
 from tongues.estimate import Estimate
 from tongues.extras import require
 
-__all__ = ["Predict", "best_mixture", "capped_shares", "expected_gain", "fit_mixtures"]
-
 # Boosting's settings: the best of five on 27 and 64 of RegMix's runs (benchmarks/mixtures.txt)
 _TREES, _RATE, _DEPTH, _SAMPLED = 100, 0.1, 2, 0.7
 _CANDIDATES, _KEPT, _ROUNDS = 4000, 50, 3  # mixtures tried, and the best that are averaged

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from tongues.laws.law import Law
 
-__all__ = ["MORE_SHAPES", "plan_command", "well_known"]
-
 MORE_SHAPES = "'study.shapes=[…]' 'study.budgets=[…]'"  # overrides of a study, to be filled in
 _BEYOND = 10.0  # times the largest run: far enough to be of use, near enough to be known
 _OF_OTHERS = ("forgetting", "repetition")  # laws that say nothing without another

@@ -13,8 +13,6 @@ from tongues.laws.transfer import Curve
 from tongues.roles import list_languages
 from tongues.runs import JOINED
 
-__all__ = ["RunCurves", "gather_runs", "once", "size_order", "twin", "usual_bases"]
-
 _NAMED = 3  # runs in a sentence
 _LIKE = 0.01  # budgets nearer than this are one: batches and sizes round them
 

@@ -10,8 +10,6 @@ from tongues.files import read_json
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
 
-__all__ = ["PRESETS", "find_law", "law_files", "preset", "read_laws_file"]
-
 _UNIT = "loss in nats per token of its authors' tokenizer and text"
 _DIGITS = "exponents printed with two decimals move the loss by 1 to 3 % and the best size by more"
 _ROUNDED = Caution("rounded", f"{_DIGITS}; hoffmann2022-full has all digits")

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from tongues.errors import UserError
 from tongues.laws.forms import Form
 
-__all__ = ["Rows", "positive", "read_rows"]
-
 _WORDS = {"N": "model sizes (N)", "D": "token counts (D)", "C": "amounts of compute (C)"}
 _LEAST, _MOST = 1e-30, 1e40  # no count, loss or compute is outside
 

@@ -23,17 +23,6 @@ from tongues.laws.transfer import Curve
 from tongues.roles import Roles
 from tongues.tables import Observations
 
-__all__ = [
-    "SETTLED",
-    "TargetLaws",
-    "base_losses",
-    "compare_laws",
-    "fit_targets",
-    "law_rows",
-    "learned_targets",
-    "one_base_rows",
-]
-
 _NAMES = ("E", "A", "alpha", "B", "beta", "gamma")  # columns of the table
 SETTLED = 0.1  # share of a run's tokens before which its losses are warm-up, not law
 _LIKE = 0.05  # lengths nearer than this are one

@@ -10,8 +10,6 @@ import numpy as np
 from tongues.errors import Caution, UserError
 from tongues.laws.rows import positive
 
-__all__ = ["Curve", "Saving", "Savings", "savings"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:

@@ -10,16 +10,6 @@ from tongues.laws.forms import Form
 from tongues.laws.rows import Rows
 from tongues.laws.solver import FitProblem, descend
 
-__all__ = [
-    "FEWEST_DRAWS",
-    "FEWEST_RUNS",
-    "bootstrap_intervals",
-    "draw_runs",
-    "percentiles",
-    "refit",
-    "upright",
-]
-
 FEWEST_RUNS = 3  # resamples of two runs would all be alike
 _BATCH = 16_000  # rows times draws that stay in a core's cache
 FEWEST_DRAWS = 20  # draws below which a percentile of 2.5 means nothing

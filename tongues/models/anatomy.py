@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
-__all__ = ["Anatomy", "count_products", "embedding_matrices", "of_folder", "of_shape"]
-__all__ += ["padded_rows"]
 
 _MULTIPLE = 64
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")

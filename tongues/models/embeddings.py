@@ -12,8 +12,6 @@ from torch.nn.functional import embedding_bag
 from tongues.models.token_map import TokenMap
 from tongues.recipe import Initialization
 
-__all__ = ["EMBEDDING_METHODS", "EmbeddingMethod", "NewTokens", "calibrate", "similar_tokens"]
-
 _READ = 2**21  # tokens of each text, from its start, in which neighbours are counted
 _NEIGHBOURS = 256  # kinds that are counted before and after a token: the most frequent
 _OFTEN = 5  # times a token must occur to be compared

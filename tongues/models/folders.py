@@ -12,8 +12,6 @@ from tongues.hub import is_remote, remote_shapes
 from tongues.recipe import in_workspace
 from tongues.runs import RECIPE
 
-__all__ = ["check_layers", "other_files", "read_config", "stored_shapes", "weight_files"]
-
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 # What comes with a model's configuration, weights, tokenizer and card: how to generate, how images
 # and sound are prepared, and the terms under which it may be passed on.

@@ -30,9 +30,6 @@ from tongues.models.layout import ModelLayout, describe_layout, text_part, write
 from tongues.models.shapes import Shape
 from tongues.models.tensor_file import TensorFile
 
-__all__ = ["build_model", "check_causal", "configure", "load_model", "logits_differ"]
-__all__ += ["open_layout", "save_model"]
-
 transformers_logging.disable_progress_bar()
 
 _PROBED = 8  # tokens on which a model must show that it looks back only

@@ -31,8 +31,6 @@ from tongues.files import write_json, write_text
 from tongues.models.folders import other_files, read_config, stored_shapes, weight_files
 from tongues.models.tensor_file import TensorFile
 
-__all__ = ["ModelLayout", "describe_layout", "text_part", "write_like"]
-
 _INDEX = "model.safetensors.index.json"
 
 

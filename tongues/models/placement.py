@@ -8,8 +8,6 @@ from tongues.cores import threads_for
 from tongues.errors import UserError
 from tongues.hardware import host_memory
 
-__all__ = ["Placement", "choose_placement"]
-
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 

@@ -15,8 +15,6 @@ from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-__all__ = ["BatchScorer", "Prefix", "batch_scorer", "chunked_logits", "log_probs", "probed_scorer"]
-
 _PROBED = 24  # tokens on which a quick way is tried
 _CONTINUED = 1e-3  # of the logits' spread, by which continuing from a cache may differ
 _SAME = 1e-5  # of the largest logit, by which the output matrix alone may differ

@@ -17,8 +17,6 @@ from importlib.resources import files
 
 from tongues.errors import UserError, nearest
 
-__all__ = ["SHAPES", "SMALL", "TABLE", "Shape", "find_shape"]
-
 
 @dataclass(frozen=True, slots=True)
 class Shape:

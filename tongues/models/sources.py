@@ -27,7 +27,6 @@ from tongues.models.token_map import TokenMap, row_sources
 
 _FILLS = (Tensor.normal_, Tensor.uniform_, Tensor.zero_, Tensor.fill_)
 _INITS = ("torch.nn.init", "transformers.initialization")
-__all__ = ["DrawnWeights", "FolderWeights", "WeightSource"]
 
 _ROWS = 4096  # of a matrix read at a time, where all of it is
 _NO_WEIGHTS = (r"rotary_emb\.inv_freq", r"(^|\.)position_ids$")  # of older files, and never needed

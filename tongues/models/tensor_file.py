@@ -8,8 +8,6 @@ from types import TracebackType
 import torch
 from torch import Tensor
 
-__all__ = ["TensorFile"]
-
 _DTYPES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 _DTYPES |= {torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8"}
 _DTYPES |= {torch.uint8: "U8", torch.bool: "BOOL"}

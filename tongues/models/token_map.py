@@ -14,8 +14,6 @@ from tongues.models.anatomy import embedding_matrices, padded_rows
 from tongues.text.signals.characters import character_signals
 from tongues.tokens.spelling import byte_alphabet, byte_tokens, is_bytewise, token_spellings
 
-__all__ = ["TokenMap", "map_tokens", "resize_vocabulary", "row_sources"]
-
 
 @dataclass(frozen=True, eq=False)
 class TokenMap:

@@ -8,9 +8,6 @@ from typing import Any
 
 import altair as alt
 
-__all__ = ["COUNT", "LOSS", "PLAIN", "SCIENTIFIC", "Axis", "Row", "across", "categories", "colour"]
-__all__ += ["decades", "domain", "linear", "logs", "ranks", "series_name", "shade", "tips"]
-
 Row = dict[str, Any]
 
 LOSS = "Loss (nats per token)"

@@ -15,10 +15,6 @@ from tongues.estimate import Estimate
 if TYPE_CHECKING:  # altair takes a second to import
     import altair as alt
 
-__all__ = ["Block", "Callout", "Card", "Cards", "Cell", "Column", "Details", "Entry", "Figure"]
-__all__ += ["Heading", "Items", "Page", "Paragraph", "Quote", "Section", "Shown", "Spans", "Table"]
-__all__ += ["Terms", "Topics", "figures_in"]
-
 
 @dataclass(frozen=True, slots=True)
 class Heading:

@@ -12,8 +12,6 @@ from tongues.pages import blocks as b
 from tongues.pages.blocks import Block, Cell, Figure, Page, Table
 from tongues.pages.theme import config
 
-__all__ = ["as_html", "frame", "page_as_html", "prose"]
-
 _MARKS = (
     (re.compile(r"`([^`]*)`"), r'<span class="lang">\1</span>'),
     (re.compile(r"\*\*(.+?)\*\*"), r"<strong>\1</strong>"),

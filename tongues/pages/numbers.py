@@ -8,18 +8,6 @@ from typing import Any
 from tongues.estimate import Estimate
 from tongues.pages.blocks import Card, Cell
 
-__all__ = ["Show", "compact", "estimate_card", "estimate_cell", "fixed", "interval", "minus"]
-__all__ += [
-    "number",
-    "percent",
-    "percent_cell",
-    "share",
-    "short",
-    "signed",
-    "too_few",
-    "value_cell",
-]
-
 Show = Callable[[float], str]
 
 

@@ -11,9 +11,6 @@ import altair as alt
 
 from tongues.pages.axes import Axis, Row, tips
 
-__all__ = ["area", "band", "bars", "beyond", "chart", "dots", "heat", "intervals", "line", "panel"]
-__all__ += ["rule", "words"]
-
 _DASHED = (4, 4)
 _ROW = 30  # pixels of a category
 Place = Axis | float | str | None  # a field, pixels, `width` or `height`

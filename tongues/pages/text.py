@@ -10,8 +10,6 @@ from tongues.estimate import Estimate
 from tongues.pages import blocks as b
 from tongues.pages.blocks import Block, Cell, Page, Table
 
-__all__ = ["CARD", "as_json", "as_markdown", "as_text"]
-
 CARD = "README.md"  # the file of a model's card
 _KINDS = re.compile(r"\[([^\]]*)\]\{\.[\w-]+\}")
 _LINKS = re.compile(r"\[([^\]]*)\]\(#[^)\s]*\)")

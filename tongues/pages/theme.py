@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["FONT", "PALETTES", "config"]
-
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 

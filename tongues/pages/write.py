@@ -14,8 +14,6 @@ from tongues.pages.blocks import Figure, Page
 from tongues.pages.html import page_as_html
 from tongues.pages.theme import config
 
-__all__ = ["chart_of", "check_folder", "write_figures", "write_page"]
-
 _MARK = "report.json"  # a folder that holds it is a page's, and may be replaced by one
 _NUMBERED = [re.compile(start + r"((?:clip|gradient_)\d+)") for start in ('id="', r"url\(#")]
 _SCALE = 2  # pixels of a PNG to a pixel of the figure

@@ -9,8 +9,6 @@ from tongues.errors import UserError
 from tongues.magnitudes import parse_count, with_scale
 from tongues.quantities import Bytes
 
-__all__ = ["read_bytes", "read_count", "read_number", "read_share", "read_shares"]
-
 _BYTES: TypeAdapter[int] = TypeAdapter(Bytes)
 
 

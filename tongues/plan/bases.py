@@ -14,8 +14,6 @@ from tongues.models.folders import read_config, stored_shapes
 from tongues.plan.amounts import read_count
 from tongues.train.metadata import languages_of
 
-__all__ = ["BaseCheckpoint", "known_bases", "read_base", "sample_tokens", "text_files"]
-
 _HEAD = 65_536  # bytes of a file that show what it is
 _SAMPLE = 2_000_000  # bytes of text that are enough to measure a tokenizer
 

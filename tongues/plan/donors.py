@@ -7,8 +7,6 @@ from tongues.languages.donors import Donor, rank_donors
 from tongues.pages import fixed, signed
 from tongues.plan.bases import BaseCheckpoint
 
-__all__ = ["donor_sentences"]
-
 _SHOWN = 3
 
 

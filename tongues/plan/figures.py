@@ -23,8 +23,6 @@ from tongues.plan.plan import Plan
 from tongues.plan.strategies import starting_loss
 from tongues.quantities import show_count
 
-__all__ = ["plan_figures"]
-
 _SHOWN = 12  # options side by side
 _ROW = 58  # pixels of an option
 _WIDE = 424  # pixels a name may take

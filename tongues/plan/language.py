@@ -24,8 +24,6 @@ from tongues.plan.ways import effective_amount
 from tongues.quantities import show_bytes, show_count
 from tongues.tables import read_table
 
-__all__ = ["LanguageLevel", "language_level", "laws_of_language", "read_own_runs"]
-
 _REPEATS = "muennighoff2023"
 _SAMPLE = 4_000_000  # characters of text that are enough for n-grams
 

@@ -9,9 +9,6 @@ from tongues.errors import Caution, UserError, nearest
 from tongues.laws import PRESETS, Law, preset, read_laws_file
 from tongues.laws.presets import law_files
 
-__all__ = ["PUBLISHED_PAIR", "Known", "PlanLaws", "gather_laws", "of_compute", "published_law"]
-__all__ += ["read_laws"]
-
 _ALONE = {"repetition": "the value of repeated text", "forgetting": "forgetting"}
 _STRATEGIES = ("scratch", "cpt")
 PUBLISHED_PAIR = ("zheng2024-scratch", "zheng2024-cpt")  # the only published pair of one study

@@ -18,8 +18,6 @@ from tongues.plan.ways import LeftOut, Way, predict
 from tongues.quantities import show_bytes, show_count
 from tongues.train.rules import least_bytes, usable_memory
 
-__all__ = ["FLAT", "SLACK", "Layout", "Option", "obstacle"]
-
 Ends = tuple[float, float]
 FLAT = 0.005  # a loss this little above the lowest is as good: laws are off by more beyond runs
 _NOTABLE = 1.001  # a loss this many times higher is worth a word

@@ -23,8 +23,6 @@ from tongues.plan.strategies import law_cautions, ways_of
 from tongues.plan.ways import LeftOut
 from tongues.quantities import show_bytes, show_count
 
-__all__ = ["NoOption", "Plan", "filled", "make_plan"]
-
 _CAVEATS = 5  # that the command prints
 _PROJECTS = 3
 _LEFT_OUT = 3

@@ -14,9 +14,6 @@ from typing import Any
 
 from tongues.quantities import show_count
 
-__all__ = ["Project", "Verdict", "crossover", "published_projects", "similar", "usual_replay"]
-__all__ += ["verdict"]
-
 _FACTOR = 10.0  # a project counts as of that size within ten times the parameters and the tokens
 _NEAREST = 7
 _FEWEST = 3  # projects, to decide anything

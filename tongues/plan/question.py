@@ -16,8 +16,6 @@ from tongues.plan.amounts import read_bytes, read_count, read_number, read_share
 from tongues.plan.bases import BaseCheckpoint, read_base, sample_tokens
 from tongues.quantities import show_bytes, show_count
 
-__all__ = ["USUAL_RATIO", "Question", "ask"]
-
 USUAL_RATIO = 20.0  # tokens per parameter of the bases that laws of continued training know
 _LEAST = 1e6  # FLOPs; less than this trains nothing
 _LEAST_TEXT = 1e4  # tokens; no law of repeats was fitted on anywhere near as few

@@ -27,8 +27,6 @@ from tongues.tokens.trial import NEW_TOKENS, TokenizerTrial
 from tongues.train.base import find_base, find_run
 from tongues.train.metadata import languages_of, licence_of
 
-__all__ = ["ReadyBase", "find_ready", "hub_text", "ready_bases", "ready_recipe", "text_limit"]
-
 _RECIPE = """\
 # {short} on `{target}`. What the recipe leaves out follows from the base: `tongues check` shows it.
 # The base: {parameters:,} parameters, licence {licence}.{gated}

@@ -11,8 +11,6 @@ from tongues.plan.question import Question
 from tongues.plan.ready import hub_text, text_limit
 from tongues.recipe import Ancestry, Recipe, Synthetic, Text
 
-__all__ = ["RecipeText", "recipe_text"]
-
 _READINGS = 500  # times that placeholder text is read
 _MADE_TEXT = (
     "Text: synthetic text ({languages}) takes the place of yours. List your own files under "

@@ -21,8 +21,6 @@ from tongues.plan.strategies import KEPT, far_base, starting_loss
 from tongues.plan.ways import FARTHEST, FARTHEST_RATIO
 from tongues.quantities import show_count
 
-__all__ = ["FlatRange", "Recommendation", "recommend"]
-
 _DECIDED = 0.8  # of the draws: from there laws decide between scratch and continuing
 _WORTHWHILE = 0.8  # of the compute: stopping early must save a fifth, or hours are off by more
 _ROUNDING = 1e-6  # of a share, and so of the rise it leads to

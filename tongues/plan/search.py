@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["first_reached", "minimise", "reached_in_draws"]
-
 _GRID = 257
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _CLOSER = 45  # each keeps 0.62 of the bracket: from a grid step to beyond what rounding shows

@@ -9,8 +9,6 @@ from tongues.errors import UserError
 from tongues.hardware import GPUS
 from tongues.plan.plan import Plan, filled
 
-__all__ = ["budget_rows", "plan_each"]
-
 _BUDGETS = ("flops", "hours", "cost", "target_loss", "gpu", "gpus")
 # One number with a comma in it, not a list: 0,5 and 1,000 and 1,5e21 ...
 _ONE = re.compile(r"^0,|,0\d|(^|,)\d{1,3},\d+([eE][+-]?\d+|[kMBGT])(,|$)")

@@ -15,8 +15,6 @@ from tongues.plan.published import Project, usual_replay
 from tongues.plan.question import USUAL_RATIO, Question
 from tongues.plan.ways import LeftOut, Repeats, ReplayAdvice, Way, predictions, without_repeats
 
-__all__ = ["KEPT", "LIKELY", "comparison", "far_base", "law_cautions", "starting_loss", "ways_of"]
-
 KEPT = 0.02  # rise of the source loss that counts as keeping the language where none is given
 LIKELY = 0.9  # probability with which a share of replay must keep it
 _BORROWED = "muennighoff2023"  # whose value of repeats is used where no law here has one

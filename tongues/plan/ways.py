@@ -15,19 +15,6 @@ from tongues.plan.laws import Known, of_compute
 from tongues.plan.question import USUAL_RATIO
 from tongues.plan.search import first_reached, minimise, reached_in_draws
 
-__all__ = [
-    "FARTHEST",
-    "FARTHEST_RATIO",
-    "LeftOut",
-    "Repeats",
-    "ReplayAdvice",
-    "Way",
-    "effective_amount",
-    "filled_by",
-    "predict",
-]
-__all__ += ["predictions", "without_repeats"]
-
 _SMALLEST = 10.0  # parameters, and tokens, that a search considers
 _LARGEST = 1e13  # parameters that it considers where no range of the law is known
 _STEP = 1e-3  # in log parameters

@@ -32,8 +32,6 @@ from tongues.train.rules import (
     vocabulary_by_size,
 )
 
-__all__ = ["write_recipe"]
-
 _STEPS = 100  # fewer steps than this teach little: rather a smaller batch
 _FARTHEST = 4.0  # times the size of the nearest shape that is still of use
 _NODE = 8  # GPUs of a usual node; what they divide, 1, 2 and 4 divide too

@@ -18,8 +18,6 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 from tongues.errors import UserError, nearest
 from tongues.registry import registry
 
-__all__ = ["NAME", "UNKNOWN", "Chosen", "RecipeSection", "ShapeName", "readable_name", "refuse"]
-
 UNKNOWN = "unknown_word"  # the type of an error whose context has a `hint`
 NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 

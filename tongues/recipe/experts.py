@@ -16,8 +16,6 @@ from tongues.errors import UserError
 from tongues.recipe.base import RecipeSection, readable_name, refuse
 from tongues.registry import registry
 
-__all__ = ["ExpertBudget", "Experts", "PartitionSettings"]
-
 _TAKEN = ("base", "before", "added", "dense")  # labels with a meaning in evaluations
 
 

@@ -8,8 +8,6 @@ from tongues.errors import UserError
 from tongues.recipe.loading import load_text_recipe
 from tongues.recipe.recipe import Recipe
 
-__all__ = ["in_workspace", "results_name", "training_command", "training_verb"]
-
 
 def in_workspace(workspace: Path) -> str:
     """The option that names a workspace, behind a command; nothing for the working directory."""

@@ -16,8 +16,6 @@ from tongues.removed import instead_of_key
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = ["Overrides", "RecipeSource", "load_recipe", "load_section"]
-__all__ += ["load_text_recipe", "show_recipe"]
 
 T = TypeVar("T", bound=RecipeSection)
 

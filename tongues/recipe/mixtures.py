@@ -8,8 +8,6 @@ from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
 from tongues.quantities import Share
 from tongues.recipe.base import RecipeSection
 
-__all__ = ["MixtureRule", "MixtureShares", "by_language"]
-
 
 class MixtureRule(RecipeSection):
     """Shares of the mixture by each language's text; `auto` means the defaults.

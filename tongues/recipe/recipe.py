@@ -12,8 +12,6 @@ from tongues.recipe.studies import Pilot, Study
 from tongues.recipe.texts import Text, TokenSettings
 from tongues.recipe.training import ModelShape, Train
 
-__all__ = ["Recipe", "TextRecipe"]
-
 
 class TextRecipe(RecipeSection):
     """What `prepare` needs of a recipe."""

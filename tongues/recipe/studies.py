@@ -7,8 +7,6 @@ from pydantic import AfterValidator, Field, model_validator
 from tongues.quantities import Budget, Share
 from tongues.recipe.base import RecipeSection, ShapeName
 
-__all__ = ["Grid", "Pilot", "Study", "Sweep"]
-
 
 def _some_target(value: list[float]) -> list[float]:
     if max(value) >= 1:

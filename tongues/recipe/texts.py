@@ -21,9 +21,6 @@ from tongues.quantities import Amount, Bytes, Share, Tokens
 from tongues.recipe.base import RecipeSection, readable_name, refuse
 from tongues.registry import registry
 
-__all__ = ["Ancestry", "Clean", "Columns", "Extend", "Files", "HeldOutLike", "Hub"]
-__all__ += ["Synthetic", "Text", "TokenSettings"]
-
 Off = Literal["off"]
 
 

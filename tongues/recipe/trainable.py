@@ -6,8 +6,6 @@ from pydantic import BeforeValidator, Field
 
 from tongues.recipe.base import RecipeSection
 
-__all__ = ["Lora", "LowRank", "Trainable"]
-
 _PARTS = ("all", "embeddings", "feed_forward", "routers")
 
 

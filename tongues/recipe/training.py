@@ -16,15 +16,6 @@ from tongues.recipe.mixtures import MixtureRule, MixtureShares, by_language
 from tongues.recipe.trainable import LowRank, Trainable
 from tongues.registry import registry
 
-__all__ = [
-    "BaseChoice",
-    "Initialization",
-    "ModelShape",
-    "Schedule",
-    "Span",
-]
-__all__ += ["Train"]
-
 Initialization = Literal["mean", "similar", "asymmetric", "distilled", "random"]
 _Rate = Annotated[float, Field(gt=0, lt=1)]
 _LEAST_FINAL = 0.005  # of the peak; less, but not 0, is surely meant as a rate

@@ -12,8 +12,6 @@ from tongues.roles import list_languages
 from tongues.study.findings import Findings
 from tongues.study.outcomes import LossChange
 
-__all__ = ["advice", "advised_replay", "answer_section", "show_nats", "unmeasured"]
-
 _ABOUT = "Losses in nats per token, below them{} bits per byte."
 _INTERVALS = (
     " 95 % confidence intervals (Student's t over shapes and seeds, not corrected for multiple "

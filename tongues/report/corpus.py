@@ -23,8 +23,6 @@ from tongues.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, mea
 from tongues.tokens.split import few_groups
 from tongues.tokens.store import Manifest, read_manifest, tokens_of
 
-__all__ = ["about_languages", "corpus_page"]
-
 Row = Mapping[str, b.Entry]
 
 _FAULTS = 12  # of a language, shown

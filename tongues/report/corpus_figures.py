@@ -9,8 +9,6 @@ from tongues.pages.plots import bars, heat
 from tongues.text.signals import LIMIT, SIGNALS, same_language
 from tongues.text.summary import CorpusSummary, LanguageSummary
 
-__all__ = ["corpus_figures"]
-
 # Groups of reasons to drop a document, a colour for each; those of other packages come after.
 _GROUPS = ("copy", "language or script", "repetitive", "symbols, digits", "short", "benchmark")
 _COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares are written

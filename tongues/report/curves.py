@@ -14,8 +14,6 @@ from tongues.pages import axes as a
 from tongues.pages.plots import dots, line, panel
 from tongues.runs import read_run
 
-__all__ = ["curve_figure"]
-
 _POINTS = 80  # of a run's training loss: each the mean of its neighbours
 _RUNS = 8  # the newest ones
 _LANGUAGES = 6  # with a panel of their own

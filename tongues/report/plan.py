@@ -6,8 +6,6 @@ from tongues.pages import blocks as b
 from tongues.plan import Plan
 from tongues.plan.figures import plan_figures
 
-__all__ = ["plan_answer", "plan_page"]
-
 _CARDS = ("loss", "bits/byte", "parameters", "tokens", "hours", "US$", "FLOPs")
 _TOPICS = {"Advice": "Advice", "How sure": "Certainty", "Replay": "Replay", "Unspent": "Unspent"}
 

@@ -32,8 +32,6 @@ from tongues.study.findings import Findings, findings
 from tongues.study.forecasts import with_forecasts
 from tongues.train.mixture import describe_mixture, mixture_rows
 
-__all__ = ["runs_page", "study_page"]
-
 _MANY = 80  # runs whose table is folded away
 _TWO_WAYS = (
     "Two ways to a model of a new language: from random weights ([scratch]{{.scratch}}), or by "

@@ -15,8 +15,6 @@ from tongues.roles import list_languages
 from tongues.study.findings import Findings, rise
 from tongues.study.outcomes import Outcome
 
-__all__ = ["figures"]
-
 _FLOOR = -100.0  # percent; what is below is drawn at the edge, with its number
 _AT_MOST_ALL = "datum.value > 100 ? '' : datum.label"
 _SEEN = "Tokens the twin from scratch had seen"

@@ -12,8 +12,6 @@ from tongues.roles import list_languages
 from tongues.study.findings import Findings
 from tongues.study.outcomes import Outcome
 
-__all__ = ["page_cards", "page_lead", "page_title"]
-
 
 def page_title(known: Findings) -> str:
     """From which languages to which; of one run alone with its name."""

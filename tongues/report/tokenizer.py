@@ -13,8 +13,6 @@ from tongues.roles import list_languages
 from tongues.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
 from tongues.tokens.store import corpus_of
 
-__all__ = ["choice", "spelling", "tokenizer_blocks", "tokenizer_numbers", "tokenizer_page"]
-
 _SCRIPTS = 14  # shown
 _COLOURS = 7  # languages that colours distinguish
 _AS_SHORT = 1.01  # times the fewest tokens: as good

@@ -27,8 +27,6 @@ from tongues.serve.refusal import Limits, Refusal, busy
 from tongues.serve.streaming import AnswerForm, Deadline, Generating
 from tongues.serve.text_process import TextProcess
 
-__all__ = ["App"]
-
 T = TypeVar("T")
 B = TypeVar("B", bound=Body)
 

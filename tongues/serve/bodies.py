@@ -20,8 +20,6 @@ from pydantic_core import PydanticCustomError, from_json
 from tongues.errors import nearest
 from tongues.serve.refusal import Limits, Refusal
 
-__all__ = ["Body", "ChatBody", "CompletionBody", "parse"]
-
 
 def _whole(value: Any) -> Any:
     if isinstance(value, list) and float in set(map(type, value)):

@@ -16,8 +16,6 @@ from tongues.serve.refusal import Limits, Refusal, of_user
 from tongues.serve.streaming import AnswerForm, Completion
 from tongues.serve.text_process import TextProcess
 
-__all__ = ["complete", "conversation_prompt", "converse", "find_served"]
-
 _USUAL = 16  # tokens, as at OpenAI
 
 

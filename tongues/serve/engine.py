@@ -18,8 +18,6 @@ from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.request import Request, Token
 from tongues.experts.ensemble.writer import RunningText, Writer, broken, check_length
 
-__all__ = ["End", "Engine", "EngineCounts", "Full", "Listener", "TextJob"]
-
 _PACE = 512  # tokens of prompts that are read in a step, while other texts are generated
 _log = logging.getLogger(__name__)
 

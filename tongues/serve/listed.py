@@ -11,8 +11,6 @@ from tongues.serve.text_rules import has_template
 from tongues.train.base import find_run
 from tongues.train.metadata import languages_of
 
-__all__ = ["describe_model"]
-
 
 def describe_model(
     model: Model, created: int, examples: Mapping[str, str] | None = None

@@ -16,8 +16,6 @@ from tongues.experts.ensemble.places import resolve_model
 from tongues.serve.text_process import TextProcess
 from tongues.train.base import model_folder
 
-__all__ = ["Rules", "open_served", "probe_step"]
-
 Rules = dict[Path, TextProcess]  # by the resolved folders of tokenizers
 
 _TOKENS = 16

@@ -13,8 +13,6 @@ from starlette.responses import Response
 
 from tongues.serve.refusal import Refusal
 
-__all__ = ["PageFile", "check_host", "page_files"]
-
 _PAGE = Path(__file__).with_name("page")
 _KINDS = {
     ".html": "text/html; charset=utf-8",

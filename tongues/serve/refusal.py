@@ -8,8 +8,6 @@ from starlette.responses import Response
 
 from tongues.errors import UserError
 
-__all__ = ["Limits", "Refusal", "busy", "of_user"]
-
 _KINDS = {401: "authentication_error", 429: "rate_limit_error"}
 
 

@@ -20,7 +20,6 @@ from tongues.serve.refusal import Limits, Refusal
 if TYPE_CHECKING:
     from tongues.serve.app import App
 
-__all__ = ["address", "listen", "run"]
 
 _IDLE = 20.0  # seconds that a connection is kept for the next request
 _CLOSING = 2  # seconds for answers that are sent already to be taken

@@ -23,8 +23,6 @@ from tongues.serve.bodies import Body
 from tongues.serve.engine import End, Engine, Full, TextJob
 from tongues.serve.refusal import Refusal, busy, of_user
 
-__all__ = ["AnswerForm", "Completion", "Deadline", "Finish", "Generating"]
-
 Finish = Literal["stop", "length"]
 T = TypeVar("T")
 _dumps = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode

@@ -21,8 +21,6 @@ from tongues.errors import UserError
 from tongues.serve import text_rules
 from tongues.serve.text_rules import SECONDS, Messages, has_template
 
-__all__ = ["TextProcess"]
-
 # What has brought regular expressions to a standstill: long runs of one kind, then another.
 _PROBES = ("a" * 60 + "!", " " * 200 + "a", "0" * 60 + "x", "\n" * 60 + " ", "aB1 " * 40, "é한🙂")
 

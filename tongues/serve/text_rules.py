@@ -19,8 +19,6 @@ from tokenizers.models import BPE
 
 from tongues.errors import UserError
 
-__all__ = ["SECONDS", "FolderRules", "Messages", "has_template"]
-
 Messages = Sequence[Mapping[str, str]]  # each with `role` and `content`
 
 SECONDS = 2.0  # of computing for one text

@@ -15,8 +15,6 @@ from tongues.pages import as_json, page_as_html
 from tongues.pages import blocks as b
 from tongues.report.project import run_blocks
 
-__all__ = ["serve_runs"]
-
 _EVERY = 10  # seconds
 _LOGS = ("run.json", "metrics.jsonl", "evals.jsonl", "events.jsonl", "timing.jsonl")
 # The page renews itself; its figures have no files to link to.

@@ -7,8 +7,6 @@ import numpy as np
 
 from tongues.randomness import derive_seed
 
-__all__ = ["correlate"]
-
 _FEWEST, _EXACT, _DRAWS = 4, 7, 10_000  # pairs; values up to which every order is tried
 
 

@@ -24,19 +24,6 @@ from tongues.estimate import LEVEL, Estimate
 from tongues.significance.signs import WILSON, wilson
 from tongues.significance.student import critical, two_sided
 
-__all__ = [
-    "FEWEST_DRAWS",
-    "FEWEST_ITEMS",
-    "POWER",
-    "detectable",
-    "detectable_before",
-    "measured_accuracy",
-    "measured_mean",
-    "paired_accuracy",
-    "relative_score",
-    "spread",
-]
-
 _STUDENT = "Student's t over items and draws"
 FEWEST_ITEMS = 10
 FEWEST_DRAWS = 3  # the variance of two draws is underestimated too often

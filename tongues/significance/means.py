@@ -7,8 +7,6 @@ from statistics import fmean
 from tongues.estimate import Estimate
 from tongues.significance.student import critical
 
-__all__ = ["over_sizes"]
-
 Unit = tuple[str, int]  # shape and seed
 
 _METHOD = "Student's t"

@@ -18,17 +18,6 @@ import numpy as np
 from tongues.estimate import LEVEL, Estimate
 from tongues.randomness import derive_seed
 
-__all__ = [
-    "CUTS",
-    "FEWEST_DOCUMENTS",
-    "fewest_documents",
-    "halves",
-    "holm",
-    "measured_loss",
-    "paired_loss",
-    "paired_mean",
-]
-
 CUTS = "a paired permutation test over documents"
 FEWEST_DOCUMENTS = 6  # five have 16 cuts: p >= 1/16
 _ALL_CUTS = 13  # up to this number of documents, every cut is made

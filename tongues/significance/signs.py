@@ -9,20 +9,6 @@ import numpy as np
 from tongues.estimate import LEVEL, Estimate
 from tongues.significance.student import critical
 
-__all__ = [
-    "WILSON",
-    "Chance",
-    "Signs",
-    "WinRate",
-    "chance",
-    "fewest_languages",
-    "fewest_wins",
-    "sign_test",
-    "signs",
-    "wilson",
-    "win_rates",
-]
-
 WILSON = "Wilson's interval"
 
 _EQUAL = 1e-9  # scores closer than this are a tie: the order of a sum changes the last digits

@@ -5,8 +5,6 @@ from math import erfc, exp, inf, lgamma, log, log1p, sqrt
 
 from tongues.estimate import LEVEL
 
-__all__ = ["critical", "two_sided"]
-
 _SMALL = 1e-300  # replaces 0 where the next step divides by it
 _EXACT = 1e-15
 

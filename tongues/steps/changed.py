@@ -12,8 +12,6 @@ from tongues.tokens import check_tokens, runs_trained_on
 from tongues.train.plan import run_of_recipe
 from tongues.train.record import OTHER_SETTINGS, check_settings
 
-__all__ = ["under_own_name"]
-
 
 def under_own_name(
     recipe: TextRecipe, words: Sequence[Path | str], workspace: Path

@@ -14,9 +14,6 @@ from tongues.train.card import find_tokens
 if TYPE_CHECKING:
     from tongues.evaluate.evaluation import Evaluation
 
-__all__ = ["step_of_best", "step_of_evaluated", "step_of_evaluation"]
-__all__ += ["step_of_experts", "step_to_evaluate"]
-
 
 def step_of_evaluation(evaluation: "Evaluation", workspace: Path) -> Step:
     """What to do with the model to take by an evaluation; with the first where none is chosen."""

@@ -32,8 +32,6 @@ from tongues.text import check_text
 from tongues.tokens import check_tokens
 from tongues.train.base import PLACEHOLDER_BASE
 
-__all__ = ["step_of_recipe", "steps_in"]
-
 _MEANT = re.compile(r"^(extends|text|tokens|train):", re.MULTILINE)  # the file is to be a recipe
 
 

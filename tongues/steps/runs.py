@@ -18,8 +18,6 @@ from tongues.steps.step import Step, free_place, is_run, next_step
 if TYPE_CHECKING:
     from tongues.evaluate.evaluation import Evaluation
 
-__all__ = ["Evaluated", "last_trained", "newest_evaluations", "step_of_runs"]
-__all__ += ["step_of_unfinished"]
 
 Evaluated: TypeAlias = "Mapping[tuple[str, str], Evaluation]"  # by run and fingerprint
 _UNFINISHED = ("damaged", "failed", "stopped", "waiting", "running")  # what comes first

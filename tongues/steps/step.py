@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Step", "free_place", "is_run", "next_step", "quoted"]
-
 # By state: the command, and why it is next. Names in braces are the values of `next_step`.
 _STEPS: Mapping[str, tuple[str, str]] = {
     # a folder

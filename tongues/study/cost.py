@@ -17,8 +17,6 @@ from tongues.train import Derived, RunPlan, derive
 from tongues.train.record import check_runs
 from tongues.train.schedule import evaluation_steps
 
-__all__ = ["StudyCost", "measure_cost"]
-
 # Measured on a core of an AMD EPYC, shapes of 0.05M to 0.6M; seconds of processor time.
 _FIRST = 4.0  # until the process is there from which runs are forked, Python and torch in it
 _AROUND = 0.6  # of a run before its first step and after its last

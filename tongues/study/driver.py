@@ -24,8 +24,6 @@ from tongues.train.base import find_base
 from tongues.train.record import check_runs
 from tongues.train.task import leave_plans, training_job
 
-__all__ = ["State", "run_all"]
-
 _SPEED = 10_000.0  # tokens per second, to compare budgets of time with others
 _TURN = 0.5  # seconds between looks at the directories
 _PATIENCE = 3  # times a run may be stopped without having come further

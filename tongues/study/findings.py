@@ -15,8 +15,6 @@ from tongues.significance.means import over_sizes
 from tongues.study.left_out import left_out
 from tongues.study.outcomes import LossChange, Outcome, Pair
 
-__all__ = ["Findings", "findings", "rise"]
-
 Values = list[tuple[RunCurves, float]]
 
 

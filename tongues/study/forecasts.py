@@ -19,8 +19,6 @@ from tongues.runs import Run, find_runs, read_run
 from tongues.states import RunState
 from tongues.train.schedule import rate_at
 
-__all__ = ["Forecaster", "distance", "read_loss_curve", "role_of", "with_forecasts"]
-
 _PILOTS = 4  # those most like the run
 _EARLIEST = 0.3  # share of its steps before which no run is called hopeless
 _KNOTS = 2000  # of a schedule, between which rates are lines

@@ -21,8 +21,6 @@ from tongues.tables import RunTable, select_rows
 from tongues.train import Derived, RunPlan, run_of_recipe
 from tongues.train.mixture import proxy_mixtures, text_of
 
-__all__ = ["best_rates", "choose_plans", "plan_runs", "plan_study", "plan_sweep", "unfinished"]
-
 _OWN = ("mixture", "replay", "base", "run", "eval_languages", "max_forgetting")
 _SCALES = {"G": 1e9, "M": 1e6, "k": 1e3}
 

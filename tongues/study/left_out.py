@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from tongues.laws.observed import RunCurves
 from tongues.study.outcomes import Outcome
 
-__all__ = ["left_out"]
-
 
 def left_out(
     runs: Sequence[RunCurves],

@@ -8,8 +8,6 @@ from tongues.jsonable import to_plain
 from tongues.laws import Saving
 from tongues.laws.observed import RunCurves
 
-__all__ = ["LossChange", "Outcome", "Pair"]
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:

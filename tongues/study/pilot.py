@@ -22,8 +22,6 @@ from tongues.runs import run_rows
 from tongues.tokens.store import read_manifest
 from tongues.train.rules import batch_by_size, nearest_shape
 
-__all__ = ["LENGTHS", "STEP", "PilotForecast", "forecast_large_run", "study_of_pilot"]
-
 LENGTHS = (0.5, 1.0, 2.0)  # times the large run's tokens per parameter
 STEP = 2.0  # from a size to the next one
 _USUAL = 20.0  # tokens per parameter, where the size follows from the FLOPs (arXiv 2203.15556)

@@ -12,9 +12,6 @@ from tongues.tables.files import RunTable, cell_amount, cell_number
 from tongues.tables.roles import COUNTS, LOSSES, ROLES, column_scale, is_perplexity
 from tongues.tables.where import comparable, where_flag
 
-__all__ = ["check_amounts", "check_one_language", "copies", "diverged_runs", "name_rows"]
-__all__ += ["other_unit", "read_numbers", "start_losses"]
-
 _LARGEST = 1e99  # an amount beyond it is a fault, and its products overflow
 _SHOWN = 5
 _RISE, _JUMP = 1.1, 1.5

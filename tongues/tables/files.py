@@ -16,8 +16,6 @@ from tongues.errors import UserError, nearest
 from tongues.extras import require
 from tongues.magnitudes import parse_count, with_scale
 
-__all__ = ["Cell", "RunTable", "cell_amount", "cell_number", "read_table"]
-
 Cell = float | int | str | bool | None
 
 

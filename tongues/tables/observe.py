@@ -28,8 +28,6 @@ from tongues.tables.roles import (
     missing_column,
 )
 
-__all__ = ["Observations", "observe", "without_replay"]
-
 _LABELS = ("run", "strategy", "lang")
 
 

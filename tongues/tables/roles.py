@@ -10,9 +10,6 @@ from tongues.errors import UserError, nearest
 from tongues.magnitudes import SCALE
 from tongues.tables.files import RunTable
 
-__all__ = ["COUNTS", "LOSSES", "ROLES", "Role", "column_scale", "find_columns", "is_perplexity"]
-__all__ += ["missing_column", "named_columns"]
-
 
 @dataclass(frozen=True, slots=True)
 class Role:

@@ -17,8 +17,6 @@ from typing import Any
 from tongues.errors import UserError, nearest
 from tongues.tables.files import Cell, RunTable, cell_amount
 
-__all__ = ["comparable", "select_rows", "where_flag"]
-
 _SIGNS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,

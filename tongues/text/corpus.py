@@ -17,8 +17,6 @@ from tongues.text.sources import TextSource
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Corpus", "Part", "Selection", "open_corpus", "part_path"]
-__all__ += ["read_columns", "reopen_corpus", "table_of", "write_part"]
 
 _BATCH = 1_000_000  # characters whose signals are taken together
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 
-__all__ = ["Document", "hash64", "normalised"]
-
 _PLANES = 0x20000  # code points; beyond them no character has a combining class
 _LONG = 100  # marks in a row, more than any writing needs
 

@@ -8,8 +8,6 @@ import numpy as np
 from tongues.text.signals.near import BANDS
 from tongues.text.signals.units import scramble
 
-__all__ = ["clusters", "connect"]
-
 _PAIRS = 200_000  # compared at a time, in 130 MB
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 

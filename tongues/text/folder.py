@@ -12,8 +12,6 @@ from tongues.text.signals.close import same_language
 from tongues.text.signals.language import load_identifier
 from tongues.text.sources import TextSource, check_text, read_source, text_bytes
 
-__all__ = ["LanguageText", "check_language", "find_texts", "sample_texts"]
-
 _SOURCES = 8  # of a language that are sampled
 _SAMPLE = 200_000  # characters that are identified
 _COUNTED = 20_000_000  # bytes of text up to which all of it is read, to count what is in it

@@ -27,7 +27,6 @@ from tongues.text.sources import TextSource, find_benchmarks, find_samples, read
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["gather"]
 
 _LAYOUT = 5  # raised when the same text gives other bytes than before
 _PART_BYTES = 32_000_000  # of text: read again after a kill, at most, and held in memory

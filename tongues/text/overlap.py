@@ -11,8 +11,6 @@ import numpy as np
 from tongues.text.corpus import Corpus, Part
 from tongues.text.signals.units import runs_of_units, units
 
-__all__ = ["overlapping"]
-
 _LENGTH = 13  # units in a row; contamination is usually counted by them (Brown et al., 2020)
 _CONTAINED = 0.4  # share of a document's runs; below a half, as other ways to cut words differ
 _OWNERS = 256  # held-out documents that are compared for one run, at most

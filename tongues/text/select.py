@@ -19,8 +19,6 @@ from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, r
 from tongues.text.sources import TextSource, files_passed_over
 from tongues.text.summary import read_summary, show_dropped, summarise, whole_files
 
-__all__ = ["nothing_kept", "read_selection", "select", "write_selection"]
-
 _LAYOUT = 3  # raised when the same signals and thresholds give another selection than before
 _TOGETHER = 0.5  # similarity from which the split keeps two documents together
 

@@ -39,16 +39,6 @@ from tongues.text.synthetic import (
     shared_words,
 )
 
-__all__ = ["TextSource", "check_tag", "check_text", "content_hash", "describe_synthetic"]
-__all__ += [
-    "files_passed_over",
-    "find_benchmarks",
-    "find_samples",
-    "find_sources",
-    "read_source",
-    "text_bytes",
-]
-
 _APART = 10**9  # documents between the first ones of two synthetic languages
 _CUT = 250  # files of a run, about
 _RUN = 1000  # small files read in one go

@@ -13,9 +13,6 @@ from tongues.text.corpus import Corpus, Selection
 from tongues.text.reading.streams import content_kind
 from tongues.text.signals import counts_as, large_others
 
-__all__ = ["CorpusSummary", "LanguageSummary", "TextSize", "faults_by_reason", "read_summary"]
-__all__ += ["show_dropped", "summarise", "whole_files"]
-
 _SAMPLES = 5  # of each language and reason
 _SAMPLE = 400  # characters
 _FAULTS = 20  # of each source, in the summary

@@ -17,8 +17,6 @@ from tokenizers import Tokenizer
 from tongues.tokens.frame import TextFrame
 from tongues.tokens.tokenizer import WORDS
 
-__all__ = ["PATTERNS", "Encoder", "apart_at_spaces"]
-
 _CUT = re.compile(r"(?<=\S)(?= \S)")
 _KEPT = 20_000_000  # characters of stretches, from which they are forgotten: 100 MB or less
 # Patterns of words that begin at a single space and never hold one inside: of tokenizers trained

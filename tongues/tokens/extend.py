@@ -27,8 +27,6 @@ from tongues.tokens.merges import Pair, Segmentation
 from tongues.tokens.spelling import byte_alphabet, byte_tokens, is_bytewise, unknown_id
 from tongues.tokens.tokenizer import load_tokenizer, vocabulary_size
 
-__all__ = ["Extended", "extend_tokenizer", "extends", "shorten"]
-
 # SentencePiece merges letters, or other signs, with the spaces before them, but no digits.
 _RUNS = r"▁*[\p{L}\p{M}]+|▁*\p{N}|▁*[^▁\p{L}\p{M}\p{N}]+|▁+"
 _LONGEST = 200  # letters of a word; longer ones are cut

@@ -17,16 +17,6 @@ from tongues.tokens.frame import TextFrame
 from tongues.tokens.spelling import token_bytes, token_spellings, unknown_id
 from tongues.tokens.tokenizer import vocabulary_size
 
-__all__ = [
-    "BYTEWISE",
-    "ExtensionAdvice",
-    "Fertility",
-    "advise_extension",
-    "changed_share",
-    "measure",
-    "unused_tokens",
-]
-
 BYTEWISE = 1.25  # bytes per token, under which the tokenizer falls back to bytes
 _UNKNOWN = 0.01  # share of the tokens
 

@@ -25,8 +25,6 @@ from tongues.tokens.tokenizer import (
 )
 from tongues.tokens.trim import trim_tokenizer
 
-__all__ = ["check_spelling", "make_tokenizer", "sample_documents"]
-
 _TRIED = 300_000  # bytes of each language on which the tokenizer is judged
 _GLANCE = 50_000  # characters of each language on which it is judged before text is read
 _HINT_OWN = "give it a larger `tokens.vocab_size`, or set `tokens.byte_fallback: allow`"

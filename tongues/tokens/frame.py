@@ -17,17 +17,6 @@ from tokenizers import Tokenizer, processors
 from tongues.errors import UserError
 from tongues.files import read_json
 
-__all__ = [
-    "NAME_THE_END",
-    "TextFrame",
-    "apply_frame",
-    "named_token",
-    "prepended_token",
-    "read_frame",
-    "read_settings",
-    "same_but_frame",
-]
-
 # What ends a document where no settings name it, the most common first.
 _KNOWN_ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|end|>", "<|eos|>")
 

@@ -20,8 +20,6 @@ from tongues.tokens.fitting import sample_documents
 from tongues.tokens.spelling import token_spellings
 from tongues.tokens.tokenizer import load_tokenizer
 
-__all__ = ["SAMPLE", "TokenizerMeasures", "documents_on", "measure_tokenizers"]
-
 SAMPLE = 1_000_000  # bytes of each language that tokenizers are tried on
 _TRIED = 500_000  # bytes of a language that extensions are tried on
 _FEW = 100  # documents of a language that show whether a tokenizer was made for it

@@ -5,8 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-__all__ = ["Pair", "Segmentation"]
-
 Pair = tuple[int, int]
 
 

@@ -15,8 +15,6 @@ from tongues.randomness import derive_seed
 from tongues.text.signals.units import scramble
 from tongues.tokens.frame import TextFrame
 
-__all__ = ["Mixture", "Phase"]
-
 _LONGEST_PERIOD = 2**16
 _ROUNDS = 4
 _BLOCK = 4096  # samples

@@ -55,8 +55,6 @@ from tongues.tokens.writing import (
     write_language,
 )
 
-__all__ = ["STAGES", "check_tokens", "prepare_tokens", "run_stage"]
-
 _LAYOUT = 3  # raised when the same settings give other bytes than before
 _SMALL = 20_000_000  # bytes of text that are not worth a second process
 _ABOVE = 1.5  # times the held-out text asked for, from which that is told

@@ -10,8 +10,6 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.files import check_readable, whole_file
 
-__all__ = ["Shard", "open_shard", "shard_dtype", "write_shard"]
-
 _MAGIC = b"MMIDIDX\x00\x00"
 _HEADER = struct.Struct("<9sQBQQ")  # magic, version, dtype, sequences, document bounds
 _CODES = {np.dtype("<i4"): 4, np.dtype("<u2"): 8}

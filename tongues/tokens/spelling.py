@@ -6,15 +6,6 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
-__all__ = [
-    "byte_alphabet",
-    "byte_tokens",
-    "is_bytewise",
-    "token_bytes",
-    "token_spellings",
-    "unknown_id",
-]
-
 _SPACE = "▁"  # how SentencePiece writes a space
 
 

@@ -13,9 +13,6 @@ from tongues.text.corpus import Corpus, Selection
 from tongues.text.overlap import overlapping
 from tongues.tokens.store import SplitSummary, read_manifest
 
-__all__ = ["Documents", "draw_held_out", "split_documents"]
-__all__ += ["few_groups", "source_names", "summarise_split"]
-
 _FEWEST_GROUPS = 10  # independent; of fewer an interval says little
 _STRATUM = 0.1  # share of a language's text from which a source or a length is represented
 _CLASS = 4  # a class of lengths is documents up to so many times longer

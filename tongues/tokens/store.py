@@ -16,18 +16,6 @@ from tongues.tokens.shards import Shard, open_shard
 from tongues.tokens.spelling import token_bytes
 from tongues.tokens.tokenizer import load_tokenizer
 
-__all__ = [
-    "Counts",
-    "Manifest",
-    "MissingLanguage",
-    "Split",
-    "SplitSummary",
-    "Tokens",
-    "open_cluster",
-    "open_tokens",
-]
-__all__ += ["corpus_of", "read_manifest", "runs_trained_on", "tokens_of"]
-
 Split = Literal["train", "valid"]
 
 

@@ -12,18 +12,6 @@ from tongues.files import write_json, write_text
 from tongues.hub import fetch, is_hub_id
 from tongues.tokens.frame import NAME_THE_END, TextFrame, apply_frame, read_frame, read_settings
 
-__all__ = [
-    "END",
-    "END_ID",
-    "WORDS",
-    "find_tokenizer",
-    "load_tokenizer",
-    "save_tokenizer",
-    "tokenizer_files",
-    "train_tokenizer",
-    "vocabulary_size",
-]
-
 END = "<|end|>"  # of a tokenizer trained here: ends a document and so comes before the next
 END_ID = 0
 

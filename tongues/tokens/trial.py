@@ -11,8 +11,6 @@ from tongues.tokens.extend import extend_tokenizer
 from tongues.tokens.fertility import Fertility, measure
 from tongues.tokens.tokenizer import load_tokenizer
 
-__all__ = ["NEW_TOKENS", "TokenizerTrial", "try_tokenizer"]
-
 NEW_TOKENS = 1000  # of an extension, where nobody says how many
 
 _Samples = Mapping[str, Sequence[str]]

@@ -10,8 +10,6 @@ from tokenizers import Tokenizer
 from tongues.errors import UserError
 from tongues.tokens.spelling import byte_alphabet, byte_tokens, is_bytewise
 
-__all__ = ["trim_tokenizer"]
-
 _TEXTS = 256  # encoded at a time
 
 

@@ -19,14 +19,6 @@ from tongues.tokens.split import Documents, source_names, summarise_split
 from tongues.tokens.store import Counts, Split
 from tongues.tokens.tokenizer import vocabulary_size
 
-__all__ = [
-    "counts_path",
-    "encode_part",
-    "encoded_tokens",
-    "lengths_of",
-    "write_language",
-]
-
 _BATCH_CHARACTERS = 1_000_000  # of text encoded at a time
 _TELL_EVERY = 10.0  # seconds
 _OPEN = 256  # files mapped at a time

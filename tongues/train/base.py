@@ -12,9 +12,6 @@ from tongues.roles import Roles, list_languages
 from tongues.runs import read_run
 from tongues.states import state_of
 
-__all__ = ["PLACEHOLDER_BASE", "base_fingerprint", "base_languages", "find_base", "model_folder"]
-__all__ += ["check_held", "find_run", "roles_of"]
-
 PLACEHOLDER_BASE = "PUT-YOUR-BASE-HERE"  # in recipes that leave the base to their reader
 
 

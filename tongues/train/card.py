@@ -26,16 +26,6 @@ from tongues.train.metadata import (
     without_paths,
 )
 
-__all__ = [
-    "DATA",
-    "add_sections",
-    "data_blocks",
-    "data_section",
-    "find_tokens",
-    "usage",
-    "write_card",
-]
-
 DATA = "## Data"
 _PATHS = 5  # of a language's files, named
 _INSIDE = 0.01  # share of another language in a language's text that is worth a word

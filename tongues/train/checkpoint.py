@@ -36,9 +36,6 @@ from tongues.train.engine.storage import SharesWriter
 from tongues.train.replay import HoldHistory
 from tongues.train.spikes import Recent
 
-__all__ = ["Checkpoints", "Position", "list_checkpoints", "load_weights", "remove_passing"]
-__all__ += ["step_of"]
-
 warnings.filterwarnings("ignore", message="torch.distributed is disabled")  # one process is right
 
 _GENERATION = "generation_config.json"

@@ -6,8 +6,6 @@ from tongues.hardware import OVERHEAD, Cluster, known_gpu
 from tongues.quantities import counted, show_seconds
 from tongues.runs import Run
 
-__all__ = ["RunCost", "run_cost", "training_time"]
-
 _CORE = 10.0  # watts of a core of a processor, with its share of memory: assumed, not measured
 
 

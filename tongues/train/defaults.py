@@ -21,9 +21,6 @@ from tongues.runs import Run, read_run
 from tongues.train.base import find_base, model_folder
 from tongues.train.rules import FASTEST, LOW_RANK, batch_by_size
 
-__all__ = ["Completed", "Default", "base_batch", "base_context", "base_rate", "base_warmup"]
-__all__ += ["complete_recipe", "usual_batch"]
-
 # Of published projects that continued all weights of a base (benchmarks/base_defaults.txt): the
 # median number of steps, the largest batch, the longest usual context, the median warm-up.
 _STEPS, _LARGEST_BATCH, _CONTEXT, _WARMUP = 22_000, 2**22, 4096, 0.04

@@ -17,8 +17,6 @@ from tongues.randomness import derive_seed
 from tongues.train.engine.sharding import reshard
 from tongues.train.step import Setup
 
-__all__ = ["DISTILLED", "distill", "snippets"]
-
 DISTILLED = 0.01  # of the run's work at most
 _WORK = 2.0  # of reading a snippet twice and deriving once, in training steps of as many tokens
 _LENGTH = 50  # tokens of a snippet (as published)

@@ -23,8 +23,6 @@ from tongues.train.base import find_base, model_folder
 from tongues.train.card import DATA, write_card
 from tongues.train.cost import run_cost
 
-__all__ = ["copy_files", "copy_model", "fill_folder", "new_folder", "write_model"]
-
 _FILES = ("config.json", "*.safetensors.index.json", CARD)
 
 

@@ -9,8 +9,6 @@ from tongues.train.engine.processor import uncompiled
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import reshard
 
-__all__ = ["compare_frames", "frame_lines"]
-
 _TOKENS = 4096  # of held-out text that are scored in each way
 _BETTER = 0.01  # of the loss: the better way of 4,096 tokens is sure from there on
 

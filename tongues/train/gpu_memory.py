@@ -7,9 +7,6 @@ instead of NCCL (benchmarks/sharded_memory.txt).
 from tongues.models import Anatomy
 from tongues.recipe import Train
 
-__all__ = ["MOMENTS", "WEIGHT", "moments_bytes", "share_bytes", "stays_gathered"]
-__all__ += ["trained_parameters"]
-
 # Bytes of a parameter in float32: a weight, AdamW's two moments, a gradient.
 WEIGHT, MOMENTS, _GRADIENT = 4, 8, 4
 # Of a parameter of a layer that is being computed: its weights and those of the next one in

@@ -26,8 +26,6 @@ from tongues.train.step import (
     validate,
 )
 
-__all__ = ["choose_method", "initialize", "probe", "probe_size", "set_aside", "start_by"]
-
 AUTO: tuple[str, ...] = ("mean", "similar", "asymmetric", "distilled")
 _SHORT = "mean"  # where a run is too short to compare
 _STEPS = 50  # of a probe: enough to rank methods as a long run does (arXiv 2608.03494)

@@ -22,8 +22,6 @@ from tongues.train.schedule import evaluation_steps, rate_at
 from tongues.train.spikes import Spike, judge
 from tongues.train.step import BatchLoader, Setup, gradient, update, validate
 
-__all__ = ["Watch", "checkpoint_interval", "samples_and_epochs", "train_steps"]
-
 _LOGGED = 200  # lines of metrics a run
 _FIRST = 60.0  # seconds until the first checkpoint, and between two at least
 _COST = 0.01  # of the time, at most, that checkpoints take

@@ -17,16 +17,6 @@ from tongues.files import read_json
 from tongues.hub import is_hub_id, local
 from tongues.runs import read_run
 
-__all__ = ["CardScores", "Licence", "Metadata", "ScoredText", "base_label", "first_base"]
-__all__ += [
-    "front_matter",
-    "hub_name",
-    "languages_of",
-    "licence_of",
-    "model_index",
-    "without_paths",
-]
-
 UNKNOWN = "unknown"  # the hub's own word for a licence
 
 

@@ -6,8 +6,6 @@ from tongues.train.engine.processor import uncompiled
 from tongues.train.engine.sharding import local_rows
 from tongues.train.step import Setup
 
-__all__ = ["samples_that_fit"]
-
 # Of a GPU's memory, which a run may fill: the allocator leaves gaps, and compiled layers and longer
 # evaluations were not tried.
 _FILLED = 0.9

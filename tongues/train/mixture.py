@@ -27,17 +27,6 @@ from tongues.runs import Cells, DerivedMixture, LanguageShare, run_rows
 from tongues.text import check_text, text_bytes
 from tongues.tokens import open_tokens
 
-__all__ = [
-    "Texts",
-    "derive_mixture",
-    "derive_shares",
-    "describe_mixture",
-    "mixture_languages",
-    "mixture_rows",
-    "proxy_mixtures",
-    "text_of",
-]
-
 _TOKEN = 3.0  # bytes of text in a token, about, until it is prepared
 _STEPS = 10_000  # shares are multiples of 0.01 %
 _STRENGTHS = (0.3, 6.0)  # of the distribution of proxies' shares: from nearly one language to equal

@@ -35,8 +35,6 @@ from tongues.train.engine.sharding import gather_model, is_sharded
 if TYPE_CHECKING:
     from peft import PeftModel
 
-__all__ = ["checkpoint_model", "gather_parts", "narrow_frozen", "select_parts", "trained_anatomy"]
-__all__ += ["write_adapter"]
 
 _FEED_FORWARD = ("mlp", "feed_forward", "block_sparse_moe")  # as transformers calls them
 _ROUTERS = ("gate", "router")

@@ -23,8 +23,6 @@ from tongues.train.gpu_memory import WEIGHT, moments_bytes
 from tongues.train.mixture import derive_mixture, mixture_languages, text_of
 from tongues.train.rules import batch_by_size, rate_at_size, run_bytes
 
-__all__ = ["Derived", "RunPlan", "derive", "run_of_recipe", "token_shares"]
-
 # Settings that say how a machine goes about it, or what else is measured, not what the run is.
 _MACHINES = {"run", "checkpoint_every", "milestones", "micro_batch"}
 _MACHINES |= {"recompute", "shards", "offload"}

@@ -12,8 +12,6 @@ from typing import Any
 
 from tongues.quantities import counted, show_bytes, show_count, show_seconds
 
-__all__ = ["Meter", "Progress", "peak_memory"]
-
 _SHOWN_EVERY = 1.0  # seconds
 _STRETCH = 30  # readings over which the time left is judged
 _KEPT_EVERY = 1e-3  # of the time so far, between lines of `timing.jsonl`

@@ -20,16 +20,6 @@ from tongues.tokens.store import read_manifest
 from tongues.train.base import base_fingerprint, find_base
 from tongues.train.plan import Derived, RunPlan
 
-__all__ = [
-    "OTHER_SETTINGS",
-    "check_runs",
-    "check_settings",
-    "make_record",
-    "open_directory",
-    "roll_back",
-]
-__all__ += ["run_fingerprint"]
-
 OTHER_SETTINGS = "other_settings"  # code of the error
 _RENAME = "name this run otherwise (`train.run`), or overwrite that one with --overwrite"
 

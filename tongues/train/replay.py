@@ -17,8 +17,6 @@ from tongues.train.plan import token_shares
 from tongues.train.schedule import rate_at
 from tongues.train.step import HeldOut, Setup, held_out_windows, validate
 
-__all__ = ["HoldHistory", "check", "check_steps", "cut_parts", "first_losses", "next_share"]
-
 _CHECKS = 20  # parts of a run, between which there is a check
 _COST = 0.015  # of the run's operations, for all checks; and at most as much before the first step
 _FORWARD = 1 / 3  # of a step's operations

@@ -20,25 +20,6 @@ from tongues.train.gpu_memory import WEIGHT, moments_bytes, share_bytes, trained
 if TYPE_CHECKING:
     from tongues.train.plan import Derived
 
-__all__ = [
-    "LOW_RANK",
-    "VOCABULARY",
-    "batch_by_size",
-    "check_batch",
-    "compile_pays",
-    "context_by_size",
-]
-__all__ += ["enough_memory", "is_exhausted", "layer_bytes", "least_bytes", "micro_batch_that_fits"]
-__all__ += [
-    "nearest_shape",
-    "rate_at_size",
-    "reads_rows",
-    "run_bytes",
-    "shared_batch",
-    "usable_memory",
-    "vocabulary_by_size",
-]
-__all__ += ["what_would_fit"]
 
 VOCABULARY = 36_152  # of the published study (Zheng et al. 2024), whose sizes the shapes are
 _PUBLISHED = 40e6  # parameters from which its vocabulary and context hold

@@ -42,8 +42,6 @@ from tongues.train.trackers import TRACKERS
 from tongues.train.transplant import transplanted
 from tongues.train.watch import tracked
 
-__all__ = ["train"]
-
 Say = Callable[[str], None]
 Watch = Callable[[Progress], None]
 

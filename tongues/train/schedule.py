@@ -7,8 +7,6 @@ from tongues.quantities import Share
 from tongues.recipe import Schedule, Span, Train
 from tongues.registry import Registry
 
-__all__ = ["SCHEDULES", "evaluation_steps", "rate_at", "scored_tokens"]
-
 SCHEDULES: Registry[type[Schedule]] = Registry("schedule", "tongues.schedules")
 
 

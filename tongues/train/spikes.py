@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import mul
 
-__all__ = ["Recent", "Spike", "judge"]
-
 _WINDOW = 128  # steps
 _FEWEST = 64  # steps before anything can stand out
 _DEVIATIONS = 6.0  # the rule of OLMo-core's skipped steps

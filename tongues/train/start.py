@@ -45,15 +45,6 @@ from tongues.train.rules import compile_pays
 from tongues.train.step import BatchLoader, Setup, cut_windows, gradient, update
 from tongues.train.threads import choose_threads, tries_threads
 
-__all__ = [
-    "LocalRun",
-    "assemble",
-    "check_base",
-    "make_mixture",
-    "measure_speed",
-    "seen_by_base",
-]
-
 _TRIAL = 5.0  # seconds of stepping in which a speed is measured
 _WARM = 3  # steps before
 _PADDED = 1.1  # rows a token at most: some models fill up to a round number

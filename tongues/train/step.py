@@ -25,8 +25,6 @@ from tongues.train.plan import Derived, RunPlan
 if TYPE_CHECKING:
     from peft import PeftModel
 
-__all__ = ["BatchLoader", "Gradient", "HeldOut", "HeldOutLoss", "Setup", "cut_windows", "gradient"]
-__all__ += ["held_out_windows", "update", "validate"]
 
 _TOKENS = 8192  # of held-out text scored at a time, about
 _CLIP = 1.0  # largest norm of the gradient, as usual

@@ -16,8 +16,6 @@ from tongues.launch import DONE, FAILED, UNTOLD, Job, torchrun
 from tongues.runs import FAILURE, PLANS
 from tongues.train.plan import RunPlan
 
-__all__ = ["Training", "leave_plans", "training_job"]
-
 
 def leave_plans(plans: Iterable[RunPlan], workspace: Path, *, complete: bool = False) -> None:
     """Add runs to the list of planned runs.

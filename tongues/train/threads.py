@@ -8,8 +8,6 @@ import torch
 from tongues.train.engine.processor import uncompiled
 from tongues.train.step import Setup
 
-__all__ = ["choose_threads", "fastest", "tries_threads"]
-
 _FLOPS = 4e9  # of a pass: about a tenth of a second
 _SHARE = 1e-3  # of the run's operations, in a pass at most
 _PASSES = 3

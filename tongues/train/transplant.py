@@ -21,8 +21,6 @@ from tongues.tokens.spelling import token_bytes
 from tongues.tokens.store import read_manifest
 from tongues.train.base import base_fingerprint, model_folder
 
-__all__ = ["transplanted"]
-
 _SCORED = 8192  # tokens of each language, before and after
 _CONTEXT = 512
 _SPECIAL = ("bos_token_id", "eos_token_id", "pad_token_id")

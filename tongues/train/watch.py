@@ -12,8 +12,6 @@ from typing import Any
 
 from tongues.train.trackers import TRACKERS, Tracker, Write
 
-__all__ = ["tracked"]
-
 _SHOWN = {  # the name of each number in a tracker
     "metrics.jsonl": {
         "loss": "train/loss",

@@ -17,7 +17,6 @@ from tongues.text.folder import find_texts
 if TYPE_CHECKING:
     from tongues.recipe import Recipe
 
-__all__ = ["demo_real", "write_real_page"]
 
 _NAME = "real"
 _BASE_LANGUAGE = "en"

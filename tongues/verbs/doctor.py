@@ -17,8 +17,6 @@ from tongues.extras import EXTRAS
 from tongues.hardware import host_memory, visible_gpus
 from tongues.quantities import show_bytes
 
-__all__ = ["Diagnosis", "Finding", "available_memory", "doctor"]
-
 _MEMORY = 4e9  # bytes: torch with a base of 135M parameters, its gradients and Adam's moments
 _DISK = 10e9  # bytes: text, tokens and two checkpoints of the same base
 

@@ -28,8 +28,6 @@ from tongues.serve.text_process import TextProcess
 from tongues.text import Document
 from tongues.verbs.shared import Voice, listed, memory_bytes
 
-__all__ = ["evaluate", "evaluation_folder"]
-
 _FEWSHOT_SEEDS = 5  # draws of examples: Blevins et al. 2024
 
 

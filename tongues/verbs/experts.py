@@ -22,9 +22,6 @@ from tongues.train.mixture import text_of
 from tongues.verbs.recipes import check_prepared
 from tongues.verbs.shared import Voice, memory_bytes, where_of
 
-__all__ = ["PartitionedText", "check_experts", "measure", "partition", "partition_languages"]
-__all__ += ["show", "train"]
-
 _ADD = "add one, such as\n    experts:\n      partitions: [{by: languages}]"
 
 

@@ -8,8 +8,6 @@ from tongues.languages.facts import LanguageFacts, language_facts, select_langua
 from tongues.languages.language import Language
 from tongues.verbs.shared import memory_bytes
 
-__all__ = ["languages"]
-
 
 @overload
 def languages(language: str) -> LanguageFacts: ...

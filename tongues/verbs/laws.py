@@ -8,8 +8,6 @@ from tongues.laws.answer import FitAnswer
 from tongues.laws.ask import fit_places
 from tongues.verbs.shared import pairs, paths
 
-__all__ = ["fit"]
-
 
 def fit(
     tables: Path | str | Sequence[Path | str],

@@ -17,7 +17,6 @@ from tongues.verbs.shared import Voice, listed, memory_bytes
 if TYPE_CHECKING:
     from tongues.experts.ensemble.generate import Generation
 
-__all__ = ["KEY", "export", "generate", "serve"]
 
 Dtype = Literal["bf16", "fp16", "fp32"]
 _EXAMPLE = Path(__file__).parents[1] / "serve/example"

@@ -25,8 +25,6 @@ from tongues.verbs.own_text import USUAL_BUDGET, OwnText, plan_name, read_own_te
 from tongues.verbs.plans import plan
 from tongues.verbs.shared import read_as
 
-__all__ = ["Draft", "check_new_file", "new"]
-
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
 
 

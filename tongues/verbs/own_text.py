@@ -14,8 +14,6 @@ from tongues.quantities import show_bytes, show_count
 from tongues.text.folder import check_language, find_texts
 from tongues.tokens.trial import TokenizerTrial, try_tokenizer
 
-__all__ = ["USUAL_BUDGET", "OwnText", "plan_name", "read_own_text"]
-
 USUAL_BUDGET = 100_000_000  # tokens
 _PER_TOKEN = 4  # bytes of text in a token, where nothing is known of the language
 _LEAST = 2000  # tokens of text; `prepare` refuses fewer where 1,000 are held out

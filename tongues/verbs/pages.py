@@ -12,8 +12,6 @@ from tongues.verbs.shared import Voice, existing_folder, paths
 if TYPE_CHECKING:
     from tongues.experts.ensemble.lineage import EnsembleState
 
-__all__ = ["ls", "report", "watch"]
-
 
 def report(
     places: Path | str | Sequence[Path | str] = (),

@@ -14,8 +14,6 @@ from tongues.plan.laws import PUBLISHED_PAIR
 from tongues.recipe import RecipeSource, load_recipe
 from tongues.verbs.shared import pairs
 
-__all__ = ["plan"]
-
 Number = float | str  # a number, or one as people write it, such as `1.4B` or `20%`
 
 

@@ -27,8 +27,6 @@ from tongues.train.plan import run_of_recipe
 from tongues.train.record import check_settings
 from tongues.verbs.shared import Voice, where_of
 
-__all__ = ["check", "check_prepared", "prepare", "train"]
-
 
 def check(
     recipe: RecipeSource,

@@ -12,9 +12,6 @@ from tongues.terminal import Show, progress_line, say
 if TYPE_CHECKING:
     from tongues.recipe import RecipeSource
 
-__all__ = ["Voice", "existing_folder", "listed", "memory_bytes", "pairs", "paths"]
-__all__ += ["read_as", "where_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Voice:

@@ -5,8 +5,6 @@ from pathlib import Path
 from tongues.steps import Step, steps_in
 from tongues.verbs.shared import existing_folder
 
-__all__ = ["next_steps"]
-
 
 def next_steps(folder: Path | str = ".") -> list[Step]:
     """The next step of every recipe, run and study of a folder, the most urgent first, with why.

@@ -19,8 +19,6 @@ from tongues.train import Derived, RunPlan
 from tongues.verbs.recipes import check_prepared
 from tongues.verbs.shared import Voice, where_of
 
-__all__ = ["DryRun", "check_study", "dry_run", "study"]
-
 Pair = tuple[RunPlan, Derived]
 
 

@@ -19,17 +19,6 @@ from tongues.files import fingerprint
 from tongues.randomness import derive_seed
 from tongues.significance import detectable_before
 
-__all__ = [
-    "END_OF_DEMONSTRATION",
-    "FewShotTask",
-    "is_task",
-    "merge_tasks",
-    "read_fewshot_task",
-    "read_fewshot_tasks",
-]
-__all__ += ["read_named_tasks"]
-
-
 END_OF_DEMONSTRATION = "\n\n"
 
 

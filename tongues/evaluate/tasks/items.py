@@ -19,9 +19,6 @@ from tongues.text.reading import Fault
 from tongues.text.reading.files import read_records
 from tongues.text.reading.hub import hub_rows, hub_source
 
-__all__ = ["Item", "ItemFault", "ItemScore", "Part", "TaskItems", "correct", "count_faults"]
-__all__ += ["find_items", "find_languages", "joined", "languages_in", "read_items"]
-
 _HUB = "hub"  # where items are read from the hub
 _PACKED = ("", ".gz", ".zst")
 _GROUP = 12  # digits of a group's fingerprint: of a million groups, two are equal with p < 0.002

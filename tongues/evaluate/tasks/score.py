@@ -16,8 +16,6 @@ from tongues.evaluate.tasks.items import Item, ItemFault, ItemScore, joined
 from tongues.evaluate.tasks.task import Task
 from tongues.experts.ensemble.model import Model
 
-__all__ = ["Answers", "fewshot_prefix", "score_task"]
-
 _TOO_LONG = "too long for the model"
 _MISSING = 0.1  # of an item's letters, from which its script counts as missing in a tokenizer
 

@@ -17,14 +17,6 @@ from tongues.recipe.base import RecipeSection, readable_name
 from tongues.recipe.loading import load_section
 from tongues.registry import Registry
 
-__all__ = [
-    "TASKS",
-    "Normalisation",
-    "Task",
-    "TaskFile",
-    "load_task",
-]
-
 Normalisation: TypeAlias = Literal["token", "character", "byte", "sum"]
 
 

@@ -11,8 +11,6 @@ from unicodedata import category
 
 from tongues.errors import nearest
 
-__all__ = ["InvalidRow", "Words", "check_template", "fill_choices", "fill_template"]
-
 Words = Mapping[str, Mapping[str, str]]  # tables by name: what stands for what
 
 _PARTS = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")

@@ -17,8 +17,6 @@ from transformers import Cache, PretrainedConfig, PreTrainedModel
 from tongues.errors import UserError
 from tongues.experts.ensemble.ensemble import ExpertModels
 
-__all__ = ["Caches", "TokenSequence", "kept_bytes"]
-
 _REMEMBERED = {"full_attention", "sliding_attention"}
 _ROOM = 64  # columns at first
 _EXCESS = 2  # times the usual room: more is given back

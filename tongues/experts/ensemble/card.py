@@ -21,8 +21,6 @@ from tongues.train.metadata import (
     without_paths,
 )
 
-__all__ = ["expert_table", "write_ensemble_card", "write_expert_card", "write_merged_card"]
-
 _ENSEMBLE = """{head}
 # {name}
 

@@ -32,17 +32,6 @@ from tongues.tokens import load_tokenizer
 from tongues.tokens.frame import TextFrame, read_frame
 from tongues.tokens.tokenizer import vocabulary_size
 
-__all__ = [
-    "Ensemble",
-    "ExpertModels",
-    "assembled",
-    "expert_log_probs",
-    "mixed",
-    "open_alone",
-    "open_ensemble",
-]
-
-
 _TOKENS = 4096  # in a batch of windows
 _PADDING = 16  # tokens of a row that cost less than a batch of its own
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-__all__ = ["LanguageFilter", "count_tokens", "fit_filter", "token_logs"]
-
 # Tokens of all text that are added to what a language was counted on, so that none is ruled out:
 # between 100 and 1,000 the losses of `benchmarks/mixed_text.py` differ little, with samples of
 # 5,000 to 500,000 tokens; a fixed share, which helps small samples, is too much for large ones.

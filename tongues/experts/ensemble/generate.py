@@ -14,8 +14,6 @@ from tongues.experts.ensemble.request import Request, Sampling, TextBuilder, Tok
 from tongues.experts.ensemble.routing import Routing
 from tongues.experts.ensemble.writer import RunningText, Writer, broken
 
-__all__ = ["Continuation", "Generated", "Generation", "continue_texts", "generate"]
-
 _USUAL = 64  # tokens, where no number is given
 
 

@@ -14,27 +14,6 @@ from tongues.files import check_readable, file_hash, files_named, path_text, rea
 from tongues.jsonable import from_plain
 from tongues.models.folders import read_config, stored_shapes, weight_files
 
-__all__ = [
-    "ADAPTER",
-    "ENSEMBLE",
-    "ROUTER",
-    "TOKENIZER",
-    "EnsembleState",
-    "Expert",
-    "Lineage",
-    "RouterFile",
-    "best_experts",
-    "describe_expert",
-    "ensemble_states",
-    "expert_folder",
-    "find_ensemble",
-    "read_lineage",
-    "router_file",
-    "state_rows",
-    "verify",
-    "write_lineage",
-]
-
 ENSEMBLE, ROUTER = "ensemble.json", "router.safetensors"
 ADAPTER = "../adapter/adapter_model.safetensors"  # of a run's low-rank updates, from its model on
 _CONFIG, TOKENIZER = "config.json", "tokenizer.json"

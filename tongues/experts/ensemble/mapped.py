@@ -19,8 +19,6 @@ from tongues.models.folders import check_layers, stored_shapes, weight_files
 from tongues.models.huggingface import configure, load_model, open_layout
 from tongues.quantities import show_bytes
 
-__all__ = ["check_memory", "count_weights", "map_model", "mapped_weights"]
-
 
 def count_weights(folder: Path, files: Sequence[Path] | None = None) -> int:
     """Weights in a Hugging Face folder, or in these files."""

@@ -32,8 +32,6 @@ from tongues.tokens.frame import read_settings
 from tongues.tokens.spelling import token_spellings
 from tongues.train.base import model_folder
 
-__all__ = ["Model", "Prompt", "model_in_memory", "open_model", "open_models"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prompt:

@@ -11,8 +11,6 @@ from tongues.experts.ensemble.caches import Caches, TokenSequence
 from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.own_tokens import OwnTokens, widened
 
-__all__ = ["OwnCaches", "open_caches"]
-
 
 @dataclass(slots=True)
 class _Reading:

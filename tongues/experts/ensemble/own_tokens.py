@@ -18,8 +18,6 @@ from tongues.errors import UserError
 from tongues.models.token_map import map_tokens
 from tongues.tokens.tokenizer import vocabulary_size
 
-__all__ = ["OwnTokens", "own_tokens", "sum_parts", "widened"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnTokens:

@@ -15,17 +15,6 @@ from tongues.roles import Roles
 from tongues.runs import read_run
 from tongues.train.base import model_folder
 
-__all__ = [
-    "Kind",
-    "base_of",
-    "find_model",
-    "lineage_of",
-    "model_roles",
-    "place_of",
-    "resolve_model",
-]
-__all__ += ["stored_base", "with_bases"]
-
 Kind = Literal["run", "folder", "ensemble"]
 
 _MISTYPED = 0.85  # similarity to a name of this workspace, from which the hub is not asked

@@ -12,8 +12,6 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.experts.ensemble.routing import Routing
 
-__all__ = ["Ended", "Request", "Sampling", "TextBuilder", "TextPiece", "Token"]
-
 # stop: by a token that is no part of the text; broken: an expert predicts NaN
 Ended = Literal["stop", "length", "broken"]
 _COLDEST = 1e-6  # a temperature below which the likeliest token is all there is

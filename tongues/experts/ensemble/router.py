@@ -21,15 +21,6 @@ from tongues.experts.ensemble.filter import (
 )
 from tongues.files import check_readable, whole_file
 
-__all__ = [
-    "Router",
-    "distance_weights",
-    "fit_router",
-    "fit_to_text",
-    "load_router",
-    "save_router",
-]
-
 _ROWS = 4096  # tokens of a document at a time
 _TENSORS = ("vectors", "centres", "owners", "prior", "logs", "common")
 _NUMBERS = ("temperature", "power", "switch")

@@ -15,19 +15,6 @@ from tongues.errors import UserError
 from tongues.experts.ensemble.router import Router
 from tongues.registry import Registry
 
-__all__ = [
-    "GONE",
-    "ONE_MODEL",
-    "ROUTINGS",
-    "Guide",
-    "Routing",
-    "RoutingContext",
-    "check_experts",
-    "default_routing",
-    "parse_routing",
-    "sparse",
-]
-
 # Routings that are gone, and what to use instead; older evaluations still name them.
 GONE = {
     "text": "`filter:1`",

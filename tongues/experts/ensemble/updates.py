@@ -20,8 +20,6 @@ from tongues.models.folders import stored_shapes
 from tongues.runs import read_run
 from tongues.train.base import base_fingerprint, find_base, model_folder
 
-__all__ = ["Updates", "find_updates", "with_updates"]
-
 _PREFIX, _DOWN, _UP = "base_model.model.", ".lora_A.weight", ".lora_B.weight"  # as peft has them
 
 

@@ -22,8 +22,6 @@ from tongues.experts.ensemble.routing import Guide
 from tongues.models.scorer import log_probs
 from tongues.randomness import derive_seed
 
-__all__ = ["Memory", "RunningText", "Writer", "broken", "check_length"]
-
 _CHUNK = 128  # tokens of a prompt that are reported, or learned from, in a step
 
 

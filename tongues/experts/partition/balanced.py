@@ -13,8 +13,6 @@ import numpy as np
 
 from tongues.randomness import derive_seed
 
-__all__ = ["BalancedMeans", "balanced_means", "even_prices", "least", "squared_distances"]
-
 # Prices
 _ENOUGH = 16_384  # points to find rough prices from,
 _EVERY = 8  # or every eighth if that is more

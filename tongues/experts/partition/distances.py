@@ -12,8 +12,6 @@ from tongues.errors import UserError, nearest
 from tongues.experts.partition.partition import Distances
 from tongues.recipe import Ancestry
 
-__all__ = ["cosine_distances", "family_distances", "named", "nearest_donors", "read_distances"]
-
 _EQUAL = 1e-6  # the two halves of a matrix may differ by so much of a distance
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 

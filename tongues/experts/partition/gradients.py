@@ -18,8 +18,6 @@ from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.scorer import Scorer
 
-__all__ = ["draw_windows", "gradient_distances", "similarity_distances"]
-
 _KEPT = 1_000_000  # numbers of a gradient, about
 _TOKENS = 4096  # of a backward pass, about
 _LEAST = 8  # windows, of two halves

@@ -30,20 +30,6 @@ from tongues.registry import Registry
 from tongues.tokens import Tokens, open_tokens
 from tongues.train.base import base_fingerprint, find_base, model_folder
 
-__all__ = [
-    "PARTITIONS",
-    "ClusterSettings",
-    "Method",
-    "Source",
-    "clusters_of",
-    "dense",
-    "from_file",
-    "guess",
-    "language_distances",
-    "make_partition",
-    "one_each",
-]
-
 _WINDOW = 256  # tokens of a window of which a gradient is taken, at most
 D = TypeVar("D", bound=PartitionSettings)
 _Clusters = Annotated[list[list[str]], Field(min_length=1)]

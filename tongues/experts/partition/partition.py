@@ -9,19 +9,6 @@ from tongues.errors import UserError
 from tongues.files import check_readable, fingerprint, read_json, write_json
 from tongues.jsonable import from_plain
 
-__all__ = [
-    "Distances",
-    "Merge",
-    "Partition",
-    "amounts",
-    "balance",
-    "leaves",
-    "of_languages",
-    "read_partition",
-    "tree_lines",
-    "write_partition",
-]
-
 Distances = dict[str, dict[str, float]]
 
 FILE = "partition.json"

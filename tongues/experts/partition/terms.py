@@ -11,7 +11,6 @@ from tongues.tokens.shards import Shard
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["batches", "draw_documents", "term_counts"]
 
 _BATCH = 1_000_000  # tokens; a longer document is a batch of its own
 

@@ -23,16 +23,6 @@ from tongues.randomness import derive_seed
 from tongues.tokens import Counts, Tokens, load_tokenizer
 from tongues.tokens.shards import Shard, shard_dtype, write_shard
 
-__all__ = [
-    "TopicModel",
-    "cluster_by_topics",
-    "load_topics",
-    "partition_by_topics",
-    "save_topics",
-    "term_directions",
-    "write_clusters",
-]
-
 _DIMENSIONS = 100  # of a document's direction, as in the original
 _WEIGHED = 20_000  # documents that terms are weighted by and dimensions found from
 _CENTRED = 100_000  # documents that centres are found from

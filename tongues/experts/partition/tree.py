@@ -6,8 +6,6 @@ from itertools import combinations
 from tongues.errors import UserError
 from tongues.experts.partition.partition import Distances, Merge, Partition, of_languages
 
-__all__ = ["balanced_tree", "by_tree", "check_k"]
-
 Cluster = tuple[str, ...]
 
 

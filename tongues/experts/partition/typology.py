@@ -15,8 +15,6 @@ from tongues.experts.partition.tree import by_tree
 from tongues.files import read_json
 from tongues.languages.grammar import SYNTAX, lang2vec_folder, syntax_table
 
-__all__ = ["by_typology", "typology_distances"]
-
 _PRIVATE = "q[a-t][a-z]"  # codes that no standard gives to a language
 
 

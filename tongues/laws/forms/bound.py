@@ -9,8 +9,6 @@ import numpy as np
 from tongues.laws.forms.form import CurvedForm, Exponent, Spans, Term, Values
 from tongues.laws.forms.power_terms import TwoTerms
 
-__all__ = ["FARSEER", "SKALING"]
-
 _EXPONENT = (0.01, 3.0)
 _INNER = TwoTerms(E=None)
 

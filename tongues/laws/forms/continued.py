@@ -8,8 +8,6 @@ import numpy as np
 
 from tongues.laws.forms.form import CurvedForm, Spans, Term, Values
 
-__all__ = ["EXPERTS", "ONE_BASE"]
-
 # The root mean square over six cases, four languages of `benchmarks/one_base.py` and two of the
 # real case; seven others test it.
 _STRAY = 0.33

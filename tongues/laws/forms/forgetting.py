@@ -13,8 +13,6 @@ import numpy as np
 
 from tongues.laws.forms.form import CurvedForm, Spans, Values
 
-__all__ = ["FORGETTING"]
-
 _BETA = 0.095  # of Kaplan et al. 2020, whose loss too falls towards no floor
 
 

@@ -9,20 +9,6 @@ import numpy as np
 
 from tongues.errors import UserError, nearest
 
-__all__ = [
-    "SIGNED",
-    "VARIABLES",
-    "CurvedForm",
-    "Exponent",
-    "Form",
-    "Inverse",
-    "Spans",
-    "Split",
-    "Term",
-    "Values",
-    "check_names",
-]
-
 Values = Mapping[str, float] | Mapping[str, np.ndarray]
 """Parameters or variables by name: numbers or arrays."""
 Spans = dict[str, tuple[float, float]]

@@ -11,8 +11,6 @@ import numpy as np
 
 from tongues.laws.forms.form import Exponent, Form, Term, Values
 
-__all__ = ["PowerForm", "TwoTerms"]
-
 _ENDLESS = 600.0  # a log coefficient beyond which no number holds it
 _HALVINGS = 80  # of an interval of log sizes: to beyond what rounding shows
 _LARGEST = 300.0  # natural log of the largest size that is looked at

@@ -5,8 +5,6 @@ import numpy as np
 from tongues.laws.forms.form import SIGNED, Exponent, Term
 from tongues.laws.forms.power_terms import PowerForm
 
-__all__ = ["CHINCHILLA", "CPT", "EXTENDED", "FAMILY", "POWER", "POWER_FLOOR"]
-
 _E = Term("E")
 _A = Term("A", (Exponent("alpha", "N"),))
 _BETA = Exponent("beta", "D")

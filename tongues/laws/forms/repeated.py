@@ -8,8 +8,6 @@ import numpy as np
 from tongues.laws.forms.form import CurvedForm, Exponent, Spans, Term, Values
 from tongues.laws.forms.published import CHINCHILLA
 
-__all__ = ["DATA_CONSTRAINED", "OVERFITTED"]
-
 _DECAYS = np.geomspace(0.1, 1000.0, 13)  # of the value of repeats, to start from
 _EXPONENT = (0.01, 3.0)
 _SHARP = 4.0  # how suddenly the excess reaches its ceiling

@@ -15,8 +15,6 @@ from tongues.laws.forms import FORMS
 from tongues.laws.predict.drift import DriftWalks
 from tongues.laws.predict.sampler import sample
 
-__all__ = ["Belief", "Block", "Places", "learn"]
-
 Array = np.ndarray
 _ROUNDS = 20  # of the search for the most probable law
 _STEP = 1e-5  # of its slopes, in deviations of what was thought before

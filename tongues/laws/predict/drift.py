@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["DriftWalks"]
-
 Array = np.ndarray
 _APART = 0.5  # between the knots of a walk, in tenfolds
 _FARTHEST = 12.0  # tenfolds

@@ -25,7 +25,6 @@ from tongues.randomness import derive_seed
 if TYPE_CHECKING:
     from tongues.laws.law import Law
 
-__all__ = ["Prediction", "Predictor", "learn_form", "places_of", "predictor_of", "spent"]
 
 Array = np.ndarray
 # by `benchmarks/extrapolation.py`

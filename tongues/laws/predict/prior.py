@@ -13,8 +13,6 @@ import numpy as np
 
 from tongues.laws.forms import Exponent, Form, Term
 
-__all__ = ["Chart", "Scale", "Spread", "spread_of_form"]
-
 Array = np.ndarray
 # by `benchmarks/extrapolation.py`: shares of the loss at the middle of the runs, and exponents
 _FLOOR = (math.log(0.25), 1.0)

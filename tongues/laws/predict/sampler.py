@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["sample"]
-
 Array = np.ndarray
 _KEPT = 0.5  # share of the walkers that count after a step
 _HALVINGS = 30

@@ -13,8 +13,6 @@ from tongues.laws.forms import FORMS, Form
 from tongues.laws.predict.prediction import learn_form, places_of, spent
 from tongues.laws.rows import Rows
 
-__all__ = ["STACKED", "Known", "hold_out_compute", "last_held_out", "leading", "weigh_forms"]
-
 Known = tuple[Mapping[str, float], Mapping[str, np.ndarray]]
 
 STACKED = ("chinchilla", "extended", "skaling", "farseer")

@@ -8,8 +8,6 @@ import numpy as np
 
 from tongues.laws.forms import Form
 
-__all__ = ["FitProblem", "Optimum", "descend", "emphasis", "objective", "solve", "solve_free"]
-
 _SCOUTING = 40  # rounds before the worst third of the starts is given up
 _ROUNDS = 1000  # healthy runs take 20, an E that vanishes several hundred
 _TOLERANCE = 1e-10  # of the gradient, in units of delta

@@ -16,8 +16,6 @@ from tongues.laws.forms import PowerForm
 from tongues.laws.solver.descent import FitProblem, emphasis, objective, solve_free
 from tongues.laws.solver.ties import Ties
 
-__all__ = ["pose_terms"]
-
 _FLOOR = 1e-6  # the smallest a term may be in units of the lowest loss
 _REWEIGHTINGS = 4
 _ZONES = 3  # of each exponent's grid, every combination with a start of its own

@@ -12,8 +12,6 @@ from tongues.laws.forms import CurvedForm
 from tongues.laws.solver.descent import FitProblem, objective
 from tongues.laws.solver.ties import Ties
 
-__all__ = ["pose_smooth"]
-
 _STARTS = 36
 _STEP = 1e-30  # of the complex derivative; nothing is subtracted, so it can be this small
 

@@ -9,8 +9,6 @@ import numpy as np
 from tongues.errors import UserError, nearest
 from tongues.laws.forms import Form, PowerForm
 
-__all__ = ["Ties", "read_ties"]
-
 _NOTHING = -1e4  # the log of a coefficient fixed at zero: its term is exactly 0
 
 

@@ -14,8 +14,6 @@ from tongues.roles import Role, list_languages
 from tongues.significance import POWER, detectable
 from tongues.significance.signs import fewest_languages, fewest_wins
 
-__all__ = ["answer", "describe_changes", "measure_blocks"]
-
 _ROLES: dict[Role | None, str] = {
     "target": "Target languages",
     "base": "Base languages",

@@ -11,8 +11,6 @@ from tongues.pages.plots import alt, chart, intervals, rule
 from tongues.report.evaluation.measures import Measure
 from tongues.roles import list_languages
 
-__all__ = ["replay_figure", "score_figure"]
-
 _TIPS = ("value:.4~g", "low:.4~g", "high:.4~g")
 
 

@@ -22,8 +22,6 @@ from tongues.pages import Cell, Entry, Show, Table, estimate_cell, fixed, value_
 from tongues.quantities import counted, show_count
 from tongues.significance import Chance
 
-__all__ = ["SOURCES", "Measure", "how", "labels", "model_table", "show_perplexity"]
-
 _UNITS = {"bits/byte": "bits per byte", "nats/token": "nats per token"}
 _LARGE = 10.0  # from which one decimal is enough, as of chrF
 _COMPARED = {

@@ -13,8 +13,6 @@ from tongues.report.evaluation.figures import replay_figure, score_figure
 from tongues.report.evaluation.measures import SOURCES, Measure, how, model_table
 from tongues.train.metadata import CardScores, ScoredText
 
-__all__ = ["card_section", "evaluation_page", "newest_scores", "score_blocks"]
-
 
 def evaluation_page(evaluation: Evaluation, name: str) -> b.Page:
     """The answer, then texts, forgetting, tasks, and what the models are."""

@@ -12,8 +12,6 @@ from tongues.report.evaluation.measures import show_perplexity
 from tongues.roles import list_languages
 from tongues.significance.paired import FEWEST_DOCUMENTS
 
-__all__ = ["REFERENCES", "expert_answer", "forgotten", "nats", "show_cost"]
-
 nats = fixed(3)  # a loss
 REFERENCES = {"base": "the base model", "dense": "the dense model", "before": "before"}
 _UNIT = "nats per token"

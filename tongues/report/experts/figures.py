@@ -11,8 +11,6 @@ from tongues.pages.plots import alt, dots, heat, line, panel, rule, words
 from tongues.report.experts.partition import spread_panel
 from tongues.significance.correlation import correlate
 
-__all__ = ["expert_figures"]
-
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 _KINDS = ("worse", "better")
 _WRITTEN = 9  # languages up to which a cell says its number

@@ -11,8 +11,6 @@ from tongues.pages.axes import Row, across, categories, colour, linear
 from tongues.pages.plots import alt, bars, heat
 from tongues.quantities import counted, show_count
 
-__all__ = ["cluster_table", "partition_lead", "partition_page", "spread_panel"]
-
 _SEEN = 0.0005  # shares below it are neither named nor drawn
 _ROW = 24  # pixels of a language or a cluster
 _WRITTEN = 12  # languages up to which a matrix says its distances

@@ -15,8 +15,6 @@ from tongues.report.evaluation.measures import show_perplexity
 from tongues.report.experts.answer import expert_answer, forgotten, nats, show_cost
 from tongues.report.experts.figures import expert_figures
 
-__all__ = ["expert_tables", "experts_page", "mixed_table", "routing_sentences"]
-
 _SETTINGS, _MIXED, _ADDED = "Partitions and routings", "Mixed text", "Added languages"
 _LANGUAGES, _FORGETTING = "Languages", "Forgetting"
 _ABOUT = {

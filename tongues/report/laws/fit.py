@@ -22,8 +22,6 @@ from tongues.report.laws.series import (
     points,
 )
 
-__all__ = ["forgetting_law", "power_laws", "residuals"]
-
 _PANELS = 3  # starting losses shown: the lowest, the highest, and between
 _LIKE = 1e-6  # starting losses nearer than this are one
 _SHARES = (0.0, 0.01, 0.05, 0.2)  # of replay, drawn for a law without rows

@@ -15,9 +15,6 @@ from tongues.pages.axes import Row, domain, series_name
 from tongues.study.findings import Findings
 from tongues.tables import Observations
 
-__all__ = ["BEYOND", "UNKNOWN", "LawSeries", "all_series", "by_target", "compute_known", "held_out"]
-__all__ += ["of_findings", "of_kind", "of_laws", "points"]
-
 BEYOND = 10.0  # how far past the runs' compute laws are drawn
 UNKNOWN = (1e18, 1e24)  # the compute drawn for laws without a range
 

@@ -10,8 +10,6 @@ from tongues.pages.axes import SCIENTIFIC, Row, colour, logs
 from tongues.pages.plots import alt, area, band, dots, line, panel, words
 from tongues.report.laws.series import BEYOND, UNKNOWN, LawSeries, by_target, of_kind, points
 
-__all__ = ["loss_surface"]
-
 _POINTS = 80
 _LEVELS = 5
 _RUN_TIPS = ("run", "size:.3s=parameters", "compute:.2e=FLOPs", "loss:.3f")

@@ -14,8 +14,6 @@ from tongues.runs import Run, find_runs, read_run
 from tongues.steps import Step, is_run, last_trained
 from tongues.train.cost import RunCost, run_cost, training_time
 
-__all__ = ["costs_of", "finished_runs", "project_answer"]
-
 _NEXT = 4  # steps that are named
 _FEW = 3  # runs that are named one by one, at most
 _CHOSEN = ("Choice", "Target languages", "Base languages", "Languages")  # topics of an evaluation

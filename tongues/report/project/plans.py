@@ -14,8 +14,6 @@ from tongues.recipe import load_text_recipe
 from tongues.runs import Run
 from tongues.train.card import find_tokens
 
-__all__ = ["compare_forecast", "find_plans", "model_of", "plan_section"]
-
 
 def find_plans(workspace: Path) -> list[Path]:
     """The plans that `tongues new` wrote there."""

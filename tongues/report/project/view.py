@@ -25,8 +25,6 @@ from tongues.train.card import data_blocks, find_tokens
 from tongues.train.cost import run_cost
 from tongues.train.metadata import base_label, first_base, licence_of
 
-__all__ = ["run_blocks", "write_project_report"]
-
 _SPEED = "Tokens/s are the mean of a run from its first step on, evaluations included."
 
 

@@ -26,8 +26,6 @@ from tongues.text.reading.rows import (
 from tongues.text.reading.streams import Broken, Line, blocks, content_kind, lines
 from tongues.text.reading.tables import read_table_file
 
-__all__ = ["read_file", "read_records", "without_column"]
-
 _STRETCH = 250_000  # bytes of a file of paragraphs that make a group
 _HALF = ("not JSON", "bad encoding")  # faults of half a line
 _OF_ROWS = ("jsonl", "ndjson", "parquet", "json", "csv", "tsv")  # files that have columns

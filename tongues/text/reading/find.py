@@ -9,8 +9,6 @@ from tongues.errors import UserError, nearest
 from tongues.text.reading.remote import Place, Remote, is_url, list_remote, size_of
 from tongues.text.reading.streams import PACKED, content_kind
 
-__all__ = ["KINDS", "find_files", "find_places", "passed_over"]
-
 KINDS = ("txt", "md", "jsonl", "ndjson", "json", "csv", "tsv", "parquet")
 _READ = f"text is read from .{', .'.join(KINDS)}, also packed as {', '.join(PACKED)}"
 

@@ -15,7 +15,6 @@ from tongues.text.reading.streams import Broken
 if TYPE_CHECKING:
     from datasets import IterableDataset
 
-__all__ = ["hub_rows", "hub_source", "read_hub"]
 
 _AGAIN = "check the name and the connection, and run the same command again"
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["read_parquet"]
 
 _BATCH = 4_000_000  # bytes, about
 _ROWS = 1000  # at most, in a batch

@@ -17,8 +17,6 @@ from tongues.errors import UserError, nearest
 from tongues.files import fingerprint
 from tongues.ranks import Say
 
-__all__ = ["Place", "Remote", "is_url", "list_remote", "size_of"]
-
 _BLOCK = 2**20  # bytes
 _WAITS = (0.5, 1, 2, 4, 8, 16)  # seconds before a broken connection is tried again
 _URL = re.compile(r"[A-Za-z][\w+.-]*://")

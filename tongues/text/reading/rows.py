@@ -8,9 +8,6 @@ from tongues.files import fingerprint
 from tongues.recipe import Columns
 from tongues.text.document import Document
 
-__all__ = ["LONGEST", "REASONS", "Fault", "Item", "Reason", "State", "decode", "fault", "read_row"]
-__all__ += ["no_text_column", "read_text"]
-
 LONGEST = 10_000_000  # bytes of a document; what is longer is no document but a dump
 _SAMPLE = 200  # characters
 

@@ -19,7 +19,6 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-__all__ = ["PACKED", "Broken", "Line", "blocks", "content_kind", "guess_encoding", "lines"]
 
 _BLOCK = 2**20  # bytes
 _WINDOW: dict[int, int] = {

@@ -13,8 +13,6 @@ from tongues.text.reading.remote import Place
 from tongues.text.reading.rows import LONGEST, Fault, Item, State, fault, no_text_column, read_row
 from tongues.text.reading.streams import Broken, blocks, lines
 
-__all__ = ["read_table_file"]
-
 _WHOLE = 100_000_000  # bytes of a JSON file, which is held in memory
 
 

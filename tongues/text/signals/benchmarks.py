@@ -14,8 +14,6 @@ from tongues.text.document import normalised
 from tongues.text.reading.streams import Broken, blocks, content_kind, lines
 from tongues.text.signals.units import Units, runs_of_units, units, whole_texts
 
-__all__ = ["LENGTH", "SHORTEST", "Benchmarks", "load_benchmarks"]
-
 LENGTH = 8  # units of an n-gram
 SHORTEST = 5  # units of a shorter string that is searched for as a whole
 _SIEVE_BITS = np.uint64(20)

@@ -15,7 +15,6 @@ from tongues.text.signals.signal import SIGNALS, Batch, Rule, Signal
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["NEAR"]
 
 _TAG = re.compile(r"</?[A-Za-z!][^<>]{0,300}>|&(?:[A-Za-z]{2,8}|#x?[0-9A-Fa-f]{1,6});")
 _SOME = 0.25  # share of a text; below it, passages in a close relative are foreign

@@ -13,9 +13,6 @@ from importlib.resources import files
 
 import numpy as np
 
-__all__ = ["CODE_POINTS", "SHARED_SCRIPTS", "Characters", "character_signals", "characters"]
-__all__ += ["code_points", "script_of"]
-
 CODE_POINTS = 0x110000
 SHARED_SCRIPTS = frozenset(
     {"Zyyy", "Zinh"}

@@ -9,8 +9,6 @@ from tongues.errors import UserError
 from tongues.languages import find_language
 from tongues.languages.donors import confusable_languages
 
-__all__ = ["UNKNOWN", "counts_as", "large_others", "same_language", "taken_for"]
-
 UNKNOWN = "und"  # a text with too few letters
 
 # Text of the second is often identified as the first, and the reverse: Northern and Southern

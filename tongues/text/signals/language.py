@@ -15,8 +15,6 @@ from tongues.files import file_hash
 from tongues.quantities import show_bytes
 from tongues.text.signals.close import UNKNOWN, same_language
 
-__all__ = ["Identification", "Identifier", "learn_language", "load_identifier", "segments"]
-
 _LEAST, _MOST, _NEAR = 150, 300, 50  # bytes of a segment; how far back a space is looked for
 _BATCH = 1024  # segments scored together: they hide the cost of the loop, and fit the cache
 _SMALLEST = 0.01  # share of a text's bytes from which a language is reported

@@ -13,8 +13,6 @@ import numpy as np
 
 from tongues.text.signals.units import Units, runs_of_units, scramble, whole_texts
 
-__all__ = ["BANDS", "SHINGLE", "SIGNATURE", "Near", "near_signals"]
-
 SIGNATURE = 120  # parts
 BANDS = 24  # of five parts: at a similarity of 0.8 they miss one pair in 14,000, at 0.7 1.2 %
 SHINGLE = 3  # units

@@ -19,8 +19,6 @@ from tongues.text.signals.units import Units, units
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["KEPT", "LIMIT", "SIGNALS", "Batch", "Rule", "Signal", "in_order"]
-__all__ += ["reasons", "signals_in"]
 
 KEPT, LIMIT = "kept", "beyond the limit"  # what becomes of a document, whatever its signals
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from tongues.text.signals.characters import CODE_POINTS, characters, code_points
 
-__all__ = ["Units", "runs_of_units", "scramble", "units", "whole_texts"]
-
 UNSPACED = (  # line breaking (Unicode annex 14) needs a dictionary there, or breaks anywhere
     *("Ahom", "Bali", "Bopo", "Hani", "Hira", "Java", "Kana", "Khmr", "Kits", "Lana"),
     *("Laoo", "Mymr", "Nshu", "Talu", "Tang", "Tavt", "Thai", "Yiii"),

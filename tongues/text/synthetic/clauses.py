@@ -12,8 +12,6 @@ from tongues.text.synthetic import forms as f
 from tongues.text.synthetic.forms import CLASSES, Case, Mark, Particle, Slot, Tense
 from tongues.text.synthetic.world import COPULA, HAVE, LIVE, LOVE, TOPICS, World
 
-__all__ = ["DOCUMENTS_PER_BLOCK", "Clauses", "form_counts", "make_block", "stem_counts"]
-
 DOCUMENTS_PER_BLOCK = 256
 _CAST, _PLACES, _PROPS = 4, 2, 2
 _USUAL_TENSES = np.array([Tense.PAST, Tense.PAST, Tense.PRESENT, Tense.FUTURE])

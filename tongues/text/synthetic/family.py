@@ -14,9 +14,6 @@ from tongues.text.synthetic.language import AFFIXES, GENDERS, MARKINGS, ORDERS, 
 from tongues.text.synthetic.sounds import SCRIPTS, draw_changes, draw_phonology
 from tongues.text.synthetic.world import World
 
-__all__ = ["NEW_SCRIPT_FROM", "Drift", "check_family", "make_family", "shared_order"]
-__all__ += ["shared_words"]
-
 NEW_SCRIPT_FROM = 0.6
 _CHANGES = 12  # sound changes a child may undergo
 _RUN = 16  # stems of like frequency among which the replaced ones are evenly spread

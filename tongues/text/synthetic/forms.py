@@ -5,10 +5,6 @@ from enum import IntEnum
 from math import prod
 from typing import Any
 
-__all__ = ["ADJECTIVE", "ADPOSITIONS", "ADVERB", "CLASSES", "CONJUNCTIONS", "CONNECTIVES", "FORMS"]
-__all__ += ["GROUPS", "NAME", "NOUN", "NUMERALS", "PARTICLE", "PRONOUN", "STEMS", "VERB", "Case"]
-__all__ += ["Group", "Mark", "Particle", "Slot", "Tense"]
-
 CLASSES = ("person", "animal", "food", "thing", "place", "idea")
 
 

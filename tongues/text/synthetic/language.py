@@ -14,8 +14,6 @@ from tongues.text.synthetic.forms import CLASSES, Case, Group, Mark, Particle, S
 from tongues.text.synthetic.sounds import SCRIPTS, Phonology
 from tongues.text.synthetic.world import World
 
-__all__ = ["AFFIXES", "GENDERS", "MARKINGS", "ORDERS", "SyntheticLanguage", "documents"]
-
 _BEFORE_VERB = ("subject", "object", "oblique", "adverb", "negation", "auxiliary")
 _BEFORE_NOUN = ("article", "numeral", "adjective", "owner", "adposition")
 ORDERS = (

@@ -7,8 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 
-__all__ = ["SCRIPTS", "Change", "Phonology", "Script", "draw_changes", "draw_phonology"]
-
 _VOWELS = "aeiouy"
 _CONSONANTS = "tnrslkmpdgbvhfzjxw"
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from tongues.text.synthetic.forms import ADJECTIVE, ADPOSITIONS, ADVERB, CLASSES, NAME, NOUN, VERB
 
-__all__ = ["COPULA", "HAVE", "LIVE", "LOVE", "PLACES", "TOPICS", "World"]
-
 TOPICS = 48
 COPULA, LIVE, LOVE, HAVE = range(4)  # the verbs of facts
 PLACES = range(NAME.stems - 400, NAME.stems)  # the names that are places; the others are alive

@@ -9,8 +9,6 @@ from transformers import PreTrainedModel
 
 from tongues.train.engine.rows import DocumentRows
 
-__all__ = ["balance_note", "balance_weight", "balanced_outputs", "balanced_rows"]
-
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 

@@ -15,8 +15,6 @@ from tongues.train.engine.sharding import is_sharded, local_rows, synchronize
 from tongues.train.engine.trial import differences, take_gradients
 from tongues.train.engine.vocabulary import powers
 
-__all__ = ["try_compiled"]
-
 # Relative, of the loss and of the gradient of each kind of weights. Compilers keep in float32 what
 # is written as rounded to bfloat16 in between: in bfloat16 the loss was off by 0.001 at most, the
 # gradient by 0.07 in SmolLM2-135M and 0.1 in small models with experts; in float32 by 4e-6.

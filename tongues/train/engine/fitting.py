@@ -19,8 +19,6 @@ from tongues.train.engine.trial import exact_products, rounds_alike
 from tongues.train.engine.varlen import VARLEN
 from tongues.train.engine.vocabulary import powers
 
-__all__ = ["Choices", "attention_ways", "fit_scorer"]
-
 _UNABLE = (ValueError, TypeError, AttributeError, NotImplementedError)
 _TRIED = 256  # tokens of a sample at most
 _SAME = 1e-4  # relative, of loss and gradients in float32; a wrong way is off by far more

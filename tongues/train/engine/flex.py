@@ -24,8 +24,6 @@ from transformers.masking_utils import AttentionMaskInterface
 
 from tongues.train.engine.attention import FLEX, NARROW_FLEX
 
-__all__ = ["flexible_attention"]
-
 # Kinds of layers, lengths and batches, with and without gradients: PyTorch allows 8 in all, and
 # makes whole matrices after that.
 _VARIANTS = 64

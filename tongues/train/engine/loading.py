@@ -13,8 +13,6 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import decoder_layers
 from tongues.train.engine.sharding import local_rows, named_weights
 
-__all__ = ["fill_weights", "first_layers"]
-
 
 def first_layers(model: PreTrainedModel) -> PreTrainedModel:
     """A copy with two layers, or as many as show every kind of them; without memory as the model.

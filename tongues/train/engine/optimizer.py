@@ -9,8 +9,6 @@ from transformers import PreTrainedModel
 
 from tongues.recipe import Train
 
-__all__ = ["NarrowAdamW", "make_optimizer", "set_rate"]
-
 _BETAS = (0.9, 0.95)
 _EPSILON = 1e-8
 _AT_A_TIME = 2**20  # weights, so that a step in float32 takes little memory

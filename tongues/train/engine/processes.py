@@ -14,8 +14,6 @@ from torch import Tensor, distributed
 from tongues.errors import UserError
 from tongues.ranks import stop_after
 
-__all__ = ["PATIENCE", "Processes", "join_processes", "together"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

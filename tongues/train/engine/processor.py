@@ -14,9 +14,6 @@ from torch import nn
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-__all__ = ["Processor", "autocast", "ceiling", "compile_layers", "decoder_layers", "set_up"]
-__all__ += ["reason_of", "release_memory", "seldom_collected", "uncompiled"]
-
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _COLLECTED = 50  # steps
 _LINE = 160  # characters of an error that are told

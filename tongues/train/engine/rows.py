@@ -11,8 +11,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, distributed
 
-__all__ = ["DocumentRows", "cut_rows"]
-
 _NARROWEST = 16  # tokens: below that, more calls cost more than they save
 
 

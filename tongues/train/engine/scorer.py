@@ -15,8 +15,6 @@ from tongues.train.engine.processor import Processor, autocast
 from tongues.train.engine.rows import cut_rows
 from tongues.train.engine.vocabulary import LOGITS, chunked_loss, full_loss, powers
 
-__all__ = ["Scorer", "positions", "use_head"]
-
 
 class Scorer(nn.Module):
     """A causal model with its loss; `model` stays Hugging Face's own.

@@ -33,16 +33,6 @@ from tongues.train.engine.processor import decoder_layers
 from tongues.train.engine.scorer import Scorer, use_head
 from tongues.train.gpu_memory import stays_gathered
 
-__all__ = [
-    "full_tensor",
-    "gather_layers",
-    "gather_model",
-    "is_sharded",
-    "kept_buffers",
-    "local_rows",
-]
-__all__ += ["make_mesh", "named_weights", "reshard", "set_rows", "shard", "synchronize"]
-
 
 def make_mesh(
     processes: Processes, kind: str, shards: int | None = None, offload: bool = False

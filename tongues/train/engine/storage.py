@@ -19,8 +19,6 @@ from torch.futures import Future
 
 from tongues.models.tensor_file import TensorFile
 
-__all__ = ["Share", "SharesWriter", "write_shares"]
-
 Share = tuple[WriteItem, Tensor]
 
 

@@ -14,8 +14,6 @@ from transformers import PreTrainedModel
 
 from tongues.train.engine.scorer import Scorer
 
-__all__ = ["differences", "exact_products", "rounds_alike", "take_gradients"]
-
 # Times what computing the whole model in bfloat16 changes. Where attention alone was computed in
 # it, the worst kind of weight had 0.3 to 0.7 of that in small dense models, up to 1.9 with experts
 # (whose choice rounding flips), up to 2.3 in SmolLM2-135M; a scale 1.2 times too large 7.7 or more,

@@ -14,8 +14,6 @@ from torch.nn.attention.varlen import varlen_attn
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface
 
-__all__ = ["VARLEN", "Documents", "document_attention", "document_starts"]
-
 VARLEN = "tongues_varlen"  # its name with transformers
 _NARROW = torch.bfloat16  # in which the kernel computes
 # Older kernels take fewer heads of keys than of queries without being told.

@@ -12,8 +12,6 @@ from torch.autograd import Function
 
 from tongues.models.scorer import chunked_logits, log_probs
 
-__all__ = ["LOGITS", "Powers", "chunked_loss", "full_loss", "powers"]
-
 Powers = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor, Tensor]]
 
 LOGITS = {"cpu": 2**23, "cuda": 2**27}  # of a chunk

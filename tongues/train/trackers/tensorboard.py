@@ -7,8 +7,6 @@ from pathlib import Path
 from tongues.extras import require
 from tongues.train.trackers.tracker import TRACKERS, Write
 
-__all__ = ["TensorBoard"]
-
 
 class TensorBoard:
     """`tensorboard --logdir runs` shows all of them."""

@@ -8,8 +8,6 @@ from typing import Any, Protocol
 from tongues.files import read_json
 from tongues.registry import Registry
 
-__all__ = ["TRACKERS", "Tracker", "Write", "settings_of"]
-
 Write = Callable[[int, dict[str, float]], None]  # the numbers of a step
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from tongues.extras import require
 from tongues.train.trackers.tracker import TRACKERS, Write, settings_of
 
-__all__ = ["WeightsAndBiases"]
-
 
 class WeightsAndBiases:
     """Offline, unless `WANDB_MODE` says otherwise; `WANDB_PROJECT` names the project."""
