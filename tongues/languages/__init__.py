@@ -3,14 +3,18 @@
 `Language` says what each field is; `sources.csv` where it comes from and under which licence.
 """
 
-from tongues.languages import forecast, language, ngrams
 from tongues.languages.catalogue import expected_scripts, find_language, languages
-from tongues.languages.forecast import *  # noqa: F403
-from tongues.languages.language import *  # noqa: F403
-from tongues.languages.ngrams import *  # noqa: F403
+from tongues.languages.forecast import (
+    LossForecast,
+    OwnRun,
+    forecast_language,
+    forecast_runs,
+    known_language,
+)
+from tongues.languages.language import AvailableText, Language
+from tongues.languages.ngrams import NGrams, measure_ngrams
 from tongues.languages.prior import LossPrior, read_prior
 
-__all__ = ["LossPrior", "expected_scripts", "find_language", "languages", "read_prior"]
-__all__ += language.__all__
-__all__ += ngrams.__all__
-__all__ += forecast.__all__
+__all__ = ["AvailableText", "Language", "LossForecast", "LossPrior", "NGrams", "OwnRun"]
+__all__ += ["expected_scripts", "find_language", "forecast_language", "forecast_runs"]
+__all__ += ["known_language", "languages", "measure_ngrams", "read_prior"]

@@ -4,16 +4,50 @@ Figures are drawn by `tongues.pages.plots` and `tongues.pages.axes`, which bring
 therefore imported on their own.
 """
 
-from tongues.pages import blocks, html, numbers, text, write
-from tongues.pages.blocks import *  # noqa: F403
-from tongues.pages.html import *  # noqa: F403
-from tongues.pages.numbers import *  # noqa: F403
-from tongues.pages.text import *  # noqa: F403
-from tongues.pages.write import *  # noqa: F403
+from tongues.pages.blocks import (
+    Block,
+    Callout,
+    Card,
+    Cards,
+    Cell,
+    Details,
+    Entry,
+    Figure,
+    Heading,
+    Items,
+    Page,
+    Paragraph,
+    Quote,
+    Section,
+    Spans,
+    Table,
+    Terms,
+    Topics,
+)
+from tongues.pages.html import as_html, page_as_html, prose
+from tongues.pages.numbers import (
+    Show,
+    compact,
+    estimate_card,
+    estimate_cell,
+    fixed,
+    interval,
+    minus,
+    number,
+    percent,
+    percent_cell,
+    share,
+    short,
+    signed,
+    too_few,
+    value_cell,
+)
+from tongues.pages.text import CARD, as_json, as_markdown, as_text
+from tongues.pages.write import chart_of, check_folder, write_figures, write_page
 
-__all__ = []
-__all__ += blocks.__all__
-__all__ += html.__all__
-__all__ += numbers.__all__
-__all__ += text.__all__
-__all__ += write.__all__
+__all__ = ["CARD", "Block", "Callout", "Card", "Cards", "Cell", "Details", "Entry", "Figure"]
+__all__ += ["Heading", "Items", "Page", "Paragraph", "Quote", "Section", "Show", "Spans", "Table"]
+__all__ += ["Terms", "Topics", "as_html", "as_json", "as_markdown", "as_text", "chart_of"]
+__all__ += ["check_folder", "compact", "estimate_card", "estimate_cell", "fixed", "interval"]
+__all__ += ["minus", "number", "page_as_html", "percent", "percent_cell", "prose", "share", "short"]
+__all__ += ["signed", "too_few", "value_cell", "write_figures", "write_page"]
