@@ -14,7 +14,6 @@ from tongues.languages import (
     OwnRun,
     find_language,
     forecast_language,
-    forecast_runs,
     known_language,
     read_prior,
 )
@@ -160,22 +159,3 @@ def test_a_new_family_and_script_add_their_spread() -> None:
     known, new = (prior.normal(*names, 10.0, 9.0)[1][5, 5] for names in (("", "Latn"), ("", "")))
     assert new - known > 0.5 * prior.spread[1, 5, 5]
     assert new > prior.spread[:, 5, 5].sum()
-
-
-def test_runs_are_forecast_together_as_they_are_one_by_one() -> None:
-    swahili = find_language("sw")
-    premium = swahili.byte_premium or 0
-    run = OwnRun(1e8 * premium, 1.5, 30e6, 2.0)
-    mean, C = forecast_runs(swahili, [run, OwnRun(1e9 * premium, math.nan, 125e6)])
-    value = mean[1] + C[1, 0] / C[0, 0] * (math.log(1.5) - mean[0])
-    one = forecast_language(swahili, 1e9 * premium, 125e6, runs=[run])
-    assert one.loss.value == pytest.approx(math.exp(value))
-    factor = read_prior().factor("Atlantic-Congo", 9.0, sample=False, runs=True)
-    assert one.deviation == pytest.approx(factor * math.sqrt(C[1, 1] - C[0, 1] ** 2 / C[0, 0]))
-
-
-def test_runs_of_like_sizes_stray_alike_from_the_law_of_size() -> None:
-    sizes = [5e6, 6e6, 5e7]
-    _, C = forecast_runs(find_language("sw"), [OwnRun(1e9, math.nan, N, 1.0) for N in sizes])
-    near, far = (C[0, 0] + C[i, i] - 2 * C[0, i] for i in (1, 2))
-    assert near < 0.1 * far

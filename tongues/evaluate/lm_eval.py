@@ -44,7 +44,7 @@ class LmEvalModel(TemplateLM):
     """A model of lm-eval that scores and generates as `tongues evaluate` and `tongues generate` do.
 
     name: as `tongues evaluate` takes it, or an open model. An ensemble without a routing in its
-    name is routed by the task's language where an expert was trained on it, else by the text.
+    name is routed by the task's language where an expert was trained on it, else by `filter:1`.
     memory: cap on expert weights in memory, such as `2GB`. device, dtype: `cuda` and `bf16`, as of
     `tongues evaluate`. A request longer than the context loses its beginning, as lm-eval has it.
     """

@@ -8,7 +8,6 @@ from tongues.languages.forecast import (
     LossForecast,
     OwnRun,
     forecast_language,
-    forecast_runs,
     known_language,
 )
 from tongues.languages.language import AvailableText, Language
@@ -16,5 +15,5 @@ from tongues.languages.ngrams import NGrams, measure_ngrams
 from tongues.languages.prior import LossPrior, read_prior
 
 __all__ = ["AvailableText", "Language", "LossForecast", "LossPrior", "NGrams", "OwnRun"]
-__all__ += ["expected_scripts", "find_language", "forecast_language", "forecast_runs"]
+__all__ += ["expected_scripts", "find_language", "forecast_language"]
 __all__ += ["known_language", "languages", "measure_ngrams", "read_prior"]

@@ -162,20 +162,6 @@ def forecast_language(
     return LossForecast(loss, deviation, text, tuple(rests_on), tuple(cautions))
 
 
-def forecast_runs(
-    language: Language, runs: Sequence[OwnRun], prior: LossPrior | None = None
-) -> tuple[Array, Array]:
-    """Mean and covariance of the log bits per byte of runs on a text of one's own.
-
-    runs: their losses, where there are any, are not read. prior: other than the package's.
-    """
-    prior = read_prior() if prior is None else prior
-    premium, _ = _premium(language)
-    places = [_place(run, premium, prior.law) for run in runs]
-    sizes = [math.log10(run.text_bytes / premium) for run in runs]
-    return _joint(language, prior, places, sizes, own=True)
-
-
 def surprise_of(mean: Array, covariance: Array, measured: Array) -> float:
     """How unlikely measured log losses are, as a standard normal deviate.
 

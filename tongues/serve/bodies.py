@@ -40,7 +40,7 @@ Penalty = Annotated[float, Field(ge=-2, le=2)]
 TokenName = Annotated[str, Field(pattern="^(0|[1-9][0-9]{0,9})$")]
 Bias = Annotated[float, Field(ge=-100, le=100)]
 Biases = Annotated[dict[TokenName, Bias], Field(max_length=1024, fail_fast=True)]
-Ignored = Annotated[str, Field(max_length=1000, description="Ignored.")]
+Ignored = Annotated[str, Field(max_length=1000)]
 Nothing = Annotated[list[Any], Field(max_length=0)] | None
 T = TypeVar("T", bound="Body")
 
@@ -64,7 +64,6 @@ class Object(BaseModel):
         frozen=True,
         strict=True,
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
     )
 
 
@@ -105,7 +104,7 @@ class Body(Object):
     """The same seed generates the same text; random if left out."""
     user: Ignored | None = None
     routing: Annotated[str, Field(max_length=100)] | None = None
-    """Of an ensemble: which experts write, such as `filter:1` or `text`."""
+    """Of an ensemble: which experts write, such as `filter:1` or `tfidf:2`."""
     language: Annotated[str, Field(max_length=100)] | None = None
     """Of the text, for the routing `language`."""
     weights: bool | None = None
@@ -178,7 +177,8 @@ class ChatBody(Body):
     response_format: ResponseFormat | None = None
     store: bool | None = None
     """Nothing is stored, so either is the same."""
-    metadata: Annotated[dict[str, str], Field(max_length=16, description="Ignored.")] | None = None
+    metadata: Annotated[dict[str, str], Field(max_length=16)] | None = None
+    """Ignored."""
 
 
 def parse(kind: type[T], content: bytes, limits: Limits) -> T:

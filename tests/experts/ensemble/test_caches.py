@@ -115,10 +115,12 @@ def test_experts_without_a_weight_forget_only_where_the_limit_wants_it(model: Mo
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_keys_and_values_of_a_token_take_what_the_configuration_says(name: str) -> None:
-    network = tiny(name, 300)
-    caches = Caches(ExpertModels.held_in_memory(network))
-    caches.models.folders = (Path(name),)
+def test_keys_and_values_of_a_token_take_what_the_configuration_says(
+    name: str, tmp_path: Path
+) -> None:
+    tiny(name, 300).save_pretrained(tmp_path)
+    caches = Caches(ExpertModels([tmp_path]))
+    network = caches.models[0]
     with torch.inference_mode():
         caches.logits(0, [TokenSequence([1, 2, 3, 4, 5], 10)])
     each = kept_bytes(network.config.get_text_config(), network.dtype)

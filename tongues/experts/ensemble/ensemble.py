@@ -69,13 +69,6 @@ class ExpertModels:
         self.bytes = tuple(width * count_weights(x, files) for x, files in each)
         self.shared = width * sum(map(count_weights, bases))  # of what all of them are updates of
 
-    @classmethod
-    def held_in_memory(cls, model: PreTrainedModel) -> "ExpertModels":
-        """One model that is there already, such as one in training."""
-        one = cls((), placement=Placement((model.device,), model.dtype))
-        one._models[0] = model
-        return one
-
     @property
     def home(self) -> torch.device:
         """The device on which what they predict is mixed."""

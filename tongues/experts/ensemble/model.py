@@ -8,17 +8,14 @@ from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
-from transformers import PreTrainedModel
 
 from tongues.errors import UserError
 from tongues.experts.ensemble.caches import kept_bytes
 from tongues.experts.ensemble.ensemble import (
     Ensemble,
-    ExpertModels,
     open_alone,
     open_ensemble,
 )
-from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.ensemble.own_caches import open_caches
 from tongues.experts.ensemble.places import Kind, base_of, resolve_model
 from tongues.experts.ensemble.request import Request
@@ -27,7 +24,7 @@ from tongues.experts.ensemble.writer import Writer
 from tongues.files import fingerprint
 from tongues.models.huggingface import configure
 from tongues.models.placement import choose_placement
-from tongues.tokens import Tokens, load_tokenizer
+from tongues.tokens import load_tokenizer
 from tongues.tokens.frame import read_settings
 from tongues.tokens.spelling import token_spellings
 from tongues.train.base import model_folder
@@ -213,34 +210,6 @@ def _as_model(name: str, kind: Kind, folder: Path, ensemble: Ensemble, way: str 
         tokenizer=tokenizer,
         base=base_of(kind, folder),
         fingerprint=_fingerprint(ensemble, routing, first, prompted),
-    )
-
-
-def model_in_memory(name: str, network: PreTrainedModel, tokens: Tokens) -> Model:
-    """A network that is being trained on prepared tokens, to score with as it is now."""
-    expert = Expert(name, "", {}, {}, None, None, 0)
-    tokenizer = load_tokenizer(tokens.tokenizer_path)
-    first, prompted = tokens.frame.first, tokens.frame.start is not None
-    ensemble = Ensemble(
-        lineage=Lineage((expert,), {}, name, "", None, {}),
-        models=ExpertModels.held_in_memory(network),
-        router=None,
-        tokenizer=tokens.path,
-        frame=tokens.frame,
-        vocabulary=tokens.vocabulary_size,
-        context=getattr(network.config, "max_position_embeddings", None),
-    )
-    return Model(
-        name=name,
-        kind="run",
-        ensemble=ensemble,
-        routing=default_routing(1, None),
-        first=first,
-        prompted=prompted,
-        stops=frozenset({tokens.frame.end}),
-        tokenizer=tokenizer,
-        base=None,
-        fingerprint="",
     )
 
 

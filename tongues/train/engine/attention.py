@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
-OWN = "tongues_"  # begins the names of ours with transformers
 # Compiled code leaves no keys out, since how many differs from sample to
 # sample; the second is never compiled.
 BLOCKED, DOCUMENTS = "tongues_blocked", "tongues_documents"
