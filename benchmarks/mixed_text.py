@@ -92,7 +92,7 @@ def main() -> None:
             ]
             owners = [ensemble.lineage.number_of(str(x)) for x in langs]
             switching.append((np.concatenate(parts), np.repeat(owners, PART)))
-        about = RoutingContext(ensemble.prior, ensemble.router)
+        about = RoutingContext(ensemble.k, ensemble.router)
         lines = [
             f"{date.today()}  eight languages, an expert of 0.4M each; nats per token with 95 % "
             f"intervals over {TEXTS} texts",
@@ -111,7 +111,7 @@ def main() -> None:
                     if way == "language":
                         weights = np.eye(ensemble.k)[owners]
                     else:
-                        weights = routing.weights(ids, about, logs)
+                        weights = routing.weights(ids, about)
                     values.append(-mixed(weights, logs))
                     right.append((weights.argmax(1) == owners).mean())
                     run = max(run, float((weights > 0).sum(1).mean()))
