@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tongues.errors import UserError
 from tongues.files import read_json
+from tongues.ranks import stop_on_sigterm
 from tongues.roles import list_languages
 from tongues.verbs.shared import Voice, listed, memory_bytes
 
@@ -146,6 +148,7 @@ def serve(
     from tongues.serve.server import address, listen, run
 
     listening = listen(host, port, keyed=key is not None)  # a refusal before models are opened
+    before = stop_on_sigterm()  # while models are opened
     say(f"opening {list_languages(names)}")
     from tongues.serve.app import App  # with torch, which takes seconds
     from tongues.serve.engine import Engine
@@ -154,6 +157,8 @@ def serve(
     limits = Limits(tokens=max_tokens, running=max_batch, seconds=timeout)
     placed = {"max_memory": held and held // len(names), "device": device, "dtype": dtype}
     with ExitStack() as closing:
+        if before is not None:
+            closing.callback(signal.signal, signal.SIGTERM, before)
         closing.callback(listening.close)
         opened, rules = open_served(names, Path(workspace), say=say, **placed)
         for each in rules.values():
