@@ -114,7 +114,7 @@ def _form(law: str) -> Form:
         return FORMS.find(law, "--law")
     except UserError as error:
         known = "\n".join(f"  {form.name}: {form.summary}" for form in FORMS)
-        hint = f"{error.hint} The laws are\n{known}"
+        hint = f"{error.hint}\nThe laws are\n{known}"
         raise UserError(error.what, where=error.where, hint=hint) from None
 
 
