@@ -24,17 +24,12 @@ def fit(rows, form="chinchilla", *, draws=0, **options: Any):
     return laws.fit(form, **rows, draws=draws, **options)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_healthy_rows_raise_none(seed):
-    law = fit(rows_of(CHINCHILLA, seed=seed), draws=40)
-    assert codes(law) == set()
-    assert law.loose == ()
-
-
-def test_healthy_continued_rows_raise_none():
-    base = fit(rows_of(CHINCHILLA, spread=0.003), draws=40)
-    law = fit(rows_of(CPT | {"B": 900.0}, spread=0.003, seed=1), "cpt", base=base, draws=40)
-    assert codes(law) == set()
+    base = fit(rows_of(CHINCHILLA, spread=0.003, seed=seed), draws=40)
+    law = fit(rows_of(CPT | {"B": 900.0}, spread=0.003, seed=9), "cpt", base=base, draws=40)
+    assert codes(base) == codes(law) == set()
+    assert base.loose == ()
 
 
 def test_healthy_power_laws_raise_none():
@@ -183,15 +178,8 @@ def test_a_gamma_near_nothing_is_no_wide_interval():
 
 
 def test_an_optimum_in_doubt():
-    law = fit(rows_of(CPT | {"gamma": 0.25}, spread=0.01), "extended", draws=200)
+    law = fit(rows_of(CPT | {"gamma": 0.25}, spread=0.01), "extended", draws=60)
     assert codes(law) & {"optimum_in_doubt", "no_interior_optimum"}
-
-
-def test_healthy_descents_converge():
-    for seed in range(3):
-        law = fit(rows_of(CPT, spread=0.02, seed=seed), "extended")
-        assert "not_converged" not in codes(law)
-        assert law.gradient_norm < 1e-9
 
 
 @pytest.mark.parametrize(("law", "refused"), [(None, True), ("data-constrained", False)])
