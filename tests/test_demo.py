@@ -48,7 +48,7 @@ def test_the_demo_ends_with_its_advice_and_its_page(tmp_path: Path) -> None:
 
 @pytest.fixture
 def texts(tmp_path: Path) -> Path:
-    return write_texts(tmp_path / "text", "sw", "en", rows=120)
+    return write_texts(tmp_path / "text", "sw", "en", rows=160, words=40)
 
 
 def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(

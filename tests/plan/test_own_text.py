@@ -21,13 +21,13 @@ WORDS = {
 }
 
 
-def write_texts(folder: Path, *languages: str, rows: int = 300) -> Path:
+def write_texts(folder: Path, *languages: str, rows: int = 300, words: int = 60) -> Path:
     """Text of some languages, by chance."""
     chance = random.Random(0)
     folder.mkdir()
     for lang in languages:
-        words = WORDS[lang].split()
-        texts = [" ".join(chance.choices(words, k=60)).capitalize() for _ in range(rows)]
+        known = WORDS[lang].split()
+        texts = [" ".join(chance.choices(known, k=words)).capitalize() for _ in range(rows)]
         lines = (json.dumps({"text": f"{text}."}) + "\n" for text in texts)
         (folder / f"{lang}.jsonl").write_text("".join(lines))
     return folder
