@@ -189,17 +189,17 @@ def test_evaluation_is_told_of_where_it_is_much_of_what_is_read(
     assert not check_recipe(fewer, tmp_path).evaluation_sentence()
 
 
-def test_a_budget_of_a_few_steps_is_doubted(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    checked = check_recipe(make_recipe("train.budget=4k tokens"), tmp_path)
-    assert [caution.code for caution in checked.cautions] == ["few_steps"]
-    assert "the budget is 8 steps of 512 tokens" in checked.cautions[0].sentence
-    assert check_recipe(make_recipe("train.budget=6k tokens"), tmp_path).cautions == ()
-
-
-def test_a_learning_rate_far_above_the_usual_is_doubted(
-    make_recipe: MakeRecipe, tmp_path: Path
+@pytest.mark.parametrize(
+    ("doubtful", "fine", "code"),
+    [
+        ("train.budget=4k tokens", "train.budget=6k tokens", "few_steps"),
+        ("train.learning_rate=0.5", "train.learning_rate=0.02", "high_rate"),
+    ],
+)
+def test_few_steps_and_a_high_rate_are_doubted(
+    make_recipe: MakeRecipe, tmp_path: Path, doubtful: str, fine: str, code: str
 ) -> None:
-    assert check_recipe(make_recipe("train.learning_rate=0.02"), tmp_path).cautions == ()
-    checked = check_recipe(make_recipe("train.learning_rate=0.5"), tmp_path)
-    assert [caution.code for caution in checked.cautions] == ["high_rate"]
-    assert checked.to_json()["warnings"][0]["code"] == "high_rate"
+    checked = check_recipe(make_recipe(doubtful), tmp_path)
+    assert [caution.code for caution in checked.cautions] == [code]
+    assert checked.to_json()["warnings"][0]["code"] == code
+    assert check_recipe(make_recipe(fine), tmp_path).cautions == ()

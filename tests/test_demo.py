@@ -1,12 +1,13 @@
 import json
 import os
-import random
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from tests.command import run_command
+from tests.plan.test_own_text import WORDS, save_base, write_texts
+from tests.tokens.bases import gpt
 from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.models.smollm2 import PACKAGE, SMOLLM2
@@ -28,12 +29,8 @@ def test_the_demo_of_experts_makes_something_to_talk_to(tmp_path: Path) -> None:
     last = done.stderr.splitlines()[-1]
     assert last == f"→ tongues serve experts/languages-s1 --workspace {place}"
     ensemble = json.loads((place / "ensembles/experts/languages-s1/ensemble.json").read_text())
-    assert [sorted(expert["languages"]) for expert in ensemble["experts"]] == [
-        ["qaa"],
-        ["qab"],
-        ["qac"],
-        ["qad"],
-    ]
+    languages = [sorted(expert["languages"]) for expert in ensemble["experts"]]
+    assert languages == [["qaa"], ["qab"], ["qac"], ["qad"]]
 
 
 @pytest.mark.long
@@ -49,52 +46,9 @@ def test_the_demo_ends_with_its_advice_and_its_page(tmp_path: Path) -> None:
     assert more.startswith(f"→ tongues study RECIPE --workspace {tmp_path} 'study.shapes=")
 
 
-WORDS = {
-    "sw": "watoto wanapenda kusoma vitabu shuleni kila siku na walimu wao maji chakula soko mji",
-    "en": "the children like to read books at school every day and their teachers water market",
-}
-
-
 @pytest.fixture
 def texts(tmp_path: Path) -> Path:
-    """Text of two languages, by chance."""
-    chance, folder = random.Random(1), tmp_path / "text"
-    folder.mkdir()
-    for lang, words in WORDS.items():
-        rows = [
-            {"text": " ".join(chance.choices(words.split(), k=40)).capitalize() + "."}
-            for _ in range(160)
-        ]
-        (folder / f"{lang}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    return folder
-
-
-def tiny_base(texts: Path, folder: Path) -> Path:
-    """A folder as Hugging Face writes it: random weights, a tokenizer of the English text."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=330, special_tokens=["<s>"], initial_alphabet=alphabet, show_progress=False
-    )
-    tokenizer.train_from_iterator((texts / "en.jsonl").read_text().splitlines(), trainer)
-    config = LlamaConfig(
-        vocab_size=tokenizer.get_vocab_size(),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=128,
-    )
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<s>", eos_token="<s>"
-    ).save_pretrained(folder)
-    LlamaForCausalLM(config).save_pretrained(folder)
-    return folder
+    return write_texts(tmp_path / "text", "sw", "en", rows=160, words=40)
 
 
 def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
@@ -102,7 +56,7 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    base = tiny_base(texts, tmp_path / "base")
+    base = save_base(gpt([WORDS["en"]] * 9, 330), tmp_path / "base")
     monkeypatch.setattr("tongues.verbs.demo._base", lambda _folder: str(base))
     changes = (
         *("tokens.held_out=3k tokens", "train.budget=8k tokens"),

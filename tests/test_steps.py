@@ -34,6 +34,11 @@ def first() -> str:
     return tongues.next_steps()[0].command
 
 
+def steps() -> dict[str, str]:
+    """The next command of every place."""
+    return {step.place: step.command for step in tongues.next_steps()}
+
+
 def page(name: str) -> None:
     Path("reports", name).mkdir(parents=True, exist_ok=True)
     Path("reports", name, "index.html").write_text("<!doctype html>")
@@ -151,19 +156,17 @@ def test_what_failed_or_stopped_comes_first(workspace: Path) -> None:
     write_run(run, replace(record, status="failed"))
     (run / FAILURE).write_text("Traceback\nOSError: the disk is full\n")
     Path("other.yaml").write_text(Path("small.yaml").read_text().replace("small", "other"))
-    steps = tongues.next_steps()
-    assert [step.place for step in steps] == ["small.yaml", "other.yaml"]
-    assert steps[0].reason == "small failed: OSError: the disk is full"
-    assert steps[1].command == "tongues prepare other.yaml"
+    assert list(steps()) == ["small.yaml", "other.yaml"]
+    assert tongues.next_steps()[0].reason == "small failed: OSError: the disk is full"
+    assert steps()["other.yaml"] == "tongues prepare other.yaml"
 
 
 def test_a_recipe_with_a_mistake_is_checked_and_other_yaml_is_left_alone(workspace: Path) -> None:
     Path("site.yml").write_text("nav: [a]\n")
     Path("wrong.yaml").write_text("name: wrong\ntrain: {bugdet: 1M tokens}\ntext: {}\n")
-    steps = tongues.next_steps()
-    assert [step.place for step in steps] == ["small.yaml", "wrong.yaml"]
-    assert steps[1].command == "tongues check wrong.yaml"
-    assert steps[1].reason == "wrong.yaml:2: train.bugdet: unknown key `bugdet`"
+    assert list(steps()) == ["small.yaml", "wrong.yaml"]
+    assert steps()["wrong.yaml"] == "tongues check wrong.yaml"
+    assert tongues.next_steps()[1].reason == "wrong.yaml:2: train.bugdet: unknown key `bugdet`"
     Path("wrong.yaml").write_text("text: {\n")
     Path("empty.yaml").touch()
     reasons = {step.place: step.reason for step in tongues.next_steps()}
@@ -174,11 +177,9 @@ def test_a_recipe_of_text_alone_ends_with_the_page_of_its_corpus(workspace: Path
     Path("text.yaml").write_text("extends: small.yaml\ntrain: null\nmodel: null\n")
     Path("small.yaml").rename("base.yml")
     shutil.rmtree("runs")
-    steps = {step.place: step.command for step in tongues.next_steps()}
-    assert steps["text.yaml"].startswith("tongues check text.yaml")  # its base was renamed
+    assert steps()["text.yaml"].startswith("tongues check text.yaml")  # its base was renamed
     Path("base.yml").rename("small.yaml")
-    steps = {step.place: step.command for step in tongues.next_steps()}
-    assert steps == {
+    assert steps() == {
         "small.yaml": "tongues train small.yaml",
         "text.yaml": "tongues report corpus/small",
     }
@@ -215,8 +216,7 @@ def test_measured_experts_are_used_by_the_best_partition(workspace: Path) -> Non
     page("seed")
     with_base = replace(evaluate("seed"), experts=measured.experts)
     with_base.write(Path("evaluations/e"))  # the base is measured with its experts
-    commands = {step.place: step.command for step in tongues.next_steps()}
-    assert commands["runs/seed"] == "tongues evaluate seed --text small --compare"
+    assert steps()["runs/seed"] == "tongues evaluate seed --text small --compare"
     for folder, file, title in (
         ("a-mean", "config.json", "small/dense-s1, as one model"),
         ("here", "ensemble.json", "small/dense-s1"),
@@ -303,9 +303,8 @@ def test_a_recipe_changed_after_its_run_gets_another_name(workspace: Path) -> No
     edited = Path("small.yaml").read_text().replace("20k tokens", "30k tokens")
     Path("small.yaml").write_text(edited)
     os.utime("runs/small/run.json", (1, 1))
-    steps = {step.place: step.command for step in tongues.next_steps()}
-    assert steps["small.yaml"] == "tongues train small.yaml train.run=small-2"
-    assert steps["runs/small"] == "tongues report runs/small"
+    assert steps()["small.yaml"] == "tongues train small.yaml train.run=small-2"
+    assert steps()["runs/small"] == "tongues report runs/small"
     Path("small.yaml").write_text(edited.replace("30k", "20k") + "  checkpoint_every: 9 hours\n")
     assert first() == "tongues report runs/small"  # by which nothing changes
 
@@ -358,5 +357,4 @@ def test_what_is_no_file_is_passed_over_and_names_are_quoted(workspace: Path) ->
     Path("conf.yaml").mkdir()
     Path("small.yaml").rename("my small.yaml")
     Path("my small.yaml").write_text("train: {bugdet: 1M tokens}\n")
-    (step,) = (step for step in tongues.next_steps() if step.place == "my small.yaml")
-    assert step.command == "tongues check 'my small.yaml'"
+    assert steps()["my small.yaml"] == "tongues check 'my small.yaml'"

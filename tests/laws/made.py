@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tongues.laws import Law
+from tongues.laws import Curve, Law
+from tongues.laws.observed import RunCurves
 
 Columns = dict[str, Any]  # keywords of `fit`
 
@@ -47,6 +48,23 @@ def small_runs(params, spread=0.0, sizes=(1e5, 3e5, 1e6, 3e6), seed=0) -> Column
     law = Law("extended" if "gamma" in params else "chinchilla", params)
     loss = law.loss(N, D) * noise(len(N), spread, seed)
     return {"N": N, "D": D, "loss": loss, "runs": [f"{size:g}" for size in N]}
+
+
+def view_of(name: str, lang: str, curves: dict[str, Curve], **other: Any) -> RunCurves:
+    """A run of one target as the laws see it; continued from `home`, where it has a strategy."""
+    replay = other.get("replay", 0.0)
+    usual: dict[str, Any] = {
+        "strategy": "scratch",
+        "targets": (lang,),
+        "base_languages": () if other.get("strategy", "scratch") == "scratch" else ("home",),
+        "replay": replay,
+        "shares": {lang: 1 - replay, "home": replay},
+        "shape": "1M",
+        "seed": 1,
+        "params": 1_000_000,
+        "bits_per_byte": dict.fromkeys(curves, 1.0),
+    }
+    return RunCurves(name=name, lang=lang, curves=curves, **usual | other)
 
 
 def codes(law):

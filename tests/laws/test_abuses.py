@@ -1,11 +1,9 @@
 """What people do to a fit: tables that no law should come of, or not without a word."""
 
 import numpy as np
-import pytest
 
 from tests.laws.made import CHINCHILLA, Columns, codes, noise, rows_of
 from tongues import laws
-from tongues.errors import UserError
 from tongues.laws import Law
 
 ROWS = rows_of(CHINCHILLA, 0.005)
@@ -23,13 +21,9 @@ def test_experiments_thrown_together_pin_nothing_down():
     assert law.loose
     assert not law.to_json()["pinned_down"]
     assert "mixed_experiments" not in codes(fitted())
-
-
-def test_losses_of_pure_noise_pin_nothing_down():
-    loss = np.random.default_rng(0).uniform(2.0, 4.0, len(ROWS["N"]))
-    law = fitted(loss=loss)
-    assert "mixed_experiments" in codes(law)
-    assert law.loose
+    noise = fitted(loss=np.random.default_rng(0).uniform(2.0, 4.0, len(ROWS["N"])))
+    assert "mixed_experiments" in codes(noise)
+    assert noise.loose
 
 
 def test_a_form_that_the_runs_bend_from_is_named_with_how_much_and_how_sure():
@@ -40,13 +34,6 @@ def test_a_form_that_the_runs_bend_from_is_named_with_how_much_and_how_sure():
     assert "lack_of_fit" not in codes(fitted("skaling", loss=loss))
     sentence = next(w.sentence for w in law.warnings if w.code == "lack_of_fit")
     assert "of the loss" in sentence
-
-
-def test_runs_that_follow_their_law_have_no_lack_of_fit():
-    seen = [
-        codes(laws.fit("chinchilla", draws=0, **rows_of(CHINCHILLA, 0.01, s))) for s in range(9)
-    ]
-    assert not any("lack_of_fit" in one for one in seen)
 
 
 def test_a_kink_at_large_sizes_widens_what_is_predicted():
@@ -64,22 +51,3 @@ def test_sizes_in_millions_and_swapped_columns_are_seen():
     assert "parameters; " in first and "like `params (M)`" in first
     assert "tokens; " in second and "like `tokens (M)`" in second
     assert "implausible_amounts" in codes(fitted(N=1e4 * ROWS["D"], D=ROWS["N"]))
-
-
-def test_a_constant_loss_gives_no_size():
-    law = fitted(loss=np.full(len(ROWS["N"]), 3.0))
-    assert law.loose
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        {name: values[:4] for name, values in ROWS.items()},
-        ROWS | {"D": np.full(len(ROWS["N"]), 1e10)},
-        ROWS | {"loss": -ROWS["loss"]},
-    ],
-    ids=["four runs", "one number of tokens", "negative losses"],
-)
-def test_what_no_law_can_come_of_is_refused(rows: Columns):
-    with pytest.raises(UserError):
-        laws.fit("chinchilla", draws=0, **rows)

@@ -24,17 +24,12 @@ def fit(rows, form="chinchilla", *, draws=0, **options: Any):
     return laws.fit(form, **rows, draws=draws, **options)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_healthy_rows_raise_none(seed):
-    law = fit(rows_of(CHINCHILLA, seed=seed), draws=40)
-    assert codes(law) == set()
-    assert law.loose == ()
-
-
-def test_healthy_continued_rows_raise_none():
-    base = fit(rows_of(CHINCHILLA, spread=0.003), draws=40)
-    law = fit(rows_of(CPT | {"B": 900.0}, spread=0.003, seed=1), "cpt", base=base, draws=40)
-    assert codes(law) == set()
+    base = fit(rows_of(CHINCHILLA, spread=0.003, seed=seed), draws=40)
+    law = fit(rows_of(CPT | {"B": 900.0}, spread=0.003, seed=9), "cpt", base=base, draws=40)
+    assert codes(base) == codes(law) == set()
+    assert base.loose == ()
 
 
 def test_healthy_power_laws_raise_none():
@@ -88,14 +83,10 @@ def test_runs_far_from_the_law_are_named_the_farthest_first(count, verb):
     assert ("and 2 more" in sentence) == (count == 7)
 
 
-def test_a_run_in_bits_lies_44_percent_off():
+def test_a_run_in_bits_lies_44_percent_off_and_one_bad_checkpoint_is_no_outlying_run():
     rows = rows_of(CHINCHILLA, spread=0.003)
     rows["loss"][10] /= np.log(2)
-    sentence = said(fit(rows), "outlying_runs")
-    assert "10 (+44%)" in sentence and "another unit" in sentence
-
-
-def test_one_bad_checkpoint_is_no_outlying_run():
+    assert "10 (+44%)" in said(fit(rows), "outlying_runs")
     rows = small_runs(SMALL, 0.003, sizes=np.geomspace(1e5, 1e7, 8))
     rows["loss"][5] *= 1.5
     assert "outlying_runs" not in codes(fit(rows))
@@ -183,21 +174,11 @@ def test_a_gamma_near_nothing_is_no_wide_interval():
 
 
 def test_an_optimum_in_doubt():
-    law = fit(rows_of(CPT | {"gamma": 0.25}, spread=0.01), "extended", draws=200)
+    law = fit(rows_of(CPT | {"gamma": 0.25}, spread=0.01), "extended", draws=60)
     assert codes(law) & {"optimum_in_doubt", "no_interior_optimum"}
 
 
-def test_healthy_descents_converge():
-    for seed in range(3):
-        law = fit(rows_of(CPT, spread=0.02, seed=seed), "extended")
-        assert "not_converged" not in codes(law)
-        assert law.gradient_norm < 1e-9
-
-
-@pytest.mark.parametrize(("law", "refused"), [(None, True), ("data-constrained", False)])
-def test_a_column_that_the_law_does_not_read_is_refused(
-    tmp_path: Path, law: str | None, refused: bool
-):
+def test_a_column_that_the_law_does_not_read_is_refused(tmp_path: Path):
     table = tmp_path / "runs.csv"
     rows = [
         f"{n},{d},{min(d, 4e9)},{1.7 + 400 * n**-0.34 + 410 * d**-0.28}"
@@ -205,17 +186,14 @@ def test_a_column_that_the_law_does_not_read_is_refused(
         for d in (1e9, 2e9, 4e9, 8e9, 16e9)
     ]
     table.write_text("\n".join(["params,tokens,mine,loss", *rows]))
-    if not refused:
-        assert tongues.fit(table, law, columns={"unique": "mine"}, draws=0).law
-        return
-    with pytest.raises(UserError, match="chinchilla law does not read `mine`") as caught:
-        tongues.fit(table, law, columns={"unique": "mine"}, draws=0)
-    assert (
-        caught.value.where == "--column unique" and "`--law data-constrained`" in caught.value.hint
-    )
-    with pytest.raises(UserError, match="there is no column `nine`") as caught:
-        tongues.fit(table, law, columns={"unique": "nine"}, draws=0)
-    assert (caught.value.where, caught.value.hint) == ("--column unique", "did you mean `mine`?")
+    assert tongues.fit(table, "data-constrained", columns={"unique": "mine"}, draws=0).law
+    for column, what, hint in (
+        ("mine", "chinchilla law does not read `mine`", "`--law data-constrained`"),
+        ("nine", "there is no column `nine`", "did you mean `mine`?"),
+    ):
+        with pytest.raises(UserError, match=what) as caught:
+            tongues.fit(table, columns={"unique": column}, draws=0)
+        assert caught.value.where == "--column unique" and hint in caught.value.hint
 
 
 @pytest.mark.parametrize("curves", [True, False])

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.golden import golden
 from tests.laws.made import CHINCHILLA, CPT, grid, noise
 from tongues import laws
 from tongues.errors import UserError
@@ -14,7 +15,7 @@ from tongues.laws.rows import read_rows
 
 JOINT = {**CPT, "gamma": 0.1, "B": 600.0}
 BASE = Law("chinchilla", CHINCHILLA)
-REQUEST = FitRequest(draws=60)
+REQUEST = FitRequest(draws=30)
 
 
 def rows_of(params, spread=0.004, seed=0, runs=None):
@@ -49,26 +50,19 @@ def test_a_joint_term_wins_where_there_is_one(found):
     own = [e for e in found.entries if e.strategy == "cpt"]
     assert sum(e.weight for e in own) == pytest.approx(1.0)
     joint = [entry(found, "cpt", name) for name in ("cpt", "extended")]
-    for name in ("chinchilla",):
-        plain = entry(found, "cpt", name)
-        assert plain.weight < max(e.weight for e in joint) / 2
-        assert plain.error > max(e.error for e in joint)
-    assert found.sentences[2].startswith(("cpt: cpt predicts", "cpt: extended predicts"))
+    plain = entry(found, "cpt", "chinchilla")
+    assert plain.weight < max(e.weight for e in joint) / 2
+    assert plain.error > max(e.error for e in joint)
     for one in joint:
         value, low, high = one.gamma
         assert 0 < low < value < high
         assert value == pytest.approx(0.1, abs=0.005)
-        assert f"cpt, {one.law}: gamma {value:.3f}" in "\n".join(found.sentences)
-    assert any("differs from 0" in line for line in found.sentences if line.startswith("cpt, cpt"))
+    golden("fit/laws compared", "\n".join(found.sentences))
 
 
 def test_chinchilla_is_not_beaten_where_it_is_true(found):
     _, low, high = entry(found, "scratch", "extended").gamma
     assert low < 0 < high
-    (line,) = [line for line in found.sentences if line.startswith("scratch, extended")]
-    assert line.endswith("no significant difference from 0")
-    (first,) = [line for line in found.sentences if line.startswith("scratch: ")]
-    assert "chinchilla" not in first.partition("better than")[2].partition(";")[0]
 
 
 def test_errors_are_those_of_fits_without_the_largest_runs(found):
@@ -90,13 +84,7 @@ def test_gamma_of_fewer_runs_than_unknowns_is_not_known():
     found = compare_rows({"cpt": rows}, FitRequest(draws=20), forms=("extended",))
     assert entry(found, "cpt", "extended").doubt == "5 runs for 6 unknowns"
     assert entry(found, "cpt", "extended").error is None
-    assert "too few runs to hold the largest out" in found.sentences[0]
-    assert found.sentences[-1].endswith("inconclusive: 5 runs for 6 unknowns")
-
-
-def test_without_a_base_the_joint_law_is_left_out():
-    found = compare_rows({"cpt": rows_of(JOINT)}, FitRequest(draws=5))
-    assert {e.law for e in found.entries} == {*STACKED}
+    golden("fit/laws compared on too few runs", "\n".join(found.sentences))
 
 
 def test_it_goes_into_json(found):
@@ -108,24 +96,19 @@ def test_it_goes_into_json(found):
 
 
 def test_nothing_to_compare_is_refused_and_too_little_is_told():
-    with pytest.raises(UserError, match="no law can be compared"):
-        compare_rows({}, REQUEST)
     few = rows_of(CHINCHILLA).take(np.array([0, 8]))
-    with pytest.raises(UserError, match="no law can be compared"):
-        compare_rows({"scratch": few}, REQUEST)
-    found = compare_rows({"scratch": rows_of(CHINCHILLA), "cpt": few}, FitRequest(draws=5))
+    alone = (rows_of(CHINCHILLA, runs=np.arange(49) % count) for count in (1, 2))
+    for rows in ({}, *({"scratch": one} for one in (few, *alone))):  # no run may be left out
+        with pytest.raises(UserError, match="no law can be compared"):
+            compare_rows(rows, FitRequest(draws=0))
+    both = {"scratch": rows_of(CHINCHILLA), "cpt": few}
+    found = compare_rows(both, FitRequest(draws=0), forms=("chinchilla",))
     assert "cpt: too few runs to compare laws on" in found.sentences
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_single_run_cannot_be_left_out_of_its_own_fit(count):
-    one = rows_of(CHINCHILLA, runs=np.arange(49) % count)
-    with pytest.raises(UserError, match="no law can be compared"):
-        compare_rows({"scratch": one}, FitRequest(draws=0))
 
 
 def test_columns_give_what_checked_rows_give():
     rows = rows_of(CHINCHILLA)
     columns = {**rows.variables, "loss": rows.loss, "runs": [rows.runs[i] for i in rows.run]}
-    found = compare({"scratch": columns}, draws=5)
-    assert found.to_json() == compare_rows({"scratch": rows}, FitRequest(draws=5)).to_json()
+    found = compare({"scratch": columns}, draws=5, forms=("extended",))
+    same = compare_rows({"scratch": rows}, FitRequest(draws=5), forms=("extended",))
+    assert found.to_json() == same.to_json()

@@ -42,8 +42,3 @@ def test_parameters_beyond_what_the_unique_text_warrants_are_worth_less_too():
         worth = warranted * (1 + p["R_N"] * (1 - np.exp(-(times - 1) / p["R_N"])))
         expected = p["E"] + p["A"] / worth ** p["alpha"] + p["B"] / U ** p["beta"]
         assert law.loss(times * warranted, U, U=U) == pytest.approx(expected, rel=1e-12)
-
-
-def test_more_unique_text_makes_the_same_tokens_worth_more():
-    losses = preset("muennighoff2023").loss(1e8, 1e12, U=np.geomspace(1e9, 1e12, 30))
-    assert (np.diff(losses) < 0).all()

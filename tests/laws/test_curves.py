@@ -49,22 +49,28 @@ def end(run: LossCurve) -> float:
     return float(np.mean(run.losses[-3:]))
 
 
+def forecast_of(run: LossCurve, *pilots: LossCurve) -> tuple[float, float, float]:
+    """The lower end, the value and the upper end."""
+    forecast = forecast_loss(run, pilots)
+    assert forecast and forecast.low and forecast.high
+    return forecast.low, forecast.value, forecast.high
+
+
+def width(share: float, *pilots: LossCurve) -> float:
+    low, value, high = forecast_of(BIGGER.until(share), *pilots)
+    return (high - low) / value
+
+
 def test_a_pilot_shows_what_the_decay_to_come_will_do() -> None:
     for run in (BIGGER, curve(late_decay(), 2.0, 9.0, 0.4, seed=3)):
-        forecast = forecast_loss(run.until(0.3), [PILOT])
-        assert forecast and forecast.low and forecast.high
-        assert forecast.value == pytest.approx(end(run), rel=0.012)
-        assert forecast.low < end(run) < forecast.high
+        low, value, high = forecast_of(run.until(0.3), PILOT)
+        assert value == pytest.approx(end(run), rel=0.012)
+        assert low < end(run) < high
         now = run.until(0.3).losses[-1]
         assert now - end(run) > 0.1 * now  # much was still to come
 
 
 def test_without_a_pilot_the_interval_is_wide_and_with_more_of_the_run_it_narrows() -> None:
-    def width(share: float, *pilots: LossCurve) -> float:
-        forecast = forecast_loss(BIGGER.until(share), pilots)
-        assert forecast and forecast.low and forecast.high
-        return forecast.high - forecast.low
-
     assert width(0.3) > 1.5 * width(0.3, PILOT)
     assert width(0.3, PILOT) > 1.3 * width(0.7, PILOT) > 1.5 * width(1.0, PILOT)
     several = [PILOT, curve(late_decay(), 2.2, 9.0, 0.4, seed=5)]
@@ -72,18 +78,14 @@ def test_without_a_pilot_the_interval_is_wide_and_with_more_of_the_run_it_narrow
 
 
 def test_a_pilot_of_another_size_is_trusted_less() -> None:
-    def width(params: float) -> float:
-        forecast = forecast_loss(BIGGER.until(0.3), [replace(PILOT, params=params)])
-        assert forecast and forecast.low and forecast.high
-        return (forecast.high - forecast.low) / forecast.value
-
-    assert width(3e7) > 1.1 * width(1e6)  # though its effect of the rate is taken to be larger
-    assert width(3e4) > 1.1 * width(1e6)
+    for params in (3e7, 3e4):  # though for the first, the rate's effect is taken to be larger
+        assert width(0.3, replace(PILOT, params=params)) > 1.1 * width(0.3, PILOT)
 
 
-def test_a_pilot_may_be_four_times_as_long() -> None:
-    forecast = forecast_loss(BIGGER.until(0.3), [curve(cosine(4 * STEPS), 2.2, 9.0, 0.4, seed=4)])
-    assert forecast and forecast.value == pytest.approx(end(BIGGER), rel=0.012)
+def test_a_pilot_may_be_four_times_as_long_and_a_whole_run_is_forecast_as_it_ended() -> None:
+    long = curve(cosine(4 * STEPS), 2.2, 9.0, 0.4, seed=4)
+    assert forecast_of(BIGGER.until(0.3), long)[1] == pytest.approx(end(BIGGER), rel=0.012)
+    assert forecast_of(BIGGER, PILOT)[1] == pytest.approx(end(BIGGER), rel=0.002)
 
 
 def test_progress_is_in_tokens_at_the_highest_rate() -> None:
@@ -100,23 +102,16 @@ def test_nothing_is_forecast_before_losses_follow_a_law() -> None:
     assert BIGGER.until(0.4).share == pytest.approx(0.4)
 
 
-def test_a_whole_run_is_forecast_as_it_ended() -> None:
-    forecast = forecast_loss(BIGGER, [PILOT])
-    assert forecast and forecast.value == pytest.approx(end(BIGGER), rel=0.002)
-
-
 def test_what_is_evaluated_is_what_is_forecast() -> None:
     def evaluated(run: LossCurve, gap: float) -> LossCurve:
         at = np.array([400, 800, STEPS])
         return replace(run, heldout_steps=at.astype(float), heldout=run.losses[at // 10 - 1] * gap)
 
-    run, alone = evaluated(BIGGER, 1.04), forecast_loss(BIGGER.until(0.5), [PILOT])
-    assert alone
-    for pilots in ([], [evaluated(PILOT, 1.04)]):
-        forecast = forecast_loss(run.until(0.5), pilots)
-        assert forecast and forecast.low and forecast.high
-        assert forecast.low < 1.04 * end(BIGGER) < forecast.high
-    assert forecast.value == pytest.approx(1.04 * alone.value, rel=0.01)
+    run, alone = evaluated(BIGGER, 1.04), forecast_of(BIGGER.until(0.5), PILOT)
+    for pilots in ((), (evaluated(PILOT, 1.04),)):
+        low, value, high = forecast_of(run.until(0.5), *pilots)
+        assert low < 1.04 * end(BIGGER) < high
+    assert value == pytest.approx(1.04 * alone[1], rel=0.01)
 
 
 def test_a_late_fall_of_the_rate_acts_with_a_lag() -> None:
@@ -154,10 +149,9 @@ def test_published_curves_from_a_third_of_the_size_up() -> None:
     pilot = read(25, "cosine_24000")
     for path in sorted(PUBLISHED.glob("100/*.csv")):
         run = read(100, path.stem)
-        forecast = forecast_loss(run.until(0.3), [pilot])
-        assert forecast and forecast.low and forecast.high
-        inside += forecast.low < run.losses[-1] < forecast.high
-        errors.append(abs(forecast.value / run.losses[-1] - 1))
+        low, value, high = forecast_of(run.until(0.3), pilot)
+        inside += low < run.losses[-1] < high
+        errors.append(abs(value / run.losses[-1] - 1))
     assert len(errors) == 9
     assert np.median(errors) < 0.006
     assert inside >= 8

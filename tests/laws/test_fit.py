@@ -12,7 +12,6 @@ from tests.laws.made import (
     needs_runs,
     noise,
     read,
-    rows_of,
     small_runs,
 )
 from tongues import laws
@@ -38,11 +37,6 @@ def test_a_known_cpt_law_comes_back_on_its_base():
     law = laws.fit("cpt", **small_runs(SMALL_CPT), base=BASE, draws=20)
     assert law.params == pytest.approx(SMALL_CPT, rel=1e-8)
     assert "base_without_draws" in codes(law)
-
-
-def test_a_known_extended_law_comes_back():
-    law = laws.fit("extended", **rows_of(SMALL_CPT, spread=0.0), draws=0)
-    assert law.params == pytest.approx(SMALL_CPT, rel=1e-7)
 
 
 def test_the_order_of_rows_and_the_names_of_runs_do_not_matter():
@@ -73,10 +67,10 @@ def test_a_wide_threshold_is_least_squares():
 
 
 def test_a_cpt_interval_carries_the_uncertainty_of_its_base():
-    unsure = laws.fit("chinchilla", **small_runs(SMALL, 0.003), draws=200)
+    unsure = laws.fit("chinchilla", **small_runs(SMALL, 0.003), draws=60)
     continued = small_runs(SMALL_CPT, 0.003, seed=1)
-    narrow = laws.fit("cpt", **continued, base=BASE, draws=200)
-    wide = laws.fit("cpt", **continued, base=unsure, draws=200)
+    narrow = laws.fit("cpt", **continued, base=BASE, draws=60)
+    wide = laws.fit("cpt", **continued, base=unsure, draws=60)
     for name in ("B", "beta", "gamma"):
         assert np.ptp(wide.interval[name]) > np.ptp(narrow.interval[name])
     np.testing.assert_array_equal(wide.draws["alpha"], unsure.draws["alpha"])
@@ -92,7 +86,7 @@ def test_a_base_with_fewer_draws_gives_each_in_turn():
 def test_the_same_seed_gives_the_same_law():
     rows = small_runs(SMALL, 0.01)
     first, again, other = (
-        laws.fit("chinchilla", **rows, draws=50, seed=seed) for seed in (1, 1, 2)
+        laws.fit("chinchilla", **rows, draws=20, seed=seed) for seed in (1, 1, 2)
     )
     assert first.to_json() == again.to_json()
     assert first.interval != other.interval
@@ -133,10 +127,10 @@ def test_every_law_converges_on_published_runs(form):
         assert law.objective == pytest.approx(best[form], rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_noisy_runs_of_few_sizes_give_cautions_and_finite_numbers(seed):
     rows = small_runs(SMALL, 0.1, sizes=(1e5, 2e5, 4e5), seed=seed)
-    law = laws.fit("chinchilla", **rows, draws=60)
+    law = laws.fit("chinchilla", **rows, draws=20)
     assert {"few_sizes", "few_runs"} <= codes(law)
     assert all(np.isfinite(values).all() for values in law.draws.values())
     assert all(math.isfinite(value) for value in law.params.values())
@@ -170,8 +164,6 @@ def test_questions_that_make_no_sense_are_refused():
         laws.fit("cpt", **rows, base=Law("cpt", SMALL_CPT))
     with pytest.raises(UserError, match="is not needed"):
         laws.fit("chinchilla", **rows, base=BASE)
-    with pytest.raises(UserError, match="no law form `chinchila`"):
-        laws.fit("chinchila", **rows)
     with pytest.raises(UserError, match=r"E cannot be 1\.9") as caught:
         rows["loss"] = np.linspace(1.8, 5, 32)
         laws.fit("chinchilla", **rows, fix={"E": 1.9})

@@ -68,7 +68,7 @@ def test_with_replay_the_source_is_forgotten_and_learned_again():
     assert (np.diff(last) < 0).all()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     memory=st.floats(2e-4, 2e-2),
     A=st.floats(0.1, 1.0),

@@ -101,26 +101,14 @@ def test_at_or_below_its_floor_a_law_needs_endless_compute():
     assert (compute_of(law, [1.5, 1.2]) == np.inf).all()
 
 
-@pytest.mark.parametrize("form", ["power", "power-floor"])
-def test_noise_free_power_laws_are_straight_lines_in_logs(form):
-    E = 0.0 if form == "power" else 1.6
-    C = np.geomspace(1e17, 1e23, 9)
-    loss = E + 33.7 * C**-0.058
-    law = laws.fit(form, loss, C=C, draws=0)
-    slope, level = np.polyfit(np.log(C), np.log(loss - E), 1)
-    assert law.params["gamma"] == pytest.approx(-slope, rel=1e-7)
-    assert law.params["A"] == pytest.approx(np.exp(level), rel=1e-6)
-    assert law.params["E"] == (0.0 if form == "power" else pytest.approx(1.6, rel=1e-7))
-    assert law.n_rows == 9
-
-
 @settings(deadline=None, max_examples=20)
-@given(st.floats(0.05, 1.0), st.floats(0.3, 3), st.floats(0.2, 3))
-def test_noise_free_floors_are_recovered(gamma, E, share):
-    C = np.geomspace(1e17, 1e22, 12)
+@given(st.floats(0.05, 1.0), st.just(0.0) | st.floats(0.3, 3), st.floats(0.2, 3))
+def test_noise_free_power_laws_are_recovered(gamma, E, share):
+    C, form = np.geomspace(1e17, 1e22, 12), "power-floor" if E else "power"
     truth = {"E": E, "A": share * 3e19**gamma, "gamma": gamma}
-    law = laws.fit("power-floor", Law("power-floor", truth).loss(C=C), C=C, draws=0)
+    law = laws.fit(form, Law(form, truth).loss(C=C), C=C, draws=0)
     assert law.params == pytest.approx(truth, rel=1e-5)
+    assert law.n_rows == 12
 
 
 def test_what_lies_above_the_envelope_does_not_matter():
@@ -140,7 +128,7 @@ def test_a_known_power_law_is_found_below_its_runs(form):
     truth = SCRATCH
     if form == "power-floor":
         truth = Law(form, {"E": 1.5, "A": 100.0, "gamma": 0.1})
-    fitted = laws.fit(form, **runs_above(truth, spread=0.001), draws=200)
+    fitted = laws.fit(form, **runs_above(truth, spread=0.001), draws=60)
     assert fitted.n_runs == 12
     C = [1e18, 1e21]
     low, high = fitted.loss_interval(C=C)
@@ -167,38 +155,25 @@ def test_an_envelope_of_one_point_is_refused():
         laws.fit("power", [2.0, 2.0, 2.5], C=[1.0, 2.0, 3.0])
 
 
-def test_a_saving_is_where_both_reach_the_same_loss():
+def test_a_saving_is_where_both_reach_the_same_loss_negative_or_out_of_reach():
     C = np.array([1e18, 1e23])
     saved = implied_saving(SCRATCH, CONTINUED, C)
     np.testing.assert_allclose(CONTINUED.loss(C=(1 - saved) * C), SCRATCH.loss(C=C))
-
-
-def test_a_saving_can_be_negative_or_out_of_reach():
     assert implied_saving(CONTINUED, SCRATCH, 1e20) < 0
     high = Law("power-floor", {"E": 3.0, "A": 30.0, "gamma": 0.05})
     assert implied_saving(SCRATCH, high, 1e20) == -np.inf
 
 
 def test_a_saving_between_two_fits_has_an_interval():
-    scratch, cpt = (
-        laws.fit("power", **runs_above(power, spread=0.002, seed=seed), draws=100)
-        for seed, power in enumerate((SCRATCH, CONTINUED))
-    )
-    C = [1e19, 1e21]
-    low, high = implied_saving_interval(scratch, cpt, C)
-    assert (low < implied_saving(scratch, cpt, C)).all()
-    assert (implied_saving(scratch, cpt, C) < high).all()
+    base = laws.fit("chinchilla", **small_runs(SMALL, 0.003), draws=50)
+    cpt = laws.fit("cpt", **small_runs(SMALL_CPT, 0.003, seed=1), base=base, draws=50)
+    low, high = implied_saving_interval(base, cpt, C := np.array([1e13, 1e14]))
+    saved = implied_saving(base, cpt, C)
+    assert ((low < saved) & (saved < high)).all()
+    truth = implied_saving(Law("chinchilla", SMALL), Law("cpt", SMALL_CPT), C)
+    assert ((low - 0.2 < truth) & (truth < high + 0.2)).all()
     with pytest.raises(UserError, match="no draws"):
         implied_saving_interval(SCRATCH, CONTINUED, 1e20)
-
-
-def test_a_saving_between_two_laws_of_size_and_tokens_has_an_interval():
-    base = laws.fit("chinchilla", **small_runs(SMALL, 0.003), draws=100)
-    cpt = laws.fit("cpt", **small_runs(SMALL_CPT, 0.003, seed=1), base=base, draws=100)
-    low, high = implied_saving_interval(base, cpt, 1e14)
-    assert low < implied_saving(base, cpt, 1e14) < high
-    truth = implied_saving(Law("chinchilla", SMALL), Law("cpt", SMALL_CPT), 1e14)
-    assert low - 0.2 < truth < high + 0.2
 
 
 def test_shared_uncertainty_does_not_widen_a_saving():

@@ -1,9 +1,10 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.laws.made import CHINCHILLA, CPT, codes, grid, noise, rows_of, small_runs
+from tests.laws.made import CHINCHILLA, CPT, grid, noise, rows_of
 from tongues import laws
 from tongues.errors import UserError
 from tongues.laws import Law
@@ -41,27 +42,16 @@ def test_every_form_goes_through_json():
     found = [
         laws.fit("cpt", loss, N=N, D=D, base=base, draws=5),
         laws.fit("extended", loss, N=N, D=D, draws=5, tie=[("alpha", "beta")], fix={"E": 1.5}),
-        laws.fit("skaling", loss, N=N, D=D, draws=3),
-        laws.fit("farseer", loss, N=N, D=D, draws=0),
-        laws.fit("overfitted", loss, N=N, D=D, U=U, draws=0),
         laws.fit("one-base", loss, D=D, S=2 * loss, draws=2),
-        laws.fit("experts", loss, D=D, S=2 * loss, k=np.tile([1.0, 4.0], 15), draws=2),
-        laws.fit("family", loss, N=N, h=np.linspace(0.1, 1.0, 30), draws=2),
-        laws.fit_stack(loss, N=N, D=D, draws=3),
         laws.fit("data-constrained", loss, N=N, D=D, U=U, base=base, draws=3),
         laws.fit("forgetting", source, D=tokens, r=share, S=start, draws=0),
         laws.fit("power", loss, C=C, draws=5),
-        laws.fit("power-floor", loss, C=C, draws=5),
+        replace(base, stack={"chinchilla": 0.7, "extended": 0.3}),
     ]
-    assert {base.form, *(law.form for law in found)} == set(laws.FORMS.names())
+    found += [Law(form.name, dict.fromkeys(form.names, 0.5)) for form in laws.FORMS]
     for law in found:
         data = law.to_json()
         assert Law.from_json(json.loads(json.dumps(data, allow_nan=False))).to_json() == data
-
-
-def test_noise_free_rows_go_through_json_too():
-    law = laws.fit("chinchilla", **small_runs(CHINCHILLA), draws=10)
-    json.dumps(law.to_json(), allow_nan=False)
 
 
 def test_a_law_from_print_goes_through_json_without_the_figures_of_a_fit():
@@ -108,10 +98,7 @@ def test_each_draw_has_its_own_loss(fitted):
     low, high = fitted.loss_interval(N, D)
     np.testing.assert_allclose(low, np.percentile(losses, 2.5, axis=0))
     np.testing.assert_allclose(high, np.percentile(losses, 97.5, axis=0))
-
-
-def test_the_interval_of_the_loss_holds_the_loss_and_widens_beyond_the_runs(fitted):
-    N, D = np.array([1e8, 1e13]), np.array([1e10, 1e15])
+    N, D = np.array([1e8, 1e13]), np.array([1e10, 1e15])  # the second is beyond the runs
     low, high = fitted.loss_interval(N, D)
     assert low.shape == (2,)
     assert (low <= fitted.loss(N, D)).all()
@@ -121,16 +108,8 @@ def test_the_interval_of_the_loss_holds_the_loss_and_widens_beyond_the_runs(fitt
 
 
 def test_what_is_no_law_is_refused():
-    with pytest.raises(UserError, match="no law form `chinchila`") as caught:
-        Law("chinchila", CHINCHILLA)
-    assert caught.value.hint == "did you mean `chinchilla`?"
     with pytest.raises(UserError, match="E A B alpha beta gamma"):
         Law("cpt", CHINCHILLA)
     with pytest.raises(UserError, match="no draws") as caught:
         Law("chinchilla", CHINCHILLA).loss_interval(1e9, 1e10)
     assert caught.value.code == "no_intervals"
-
-
-def test_healthy_rows_raise_no_caution(fitted):
-    assert codes(laws.fit("chinchilla", **rows_of(CHINCHILLA), draws=60)) == set()
-    assert codes(fitted) == set()

@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,22 +92,3 @@ def test_the_refit_is_what_its_runs_give():
     N, D, loss = published("epoch240")
     fitted = laws.fit("chinchilla", loss, N=N, D=D, draws=0)
     assert fitted.params == pytest.approx(preset("besiroglu2024-refit").params, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("", "", "is a folder, and no file of a law"),
-        ("gone.json", "", "there is no such file"),
-        ("text.json", "a law", "is not a JSON file"),
-        ("empty.json", "{}", "holds no law"),
-    ],
-)
-def test_what_is_no_file_of_a_law_is_told_in_words(
-    tmp_path: Path, name: str, text: str, said: str
-) -> None:
-    if text:
-        (tmp_path / name).write_text(text)
-    with pytest.raises(UserError, match=said) as caught:
-        laws.read_laws_file(tmp_path / name)
-    assert "Errno" not in str(caught.value)

@@ -16,7 +16,7 @@ from tongues.plan import Known, ask, gather_laws, make_plan, write_recipe
 
 @pytest.fixture(scope="module")
 def law() -> Law:
-    return fit_experts(study(), draws=100)[0][-1]
+    return fit_experts(study(), draws=40)[0][-1]
 
 
 def known(*laws: Law) -> tuple[Known, ...]:
@@ -44,7 +44,7 @@ def test_dense_and_every_number_of_experts_are_options_of_one_cost(law: Law) -> 
 
 def test_experts_that_gain_nothing_are_not_advised() -> None:
     truth = Law("experts", TRUE.params | {"G": 0.7})
-    law = fit_experts(study(truth=truth), draws=50)[0][-1]
+    law = fit_experts(study(truth=truth), draws=20)[0][-1]
     plan = make_plan(gather_laws(known(law)), ask(flops="6e13"))
     assert plan.recommendation.option.name == "dense"
     assert "Train one model on all languages from" in plan.recommendation.why

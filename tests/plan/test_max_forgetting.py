@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.golden import golden
 from tests.plan.test_plan import CPT, FORGET, codes, fitted, laws, printed
 from tongues.errors import UserError
 from tongues.laws import Law, fit
 from tongues.plan import ask, make_plan, write_recipe
+from tongues.plan.recommend import Recommendation
 from tongues.recipe import load_recipe
 
 BASES = ("a=1B@20B", "b=2B@40B")
@@ -72,29 +74,25 @@ def test_a_source_loss_has_an_interval_and_a_projection_the_name_of_its_option()
 
 
 def test_a_surer_law_needs_less_replay() -> None:
-    shares = []
-    for spread in (0.001, 0.02, 0.05):
-        known = laws(cpt=fitted("cpt", CPT), forgetting=forgetting(spread))
-        asked = ask(flops="6e19", bases=BASES[:1], max_forgetting="1%")
-        shares.append(make_plan(known, asked).recommendation.option.way.replay)
+    spreads = (0.001, 0.02, 0.05)
+    shares = [kept(forgetting=forgetting(spread)).option.way.replay for spread in spreads]
     assert shares == sorted(shares) and shares[0] < shares[-1]
 
 
-def test_a_base_that_needs_none() -> None:
-    known = laws(cpt=fitted("cpt", CPT), forgetting=forgetting(F=1e15, W=1e-9))
+def kept(**known: Law) -> Recommendation:
     asked = ask(flops="6e19", bases=BASES[:1], max_forgetting="1%")
-    plan = make_plan(known, asked)
-    assert plan.recommendation.option.way.replay == 0
-    assert "none is needed" in plan.recommendation.replay
+    return make_plan(laws(cpt=fitted("cpt", CPT), **known), asked).recommendation
 
 
-def test_a_share_outside_the_measured_ones() -> None:
-    law = forgetting()
-    for measured, said in (((0.0, 0.5), False), ((0.0, 0.01), True)):
+def test_a_base_that_needs_none_and_a_share_outside_the_measured_ones() -> None:
+    needless, law = kept(forgetting=forgetting(F=1e15, W=1e-9)), forgetting()
+    assert needless.option.way.replay == 0
+    said = [needless.replay, kept().replay]  # the second is without a law of forgetting
+    assert kept().option.way.replay == 0.25
+    for measured in ((0.0, 0.5), (0.0, 0.01)):
         ranged = replace(law, range=law.range | {"r": measured})
-        asked = ask(flops="6e19", bases=BASES[:1], max_forgetting="1%")
-        plan = make_plan(laws(cpt=fitted("cpt", CPT), forgetting=ranged), asked)
-        assert ("outside the shares" in plan.recommendation.replay) == said
+        said.append(kept(forgetting=ranged).replay)
+    golden("plan/replay that keeps the source", "\n".join(said))
 
 
 def test_the_share_is_interpolated_between_measured_ones() -> None:
@@ -106,19 +104,9 @@ def test_the_share_is_interpolated_between_measured_ones() -> None:
     )
     runs = [f"run {share}" for share in r]
     law = fit("forgetting", truth, D=D, r=r, S=np.full_like(D, 2.4), runs=runs, draws=30)
-    asked = ask(flops="6e19", bases=BASES[:1], max_forgetting="1%")
-    plan = make_plan(laws(cpt=fitted("cpt", CPT), forgetting=law), asked)
-    share = plan.options[-1].way.replay
+    share = kept(forgetting=law).option.way.replay
     exact = np.interp(-0.01, [-0.04, 0.0], [0.1, 0.3])  # 0.25, in a straight line
     assert exact <= share < exact + 0.04  # as sure as 0.4 % of scatter lets it be
-
-
-def test_replay_without_a_law_of_forgetting_is_that_of_published_projects() -> None:
-    asked = ask(flops="6e19", bases=BASES[:1], max_forgetting="1%")
-    plan = make_plan(laws(cpt=fitted("cpt", CPT)), asked)
-    taken = plan.recommendation
-    assert taken.option.way.replay == 0.25
-    assert "median of" in taken.replay and "the limit of 1% is NOT checked" in taken.replay
 
 
 def test_a_loss_that_is_not_known_is_assumed_or_missing() -> None:

@@ -21,22 +21,29 @@ WORDS = {
 }
 
 
+def write_texts(folder: Path, *languages: str, rows: int = 300, words: int = 60) -> Path:
+    """Text of some languages, by chance."""
+    chance = random.Random(0)
+    folder.mkdir()
+    for lang in languages:
+        known = WORDS[lang].split()
+        texts = [" ".join(chance.choices(known, k=words)).capitalize() for _ in range(rows)]
+        lines = (json.dumps({"text": f"{text}."}) + "\n" for text in texts)
+        (folder / f"{lang}.jsonl").write_text("".join(lines))
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A base whose tokenizer has Latin letters alone, and text of three languages."""
-    chance = random.Random(0)
-    (tmp_path / "text").mkdir()
-    for lang, words in WORDS.items():
-        rows = [" ".join(chance.choices(words.split(), k=60)).capitalize() for _ in range(300)]
-        lines = (json.dumps({"text": f"{row}."}) + "\n" for row in rows)
-        (tmp_path / f"text/{lang}.jsonl").write_text("".join(lines))
+    write_texts(tmp_path / "text", *WORDS)
     monkeypatch.chdir(tmp_path)
-    base(gpt([WORDS["en"], WORDS["sw"]] * 9, 400))
+    save_base(gpt([WORDS["en"], WORDS["sw"]] * 9, 400), Path("base"))
     return tmp_path
 
 
-def base(tokenizer: Tokenizer) -> None:
-    """The folder of a base with a tokenizer."""
+def save_base(tokenizer: Tokenizer, folder: Path) -> Path:
+    """A base with a tokenizer, as Hugging Face writes it."""
     config = LlamaConfig(
         vocab_size=tokenizer.get_vocab_size(),
         hidden_size=32,
@@ -45,9 +52,10 @@ def base(tokenizer: Tokenizer) -> None:
         num_attention_heads=2,
         max_position_embeddings=128,
     )
-    LlamaForCausalLM(config).save_pretrained("base")
-    tokenizer.save("base/tokenizer.json")
-    Path("base/tokenizer_config.json").write_text('{"eos_token": "<|endoftext|>"}')
+    LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text('{"eos_token": "<|endoftext|>"}')
+    return folder
 
 
 def written(language: str, text: str = "text") -> tuple[Recipe, list[str]]:
@@ -99,7 +107,7 @@ def test_checking_and_preparing_refuse_bytes_before_the_text_is_read(folder: Pat
 
 
 def test_a_tokenizer_that_cannot_be_extended_is_taken_as_it_is(folder: Path) -> None:
-    base(unigram([WORDS["en"]] * 9, 40))
+    save_base(unigram([WORDS["en"]] * 9, 40), Path("base"))
     draft = tongues.new("base", "ru", text="text")
     assert "byte_fallback: allow" in draft.recipe and "extend" not in draft.recipe
     assert "Caution: text of `ru`: the tokenizer cannot spell it" in " ".join(draft.lines)

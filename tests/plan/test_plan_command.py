@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-import tongues
+from tests.golden import golden
 from tongues.check import check_recipe
 from tongues.cli.laws import plan
 from tongues.cli.main import command
@@ -23,12 +23,10 @@ def run(*words: str | Path) -> Result:
 def test_a_table_an_advice_and_what_to_doubt() -> None:
     done = run("--law", "zheng2024-scratch", "--flops", "1e21", "--gpu", "h100")
     assert done.exit_code == 0
-    assert "324M" in done.stdout and "514B" in done.stdout
-    assert "advice: Train from scratch" in done.stdout
-    assert done.stderr.count("caveat:") <= 5
-    assert "(rounded)" not in done.stderr and "more caveats: `-o FOLDER`\n" in done.stderr
-    everything = tongues.plan("zheng2024-scratch", flops="1e21", gpu="h100").summary()
-    assert "(rounded)" in everything
+    golden("plan/a command's output", done.stdout)
+    golden("plan/a command's caveats and next step", done.stderr)
+    undecided = run("--flops", "1e20")  # no recipe of it is offered
+    golden("plan/a command that is not decided", undecided.stdout + undecided.stderr)
 
 
 def test_the_last_line_is_a_command_that_runs(
@@ -49,12 +47,6 @@ def test_the_last_line_is_a_command_that_runs(
     assert list(load_recipe(tmp_path / "2.yaml").text.hub) == ["sw", "en"]
 
 
-def test_no_recipe_is_offered_of_what_is_not_decided() -> None:
-    done = run("--flops", "1e20")
-    assert "advice: Not decided" in done.stdout
-    assert "--write" not in done.stderr
-
-
 def test_what_is_known_is_passed_on_where_a_base_is_to_be_chosen() -> None:
     asked = ("--language", "Yoruba", "--gpu", "h100", "--hours", "24", "--base", "mine=8B@1T")
     last = run(*asked).stderr.splitlines()[-1]
@@ -73,9 +65,7 @@ def test_a_language_without_any_text_is_cautioned_first() -> None:
 
 def test_json_alone_on_standard_output() -> None:
     done = run("--law", "hoffmann2022", "--target-loss", "2.4", "--json")
-    data = json.loads(done.stdout)
-    assert data["options"][0]["loss"] == pytest.approx(2.4)
-    assert data["budget"]["target_loss"] == 2.4
+    assert json.loads(done.stdout)["budget"]["target_loss"] == 2.4
 
 
 def test_the_advice_as_a_recipe(tmp_path: Path) -> None:
@@ -83,8 +73,8 @@ def test_the_advice_as_a_recipe(tmp_path: Path) -> None:
     done = run("--law", "hoffmann2022", "--flops", "1e15", "--write", path)
     assert done.exit_code == 0 and f"→ tongues check {path}" in done.stderr
     assert check_recipe(load_recipe(path), tmp_path).runs
-    again = run("--law", "hoffmann2022", "--flops", "1e15", "--write", path)
-    assert isinstance(again.exception, UserError)
+    wrong = run("--law", "hoffmann2022", "--flops", "1e15", "--for", "one.yaml")
+    assert isinstance(wrong.exception, UserError) and "--write" in str(wrong.exception)
 
 
 def test_a_recipe_for_gpus_is_checked_for_them(tmp_path: Path) -> None:
@@ -97,11 +87,6 @@ def test_a_recipe_for_gpus_is_checked_for_them(tmp_path: Path) -> None:
     assert checked.exit_code == 0 and "of 80 GB on each GPU of 8 a100" in checked.stdout
     alone = CliRunner().invoke(check, [str(path), "--gpus", "8"])
     assert isinstance(alone.exception, UserError) and "without `--gpu`" in str(alone.exception)
-
-
-def test_a_recipe_to_take_from_needs_one_to_write() -> None:
-    done = run("--law", "hoffmann2022", "--flops", "1e15", "--for", "one.yaml")
-    assert isinstance(done.exception, UserError) and "--write" in str(done.exception)
 
 
 def test_a_language_that_no_law_knows_is_refused() -> None:

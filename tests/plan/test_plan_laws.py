@@ -1,6 +1,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,13 +32,6 @@ def test_published_laws_are_known_by_what_they_are_good_for() -> None:
         "zheng2024-cpt-compute": "cpt by compute",
     }
     assert "contradicts_savings" in {caution.code for caution in laws.cautions}
-
-
-def test_a_file_of_one_law(tmp_path: Path) -> None:
-    path = write(tmp_path / "law.json", preset("zheng2024-cpt").to_json())
-    (known,) = read_laws([path]).known
-    assert known.role == "cpt"
-    assert known.law.params == preset("zheng2024-cpt").params
 
 
 def test_a_file_of_several_languages_needs_one_of_them(tmp_path: Path) -> None:
@@ -72,25 +66,20 @@ def test_a_broken_file_is_refused_in_words(tmp_path: Path, content: str, said: s
     assert "law.json" in str(refusal.value)
 
 
-@pytest.mark.parametrize("form", ["chinchila", "cptt"])
-def test_an_unknown_form_in_a_file_names_the_nearest(tmp_path: Path, form: str) -> None:
-    data = preset("zheng2024-cpt").to_json() | {"law": form}
-    with pytest.raises(UserError, match="did you mean"):
-        read_laws([write(tmp_path / "law.json", data)])
-
-
-@pytest.mark.parametrize("drop", ["params", "interval", "range"])
-def test_a_file_that_lacks_a_part_is_refused(tmp_path: Path, drop: str) -> None:
-    data = preset("zheng2024-cpt").to_json()
-    del data[drop]
-    with pytest.raises(UserError):
-        read_laws([write(tmp_path / "law.json", data)])
-
-
-@pytest.mark.parametrize(("key", "ends"), [("interval", [2.0, 1.0]), ("range", [-1.0, 1.0])])
-def test_ends_that_cannot_be_are_refused(tmp_path: Path, key: str, ends: list[float]) -> None:
-    data = preset("zheng2024-cpt").to_json() | {key: {"E": ends}}
-    with pytest.raises(UserError, match=f"goes from {ends[0]:g} to {ends[1]:g}"):
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        *((key, ..., "") for key in ("params", "interval", "range")),
+        ("interval", {"E": [2.0, 1.0]}, "goes from 2 to 1"),
+        ("range", {"E": [-1.0, 1.0]}, "goes from -1 to 1"),
+    ],
+)
+def test_a_law_without_a_part_or_with_wrong_ends_is_refused(
+    tmp_path: Path, key: str, value: Any, said: str
+) -> None:
+    data = preset("zheng2024-cpt").to_json() | {key: value}
+    data = {key: value for key, value in data.items() if value is not ...}
+    with pytest.raises(UserError, match=said):
         read_laws([write(tmp_path / "law.json", data)])
 
 
@@ -131,10 +120,6 @@ def test_a_law_that_is_not_pinned_down_gives_way_to_one_that_is() -> None:
     known = Known("known", preset("besiroglu2024"), "scratch")
     assert gather_laws([loose, known]).all("scratch") == (known,)
     assert gather_laws([loose]).all("scratch") == (loose,)
-
-
-def test_without_any_law_the_published_pair_is_taken() -> None:
-    assert [one.role for one in read_laws(()).known] == ["scratch", "cpt"]
 
 
 def test_forgetting_alone_plans_nothing() -> None:

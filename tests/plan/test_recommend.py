@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.golden import golden
 from tests.plan.test_plan import CPT, RANGE, SCRATCH, codes, fitted, laws, printed
 from tongues.errors import Caution, UserError
 from tongues.hardware import Cluster, Gpu
@@ -28,9 +29,8 @@ def test_laws_that_contradict_their_authors_do_not_decide() -> None:
     assert [round(option.loss, 3) for option in plan.options] == [2.123, 2.365]
     taken = plan.recommendation
     assert not taken.decided and taken.by == "" and taken.verdict is None
-    assert "contradicts the savings" in taken.why and "Not decided" in taken.why
     assert [row[""] for row in plan.rows()] == ["?", " "]
-    assert any(line.startswith("to be sure: small runs") for line in plan.sentences())
+    golden("plan/laws that contradict their authors", "\n".join(plan.sentences()))
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,7 @@ def test_where_text_is_short_the_advice_stops_early() -> None:
     assert taken.option.early and taken.option.name.endswith("stopped early")
     assert taken.option.loss == pytest.approx(full.loss * 1.005, rel=1e-6)
     assert taken.option.flops < 0.8 * full.flops and taken.best is full
-    assert f"at {full.flops / taken.option.flops:.2g} times the cost" in taken.why
-    assert any("unspent" in line for line in plan.sentences())
+    golden("plan/text that is short", "\n".join(plan.sentences()))
 
 
 def test_bases_read_text_no_more_often_than_published_projects() -> None:
@@ -133,8 +132,7 @@ def test_bases_read_text_no_more_often_than_published_projects() -> None:
     cpt = next(option for option in plan.options if option.base)
     assert cpt.epochs == pytest.approx(5)
     assert cpt.tokens == pytest.approx(5e9 / 0.75)
-    (unspent,) = [line for line in plan.sentences() if line.startswith("unspent")]
-    assert "a base of up to" in unspent
+    golden("plan/a base that reads its text five times", "\n".join(plan.sentences()))
     with pytest.raises(UserError, match="too_many_epochs"):
         tokens = ask(params="1B", tokens="100B", available_tokens="1B")
         make_plan(printed("hoffmann2022"), tokens)
@@ -203,16 +201,6 @@ def test_what_stops_early_is_within_half_a_percent_of_the_loss_that_is_shown() -
     ]
     assert taken[1].option.early
     assert all(each.option.loss <= 1.005 * each.best.loss for each in taken)
-
-
-def test_losses_that_are_noise_are_refused_with_the_reason() -> None:
-    random = np.random.default_rng(0)
-    N = np.repeat([3e7, 1e8, 3e8, 1e9], 10)
-    D = N * np.tile([5, 5, 10, 10, 20, 20, 40, 40, 80, 80], 4)
-    law = fit("chinchilla", random.uniform(2, 4, 40).round(6), N=N, D=D, draws=20)
-    with pytest.raises(UserError, match="do not pin it down") as caught:
-        make_plan(laws(scratch=law), ask(flops="1e20"))
-    assert caught.value.code == "not_pinned_down"
 
 
 def test_what_has_no_option_is_left_out() -> None:

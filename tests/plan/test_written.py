@@ -37,12 +37,22 @@ def plan_of(law: Law, **options: Any) -> Plan:
     return make_plan(gather_laws([Known("law", law, strategy)]), ask(**options))
 
 
-@pytest.mark.parametrize("flops", ["3e11", "1e12", "1e13", "1e14", "1e15", "1e17"])
+def written(plan: Plan, path: Path) -> tuple[Train, set[str]]:
+    """The settings of a recipe, and what its reader must look after."""
+    codes = {caution.code for caution in write_recipe(plan, path)}
+    return load_recipe(path).train, codes
+
+
+def memory(monkeypatch: pytest.MonkeyPatch, size: float) -> None:
+    """This machine with so many bytes of it."""
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": size}.get)
+
+
+@pytest.mark.parametrize("flops", ["3e11", "1e13", "1e17"])
 def test_a_recipe_from_scratch_is_one_that_check_accepts(tmp_path: Path, flops: str) -> None:
     path = tmp_path / "recipe.yaml"
     plan = plan_of(SCRATCH, flops=flops)
-    cautions = write_recipe(plan, path)
-    assert "placeholder_text" in {caution.code for caution in cautions}
+    assert "placeholder_text" in written(plan, path)[1]
     recipe = load_recipe(path)
     ((run, derived),) = check_recipe(recipe, tmp_path).runs
     assert run.strategy == "scratch"
@@ -57,23 +67,19 @@ def test_a_recipe_from_scratch_is_one_that_check_accepts(tmp_path: Path, flops: 
 
 def test_the_settings_of_the_published_sizes_are_the_published_ones(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
-    write_recipe(plan_of(preset("zheng2024-scratch"), flops="1e20"), path)
-    recipe = load_recipe(path)
-    assert recipe.train.learning_rate == 4.7e-4
-    assert recipe.train.context == 2048
-    assert recipe.tokens.vocab_size == 36_152
-    assert recipe.train.batch == "by size"
+    settings, _ = written(plan_of(preset("zheng2024-scratch"), flops="1e20"), path)
+    assert (settings.learning_rate, settings.context) == (4.7e-4, 2048)
+    assert (load_recipe(path).tokens.vocab_size, settings.batch) == (36_152, "by size")
 
 
 def test_continuing_needs_a_base_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
-    cautions = write_recipe(plan_of(CPT, flops="1e13", replay="10%"), path)
-    assert "placeholder_base" in {caution.code for caution in cautions}
-    recipe = load_recipe(path)
-    assert (recipe.train.mixture, recipe.train.replay) == ({"qab": 1.0}, {"qaa": 0.1})
-    assert recipe.train.base_model == "PUT-YOUR-BASE-HERE"
+    settings, codes = written(plan_of(CPT, flops="1e13", replay="10%"), path)
+    assert "placeholder_base" in codes
+    assert (settings.mixture, settings.replay) == ({"qab": 1.0}, {"qaa": 0.1})
+    assert settings.base_model == "PUT-YOUR-BASE-HERE"
     with pytest.raises(UserError, match="is neither a run"):
-        check_recipe(recipe, tmp_path)
+        check_recipe(load_recipe(path), tmp_path)
 
 
 def test_text_and_tokens_come_from_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,15 +108,14 @@ def test_a_base_that_is_there_gives_shape_tokenizer_and_settings(
 ) -> None:
     monkeypatch.chdir(workspace)
     path = workspace / "of_run.yaml"
-    cautions = write_recipe(plan_of(CPT, flops="1e12", bases=["small=300k@6M"]), path)
-    assert [caution.code for caution in cautions] == ["placeholder_text"]
+    _, codes = written(plan_of(CPT, flops="1e12", bases=["small=300k@6M"]), path)
+    assert codes == {"placeholder_text"}
     ((run, derived),) = check_recipe(load_recipe(path), workspace).runs
     assert (run.base, derived.parameters) == ("small", read_run(trained).params)
     assert derived.batch == read_run(trained).batch
     path, folder = workspace / "of_folder.yaml", "runs/small/model"
     plan = plan_of(CPT, flops="1e12", bases=[folder])
-    cautions = write_recipe(plan, path)
-    assert [caution.code for caution in cautions] == ["placeholder_text"]
+    assert written(plan, path)[1] == {"placeholder_text"}
     recipe = load_recipe(path)
     assert (recipe.tokens.base, recipe.model.shape) == (folder, None)
     ((_, derived),) = check_recipe(recipe, workspace).runs
@@ -125,8 +130,7 @@ def test_a_base_that_is_there_gives_shape_tokenizer_and_settings(
 def test_a_base_of_the_hub_is_named_by_its_id_and_not_by_another_shape(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     plan = plan_of(CPT, flops="1e22", bases=["llama-3.1-8b"])
-    cautions = write_recipe(plan, path)
-    assert [caution.code for caution in cautions] == ["placeholder_text"]
+    assert written(plan, path)[1] == {"placeholder_text"}
     recipe, name = load_recipe(path), "meta-llama/Llama-3.1-8B"
     assert (recipe.train.base_model, recipe.tokens.base, recipe.model.shape) == (name, name, None)
     planned = plan.recommendation.option.tokens or 0
@@ -135,10 +139,10 @@ def test_a_base_of_the_hub_is_named_by_its_id_and_not_by_another_shape(tmp_path:
 
 def test_a_base_that_nobody_has_keeps_the_tokens_of_the_plan(tmp_path: Path) -> None:
     plan = plan_of(CPT, flops="1e22", bases=["mine=8.03B@1T"])
-    path = tmp_path / "recipe.yaml"
-    assert "placeholder_base" in {caution.code for caution in write_recipe(plan, path)}
+    settings, codes = written(plan, tmp_path / "recipe.yaml")
+    assert "placeholder_base" in codes
     planned = plan.recommendation.option.tokens or 0
-    assert load_recipe(path).train.budget.tokens(1, 1.0) == pytest.approx(planned, rel=1e-3)
+    assert settings.budget.tokens(1, 1.0) == pytest.approx(planned, rel=1e-3)
 
 
 def test_replay_needs_text_of_the_source(tmp_path: Path) -> None:
@@ -150,17 +154,11 @@ def test_replay_needs_text_of_the_source(tmp_path: Path) -> None:
         write_recipe(plan, tmp_path / "recipe.yaml", load_recipe(tmp_path / "one.yaml"))
 
 
-def written(plan: Plan, path: Path) -> tuple[Train, set[str]]:
-    """The settings of a recipe, and what its reader must look after."""
-    codes = {caution.code for caution in write_recipe(plan, path)}
-    return load_recipe(path).train, codes
-
-
 def test_the_batch_is_the_one_by_size_whatever_this_machine_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = plan_of(preset("hoffmann2022-full"), params="83M", tokens="2B")
-    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 25e9}.get)
+    memory(monkeypatch, 25e9)
     path = tmp_path / "x.yaml"
     settings, codes = written(plan, path)
     assert settings.batch == "by size" and not {"smaller_batch", "larger_machine"} & codes
@@ -169,10 +167,10 @@ def test_the_batch_is_the_one_by_size_whatever_this_machine_holds(
     assert derived.steps > 1000
     micro_batch = settings.micro_batch or 0
     assert 0 < micro_batch < derived.batch
-    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 25e12}.get)
+    memory(monkeypatch, 25e12)
     settings, _ = written(plan, tmp_path / "roomy.yaml")
     assert (settings.batch, settings.micro_batch) == ("by size", None)
-    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 1e9}.get)
+    memory(monkeypatch, 1e9)
     settings, codes = written(plan, tmp_path / "tight.yaml")
     assert settings.batch == "by size" and "larger_machine" in codes
 
@@ -180,7 +178,7 @@ def test_the_batch_is_the_one_by_size_whatever_this_machine_holds(
 def test_a_recipe_that_no_sample_fits_here_is_one_for_a_larger_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 25e9}.get)
+    memory(monkeypatch, 25e9)
     path = tmp_path / "x.yaml"
     settings, codes = written(plan_of(preset("hoffmann2022-full"), flops="5e22"), path)
     assert settings.micro_batch and "larger_machine" in codes
@@ -208,7 +206,7 @@ def test_a_short_run_gets_a_smaller_batch(tmp_path: Path) -> None:
     assert settings.batch == 98_304 and "smaller_batch" in codes
 
 
-@pytest.mark.parametrize("params", ["1.1M", "4M", "12M"])
+@pytest.mark.parametrize("params", ["1.1M", "12M"])
 def test_eight_gpus_divide_a_batch_that_was_planned_for_no_machine(
     params: str, tmp_path: Path
 ) -> None:
@@ -221,9 +219,7 @@ def test_eight_gpus_divide_a_batch_that_was_planned_for_no_machine(
 
 
 def test_the_advised_replay_is_written(tmp_path: Path) -> None:
-    plan = plan_of(CPT, flops="1e13")
-    assert "25% is the median" in plan.recommendation.replay
-    settings, _ = written(plan, tmp_path / "advised.yaml")
+    settings, _ = written(plan_of(CPT, flops="1e13"), tmp_path / "advised.yaml")
     assert settings.replay == {"qaa": 0.25}
     none, _ = written(plan_of(CPT, flops="1e13", replay="0"), tmp_path / "none.yaml")
     assert none.replay == {}
@@ -239,12 +235,9 @@ def test_the_recipe_of_a_plan_for_one_gpu_fits_it(tmp_path: Path) -> None:
         assert "larger_machine" not in codes
         checked = check_recipe(load_recipe(path), tmp_path, machine=machine)
         assert checked.memory < machine.memory
-
-
-def test_a_batch_for_one_gpu_is_not_shared(tmp_path: Path) -> None:
     plan = plan_of(preset("hoffmann2022-full"), gpu="h100", params="6.7M", tokens="1B")
-    settings, _ = written(plan, path := tmp_path / "x.yaml")
-    assert settings.batch == "by size" and "GPUs" not in path.read_text()
+    settings, _ = written(plan, path := tmp_path / "small.yaml")
+    assert settings.batch == "by size" and "GPUs" not in path.read_text()  # it is not shared
 
 
 def test_a_smaller_shape_does_not_read_the_text_more_often(tmp_path: Path) -> None:

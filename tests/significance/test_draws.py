@@ -20,16 +20,6 @@ def right(level: float, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
     return (np.random.default_rng(seed).random(shape) < level).astype(float)
 
 
-def test_one_draw_is_the_paired_t_of_the_items():
-    own, other = right(0.6, (1, 50)), right(0.5, (1, 50), 1)
-    gap = (own - other)[0]
-    error = gap.std(ddof=1) / np.sqrt(50)
-    found = paired_accuracy(own, other)
-    assert found.value == pytest.approx(gap.mean())
-    assert found.p == pytest.approx(two_sided(gap.mean() / error, 49))
-    assert found.high == pytest.approx(gap.mean() + critical(49) * error)
-
-
 def test_where_only_draws_differ_it_is_the_t_of_the_draws():
     gap = np.repeat([[0.0], [1.0], [0.0], [1.0], [1.0]], 40, axis=1)
     found = paired_accuracy(gap, np.zeros_like(gap))
@@ -126,14 +116,15 @@ def groups_of(size: int, count: int = 40) -> list[str]:
     return [str(item // size) for item in range(size * count)]
 
 
-@pytest.mark.parametrize("size", [2, 5])
-def test_equal_groups_are_the_paired_t_of_their_means(size: int) -> None:
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_one_draw_is_the_paired_t_of_its_items_or_of_the_means_of_groups(size: int) -> None:
     own, other = right(0.6, (1, size * 40)), right(0.5, (1, size * 40), 1)
-    estimate = paired_accuracy(own, other, groups_of(size))
+    estimate = paired_accuracy(own, other, groups_of(size) if size > 1 else None)
     means = (own - other).reshape(40, size).mean(1)
     error = means.std(ddof=1) / np.sqrt(40)
     assert estimate.value == pytest.approx((own - other).mean())
     assert estimate.p == pytest.approx(two_sided(means.mean() / error, 39))
+    assert estimate.high == pytest.approx(means.mean() + critical(39) * error)
 
 
 def test_draws_of_grouped_items_are_draws_of_their_means() -> None:

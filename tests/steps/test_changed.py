@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import tongues
+from tests.test_steps import page, steps
 from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.files import write_json
@@ -37,27 +38,10 @@ def train(file: str, *overrides: str) -> None:
     for plan in plan_runs(recipe):
         place = Path("runs", plan.name)
         shutil.copytree("runs/small", place, dirs_exist_ok=True)
-        write_run(
-            place,
-            replace(
-                read_run(place),
-                run=plan.name,
-                strategy=plan.strategy,
-                settings=plan.identity(),
-                tokens_fingerprint=mark,
-            ),
-        )
+        own = {"run": plan.name, "strategy": plan.strategy, "settings": plan.identity()}
+        write_run(place, replace(read_run(place), tokens_fingerprint=mark, **own))
     write_json(Path("runs", recipe.name, ".plans.json"), {})
     page(recipe.name)
-
-
-def page(name: str) -> None:
-    Path("reports", name).mkdir(parents=True, exist_ok=True)
-    Path("reports", name, "index.html").touch()
-
-
-def steps() -> dict[str, str]:
-    return {step.place: step.command for step in tongues.next_steps()}
 
 
 def test_a_changed_study_goes_on_under_the_name_that_was_prepared(workspace: Path) -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import tongues
 from tests.conftest import MakeRecipe
 from tongues.check import check_recipe
 from tongues.cli.main import command
@@ -38,20 +37,14 @@ def test_what_is_left_to_train_is_reckoned(make_recipe: MakeRecipe, workspace: P
     assert left.run_seconds.keys() == {plan.name for plan in others}
 
 
-def test_for_a_cluster_nothing_is_tried_here(make_recipe: MakeRecipe, workspace: Path) -> None:
-    pairs = check_recipe(make_recipe(*STUDY), workspace).runs
-    cost = measure_cost(pairs, workspace, at_once=2, launcher="slurm")
-    assert cost.seconds is None
-    assert cost.flops == measure_cost(pairs, workspace, at_once=2).flops
-    assert str(cost) == f"12 runs to train: {cost.flops:.2g} FLOPs"
-
-
-def test_of_runs_of_several_processes_nothing_is_tried(
+def test_for_a_cluster_or_several_processes_nothing_is_tried_here(
     make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
     pairs = check_recipe(make_recipe(*STUDY), tmp_path).runs  # a trial would need prepared text
-    cost = measure_cost(pairs, tmp_path, at_once=1, processes=2)
+    cost = measure_cost(pairs, tmp_path, at_once=2, launcher="slurm")
     assert (cost.runs, cost.seconds, cost.run_seconds) == (12, None, {})
+    assert str(cost) == f"12 runs to train: {cost.flops:.2g} FLOPs"
+    assert measure_cost(pairs, tmp_path, at_once=1, processes=2) == cost
 
 
 def test_the_trials_leave_no_memory_behind(make_recipe: MakeRecipe, workspace: Path) -> None:
@@ -83,22 +76,6 @@ def test_runs_are_chosen_with_their_parents(make_recipe: MakeRecipe, tmp_path: P
         choose_plans(pairs, "target == 'fr'")
     with pytest.raises(UserError, match="shape"):
         choose_plans(pairs, "shap == '0.1M'")
-
-
-def test_runs_of_other_settings_are_refused_or_trained_again(
-    make_recipe: MakeRecipe, workspace: Path, recipe_file: Path
-) -> None:
-    small = [*STUDY, "study.shapes=[0.05M]", "train.budget=2k tokens"]
-    run_all([plan for plan, _ in check_recipe(make_recipe(*small), workspace).runs], workspace)
-    changed = [*small, "train.learning_rate=1e-3"]
-    for verb in (tongues.dry_run, tongues.study):
-        with pytest.raises(
-            UserError, match=r"as have 3 more: learning_rate was 0\.003, now 0\.001"
-        ):
-            verb(recipe_file, changed, workspace)
-    assert tongues.dry_run(recipe_file, small, workspace).cost.runs == 0
-    again = tongues.dry_run(recipe_file, changed, workspace, overwrite=True)
-    assert again.cost.runs == 4 and {row["takes"] for row in again.rows()} != {"finished"}
 
 
 def test_a_dry_run_ends_with_the_command_that_trains(

@@ -7,14 +7,8 @@ import pytest
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.laws.observed import gather_runs, twin
 from tongues.runs import run_rows
 from tongues.study.findings import Findings, findings
-
-
-@pytest.fixture(scope="module")
-def found(made_findings: Findings) -> Findings:
-    return made_findings
 
 
 def of(place: Path) -> Findings:
@@ -27,9 +21,9 @@ def near(estimate: Estimate | None, truth: float, within: float) -> bool:
 
 @pytest.mark.parametrize("target", ["near", "far"])
 def test_saving_is_the_one_the_runs_were_made_with(
-    found: Findings, truth: SimpleNamespace, target: str
+    made_findings: Findings, truth: SimpleNamespace, target: str
 ):
-    transfer = found.outcome(target)
+    transfer = made_findings.outcome(target)
     assert transfer
     assert transfer.saved
     assert transfer.saved.n == 8
@@ -38,18 +32,17 @@ def test_saving_is_the_one_the_runs_were_made_with(
     assert transfer.lead and transfer.lead.nats.excludes_zero == 1
 
 
-def test_replay_counts_all_tokens(found: Findings, truth: SimpleNamespace):
-    transfer = found.outcome("near", 0.2)
+def test_replay_counts_all_tokens(made_findings: Findings, truth: SimpleNamespace):
+    assert made_findings.targets == ("near", "far")  # in the order of what was saved
+    transfer = made_findings.outcome("near", 0.2)
     assert transfer
     assert near(transfer.saved, 1 - (1 - truth.saved["near"]) / 0.8, 0.03)
 
 
-def test_targets_come_in_the_order_of_what_was_saved(found: Findings):
-    assert found.targets == ("near", "far")
-
-
-def test_forgetting_and_replay_are_measured_in_pairs(found: Findings, truth: SimpleNamespace):
-    for outcome in found.outcomes:
+def test_forgetting_and_replay_are_measured_in_pairs(
+    made_findings: Findings, truth: SimpleNamespace
+):
+    for outcome in made_findings.outcomes:
         for change in outcome.rises.values():
             assert near(change.nats, truth.rise[outcome.replay], 1e-9)
             assert change.nats.n == 8
@@ -57,31 +50,17 @@ def test_forgetting_and_replay_are_measured_in_pairs(found: Findings, truth: Sim
             assert list(outcome.replayed) == [outcome.target, "home"]
             assert near(outcome.replayed["home"], truth.rise[0.2] - truth.rise[0.0], 1e-9)
             assert outcome.replayed[outcome.target].excludes_zero == 1  # fewer tokens of it
-    assert sum(bool(outcome.rises) for outcome in found.outcomes) == 4
+    assert sum(bool(outcome.rises) for outcome in made_findings.outcomes) == 4
 
 
-def test_laws_hold_the_truth_in_their_intervals(found: Findings, truth: SimpleNamespace):
-    assert [fitted.target for fitted in found.laws] == ["near", "far"]
-    for fitted in found.laws:
+def test_laws_hold_the_truth_in_their_intervals(made_findings: Findings, truth: SimpleNamespace):
+    assert [fitted.target for fitted in made_findings.laws] == ["near", "far"]
+    for fitted in made_findings.laws:
         assert set(fitted.laws) == set(fitted.powers) == {"scratch", "cpt"}
         for name in ("E", "alpha", "beta"):
             low, high = fitted.laws["scratch"].interval[name]
             assert low <= getattr(truth, name) <= high
         assert not fitted.refused
-
-
-def test_laws_leave_the_warm_up_out(found: Findings):
-    law = found.laws[0].laws["scratch"]
-    assert law.range["D"][0] >= 0.1 * 2_000_000 * 0.99
-    assert law.n_runs == 8
-
-
-def test_nothing_saved_is_not_told_from_nothing(make_study: Callable[..., Path], tmp_path: Path):
-    found = of(make_study(tmp_path, saved=0.0, noise=0.01, targets=("near",), replay=(0.0,)))
-    transfer = found.outcome("near")
-    assert transfer
-    assert transfer.saved
-    assert transfer.saved.excludes_zero == 0
 
 
 def test_a_loss_is_told_as_one(make_study: Callable[..., Path], tmp_path: Path):
@@ -110,14 +89,11 @@ def test_cpt_alone_still_forgets(make_study: Callable[..., Path], tmp_path: Path
 
 
 def test_a_refused_fit_is_a_sentence(make_study: Callable[..., Path], tmp_path: Path):
-    found = of(make_study(tmp_path, shapes=("0.1M",), targets=("near",)))
+    found = of(make_study(tmp_path / "a", shapes=("0.1M",), targets=("near",)))
     assert found.outcome("near")
     assert any(s.startswith("The scratch law on `near` was not fitted: ") for s in found.refused)
-
-
-def test_single_runs_have_no_laws(make_study: Callable[..., Path], tmp_path: Path):
-    found = of(make_study(tmp_path, shapes=("0.1M",), seeds=(1,), targets=("near",)))
-    assert (found.laws, found.refused) == ((), [])
+    single = of(make_study(tmp_path / "b", shapes=("0.1M",), seeds=(1,), targets=("near",)))
+    assert (single.laws, single.refused) == ((), [])
 
 
 def test_a_target_of_one_strategy_among_others_is_named(
@@ -168,17 +144,6 @@ def test_no_runs_is_an_error():
         findings([])
 
 
-def test_a_twin_of_the_same_study_comes_first(make_study: Callable[..., Path], tmp_path: Path):
-    rows = run_rows([make_study(tmp_path, shapes=("0.1M",), seeds=(1,), targets=("near",))])
-    other = [row | {"run": row["run"].replace("study/", "another/")} for row in rows]
-    runs = gather_runs(rows + other)
-    for run in runs:
-        if run.strategy == "cpt":
-            partner = twin(run, runs)
-            assert partner
-            assert partner.name.split("/")[0] == run.name.split("/")[0]
-
-
 def test_twins_are_of_one_length_where_there_are_such(long_findings: Findings):
     found = long_findings
     transfer = found.outcome("near")
@@ -227,18 +192,4 @@ def test_only_runs_from_the_usual_source_models_count(
     starts = {run.base_tokens for run in found.runs if run.base_tokens}
     assert sorted(starts) == pytest.approx([2e6, 2e7], 0.01)
     assert near(found.plain[0].saved, truth.saved["near"] - 0.01, 0.02)
-
-
-def test_laws_of_runs_of_several_lengths_are_of_their_ends(
-    long_findings: Findings, truth: SimpleNamespace
-):
-    found = long_findings
-    for fitted in found.laws:
-        assert fitted.by_ends == {"laws", "forgetting"}
-        assert fitted.laws["scratch"].n_rows == 8 * 4
-        for name in ("E", "alpha", "beta"):
-            assert fitted.laws["scratch"].params[name] == pytest.approx(getattr(truth, name), 0.1)
-    entries = found.compared["near"].entries
-    assert {(e.strategy, e.law) for e in entries} >= {
-        (strategy, law) for strategy in ("scratch", "cpt") for law in ("chinchilla", "extended")
-    }
+    assert {entry.n_rows for entry in found.compared["near"].entries} == {8 * 4}  # their ends

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.laws.made import view_of
 from tongues.laws import Curve
 from tongues.laws.observed import RunCurves
 from tongues.study.findings import findings
@@ -35,22 +36,11 @@ def study(random: np.random.Generator) -> Iterator[RunCurves]:
                 loss *= np.exp(0.2 * learns)
                 kept = 2.5 * noise[1] * np.exp(parent + of_size * (TOKENS > 0))
                 curves["home"] = Curve(TOKENS, 6 * N * TOKENS, kept)
-            yield RunCurves(
-                name=f"{shape}-{seed}-{target}-{replay}",
-                strategy="scratch" if replay is None else "cpt",
-                lang=target,
-                targets=(target,),
-                base_languages=() if replay is None else ("home",),
-                replay=replay or 0.0,
-                shares={target: 1 - (replay or 0.0), "home": replay or 0.0},
-                shape=shape,
-                seed=seed,
-                params=int(N),
-                curves=curves,
-                bits_per_byte=dict.fromkeys(curves, 1.0),
-                seen={target: TOKENS * (1 - (replay or 0.0))},
-                base_tokens=None if replay is None else 1e7,
-            )
+            own: dict[str, Any] = {"shape": shape, "seed": seed, "params": int(N)}
+            own |= {"seen": {target: TOKENS * (1 - (replay or 0.0))}, "replay": replay or 0.0}
+            if replay is not None:
+                own |= {"strategy": "cpt", "base_tokens": 1e7}
+            yield view_of(f"{shape}-{seed}-{target}-{replay}", target, curves, **own)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tongues
 from tests.command import run_command
 from tests.conftest import MakeRecipe
 from tongues.check import check_recipe
@@ -63,53 +64,56 @@ def test_a_study_trains_all_its_runs_and_is_then_left_alone(study: Recipe, works
     before = {run: (run / "run.json").stat().st_mtime_ns for run in runs}
     run_all(plan_runs(study), workspace)
     assert {run: (run / "run.json").stat().st_mtime_ns for run in runs} == before
+    for plan, derived in check_recipe(study, workspace).runs:
+        record = read_run(workspace / "runs" / plan.name)
+        assert record.params == derived.parameters
+        assert (record.steps, record.flops) == (derived.steps, derived.flops)
 
 
 def test_a_changed_recipe_is_refused_once_before_anything_starts(
-    study: Recipe, make_recipe: MakeRecipe, workspace: Path
+    study: Recipe, make_recipe: MakeRecipe, recipe_file: Path, workspace: Path
 ) -> None:
     run_all(plan_runs(study), workspace)
+    assert tongues.dry_run(recipe_file, STUDY, workspace).cost.runs == 0
     records = {run: (run / "run.json").read_text() for run in find_runs([workspace / "runs"])}
-    other, told = plan_runs(make_recipe(*STUDY, "train.learning_rate=5.0e-3")), list[str]()
+    changed = [*STUDY, "train.learning_rate=5.0e-3"]
+    other, told = plan_runs(make_recipe(*changed)), list[str]()
     with pytest.raises(UserError, match="3 more: learning_rate was") as caught:
         run_all(other, workspace, tell=told.append)
     assert (caught.value.exit_code, told) == (2, [])
     assert "--overwrite" in caught.value.hint
+    for verb in (tongues.dry_run, tongues.study):
+        with pytest.raises(UserError, match=r"learning_rate was 0\.003, now 0\.005"):
+            verb(recipe_file, changed, workspace)
+    again = tongues.dry_run(recipe_file, changed, workspace, overwrite=True)
+    assert again.cost.runs == 4 and {row["takes"] for row in again.rows()} != {"finished"}
     assert records == {run: (run / "run.json").read_text() for run in records}
     assert not list(workspace.glob(f"runs/*/*/{FAILURE}"))
     run_all(other, workspace, overwrite=True)
     assert {read_run(run).learning_rate for run in records} == {5.0e-3}
 
 
-def test_a_run_that_fails_is_named_and_the_others_go_on(study: Recipe, workspace: Path) -> None:
-    plans = plan_runs(study)
-    source = next(plan for plan in plans if plan.strategy == "source")
-    place = workspace / "runs" / source.name
-    place.mkdir(parents=True)
-    (place / "run.json").mkdir()  # in the way of the record
-    with pytest.raises(UserError, match="1 of 4 runs failed, and 2 that continue") as caught:
-        run_all(plans, workspace)
-    assert caught.value.where == source.name
-    (place / "run.json").rmdir()
-    run_all(plans, workspace)
-    assert len(find_runs([workspace / "runs"])) == 4
-
-
-@pytest.mark.long
-def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
-    long = [*STUDY, "train.budget=60k tokens", "study.replay=[0%]"]
-    command = [sys.executable, "-m", "tongues", "study", str(recipe_file), *long]
-    command += ["--workspace", str(workspace)]
+def started(recipe_file: Path, workspace: Path) -> tuple[list[str], subprocess.Popen[bytes]]:
+    """The words of a study, and its process, which has begun to train."""
+    words = ["study", str(recipe_file), *STUDY, "train.budget=60k tokens", "study.replay=[0%]"]
+    words += ["--workspace", str(workspace)]
+    command = [sys.executable, "-m", "tongues", *words]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
     deadline = time.monotonic() + 300
     while not list(workspace.glob("runs/*/*/timing.jsonl")) and time.monotonic() < deadline:
         time.sleep(0.05)
+    return words, process
+
+
+@pytest.mark.long
+def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
+    words, process = started(recipe_file, workspace)
     os.killpg(process.pid, signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130, told.decode()
     assert b"Traceback" not in told
     assert list(workspace.glob("runs/*/*/checkpoints/step-*"))
-    assert run_command(command[3:]).returncode == 0
+    assert run_command(words).returncode == 0
     assert all(read_run(run).status == "finished" for run in find_runs([workspace / "runs"]))
 
 
@@ -148,15 +152,7 @@ def alive(group: int) -> int:
 
 @pytest.mark.long
 def test_a_killed_study_leaves_no_orphan_and_goes_on(recipe_file: Path, workspace: Path) -> None:
-    long = [*STUDY, "train.budget=60k tokens", "study.replay=[0%]"]
-    command = [sys.executable, "-m", "tongues", "study", str(recipe_file), *long]
-    command += ["--workspace", str(workspace)]
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    deadline = time.monotonic() + 300
-    while not list(workspace.glob("runs/*/*/timing.jsonl")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    words, process = started(recipe_file, workspace)
     assert alive(process.pid) > 1
     process.kill()
     process.wait()
@@ -164,22 +160,6 @@ def test_a_killed_study_leaves_no_orphan_and_goes_on(recipe_file: Path, workspac
     while alive(process.pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert alive(process.pid) == 0
-    done = run_command(command[3:])
+    done = run_command(words)
     assert done.returncode == 0, done.stderr
     assert all(read_run(run).status == "finished" for run in find_runs([workspace / "runs"]))
-
-
-def test_what_does_not_fit_this_machine_is_refused(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    large = ["model.shape=5534M", "train.batch=1M tokens", "train.budget=1M tokens"]
-    with pytest.raises(UserError, match="of memory"):
-        check_recipe(make_recipe(*large, "train.context=500 tokens"), tmp_path)
-
-
-def test_derived_numbers_are_those_of_the_finished_run(study: Recipe, workspace: Path) -> None:
-    checked = check_recipe(study, workspace)
-    run_all([plan for plan, _ in checked.runs], workspace)
-    for plan, derived in checked.runs:
-        record = read_run(workspace / "runs" / plan.name)
-        assert record.params == derived.parameters
-        assert record.steps == derived.steps
-        assert record.flops == derived.flops

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.laws.made import CHINCHILLA, CPT, grid
+from tests.laws.made import CPT, grid
 from tongues.laws import FORMS, Law
 from tongues.laws.solver import Ties, descend, pose, solve
 
@@ -94,16 +94,3 @@ def test_gradient_and_curvature_are_the_slopes_of_the_objective(form, ties):
     diagonal = np.diag(curvature)
     expected = 2 * curvature + diagonal[:, None] + diagonal[None]  # (e_i + e_j) H (e_i + e_j)
     np.testing.assert_allclose(both, expected, rtol=1e-2, atol=1e-3 * diagonal.max())
-
-
-@pytest.mark.parametrize("form", ["chinchilla", "extended"])
-def test_coordinates_and_parameters_are_two_names_of_one_point(form):
-    problem, _, context = made_problem(form)
-    truth = CPT if form == "extended" else CHINCHILLA
-    theta = problem.free(truth)
-    back = problem.params(theta)
-    for name, value in truth.items():
-        assert back[name] == pytest.approx(value, rel=1e-12)
-    N, D = grid(4, 5)
-    predicted = problem.look(theta[None], context)[0][0]
-    np.testing.assert_allclose(predicted, np.log(Law(form, truth).loss(N, D)), rtol=1e-12)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.laws.made import CHINCHILLA, grid
+from tests.laws.made import CHINCHILLA, CPT, grid
 from tongues.laws import FORMS, Law
 from tongues.laws.solver import Ties, descend, pose, solve
 
@@ -17,9 +17,8 @@ POINTS = {
 
 
 def variables_of(form):
-    if form == "skaling":
-        N, D = grid()
-        return {"N": N, "D": D}
+    if form in ("skaling", "chinchilla", "extended"):
+        return dict(zip("ND", grid(), strict=True))
     if form == "data-constrained":
         axes = (np.geomspace(1e7, 1e10, 4), np.geomspace(1e8, 1e12, 6), np.geomspace(1e8, 1e10, 3))
         return dict(zip("NDU", (axis.ravel() for axis in np.meshgrid(*axes)), strict=True))
@@ -91,11 +90,13 @@ def test_at_a_perfect_fit_the_curvature_is_exact(form):
     np.testing.assert_allclose(np.diag(here.curvature[0]), second, rtol=1e-3)
 
 
-@pytest.mark.parametrize("form", POINTS)
-def test_coordinates_and_parameters_are_two_names_of_one_point(form):
-    problem, context = posed(form, POINTS[form])
-    theta = problem.free(POINTS[form])
+@pytest.mark.parametrize(
+    ("form", "point"), [*POINTS.items(), ("chinchilla", CHINCHILLA), ("extended", CPT)]
+)
+def test_coordinates_and_parameters_are_two_names_of_one_point(form, point):
+    problem, context = posed(form, point)
+    theta = problem.free(point)
     params = problem.params(theta)
     for name, value in params.items():
-        assert value == pytest.approx(POINTS[form][name], rel=1e-12)
+        assert value == pytest.approx(point[name], rel=1e-12)
     np.testing.assert_allclose(problem.look(theta[None], context)[0][0], problem.log_loss)
