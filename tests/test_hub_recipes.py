@@ -10,20 +10,12 @@ import numpy as np
 import pytest
 
 from tests.command import Done, run_command, start_command
-from tests.text.corpora import OFF, contents, text
+from tests.text.corpora import HUB_CARD, OFF, contents, text
 from tongues.files import read_json
 from tongues.tokens import open_tokens
 
 pytest.importorskip("datasets", reason="needs the package datasets: pip install 'tongues[hub]'")
 
-CARD = """---
-configs:
-- config_name: swh_Latn
-  data_files: [{split: train, path: swh_Latn/*.jsonl}]
-- config_name: yor_Latn
-  data_files: [{split: train, path: yor_Latn/*.jsonl}]
----
-"""
 ROWS = 22_000  # more than a part of a source holds
 SHARDS = 4
 LIMITS = {"sw": "500 documents", "yo": "30 kB", "ha": "5k tokens", "zu": "200 tokens"}
@@ -45,7 +37,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / subset).mkdir(parents=True)
         for shard, part in enumerate(np.array_split(np.array(own, dtype=object), SHARDS)):
             (folder / subset / f"train-{shard}.jsonl").write_text("\n".join(part) + "\n")
-    (folder / "README.md").write_text(CARD)
+    (folder / "README.md").write_text(HUB_CARD)
     return folder
 
 
@@ -59,15 +51,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(dataset: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace in which the whole subset was prepared undisturbed."""
     workspace = tmp_path_factory.mktemp("whole")
-    done = tongues(home, "prepare", recipe(workspace, dataset), "--workspace", workspace)
-    assert done.returncode == 0, done.stderr
+    tongues(home, "prepare", recipe(workspace, dataset), "--workspace", workspace)
     return workspace
 
 
-def recipe(folder: Path, dataset: Path, limits: dict[str, str] | None = None, **hub: Any) -> Path:
+def recipe(folder: Path, dataset: Path, limits: dict[str, str] | None = None) -> Path:
     """A recipe of the data set's Swahili, or of languages that each have its rows to a limit."""
     columns = {"text": "content", "id": "url"}
-    named = {"dataset": str(dataset), "subset": "swh_Latn", "columns": columns} | hub
+    named = {"dataset": str(dataset), "subset": "swh_Latn", "columns": columns}
     by_language = {lang: named | {"limit": most} for lang, most in (limits or {}).items()}
     settings = {
         "name": "web",
@@ -86,7 +77,9 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def tongues(home: Path, *arguments: str | Path) -> Done:
-    return run_command(arguments, environment=environment(home))
+    done = run_command(arguments, environment=environment(home))
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 @pytest.mark.parametrize("limits", [None, LIMITS])
@@ -94,7 +87,6 @@ def test_check_takes_text_whose_size_is_not_known(
     dataset: Path, home: Path, tmp_path: Path, limits: dict[str, str] | None
 ) -> None:
     done = tongues(home, "check", recipe(tmp_path, dataset, limits), "--workspace", tmp_path)
-    assert done.returncode == 0, done.stderr
     assert "disk, about:" in done.stdout
     assert "inf" not in done.stdout.split("\n\n", 1)[1]
     assert "nan" not in done.stdout
@@ -110,11 +102,9 @@ def test_every_row_is_read_once_and_what_is_none_is_counted(
     assert not source["capped"]
     before = contents(whole)
     done = tongues(home, "prepare", recipe(whole, dataset), "--workspace", whole)
-    assert done.returncode == 0, done.stderr
     assert "nothing to do" in done.stdout + done.stderr
     assert contents(whole) == before
-    done = tongues(home, "report", whole / "corpus/web", "--out", tmp_path / "page")
-    assert done.returncode == 0, done.stderr
+    tongues(home, "report", whole / "corpus/web", "--out", tmp_path / "page")
     page = (tmp_path / "page/index.html").read_text()
     assert "swh_Latn/train" in page
     assert "no text" in page
@@ -122,8 +112,7 @@ def test_every_row_is_read_once_and_what_is_none_is_counted(
 
 def test_limits_bound_what_is_read(dataset: Path, home: Path, tmp_path: Path) -> None:
     """Documents, bytes and tokens; the last is less than what is held out."""
-    done = tongues(home, "prepare", recipe(tmp_path, dataset, LIMITS), "--workspace", tmp_path)
-    assert done.returncode == 0, done.stderr
+    tongues(home, "prepare", recipe(tmp_path, dataset, LIMITS), "--workspace", tmp_path)
     about = read_json(tmp_path / "corpus/web/corpus.json")["languages"]
     counts = open_tokens(tmp_path / "tokens/web").counts
     assert all(each["sources"][0]["capped"] for each in about.values())
@@ -156,18 +145,8 @@ def test_killed_behind_its_first_part_it_goes_on_there(
     assert not mark()["complete"]
     (first,) = tmp_path.glob("corpus/web/sw/*/*.parquet")
     written = first.stat().st_mtime_ns
-    done = tongues(home, "prepare", path, "--workspace", tmp_path)
-    assert done.returncode == 0, done.stderr
+    tongues(home, "prepare", path, "--workspace", tmp_path)
     assert first.stat().st_mtime_ns == written
     assert mark()["parts"] == [20_000, ROWS - 2 - 20_000]
     assert contents(tmp_path / "tokens") == contents(whole / "tokens")
     assert contents(tmp_path / "corpus") == contents(whole / "corpus")
-
-
-def test_a_mistake_is_told_and_nothing_is_kept(dataset: Path, home: Path, tmp_path: Path) -> None:
-    path = recipe(tmp_path, dataset, columns={"text": "contnet"})
-    done = tongues(home, "prepare", path, "--workspace", tmp_path)
-    assert done.returncode == 2
-    assert "did you mean `content`?" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "tokens").exists()

@@ -11,16 +11,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMultimodalLM
 
-WIDTHS: dict[str, Any] = {
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 8,
-    "max_position_embeddings": 64,
-    "attention_dropout": 0.1,
-}
+from tests.models import families
+
+WIDTHS: dict[str, Any] = families.WIDTHS | families.GROUPED | {"attention_dropout": 0.1}
 VISION: dict[str, Any] = {
     "hidden_size": 32,
     "intermediate_size": 32,

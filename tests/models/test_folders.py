@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from torch import nn
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -16,11 +15,11 @@ from transformers import (
     T5Config,
 )
 
-from tests.models.families import FAMILIES, GROUPED, WIDTHS, tiny
+from tests.models.families import GROUPED, WIDTHS, tiny
 from tongues.errors import UserError
 from tongues.models import of_folder
 from tongues.models.folders import stored_shapes
-from tongues.models.huggingface import load_model, save_model
+from tongues.models.huggingface import load_model
 
 
 def say(folder: Path, **settings: Any) -> None:
@@ -44,25 +43,6 @@ def refused(folder: Path, says: str) -> UserError:
     return caught.value
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_any_family_is_loaded_without_dropout_and_written_with_equal_logits(
-    name: str, tmp_path: Path
-) -> None:
-    drops = {"attention_dropout": 0.5, "dropout": 0.5, "hidden_dropout": 0.5, "resid_pdrop": 0.5}
-    config = tiny(name, 300).config.to_dict()
-    model = tiny(name, 300, **{key: drops[key] for key in drops if key in config})
-    model.save_pretrained(tmp_path / "given")
-    loaded = load_model(tmp_path / "given").train()
-    tokens = torch.randint(300, (2, 40))
-    with torch.no_grad():
-        expected = model(input_ids=tokens).logits
-        torch.testing.assert_close(loaded(input_ids=tokens).logits, expected)
-        save_model(loaded, tmp_path / "left")
-        again = AutoModelForCausalLM.from_pretrained(tmp_path / "left").train()
-        assert torch.equal(again(input_ids=tokens).logits, loaded(input_ids=tokens).logits)
-    assert not any(module.p for module in loaded.modules() if isinstance(module, nn.Dropout))
-
-
 def test_noise_of_routers_is_left_out(tmp_path: Path) -> None:
     noise = {"router_jitter_noise": 0.01, "input_jitter_noise": 0.01}  # as Phi-3.5-MoE has them
     config = AutoConfig.for_model(
@@ -73,13 +53,6 @@ def test_noise_of_routers_is_left_out(tmp_path: Path) -> None:
     with torch.no_grad():
         one, other = (loaded(input_ids=tokens).logits for _ in range(2))
     assert torch.equal(one, other)
-
-
-def test_weights_of_less_precision_are_widened(folder: Path) -> None:
-    model = tiny("llama", 300)
-    nn.Module.to(model, torch.bfloat16)
-    model.save_pretrained(folder)
-    assert {weight.dtype for weight in load_model(folder).parameters()} == {torch.float32}
 
 
 def test_weights_in_several_files_are_one_model(folder: Path, tmp_path: Path) -> None:
@@ -120,8 +93,8 @@ def test_pickled_weights_are_never_read(folder: Path) -> None:
         ({"model_type": None}, "names no `model_type`"),
         ({"architectures": ["LlamaForSequenceClassification"]}, "not a causal model"),
         ({"quantization_config": {"quant_method": "gptq"}}, "quantized"),
-        ({"vocab_size": 301}, "300 x 32 in the files and 301|another shape"),
-        ({"num_hidden_layers": 3}, "holds .* weights of the|missing"),
+        ({"vocab_size": 301}, r"`.*\.weight` is 300 x 32 in the files and 301|another shape"),
+        ({"num_hidden_layers": 3}, "holds .* weights of the|and 8 more missing"),
         ({"num_attention_heads": "four"}, "cannot be loaded"),
     ],
 )

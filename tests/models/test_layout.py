@@ -5,8 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
-from transformers import AutoModelForMultimodalLM, PaliGemmaConfig, Qwen2_5_VLConfig
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMultimodalLM,
+    PaliGemmaConfig,
+    Qwen2_5_VLConfig,
+)
 
 from tests.models.families import FAMILIES, tiny
 from tests.models.published import PUBLISHED, publish, stored
@@ -79,16 +85,27 @@ def test_the_text_part_predicts_what_the_whole_does_also_with_new_rows(
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_any_family_is_written_as_it_was_dropout_included(name: str, tmp_path: Path) -> None:
-    base, left = tmp_path / "base", tmp_path / "left"
+def test_any_family_is_read_without_dropout_and_written_as_it_was(
+    name: str, tmp_path: Path
+) -> None:
+    base, alone, left = (tmp_path / place for place in ("base", "alone", "left"))
     model = tiny(name, ROWS)
     nn.Module.to(model, torch.bfloat16)
     model.save_pretrained(base)
     config = json.loads((base / "config.json").read_text())
     config |= {key: 0.25 for key, value in config.items() if "drop" in key and value is not None}
     (base / "config.json").write_text(json.dumps(config))
+    loaded, tokens = load_model(base).train(), torch.randint(ROWS, (2, 40))
+    assert not any(module.p for module in loaded.modules() if isinstance(module, nn.Dropout))
+    save_model(loaded, alone)
     left.mkdir()
-    save_model(load_model(base), left, base)
+    save_model(loaded, left, base)
+    theirs = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32).eval()
+    again = AutoModelForCausalLM.from_pretrained(alone).train()
+    with torch.no_grad():
+        logits = loaded(input_ids=tokens).logits
+        torch.testing.assert_close(logits, theirs(input_ids=tokens).logits)
+        assert torch.equal(logits, again(input_ids=tokens).logits)
     assert json.loads((left / "config.json").read_text()) == config | {"dtype": "float32"}
     before, after = stored(base), stored(left)
     assert before.keys() == after.keys()
@@ -96,8 +113,6 @@ def test_any_family_is_written_as_it_was_dropout_included(name: str, tmp_path: P
 
 
 def test_weights_without_the_prefix_of_their_model_keep_their_names(tmp_path: Path) -> None:
-    from safetensors.torch import save_file
-
     base, left = tmp_path / "base", tmp_path / "left"
     tiny("gpt2", ROWS).save_pretrained(base)
     bare = {key.removeprefix("transformer."): weight for key, weight in stored(base).items()}
@@ -109,8 +124,6 @@ def test_weights_without_the_prefix_of_their_model_keep_their_names(tmp_path: Pa
 
 @pytest.mark.parametrize("name", ["gemma-3-4b", "Qwen3-30B-A3B"])
 def test_a_weight_that_is_not_in_the_files_is_named(name: str, tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
     base = publish(name, ROWS, tmp_path)
     file = base / "model-00001-of-00002.safetensors"
     weights = load_file(file)

@@ -1,5 +1,6 @@
 import json
 
+from tests.golden import golden
 from tongues.estimate import Estimate
 from tongues.pages import (
     Callout,
@@ -52,24 +53,9 @@ def test_a_table_of_texts_has_numbers_to_the_right_and_cells_that_stay_cells() -
     assert as_markdown([Table.of([])]) == ""
 
 
-def test_markdown_has_every_block_without_the_marks_that_it_does_not_know() -> None:
-    assert as_markdown(BLOCKS).split("\n\n") == [
-        "CPT of `sw`, see below, N<sup>α</sup>.",
-        "- **43 %** [38, 47] saved on `sw`",
-        "**Saved**",
-        "- One.\n- Two.",
-        "## Losses",
-        "| language | loss | documents |\n| --- | ---: | ---: |\n"
-        "| **sw\\|x** | 0.12 [0.10, 0.15] | 1,200 |\n| he | not known |  |",
-        "#### All",
-        "```\na\nb\n```",
-        "### Method",
-        "> **To doubt** **Few** runs.",
-        "- batch: 1M",
-        "## Loss",
-        "Lower is better.",
-        "![Loss](figures/loss.svg)",
-    ]
+def test_markdown_and_a_terminal_have_every_block_without_the_marks_they_do_not_know() -> None:
+    golden("pages/blocks as Markdown", as_markdown(BLOCKS))
+    golden("pages/blocks in a terminal", as_text(BLOCKS))
 
 
 def test_a_quote_keeps_its_lines_and_indents_and_ends_where_it_ends() -> None:
@@ -77,14 +63,6 @@ def test_a_quote_keeps_its_lines_and_indents_and_ends_where_it_ends() -> None:
     assert as_markdown([Quote(recipe)]) == "```\ntext:\n  files: {}\n```"
     assert as_text([Quote(recipe)]) == "text:\n  files: {}"
     assert as_markdown([Quote("a\n````\n# b")]) == "`````\na\n````\n# b\n`````"
-
-
-def test_a_terminal_shows_the_same_cells_aligned() -> None:
-    text = as_text(BLOCKS)
-    assert "language               loss  documents\nsw|x      0.12 [0.10, 0.15]" in text
-    assert "CPT of `sw`, see below, N^α." in text
-    assert "To doubt:\nFew runs." in text
-    assert "**" not in text and "{." not in text
 
 
 def test_programs_get_the_numbers_behind_the_cells() -> None:

@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -280,7 +280,9 @@ def test_rows_are_taken_by_index_and_by_mask() -> None:
     found = observe(table_of(rows), {}, ["N", "D"])
     assert found.runs is not None
     assert found.runs[3] == "runs.csv:5"
-    picked = found.take(np.array([5, 3]))
+    known = replace(found, strategies=None, units=[*"abcdef"] * 4)
+    picked = known.take(np.array([5, 3]))
+    assert (picked.strategies, picked.units) == (None, ["f", "d"])
     assert picked.places == ["runs.csv:7", "runs.csv:5"]
     assert picked.runs == ["run0", "runs.csv:5"]
     assert picked.loss.tolist() == [rows[5]["loss"], rows[3]["loss"]]
@@ -330,17 +332,3 @@ def test_any_cells_are_observed_or_refused(
         assert all(len(values) == len(found) > 0 for values in numbers)
         assert all(np.isfinite(values).all() for values in numbers)
         assert all((found.variables[role] > 0).all() for role in needs if role != "r")
-
-
-def test_whatever_is_known_of_rows_is_taken_along_with_them() -> None:
-    rows = Observations(
-        {"N": np.arange(3.0)},
-        np.array([2.0, 4.0, 3.0]),
-        runs=["a", "b", "c"],
-        units=["x", "x", "y"],
-        places=["t:1", "t:2", "t:3"],
-    )
-    lower = rows.take(np.array([0, 2]))
-    assert len(lower) == 2 and lower.strategies is None
-    assert (lower.runs, lower.units, lower.places) == (["a", "c"], ["x", "y"], ["t:1", "t:3"])
-    assert lower.variables["N"].tolist() == [0.0, 2.0]

@@ -12,12 +12,22 @@ import numpy as np
 from tongues import recipe
 from tongues.recipe import Recipe
 from tongues.text import find_sources
-from tongues.text.corpus import Corpus, open_corpus
+from tongues.text.corpus import Corpus, Selection, open_corpus
 from tongues.text.gather import gather
+from tongues.text.select import read_selection, write_selection
+from tongues.tokens import Tokens, load_tokenizer
 
 USUAL = recipe.Text.model_validate({"hub": {"de": {"dataset": "x"}}}).clean.model_dump(mode="json")
 OFF = {key: "off" for key in USUAL if key != "languages"}
 WORDS = 3000
+HUB_CARD = """---
+configs:
+- config_name: swh_Latn
+  data_files: [{split: train, path: swh_Latn/*.jsonl}]
+- config_name: yor_Latn
+  data_files: [{split: train, path: yor_Latn/*.jsonl}]
+---
+"""
 
 
 def quiet(_: str) -> None:
@@ -63,7 +73,11 @@ def text_of(files: dict[str, Any], clean: dict[str, Any] | None = None, **more: 
 
 
 def recipe_of(text: recipe.Text, **tokens: Any) -> Recipe:
-    settings = {"vocab_size": 400, "held_out": "500 tokens", **tokens}
+    settings = {
+        "held_out": "500 tokens",
+        **({} if "extend" in tokens else {"vocab_size": 400}),
+        **tokens,
+    }
     section = text.model_dump(mode="json")
     train = {"budget": "1M tokens"}
     return Recipe.model_validate({"name": "a", "text": section, "tokens": settings, "train": train})
@@ -74,6 +88,22 @@ def read(settings: recipe.Text, folder: Path) -> Corpus:
     sources = find_sources(settings)
     gather(sources, quiet, settings, folder)
     return open_corpus(folder, sources)
+
+
+def select_again(settings: recipe.Text, folder: Path) -> tuple[Corpus, Selection, list[str]]:
+    """The corpus of a text, what is kept of it as it is on disk, and what is said of that."""
+    corpus, lines = read(settings, folder), list[str]()
+    write_selection(settings, corpus, find_sources(settings), lines.append)
+    return corpus, read_selection(corpus), lines
+
+
+def split_texts(tokens: Tokens, lang: str, split: Any) -> list[str]:
+    """The documents of a split, spelt back; each has the end at its end alone."""
+    shard, end = tokens.shard(lang, split), tokens.frame.end
+    tokenizer = load_tokenizer(tokens.tokenizer_path)
+    documents = [ids.tolist() for ids in np.split(shard.tokens, shard.bounds[1:-1])]
+    assert all(ids[-1] == end and end not in ids[:-1] for ids in documents)
+    return [tokenizer.decode(ids[:-1], skip_special_tokens=False) for ids in documents]
 
 
 def contents(folder: Path) -> dict[str, str]:

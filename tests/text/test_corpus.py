@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.text.corpora import read, text, text_of, write_rows
+from tests.text.corpora import USUAL, read, text, text_of, write_rows
 from tongues.errors import UserError
 from tongues.files import read_json, write_json
 from tongues.text import find_sources, gather, hash64
 from tongues.text.corpus import Corpus, open_corpus, read_columns
+from tongues.text.select import select
 from tongues.text.signals.near import near_signals
 from tongues.text.signals.units import units
 
@@ -81,8 +82,9 @@ def test_a_corpus_that_is_not_read_to_its_end_is_refused(tmp_path: Path) -> None
 
 def test_a_corpus_without_documents_has_all_columns(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("{}\n")
-    corpus = read(text_of({"de": f"{tmp_path}/a.jsonl"}), tmp_path / "corpus")
-    assert corpus.count == 0
+    settings = text_of({"de": f"{tmp_path}/a.jsonl"}, USUAL)
+    corpus = read(settings, tmp_path / "corpus")
+    assert corpus.count == len(select(settings, corpus, find_sources(settings)).kept) == 0
     assert corpus.languages == ("de",)
     assert corpus.numbers("bytes").tolist() == corpus.numbers("band_03").tolist() == []
     assert corpus.words("label")[1] == list(corpus.identified()) == []

@@ -44,15 +44,15 @@ def near() -> Near:
     return near_signals(units([texts[i] for i in draw.permutation(len(texts))]))
 
 
-@pytest.mark.parametrize("least", [0.7, 0.8, 0.9, 1.0])
-def test_clusters_are_those_of_all_pairs(near: Near, least: float) -> None:
-    assert found(near, least)[0].tolist() == brute_force(near, least)
-
-
-def test_several_similarities_at_once_are_as_one_by_one(near: Near) -> None:
-    loose, strict = found(near, 0.7, 0.9)
-    assert loose.tolist() == found(near, 0.7)[0].tolist()
-    assert strict.tolist() == found(near, 0.9)[0].tolist()
+@pytest.mark.parametrize("pairs", [1, 7, 50, 10**9])
+def test_clusters_are_those_of_all_pairs_however_few_are_compared_at_a_time(
+    near: Near, monkeypatch: pytest.MonkeyPatch, pairs: int
+) -> None:
+    monkeypatch.setattr(duplicates, "_PAIRS", pairs)
+    several = (0.7, 0.8, 0.9, 1.0)
+    for least, label in zip(several, found(near, *several), strict=True):
+        assert label.tolist() == brute_force(near, least)
+    assert found(near, 0.8)[0].tolist() == brute_force(near, 0.8)
 
 
 def test_the_order_of_documents_changes_nothing(near: Near) -> None:
@@ -101,15 +101,6 @@ def test_a_long_chain_of_links_is_one_cluster() -> None:
     assert (labels == 0).all()
     connect(labels, np.zeros(0, np.int64), np.zeros(0, np.int64))
     assert (labels == 0).all()
-
-
-@pytest.mark.parametrize("most", [1, 7, 50])
-def test_pairs_compared_a_few_at_a_time_give_the_same(
-    near: Near, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    label = found(near, 0.75)[0]
-    monkeypatch.setattr(duplicates, "_PAIRS", most)
-    assert found(near, 0.75)[0].tolist() == label.tolist()
 
 
 def test_a_batch_of_pairs_comes_from_few_stretches_of_documents(

@@ -4,6 +4,7 @@ import gzip
 import json
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,11 @@ def stopping(after: int) -> Any:
     return opened
 
 
-def rows_with_faults(folder: Path) -> recipe.Text:
+def rows_with_faults(folder: Path, limit: str | None) -> recipe.Text:
     rows = [{"text": text(i, 20), "id": i} if i % 5 else {"no": i} for i in range(40)]
     write_rows(folder / "a.jsonl", rows)
     (folder / "b.jsonl.gz").write_bytes(gzip.compress((folder / "a.jsonl").read_bytes())[:-300])
-    return text_of({"de": [f"{folder}/*.jsonl*"]})
+    return text_of({"de": {"paths": [f"{folder}/*.jsonl*"], "limit": limit}})
 
 
 @pytest.fixture
@@ -56,58 +57,50 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_stopped_anywhere_it_ends_with_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_most: str | None
 ) -> None:
-    settings = rows_with_faults(tmp_path)
-    limited = settings.files["de"].model_dump(mode="json") | {"limit": at_most}
-    settings = text_of({"de": limited})
-    read(settings, tmp_path / "alone")
-    alone = contents(tmp_path / "alone")
+    settings = rows_with_faults(tmp_path, at_most)
+    alone = contents(read(settings, tmp_path / "alone/corpus").path)
     with monkeypatch.context() as patch:
         for after in (1, 3, 6, 8, 9, 11, 15, 16, 17, 18, 20, 25, 31):
             patch.setattr(gather, "read_source", stopping(after))
             try:
-                read(settings, tmp_path / f"stopped{after % 2}")
+                read(settings, tmp_path / f"stopped{after % 2}/corpus")
             except Stop:
                 continue
-    for corpus in ("stopped0", "stopped1"):
-        read(settings, tmp_path / corpus)
-        assert contents(tmp_path / corpus) == alone
+    for workspace in ("stopped0", "stopped1"):
+        assert contents(read(settings, tmp_path / workspace / "corpus").path) == alone
+
+
+def stopping_at(function: Any, calls: int, before: bool) -> Any:
+    """A function that stops everything before or after its call of this number."""
+    left = iter(range(calls))
+
+    def stopped(*given: Any) -> None:
+        last = next(left, None) is None
+        if not (last and before):
+            function(*given)
+        if last:
+            raise Stop
+
+    return stopped
 
 
 @pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("name", ["write_json", "write_part"])
+@pytest.mark.parametrize("before", [True, False])
 def test_a_stop_while_a_mark_is_written_leaves_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, before: bool
 ) -> None:
-    settings = rows_with_faults(tmp_path)
-    limited = settings.files["de"].model_dump(mode="json") | {"limit": "14 documents"}
-    settings = text_of({"de": limited})
-    read(settings, tmp_path / "alone")
-    for function in ("write_json", "write_part"):
-        real = getattr(gather, function)
-        for calls in range(12):
-            for before in (True, False):
-                left = iter(range(calls))
-
-                def stopped(
-                    *given: Any, left: Any = left, before: bool = before, real: Any = real
-                ) -> None:
-                    last = next(left, None) is None
-                    if last and before:
-                        raise Stop
-                    real(*given)
-                    if last:
-                        raise Stop
-
-                corpus = tmp_path / f"{function}{calls}{before}"
-                with monkeypatch.context() as patch:
-                    patch.setattr(gather, function, stopped)
-                    try:
-                        read(settings, corpus)
-                    except Stop:
-                        pass
-                    else:
-                        continue
-                read(settings, corpus)
-                assert contents(corpus) == contents(tmp_path / "alone")
+    settings = rows_with_faults(tmp_path, "14 documents")
+    alone = contents(read(settings, tmp_path / "alone/corpus").path)
+    calls = 0
+    for calls in range(12):
+        corpus = tmp_path / f"stopped{calls}/corpus"
+        with monkeypatch.context() as patch, suppress(Stop):
+            patch.setattr(gather, name, stopping_at(getattr(gather, name), calls, before))
+            read(settings, corpus)
+            break  # it has fewer calls
+        assert contents(read(settings, corpus).path) == alone
+    assert calls >= 3
 
 
 def test_faults_of_every_format_are_counted_and_shown(
@@ -208,30 +201,19 @@ def test_reading_stops_at_the_most_that_is_wanted(tmp_path: Path) -> None:
         assert mark["capped"] == (documents < 50)
 
 
-def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gather, "_TELL_EVERY", -1.0)
-    write_rows(tmp_path / "a.jsonl", [text(1)])
-    settings = text_of({"de": f"{tmp_path}/a.jsonl"})
-    told: list[str] = []
-    gather.gather(find_sources(settings), told.append, settings, tmp_path / "corpus")
-    assert len(told) == 1
-    assert "a.jsonl: " in told[0]
-    gather.gather(find_sources(settings), quiet, settings, tmp_path / "corpus")
-
-
 def test_memory_does_not_grow_with_the_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gather, "_PART_BYTES", 100_000)
+    monkeypatch.setattr(gather, "_PART_BYTES", 50_000)
     peaks = []
-    for size in (600, 3600):
+    for size in (300, 1500):
         write_rows(tmp_path / f"{size}.jsonl", [text(i, 80) for i in range(size)])
         settings = text_of({"de": f"{tmp_path}/{size}.jsonl"})
         tracemalloc.start()
         gather.gather(find_sources(settings), quiet, settings, tmp_path / f"corpus{size}")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < 1.5 * peaks[0]  # of six times the text
+    assert peaks[1] < 1.5 * peaks[0]  # of five times the text
 
 
 def test_progress_is_shown_soon_and_over_all_sources(tmp_path: Path) -> None:
@@ -241,3 +223,5 @@ def test_progress_is_shown_soon_and_over_all_sources(tmp_path: Path) -> None:
     settings = text_of(files)
     gather.gather(find_sources(settings), lines.append, settings, tmp_path / "corpus")
     assert len(lines) == 1 and "sw.jsonl: " in lines[0] and " read, " in lines[0]
+    gather.gather(find_sources(settings), lines.append, settings, tmp_path / "corpus")
+    assert len(lines) == 1  # of what was read before nothing is told

@@ -2,25 +2,14 @@
 
 from pathlib import Path
 
+import pyarrow
 import pytest
 
 from tests.text.corpora import text
 from tongues.errors import UserError
 from tongues.text import Document, corpus, hash64
-from tongues.text.corpus import (
-    part_path,
-    read_columns,
-    table_of,
-    write_part,
-)
-from tongues.text.signals import (
-    BANDS,
-    NEAR,
-    SIGNALS,
-    SIGNATURE,
-    load_benchmarks,
-    load_identifier,
-)
+from tongues.text.corpus import part_path, read_columns, table_of, write_part
+from tongues.text.signals import BANDS, NEAR, SIGNALS, SIGNATURE, load_benchmarks, load_identifier
 
 TEXTS = [
     "The rain fell all night on the roofs of the town and nobody came to the door.",
@@ -34,8 +23,12 @@ TEXTS = [
 DOCUMENTS = [Document(str(i), "de", each, f"group {i // 2}", "x") for i, each in enumerate(TEXTS)]
 
 
+def measured(documents: list[Document]) -> pyarrow.Table:
+    return table_of(documents, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
+
+
 def test_signals_are_what_the_text_says() -> None:
-    table = table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
+    table = measured(DOCUMENTS)
     assert table["text"].to_pylist() == TEXTS
     assert table["id"].to_pylist() == [d.id for d in DOCUMENTS]
     assert table["bytes"].to_numpy().tolist() == [len(each.encode()) for each in TEXTS]
@@ -59,26 +52,23 @@ def test_signals_are_what_the_text_says() -> None:
 
 
 def test_a_language_that_cannot_be_told_has_no_share_of_it() -> None:
-    unknown = [Document("0", "qaa", text(1), "0", "x")]
-    table = table_of(unknown, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
+    table = measured([Document("0", "qaa", text(1), "0", "x")])
     assert str(table["language_share"].to_numpy()[0]) == "nan"
 
 
 def test_signals_do_not_depend_on_what_is_measured_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tools = load_identifier(None), load_benchmarks([])
-    together = table_of(DOCUMENTS, *tools, SIGNALS.built_in)
+    together = measured(DOCUMENTS)
     monkeypatch.setattr(corpus, "_BATCH", 60)
-    apart = table_of(DOCUMENTS, *tools, SIGNALS.built_in)
+    apart = measured(DOCUMENTS)
     for name in together.column_names:
         if name != "language_score":  # a product of matrices: the last digit goes with their size
             assert apart[name].equals(together[name]), name
 
 
 def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
-    table = table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
-    path = part_path(tmp_path, 12)
+    table, path = measured(DOCUMENTS), part_path(tmp_path, 12)
     write_part(path, table)
     assert path.name == "00012.parquet"
     assert read_columns(path, table.column_names).to_pylist() == table.to_pylist()
@@ -90,10 +80,7 @@ def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["gone", "cut", "flipped"])
 def test_a_damaged_part_is_named_with_the_cure(tmp_path: Path, how: str) -> None:
     path = part_path(tmp_path / "source", 0)
-    write_part(
-        path,
-        table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in),
-    )
+    write_part(path, measured(DOCUMENTS))
     content = bytearray(path.read_bytes())
     if how == "gone":
         path.unlink()

@@ -1,31 +1,20 @@
 """Languages that the identifier learns from a user's own clean text."""
 
-import gzip
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.text.corpora import contents, quiet, read, text, text_of, write_rows
+from tests.text.corpora import contents, quiet, read, select_again, text, text_of, write_rows
+from tests.text.real import needs_text, texts
 from tests.text.test_select import selected, why
 from tongues.errors import UserError
 from tongues.text import check_text, find_sources, gather
-from tongues.text.select import write_selection
 from tongues.text.signals import language, learn_language
 from tongues.text.signals.close import taken_for
 from tongues.text.summary import read_summary
-
-DATA = Path(__file__).parents[2] / "../shared/data/text"
-real = pytest.mark.skipif(not DATA.is_dir(), reason="the shared real text is not on this machine")
-
-
-def texts(source: str, lang: str, count: int) -> list[str]:
-    with gzip.open(DATA / source / f"{lang}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return [json.loads(line)["text"] for line in islice(lines, count)]
 
 
 @pytest.fixture
@@ -36,7 +25,7 @@ def without_swahili(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(language, "_byte_model", lambda: (replace(model, prior=prior), classes))
 
 
-@real
+@needs_text
 @pytest.mark.usefixtures("without_swahili")
 @pytest.mark.parametrize("size", [20_000, 200_000])
 def test_a_language_is_learned_from_a_sample(tmp_path: Path, size: int) -> None:
@@ -52,8 +41,7 @@ def test_a_language_is_learned_from_a_sample(tmp_path: Path, size: int) -> None:
     fates = why(selection)
     assert fates[:123].count("kept") >= 122
     assert fates[123:].count("other language") >= 120
-    lines: list[str] = []
-    write_selection(settings, corpus, find_sources(settings), lines.append)
+    lines = select_again(settings, corpus.path)[2]
     assert not any("unknown_language" in line for line in lines)
     about = read_summary(corpus.path)["languages"]["bem"]
     assert about["known"] and about["labels"]["bem"] >= 122
@@ -133,10 +121,9 @@ def test_markup_is_dropped_or_there_is_a_caution(tmp_path: Path) -> None:
     rows = [text(1), text(2), page % tuple(text(3, 9).split()), "1 < 2 & 3 > 2 " + text(4)]
     files = {"de": str(write_rows(tmp_path / "de.jsonl", rows))}
     for level, fates in ((0.2, ["kept", "kept", "markup", "kept"]), ("off", ["kept"] * 4)):
-        settings, lines = text_of(files, {"markup": level}), list[str]()
-        corpus, selection = selected(settings, tmp_path)
+        settings = text_of(files, {"markup": level})
+        _, selection, lines = select_again(settings, tmp_path / "corpus")
         assert why(selection) == fates
-        write_selection(settings, corpus, find_sources(settings), lines.append)
         assert any("(markup)" in line for line in lines) == (level == "off")
 
 

@@ -6,20 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.text.corpora import changed, contents, quiet, read, text, text_of, write_rows
-from tongues import recipe
+from tests.text.corpora import changed, contents, quiet, select_again, text, text_of, write_rows
 from tongues.files import read_json
 from tongues.text import find_sources
 from tongues.text import select as selected
-from tongues.text.corpus import Corpus, Selection
-from tongues.text.select import read_selection, write_selection
-
-
-def select_again(settings: recipe.Text, folder: Path) -> tuple[Corpus, Selection, list[str]]:
-    corpus = read(settings, folder)
-    told: list[str] = []
-    write_selection(settings, corpus, find_sources(settings), told.append)
-    return corpus, read_selection(corpus), told
+from tongues.text.select import write_selection
 
 
 @pytest.fixture

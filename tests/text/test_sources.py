@@ -77,39 +77,22 @@ def test_a_source_resumes_where_it_was_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tag", "hint"),
+    ("settings", "where", "says"),
     [
-        ("german", "`de`?"),
-        ("Turkish", "`tr`?"),
-        ("xx", "BCP-47"),
-        ("d", "BCP-47"),
-        ("de/../x", "BCP"),
+        (files({"german": ["x"]}), "files.german", "not a language tag(?s:.*)`de`?"),
+        (files({"Turkish": ["x"]}), "files.Turkish", "not a language tag(?s:.*)`tr`?"),
+        (files({"xx": ["x"]}), "files.xx", "not a language tag(?s:.*)BCP-47"),
+        (files({"d": ["x"]}), "files.d", "not a language tag(?s:.*)BCP-47"),
+        (files({"de/../x": ["x"]}), "files.de/../x", "not a language tag(?s:.*)BCP-47"),
+        (files({"de": ["none/*.txt"]}), "files.de", "no file matches"),
+        (made({"qab": {"parent": "qaa"}}), "synthetic.languages.qab", "no parent `qaa`"),
+        (made({"de": {}}), "synthetic.languages", "`de` is not a tag of a synthetic language"),
     ],
 )
-def test_an_invalid_tag_is_refused(tmp_path: Path, tag: str, hint: str) -> None:
-    with pytest.raises(UserError, match="not a language tag") as caught:
-        check_text(files({tag: [str(tmp_path)]}))
-    assert hint in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("languages", "says"),
-    [
-        ({"qab": {"parent": "qaa", "divergence": 0.1}, "qac": {}}, "no parent `qaa`"),
-        ({"de": {}}, "`de` is not a tag of a synthetic language"),
-        ({"qaa": {"parent": "qab"}, "qab": {"parent": "qaa"}}, "descend from themselves"),
-    ],
-)
-def test_impossible_families_are_refused(languages: dict[str, Any], says: str) -> None:
-    with pytest.raises(UserError, match=says) as error:
-        check_text(made(languages))
-    assert error.value.where.startswith("text.synthetic.languages")
-
-
-def test_missing_files_are_found_beforehand(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no file matches") as error:
-        check_text(files({"de": [f"{tmp_path}/*.txt"]}))
-    assert error.value.where == "text.files.de"
+def test_what_cannot_be_is_refused_beforehand(settings: Text, where: str, says: str) -> None:
+    with pytest.raises(UserError, match=says) as caught:
+        check_text(settings)
+    assert caught.value.where == f"text.{where}"
 
 
 def test_a_column_that_no_file_has_is_refused_beforehand(tmp_path: Path) -> None:

@@ -7,19 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.text.corpora import changed, quiet, read, text, text_of, write_rows
+from tests.text.corpora import changed, select_again, text, text_of, write_rows
 from tongues import recipe
 from tongues.files import read_json
-from tongues.text import find_sources
-from tongues.text.select import read_selection, write_selection
 
 ENGLISH = "The river was wide and slow, and the old man who lived on its bank knew every boat. "
 SWAHILI = "Mto ulikuwa mpana na wa polepole, na mzee aliyeishi kando yake alijua kila mashua. "
 
 
 def summary_of(settings: recipe.Text, folder: Path) -> dict[str, Any]:
-    corpus = read(settings, folder)
-    write_selection(settings, corpus, find_sources(settings), quiet)
+    select_again(settings, folder)
     return read_json(folder / "corpus.json")
 
 
@@ -43,9 +40,8 @@ def settings(tmp_path: Path) -> recipe.Text:
 def test_what_came_in_was_kept_or_dropped_for_a_reason(
     tmp_path: Path, settings: recipe.Text
 ) -> None:
-    summary = summary_of(settings, tmp_path / "corpus")
-    corpus = read(settings, tmp_path / "corpus")
-    selection = read_selection(corpus)
+    corpus, selection, _ = select_again(settings, tmp_path / "corpus")
+    summary = read_json(tmp_path / "corpus/corpus.json")
     for code, lang in enumerate(corpus.languages):
         about = summary["languages"][lang]
         here = corpus.lang == code

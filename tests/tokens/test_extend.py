@@ -1,7 +1,5 @@
 """An extended tokenizer reads new languages better and the old ones to the same ids."""
 
-import gzip
-import json
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -11,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from tests.text import real
+from tests.text.real import needs_text
 from tests.tokens.bases import gpt, llama, parts_of, rebuilt, unigram
 from tongues.errors import UserError
 from tongues.text.signals.characters import script_of
@@ -19,19 +19,14 @@ from tongues.tokens.frame import read_frame
 from tongues.tokens.spelling import token_spellings
 from tongues.tokens.tokenizer import load_tokenizer, save_tokenizer, vocabulary_size
 
-DATA = Path(__file__).parents[2] / "../shared/data/text"
 PIECES = 150
 
-needs_text = pytest.mark.skipif(not DATA.exists(), reason="the shared text is not here")
 both_kinds = pytest.mark.parametrize("kind", ["gpt", "llama", "whole words"])
 both_scripts = pytest.mark.parametrize("lang", ["el", "sw"])
 
 
-@cache
 def texts(lang: str) -> list[str]:
-    source = "bible" if lang in ("en", "sv") else "ms_beginners"
-    with gzip.open(DATA / source / f"{lang}.jsonl.gz", "rt", encoding="utf-8") as file:
-        return [json.loads(file.readline())["text"] for _ in range(45)]
+    return real.texts("bible" if lang == "en" else "ms_beginners", lang, 45)
 
 
 @cache
@@ -136,19 +131,6 @@ def test_a_shortened_extension_is_a_smaller_one(kind: str) -> None:
 
 def letters_of(spelling: bytes) -> set[str | None]:
     return {script_of(letter) for letter in spelling.decode(errors="ignore")} - {None}
-
-
-@needs_text
-@both_kinds
-@both_scripts
-def test_every_new_token_has_a_letter_of_the_language(kind: str, lang: str) -> None:
-    script = {"el": "Grek", "sw": "Latn"}[lang]
-    spellings = token_spellings(extended(kind, lang).tokenizer)[vocabulary_size(base(kind)) :]
-    whole = [s for s in spellings if s.decode(errors="ignore").encode() == s]
-    assert len(whole) > 0.9 * PIECES
-    assert all(letters_of(spelling) == {script} for spelling in whole)
-    parts = {"λ".encode()[:1], "π".encode()[:1]}
-    assert all(s.strip() in parts or letters_of(s) for s in spellings if s not in whole)
 
 
 @pytest.mark.parametrize("kind", ["gpt", "llama"])

@@ -1,12 +1,9 @@
 """Counts of what a tokenizer makes of a language, and advice that follows from them."""
 
-import gzip
-import json
-from pathlib import Path
-
 import pytest
 from tokenizers import AddedToken, Tokenizer
 
+from tests.text.real import needs_text, texts
 from tests.tokens.bases import gpt, llama, unigram
 from tongues.tokens.fertility import (
     BYTEWISE,
@@ -16,16 +13,8 @@ from tongues.tokens.fertility import (
     unused_tokens,
 )
 
-DATA = Path(__file__).parents[2] / "../shared/data/text"
-needs_text = pytest.mark.skipif(not DATA.exists(), reason="the shared text is not here")
-
 ENGLISH = [("1", "the cat sat on the mat"), ("2", "the dog sat"), ("3", "the end")] * 3
 GREEK = [("1", "η γάτα κάθισε στο χαλί"), ("2", "ο σκύλος κάθισε"), ("x", "τέλος")] * 3
-
-
-def texts(source: str, lang: str, count: int) -> list[str]:
-    with gzip.open(DATA / source / f"{lang}.jsonl.gz", "rt", encoding="utf-8") as file:
-        return [json.loads(file.readline())["text"] for _ in range(count)]
 
 
 def test_every_byte_character_word_and_token_is_counted() -> None:

@@ -9,7 +9,6 @@ from tokenizers import Tokenizer, processors
 
 from tests.tokens.bases import gpt, llama
 from tongues.errors import UserError
-from tongues.tokens.encoding import Encoder
 from tongues.tokens.frame import TextFrame, read_frame, same_but_frame
 from tongues.tokens.tokenizer import load_tokenizer, save_tokenizer
 
@@ -61,21 +60,12 @@ def test_an_exported_tokenizer_ends_no_prompt(start: str, tmp_path: Path) -> Non
     assert ids == ([] if start == "none" else [START]) + plain
 
 
-def test_one_token_for_both_ends_comes_once_between_documents() -> None:
-    frame = TextFrame(7, 7)
-    assert frame.bos is None and frame.first == 7
+def test_every_window_begins_with_the_start_unless_it_ends_documents_too() -> None:
     windows = np.arange(6).reshape(2, 3)
-    assert frame.begin(windows.copy()).tolist() == windows.tolist()
-    assert TextFrame(None, 7).first == 7
-
-
-def test_every_document_and_window_begins_with_the_start() -> None:
-    tokenizer, frame = gpt(TEXT, 300), TextFrame(START, END)
-    ids = [tokenizer.encode(text, add_special_tokens=False).ids for text in (WORDS, "a")]
-    tokens, lengths = Encoder(tokenizer, frame, np.dtype("<u2"))([WORDS, "a"])
-    assert tokens.tolist() == [START, *ids[0], END, START, *ids[1], END]
-    assert lengths.tolist() == [len(ids[0]) + 2, len(ids[1]) + 2]
-    assert frame.begin(np.arange(6).reshape(2, 3)).tolist() == [[START, 1, 2], [START, 4, 5]]
+    assert TextFrame(START, END).begin(windows.copy()).tolist() == [[START, 1, 2], [START, 4, 5]]
+    both = TextFrame(7, 7)
+    assert both.bos is None and both.first == TextFrame(None, 7).first == 7
+    assert both.begin(windows.copy()).tolist() == windows.tolist()
 
 
 @pytest.mark.parametrize("make", [gpt, llama])

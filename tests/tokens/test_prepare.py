@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.text.corpora import OFF
+from tests.text.corpora import OFF, quiet, split_texts
 from tongues.errors import UserError
 from tongues.recipe import Recipe
 from tongues.text import Document, find_sources, read_source
-from tongues.tokens import END_ID, Tokens, load_tokenizer, open_tokens, prepare_tokens
+from tongues.tokens import END_ID, Tokens, open_tokens, prepare_tokens
 from tongues.tokens.store import read_manifest
 
 SYLLABLES = ("ba", "de", "fi", "go", "hu", "ka", "le", "mi", "no", "pu", "ra", "se", "ti", "wo")
@@ -27,10 +27,6 @@ def recipe(text: dict[str, Any], vocabulary: int = 400, held_out: str = "4k toke
     tokens = {"vocab_size": vocabulary, "held_out": held_out}
     train = {"budget": "1M tokens"}
     return Recipe.model_validate({"name": "a", "text": text, "tokens": tokens, "train": train})
-
-
-def quiet(_: str) -> None:
-    pass
 
 
 def translations(folder: Path) -> dict[str, Any]:
@@ -62,15 +58,6 @@ def tokens(workspace: Path) -> Tokens:
     return open_tokens(workspace / "tokens/a")
 
 
-def texts(tokens: Tokens, lang: str, split: Any) -> list[str]:
-    """The documents of a split, spelt back."""
-    shard = tokens.shard(lang, split)
-    tokenizer = load_tokenizer(tokens.tokenizer_path)
-    documents = [part.tolist() for part in np.split(shard.tokens, shard.bounds[1:-1])]
-    assert all(document[-1] == END_ID and END_ID not in document[:-1] for document in documents)
-    return [tokenizer.decode(document[:-1]) for document in documents]
-
-
 def check_split(tokens: Tokens, settings: Recipe) -> None:
     groups: dict[str, set[str]] = {"train": set(), "valid": set()}
     for lang in tokens.languages:
@@ -82,7 +69,7 @@ def check_split(tokens: Tokens, settings: Recipe) -> None:
         ]
         documents = [item for item in items if isinstance(item, Document)]
         group_of = {document.text: document.group for document in documents}
-        split = {name: texts(tokens, lang, name) for name in groups}
+        split = {name: split_texts(tokens, lang, name) for name in groups}
         assert sorted(split["train"] + split["valid"]) == sorted(d.text for d in documents)
         for name in groups:
             groups[name] |= {group_of[text] for text in split[name]}
@@ -95,7 +82,7 @@ def test_all_text_is_there_and_no_group_on_both_sides(tokens: Tokens) -> None:
     check_split(tokens, recipe({"synthetic": MADE}))
 
 
-def test_translations_are_held_out_together(tmp_path: Path) -> None:
+def test_translations_are_held_out_together_and_changed_files_are_noticed(tmp_path: Path) -> None:
     settings = recipe(translations(tmp_path), held_out="3k tokens")
     tokens = open_tokens(prepare_tokens(settings, tmp_path, quiet))
     check_split(tokens, settings)
@@ -104,6 +91,10 @@ def test_translations_are_held_out_together(tmp_path: Path) -> None:
         assert len(set(tokens.groups[lang])) == len(tokens.held_out[lang])
         assert len(tokens.groups[lang]) == tokens.counts[lang]["valid"]["documents"]
     assert set(tokens.groups["en"]) & set(tokens.groups["de"])
+    with (tmp_path / "de.jsonl").open("a") as file:
+        file.write('\n{"text": "neu"}')
+    with pytest.raises(UserError, match=r"made from other text or settings: `files\.de\."):
+        prepare_tokens(settings, tmp_path, quiet)
 
 
 def test_counts_are_those_of_the_files(tokens: Tokens) -> None:
@@ -136,19 +127,16 @@ def test_made_twice_it_is_the_same_to_the_byte(workspace: Path, tmp_path: Path) 
     assert sum(path.is_file() for path in again.rglob("*")) == len(files)
 
 
-def test_the_same_is_left_and_other_is_refused_until_rebuilt(tmp_path: Path) -> None:
+def test_the_same_is_left_and_other_is_refused_until_rebuilt(
+    workspace: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(workspace, tmp_path, dirs_exist_ok=True)
     lines: list[str] = []
-    first = recipe({"synthetic": MADE})
-    path = prepare_tokens(first, tmp_path, lines.append)
-    assert any("400 tokens" in line for line in lines)
-    assert any(line.startswith("qab: ") and "bytes per token" in line for line in lines)
-    before = open_tokens(path).fingerprint
-    stamp = (path / "tokens.json").stat().st_mtime_ns
-
-    lines.clear()
-    prepare_tokens(first, tmp_path, lines.append)
+    path = prepare_tokens(recipe({"synthetic": MADE}), tmp_path, lines.append)
     assert len(lines) == 1
     assert "nothing to do" in lines[0]
+    before = open_tokens(path).fingerprint
+    stamp = (path / "tokens.json").stat().st_mtime_ns
 
     other = recipe({"synthetic": MADE | {"seed": 2}}, vocabulary=300)
     with pytest.raises(UserError) as error:
@@ -158,18 +146,12 @@ def test_the_same_is_left_and_other_is_refused_until_rebuilt(tmp_path: Path) -> 
     assert "--overwrite" in error.value.hint
     assert (path / "tokens.json").stat().st_mtime_ns == stamp
 
-    prepare_tokens(other, tmp_path, quiet, overwrite=True)
+    lines.clear()
+    prepare_tokens(other, tmp_path, lines.append, overwrite=True)
+    assert any("300 tokens" in line for line in lines)
+    assert any(line.startswith("qab: ") and "bytes per token" in line for line in lines)
     assert open_tokens(path).vocabulary_size == 300
     assert open_tokens(path).fingerprint != before
-
-
-def test_changed_files_are_noticed(tmp_path: Path) -> None:
-    settings = recipe(translations(tmp_path), held_out="1k tokens")
-    prepare_tokens(settings, tmp_path, quiet)
-    with (tmp_path / "de.jsonl").open("a") as file:
-        file.write('\n{"text": "neu"}')
-    with pytest.raises(UserError, match=r"made from other text or settings: `files\.de\."):
-        prepare_tokens(settings, tmp_path, quiet)
 
 
 @pytest.mark.parametrize(
@@ -199,12 +181,9 @@ def test_too_little_text_is_refused(
     assert not (tmp_path / "tokens").exists()
 
 
-def test_a_wrong_language_is_named(tokens: Tokens) -> None:
+def test_tokens_and_languages_that_are_not_there_are_named(workspace: Path) -> None:
     with pytest.raises(UserError, match="there are no tokens of `qba`"):
-        tokens.train("qba")
-
-
-def test_missing_tokens_name_the_nearest(workspace: Path) -> None:
+        open_tokens(workspace / "tokens/a").train("qba")
     with pytest.raises(UserError, match="no prepared tokens") as error:
         open_tokens(workspace / "tokens/aa")
     assert "`a`" in error.value.hint

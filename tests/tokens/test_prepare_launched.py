@@ -1,7 +1,6 @@
 """The stages wherever they run: the bytes are those of one process, whatever is killed."""
 
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -13,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.command import run_command
+from tests.launch.test_shares import ended
 from tongues.errors import UserError
 from tongues.files import fingerprint
 from tongues.launch import open_launcher
@@ -33,26 +34,16 @@ def made(workspace: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def expected(recipe_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def expected(tokens: Path) -> Path:
     """A workspace in which one process did it all, undisturbed."""
-    workspace = tmp_path_factory.mktemp("expected")
-    prepare_tokens(load_recipe(recipe_file), workspace, lambda line: None, ranks=1)
-    return workspace
+    return tokens.parents[1]
 
 
 class Command:
     """`tongues prepare` on its way."""
 
     def __init__(self, recipe: Path, workspace: Path, *options: str) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "tongues",
-            "prepare",
-            str(recipe),
-            "--workspace",
-            str(workspace),
-        ]
+        command = [sys.executable, "-m", "tongues", "prepare", recipe, "--workspace", workspace]
         streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen([*command, *options], text=True, **streams)
 
@@ -76,28 +67,6 @@ class Command:
 
 def children(process: int) -> list[int]:
     return [int(n) for n in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-
-
-def ended(process: int) -> bool:
-    try:
-        handle = os.pidfd_open(process)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([handle], [], [], 10.0)[0])
-    finally:
-        os.close(handle)
-
-
-def test_ranks_leave_the_bytes_of_one_process(
-    recipe_file: Path, expected: Path, tmp_path: Path
-) -> None:
-    told: list[str] = []
-    path = prepare_tokens(load_recipe(recipe_file), tmp_path, told.append, ranks=3)
-    assert path == tmp_path / "tokens/small"
-    assert made(tmp_path) == made(expected)
-    assert any("documents read" in line for line in told)
-    assert any("tokens to train on" in line for line in told)
 
 
 @pytest.mark.long
@@ -125,69 +94,49 @@ def test_killed_ranks_and_launchers_change_nothing(
     assert made(tmp_path) == made(expected)
 
 
-def test_what_a_rank_refuses_comes_here_in_its_words(
-    recipe_file: Path, expected: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(expected / "corpus", tmp_path / "corpus")
-    recipe = load_recipe(recipe_file, ("tokens.held_out=1M tokens",))
-    with pytest.raises(UserError, match="are too little text to hold out 1M") as error:
-        prepare_tokens(recipe, tmp_path, lambda line: None, ranks=2)
-    assert error.value.where == "text of qaa"
-
-
-@pytest.fixture
-def no_slurm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The only folder in which commands are looked for, empty."""
-    folder = tmp_path / "commands"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", str(folder))
-    return folder
-
-
-def stand_in(folder: Path, **commands: str) -> None:
-    for name, lines in commands.items():
-        (folder / name).write_text(f"#!/bin/sh\n{lines}\n")
-        (folder / name).chmod(0o755)
-
-
 @pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--launcher", "slurm"], "needs `--ranks`"),
-        (["--launcher", "sulrm"], "did you mean `slurm`?"),
-        (["--ranks", "2", "--launcher", "local:time=1"], "does not take the setting `time=1`"),
-    ],
+    ("launcher", "says"), [("slurm", "needs `--ranks`"), ("sulrm", "did you mean `slurm`?")]
 )
 def test_options_that_do_not_fit_are_told(
-    recipe_file: Path, tmp_path: Path, options: list[str], says: str
+    recipe_file: Path, tmp_path: Path, launcher: str, says: str
 ) -> None:
-    code, said = Command(recipe_file, tmp_path, *options).end()
-    assert code == 2
-    assert says in said
+    words = ["prepare", recipe_file, "--workspace", tmp_path, "--launcher", launcher]
+    done = run_command(words)
+    assert done.returncode == 2
+    assert says in done.stderr
 
 
-def test_what_slurm_refuses_is_told(recipe_file: Path, no_slurm: Path, tmp_path: Path) -> None:
+def refused_by_slurm(recipe: Path, folder: Path, setting: str, **commands: str) -> str:
+    """What is said where Slurm's commands are these shell lines."""
+    for name, lines in ({"squeue": "exit 0", "scancel": "exit 0"} | commands).items():
+        (folder / name).write_text(f"#!/bin/sh\n{lines}\n")
+        (folder / name).chmod(0o755)
+    launcher = open_launcher(f"slurm:partition=cpu{setting}")
+    with pytest.raises(UserError) as error:
+        prepare_tokens(load_recipe(recipe), folder, print, ranks=9, launcher=launcher)
+    return error.value.what
+
+
+def test_what_slurm_refuses_and_jobs_of_other_settings_are_told(
+    recipe_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
     given = tmp_path / "given"
-    stand_in(no_slurm, squeue="exit 0", scancel="exit 0", sinfo="echo gpu:1")
-    stand_in(no_slurm, sbatch=f'printf "%s\\n" "$@" > {given}; exit 1')
-    launcher = open_launcher("slurm:partition=cpu,time=1:00:00")
-    with pytest.raises(UserError, match="Slurm refused"):
-        prepare_tokens(load_recipe(recipe_file), tmp_path, print, ranks=9, launcher=launcher)
+    submit = f'printf "%s\\n" "$@" > {given}; exit 1'
+    said = refused_by_slurm(
+        recipe_file, tmp_path, ",time=1:00:00", sbatch=submit, sinfo="echo gpu:1"
+    )
+    assert "Slurm refused" in said
     options = given.read_text().splitlines()
     for option in ("partition=cpu", "time=1:00:00", "cpus-per-task=1", "mem=4G"):
         assert f"--{option}" in options
     assert not any("gpus" in option for option in options)
-
-
-def test_jobs_of_other_settings_are_not_joined(
-    recipe_file: Path, no_slurm: Path, tmp_path: Path
-) -> None:
     place = fingerprint(str((tmp_path / "corpus/small/ranks").resolve()))[:6]
     queue = f"echo 1 small-read-1-of-9-{place}123456"
-    stand_in(no_slurm, squeue=queue, sbatch="exit 1", sinfo="exit 0")
-    launcher = open_launcher("slurm:partition=cpu")
-    with pytest.raises(UserError, match="of other settings are at work"):
-        prepare_tokens(load_recipe(recipe_file), tmp_path, print, ranks=9, launcher=launcher)
+    said = refused_by_slurm(
+        recipe_file, tmp_path, "", squeue=queue, sbatch="exit 1", sinfo="exit 0"
+    )
+    assert "of other settings are at work" in said
 
 
 def jobs(states: str = "pending,running,completing") -> list[str]:

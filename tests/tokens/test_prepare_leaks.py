@@ -1,67 +1,61 @@
 """No text on both sides of the split, checked on real text by other means than its own."""
 
-import gzip
-import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.text.corpora import changed, contents, quiet, recipe_of, shingles, text_of, write_rows
+from tests.text.corpora import (
+    changed,
+    contents,
+    quiet,
+    recipe_of,
+    shingles,
+    split_texts,
+    text_of,
+    write_rows,
+)
+from tests.text.real import needs_text, rows
 from tongues.text.document import normalised
-from tongues.tokens import Split, Tokens, load_tokenizer, open_tokens, prepare_tokens
+from tongues.tokens import open_tokens, prepare_tokens
 
-DATA = Path(__file__).parents[2] / "../shared/data/text"
 LANGUAGES = ("en", "fr", "ru")
+SPLITS = ("train", "valid")
 
 
 def documents(source: str, lang: str, most: int) -> list[dict[str, str]]:
-    with gzip.open(DATA / source / f"{lang}.jsonl.gz", "rt") as lines:
-        rows = (json.loads(line) for line in lines)
-        return list(islice((row for row in rows if 300 < len(row["text"]) < 6000), most))
+    return [row for row in rows(source, lang) if 300 < len(row["text"]) < 6000][:most]
 
 
 def real_text() -> dict[str, list[dict[str, str]]]:
     """Web pages and Bible chapters; pages of one group first, so that groups span languages."""
     pages = {lang: documents("mdn", lang, 500) for lang in LANGUAGES}
-    groups = Counter(row["group"] for rows in pages.values() for row in rows)
-    rows = {
+    groups = Counter(page["group"] for some in pages.values() for page in some)
+    first = {
         lang: sorted(pages[lang], key=lambda row: (-groups[row["group"]], row["group"]))[:60]
         for lang in LANGUAGES
     }
-    return {lang: rows[lang] + documents("bible", lang, 30) for lang in LANGUAGES}
+    return {lang: first[lang] + documents("bible", lang, 30) for lang in LANGUAGES}
 
 
-def planted(rows: dict[str, list[dict[str, str]]], seed: int) -> int:
+def planted(pages: dict[str, list[dict[str, str]]], seed: int) -> int:
     """Add copies, near copies and cross-language copies under other groups; how many near."""
     rng = np.random.default_rng(seed)
     near = 0
     for lang in LANGUAGES:
-        originals = [row for row in rows[lang] if len(row["text"].split(" ")) > 60]
+        originals = [row for row in pages[lang] if len(row["text"].split(" ")) > 60]
         for number, row in enumerate(rng.permutation(np.array(originals, dtype=object))[:40]):
             text, other = row["text"], LANGUAGES[int(rng.integers(3))]
             if number % 3:
                 count = len(text.split(" "))
                 text = changed(text, rng.choice(count, max(count // 40, 1), replace=False))
                 near += other == lang
-            rows[other].append({"text": text, "group": f"planted {lang} {number}"})
+            pages[other].append({"text": text, "group": f"planted {lang} {number}"})
     return near
-
-
-def split_texts(tokens: Tokens) -> dict[tuple[str, Split], list[str]]:
-    tokenizer = load_tokenizer(tokens.tokenizer_path)
-    splits: tuple[Split, Split] = ("train", "valid")
-    found: dict[tuple[str, Split], list[str]] = {}
-    for lang in tokens.languages:
-        for split in splits:
-            shard = tokens.shard(lang, split)
-            each = np.split(shard.tokens, shard.bounds[1:-1])
-            found[lang, split] = [tokenizer.decode(ids[:-1].tolist()) for ids in each]
-    return found
 
 
 def alike(train: Sequence[str], valid: Sequence[str], least: float) -> list[tuple[str, str]]:
@@ -88,19 +82,19 @@ def test_the_checker_finds_what_is_alike() -> None:
     assert len(alike(train, [text], 1.0)) == 1
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the shared real text is not on this machine")
+@needs_text
 @pytest.mark.parametrize("near", ["off", 0.7])
 def test_nothing_leaks_and_files_in_any_order_are_the_same(
     tmp_path: Path, near: float | str
 ) -> None:
-    rows = real_text()
-    near_copies = planted(rows, seed=1)
+    pages = real_text()
+    near_copies = planted(pages, seed=1)
     groups: dict[str, set[str]] = defaultdict(set)
     for lang in LANGUAGES:
-        for row in rows[lang]:
+        for row in pages[lang]:
             groups[normalised(row["text"])].add(row["group"])
-        shuffled = np.random.default_rng(2).permutation(np.array(rows[lang], dtype=object))
-        write_rows(tmp_path / f"{lang}0.jsonl", rows[lang])
+        shuffled = np.random.default_rng(2).permutation(np.array(pages[lang], dtype=object))
+        write_rows(tmp_path / f"{lang}0.jsonl", pages[lang])
         for number, part in enumerate(np.array_split(shuffled, 3)):
             write_rows(tmp_path / f"{lang}{number + 1}.jsonl", part.tolist())
     made: list[Path] = []
@@ -108,16 +102,15 @@ def test_nothing_leaks_and_files_in_any_order_are_the_same(
         files = {lang: [f"{tmp_path}/{lang}{n}.jsonl" for n in order] for lang in LANGUAGES}
         settings = recipe_of(text_of(files, {"near": near}), vocab_size=1000, held_out="8k tokens")
         made.append(prepare_tokens(settings, tmp_path / str(len(made)), quiet, ranks=1))
-    found = split_texts(open_tokens(made[0]))
-    train = [text for (_, split), texts in found.items() if split == "train" for text in texts]
-    valid = [text for (_, split), texts in found.items() if split == "valid" for text in texts]
+    tokens = open_tokens(made[0])
+    splits = [[split_texts(tokens, lang, split) for lang in LANGUAGES] for split in SPLITS]
+    train, valid = (list(chain(*of_languages)) for of_languages in splits)
     assert set(train) | set(valid) <= set(groups)
     assert not set(train) & set(valid)
     assert not alike(train, valid, 0.8)
     sides = [{group for text in side for group in groups[text]} for side in (train, valid)]
     assert not sides[0] & sides[1]
-    for lang in LANGUAGES:
-        both = found[lang, "train"] + found[lang, "valid"]
+    for both in (trained + held_out for trained, held_out in zip(*splits, strict=True)):
         assert len(both) == len(set(both))
         pairs = alike(both, both, 0.8)
         assert (len(pairs) - len(both)) / 2 <= (0.02 * near_copies if near != "off" else 1e9)

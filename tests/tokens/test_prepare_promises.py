@@ -5,39 +5,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.text.corpora import quiet, recipe_of, text, text_of, words, write_rows
+from tests.text.corpora import quiet, recipe_of, split_texts, text, text_of, words, write_rows
+from tests.tokens.bases import gpt
 from tongues.errors import UserError
 from tongues.files import read_json
-from tongues.tokens import load_tokenizer, open_tokens, prepare_tokens
+from tongues.tokens import open_tokens, prepare_tokens
+from tongues.tokens.tokenizer import save_tokenizer
 
 
-def test_a_language_spelt_byte_by_byte_stops_it_unless_allowed(tmp_path: Path) -> None:
+def test_a_language_spelt_byte_by_byte_stops_it_before_it_reads(tmp_path: Path) -> None:
     rows = [text(i, 80, "абвгдежзиклмнопрст") for i in range(60)]
-    files = {
-        "de": str(write_rows(tmp_path / "de.jsonl", [text(i) for i in range(60)])),
-        "ru": str(write_rows(tmp_path / "ru.jsonl", rows)),
-    }
-    german = recipe_of(text_of({"de": files["de"]}), vocab_size=600)
-    base = prepare_tokens(german, tmp_path / "base", quiet)
-    both = {"base": str(base), "held_out": "500 tokens"}
+    file = str(write_rows(tmp_path / "ru.jsonl", rows))
+    save_tokenizer(gpt([text(1)], 300), tmp_path / "base")
+    settings = recipe_of(text_of({"ru": file}), base=str(tmp_path / "base"))
     with pytest.raises(UserError, match="falls back to bytes: 1") as error:
-        prepare_tokens(recipe_of(text_of(files), **both), tmp_path, quiet)
-    assert error.value.code == "spelt_out"
-    assert error.value.where == "text of ru"
-    allowed = recipe_of(text_of(files), byte_fallback="allow", **both)
-    tokens = open_tokens(prepare_tokens(allowed, tmp_path, quiet))
-    assert tokens.counts["ru"]["train"]["bytes_per_token"] < 1.25
-    assert tokens.counts["de"]["train"]["bytes_per_token"] > 1.25
-
-
-def test_special_tokens_in_the_text_are_text(tmp_path: Path) -> None:
-    rows = [f"{text(i)} <|end|> <|endoftext|></s>" for i in range(40)]
-    settings = text_of({"de": str(write_rows(tmp_path / "a.jsonl", rows))})
-    tokens = open_tokens(prepare_tokens(recipe_of(settings), tmp_path, quiet))
-    shard = tokens.shard("de", "train")
-    assert (shard.tokens == tokens.frame.end).sum() == len(shard.bounds) - 1
-    first = shard.tokens[: shard.bounds[1] - 1].tolist()
-    assert load_tokenizer(tokens.tokenizer_path).decode(first, skip_special_tokens=False) in rows
+        prepare_tokens(settings, tmp_path, quiet)
+    assert (error.value.code, error.value.where) == ("spelt_out", "text of ru")
+    assert not (tmp_path / "corpus").exists()
 
 
 def test_other_text_in_a_benchmark_is_noticed(tmp_path: Path) -> None:
@@ -101,11 +85,11 @@ def test_text_without_documents_is_refused_in_words(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_the_order_is_that_of_no_file(tmp_path: Path) -> None:
-    rows = [text(i) for i in range(60)]
-    file = str(write_rows(tmp_path / "a.jsonl", rows))
-    tokens = open_tokens(prepare_tokens(recipe_of(text_of({"de": file})), tmp_path, quiet))
-    shard, tokenizer = tokens.shard("de", "train"), load_tokenizer(tokens.tokenizer_path)
-    each = np.split(shard.tokens, shard.bounds[1:-1])
-    order = [rows.index(tokenizer.decode(ids[:-1].tolist())) for ids in each]
+def test_special_tokens_in_the_text_are_text_and_the_order_is_that_of_no_file(
+    tmp_path: Path,
+) -> None:
+    rows = [f"{text(i)} <|end|> <|endoftext|></s>" for i in range(60)]
+    settings = text_of({"de": str(write_rows(tmp_path / "a.jsonl", rows))})
+    tokens = open_tokens(prepare_tokens(recipe_of(settings), tmp_path, quiet))
+    order = [rows.index(each) for each in split_texts(tokens, "de", "train")]
     assert abs(np.corrcoef(order, np.arange(len(order)))[0, 1]) < 0.4

@@ -1,5 +1,6 @@
 """Killed at any moment, or shared out otherwise: the same bytes in the end."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,7 @@ from tongues.tokens import prepare_tokens
 
 gather._PART_DOCUMENTS = 30
 load_identifier(None)  # once for all lives
-recipe, chance = load_recipe(sys.argv[1]), random.Random(int(sys.argv[3]))
+recipe, chance = load_recipe(sys.argv[1]), random.Random(1)
 kills = 0
 
 def live(workspace, seconds, overwrite=False):
@@ -47,10 +48,10 @@ def live(workspace, seconds, overwrite=False):
 begin = time.monotonic()
 assert live(Path(sys.argv[2]) / "alone", 300)
 whole = time.monotonic() - begin
-for number in range(int(sys.argv[4])):
+for number in range(int(sys.argv[3])):
     workspace = Path(sys.argv[2]) / f"killed{number}"
     if number:  # some files are added to what is there
-        fewer = load_recipe(sys.argv[1], sys.argv[5])
+        fewer = load_recipe(sys.argv[1], sys.argv[4])
         prepare_tokens(fewer, workspace, lambda line: None, ranks=1)
     for _ in range(5):
         kills += not live(workspace, whole * chance.uniform(0.02, 0.6), bool(number))
@@ -77,11 +78,10 @@ def faulty_text(folder: Path) -> Recipe:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [1])
-def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path: Path, seed: int) -> None:
+def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
     recipe = faulty_text(tmp_path)
     (tmp_path / "recipe.yaml").write_text(show_recipe(recipe))
-    arguments = [str(tmp_path / "recipe.yaml"), str(tmp_path), str(seed), "2"]
+    arguments = [str(tmp_path / "recipe.yaml"), str(tmp_path), "2"]
     arguments.append(f"text.files.de.paths=[{tmp_path}/a.jsonl]")
     done = subprocess.run(
         [sys.executable, "-c", KILLER, *arguments], capture_output=True, text=True, check=False
@@ -96,34 +96,45 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path: Path, se
         assert contents(tmp_path / f"killed{number}") == alone
 
 
-def test_any_number_of_ranks_makes_the_same_bytes(tmp_path: Path) -> None:
-    recipe = faulty_text(tmp_path)
-    for ranks in (1, 3):
-        prepare_tokens(recipe, tmp_path / str(ranks), quiet, ranks=ranks)
-    assert contents(tmp_path / "1") == contents(tmp_path / "3")
-
-
-def test_parts_of_any_size_make_the_same_tokens(
+def test_ranks_and_parts_of_any_number_make_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe = faulty_text(tmp_path)
-    tokens = []
-    for size in (10**9, 5000, 700):
-        monkeypatch.setattr(gather, "_PART_BYTES", size)
-        tokens.append(contents(prepare_tokens(recipe, tmp_path / str(size), quiet, ranks=1)))
-    assert tokens[0] == tokens[1] == tokens[2]
+    recipe, told = faulty_text(tmp_path), list[str]()
+    for ranks in (1, 2):
+        prepare_tokens(recipe, tmp_path / str(ranks), told.append, ranks=ranks)
+    for words in ("documents read", "tokens to train on"):
+        assert sum(words in line for line in told) == 2 * 3  # languages, also from the ranks
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
+    monkeypatch.setattr(gather, "_PART_BYTES", 2000)
+    small = prepare_tokens(recipe, tmp_path / "small", quiet, ranks=1)
+    assert contents(small) == contents(tmp_path / "1/tokens/a")
+    parts = [list((tmp_path / name).rglob("00001.parquet")) for name in ("1", "small")]
+    assert len(parts[0]) == 0 < len(parts[1])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Recipe, Path]]:
+    """Two recipes of one text, each with a workspace in which it was prepared."""
+    folder = tmp_path_factory.mktemp("two")
+    file = write_rows(folder / "a.jsonl", [text(i, 40 + i) for i in range(50)])
+    recipes = [recipe_of(text_of({"de": str(file)}, {"characters": n})) for n in (1, 350)]
+    for number, recipe in enumerate(recipes):
+        prepare_tokens(recipe, folder / str(number), quiet, ranks=1)
+    return [(recipe, folder / str(number)) for number, recipe in enumerate(recipes)]
 
 
 @pytest.mark.parametrize("stage", list(prepare.STAGES))
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_stopped_between_stages_another_recipe_is_as_from_scratch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, overwrite: bool
+    made: list[tuple[Recipe, Path]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stage: str,
+    overwrite: bool,
 ) -> None:
-    write_rows(tmp_path / "a.jsonl", [text(i, 40 + i) for i in range(50)])
-    files = {"de": f"{tmp_path}/a.jsonl"}
-    first, second = (recipe_of(text_of(files, {"characters": n})) for n in (1, 350))
+    (_, prepared), (second, _) = made
     if overwrite:
-        prepare_tokens(first, tmp_path / "stopped", quiet, ranks=1)
+        shutil.copytree(prepared, tmp_path / "stopped")
     run_stage = prepare.run_stage
 
     def stopping(rank: prepare.Rank, tell: prepare.Say, name: str, *given: Any) -> None:
@@ -135,16 +146,16 @@ def test_stopped_between_stages_another_recipe_is_as_from_scratch(
         patch.setattr(prepare, "run_stage", stopping)
         with pytest.raises(KeyboardInterrupt):
             prepare_tokens(second, tmp_path / "stopped", quiet, overwrite=overwrite, ranks=1)
-    third = first if stage != "finish" else second
+    third, alone = made[0 if stage != "finish" else 1]
     prepare_tokens(third, tmp_path / "stopped", quiet, overwrite=overwrite, ranks=1)
-    prepare_tokens(third, tmp_path / "alone", quiet, ranks=1)
-    assert contents(tmp_path / "stopped") == contents(tmp_path / "alone")
+    assert contents(tmp_path / "stopped") == contents(alone)
 
 
-def test_what_a_kill_at_the_very_end_left_is_cleared(tmp_path: Path) -> None:
-    write_rows(tmp_path / "a.jsonl", [text(i) for i in range(50)])
-    recipe = recipe_of(text_of({"de": f"{tmp_path}/a.jsonl"}))
-    prepare_tokens(recipe, tmp_path, quiet)
+def test_what_a_kill_at_the_very_end_left_is_cleared(
+    made: list[tuple[Recipe, Path]], tmp_path: Path
+) -> None:
+    recipe = made[0][0]
+    shutil.copytree(made[0][1], tmp_path, dirs_exist_ok=True)
     before = contents(tmp_path)
     for left in ("work", ".work.999999999.part"):
         (tmp_path / "corpus/a" / left).mkdir()
@@ -156,11 +167,10 @@ def test_what_a_kill_at_the_very_end_left_is_cleared(tmp_path: Path) -> None:
 
 
 def test_the_work_of_another_process_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: list[tuple[Recipe, Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_rows(tmp_path / "a.jsonl", [text(i) for i in range(50)])
-    recipe = recipe_of(text_of({"de": f"{tmp_path}/a.jsonl"}))
-    prepare_tokens(recipe, tmp_path, quiet)
+    recipe = made[0][0]
+    shutil.copytree(made[0][1], tmp_path, dirs_exist_ok=True)
     (tmp_path / "corpus/a/work").mkdir()
     monkeypatch.setattr("tongues.files._PATIENCE", 0.0)
     for overwrite in (False, True):

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.text.corpora import quiet, recipe_of, text, text_of, write_rows
+from tests.text.corpora import quiet, recipe_of, split_texts, text, text_of, write_rows
 from tongues.recipe import Recipe
 from tongues.text import hash64
-from tongues.tokens import Tokens, load_tokenizer, open_tokens, prepare_tokens
+from tongues.tokens import Tokens, open_tokens, prepare_tokens
 
 Rows = Sequence[Any]
 
@@ -35,9 +35,7 @@ def prepared(
 
 
 def split_of(tokens: Tokens, lang: str, split: Any) -> set[str]:
-    shard, tokenizer = tokens.shard(lang, split), load_tokenizer(tokens.tokenizer_path)
-    documents = np.split(shard.tokens, shard.bounds[1:-1])
-    return {tokenizer.decode(ids[:-1].tolist()) for ids in documents}
+    return set(split_texts(tokens, lang, split))
 
 
 def rows_of(seed: int, count: int, size: int = 20) -> list[dict[str, str]]:
@@ -141,18 +139,11 @@ def test_no_held_out_document_is_inside_a_training_document(tmp_path: Path) -> N
 
 def test_a_language_with_few_groups_gets_a_caution(tmp_path: Path) -> None:
     files = {"de": str(write_rows(tmp_path / "de.jsonl", rows_of(9, 60)))}
-    lines: list[str] = []
-    prepare_tokens(
-        recipe_of(text_of(files), byte_fallback="allow", held_out="5%"),
-        tmp_path,
-        lines.append,
-        ranks=1,
-    )
-    (caution,) = (line for line in lines if "(few_groups)" in line)
+    cautions: dict[str, list[str]] = {"5%": [], "50%": []}
+    for held_out, lines in cautions.items():
+        settings = recipe_of(text_of(files), byte_fallback="allow", held_out=held_out)
+        prepare_tokens(settings, tmp_path / held_out, lines.append, ranks=1)
+        lines[:] = [line for line in lines if "(few_groups)" in line]
+    (caution,) = cautions["5%"]
     assert caution.startswith("caution: de: ") and "half of them scored by `evaluate`" in caution
-    lines.clear()
-    half = recipe_of(text_of(files), byte_fallback="allow", held_out="50%").model_copy(
-        update={"name": "b"}
-    )
-    prepare_tokens(half, tmp_path, lines.append, ranks=1)
-    assert not any("few_groups" in line for line in lines)
+    assert not cautions["50%"]

@@ -6,7 +6,7 @@ import pytest
 from tokenizers import processors
 from tokenizers.processors import PostProcessor
 
-from tests.tokens.bases import gpt, llama, parts_of, rebuilt, unigram
+from tests.tokens.bases import gpt, llama, unigram
 from tongues.errors import UserError
 from tongues.tokens.trim import trim_tokenizer
 
@@ -32,47 +32,30 @@ def test_text_keeps_its_tokens_and_ids_close_up(kind: str) -> None:
     assert all(trimmed.token_to_id(token) == number for token, number in special.items())
 
 
-@pytest.mark.parametrize("kind", [processors.BertProcessing, processors.RobertaProcessing])
+END, START = "<|endoftext|>", "<|im_start|>"
+
+
+def template(end: tuple[str, int], start: tuple[str, int]) -> PostProcessor:
+    single = f"{START} $A {END}"
+    return processors.TemplateProcessing(single=single, special_tokens=[end, start])
+
+
+def in_sequence(end: tuple[str, int], start: tuple[str, int]) -> PostProcessor:
+    """As Llama 3 has it."""
+    return processors.Sequence([processors.ByteLevel(), template(end, start)])
+
+
+@pytest.mark.parametrize(
+    "kind", [processors.BertProcessing, processors.RobertaProcessing, template, in_sequence]
+)
 def test_what_surrounds_a_text_gets_its_new_id(kind: Callable[..., PostProcessor]) -> None:
     base = gpt(BROAD, 330)
-    names = ["<|im_start|>", "<|endoftext|>"]
-    first, last = ((name, base.token_to_id(name)) for name in names)
-    base.post_processor = kind(last, first)
+    end = base.get_vocab()[END]
+    base.post_processor = kind((END, end), (START, base.get_vocab()[START]))
     trimmed = trim_tokenizer(base, KEPT)
     ids = trimmed.encode("the cats").ids
-    assert [ids[0], ids[-1]] == [trimmed.token_to_id(name) for name in names]
-    assert max(ids) < trimmed.get_vocab_size()
-
-
-@pytest.mark.parametrize("in_sequence", [False, True])  # as GPT-2 and Llama 3 have it
-def test_what_precedes_a_text_gets_its_new_id(in_sequence: bool) -> None:
-    base = gpt(BROAD, 330)
-    parts = parts_of(base)
-    number = base.token_to_id("<|endoftext|>")
-    parts["post_processor"] = {
-        "type": "TemplateProcessing",
-        "single": [
-            {"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}},
-            {"Sequence": {"id": "A", "type_id": 0}},
-        ],
-        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
-        "special_tokens": {
-            "<|endoftext|>": {
-                "id": "<|endoftext|>",
-                "ids": [number],
-                "tokens": ["<|endoftext|>"],
-            }
-        },
-    }
-    if in_sequence:
-        own = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False}
-        own["use_regex"] = True
-        template = parts["post_processor"]
-        parts["post_processor"] = {"type": "Sequence", "processors": [own, template]}
-    trimmed = trim_tokenizer(rebuilt(parts), KEPT)
-    end = trimmed.token_to_id("<|endoftext|>")
-    assert end is not None and number is not None and end < number
-    assert trimmed.encode("the cats").ids[0] == end
+    assert [ids[0], ids[-1]] == [trimmed.token_to_id(name) for name in (START, END)]
+    assert max(ids) < trimmed.get_vocab_size() < end
 
 
 def test_only_byte_pair_encoding_is_trimmed() -> None:

@@ -66,18 +66,21 @@ def test_neighbouring_paragraphs_are_a_group(tmp_path: Path) -> None:
     assert [groups.count(group) for group in sorted(set(groups))] == [250, 250, 100]
 
 
-def test_text_without_a_blank_line_is_read_in_stretches(tmp_path: Path) -> None:
+def test_text_without_a_blank_line_is_read_in_stretches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Before: one fault of 11 MB."""
+    monkeypatch.setattr("tongues.text.reading.files.LONGEST", 1_000_000)
     path = tmp_path / "a.txt"
-    lines = [f"Satz {n:07}.\n" for n in range(800_000)]
-    long = "x" * (LONGEST - 100_000) + "\n"
+    lines = [f"Satz {n:07}.\n" for n in range(80_000)]
+    long = "x" * 900_000 + "\n"
     path.write_text("".join(lines) + long)
     read = [item for item, _ in items(path, PARAGRAPHS)]
     texts = [item.text for item in read if isinstance(item, Document)]
     assert len(texts) == len(read) and "\n".join(texts) == "".join([*lines, long])[:-1]
     assert max(map(len, texts[:-1])) < 250_020
-    (_, state) = items(path, PARAGRAPHS)[20]
-    assert [item for item, _ in items(path, PARAGRAPHS, state)] == read[21:]
+    (_, state) = items(path, PARAGRAPHS)[3]
+    assert [item for item, _ in items(path, PARAGRAPHS, state)] == read[4:]
 
 
 def test_a_line_of_json_is_a_document(tmp_path: Path) -> None:
@@ -105,18 +108,6 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
     columns = Columns(text="content", id="url", group="book")
     [(document, _)] = items(path, Files(paths=["."], columns=columns))
     assert document == Document("u", "de", "eins", "b", str(path))
-
-
-@pytest.mark.parametrize("pack", PACK)
-@pytest.mark.parametrize(
-    ("name", "content"), [("a.txt", "eins"), ("a.jsonl", '{"text": "eins"}\n')]
-)
-def test_packed_files_read_like_plain_ones(
-    tmp_path: Path, name: str, content: str, pack: str
-) -> None:
-    path = tmp_path / f"{name}{pack}"
-    path.write_bytes(PACK[pack](content.encode()))
-    assert found(path) == ["eins"]
 
 
 @pytest.mark.parametrize(
@@ -192,12 +183,12 @@ def test_a_half_line_is_cut_off_and_a_whole_one_is_not(tmp_path: Path, pack: str
 
 @pytest.mark.parametrize("pack", [".gz", ".zst"])
 def test_a_cut_archive_is_read_as_far_as_it_goes(tmp_path: Path, pack: str) -> None:
-    rows = [f"{n * n}" * 20 for n in range(20_000)]
+    rows = [f"{n * n}" * 20 for n in range(8_000)]
     packed = PACK[pack]("".join(json.dumps({"text": row}) + "\n" for row in rows).encode())
     path = tmp_path / f"a.jsonl{pack}"
     path.write_bytes(packed[: len(packed) // 2])
     *documents, half, archive = found(path)
-    assert documents == rows[: len(documents)] and len(documents) > 5000
+    assert documents == rows[: len(documents)] and len(documents) > 2000
     assert (half, archive) == ("! cut off", "! archive cut off")
     for item in (-4, -3, -2, -1):
         whole = items(path)

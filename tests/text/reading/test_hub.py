@@ -10,6 +10,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from tests.text.corpora import HUB_CARD
 from tongues.errors import UserError
 from tongues.recipe import Columns, Hub
 from tongues.text import Document
@@ -17,14 +18,6 @@ from tongues.text.reading import Fault, Item, State, read_hub
 
 pytest.importorskip("datasets", reason="needs the package datasets: pip install 'tongues[hub]'")
 
-CARD = """---
-configs:
-- config_name: swh_Latn
-  data_files: [{split: train, path: swh_Latn/*.jsonl}]
-- config_name: yor_Latn
-  data_files: [{split: train, path: yor_Latn/*.jsonl}]
----
-"""
 COLUMNS = Columns(text="content", id="url")
 
 
@@ -60,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "web"
     for subset in ("swh_Latn", "yor_Latn"):
         write_shards(folder / subset, write_json)
-    (folder / "README.md").write_text(CARD)
+    (folder / "README.md").write_text(HUB_CARD)
     return folder
 
 

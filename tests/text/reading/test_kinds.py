@@ -9,18 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from tests.text.corpora import OFF
-from tongues import recipe
+from tests.text.corpora import select_again, text_of
+from tests.text.reading.test_files import check_goes_on_anywhere, items
 from tongues.errors import UserError
 from tongues.quantities import show_bytes
 from tongues.recipe import Files
-from tongues.text import Document, find_sources
-from tongues.text.corpus import open_corpus
-from tongues.text.gather import gather
-from tongues.text.reading import Fault, find_files, passed_over, read_file
-from tongues.text.select import nothing_kept, write_selection
+from tongues.text import Document
+from tongues.text.reading import Fault, find_files, passed_over
+from tongues.text.select import nothing_kept
 from tongues.text.summary import read_summary
 
 UKRAINIAN = "Ріка була широка й повільна, а старий, що жив на її березі, знав кожен човен."
@@ -29,17 +29,14 @@ UKRAINIAN = "Ріка була широка й повільна, а старий
 def read(path: Path, **settings: Any) -> list[Document | Fault]:
     """All items, the same from whichever state reading resumes."""
     files = Files.model_validate({"paths": [str(path)], **settings})
-    every = list(read_file(path, "uk", files))
-    for number, (_, state) in enumerate(every):
-        rest = [item for item, _ in read_file(path, "uk", files, state)]
-        assert rest == [item for item, _ in every[number + 1 :]]
-    return [item for item, _ in every]
+    check_goes_on_anywhere(path, files)
+    return [item for item, _ in items(path, files)]
 
 
 def texts(path: Path, **settings: Any) -> list[str]:
-    items = read(path, **settings)
-    assert all(isinstance(item, Document) for item in items), items
-    return [item.text for item in items if isinstance(item, Document)]
+    every = read(path, **settings)
+    assert all(isinstance(item, Document) for item in every), every
+    return [item.text for item in every if isinstance(item, Document)]
 
 
 @pytest.mark.parametrize(
@@ -48,10 +45,10 @@ def texts(path: Path, **settings: Any) -> list[str]:
 )
 def test_archives_are_unpacked(tmp_path: Path, ending: str, pack: Callable[[bytes], bytes]) -> None:
     path = tmp_path / f"a.JSONL.{ending}"
-    rows = [json.dumps({"text": f"{UKRAINIAN} {n}"}).encode() for n in range(300)]
-    half = pack(b"\n".join(rows[:100]) + b"\n"), pack(b"\n".join(rows[100:]))
+    rows = [json.dumps({"text": f"{UKRAINIAN} {n}"}).encode() for n in range(60)]
+    half = pack(b"\n".join(rows[:20]) + b"\n"), pack(b"\n".join(rows[20:]))
     path.write_bytes(b"".join(half))  # two members
-    assert len(texts(path)) == 300
+    assert len(texts(path)) == 60
     path.write_bytes(half[0] + half[1][: len(half[1]) // 2])
     last = read(path)[-1]
     assert isinstance(last, Fault) and last.reason in ("archive cut off", "cut off")
@@ -74,6 +71,7 @@ def test_tables_of_the_standard_library(tmp_path: Path) -> None:
     (tmp_path / "f.csv").write_text("a,b\n1,2\n")
     (tmp_path / "f.json").write_text('[{"a": "1", "b": 2}]')
     (tmp_path / "f.jsonl").write_text('{"a": "1", "b": 2}\n')
+    pq.write_table(pa.table({"a": ["1"], "b": [2]}), tmp_path / "f.parquet")
     for path in sorted(tmp_path.glob("f.*")):
         (fault,) = read(path)
         assert isinstance(fault, Fault) and fault.reason == "no text"
@@ -149,11 +147,7 @@ def test_losses_and_guesses_are_in_the_summary(tmp_path: Path) -> None:
     (tmp_path / "x/a.txt").write_text(UKRAINIAN * 40, encoding="cp1251")
     (tmp_path / "x/b.txt").write_text(UKRAINIAN)
     (tmp_path / "x/c.pdf").write_text("12345")
-    settings = recipe.Text.model_validate({"files": {"uk": str(tmp_path / "x")}, "clean": OFF})
-    sources, lines = find_sources(settings), list[str]()
-    gather(sources, lines.append, settings, tmp_path / "corpus")
-    corpus = open_corpus(tmp_path / "corpus", sources)
-    write_selection(settings, corpus, sources, lines.append)
+    corpus, _, lines = select_again(text_of({"uk": str(tmp_path / "x")}), tmp_path / "corpus")
     about = read_summary(corpus.path)["languages"]["uk"]
     size = (tmp_path / "x/a.txt").stat().st_size
     assert sum(source["lost"].get("bad encoding", 0) for source in about["sources"]) == size
@@ -169,11 +163,7 @@ def test_losses_and_guesses_are_in_the_summary(tmp_path: Path) -> None:
 
 def test_long_plain_text_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Ein Satz ist das.\n" * 600_000)
-    settings = recipe.Text.model_validate({"files": {"de": str(tmp_path)}, "clean": OFF})
-    sources, lines = find_sources(settings), list[str]()
-    gather(sources, lines.append, settings, tmp_path / "corpus")
-    corpus = open_corpus(tmp_path / "corpus", sources)
-    write_selection(settings, corpus, sources, lines.append)
+    corpus, _, lines = select_again(text_of({"de": str(tmp_path)}), tmp_path / "corpus")
     advice = "`text.files.de.documents: paragraphs` makes documents of parts"
     assert advice in str(nothing_kept(corpus)["de"])
     assert sum(advice in line for line in lines) == 1

@@ -7,16 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.text.reading.test_files import check_goes_on_anywhere, found, items
 from tongues.files import fingerprint
 from tongues.recipe import Columns, Files
 from tongues.text import Document
-from tongues.text.reading import LONGEST, Fault, Item, State, read_file
-
-SETTINGS = Files(paths=["."])
-
-
-def items(path: Path, settings: Files = SETTINGS, start: State | None = None) -> list[Item]:
-    return list(read_file(path, "de", settings, start))
+from tongues.text.reading import LONGEST, Fault
 
 
 def write(path: Path, columns: dict[str, Any], **settings: Any) -> Path:
@@ -39,44 +34,25 @@ def test_text_may_be_stored_in_any_way(tmp_path: Path, kind: str) -> None:
     text = text.dictionary_encode() if kind == "dictionary" else text.cast(kind)
     path = write(tmp_path / "a.parquet", {"content": text, "book": [7, 7]})
     settings = Files(paths=["."], columns=Columns(text="content", group="book"))
-    found = [item for item, _ in items(path, settings)]
-    assert [(item.text, item.group) for item in found if isinstance(item, Document)] == [
-        ("grüße", "7"),
-        ("b", "7"),
-    ]
+    read = [item for item, _ in items(path, settings) if isinstance(item, Document)]
+    assert [(item.text, item.group) for item in read] == [("grüße", "7"), ("b", "7")]
 
 
 def test_rows_that_are_no_documents_are_faults(tmp_path: Path) -> None:
     texts = [b"eins", b"f\xfcnf", None, b"", b"x" * (LONGEST + 1), b"a\0b", b"drei"]
     broken = pa.array(texts, pa.binary()).view(pa.string())
     path = write(tmp_path / "a.parquet", {"text": broken})
-    found = [item for item, _ in items(path)]
-    assert [item.reason if isinstance(item, Fault) else item.text for item in found] == [
-        "eins",
-        "bad encoding",
-        "no text",
-        "empty",
-        "too long",
-        "NUL bytes",
-        "drei",
-    ]
-    assert [item.place for item in found if isinstance(item, Fault)] == [1, 2, 3, 4, 5]
-
-
-def test_a_missing_text_column_is_told_with_those_there_are(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", {"content": ["eins"], "url": ["u"]})
-    [(fault, _)] = items(path)
-    said = "there is no column `text`; the columns are `content`, `url`"
-    assert fault == Fault(str(path), 0, "no text", said, path.stat().st_size)
+    reasons = ("bad encoding", "no text", "empty", "too long", "NUL bytes")
+    assert found(path) == ["eins", *(f"! {reason}" for reason in reasons), "drei"]
+    read = [item for item, _ in items(path)]
+    assert [item.place for item in read if isinstance(item, Fault)] == [1, 2, 3, 4, 5]
 
 
 def test_reading_goes_on_after_any_row(tmp_path: Path) -> None:
     texts = [f"Text {n}" if n % 7 else "" for n in range(250)]
     path = write(tmp_path / "a.parquet", {"text": texts}, row_group_size=60)
-    whole = items(path)
-    assert [item.text if isinstance(item, Document) else "" for item, _ in whole] == texts
-    for number, (_, state) in enumerate(whole, start=1):
-        assert items(path, SETTINGS, state) == whole[number:]
+    assert found(path) == [text or "! empty" for text in texts]
+    check_goes_on_anywhere(path)
 
 
 def test_damage_costs_no_more_than_its_row_group(tmp_path: Path) -> None:
@@ -87,15 +63,12 @@ def test_damage_costs_no_more_than_its_row_group(tmp_path: Path) -> None:
     data[middle : middle + 400] = bytes(400)
     path.write_bytes(data)
     whole = items(path)
-    found = [item.text for item, _ in whole if isinstance(item, Document)]
-    assert [text for text in found if text in {*texts[:1000], *texts[2000:]}] == [
-        *texts[:1000],
-        *texts[2000:],
-    ]
+    others = [*texts[:1000], *texts[2000:]]
+    assert [text for text in found(path) if text in set(others)] == others
     faults = [item for item, _ in whole if isinstance(item, Fault)]
     assert [(item.reason, item.place) for item in faults] == [("damaged", 1000)]
     for number in (999, 1000, 1001, 1002):
-        assert items(path, SETTINGS, whole[number - 1][1]) == whole[number:]
+        assert items(path, start=whole[number - 1][1]) == whole[number:]
 
 
 @pytest.mark.parametrize("kept", [0, 3, 100, -5])
@@ -104,4 +77,4 @@ def test_what_is_no_parquet_is_a_fault(tmp_path: Path, kept: int) -> None:
     path.write_bytes(path.read_bytes()[:kept])
     [(fault, state)] = items(path)
     assert isinstance(fault, Fault) and fault.reason == "damaged" and fault.sample
-    assert items(path, SETTINGS, state) == []
+    assert items(path, start=state) == []

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -115,6 +116,7 @@ def store() -> Iterator[Path]:
     memory.store.clear()
 
 
+@cache
 def rows(count: int, start: int = 0) -> bytes:
     every = ({"text": f"Satz {n} {text(n, 200)}"} for n in range(start, start + count))
     return "".join(json.dumps(row) + "\n" for row in every).encode()
@@ -173,8 +175,7 @@ def test_only_text_files_may_be_urls() -> None:
         find_files(["s3://bucket/a.txt"], "text.benchmarks")
 
 
-@pytest.mark.parametrize("ranges", [True, False])
-@pytest.mark.parametrize("sized", [True, False])
+@pytest.mark.parametrize(("ranges", "sized"), [(True, True), (True, False), (False, False)])
 def test_lines_stream_and_resume(server: Server, tmp_path: Path, ranges: bool, sized: bool) -> None:
     data, server.ranges, server.sized = rows(6_000), ranges, sized
     assert len(data) > 2 * LONG

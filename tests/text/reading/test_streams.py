@@ -55,10 +55,6 @@ def test_what_can_be_unpacked_of_a_broken_archive_is(tmp_path: Path, kind: str) 
     assert read(path)[1]
     path.write_bytes(b"")
     assert read(path) == (b"", ("archive cut off", 0))
-
-
-def test_files_that_cannot_be_opened_are_broken(tmp_path: Path) -> None:
-    assert read(tmp_path / "none.txt") == (b"", ("unreadable", 0))
     assert read(tmp_path) == (b"", ("unreadable", 0))
 
 

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tongues.text.signals.near import BANDS, SHINGLE, SIGNATURE, near_signals
@@ -92,6 +92,7 @@ def test_short_texts_match_only_equals() -> None:
     assert same[0, 6]
 
 
+@settings(max_examples=30)
 @given(st.lists(st.text("ab .", max_size=40), max_size=6))
 def test_a_text_is_signed_the_same_alone_and_among_others(texts: list[str]) -> None:
     together = near_signals(units(texts))

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 
 import numpy as np
-import pytest
 
 from tongues.text.synthetic import Drift, World, documents, make_family
 from tongues.text.synthetic.clauses import Clauses, make_block
@@ -43,9 +42,8 @@ def test_the_first_half_of_a_document_foretells_its_second_half():
     assert own > 5 * np.mean(others)
 
 
-@pytest.mark.parametrize("seed", [3, 4])
-def test_word_frequencies_fall_as_in_natural_text(seed: int):
-    language = make_family(World.of(seed), {"qaa": Drift()}, seed)["qaa"]
+def test_word_frequencies_fall_as_in_natural_text():
+    language = make_family(WORLD, {"qaa": Drift()}, 3)["qaa"]
     words = Counter(
         word
         for document in documents(language, 0, 2000)

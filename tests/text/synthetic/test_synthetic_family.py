@@ -29,9 +29,8 @@ def test_no_distance_is_the_same_language():
     assert shared_words(parent, child) == shared_order(parent, child) == 1.0
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_more_distance_never_brings_languages_nearer(seed: int):
-    pairs = [pair(divergence, seed) for divergence in GRID]
+def test_more_distance_never_brings_languages_nearer():
+    pairs = [pair(divergence) for divergence in GRID]
     words = [shared_words(*both) for both in pairs]
     orders = [shared_order(*both) for both in pairs]
     assert all(np.diff(words) <= 0)
@@ -53,7 +52,7 @@ def test_what_a_small_distance_replaces_a_larger_one_replaces_too(
     assert not np.any(moved_near & ~moved_far)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_near_daughters_share_most_words_and_far_ones_hardly_any(seed: int):
     parent, near = pair(0.15, seed)
     assert 0.72 < shared_words(parent, near) < 0.88
@@ -93,25 +92,16 @@ def test_a_granddaughter_is_nearest_to_her_mother():
     assert shared_words(parent, child) > shared_words(root, child) > 0.2
 
 
-@pytest.mark.parametrize("tag", ["en", "qua", "qa", "QAA", "qaaa", "qa1", "zzz", ""])
-def test_only_private_tags_are_taken(tag: str):
-    with pytest.raises(UserError, match="qtz"):
-        make_family(WORLD, {tag: Drift()}, 1)
-
-
-def test_an_unknown_mother_is_refused_with_the_nearest_known():
-    with pytest.raises(UserError, match="did you mean `qaa`"):
-        make_family(WORLD, {"qaa": Drift(), "qtz": Drift("qab", 0.2)}, 1)
-
-
-def test_a_circle_of_mothers_is_refused():
-    drifts = {"qaa": Drift("qac", 0.1), "qab": Drift("qaa", 0.1), "qac": Drift("qab", 0.1)}
-    with pytest.raises(UserError, match="themselves"):
+@pytest.mark.parametrize(
+    ("drifts", "says"),
+    [
+        *(({tag: Drift()}, "qtz") for tag in ("en", "qua", "qa", "QAA", "qaaa", "qa1", "zzz", "")),
+        ({"qaa": Drift(), "qtz": Drift("qab", 0.2)}, "did you mean `qaa`"),
+        ({"qaa": Drift("qac"), "qab": Drift("qaa"), "qac": Drift("qab")}, "themselves"),
+        ({"qaa": Drift("qaa", 0.1)}, "themselves"),
+        ({"qaa": Drift(divergence=0.2)}, "needs a parent"),
+    ],
+)
+def test_families_that_cannot_be_are_refused(drifts: dict[str, Drift], says: str) -> None:
+    with pytest.raises(UserError, match=says):
         make_family(WORLD, drifts, 1)
-    with pytest.raises(UserError, match="themselves"):
-        make_family(WORLD, {"qaa": Drift("qaa", 0.1)}, 1)
-
-
-def test_a_root_has_no_distance():
-    with pytest.raises(UserError, match="needs a parent"):
-        make_family(WORLD, {"qaa": Drift(divergence=0.2)}, 1)
