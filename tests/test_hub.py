@@ -209,7 +209,7 @@ def test_a_recipe_with_a_base_of_the_hub_is_checked_prepared_and_trained(
 ) -> None:
     recipe = make_recipe(
         f"tokens.base={NAME}",
-        f"train.base={{model: {NAME}, revision: v1, languages: [qac]}}",
+        f"train.base={{model: {NAME}@v1, languages: [qac]}}",
         "model.shape=null",
         "train.budget=2k tokens",
     )

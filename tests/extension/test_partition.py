@@ -34,25 +34,3 @@ def test_experts_of_a_partition_of_another_package(tongues: Tongues, experts: Pa
     tongues("experts", "train", "experts.yaml", only, "train.budget=4k tokens")
     runs = sorted(path.name for path in (experts / "runs/small").glob("alphabet*"))
     assert runs == ["alphabet-2-e0-s1", "alphabet-2-e1-s1"]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ("{by: alphabt, k: 2}", "did you mean `alphabet`?"),
-        ("{by: alphabet}", "`k` is missing"),
-        ("{by: alphabet, k: 2, backward: true}", "did you mean `backwards`?"),
-        ("{by: alphabet, k: 2, backwards: maybe}", "backwards"),
-    ],
-)
-def test_its_settings_are_checked(tongues: Tongues, settings: str, message: str) -> None:
-    experts = f"experts={{partitions: [{settings}]}}"
-    done = tongues("check", "small.yaml", "train.base=x", experts, fails=True)
-    assert message in done.stderr
-
-
-def test_without_the_package_there_is_no_such_partition(tongues: Tongues) -> None:
-    experts = "experts={partitions: [{by: alphabet, k: 2}]}"
-    done = tongues("check", "small.yaml", "train.base=x", experts, fails=True, plain=True)
-    assert "there is no partition `alphabet`" in done.stderr
-    assert "`typology`" in done.stderr

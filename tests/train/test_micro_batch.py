@@ -1,4 +1,4 @@
-"""How many samples are computed at a time: found by what two sizes take, kept by a resumed run."""
+"""How many samples are computed at a time: found by what two sizes take."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,13 +8,11 @@ import torch
 from torch import Tensor
 
 from tests.conftest import MakeRecipe
-from tests.train.test_run import STOPPABLE, plan_of, train_and_stop
-from tongues.runs import read_run, write_run
+from tests.train.making import plan_of
 from tongues.tokens import open_tokens
 from tongues.train import derive
 from tongues.train.engine.processes import Processes
 from tongues.train.micro_batch import samples_that_fit
-from tongues.train.run import train
 from tongues.train.start import LocalRun, assemble
 from tongues.train.step import Setup
 
@@ -119,16 +117,3 @@ def test_the_trial_leaves_no_trace(setup: Setup, monkeypatch: pytest.MonkeyPatch
     for weight, before in zip(setup.scorer.parameters(), weights, strict=True):
         assert weight.grad is None
         torch.testing.assert_close(weight.detach(), before, rtol=0, atol=0)
-
-
-def test_a_resumed_run_keeps_its_micro_batch(make_recipe: MakeRecipe, workspace: Path) -> None:
-    plan = plan_of(make_recipe, *STOPPABLE, "train.budget=8k tokens", name="stopped")
-    directory = train_and_stop(plan, workspace)
-    record = read_run(directory)
-    assert record.engine and record.engine["micro_batch"] == 512
-    write_run(directory, replace(record, engine={**record.engine, "micro_batch": 128}))
-    told: list[str] = []
-    train(plan, workspace, tell=told.append)
-    resumed = read_run(directory).engine
-    assert resumed and resumed["micro_batch"] == 128
-    assert not any("micro_batch" in line for line in told)

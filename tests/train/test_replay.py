@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.conftest import MakeRecipe
-from tests.train.test_loop import interrupt_after
-from tests.train.test_run import digests
+from tests.conftest import MakeRecipe, with_tokens
+from tests.train.making import digests
 from tongues.errors import Stopped, UserError
 from tongues.files import read_json, read_lines
 from tongues.recipe import Train, load_recipe
@@ -88,26 +87,15 @@ def test_any_schedule_will_do(make_recipe: MakeRecipe, schedule: str) -> None:
     assert -0.01 < rise < 0.012
 
 
-def test_the_early_rise_is_not_chased(cosine: Train) -> None:
+def test_shares_are_what_is_enough_within_their_bounds(cosine: Train) -> None:
     line = (-0.1, 0.15, 0.1)
     enough = math.exp((line[0] + 0.1 * line[1] - 0.005) / line[2])
     rise, shares = led(cosine, enough, line, 0.02)
-    assert rise < 0.01
+    assert rise < 0.01  # and the early rise is not chased
     assert max(abs(math.log(share / enough)) for share in shares) < 0.25
-
-
-def test_what_cannot_be_held_ends_at_the_highest_share_and_what_needs_none_at_the_lowest(
-    cosine: Train,
-) -> None:
-    assert led(cosine, 0.05, (0.3, 0.1, 0.1), 0.02)[1][-1] == 0.8
-    assert led(cosine, 0.05, (-0.9, 0.0, 0.02), 0.02)[1][-1] == 0.001
-
-
-def test_a_higher_tolerance_takes_less_replay(cosine: Train) -> None:
-    of_tolerance = [
-        sum(led(cosine, 0.1, (-0.1, 0.15, 0.1), 0.02, tolerance=tolerance)[1])
-        for tolerance in (0.0, 0.01, 0.05)
-    ]
+    assert led(cosine, 0.05, (0.3, 0.1, 0.1), 0.02)[1][-1] == 0.8  # cannot be held
+    assert led(cosine, 0.05, (-0.9, 0.0, 0.02), 0.02)[1][-1] == 0.001  # needs none
+    of_tolerance = [sum(led(cosine, 0.1, line, 0.02, tolerance=x)[1]) for x in (0.0, 0.01, 0.05)]
     assert of_tolerance == sorted(of_tolerance, reverse=True)
 
 
@@ -138,9 +126,7 @@ def held(make_recipe: MakeRecipe, *overrides: str, name: str) -> RunPlan:
 @pytest.fixture(scope="session")
 def knowing(recipe_file: Path, tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that has learned enough to forget."""
-    place = tmp_path_factory.mktemp("knowing")
-    (place / "tokens").mkdir()
-    (place / "tokens" / tokens.name).symlink_to(tokens, target_is_directory=True)
+    place = with_tokens(tmp_path_factory.mktemp("knowing"), tokens)
     recipe = load_recipe(recipe_file, ("train.budget=100k tokens", "model.shape=0.05M"))
     return train(replace(run_of_recipe(recipe), name="parent"), place)
 
@@ -182,6 +168,13 @@ def test_shares_change_are_told_and_counted_exactly(
     assert abs(record.shares["qaa"] - 0.1) > 0.01
     assert record.roles.replay_share == pytest.approx(record.shares["qaa"])
     assert record.epochs["qaa"] == last["epochs_lang"] == len(replayed) / len(windows)
+
+
+def interrupt_after(log: Path, rows: int) -> None:
+    """As Ctrl-C, once a log has so many rows."""
+    while not log.exists() or log.read_bytes().count(b"\n") < rows:
+        time.sleep(0.004)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_stopped_and_resumed_a_held_run_ends_with_the_same_bytes(

@@ -13,7 +13,7 @@ from torch._functorch._aot_autograd.utils import make_boxed_func
 from tests.command import start_command
 from tests.conftest import MakeRecipe
 from tests.train.engine.plain_kernels import END, made, windows
-from tests.train.test_run import STOPPABLE, digests, train_and_stop
+from tests.train.making import STOPPABLE, digests, train_and_stop
 from tongues.files import read_lines
 from tongues.runs import read_run
 from tongues.tokens.frame import TextFrame
