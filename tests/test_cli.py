@@ -165,7 +165,7 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         (["check", "RECIPE", "text.synthetic.seed=-5"], "greater than or equal to 0"),
         (["check", "RECIPE", "train.eval_languages=[zzz]"], "language `zzz` has no text"),
         (["train", "RECIPE"], "prepare"),
-        (["study", "RECIPE"], "no `study` section"),
+        (["study", "RECIPE"], "no `study` or `pilot` section"),
         (["fit", "nowhere"], "there is no such file"),
         (["fit", "nowhere", "--figures", "/proc/figures"], "nothing can be written in this folder"),
         (["fit", "nowhere", "-o", "FOLDER"], "is a directory"),

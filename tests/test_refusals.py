@@ -31,7 +31,7 @@ REFUSED = {  # command lines, and words of the error
     "report runs -o /proc/page": "nothing can be written in this folder",
     "languages xxqq": "no language `xxqq`",
     "plan --language xxqq --flops 1e18": "no language `xxqq`",
-    "study recipe.yaml": "no `study` section",
+    "study recipe.yaml": "no `study` or `pilot` section",
     "experts train recipe.yaml": "partitions: [{by: languages}]",
     "experts measure wrong.yaml": "unknown key",
     "experts partition wrong.yaml": "unknown key",

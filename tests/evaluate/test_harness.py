@@ -286,7 +286,10 @@ def test_two_codes_of_a_language_are_two_tasks(
     }
 
 
-def test_what_cannot_be_loaded_is_a_user_error(files: dict[str, str], tmp_path: Path) -> None:
+def test_what_cannot_be_loaded_is_a_user_error(
+    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where `datasets` looks for files that nobody named
     with pytest.raises(UserError, match="has none of these languages"):
         harness_tasks(f"{HARNESS}{files['toy_sw']}:tr")
     assert list(harness_tasks(f"{HARNESS}{files['toy_sw']}:swh")) == ["lm-eval:toy"]

@@ -63,7 +63,7 @@ def test_scores_are_those_of_a_processor() -> None:
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize(
-    ("model", "routing"), [("hub", None), ("small/small", None), ("small/small", "text")]
+    ("model", "routing"), [("hub", None), ("small/small", None), ("small/small", "filter:1")]
 )
 def test_texts_are_continued_in_bfloat16(model: str, routing: str | None) -> None:
     with pretended_gpu() as gpu:
@@ -74,7 +74,6 @@ def test_texts_are_continued_in_bfloat16(model: str, routing: str | None) -> Non
             max_tokens=6,
             n=2,
             top_k=5,
-            presence_penalty=0.5,
         )
     assert gpu.refused == []
     assert len(written.texts) == 4

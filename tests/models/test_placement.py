@@ -101,7 +101,7 @@ def test_a_narrower_type_predicts_nearly_the_same(place: Path) -> None:
 def test_an_ensemble_generates_in_a_narrower_type(place: Path) -> None:
     (folder,) = (file.parent for file in place.rglob("ensemble.json"))
     ensemble = open_ensemble(folder, place, placement=choose_placement("cpu", "bf16"))
-    (text,) = generate(ensemble, [np.array([4, 5, 6])], parse_routing("uniform"), most=5)
+    (text,) = generate(ensemble, [np.array([4, 5, 6])], parse_routing("tfidf"), most=5)
     assert 1 <= len(text.tokens) <= 5
     assert ensemble.models[0].dtype == torch.bfloat16
 

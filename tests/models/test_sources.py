@@ -17,7 +17,7 @@ from tongues.models import find_shape
 from tongues.models.huggingface import build_model, load_model, open_layout
 from tongues.models.sources import DrawnWeights, FolderWeights, WeightSource
 from tongues.models.token_map import TokenMap, resize_vocabulary
-from tongues.train.engine.loading import fill, first_layers
+from tongues.train.engine.loading import fill_weights, first_layers
 from tongues.train.engine.processes import Processes
 
 ROWS = 300
@@ -38,7 +38,7 @@ def check(source: WeightSource, expected: PreTrainedModel, model: PreTrainedMode
     state = expected.state_dict()
     for name, weight in expected.named_parameters():
         assert torch.equal(in_thirds(source, name, weight), weight), name
-    fill(model, model, source, CPU, Processes(), "here")
+    fill_weights(model, model, source, CPU, Processes(), "here")
     assert all(torch.equal(weight, state[name]) for name, weight in model.state_dict().items())
     tokens = torch.arange(24)[None]
     with torch.no_grad():
@@ -93,7 +93,7 @@ def test_the_first_layers_are_those_of_the_model(name: str, count: int, tmp_path
     source = FolderWeights(tmp_path, open_layout(tmp_path), None)
     few = first_layers(source.model)
     assert few.config is not source.model.config
-    fill(few, few, source, CPU, Processes(), "here")
+    fill_weights(few, few, source, CPU, Processes(), "here")
     state = load_model(tmp_path).state_dict()
     assert {n.split(".")[2] for n in few.state_dict() if ".layers." in n} == set(
         map(str, range(count))
@@ -126,7 +126,7 @@ def test_weights_that_are_no_numbers_or_have_no_place_are_refused(tmp_path: Path
     save_file(weights | {name: weights[name] / 0}, file, {"format": "pt"})
     source = FolderWeights(tmp_path, open_layout(tmp_path), None)
     with pytest.raises(UserError, match=f"`{name}` holds NaN or infinite values"):
-        fill(source.model, source.model, source, CPU, Processes(), "here")
+        fill_weights(source.model, source.model, source, CPU, Processes(), "here")
     more = weights | {"model.layers.7.mlp.up_proj.weight": weights[name].clone()}
     save_file(more, file, {"format": "pt"})
     with pytest.raises(UserError, match=r"layers.7.mlp.up_proj.weight` without a place"):

@@ -65,7 +65,7 @@ def test_an_ensemble_is_known_by_its_bytes_whatever_it_was_called(
     pair: Path, tmp_path: Path
 ) -> None:
     name = str(pair.relative_to(tmp_path / "ensembles"))
-    for age, way in enumerate(("text", "tfidf:2")):
+    for age, way in enumerate(("tfidf", "tfidf:2")):
         mark = open_model(f"{name}@{way}", tmp_path).fingerprint
         about = {"kind": "ensemble", "routing": way, "fingerprint": mark, "trained": None}
         evaluated(tmp_path, f"by-{age}", age, SOURCE, MIXED, **about)
