@@ -3,6 +3,8 @@
 import hashlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -26,7 +28,7 @@ from tongues.train import RunPlan, run_of_recipe
 from tongues.train.run import train
 
 PIECES, NEW = 400, 60  # of the small recipe's tokenizer, and of those how many a base may lack
-STOPPABLE = ("train.budget=20k tokens", "train.checkpoint_every=0.001 seconds")
+STOPPABLE = ("train.budget=12k tokens", "train.checkpoint_every=0.001 seconds")
 SAME = ("metrics.jsonl", "evals.jsonl", "model/model.safetensors")
 ROUTED: dict[str, Any] = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
 EXPERTS: dict[str, dict[str, Any]] = {
@@ -82,6 +84,14 @@ def train_and_stop(
     with pytest.raises(Stopped):
         train(plan, workspace, tell=tell)
     return directory
+
+
+def start_two(recipe_file: Path, workspace: Path, *overrides: str) -> "subprocess.Popen[bytes]":
+    """Start the small recipe's run in two processes."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", "-m", "tongues"]
+    command += ["train", str(recipe_file), *overrides, "--workspace", str(workspace)]
+    return subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
 def digests(directory: Path) -> dict[str, str]:

@@ -64,16 +64,6 @@ def test_a_change_in_one_document_moves_no_logit_of_another(attention: str, bflo
         assert not (logits(model, changed, apart=False) == joined)[:, STARTS[1] :].all()
 
 
-def test_a_document_is_read_as_if_it_stood_alone() -> None:
-    model = build_model(find_shape("0.2M"), 200, CONTEXT, seed=1)
-    tokens = sample(1)
-    with torch.no_grad():
-        together = logits(model, tokens, apart=True)
-        for start, stop in zip(STARTS, (*STARTS[1:], CONTEXT), strict=True):
-            alone = model(input_ids=tokens[:, start:stop]).logits
-            torch.testing.assert_close(together[:, start:stop], alone)
-
-
 def test_a_run_keeps_documents_apart_in_training_and_on_held_out_text(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:

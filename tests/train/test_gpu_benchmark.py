@@ -106,13 +106,20 @@ def unpack(tmp_path: Path, *arrived: Path) -> int:
     return code
 
 
-def test_parts_that_come_one_by_one_are_put_together(
+def test_parts_come_one_by_one_and_a_damaged_one_is_refused(
     tmp_path: Path, parts: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    piece = parts[1] / "piece"
+    whole = piece.read_bytes()
     assert unpack(tmp_path, *parts[2:]) == 0
     assert "case: still missing: parts 1, 2" in capsys.readouterr().out
-    assert unpack(tmp_path, parts[0]) == 0
-    assert "case: still missing: parts 2" in capsys.readouterr().out
+    piece.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert unpack(tmp_path, *parts[:2]) == 1
+    printed = capsys.readouterr().out
+    assert "case-2-of-4: damaged, or not whole: send it again" in printed
+    assert "case: still missing: parts 2" in printed
+    assert not (tmp_path / "place/workspace").exists()
+    piece.write_bytes(whole)
     assert unpack(tmp_path, parts[1]) == 0
     assert "case: unpacked" in capsys.readouterr().out
     original, copy = tmp_path / "case/tokens/new", tmp_path / "place/workspace/tokens/new"
@@ -120,23 +127,6 @@ def test_parts_that_come_one_by_one_are_put_together(
     assert (copy / "tokens.json").read_text() == "{}"
     assert unpack(tmp_path, parts[1]) == 0
     assert "case: was unpacked before" in capsys.readouterr().out
-
-
-def test_a_damaged_part_is_refused_and_the_others_are_kept(
-    tmp_path: Path, parts: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    piece = parts[1] / "piece"
-    whole = piece.read_bytes()
-    piece.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    assert unpack(tmp_path, *parts) == 1
-    printed = capsys.readouterr().out
-    assert "REFUSED" in printed
-    assert "case-2-of-4: damaged, or not whole: send it again" in printed
-    assert "case: still missing: parts 2" in printed
-    assert not (tmp_path / "place/workspace").exists()
-    piece.write_bytes(whole)
-    assert unpack(tmp_path, parts[1]) == 0
-    assert (tmp_path / "place/workspace/tokens/new/train.bin").is_file()
 
 
 def test_parts_of_two_packs_are_never_mixed(tmp_path: Path, parts: list[Path]) -> None:

@@ -1,8 +1,6 @@
 """Runs that train a part of a base: embeddings, some layers, low-rank updates."""
 
 import math
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from tests.train.making import (
     digests,
     losses,
     plan_of,
+    start_two,
     train_and_stop,
 )
 from tongues.errors import UserError
@@ -133,9 +132,10 @@ def test_new_tokens_are_trained_and_a_stopped_run_ends_with_the_same_bytes(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
     base = base_of(workspace, "llama-tied", NEW)
-    often = (*LORA, "train.budget=15k tokens", "train.checkpoint_every=0.05 seconds")
-    alone = train(child_of(make_recipe, base, *often, name="alone"), workspace)
-    plan = child_of(make_recipe, base, *often, name="stopped")
+    settings = (*LORA, "train.budget=10k tokens")
+    alone = train(child_of(make_recipe, base, *settings, name="alone"), workspace)
+    often = "train.checkpoint_every=0.001 seconds"
+    plan = child_of(make_recipe, base, *settings, often, name="stopped")
     stopped = train_and_stop(plan, workspace)
     (held, *_) = sorted((stopped / "checkpoints").glob("step-*"))
     names = load_file(next(held.glob("*.safetensors"))).keys()
@@ -156,7 +156,9 @@ def test_a_milestone_is_completed_from_the_base_and_from_no_other(
     make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
 ) -> None:
     base = base_of(workspace, "llama-tied", NEW)
-    plan = child_of(make_recipe, base, *LORA, "train.milestones=[50%, 100%]")
+    plan = child_of(
+        make_recipe, base, *LORA, "train.milestones=[50%, 100%]", "train.budget=5k tokens"
+    )
     directory = train(plan, workspace)
     steps = read_run(directory).steps
     (place,) = directory.glob(f"checkpoints/milestone-*{steps}")
@@ -186,12 +188,9 @@ def test_two_processes_do_as_one(
 ) -> None:
     base = base_of(workspace, "llama-tied", NEW)
     one = train(child_of(make_recipe, base, *LORA, "train.budget=3k tokens", name="one"), workspace)
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
-    command += ["-m", "tongues", "train", str(recipe_file), *LORA, "model.shape=null"]
-    command += [f"train.base={{model: {base}, languages: [qac]}}", "train.run=two"]
-    command += ["train.budget=3k tokens", "--workspace", str(workspace)]
-    subprocess.run(command, check=True, capture_output=True, env=os.environ)
+    known = f"train.base={{model: {base}, languages: [qac]}}"
+    settings = (*LORA, "model.shape=null", known, "train.run=two", "train.budget=3k tokens")
+    assert start_two(recipe_file, workspace, *settings).wait() == 0
     two = workspace / "runs/two"
     ours, theirs = (losses(run, log="metrics.jsonl") for run in (one, two))
     assert theirs == pytest.approx(ours, abs=1e-5)

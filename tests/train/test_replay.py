@@ -4,8 +4,6 @@ import math
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -16,7 +14,7 @@ import pytest
 import torch
 
 from tests.conftest import MakeRecipe, with_tokens
-from tests.train.making import digests
+from tests.train.making import digests, plan_of, start_two
 from tongues.errors import Stopped, UserError
 from tongues.files import read_json, read_lines
 from tongues.recipe import Train, load_recipe
@@ -119,10 +117,6 @@ def test_parts_cover_the_text_evenly_at_a_small_cost(budget: int) -> None:
     assert len(parts) == (1 if budget == 10**7 else min(len(parts), 20))
 
 
-def held(make_recipe: MakeRecipe, *overrides: str, name: str) -> RunPlan:
-    return replace(run_of_recipe(make_recipe(*HELD, *overrides)), name=name)
-
-
 @pytest.fixture(scope="session")
 def knowing(recipe_file: Path, tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that has learned enough to forget."""
@@ -150,7 +144,7 @@ def test_shares_change_are_told_and_counted_exactly(
             return batches[number]
 
     monkeypatch.setattr(loop, "BatchLoader", Seen)
-    directory = train(held(make_recipe, name="child"), parent, watch=told.append)
+    directory = train(plan_of(make_recipe, *HELD, name="child"), parent, watch=told.append)
     events = read_lines(directory / "events.jsonl")
     assert {event["step"] for event in events} <= set(check_steps(78))
     assert len(events) > 5
@@ -180,8 +174,8 @@ def interrupt_after(log: Path, rows: int) -> None:
 def test_stopped_and_resumed_a_held_run_ends_with_the_same_bytes(
     make_recipe: MakeRecipe, parent: Path
 ) -> None:
-    alone = train(held(make_recipe, name="alone"), parent)
-    plan = held(make_recipe, "train.checkpoint_every=100 seconds", name="stopped")
+    alone = train(plan_of(make_recipe, *HELD, name="alone"), parent)
+    plan = plan_of(make_recipe, *HELD, "train.checkpoint_every=100 seconds", name="stopped")
     directory = parent / "runs/stopped"
     for rows in (10, 50):
         threading.Thread(target=interrupt_after, args=(directory / "metrics.jsonl", rows)).start()
@@ -197,12 +191,9 @@ def test_two_processes_stopped_and_resumed_end_with_the_same_bytes(
     recipe_file: Path, parent: Path
 ) -> None:
     def run(name: str, stop_after: int = 0) -> Path:
-        command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-        command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
-        command += ["-m", "tongues", "train", str(recipe_file), *HELD, f"train.run={name}"]
-        command += ["train.checkpoint_every=0.001 seconds", "--workspace", str(parent)]
+        often = "train.checkpoint_every=0.001 seconds"
+        process = start_two(recipe_file, parent, *HELD, f"train.run={name}", often)
         log = parent / "runs" / name / "metrics.jsonl"
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         while stop_after and not (log.exists() and log.read_bytes().count(b"\n") >= stop_after):
             time.sleep(0.01)
             assert process.poll() is None
@@ -223,12 +214,12 @@ def test_two_processes_stopped_and_resumed_end_with_the_same_bytes(
 def test_a_run_that_holds_nothing_is_what_it_was_before(
     make_recipe: MakeRecipe, parent: Path
 ) -> None:
-    plan = run_of_recipe(make_recipe(*CONTINUED))
+    plan = plan_of(make_recipe, *CONTINUED, "train.milestones=[50%]", "train.budget=5k tokens")
     assert not plan.identity()["max_forgetting"]
-    assert run_of_recipe(make_recipe(*HELD)).identity()["max_forgetting"] == {"qaa": "1%"}
-    assert RunPlan.from_json(run_of_recipe(make_recipe(*HELD)).to_json()).settings.max_forgetting
-    often = ("train.milestones=[50%]",)
-    directory = train(replace(run_of_recipe(make_recipe(*CONTINUED, *often)), name="c"), parent)
+    held = plan_of(make_recipe, *HELD)
+    assert held.identity()["max_forgetting"] == {"qaa": "1%"}
+    assert RunPlan.from_json(held.to_json()).settings.max_forgetting
+    directory = train(plan, parent)
     assert not (directory / "events.jsonl").exists()
     (place,) = directory.glob("checkpoints/milestone-*")
     assert read_json(place / "position.json")["position"]["phases"] == []

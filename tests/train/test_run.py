@@ -62,7 +62,7 @@ def test_a_damaged_checkpoint_is_named_and_the_run_ends_with_the_same_bytes(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
     plan = plan_of(make_recipe, *STOPPABLE, name="stopped")
-    alone = digests(train(replace(plan, name="alone"), workspace))
+    alone = digests(train(plan_of(make_recipe, STOPPABLE[0], name="alone"), workspace))
     newest = sorted((train_and_stop(plan, workspace) / "checkpoints").iterdir())[-1]
     (state,) = newest.glob("*.safetensors")
     state.write_bytes(state.read_bytes()[:-100])
@@ -108,14 +108,14 @@ def test_a_finished_run_is_left_alone_unless_it_is_damaged_or_of_another_recipe(
     train(plan_of(make_recipe, "train.checkpoint_every=1 second"), workspace, tell=told.append)
     assert told == ["small is finished already"]
     assert (trained / "run.json").stat().st_mtime_ns == before
-    file = trained / "model" / "model.safetensors"
-    file.write_bytes(file.read_bytes()[:-10])
-    with pytest.raises(UserError, match="is damaged"):
-        train(plan_of(make_recipe), workspace)
     other = plan_of(make_recipe, "train.seed=2", "train.budget=2k tokens")
     with pytest.raises(UserError, match="seed was 1, now 2") as caught:
         train(other, workspace)
     assert "--overwrite" in caught.value.hint
+    file = trained / "model" / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-10])
+    with pytest.raises(UserError, match="is damaged"):
+        train(plan_of(make_recipe), workspace)
     train(other, workspace, overwrite=True)
     assert read_run(trained).seed == 2
 
@@ -156,9 +156,10 @@ def test_text_that_runs_out_is_read_again_and_said_so(
 ) -> None:
     long = (
         "model.shape=0.05M",
-        "train.budget=250k tokens",
+        "train.budget=150k tokens",
         "train.batch=8192 tokens",
         "train.eval_languages=[qaa, qab]",
+        "train.eval_tokens=640 tokens",
     )
     told: list[str] = []
     directory = train(plan_of(make_recipe, *long), workspace, tell=told.append)

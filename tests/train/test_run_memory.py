@@ -222,6 +222,15 @@ def test_layers_of_other_families_and_experts_keep_more_than_a_llamas() -> None:
     assert 1.36 * kept(anatomy) < kept(sparse) < 2.1 * kept(anatomy)
 
 
+def test_attention_fused_or_layers_computed_anew_take_less() -> None:
+    anatomy = of_shape(find_shape("22M"), 500)
+    whole, fused = (
+        layer_bytes(anatomy, 8192, 512, bfloat16=True, scores=scores) for scores in (True, False)
+    )
+    anew = layer_bytes(anatomy, 8192, 512, bfloat16=True, recompute=True)
+    assert anew < 0.5 * fused < 0.5 * whole
+
+
 def test_documents_in_rows_take_as_much_as_twice_the_tokens_uncompiled() -> None:
     anatomy = of_shape(find_shape("22M"), 8192)
     changes: dict[str, Any] = {"context": "256 tokens", "precision": "float32", "compile": "off"}
