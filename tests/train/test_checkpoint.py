@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from tests.models.published import DEEPSEEK, WIDTHS
 from tests.train.engine.together import backward, make_optimizer, make_scorer
 from tongues.errors import Stopped, UserError
 from tongues.tokens.frame import TextFrame
@@ -230,12 +231,7 @@ def test_its_weights_are_opened_by_themselves(trained: Course, tmp_path: Path) -
 
 
 def test_what_a_model_keeps_beside_its_weights_is_kept(tmp_path: Path) -> None:
-    widths = {"hidden_size": 32, "intermediate_size": 32, "moe_intermediate_size": 16}
-    heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "num_hidden_layers": 2}
-    experts = {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1}
-    ranks = {"kv_lora_rank": 8, "q_lora_rank": 8, "v_head_dim": 8}
-    ranks |= {"qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "first_k_dense_replace": 1}
-    settings = {"vocab_size": 64, **widths, **heads, **experts, **ranks}
+    settings = WIDTHS | DEEPSEEK | {"vocab_size": 64}
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model("deepseek_v3", **settings))
     (name,) = (name for name in kept_buffers(model) if name.endswith("correction_bias"))
     model.get_buffer(name).fill_(7.0)
