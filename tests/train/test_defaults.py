@@ -89,6 +89,7 @@ def test_the_rate_falls_with_the_size_and_rises_with_the_batch_and_in_few_steps(
     assert rates == sorted(rates, reverse=True)
     assert base_rate(1e9, 4 * 2**16, 1e5) == pytest.approx(2 * base_rate(1e9, 2**16, 1e5))
     assert base_rate(1e9, 2**30, 1e5) == base_rate(1e9, 2**22, 1e5)
+    assert base_rate(1e9, 2**22, 1e5) == pytest.approx(2 * base_rate(1e9, 2**20, 1e5))
     assert base_rate(1e8, 2048, 50) == pytest.approx(4e-4)
     assert base_rate(1e8, 2048, 5) == pytest.approx(5e-4)  # no run of fewer steps was measured
     assert base_rate(7e9, 2048, 1) == pytest.approx(base_rate(7e9, 2**22, 1e6))

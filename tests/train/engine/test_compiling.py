@@ -56,6 +56,7 @@ def test_compiled_too_a_run_is_the_same_bytes_in_another_process_and_resumed(
         assert found["loss"] == pytest.approx(expected["loss"], rel=tolerance)
 
 
+@pytest.mark.long
 def test_without_a_compiler_a_run_says_so_and_goes_on(
     recipe_file: Path, workspace: Path, tmp_path: Path
 ) -> None:
