@@ -141,6 +141,14 @@ def test_files_are_short_and_only_packages_list_what_they_offer() -> None:
         assert listed == (path.name in ("__init__.py", *PASSES_ON)), path
 
 
+def test_only_the_terminal_prints() -> None:
+    """Names of files and models may hold sequences that a terminal obeys; it takes them out."""
+    for path in PACKAGE.rglob("*.py"):
+        if path.name != "terminal.py":
+            assert "click.echo" not in path.read_text(encoding="utf-8"), path
+            assert "click.secho" not in path.read_text(encoding="utf-8"), path
+
+
 def test_a_public_name_means_one_thing() -> None:
     """No class or function name twice, but for the verbs, whose commands have their names."""
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

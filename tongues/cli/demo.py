@@ -9,6 +9,7 @@ import click
 
 from tongues.cli import options
 from tongues.errors import UserError
+from tongues.terminal import echo
 
 if TYPE_CHECKING:
     from tongues.recipe import Recipe
@@ -52,8 +53,8 @@ def _real(language: str, workspace: Path, text: Path | None, overrides: tuple[st
 
     page = demo_real(language, workspace, text=text, overrides=overrides)
     topics = read_json(page.with_name("report.json"))["topics"]
-    click.echo("\n" + "\n".join(f"{name}: {line}" for name, line in topics.items()))
-    click.echo(f"\nthe page: {page}")
+    echo("\n" + "\n".join(f"{name}: {line}" for name, line in topics.items()))
+    echo(f"\nthe page: {page}")
     options.hint_runs(workspace / "runs" / page.parent.name, workspace)
 
 
@@ -67,7 +68,7 @@ def _study(workspace: Path, overrides: tuple[str, ...]) -> None:
     runs = tongues.study(recipe, workspace=workspace)
     page = tongues.report(runs, workspace / "reports" / recipe.name)
     _show(recipe, read_json(page.with_name("report.json"))["advice"])
-    click.echo(f"\nthe page: {page}")
+    echo(f"\nthe page: {page}")
     options.hint_runs(runs, workspace)
 
 
@@ -97,7 +98,7 @@ def _show(recipe: "Recipe", sentences: list[str]) -> None:
     from tongues.text import describe_synthetic
 
     families = describe_synthetic(recipe.text.synthetic) if recipe.text.synthetic else []
-    click.echo(f"\n{as_text([Items([*families, *sentences])])}")
+    echo(f"\n{as_text([Items([*families, *sentences])])}")
 
 
 def _recipe(package: str, name: str, overrides: tuple[str, ...]) -> "Recipe":

@@ -7,6 +7,7 @@ import click
 
 from tongues.cli import options
 from tongues.errors import UserError
+from tongues.terminal import echo
 
 if TYPE_CHECKING:
     from tongues.experts.partition.partition import Partition
@@ -55,9 +56,9 @@ def partition(
         print_json({label: one.partition.to_json() for label, one in partitions.items()})
         return
     for label, one in partitions.items():
-        click.echo(f"{label}  {one.page}")
+        echo(f"{label}  {one.page}")
         _show_partition(one.partition, one.amounts)
-        click.echo("")
+        echo("")
     loaded = tongues.load_recipe(recipe, overrides)
     options.hint_recipe(loaded, (recipe, *overrides), workspace)
 
@@ -140,7 +141,7 @@ def show(ensemble: str, workspace: Path, as_json: bool) -> None:
         rows.append(row)
     print_table(rows)
     folder = find_ensemble(ensemble, workspace)
-    click.echo(f"\nall of {folder} is as it was made; its base is {lineage.base}")
+    echo(f"\nall of {folder} is as it was made; its base is {lineage.base}")
     hint_command("tongues", "generate", ensemble)
 
 
@@ -149,9 +150,9 @@ def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None
     from tongues.pages import as_text
     from tongues.report.experts.partition import cluster_table
 
-    click.echo(as_text([cluster_table(made, amounts)]))
+    echo(as_text([cluster_table(made, amounts)]))
     for line in [*tree_lines(made), *made.notes]:
-        click.echo(line)
+        echo(line)
 
 
 def _show_measured(folder: Path) -> None:
@@ -163,10 +164,10 @@ def _show_measured(folder: Path) -> None:
 
     experts = MeasuredExperts.of(read_evaluation(folder))
     if experts.scores.mixed:
-        click.echo(as_text([mixed_table(experts)]) + "\n")
+        echo(as_text([mixed_table(experts)]) + "\n")
         what = "all in nats per token: mean losses on text in one language, and in two by turns"
         other = f"`versus {experts.references[0]}`: less its loss on one language"
         given = "`versus given`: less the loss where every token's language is given"
-        click.echo(f"{what}; {other}; {given}; in brackets 95 % confidence intervals")
+        echo(f"{what}; {other}; {given}; in brackets 95 % confidence intervals")
     for line in expert_answer(experts).get("Choice", ())[:1]:
-        click.echo(line)
+        echo(line)

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from tongues.cli import options
+from tongues.terminal import echo
 
 _ROWS = 20  # of a list
 _OPTIONAL = ("byte premium", "Bible", "family", "speakers", "tasks", "script")  # first to go
@@ -38,5 +39,5 @@ def languages(language: str | None, as_json: bool, **conditions: Any) -> None:
         return
     from tongues.pages import as_text
 
-    click.echo(as_text(describe.facts_blocks(answer)))
+    echo(as_text(describe.facts_blocks(answer)))
     hint(f"tongues plan --language {answer.language.tag} --gpu h100 --hours 24")

@@ -9,6 +9,7 @@ import click
 from tongues.cli import options
 from tongues.errors import UserError
 from tongues.hardware import LARGER_MACHINE
+from tongues.terminal import echo
 
 if TYPE_CHECKING:
     from tongues.plan import Plan
@@ -75,11 +76,11 @@ def fit(
         print_json(answer.to_json(draws=False))
         return
     if answer.title:
-        click.echo(answer.title)
+        echo(answer.title)
     for lines in answer.tables:
         print_table(lines)
     for sentence in answer.sentences:
-        click.echo(sentence)
+        echo(sentence)
     for remark in answer.remarks:
         say(remark)
     hint(answer.next(tables[0], out))
@@ -173,9 +174,9 @@ def plan(
         return
     spare = ("projection", "kg CO₂", "compute saved", "FLOPs", "memory/GPU", "memory")
     print_table(made.rows(), spare)
-    click.echo("")
+    echo("")
     for sentence in made.sentences():
-        click.echo(sentence)
+        echo(sentence)
     for caution in made.caveats:
         say(f"caveat: {caution}")
     if write:

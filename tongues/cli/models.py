@@ -9,6 +9,7 @@ import click
 
 from tongues.cli import options
 from tongues.errors import Stopped
+from tongues.terminal import echo
 
 _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "bright_black")
 _POSITIVE = click.FloatRange(min=0, min_open=True)
@@ -58,12 +59,12 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     from tongues.pages import as_text
     from tongues.report.evaluation.view import score_blocks
 
-    click.echo(as_text(score_blocks(made, compare=compare)) + "\n")
+    echo(as_text(score_blocks(made, compare=compare)) + "\n")
     for line in made.left_out:
         say(line)
     page = evaluation_folder(keywords["workspace"], made.name) / "index.html"
     if page.exists():
-        click.echo(page)
+        echo(page)
     hint(step_of_evaluation(made, keywords["workspace"]).command)
 
 
@@ -117,16 +118,15 @@ def generate(
         return
     colours = [_COLOURS[number % len(_COLOURS)] for number in range(len(made.experts))]
     for one in made.texts:
-        text = one.text
-        if experts:
-            parts = one.stretches()
-            text = "".join(click.style(x, fg=colours[n]) if n >= 0 else x for x, n in parts)
-        click.echo(click.style(one.prompt, bold=True) + text)
+        echo(one.prompt, nl=False, bold=True)
+        for words, number in one.stretches() if experts else [(one.text, -1)]:
+            echo(words, nl=False, fg=colours[number] if number >= 0 else None)
+        echo()
     if experts:
         active = (int(token.weights.argmax()) for one in made.texts for token in one.tokens)
         counts = Counter(active)
         for number, name in enumerate(made.experts):
-            click.secho(f"{counts[number]:>6} tokens  {name}", fg=colours[number], err=True)
+            echo(f"{counts[number]:>6} tokens  {name}", fg=colours[number], err=True)
     hint_command("tongues", "serve", model)
 
 
@@ -163,7 +163,7 @@ def serve(models: tuple[str, ...], **keywords: Any) -> None:
     from tongues.terminal import say
 
     try:
-        tongues.serve(models, ready=click.echo, **keywords)
+        tongues.serve(models, ready=echo, **keywords)
     except Stopped as stop:
         say(str(stop))
         sys.exit(130)

@@ -8,6 +8,7 @@ import click
 
 from tongues.cli import options
 from tongues.errors import UserError
+from tongues.terminal import echo
 
 
 @click.command()
@@ -59,7 +60,7 @@ def new(
         path = str(out) if out else None
         print_json({"recipe": draft.recipe, "path": path} | draft.to_json())
         return
-    click.echo(draft.recipe if out is None else out)
+    echo(draft.recipe if out is None else out)
     for line in draft.lines:
         say(line)
     if out:
@@ -108,4 +109,4 @@ def _ask(question: str, default: str | None, check: Callable[[str], object] = st
         except UserError as error:
             where = "" if error.where.startswith("-") else f"{error.where}: "
             hint = f"; {error.hint}" if error.hint else ""
-            click.echo(f"  {where.removeprefix(': ')}{error.what}{hint}", err=True)
+            echo(f"  {where.removeprefix(': ')}{error.what}{hint}", err=True)

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from tongues.cli import options
+from tongues.terminal import echo
 
 _OPTIONAL = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out nats/token")  # first to go
 
@@ -29,12 +30,12 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
     if runs:
         print_table(states_table(runs), optional=_OPTIONAL)
     for line in study_lines(runs):
-        click.echo(line)
+        echo(line)
     if ensembles:
         from tongues.experts.ensemble.lineage import state_rows
 
         if runs:
-            click.echo("")
+            echo("")
         print_table(state_rows(ensembles))
     first = next((Path(run.directory) for run in runs), workspace / "runs")
     stores = [folder for folder in (first, *first.parents) if folder.name == "runs"]
@@ -81,4 +82,4 @@ def watch(workspace: Path, port: int) -> None:
     """Show runs, losses, forecasts and hours left on a local page."""
     import tongues
 
-    tongues.watch(workspace, port=port, ready=click.echo)
+    tongues.watch(workspace, port=port, ready=echo)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tongues.cli import options
+from tongues.terminal import echo
 
 if TYPE_CHECKING:
     from tongues.verbs.studies import DryRun
@@ -31,35 +32,35 @@ def check(
     if as_json:
         print_json({"recipe": checked.completed.recipe.model_dump(mode="json")} | checked.to_json())
         return
-    click.echo(show_recipe(checked.completed.recipe))
+    echo(show_recipe(checked.completed.recipe))
     if checked.completed.defaults:
-        click.echo("left out in the recipe, and taken by the rules for the base:")
+        echo("left out in the recipe, and taken by the rules for the base:")
         print_table(
             [
                 {"train": one.key, "value": str(one.value), "rule": one.rule}
                 for one in checked.completed.defaults
             ]
         )
-        click.echo()
+        echo()
     print_table(checked.rows())
     notes = {plan.shape.name: plan.shape.note for plan, _ in checked.runs if plan.shape}
     for name, note in notes.items():
         if note:
-            click.echo(f"shape {name}: {note}")
+            echo(f"shape {name}: {note}")
     if any(plan.settings.budget.seconds is not None for plan, _ in checked.runs):
-        click.echo("of a budget in time the tokens are a guess; the run measures its own speed")
+        echo("of a budget in time the tokens are a guess; the run measures its own speed")
     for plan, _ in checked.runs:
         if plan.mixture:
-            click.echo("\n" + "\n".join(describe_mixture(plan.mixture)))
+            echo("\n" + "\n".join(describe_mixture(plan.mixture)))
             print_table(mixture_rows(plan.mixture))
     for model in checked.hub:
-        click.echo(f"\n{model.sentence}")
-    click.echo(f"\nmemory, about: {checked.memory_sentence()}")
-    click.echo(f"disk, about: {show_bytes(checked.disk)}")
+        echo(f"\n{model.sentence}")
+    echo(f"\nmemory, about: {checked.memory_sentence()}")
+    echo(f"disk, about: {show_bytes(checked.disk)}")
     if time := checked.time_sentence():
-        click.echo(f"time, about: {time}")
+        echo(f"time, about: {time}")
     if evaluation := checked.evaluation_sentence():
-        click.echo(f"evaluation, about: {evaluation}")
+        echo(f"evaluation, about: {evaluation}")
     for caution in checked.cautions:
         say(f"caution: {caution}")
     options.hint_recipe(loaded, (recipe, *overrides), workspace)
@@ -146,4 +147,4 @@ def show_runs(made: "DryRun", as_json: bool) -> None:
         return
     print_table(made.rows())
     if made.cost.runs:
-        click.echo(f"\n{made}")
+        echo(f"\n{made}")
