@@ -78,11 +78,6 @@ def test_evaluations_are_left_out_of_the_speed_but_not_of_the_time_left() -> Non
         assert progress.tokens_per_second == 20 * 512 / 2
         assert progress.utilization == 5120 * 1e5 / 1e9
         assert progress.seconds == clock.now and progress.seconds_left == (1000 - step) * 8 / 20
-    with reader.pause():
-        clock.now += 5.0
-    reader.restart(40)
-    clock.now += 4.0
-    assert read(reader, 80).tokens_per_second == 40 * 512 / 4
 
 
 def test_the_last_step_is_told_at_once() -> None:

@@ -157,12 +157,6 @@ class Meter:
         yield
         self._paused += self._clock() - began
 
-    def restart(self, step: int) -> None:
-        """Judge the speed from `step` and now on: after a rollback, or other work than steps."""
-        self._readings.clear()
-        self._paused = 0.0
-        self._readings.append((self._clock(), step))
-
     def keeps(self, progress: Progress) -> bool:
         """Whether a reading is a line of `timing.jsonl`: rarer, the longer the run has taken."""
         last = progress.step == progress.steps
