@@ -1,5 +1,6 @@
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -85,7 +86,7 @@ def test_a_run_keeps_documents_apart_in_training_and_on_held_out_text(
 def test_a_hybrid_keeps_documents_apart_in_rows_as_check_says_beforehand(
     make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
 ) -> None:
-    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
+    heads: dict[str, Any] = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
     linear = {"linear_num_key_heads": 2, "linear_num_value_heads": 4}
     linear |= {"linear_key_head_dim": 8, "linear_value_head_dim": 8}
     widths = {"vocab_size": 400, "hidden_size": 32, "intermediate_size": 48}
