@@ -86,17 +86,13 @@ def test_a_run_keeps_documents_apart_in_training_and_on_held_out_text(
 def test_a_hybrid_keeps_documents_apart_in_rows_as_check_says_beforehand(
     make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
 ) -> None:
-    heads: dict[str, Any] = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
-    linear = {"linear_num_key_heads": 2, "linear_num_value_heads": 4}
-    linear |= {"linear_key_head_dim": 8, "linear_value_head_dim": 8}
-    widths = {"vocab_size": 400, "hidden_size": 32, "intermediate_size": 48}
+    settings: dict[str, Any] = {"vocab_size": 400, "hidden_size": 32, "intermediate_size": 48}
+    settings |= {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
+    settings |= {"linear_num_key_heads": 2, "linear_num_value_heads": 4}
+    settings |= {"linear_key_head_dim": 8, "linear_value_head_dim": 8}
+    settings |= {"num_hidden_layers": 2, "max_position_embeddings": 64}
     layers = ["linear_attention", "full_attention"]
-    config = Qwen3_5TextConfig(
-        **widths | heads | linear,
-        num_hidden_layers=2,
-        layer_types=layers,
-        max_position_embeddings=64,
-    )
+    config = Qwen3_5TextConfig(**settings, layer_types=layers)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         model = AutoModelForCausalLM.from_config(config)
