@@ -101,11 +101,16 @@ def test_any_path_can_be_written_down() -> None:
     assert fingerprint(str(path)) != fingerprint("a/caf.txt")
 
 
-def test_a_directory_is_held_for_as_long_as_its_process_works(tmp_path: Path) -> None:
+def test_a_directory_is_held_for_as_long_as_its_process_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tongues.files._PATIENCE", 0.1)
     place = tmp_path / "run"
     assert not is_held(place)
     with only_one(place):
         assert is_held(place)
+        with pytest.raises(UserError, match="another process is at work here"), only_one(place):
+            pass
     assert not is_held(place)
 
 

@@ -72,8 +72,10 @@ def test_with_gpus_it_is_the_smallest_a_process_each(
     assert machine.gpu is None and not machine.bfloat16
 
 
-@pytest.mark.parametrize("answer", [None, "echo '0, GPU-a, [N/A]'", "echo '0, GPU-b, 1'", "exit 9"])
-@pytest.mark.parametrize("visible", [None, "MIG-aaaa", "GPU-1111", "0"])
+@pytest.mark.parametrize(
+    ("answer", "visible"),
+    [(None, "0"), ("echo '0, GPU-a, [N/A]'", None), ("echo '0, GPU-b, 1'", "MIG-aaaa")],
+)
 def test_what_nvidia_smi_says_changes_nothing(
     see: See,
     make_recipe: MakeRecipe,

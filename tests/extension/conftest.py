@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent / "package"  # with its entry points, as if it w
 Tongues = Callable[..., Done]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def environment() -> dict[str, str]:
     """Of a process that has tongues and the package that extends it."""
     paths = os.pathsep.join(map(str, (PACKAGE, ROOT)))

@@ -1,58 +1,23 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.extension.conftest import Tongues
 
-EXPERTS = """
-  partitions:
-    - {by: alphabet, k: 2}
-    - {by: alphabet, k: 1, backwards: true}
-"""
+EXPERTS = "experts: {partitions: [{by: alphabet, k: 2, backwards: true}]}\n"
 
 
-@pytest.fixture
-def experts(tongues: Tongues, workspace: Path) -> Path:
-    """A recipe of experts partitioned by the alphabet, and its base model."""
-    tongues("train", "small.yaml", "train.run=base", "train.budget=2k tokens")
+def test_experts_of_a_partition_of_another_package(tongues: Tongues, workspace: Path) -> None:
+    tongues("train", "small.yaml", "train.run=base", "train.budget=1k tokens")
     recipe = (workspace / "small.yaml").read_text().replace("model: {shape: 0.1M}", "")
     recipe = recipe.replace("  mixture: {qaa: 100%}\n", "  base: base\n")
-    (workspace / "experts.yaml").write_text(recipe + f"experts:{EXPERTS}")
-    return workspace
-
-
-def test_experts_of_a_partition_of_another_package(tongues: Tongues, experts: Path) -> None:
+    (workspace / "experts.yaml").write_text(recipe + EXPERTS)
     done = tongues("experts", "partition", "experts.yaml")
-    assert "alphabet-2" in done.stdout and "alphabet-1-backwards" in done.stdout
-    written = experts / "partitions/small/alphabet-2/partition.json"
-    assert json.loads(written.read_text())["clusters"] == [["qaa"], ["qab"]]
-    page = (experts / "reports/small-alphabet-2/index.html").read_text()
+    assert "alphabet-2-backwards" in done.stdout
+    written = workspace / "partitions/small/alphabet-2-backwards/partition.json"
+    assert json.loads(written.read_text())["clusters"] == [["qab"], ["qaa"]]
+    page = (workspace / "reports/small-alphabet-2-backwards/index.html").read_text()
     assert "by alphabet, languages with like tags together" in page
     assert "tags tell nothing about languages" in page
-    only = "experts={partitions: [{by: alphabet, k: 2}]}"
-    tongues("experts", "train", "experts.yaml", only, "train.budget=4k tokens")
-    runs = sorted(path.name for path in (experts / "runs/small").glob("alphabet*"))
-    assert runs == ["alphabet-2-e0-s1", "alphabet-2-e1-s1"]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ("{by: alphabt, k: 2}", "did you mean `alphabet`?"),
-        ("{by: alphabet}", "`k` is missing"),
-        ("{by: alphabet, k: 2, backward: true}", "did you mean `backwards`?"),
-        ("{by: alphabet, k: 2, backwards: maybe}", "backwards"),
-    ],
-)
-def test_its_settings_are_checked(tongues: Tongues, settings: str, message: str) -> None:
-    experts = f"experts={{partitions: [{settings}]}}"
-    done = tongues("check", "small.yaml", "train.base=x", experts, fails=True)
-    assert message in done.stderr
-
-
-def test_without_the_package_there_is_no_such_partition(tongues: Tongues) -> None:
-    experts = "experts={partitions: [{by: alphabet, k: 2}]}"
-    done = tongues("check", "small.yaml", "train.base=x", experts, fails=True, plain=True)
-    assert "there is no partition `alphabet`" in done.stderr
-    assert "`typology`" in done.stderr
+    tongues("experts", "train", "experts.yaml", "train.budget=2k tokens")
+    runs = sorted(path.name for path in (workspace / "runs/small").glob("alphabet*"))
+    assert runs == ["alphabet-2-backwards-e0-s1", "alphabet-2-backwards-e1-s1"]

@@ -77,24 +77,3 @@ def test_a_package_that_is_only_installed_changes_nothing(tongues: Tongues, lett
     assert "nothing to do" in tongues("prepare", "letters.yaml").stderr
     (part,) = (letters / "corpus/letters/sw").glob("*/00000.parquet")
     assert "capitals" not in pq.read_table(part).column_names
-
-
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("capitlas=0.2", "did you mean `capitals`?"),
-        ("capitals=-1", "not a threshold"),
-        ("title=2", "text.clean.title"),
-        ("langauge=0.5", "did you mean `language`?"),
-    ],
-)
-def test_its_threshold_is_checked(
-    tongues: Tongues, letters: Path, override: str, message: str
-) -> None:
-    done = tongues("check", "letters.yaml", f"text.clean.{override}", fails=True)
-    assert message in done.stderr
-
-
-def test_without_the_package_the_key_is_unknown(tongues: Tongues, letters: Path) -> None:
-    done = tongues("check", "letters.yaml", "text.clean.capitals=0.2", fails=True, plain=True)
-    assert "unknown key `capitals`" in done.stderr

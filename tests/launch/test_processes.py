@@ -69,20 +69,16 @@ def test_each_process_does_the_work_and_this_one_is_as_before(
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        ("both", UserError("no room", where="here", hint="make some", code="full")),
-        ("disk", OSError(28, "No space left on device", "place")),
-        ("lost", UserError("another process of this run ended", code="process_failed")),
+        ("both", str(UserError("no room", where="here", hint="make some", code="full"))),
+        ("disk", "[Errno 28] No space left on device: 'place'"),
+        ("lost", "another process of this run ended (process_failed)"),
+        ("killed", "killed by signal 9, as when memory is full"),
     ],
 )
-def test_what_stopped_them_is_raised_here(kind: str, expected: Exception) -> None:
-    with pytest.raises(type(expected)) as caught:
+def test_what_stopped_them_is_raised_here(kind: str, expected: str) -> None:
+    with pytest.raises(OSError if kind == "disk" else UserError) as caught:
         in_processes("work", partial(fail, kind), 2)
-    assert str(caught.value) == str(expected)
-
-
-def test_one_that_was_killed_is_the_reason() -> None:
-    with pytest.raises(UserError, match="killed by signal 9, as when memory is full"):
-        in_processes("work", partial(fail, "killed"), 2)
+    assert expected in str(caught.value)
 
 
 def stopped_with(folder: Path, seconds: float) -> tuple[set[str], str]:
@@ -100,6 +96,6 @@ def stopped_with(folder: Path, seconds: float) -> tuple[set[str], str]:
 
 
 def test_a_checkpoint_may_take_longer_than_torchrun_waits_by_default(tmp_path: Path) -> None:
-    left, said = stopped_with(tmp_path, 4.0)
+    left, said = stopped_with(tmp_path, 2.0)
     assert left == {"0.checkpoint", "1.checkpoint"}
     assert said.endswith("Stopped: slow stopped at step 1 of 2")

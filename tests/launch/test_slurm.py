@@ -56,9 +56,10 @@ def test_a_job_asks_for_what_its_run_takes(commands: Path, job: Job) -> None:
     assert "--signal=B:TERM@60" in asked
 
 
-def test_a_job_has_the_time_of_its_partition_unless_one_is_named(commands: Path, job: Job) -> None:
-    launch().start(job)
-    assert "--time" not in (commands / "asked").read_text()
+def test_a_job_asks_for_no_time_and_no_gpus_unless_they_are_named(commands: Path, job: Job) -> None:
+    launch().start(replace(job, gpus=0))
+    asked = (commands / "asked").read_text()
+    assert "--time" not in asked and "gpus-per-node" not in asked
 
 
 def test_a_job_that_can_never_start_is_an_error(commands: Path, job: Job) -> None:
@@ -69,11 +70,6 @@ def test_a_job_that_can_never_start_is_an_error(commands: Path, job: Job) -> Non
     stand_in(commands, squeue="echo 7 one PartitionTimeLimit")
     with pytest.raises(UserError, match=r"does not start job 7 .*PartitionTimeLimit"):
         launcher.ended(0.0)
-
-
-def test_a_job_without_gpus_asks_for_none(commands: Path, job: Job) -> None:
-    launch().start(replace(job, gpus=0))
-    assert "gpus-per-node" not in (commands / "asked").read_text()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.experts.plans import plan_rounds
 from tongues.hub import is_hub_id
-from tongues.recipe import Extend, Recipe, TokenSettings, load_recipe
+from tongues.recipe import Extend, Recipe, TokenSettings, Train, load_recipe
 from tongues.runs import write_run
 from tongues.train import run_of_recipe
 from tongues.train.defaults import (
@@ -57,11 +57,15 @@ def recipe_of(base: Path | str, **train: Any) -> Recipe:
     )
 
 
+def completed(base: Path | str, workspace: Path, **train: Any) -> Train:
+    """What training is by a recipe that names only this."""
+    return complete_recipe(recipe_of(base, **train), workspace).recipe.train
+
+
 def test_the_usual_batch_is_the_completed_one(base: Path, tmp_path: Path) -> None:
     for budget in ("10k tokens", "1M tokens"):
-        recipe = recipe_of(base, budget=budget)
-        completed = complete_recipe(recipe, tmp_path).recipe
-        assert usual_batch(recipe, 10**5, 256, None) == completed.train.batch
+        usual = usual_batch(recipe_of(base, budget=budget), 10**5, 256, None)
+        assert usual == completed(base, tmp_path, budget=budget).batch
 
 
 @pytest.mark.parametrize("project", PROJECTS)
@@ -75,33 +79,25 @@ def test_the_batch_is_that_of_published_projects_within_four_times() -> None:
         assert 1 / 4 <= base_batch(tokens, 2048) / published <= 4
     assert base_batch(1e15, 4096) == 2**22  # the largest that was used
     assert base_batch(1000, 2048) == 2048
-
-
-def test_a_batch_divides_among_eight_processes_where_it_has_eight_contexts() -> None:
-    for tokens in (3e7, 1e9, 3e10):
+    for tokens in (3e7, 1e9, 3e10):  # it divides among processes
         samples = base_batch(tokens, 1024) / 1024
         assert samples == 2 ** round(math.log2(samples))
 
 
-def test_the_rate_falls_with_the_size_and_rises_with_the_batch() -> None:
+def test_the_rate_falls_with_the_size_and_rises_with_the_batch_and_in_few_steps() -> None:
     rates = [base_rate(params, 2**20, 20_000) for params in (1e8, 1e9, 1e10)]
     assert rates == sorted(rates, reverse=True)
     assert base_rate(1e9, 4 * 2**16, 1e5) == pytest.approx(2 * base_rate(1e9, 2**16, 1e5))
     assert base_rate(1e9, 2**30, 1e5) == base_rate(1e9, 2**22, 1e5)
-
-
-def test_in_few_steps_the_rate_is_higher_up_to_that_of_the_largest_batch() -> None:
+    assert base_rate(1e9, 2**22, 1e5) == pytest.approx(2 * base_rate(1e9, 2**20, 1e5))
     assert base_rate(1e8, 2048, 50) == pytest.approx(4e-4)
     assert base_rate(1e8, 2048, 5) == pytest.approx(5e-4)  # no run of fewer steps was measured
     assert base_rate(7e9, 2048, 1) == pytest.approx(base_rate(7e9, 2**22, 1e6))
 
 
-def test_short_runs_warm_up_too() -> None:
+def test_short_runs_warm_up_too_and_a_context_is_the_bases_or_shorter() -> None:
     steps = (1e5, 250, 100, 50, 8)
     assert [base_warmup(n) for n in steps] == [0.04, 0.04, 0.1, 0.2, 0.2]
-
-
-def test_a_context_is_the_bases_or_shorter() -> None:
     assert base_context(131_072, 10e9) == 4096
     assert base_context(131_072, 100e6) == 2048
     assert base_context(1024, 10e9) == 1024
@@ -109,12 +105,12 @@ def test_a_context_is_the_bases_or_shorter() -> None:
 
 
 def test_what_is_left_out_follows_and_what_is_named_stays(base: Path, tmp_path: Path) -> None:
-    left_out = complete_recipe(recipe_of(base), tmp_path).recipe.train
+    left_out = completed(base, tmp_path)
     assert left_out.context == 256  # the base's own
     assert left_out.batch == base_batch(1e6, 256)
     assert left_out.warmup == 0.04
     named = {"batch": "512 tokens", "learning_rate": 1e-3, "warmup": "10%"}
-    train = complete_recipe(recipe_of(base, **named), tmp_path).recipe.train
+    train = completed(base, tmp_path, **named)
     assert (train.batch, train.learning_rate, train.warmup) == (512, 1e-3, 0.1)
     defaults = complete_recipe(recipe_of(base, **named), tmp_path).defaults
     assert [one.key for one in defaults] == ["context"]  # the schedule is the usual one
@@ -123,34 +119,27 @@ def test_what_is_left_out_follows_and_what_is_named_stays(base: Path, tmp_path: 
 def test_the_context_goes_into_the_recipes_batch_and_held_out_text(
     base: Path, tmp_path: Path
 ) -> None:
-    train = complete_recipe(recipe_of(base, batch="1088 tokens"), tmp_path).recipe.train
+    train = completed(base, tmp_path, batch="1088 tokens")
     assert (train.batch, train.context) == (1088, 64)
-    train = complete_recipe(recipe_of(base, micro_batch="128 tokens"), tmp_path).recipe.train
+    train = completed(base, tmp_path, micro_batch="128 tokens")
     assert (train.context, train.micro_batch) == (128, 128)
     short = load_recipe(recipe_of(base), {"tokens.held_out": "200 tokens"})
     assert complete_recipe(short, tmp_path).recipe.train.context == 128
-    full = complete_recipe(recipe_of(base), tmp_path).recipe.train.context
+    full = completed(base, tmp_path).context
     shared = load_recipe(recipe_of(base), {"tokens.held_out": "2%"})  # of text of unknown length
     assert complete_recipe(shared, tmp_path).recipe.train.context == full > 128
     with pytest.raises(UserError, match="not a whole number of contexts"):
         recipe_of(base, batch="1000 tokens", context="128 tokens")
 
 
-def test_a_large_batch_is_computed_in_parts_of_whole_contexts(base: Path, tmp_path: Path) -> None:
-    train = complete_recipe(recipe_of(base, batch="24576 tokens"), tmp_path).recipe.train
-    assert train.micro_batch == 2048
-    assert (
-        complete_recipe(recipe_of(base, batch="2048 tokens"), tmp_path).recipe.train.micro_batch
-        is None
+def test_a_large_batch_is_computed_in_parts_and_lora_takes_ten_times_the_rate(
+    base: Path, tmp_path: Path
+) -> None:
+    assert completed(base, tmp_path, batch="24576 tokens").micro_batch == 2048
+    assert completed(base, tmp_path, batch="2048 tokens").micro_batch is None
+    whole, low_rank = (
+        completed(base, tmp_path, trainable=parts).learning_rate for parts in ("all", "lora")
     )
-
-
-def test_lora_takes_ten_times_the_rate(base: Path, tmp_path: Path) -> None:
-    rates = [
-        complete_recipe(recipe_of(base, trainable=parts), tmp_path).recipe.train.learning_rate
-        for parts in ("all", "lora")
-    ]
-    whole, low_rank = rates
     assert isinstance(whole, float)
     assert low_rank == pytest.approx(10 * whole, rel=0.05)
 
@@ -172,23 +161,16 @@ def test_a_base_trained_here_repeats_its_own_settings(base: Path, tmp_path: Path
     assert quarter.learning_rate == pytest.approx(3e-3)
 
 
-def test_a_run_from_scratch_keeps_its_defaults(tmp_path: Path) -> None:
+def test_without_a_base_that_is_there_a_recipe_stays_as_it_is(base: Path, tmp_path: Path) -> None:
     recipe = recipe_of("unused")
-    recipe = recipe.model_copy(update={"train": recipe.train.model_copy(update={"base": None})})
-    assert complete_recipe(recipe, tmp_path).recipe is recipe
-    assert (recipe.train.batch, recipe.train.context) == (2048, 128)
-
-
-def test_completing_twice_is_completing_once(base: Path, tmp_path: Path) -> None:
+    scratch = recipe.model_copy(update={"train": recipe.train.model_copy(update={"base": None})})
+    assert (scratch.train.batch, scratch.train.context) == (2048, 128)
+    nowhere = str(tmp_path / "nowhere")
+    assert not is_hub_id(nowhere)
     once = complete_recipe(recipe_of(base), tmp_path).recipe
-    assert complete_recipe(once, tmp_path).recipe == once
+    for each in (scratch, recipe_of(nowhere), once):
+        assert complete_recipe(each, tmp_path).recipe == each
     assert load_recipe(once, "train.seed=2").train.batch == once.train.batch
-
-
-def test_a_base_that_is_not_there_changes_nothing(tmp_path: Path) -> None:
-    recipe = recipe_of(tmp_path / "nowhere")
-    assert not is_hub_id(str(tmp_path / "nowhere"))
-    assert complete_recipe(recipe, tmp_path).recipe is recipe
 
 
 def test_runs_and_experts_take_the_values_and_check_shows_them(base: Path, tmp_path: Path) -> None:
@@ -223,7 +205,7 @@ def test_a_budget_too_short_for_the_new_tokens_is_questioned(base: Path, tmp_pat
 def test_values_far_from_the_rule_are_questioned_with_the_published_range(
     base: Path, tmp_path: Path
 ) -> None:
-    usual = complete_recipe(recipe_of(base), tmp_path).recipe.train
+    usual = completed(base, tmp_path)
     assert complete_recipe(recipe_of(base), tmp_path).cautions == ()
     assert isinstance(usual.batch, int)
     assert isinstance(usual.learning_rate, float)

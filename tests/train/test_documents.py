@@ -1,6 +1,6 @@
 import math
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +9,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen3_5TextConfi
 
 from tests.conftest import MakeRecipe
 from tests.models.families import save_tiny
+from tests.train.making import losses, plan_of
 from tongues.check import check_recipe
 from tongues.files import read_lines
 from tongues.models import find_shape
@@ -64,16 +65,6 @@ def test_a_change_in_one_document_moves_no_logit_of_another(attention: str, bflo
         assert not (logits(model, changed, apart=False) == joined)[:, STARTS[1] :].all()
 
 
-def test_a_document_is_read_as_if_it_stood_alone() -> None:
-    model = build_model(find_shape("0.2M"), 200, CONTEXT, seed=1)
-    tokens = sample(1)
-    with torch.no_grad():
-        together = logits(model, tokens, apart=True)
-        for start, stop in zip(STARTS, (*STARTS[1:], CONTEXT), strict=True):
-            alone = model(input_ids=tokens[:, start:stop]).logits
-            torch.testing.assert_close(together[:, start:stop], alone)
-
-
 def test_a_run_keeps_documents_apart_in_training_and_on_held_out_text(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
@@ -83,16 +74,9 @@ def test_a_run_keeps_documents_apart_in_training_and_on_held_out_text(
         "train.eval_languages=[qab]",
         "train.budget=8k tokens",
     )
-    plan = run_of_recipe(make_recipe(*settings))
-    directory = train(plan, workspace)
-    joined = train(
-        replace(
-            plan,
-            name="joined",
-            settings=plan.settings.model_copy(update={"cross_document_attention": True}),
-        ),
-        workspace,
-    )
+    directory = train(plan_of(make_recipe, *settings), workspace)
+    joined_up = ("train.cross_document_attention=true", "train.num_evals=1")
+    joined = train(plan_of(make_recipe, *settings, *joined_up, name="joined"), workspace)
     assert read_lines(joined / "metrics.jsonl") != read_lines(directory / "metrics.jsonl")
     last = read_lines(directory / "evals.jsonl")[-1]
     assert last["loss"] == pytest.approx(one_by_one(directory, workspace), rel=1e-5)
@@ -102,21 +86,13 @@ def test_a_run_keeps_documents_apart_in_training_and_on_held_out_text(
 def test_a_hybrid_keeps_documents_apart_in_rows_as_check_says_beforehand(
     make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
 ) -> None:
-    config = Qwen3_5TextConfig(
-        vocab_size=400,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=8,
-        linear_num_key_heads=2,
-        linear_num_value_heads=4,
-        linear_key_head_dim=8,
-        linear_value_head_dim=8,
-        layer_types=["linear_attention", "full_attention"],
-        max_position_embeddings=64,
-    )
+    settings: dict[str, Any] = {"vocab_size": 400, "hidden_size": 32, "intermediate_size": 48}
+    settings |= {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
+    settings |= {"linear_num_key_heads": 2, "linear_num_value_heads": 4}
+    settings |= {"linear_key_head_dim": 8, "linear_value_head_dim": 8}
+    settings |= {"num_hidden_layers": 2, "max_position_embeddings": 64}
+    layers = ["linear_attention", "full_attention"]
+    config = Qwen3_5TextConfig(**settings, layer_types=layers)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         model = AutoModelForCausalLM.from_config(config)
@@ -139,7 +115,7 @@ def test_a_hybrid_keeps_documents_apart_in_rows_as_check_says_beforehand(
     lines: list[str] = []
     directory = train(run_of_recipe(recipe), workspace, tell=lines.append)
     assert any("in a row of its own" in line for line in lines)
-    first, *_, last = (row["loss"] for row in read_lines(directory / "evals.jsonl"))
+    first, *_, last = losses(directory)
     assert last == pytest.approx(one_by_one(directory, workspace), rel=1e-5)
     assert last < first
 

@@ -113,12 +113,7 @@ def test_the_base_is_scored_with_and_without(
     losses = read_run(directory).frame
     assert losses and losses.used and losses.token == "<|im_start|>"
     assert any("with `<|im_start|>` before each document" in line for line in said)
-    model, left, sums, count = (
-        AutoModelForCausalLM.from_pretrained(base).eval(),
-        4096,
-        [0.0, 0.0],
-        0,
-    )
+    model, left, sums, count = AutoModelForCausalLM.from_pretrained(base), 4096, [0.0, 0.0], 0
     for document in documents(tokens, "qab"):  # a language that the base knows
         ids = document[1:-1][: min(left, model.config.max_position_embeddings - 1)]
         left -= len(ids)

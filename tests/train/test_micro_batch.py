@@ -1,4 +1,4 @@
-"""How many samples are computed at a time: found by what two sizes take, kept by a resumed run."""
+"""How many samples are computed at a time: found by what two sizes take."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,13 +8,11 @@ import torch
 from torch import Tensor
 
 from tests.conftest import MakeRecipe
-from tests.train.test_run import STOPPABLE, plan_of, train_and_stop
-from tongues.runs import read_run, write_run
+from tests.train.making import plan_of
 from tongues.tokens import open_tokens
 from tongues.train import derive
 from tongues.train.engine.processes import Processes
 from tongues.train.micro_batch import samples_that_fit
-from tongues.train.run import train
 from tongues.train.start import LocalRun, assemble
 from tongues.train.step import Setup
 
@@ -71,11 +69,14 @@ def setup(make_recipe: MakeRecipe, workspace: Path) -> Setup:
 def test_two_sizes_say_how_many_fit(
     setup: Setup, monkeypatch: pytest.MonkeyPatch, each: int, expected: int
 ) -> None:
+    weights = [weight.detach().clone() for weight in setup.scorer.parameters()]
     memory = Memory(each, 10_000_000_000)
     memory.answer(monkeypatch)
     with setup.scorer.register_forward_pre_hook(memory.see):
         assert samples_that_fit(setup) == expected
     assert memory.samples == ([1, 1, 2] if each < 3_500_000_000 else [1, 1])
+    for weight, before in zip(setup.scorer.parameters(), weights, strict=True):  # no trace is left
+        assert weight.grad is None and torch.equal(weight, before)
 
 
 def test_moments_are_counted_unless_the_host_holds_them(
@@ -108,27 +109,3 @@ def test_the_processes_take_what_fits_into_all(
     memory.answer(monkeypatch)
     with setup.scorer.register_forward_pre_hook(memory.see):
         assert samples_that_fit(replace(setup, processes=Beside())) == 6
-
-
-def test_the_trial_leaves_no_trace(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    weights = [weight.detach().clone() for weight in setup.scorer.parameters()]
-    memory = Memory(1, 10_000_000_000)
-    memory.answer(monkeypatch)
-    with setup.scorer.register_forward_pre_hook(memory.see):
-        samples_that_fit(setup)
-    for weight, before in zip(setup.scorer.parameters(), weights, strict=True):
-        assert weight.grad is None
-        torch.testing.assert_close(weight.detach(), before, rtol=0, atol=0)
-
-
-def test_a_resumed_run_keeps_its_micro_batch(make_recipe: MakeRecipe, workspace: Path) -> None:
-    plan = plan_of(make_recipe, *STOPPABLE, "train.budget=8k tokens", name="stopped")
-    directory = train_and_stop(plan, workspace)
-    record = read_run(directory)
-    assert record.engine and record.engine["micro_batch"] == 512
-    write_run(directory, replace(record, engine={**record.engine, "micro_batch": 128}))
-    told: list[str] = []
-    train(plan, workspace, tell=told.append)
-    resumed = read_run(directory).engine
-    assert resumed and resumed["micro_batch"] == 128
-    assert not any("micro_batch" in line for line in told)

@@ -34,9 +34,7 @@ def test_what_a_cap_leaves_goes_to_the_others() -> None:
     assert capped_shares(np.array([2.0, 5.0, 1.0]), np.array([9.0, 2.0, 9.0]), 8.0) == (
         pytest.approx([0.5, 0.25, 0.25])
     )
-
-
-def test_a_budget_beyond_all_caps_is_in_proportion_to_them() -> None:
+    # a budget beyond all caps is in proportion to them
     caps = np.array([30.0, 10.0])
     assert capped_shares(np.ones(2), caps, 1000.0) == pytest.approx([0.75, 0.25])
 

@@ -1,10 +1,7 @@
 """Runs that train a part of a base: embeddings, some layers, low-rank updates."""
 
 import math
-import os
-import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,52 +11,36 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.functional import cross_entropy
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoModelForCausalLM
 
 from tests.conftest import MakeRecipe
-from tests.models.families import WIDTHS, save_tiny, tiny
-from tests.models.shortened import shortened
-from tests.train.test_run import digests, train_and_stop
+from tests.train.making import (
+    NEW,
+    PIECES,
+    base_of,
+    child_of,
+    digests,
+    losses,
+    plan_of,
+    start_two,
+    train_and_stop,
+)
 from tongues.errors import UserError
 from tongues.export.run import Changes, export_run
-from tongues.files import read_json, read_lines
+from tongues.files import read_json
 from tongues.models.anatomy import embedding_matrices
 from tongues.models.folders import stores_bfloat16
 from tongues.models.huggingface import load_model
 from tongues.randomness import derive_seed
 from tongues.runs import read_run
 from tongues.tokens import open_tokens
-from tongues.train import RunPlan, derive, run_of_recipe
+from tongues.train import RunPlan, derive
 from tongues.train.parts import narrow_frozen
 from tongues.train.run import train
 from tongues.train.start import make_mixture
 
-PIECES, NEW = 400, 60
 EXACT = ("train.precision=float32", "train.compile=off")
 LORA = ("train.trainable={lora: {rank: 4}}", *EXACT)
-
-
-def base_of(workspace: Path, name: str, new: int = 0) -> Path:
-    """A tiny base; `new` tokens of the workspace's tokenizer are not in its own."""
-    own, shorter = workspace / "tokens/small/tokenizer.json", workspace / "shorter.json"
-    shortened(own, new, shorter) if new else shorter.write_bytes(own.read_bytes())
-    model: Any
-    if name == "qwen2_moe":
-        experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
-        experts |= {"shared_expert_intermediate_size": 32, "num_key_value_heads": 2}
-        settings = WIDTHS | experts
-        config = AutoConfig.for_model(name, vocab_size=PIECES - new, **settings)
-        torch.manual_seed(1)
-        model = AutoModelForCausalLM.from_config(config)
-    else:
-        model = tiny(name, PIECES - new)
-    return save_tiny(model, workspace / "base", shorter)
-
-
-def child_of(make_recipe: MakeRecipe, base: Path, *overrides: str, name: str = "child") -> RunPlan:
-    known = f"train.base={{model: {base}, languages: [qac]}}"
-    plan = run_of_recipe(make_recipe("model.shape=null", known, *overrides))
-    return replace(plan, name=name)
 
 
 def weights_in(folder: Path) -> dict[str, Tensor]:
@@ -80,7 +61,7 @@ def plain_losses(plan: RunPlan, base: Path, workspace: Path, config: LoraConfig)
     rest = [w for w in trained if w.ndim != 2 or w is embedding]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=1.0, betas=(0.9, 0.95))
-    mixture, steps, losses = make_mixture(plan, derived, tokens), derived.steps, []
+    mixture, steps, found = make_mixture(plan, derived, tokens), derived.steps, []
     warm = max(1, round(settings.warmup * steps))
     for step in range(steps):
         windows = torch.from_numpy(mixture.batch(step).astype("int64"))
@@ -94,8 +75,8 @@ def plain_losses(plan: RunPlan, base: Path, workspace: Path, config: LoraConfig)
             group["lr"] = derived.learning_rate * share
         optimizer.step()
         optimizer.zero_grad()
-        losses.append(loss.item())
-    return losses
+        found.append(loss.item())
+    return found
 
 
 def test_low_rank_updates_are_those_of_a_plain_loop_with_peft(
@@ -104,11 +85,11 @@ def test_low_rank_updates_are_those_of_a_plain_loop_with_peft(
     base = base_of(workspace, "llama-tied")
     plan = child_of(make_recipe, base, *LORA)
     directory = train(plan, workspace)
-    losses = [row["loss"] for row in read_lines(directory / "metrics.jsonl")]
+    found = losses(directory, log="metrics.jsonl")
     config = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear")
     config.task_type = "CAUSAL_LM"
-    assert losses == pytest.approx(plain_losses(plan, base, workspace, config), abs=1e-5)
-    assert losses[-1] < losses[0] - 0.3
+    assert found == pytest.approx(plain_losses(plan, base, workspace, config), abs=1e-5)
+    assert found[-1] < found[0] - 0.3
 
 
 @pytest.mark.parametrize("name", ["llama-tied", "gpt2", "phi", "qwen2_moe"])
@@ -116,9 +97,8 @@ def test_the_finished_model_is_whole_and_its_adapter_fits_the_base(
     make_recipe: MakeRecipe, workspace: Path, name: str
 ) -> None:
     base = base_of(workspace, name)
-    kept = (f"train.base={{model: {base}, languages: [qab]}}", "train.replay={qab: 25%}")
-    kept += ("train.max_forgetting={qab: 1%}", "train.budget=3k tokens")
-    directory = train(child_of(make_recipe, base, *LORA, *kept), workspace)
+    kept = ("train.replay={qab: 25%}", "train.max_forgetting={qab: 1%}", "train.budget=3k tokens")
+    directory = train(child_of(make_recipe, base, *LORA, *kept, knows="qab"), workspace)
     assert read_run(directory).replay["qab"] > 0
     merged: Any = AutoModelForCausalLM.from_pretrained(directory / "model")
     assert type(merged) is type(load_model(base))
@@ -152,9 +132,10 @@ def test_new_tokens_are_trained_and_a_stopped_run_ends_with_the_same_bytes(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
     base = base_of(workspace, "llama-tied", NEW)
-    often = (*LORA, "train.budget=15k tokens", "train.checkpoint_every=0.05 seconds")
-    alone = train(child_of(make_recipe, base, *often, name="alone"), workspace)
-    plan = child_of(make_recipe, base, *often, name="stopped")
+    settings = (*LORA, "train.budget=10k tokens")
+    alone = train(child_of(make_recipe, base, *settings, name="alone"), workspace)
+    often = "train.checkpoint_every=0.001 seconds"
+    plan = child_of(make_recipe, base, *settings, often, name="stopped")
     stopped = train_and_stop(plan, workspace)
     (held, *_) = sorted((stopped / "checkpoints").glob("step-*"))
     names = load_file(next(held.glob("*.safetensors"))).keys()
@@ -175,13 +156,14 @@ def test_a_milestone_is_completed_from_the_base_and_from_no_other(
     make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
 ) -> None:
     base = base_of(workspace, "llama-tied", NEW)
-    plan = child_of(make_recipe, base, *LORA, "train.milestones=[50%, 100%]")
+    plan = child_of(
+        make_recipe, base, *LORA, "train.milestones=[50%, 100%]", "train.budget=5k tokens"
+    )
     directory = train(plan, workspace)
     steps = read_run(directory).steps
     (place,) = directory.glob(f"checkpoints/milestone-*{steps}")
-    (directory / "run.json").write_text(
-        (directory / "run.json").read_text().replace('"finished"', '"running"')
-    )
+    record = directory / "run.json"
+    record.write_text(record.read_text().replace('"finished"', '"running"'))
     export_run(directory, workspace, tmp_path / "last", Changes(steps, dtype="fp32"))
     own, last = weights_in(directory / "model"), weights_in(tmp_path / "last")
     assert own.keys() == last.keys()
@@ -206,16 +188,11 @@ def test_two_processes_do_as_one(
 ) -> None:
     base = base_of(workspace, "llama-tied", NEW)
     one = train(child_of(make_recipe, base, *LORA, "train.budget=3k tokens", name="one"), workspace)
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
-    command += ["-m", "tongues", "train", str(recipe_file), *LORA, "model.shape=null"]
-    command += [f"train.base={{model: {base}, languages: [qac]}}", "train.run=two"]
-    command += ["train.budget=3k tokens", "--workspace", str(workspace)]
-    subprocess.run(command, check=True, capture_output=True, env=os.environ)
+    known = f"train.base={{model: {base}, languages: [qac]}}"
+    settings = (*LORA, "model.shape=null", known, "train.run=two", "train.budget=3k tokens")
+    assert start_two(recipe_file, workspace, *settings).wait() == 0
     two = workspace / "runs/two"
-    ours, theirs = (
-        [row["loss"] for row in read_lines(run / "metrics.jsonl")] for run in (one, two)
-    )
+    ours, theirs = (losses(run, log="metrics.jsonl") for run in (one, two))
     assert theirs == pytest.approx(ours, abs=1e-5)
     for folder in ("model/model", "adapter/adapter_model"):
         expected, found = (load_file(run / f"{folder}.safetensors") for run in (one, two))
@@ -242,7 +219,7 @@ def test_parts_need_a_base_peft_and_embeddings_for_new_tokens(
     make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UserError, match="random weights trains all"):
-        derive(run_of_recipe(make_recipe("train.trainable=lora")), PIECES)
+        derive(plan_of(make_recipe, "train.trainable=lora"), PIECES)
     base = base_of(workspace, "llama", NEW)
     plan = child_of(make_recipe, base, "train.trainable={embeddings: false}")
     with pytest.raises(UserError, match="embeddings of new tokens must be trained"):

@@ -61,6 +61,9 @@ def test_all_of_a_mixture_is_learned_and_none_of_it_is_taken_for_replay(
         ((CONTINUED, LEARNS, "train.replay={de: 5%}"), "replay", "is not a language of the base"),
         (("train.mixture={qab: 100%}", "train.targets=[qaa]"), "targets", "`qaa` is a target"),
         (("train.base=nowhere", LEARNS), "base", "`nowhere` is neither a run"),
+        (("train.replay={qab: 20%}",), "replay", "nothing to replay"),
+        ((CONTINUED, "train.replay={en: 60%, fr: 40%}"), "replay", "100% of replay leave nothing"),
+        ((CONTINUED, "train.replay={qaa: 20%}"), "replay", "`qaa` is in the mixture and replayed"),
     ],
 )
 def test_what_is_not_declared_is_an_error_and_never_guessed(
@@ -102,22 +105,6 @@ def test_a_run_knows_what_it_and_its_base_were_trained_on(
     wrong = make_recipe("train.base={model: one, languages: [en]}", LEARNS)
     with pytest.raises(UserError, match="was trained on en and sw, by its record"):
         run_of_recipe(wrong, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("overrides", "says"),
-    [
-        (("train.replay={qab: 20%}",), "nothing to replay"),
-        ((CONTINUED, "train.replay={en: 60%, fr: 40%}"), "100% of replay leave nothing"),
-        ((CONTINUED, "train.replay={qaa: 20%}"), "`qaa` is in the mixture and replayed"),
-    ],
-)
-def test_replay_that_makes_no_sense_is_refused(
-    make_recipe: MakeRecipe, overrides: tuple[str, ...], says: str
-) -> None:
-    with pytest.raises(UserError, match=says) as caught:
-        plan_of(make_recipe, *overrides)
-    assert caught.value.where == "train.replay"
 
 
 def test_replay_of_a_language_without_text_is_found_before_work(

@@ -10,25 +10,22 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.conftest import MakeRecipe
-from tests.models.families import GROUPED, WIDTHS, save_tiny, tiny
-from tests.models.shortened import shortened
 from tests.pretended import PretendedGpu, pretended_gpu
+from tests.train.making import NEW, base_of, child_of, losses, plan_of
 from tongues.errors import Stopped
 from tongues.files import read_lines
+from tongues.hardware import GPUS
 from tongues.runs import Run, read_run
-from tongues.train import RunPlan, initialize, loop, run, run_of_recipe
+from tongues.train import RunPlan, initialize, loop, run
 from tongues.train.engine import scorer
 from tongues.train.run import train
 
-PIECES, NEW = 400, 60
 SHORT = ("train.budget=3k tokens", "train.compile=off", "train.num_evals=1")
 SHORT += ("train.eval_languages=[qaa]", "train.eval_tokens=640 tokens")
 NARROW = (*SHORT, "train.precision=bfloat16")
 PRODUCTS = ("mm", "bmm", "addmm", "_grouped_mm", "_scaled_dot_product_flash_attention_for_cpu")
-EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
 
 
 @pytest.fixture
@@ -46,33 +43,14 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[PretendedGpu]:
     assert gpu.refused == []
 
 
-def base_of(workspace: Path, family: str, new: int = 0) -> Path:
-    """A tiny base; `new` tokens of the workspace's tokenizer are not in its own."""
-    own, shorter = workspace / "tokens/small/tokenizer.json", workspace / "shorter.json"
-    shortened(own, new, shorter)
-    if family != "qwen3_moe":
-        return save_tiny(tiny(family, PIECES - new), workspace / "base", shorter)
-    config = AutoConfig.for_model(family, vocab_size=PIECES, **WIDTHS, **GROUPED, **EXPERTS)
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
-        return save_tiny(AutoModelForCausalLM.from_config(config), workspace / "base", shorter)
-
-
-def plan_of(make_recipe: MakeRecipe, *overrides: str) -> RunPlan:
-    return replace(run_of_recipe(make_recipe(*overrides)), name="small")
-
-
-def child_of(make_recipe: MakeRecipe, base: Path, *overrides: str) -> RunPlan:
-    known = f"train.base={{model: {base}, languages: [qab]}}"
-    return plan_of(make_recipe, "model.shape=null", known, *NARROW, *overrides)
+def narrow_child(make_recipe: MakeRecipe, base: Path, *overrides: str) -> RunPlan:
+    return child_of(make_recipe, base, *NARROW, *overrides, name="small", knows="qab")
 
 
 def run_there(plan: RunPlan, workspace: Path) -> Run:
     """The record of a run on the GPU, whose loss went down."""
     directory = train(plan, workspace)
-    first, *_, last = (
-        row["loss"] for row in read_lines(directory / "evals.jsonl") if row["lang"] == "qaa"
-    )
+    first, *_, last = losses(directory, "qaa")
     assert last < first
     record = read_run(directory)
     assert record.engine and record.engine["device"] == "cuda:0"
@@ -86,18 +64,20 @@ def narrow(gpu: PretendedGpu) -> bool:
 
 
 def test_random_weights_are_trained_in_float32_as_on_a_processor(
-    make_recipe: MakeRecipe, workspace: Path
+    make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(GPUS, "h100", replace(GPUS["h100"], peak=1e9))
     plan = plan_of(make_recipe, *SHORT, "train.precision=float32")
     with pretended_gpu() as gpu:
         there = train(replace(plan, name="there"), workspace)
     assert gpu.refused == []
     assert not narrow(gpu)
-    found, expected = (
-        [row["loss"] for row in read_lines(place / "metrics.jsonl")]
-        for place in (there, train(plan, workspace))
-    )
-    assert found == pytest.approx(expected, rel=1e-5)
+    record, last = read_run(there), list(read_lines(there / "timing.jsonl"))[-1]
+    assert last["peak_of"] == "h100"  # MFU is by the peak of its maker
+    expected = last["tokens_per_second"] * record.flops / record.tokens / 1e9
+    assert last["utilization"] == pytest.approx(expected, rel=1e-3)
+    here = losses(train(plan, workspace), log="metrics.jsonl")
+    assert losses(there, log="metrics.jsonl") == pytest.approx(here, rel=1e-5)
 
 
 def test_a_run_is_stopped_with_a_checkpoint_and_resumed(
@@ -127,7 +107,7 @@ def test_a_base_learns_new_tokens_while_its_language_is_kept(
     base = base_of(workspace, "llama", NEW)
     kept = ("train.replay={qab: 25%}", "train.max_forgetting={qab: 1%}")
     kept += ("train.eval_languages=[qaa, qab]",)
-    record = run_there(child_of(make_recipe, base, *kept), workspace)
+    record = run_there(narrow_child(make_recipe, base, *kept), workspace)
     assert narrow(gpu)
     assert record.vocabulary_extension and record.vocabulary_extension.get("probe")
 
@@ -136,7 +116,7 @@ def test_a_base_learns_new_tokens_while_its_language_is_kept(
     ("family", "overrides"),
     [
         ("llama", ["train.trainable={lora: {rank: 4}}", "train.micro_batch=256 tokens"]),
-        ("llama-tied", ["train.offload=true", "train.recompute=true"]),
+        ("qwen3_moe", ["train.offload=true", "train.recompute=true"]),
         ("gemma2", ["train.optimizer=muon"]),
     ],
     ids=["lora", "offloaded", "muon"],
@@ -149,17 +129,10 @@ def test_ways_of_training(
     overrides: list[str],
 ) -> None:
     apart = "train.cross_document_attention=false"
-    run_there(child_of(make_recipe, base_of(workspace, family), apart, *overrides), workspace)
+    run_there(narrow_child(make_recipe, base_of(workspace, family), apart, *overrides), workspace)
     assert narrow(gpu)
-
-
-def test_experts_are_multiplied_in_bfloat16(
-    make_recipe: MakeRecipe, workspace: Path, gpu: PretendedGpu
-) -> None:
-    base = base_of(workspace, "qwen3_moe")
-    run_there(child_of(make_recipe, base), workspace)
-    assert gpu.dtypes("_grouped_mm") == {(torch.bfloat16, torch.bfloat16, torch.int32)}
-    assert narrow(gpu)
+    grouped = {(torch.bfloat16, torch.bfloat16, torch.int32)}
+    assert gpu.dtypes("_grouped_mm") == (grouped if family == "qwen3_moe" else set())
 
 
 def test_positions_left_on_the_processor_are_refused(
@@ -167,9 +140,8 @@ def test_positions_left_on_the_processor_are_refused(
 ) -> None:
     positions = scorer.positions
     monkeypatch.setattr(scorer, "positions", lambda *given: positions(*given).cpu())
-    plan = child_of(
-        make_recipe, base_of(workspace, "llama"), "train.cross_document_attention=false"
-    )
+    apart = "train.cross_document_attention=false"
+    plan = narrow_child(make_recipe, base_of(workspace, "llama"), apart)
     with pretended_gpu() as gpu, pytest.raises(RuntimeError, match="on the same device"):
         train(plan, workspace)
     assert gpu.refused

@@ -1,7 +1,6 @@
 """Folders laid out as well-known models are published: continued, and written back as they were."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,13 @@ from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM
 from tests.conftest import MakeRecipe
 from tests.models.published import PUBLISHED, publish, stored
 from tests.models.shortened import shortened
-from tests.train.test_families import SHORT, plain_loss
+from tests.train.making import NEW, PIECES, child_of, held_out_nats, losses
+from tests.train.test_families import SHORT
 from tongues.export.run import Changes, export_run
-from tongues.files import read_lines
 from tongues.runs import read_run
 from tongues.tokens import prepare_tokens
 from tongues.train import run_of_recipe
 from tongues.train.run import train
-
-PIECES, LACKED = 400, 60
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -29,16 +26,11 @@ def test_a_published_folder_is_continued_and_written_back_in_its_layout(
     own = workspace / "tokens/small/tokenizer.json"
     extended = name != "Qwen3-30B-A3B"  # that one has every token already
     if extended:
-        shortened(own, LACKED, tmp_path / "shorter.json")
+        shortened(own, NEW, tmp_path / "shorter.json")
         own = tmp_path / "shorter.json"
-    base = publish(name, PIECES - LACKED * extended, workspace / "base", own)
-    recipe = make_recipe(
-        f"train.base={{model: {base}, languages: [qac]}}",
-        "model.shape=null",
-        "train.milestones=[50%]",
-        *SHORT,
-    )
-    directory = train(replace(run_of_recipe(recipe), name="child"), workspace)
+    base = publish(name, PIECES - NEW * extended, workspace / "base", own)
+    plan = child_of(make_recipe, base, "train.milestones=[50%]", *SHORT)
+    directory = train(plan, workspace)
     model = directory / "model"
     before, after = stored(base), stored(model)
     assert before.keys() == after.keys()
@@ -49,9 +41,9 @@ def test_a_published_folder_is_continued_and_written_back_in_its_layout(
     assert text["attention_dropout"] == 0.1
     auto = AutoModelForMultimodalLM if "vision_config" in config else AutoModelForCausalLM
     again = auto.from_pretrained(model, dtype=torch.float32).eval()
-    first, *_, last = (row["loss"] for row in read_lines(directory / "evals.jsonl"))
+    first, *_, last = losses(directory)
     assert last < first
-    assert last == pytest.approx(plain_loss(again, workspace), rel=1e-5)
+    assert last == pytest.approx(float(held_out_nats(again, workspace)[0].mean()), rel=1e-5)
     assert read_run(directory).family == again.config.get_text_config().model_type
     half = read_run(directory).steps // 2
     for step, place in ((None, tmp_path / "end"), (half, tmp_path / "half")):

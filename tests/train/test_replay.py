@@ -4,8 +4,6 @@ import math
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -15,9 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.conftest import MakeRecipe
-from tests.train.test_loop import interrupt_after
-from tests.train.test_run import digests
+from tests.conftest import MakeRecipe, with_tokens
+from tests.train.making import digests, plan_of, start_two
 from tongues.errors import Stopped, UserError
 from tongues.files import read_json, read_lines
 from tongues.recipe import Train, load_recipe
@@ -88,26 +85,15 @@ def test_any_schedule_will_do(make_recipe: MakeRecipe, schedule: str) -> None:
     assert -0.01 < rise < 0.012
 
 
-def test_the_early_rise_is_not_chased(cosine: Train) -> None:
+def test_shares_are_what_is_enough_within_their_bounds(cosine: Train) -> None:
     line = (-0.1, 0.15, 0.1)
     enough = math.exp((line[0] + 0.1 * line[1] - 0.005) / line[2])
     rise, shares = led(cosine, enough, line, 0.02)
-    assert rise < 0.01
+    assert rise < 0.01  # and the early rise is not chased
     assert max(abs(math.log(share / enough)) for share in shares) < 0.25
-
-
-def test_what_cannot_be_held_ends_at_the_highest_share_and_what_needs_none_at_the_lowest(
-    cosine: Train,
-) -> None:
-    assert led(cosine, 0.05, (0.3, 0.1, 0.1), 0.02)[1][-1] == 0.8
-    assert led(cosine, 0.05, (-0.9, 0.0, 0.02), 0.02)[1][-1] == 0.001
-
-
-def test_a_higher_tolerance_takes_less_replay(cosine: Train) -> None:
-    of_tolerance = [
-        sum(led(cosine, 0.1, (-0.1, 0.15, 0.1), 0.02, tolerance=tolerance)[1])
-        for tolerance in (0.0, 0.01, 0.05)
-    ]
+    assert led(cosine, 0.05, (0.3, 0.1, 0.1), 0.02)[1][-1] == 0.8  # cannot be held
+    assert led(cosine, 0.05, (-0.9, 0.0, 0.02), 0.02)[1][-1] == 0.001  # needs none
+    of_tolerance = [sum(led(cosine, 0.1, line, 0.02, tolerance=x)[1]) for x in (0.0, 0.01, 0.05)]
     assert of_tolerance == sorted(of_tolerance, reverse=True)
 
 
@@ -131,16 +117,10 @@ def test_parts_cover_the_text_evenly_at_a_small_cost(budget: int) -> None:
     assert len(parts) == (1 if budget == 10**7 else min(len(parts), 20))
 
 
-def held(make_recipe: MakeRecipe, *overrides: str, name: str) -> RunPlan:
-    return replace(run_of_recipe(make_recipe(*HELD, *overrides)), name=name)
-
-
 @pytest.fixture(scope="session")
 def knowing(recipe_file: Path, tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that has learned enough to forget."""
-    place = tmp_path_factory.mktemp("knowing")
-    (place / "tokens").mkdir()
-    (place / "tokens" / tokens.name).symlink_to(tokens, target_is_directory=True)
+    place = with_tokens(tmp_path_factory.mktemp("knowing"), tokens)
     recipe = load_recipe(recipe_file, ("train.budget=100k tokens", "model.shape=0.05M"))
     return train(replace(run_of_recipe(recipe), name="parent"), place)
 
@@ -164,7 +144,7 @@ def test_shares_change_are_told_and_counted_exactly(
             return batches[number]
 
     monkeypatch.setattr(loop, "BatchLoader", Seen)
-    directory = train(held(make_recipe, name="child"), parent, watch=told.append)
+    directory = train(plan_of(make_recipe, *HELD, name="child"), parent, watch=told.append)
     events = read_lines(directory / "events.jsonl")
     assert {event["step"] for event in events} <= set(check_steps(78))
     assert len(events) > 5
@@ -184,11 +164,18 @@ def test_shares_change_are_told_and_counted_exactly(
     assert record.epochs["qaa"] == last["epochs_lang"] == len(replayed) / len(windows)
 
 
+def interrupt_after(log: Path, rows: int) -> None:
+    """As Ctrl-C, once a log has so many rows."""
+    while not log.exists() or log.read_bytes().count(b"\n") < rows:
+        time.sleep(0.004)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 def test_stopped_and_resumed_a_held_run_ends_with_the_same_bytes(
     make_recipe: MakeRecipe, parent: Path
 ) -> None:
-    alone = train(held(make_recipe, name="alone"), parent)
-    plan = held(make_recipe, "train.checkpoint_every=100 seconds", name="stopped")
+    alone = train(plan_of(make_recipe, *HELD, name="alone"), parent)
+    plan = plan_of(make_recipe, *HELD, "train.checkpoint_every=100 seconds", name="stopped")
     directory = parent / "runs/stopped"
     for rows in (10, 50):
         threading.Thread(target=interrupt_after, args=(directory / "metrics.jsonl", rows)).start()
@@ -204,12 +191,9 @@ def test_two_processes_stopped_and_resumed_end_with_the_same_bytes(
     recipe_file: Path, parent: Path
 ) -> None:
     def run(name: str, stop_after: int = 0) -> Path:
-        command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-        command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
-        command += ["-m", "tongues", "train", str(recipe_file), *HELD, f"train.run={name}"]
-        command += ["train.checkpoint_every=0.001 seconds", "--workspace", str(parent)]
+        often = "train.checkpoint_every=0.001 seconds"
+        process = start_two(recipe_file, parent, *HELD, f"train.run={name}", often)
         log = parent / "runs" / name / "metrics.jsonl"
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         while stop_after and not (log.exists() and log.read_bytes().count(b"\n") >= stop_after):
             time.sleep(0.01)
             assert process.poll() is None
@@ -230,12 +214,12 @@ def test_two_processes_stopped_and_resumed_end_with_the_same_bytes(
 def test_a_run_that_holds_nothing_is_what_it_was_before(
     make_recipe: MakeRecipe, parent: Path
 ) -> None:
-    plan = run_of_recipe(make_recipe(*CONTINUED))
+    plan = plan_of(make_recipe, *CONTINUED, "train.milestones=[50%]", "train.budget=5k tokens")
     assert not plan.identity()["max_forgetting"]
-    assert run_of_recipe(make_recipe(*HELD)).identity()["max_forgetting"] == {"qaa": "1%"}
-    assert RunPlan.from_json(run_of_recipe(make_recipe(*HELD)).to_json()).settings.max_forgetting
-    often = ("train.milestones=[50%]",)
-    directory = train(replace(run_of_recipe(make_recipe(*CONTINUED, *often)), name="c"), parent)
+    held = plan_of(make_recipe, *HELD)
+    assert held.identity()["max_forgetting"] == {"qaa": "1%"}
+    assert RunPlan.from_json(held.to_json()).settings.max_forgetting
+    directory = train(plan, parent)
     assert not (directory / "events.jsonl").exists()
     (place,) = directory.glob("checkpoints/milestone-*")
     assert read_json(place / "position.json")["position"]["phases"] == []

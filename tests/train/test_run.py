@@ -1,73 +1,39 @@
 import gc
-import hashlib
 import json
 import math
 import os
 import random
-import shutil
 import signal
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import tongues
 from tests.command import run_command, start_command
-from tests.conftest import MakeRecipe, with_tokens
+from tests.conftest import MakeRecipe
+from tests.train.making import (
+    STOPPABLE,
+    child_of,
+    digests,
+    losses,
+    plan_of,
+    train_and_stop,
+)
 from tongues.errors import Stopped, UserError
-from tongues.files import only_one, read_json, read_lines, write_json
-from tongues.recipe import load_recipe
+from tongues.files import read_json, read_lines, write_json
 from tongues.roles import Roles
 from tongues.runs import read_run, run_rows
 from tongues.tokens import open_tokens
-from tongues.train import RunPlan, run_of_recipe
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import decoder_layers
 from tongues.train.engine.scorer import Scorer
 from tongues.train.progress import Progress
 from tongues.train.run import train
-
-STOPPABLE = ("train.budget=20k tokens", "train.checkpoint_every=0.001 seconds")
-SAME = ("metrics.jsonl", "evals.jsonl", "model/model.safetensors")
-
-
-def digests(directory: Path) -> dict[str, str]:
-    return {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in SAME}
-
-
-def plan_of(make_recipe: MakeRecipe, *overrides: str, name: str = "small") -> RunPlan:
-    return replace(run_of_recipe(make_recipe(*overrides)), name=name)
-
-
-def _named(base: str) -> str:
-    """A base that knows none of what the run learns."""
-    return f"train.base={{model: {base}, languages: [qac]}}"
-
-
-def train_and_stop(
-    plan: RunPlan, workspace: Path, tell: Callable[[str], None] = lambda line: None
-) -> Path:
-    """Train, and ask the run to stop as Ctrl-C does once two checkpoints lie there."""
-    directory = workspace / "runs" / plan.name
-
-    def interrupt() -> None:
-        while len(list(directory.glob("checkpoints/step-*"))) < 2:
-            time.sleep(0.004)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=interrupt).start()
-    with pytest.raises(Stopped):
-        train(plan, workspace, tell=tell)
-    return directory
 
 
 def test_a_run_learns_and_leaves_all_it_should(trained: Path, workspace: Path) -> None:
@@ -92,58 +58,16 @@ def test_a_run_learns_and_leaves_all_it_should(trained: Path, workspace: Path) -
     assert len(run_rows([workspace / "runs"])) == len(evals)
 
 
-def test_the_held_out_loss_is_that_of_a_plain_loop(
+def test_a_damaged_checkpoint_is_named_and_the_run_ends_with_the_same_bytes(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
-    directory = train(plan_of(make_recipe, "train.precision=float32"), workspace)
-    tokens = open_tokens(workspace / "tokens" / "small")
-    model = AutoModelForCausalLM.from_pretrained(directory / "model")
-    text = torch.tensor(tokens.valid("qab").astype("int64"))
-    total, size, count = 0.0, 0, (len(text) - 1) // 64
-    for window in range(count):
-        ids = text[window * 64 : window * 64 + 65]
-        with torch.no_grad():
-            logits = model(input_ids=ids[None, :-1]).logits[0]
-        total += cross_entropy(logits, ids[1:], reduction="sum").item()
-        size += sum(int(tokens.token_bytes[token]) for token in ids[1:])
-    last = [r for r in read_lines(directory / "evals.jsonl") if r["lang"] == "qab"][-1]
-    assert last["loss"] == pytest.approx(total / (64 * count), rel=1e-5)
-    assert last["bits_per_byte"] == pytest.approx(total / math.log(2) / size, rel=1e-5)
-
-
-@pytest.fixture(scope="module")
-def stopped_once(
-    recipe_file: Path, tokens: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[RunPlan, Path]:
-    """A run, and a workspace in which it was trained as `alone` and stopped as `stopped`."""
-    workspace = with_tokens(tmp_path_factory.mktemp("stopped"), tokens)
-    plan = replace(run_of_recipe(load_recipe(recipe_file, STOPPABLE)), name="stopped")
-    train(replace(plan, name="alone"), workspace)
-    train_and_stop(plan, workspace)
-    return plan, workspace
-
-
-@pytest.fixture
-def stopped(stopped_once: tuple[RunPlan, Path], tmp_path: Path) -> tuple[RunPlan, Path]:
-    """As `stopped_once`, in a workspace of its own."""
-    plan, workspace = stopped_once
-    return plan, shutil.copytree(workspace, tmp_path / "stopped", symlinks=True)
-
-
-def test_stopped_and_resumed_a_run_ends_with_the_same_bytes(stopped: tuple[RunPlan, Path]) -> None:
-    plan, workspace = stopped
-    assert digests(train(plan, workspace)) == digests(workspace / "runs/alone")
-
-
-def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(
-    stopped: tuple[RunPlan, Path],
-) -> None:
-    plan, workspace = stopped
-    newest = sorted((workspace / "runs/stopped/checkpoints").iterdir())[-1]
+    plan = plan_of(make_recipe, *STOPPABLE, name="stopped")
+    alone = digests(train(plan_of(make_recipe, STOPPABLE[0], name="alone"), workspace))
+    newest = sorted((train_and_stop(plan, workspace) / "checkpoints").iterdir())[-1]
     (state,) = newest.glob("*.safetensors")
     state.write_bytes(state.read_bytes()[:-100])
     told: list[str] = []
-    assert digests(train(plan, workspace, tell=told.append)) == digests(workspace / "runs/alone")
+    assert digests(train(plan, workspace, tell=told.append)) == alone
     assert any(newest.name in line and "damaged" in line for line in told)
 
 
@@ -176,32 +100,24 @@ def test_killed_and_resumed_a_run_ends_with_the_same_bytes(
     assert digests(directory) == alone
 
 
-def test_a_finished_run_whose_model_is_damaged_is_made_again_where_that_is_asked_for(
+def test_a_finished_run_is_left_alone_unless_it_is_damaged_or_of_another_recipe(
     make_recipe: MakeRecipe, workspace: Path, trained: Path
 ) -> None:
-    file = trained / "model" / "model.safetensors"
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-10])
-    with pytest.raises(UserError, match="is damaged"):
-        train(plan_of(make_recipe), workspace)
-    train(plan_of(make_recipe), workspace, overwrite=True)
-    assert file.read_bytes() == whole
-
-
-def test_a_finished_run_is_left_alone_and_another_recipe_is_refused(
-    make_recipe: MakeRecipe, workspace: Path, trained: Path
-) -> None:
-    directory = trained
-    before = (directory / "run.json").stat().st_mtime_ns
+    before = (trained / "run.json").stat().st_mtime_ns
     told: list[str] = []
     train(plan_of(make_recipe, "train.checkpoint_every=1 second"), workspace, tell=told.append)
     assert told == ["small is finished already"]
-    assert (directory / "run.json").stat().st_mtime_ns == before
+    assert (trained / "run.json").stat().st_mtime_ns == before
+    other = plan_of(make_recipe, "train.seed=2", "train.budget=2k tokens")
     with pytest.raises(UserError, match="seed was 1, now 2") as caught:
-        train(plan_of(make_recipe, "train.seed=2"), workspace)
+        train(other, workspace)
     assert "--overwrite" in caught.value.hint
-    train(plan_of(make_recipe, "train.seed=2"), workspace, overwrite=True)
-    assert read_run(directory).seed == 2
+    file = trained / "model" / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-10])
+    with pytest.raises(UserError, match="is damaged"):
+        train(plan_of(make_recipe), workspace)
+    train(other, workspace, overwrite=True)
+    assert read_run(trained).seed == 2
 
 
 def test_a_rebuild_never_mixes_two_runs_and_spares_other_runs(
@@ -210,43 +126,24 @@ def test_a_rebuild_never_mixes_two_runs_and_spares_other_runs(
     plan = plan_of(make_recipe, *STOPPABLE, name="stopped")
     directory = train_and_stop(plan, workspace)
     (directory / "run.json").unlink()  # as a kill in the midst of an old removal could leave it
-    other = plan_of(make_recipe, "train.seed=5", name="stopped")
-    alone = train(plan_of(make_recipe, "train.seed=5", name="alone"), workspace)
+    short = ("train.seed=5", "train.budget=2k tokens")
+    alone = train(plan_of(make_recipe, *short, name="alone"), workspace)
+    other = plan_of(make_recipe, *short, name="stopped")
     assert digests(train(other, workspace)) == digests(alone)
-    study = workspace / "runs" / "study"
-    train(plan_of(make_recipe, name="study/child"), workspace)
+    train(plan_of(make_recipe, *short, name="study/child"), workspace)
     with pytest.raises(UserError, match="a study's folder"):
         train(plan_of(make_recipe, name="study"), workspace, overwrite=True)
-    assert read_run(study / "child").status == "finished"
-
-
-def test_a_run_is_one_process_at_a_time(make_recipe: MakeRecipe, workspace: Path) -> None:
-    with only_one(workspace / "runs" / "small"):
-        code = (
-            "import sys; from pathlib import Path; from tongues.files import only_one\n"
-            "with only_one(Path(sys.argv[1])): pass"
-        )
-        command = [sys.executable, "-c", code, str(workspace / "runs" / "small")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "another process is at work here" in done.stderr
-    subprocess.run(command, check=True)
+    assert read_run(workspace / "runs/study/child").status == "finished"
 
 
 def test_a_continued_run_starts_where_its_parent_ended(
     make_recipe: MakeRecipe, workspace: Path, trained: Path
 ) -> None:
-    child = plan_of(
-        make_recipe,
-        "train.base={model: small, languages: [qaa]}",
-        "train.mixture={qab: 100%}",
-        "train.replay={qaa: 25%}",
-        name="child",
-    )
+    learns = ("train.mixture={qab: 100%}", "train.replay={qaa: 25%}", "train.budget=5k tokens")
+    child = child_of(make_recipe, "small", *learns, knows="qaa")
     assert (child.strategy, child.roles) == ("cpt", Roles(("qab",), ("qaa",), {"qaa": 0.25}))
     directory = train(child, workspace)
-    ended = read_lines(trained / "evals.jsonl")[-2:]
-    began = read_lines(directory / "evals.jsonl")[:2]
-    assert [row["loss"] for row in began] == [row["loss"] for row in ended]
+    assert losses(directory)[:2] == losses(trained)[-2:]
     dealt = {row["lang"]: row["tokens_lang"] for row in read_lines(directory / "evals.jsonl")[-2:]}
     assert dealt["qaa"] == pytest.approx(0.25 * sum(dealt.values()), abs=64)
     record = read_run(directory)
@@ -259,9 +156,10 @@ def test_text_that_runs_out_is_read_again_and_said_so(
 ) -> None:
     long = (
         "model.shape=0.05M",
-        "train.budget=250k tokens",
+        "train.budget=150k tokens",
         "train.batch=8192 tokens",
         "train.eval_languages=[qaa, qab]",
+        "train.eval_tokens=640 tokens",
     )
     told: list[str] = []
     directory = train(plan_of(make_recipe, *long), workspace, tell=told.append)
@@ -276,26 +174,25 @@ def test_text_that_runs_out_is_read_again_and_said_so(
 def test_a_parent_that_does_not_fit_is_refused(
     make_recipe: MakeRecipe, workspace: Path, trained: Path
 ) -> None:
-    with pytest.raises(UserError, match="neither a run") as caught:
-        train(plan_of(make_recipe, _named("smal"), name="child"), workspace)
-    assert "`small`" in caught.value.hint
+    def refused(says: str, base: str = "small", *overrides: str) -> UserError:
+        with pytest.raises(UserError, match=says) as caught:
+            train(child_of(make_recipe, base, *overrides), workspace)
+        return caught.value
+
+    assert "`small`" in refused("neither a run", "smal").hint
     tokenizer = trained / "model/tokenizer.json"
     whole = tokenizer.read_text()
     other = json.loads(whole)
     other["model"]["merges"].reverse()
     write_json(tokenizer, other)
-    with pytest.raises(UserError, match="another tokenizer"):
-        train(plan_of(make_recipe, _named("small"), name="child"), workspace)
+    assert "tokens.base" in refused("another tokenizer").hint
+    tokenizer.write_text(whole.replace('"a":', '"☃":'))
+    assert "tokens.base" in refused("another tokenizer").hint
     tokenizer.write_text(whole)
-    with pytest.raises(UserError, match="another shape"):
-        train(
-            plan_of(make_recipe, _named("small"), "model.shape=0.2M", name="child"),
-            workspace,
-        )
+    assert "leave it out" in refused("another shape", "small", "model.shape=0.2M").hint
     record = trained / "run.json"
     write_json(record, {**read_json(record), "status": "running"})
-    with pytest.raises(UserError, match="not finished"):
-        train(plan_of(make_recipe, _named("small"), name="child"), workspace)
+    refused("not finished")
 
 
 def test_a_run_that_diverges_ends_with_its_reason(make_recipe: MakeRecipe, workspace: Path) -> None:
@@ -345,10 +242,9 @@ def test_ctrl_c_in_the_last_step_stops_a_run_that_then_only_has_to_be_written(
     resumed: list[Progress] = []
     directory = train(plan, workspace, watch=resumed.append)
     assert not resumed and read_run(directory).status == "finished"
-    same = (directory / "model/model.safetensors", trained / "model/model.safetensors")
-    assert same[0].read_bytes() == same[1].read_bytes()
-    rows = [read_lines(place / "evals.jsonl") for place in (directory, trained)]
-    assert [row["loss"] for row in rows[0]] == [row["loss"] for row in rows[1]]
+    ours, theirs = (place / "model/model.safetensors" for place in (directory, trained))
+    assert ours.read_bytes() == theirs.read_bytes()
+    assert losses(directory) == losses(trained)
 
 
 def test_layers_that_fail_their_trial_are_not_compiled(

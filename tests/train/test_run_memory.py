@@ -57,7 +57,7 @@ def test_settings_that_save_memory_do(make_recipe: MakeRecipe, change: str) -> N
         RuntimeError("could not create a primitive"),
     ],
 )
-def test_running_out_of_memory_is_told_with_what_would_fit(
+def test_running_out_of_memory_is_told_with_what_would_fit_and_other_errors_are_not(
     make_recipe: MakeRecipe, error: Exception
 ) -> None:
     plan = run_of_recipe(make_recipe(*LARGE, LONG))
@@ -69,15 +69,20 @@ def test_running_out_of_memory_is_told_with_what_would_fit(
         raise error
     assert "train.micro_batch" in caught.value.hint
     assert caught.value.code == "out_of_memory"
-
-
-def test_other_errors_stay_what_they_are(make_recipe: MakeRecipe) -> None:
-    plan = run_of_recipe(make_recipe())
-    with (
-        pytest.raises(RuntimeError, match="shapes"),
-        enough_memory("small", plan.settings, derive(plan, 400)),
-    ):
+    with pytest.raises(RuntimeError, match="shapes"), enough_memory("x", plan.settings, derived):
         raise RuntimeError("shapes cannot be multiplied")
+
+
+SETTINGS = Train.model_validate({"budget": "1e18 FLOPs", "context": "2048 tokens"})
+CONTEXT = 2048
+
+
+def on(
+    machine: Machine, anatomy: Anatomy, samples: int = 512, flops: float = 1e20, **changes: Any
+) -> int:
+    """Bytes of a run of so many samples a batch there; changes: of its settings."""
+    settings = SETTINGS.model_copy(update=changes)
+    return run_bytes(anatomy, settings, samples * CONTEXT, flops, machine)
 
 
 def gpus(name: str, count: int) -> Machine:
@@ -86,20 +91,13 @@ def gpus(name: str, count: int) -> Machine:
 
 def test_gpus_divide_weights_and_moments_and_gather_what_they_compute_with() -> None:
     anatomy = of_shape(find_shape("1085M"), 36_152)
-    settings = Train.model_validate({"budget": "1e18 FLOPs", "context": "2048 tokens"})
-    batch, total = 512 * 2048, anatomy.parameters["total"]
-    one, two, eight = (
-        run_bytes(
-            anatomy, settings.model_copy(update={"micro_batch": 2048}), batch, 1e20, gpus("a100", n)
-        )
-        for n in (1, 2, 8)
-    )
+    total = anatomy.parameters["total"]
+    one, two, eight = (on(gpus("a100", n), anatomy, micro_batch=CONTEXT) for n in (1, 2, 8))
     # Weights, moments and gradients in equal shares, also of several micro-batches.
     assert two - eight == pytest.approx(16 * total * (1 / 2 - 1 / 8), rel=1e-6)
     assert one - two == pytest.approx(16 * total / 2, rel=1e-6)  # one GPU is no other case
     assert 16 * total < one < 16 * total + 12e9
-    few = run_bytes(anatomy, settings, 8 * 2048, 1e20, gpus("a100", 8))
-    assert eight == few
+    assert eight == on(gpus("a100", 8), anatomy, samples=8)
 
 
 def test_weights_stay_gathered_where_they_are_little_of_the_memory() -> None:
@@ -113,31 +111,22 @@ def test_weights_stay_gathered_where_they_are_little_of_the_memory() -> None:
 
 def test_a_frozen_base_in_bfloat16_takes_two_bytes_a_weight_on_a_gpu() -> None:
     anatomy = replace(of_shape(find_shape("3647M"), 36_152), trained=10**7, updates=10**7)
-    total = anatomy.parameters["total"]
-    settings = Train.model_validate(
-        {"budget": "1e18 FLOPs", "context": "2048 tokens", "trainable": "lora"}
-    )
 
-    def needed(width: int, machine: Machine) -> int:
-        held = replace(anatomy, frozen_width=width)
-        return run_bytes(held, settings, 2048, 1e18, machine)
+    def saved(machine: Machine) -> int:
+        wide, narrow = (replace(anatomy, frozen_width=width) for width in (4, 2))
+        return on(machine, wide, 1, 1e18) - on(machine, narrow, 1, 1e18)
 
     h100 = gpus("h100", 1)
-    assert needed(4, h100) - needed(2, h100) == pytest.approx(2 * total, rel=1e-6)
-    here = Machine("here", "cpu", 1e12)
-    assert needed(4, here) == needed(2, here)
-    old = replace(h100, bfloat16=False)
-    assert needed(4, old) == needed(2, old)
+    assert saved(h100) == pytest.approx(2 * anatomy.parameters["total"], rel=1e-6)
+    assert saved(Machine("here", "cpu", 1e12)) == saved(replace(h100, bfloat16=False)) == 0
 
 
 def test_copies_hold_larger_shares_and_offloaded_ones_none() -> None:
     anatomy = of_shape(find_shape("3647M"), 36_152, tied_embeddings=True)
-    changes = {"budget": "1e18 FLOPs", "context": "2048 tokens", "micro_batch": "2048 tokens"}
-    settings, total = Train.model_validate(changes), anatomy.parameters["total"]
+    total = anatomy.parameters["total"]
 
     def needed(**changes: Any) -> int:
-        altered = settings.model_copy(update=changes)
-        return run_bytes(anatomy, altered, 512 * 2048, 1e20, gpus("h100", 16))
+        return on(gpus("h100", 16), anatomy, micro_batch=CONTEXT, **changes)
 
     assert needed(shards=16) == needed()
     assert needed(shards=4) - needed() == pytest.approx(16 * total * (1 / 4 - 1 / 16), rel=1e-6)
@@ -147,21 +136,15 @@ def test_copies_hold_larger_shares_and_offloaded_ones_none() -> None:
 
 
 def test_the_micro_batch_that_fits_a_gpu_fits_and_twice_as_much_does_not() -> None:
-    anatomy = of_shape(find_shape("1085M"), 36_152)
-    settings = Train.model_validate({"budget": "1e18 FLOPs", "context": "2048 tokens"})
-    machine, batch = gpus("a100", 8), 512 * 2048
-    fits = micro_batch_that_fits(anatomy, settings, batch, 1e20, machine)
+    anatomy, machine = of_shape(find_shape("1085M"), 36_152), gpus("a100", 8)
+    fits = micro_batch_that_fits(anatomy, SETTINGS, 512 * CONTEXT, 1e20, machine)
     assert fits is not None
     micro_batch, recompute = fits
-    assert micro_batch and not recompute and micro_batch % 2048 == 0
-
-    def needed(tokens: int) -> int:
-        smaller = settings.model_copy(update={"micro_batch": tokens})
-        return run_bytes(anatomy, smaller, batch, 1e20, machine)
-
-    assert needed(micro_batch) <= 0.9 * machine.memory < needed(2 * micro_batch)
-    large = of_shape(find_shape("3647M"), 36_152)
-    assert micro_batch_that_fits(large, settings, batch, 1e20, gpus("rtx4090", 1)) is None
+    assert micro_batch and not recompute and micro_batch % CONTEXT == 0
+    assert on(machine, anatomy, micro_batch=micro_batch) <= 0.9 * machine.memory
+    assert on(machine, anatomy, micro_batch=2 * micro_batch) > 0.9 * machine.memory
+    large, small = of_shape(find_shape("3647M"), 36_152), gpus("rtx4090", 1)
+    assert micro_batch_that_fits(large, SETTINGS, 512 * CONTEXT, 1e20, small) is None
 
 
 def test_the_least_that_a_size_takes_is_less_on_more_gpus_and_grows_with_it() -> None:
@@ -237,6 +220,15 @@ def test_layers_of_other_families_and_experts_keep_more_than_a_llamas() -> None:
 
     assert kept(anatomy) < kept(replace(anatomy, family="gemma2")) < 1.36 * kept(anatomy)
     assert 1.36 * kept(anatomy) < kept(sparse) < 2.1 * kept(anatomy)
+
+
+def test_attention_fused_or_layers_computed_anew_take_less() -> None:
+    anatomy = of_shape(find_shape("22M"), 500)
+    whole, fused = (
+        layer_bytes(anatomy, 8192, 512, bfloat16=True, scores=scores) for scores in (True, False)
+    )
+    anew = layer_bytes(anatomy, 8192, 512, bfloat16=True, recompute=True)
+    assert anew < 0.5 * fused < 0.5 * whole
 
 
 def test_documents_in_rows_take_as_much_as_twice_the_tokens_uncompiled() -> None:

@@ -1,25 +1,20 @@
 """A base whose tokenizer has fewer tokens: those of a trained run without the last ones."""
 
+import math
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
 
 from tests.conftest import MakeRecipe, with_tokens
 from tests.models.shortened import shortened
-from tests.train.test_run import STOPPABLE, digests, train_and_stop
-from tongues.errors import UserError
+from tests.train.making import NEW, PIECES, child_of, held_out_nats, losses, train_and_stop
 from tongues.files import read_lines
 from tongues.models.huggingface import load_model, save_model
 from tongues.runs import read_run
 from tongues.tokens import open_tokens
-from tongues.train import RunPlan, run_of_recipe
 from tongues.train.run import train
-
-LACKED = 60
 
 
 @pytest.fixture(scope="module")
@@ -27,59 +22,44 @@ def shortened_once(trained_once: Path, tmp_path_factory: pytest.TempPathFactory)
     """A folder with a model that lacks the last pieces of the tokenizer."""
     whole, parent = trained_once / "model", tmp_path_factory.mktemp("shortened") / "parent"
     model = load_model(whole)
-    model.resize_token_embeddings(400 - LACKED)
+    model.resize_token_embeddings(PIECES - NEW)
     save_model(model, parent)
-    shortened(whole / "tokenizer.json", LACKED, parent / "tokenizer.json")
+    shortened(whole / "tokenizer.json", NEW, parent / "tokenizer.json")
     return parent
 
 
-@pytest.fixture
-def parent(shortened_once: Path, workspace: Path) -> Path:
-    """As `shortened_once`, a test's own."""
-    return shutil.copytree(shortened_once, workspace / "parent")
-
-
-def child_of(make_recipe: MakeRecipe, parent: Path, *overrides: str, name: str) -> RunPlan:
-    recipe = make_recipe(f"train.base={{model: {parent}, languages: [qac]}}", *overrides)
-    return replace(run_of_recipe(recipe), name=name)
-
-
-@pytest.mark.parametrize("method", ["similar", "asymmetric", "distilled", "random"])
+@pytest.mark.parametrize("method", ["distilled", "random"])
 def test_new_tokens_start_by_the_method_that_is_named(
-    make_recipe: MakeRecipe, workspace: Path, parent: Path, method: str
+    make_recipe: MakeRecipe, workspace: Path, shortened_once: Path, method: str
 ) -> None:
     short = ("train.budget=5k tokens", f"model.new_embeddings={method}")
-    plan = child_of(make_recipe, parent, *short, name="child")
-    directory = train(plan, workspace)
+    directory = train(child_of(make_recipe, shortened_once, *short), workspace)
     extension = read_run(directory).vocabulary_extension
     assert extension == {"new_tokens": 60, "initialization": method, "losses": {}, "probe": None}
-    evals = [row["loss"] for row in read_lines(directory / "evals.jsonl") if row["lang"] == "qaa"]
+    evals = losses(directory, "qaa")
     assert evals[-1] < evals[0]
     assert load_model(directory / "model").config.vocab_size == 448
 
 
-def test_the_loss_is_also_reported_on_new_and_on_old_tokens(
-    make_recipe: MakeRecipe, workspace: Path, parent: Path
+def test_the_loss_is_that_of_a_plain_loop_also_on_new_and_on_old_tokens(
+    make_recipe: MakeRecipe, workspace: Path, shortened_once: Path
 ) -> None:
     printed: list[str] = []
-    plan = child_of(make_recipe, parent, "train.precision=float32", name="short")
+    plan = child_of(make_recipe, shortened_once, "train.precision=float32")
     directory = train(plan, workspace, tell=printed.append)
     extension = read_run(directory).vocabulary_extension
     assert extension is not None
     assert (extension["initialization"], extension.get("probe")) == ("mean", None)
     assert "60 new tokens by `mean`: the run is too short to compare methods" in printed
     row = [row for row in read_lines(directory / "evals.jsonl") if row["lang"] == "qaa"][-1]
-    text = torch.from_numpy(open_tokens(workspace / "tokens/small").valid("qaa").astype("int64"))
-    count = (len(text) - 1) // 64
-    tokens, targets = text[: 64 * count].view(-1, 64), text[1 : 64 * count + 1]
-    with torch.no_grad():
-        logits = load_model(directory / "model")(input_ids=tokens).logits.flatten(0, 1)
-    nats = cross_entropy(logits, targets, reduction="none")
-    new = targets >= 340
+    nats, tokens = held_out_nats(load_model(directory / "model"), workspace, "qaa")
+    new = tokens >= PIECES - NEW
     assert 0 < int(new.sum()) < len(new)
     assert row["loss_new_tokens"] == pytest.approx(float(nats[new].mean()), rel=1e-4)
     assert row["loss_old_tokens"] == pytest.approx(float(nats[~new].mean()), rel=1e-4)
     assert row["loss"] == pytest.approx(float(nats.mean()), rel=1e-4)
+    size = open_tokens(workspace / "tokens/small").token_bytes[tokens.numpy()].sum()
+    assert row["bits_per_byte"] == pytest.approx(float(nats.sum()) / math.log(2) / size, rel=1e-4)
 
 
 LONG = ("train.budget=1M tokens", "train.num_evals=1")
@@ -148,36 +128,13 @@ def test_a_resumed_run_does_not_probe_again(
     assert (directory / "evals.jsonl").read_text() == start
 
 
-def test_a_stopped_run_with_new_tokens_ends_with_the_same_bytes(
-    make_recipe: MakeRecipe, workspace: Path, parent: Path
+def test_the_rows_of_the_base_stay_as_they_are(
+    make_recipe: MakeRecipe, workspace: Path, shortened_once: Path
 ) -> None:
-    alone = train(child_of(make_recipe, parent, *STOPPABLE, name="alone"), workspace)
-    plan = child_of(make_recipe, parent, *STOPPABLE, name="stopped")
-    stopped = train_and_stop(plan, workspace)
-    before = read_run(stopped).vocabulary_extension
-    printed: list[str] = []
-    train(plan, workspace, tell=printed.append)
-    assert digests(stopped) == digests(alone)
-    assert read_run(stopped).vocabulary_extension == before == read_run(alone).vocabulary_extension
-    assert not any("new tokens" in line for line in printed)
-
-
-def test_a_parent_with_other_pieces_is_refused(
-    make_recipe: MakeRecipe, workspace: Path, parent: Path
-) -> None:
-    text = (parent / "tokenizer.json").read_text()
-    (parent / "tokenizer.json").write_text(text.replace('"a":', '"☃":'))
-    with pytest.raises(UserError, match="another tokenizer") as caught:
-        train(child_of(make_recipe, parent, name="child"), workspace)
-    assert "tokens.base" in caught.value.hint
-
-
-def test_the_rows_of_the_parent_stay_as_they_are(
-    make_recipe: MakeRecipe, workspace: Path, parent: Path
-) -> None:
-    plan = child_of(
-        make_recipe, parent, "train.learning_rate=1e-30", "train.weight_decay=0", name="child"
+    still = ("train.learning_rate=1e-30", "train.weight_decay=0", "train.budget=1k tokens")
+    directory = train(child_of(make_recipe, shortened_once, *still), workspace)
+    after, before = (
+        load_model(place).get_input_embeddings().get_parameter("weight")
+        for place in (directory / "model", shortened_once)
     )
-    embedding = load_model(train(plan, workspace) / "model").get_input_embeddings()
-    old = load_model(parent).get_input_embeddings().get_parameter("weight")
-    assert torch.equal(embedding.get_parameter("weight")[: len(old)], old)
+    assert torch.equal(after[: len(before)], before)

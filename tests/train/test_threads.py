@@ -8,19 +8,20 @@ import pytest
 import torch
 
 from tests.conftest import MakeRecipe
-from tests.train.test_run import STOPPABLE, digests, train_and_stop
+from tests.train.making import STOPPABLE, plan_of, train_and_stop
 from tongues.cores import core_count
 from tongues.errors import UserError
-from tongues.runs import Run, read_run
-from tongues.train import RunPlan, run, run_of_recipe, start
+from tongues.runs import Run, read_run, write_run
+from tongues.train import RunPlan, run, start
 from tongues.train.run import train
 from tongues.train.threads import fastest
 
 SHORT = "train.budget=2k tokens"
 
 
-def plan_of(make_recipe: MakeRecipe, *overrides: str, name: str) -> RunPlan:
-    plan = replace(run_of_recipe(make_recipe(*overrides)), name=name)
+def unbound(make_recipe: MakeRecipe, *overrides: str, name: str) -> RunPlan:
+    """A run that names no number of threads."""
+    plan = plan_of(make_recipe, *overrides, name=name)
     return replace(plan, settings=plan.settings.model_copy(update={"threads": None}))
 
 
@@ -56,26 +57,29 @@ def test_a_run_takes_no_more_threads_than_the_environment_grants(
     make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    free = read_run(train(plan_of(make_recipe, SHORT, name="free"), workspace))
+    free = read_run(train(unbound(make_recipe, SHORT, name="free"), workspace))
     assert 1 <= threads_of(free) <= core_count()
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    bound = read_run(train(plan_of(make_recipe, SHORT, name="bound"), workspace))
+    bound = read_run(train(unbound(make_recipe, SHORT, name="bound"), workspace))
     assert threads_of(bound) == torch.get_num_threads() == 1
 
 
-def test_a_resumed_run_keeps_its_threads_and_its_bytes(
+def test_a_resumed_run_keeps_its_threads_and_its_micro_batch(
     make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = iter([1, 1, 2])
+    answers = iter([1, 2])
     monkeypatch.setattr(run, "threads_for", lambda processes: 2)
     monkeypatch.setattr(start, "choose_threads", lambda setup: next(answers))
-    plan = plan_of(make_recipe, *STOPPABLE, "train.budget=10k tokens", name="stopped")
-    alone = digests(train(replace(plan, name="alone"), workspace))
+    plan = unbound(make_recipe, *STOPPABLE, "train.budget=8k tokens", name="stopped")
     directory = train_and_stop(plan, workspace)
+    record = read_run(directory)
+    assert record.engine and record.engine["micro_batch"] == 512
+    write_run(directory, replace(record, engine={**record.engine, "micro_batch": 128}))
     lines: list[str] = []
-    assert digests(train(plan, workspace, tell=lines.append)) == alone
-    assert threads_of(read_run(directory)) == torch.get_num_threads() == 1
-    assert not any("threads" in line for line in lines)
+    resumed = read_run(train(plan, workspace, tell=lines.append))
+    assert threads_of(resumed) == torch.get_num_threads() == 1
+    assert resumed.engine and resumed.engine["micro_batch"] == 128
+    assert not any("threads" in line or "micro_batch" in line for line in lines)
     assert next(answers) == 2  # was not asked for
 
 
@@ -84,7 +88,7 @@ def test_more_threads_than_cores_are_obeyed_with_a_caution(
 ) -> None:
     lines: list[str] = []
     count = core_count() + 1
-    plan = run_of_recipe(make_recipe(f"train.threads={count}", "train.budget=2k tokens"))
+    plan = plan_of(make_recipe, f"train.threads={count}", SHORT)
     assert threads_of(read_run(train(plan, workspace, tell=lines.append))) == count
     assert any(line.startswith(f"caution: {count} threads") for line in lines)
 

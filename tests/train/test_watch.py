@@ -56,7 +56,7 @@ def test_without_a_tracker_nothing_is_left(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("name", TRACKERS.names())
+@pytest.mark.parametrize("name", ["tensorboard", pytest.param("wandb", marks=pytest.mark.long)])
 def test_a_run_that_went_on_and_went_back_has_every_step_once_and_asks_no_host(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

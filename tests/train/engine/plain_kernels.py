@@ -9,26 +9,18 @@ from torch import Tensor
 from torch.nn.attention import flex_attention as pytorch
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
+from tests.models.families import WIDTHS
 from tongues.train.engine import flex, varlen
 
 CONTEXT, END = 48, 3
-WIDTHS = {
-    "vocab_size": 96,
-    "hidden_size": 64,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 16,
-    "max_position_embeddings": 64,
-    "pad_token_id": 0,
-}
+SIZES: dict[str, Any] = WIDTHS | {"num_key_value_heads": 2, "head_dim": 16, "pad_token_id": 0}
+SIZES |= {"vocab_size": 96, "hidden_size": 64}
 
 
 def made(kind: str, **settings: Any) -> PreTrainedModel:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
-        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **WIDTHS | settings))
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **SIZES | settings))
         for weight in model.parameters():
             torch.nn.init.normal_(weight, std=0.2)
     return model.train()

@@ -13,7 +13,7 @@ from torch._functorch._aot_autograd.utils import make_boxed_func
 from tests.command import start_command
 from tests.conftest import MakeRecipe
 from tests.train.engine.plain_kernels import END, made, windows
-from tests.train.test_run import STOPPABLE, digests, train_and_stop
+from tests.train.making import STOPPABLE, digests, train_and_stop
 from tongues.files import read_lines
 from tongues.runs import read_run
 from tongues.tokens.frame import TextFrame
@@ -56,6 +56,7 @@ def test_compiled_too_a_run_is_the_same_bytes_in_another_process_and_resumed(
         assert found["loss"] == pytest.approx(expected["loss"], rel=tolerance)
 
 
+@pytest.mark.long
 def test_without_a_compiler_a_run_says_so_and_goes_on(
     recipe_file: Path, workspace: Path, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
+from tests.models.families import GROUPED, WIDTHS
 from tongues.models.anatomy import of_folder
 from tongues.tokens.frame import TextFrame
 from tongues.train.engine.balance import balance_weight
@@ -20,19 +21,9 @@ from tongues.train.engine.scorer import Scorer
 
 CONTEXT, END, VOCABULARY = 150, 3, 96
 EXACT = Processor(torch.device("cpu"), bfloat16=False, threads=1)
-WIDTHS: dict[str, Any] = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 8,
-    "max_position_embeddings": 256,
-    "bos_token_id": 0,
-    "eos_token_id": 0,
-    "pad_token_id": None,
-}
+ENDS = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": None}
+SIZES: dict[str, Any] = WIDTHS | GROUPED | ENDS
+SIZES |= {"vocab_size": VOCABULARY, "max_position_embeddings": 256}
 LINEAR = {
     "linear_num_key_heads": 2,
     "linear_num_value_heads": 4,
@@ -100,7 +91,7 @@ def made(family: str) -> PreTrainedModel:
     kind, settings = FAMILIES[family]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
-        return AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **WIDTHS | settings))
+        return AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **SIZES | settings))
 
 
 def windows(seed: int = 1) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
-from tests.models.families import XGLM
+from tests.models.families import GROUPED, WIDTHS, XGLM
 from tongues.errors import UserError
 from tongues.tokens.frame import TextFrame
 from tongues.train.engine.fitting import Choices, fit_scorer
@@ -17,16 +17,7 @@ from tongues.train.engine.scorer import Scorer
 
 CONTEXT, END = 24, 3
 EXACT = Processor(torch.device("cpu"), bfloat16=False, threads=1)
-WIDTHS = {
-    "vocab_size": 96,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "max_position_embeddings": 64,
-    "pad_token_id": 0,
-}
-GROUPED = {"num_key_value_heads": 2, "head_dim": 8}
+SIZES: dict[str, Any] = WIDTHS | {"vocab_size": 96, "pad_token_id": 0}
 FAMILIES: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "plain": ("llama", {}, "blocked", "chunked"),
     "grouped": ("llama", GROUPED | {"tie_word_embeddings": True}, "blocked", "chunked"),
@@ -43,7 +34,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any], str, str]] = {
 def made(kind: str, settings: dict[str, Any]) -> PreTrainedModel:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
-        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **WIDTHS | settings))
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **SIZES | settings))
         for weight in model.parameters():  # none at its zero, so that nothing is missed
             torch.nn.init.normal_(weight, std=0.3)
     return model.eval()
@@ -121,7 +112,7 @@ def test_a_model_in_which_rows_change_one_another_is_refused(
 
 def test_soft_caps_are_seen_though_the_first_logits_are_small() -> None:
     kind, settings, *_ = FAMILIES["soft caps"]
-    config = AutoConfig.for_model(kind, **WIDTHS | settings | {"attn_logit_softcapping": None})
+    config = AutoConfig.for_model(kind, **SIZES | settings | {"attn_logit_softcapping": None})
     before = AutoModelForCausalLM.from_config(config)
     weights = {name: weight.clone() for name, weight in before.state_dict().items()}
     _, choices, told = fitted(before)

@@ -1,6 +1,3 @@
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -47,20 +44,6 @@ def test_what_the_newer_names_say_is_restored_too() -> None:
         assert MATMUL.fp32_precision == "tf32"
     finally:
         torch.set_float32_matmul_precision("highest")
-
-
-def test_the_variable_that_switches_tf32_on_is_overruled() -> None:
-    code = (
-        "import torch; from tongues.train.engine.trial import exact_products\n"
-        "say = lambda: print(torch.get_float32_matmul_precision(),"
-        " torch.backends.cuda.matmul.allow_tf32)\n"
-        "say()\nwith exact_products(): say()\nsay()"
-    )
-    environment = os.environ | {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines() == ["high True", "highest False", "high True"]
 
 
 def test_gradients_differ_by_kind_of_weights() -> None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
+from tests.models.published import DEEPSEEK
 from tests.train.engine.plain_kernels import (
     CONTEXT,
     END,
@@ -32,22 +33,6 @@ from tongues.train.engine.varlen import VARLEN
 __all__ = ["plain_flex", "plain_varlen"]
 
 EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
-LATENT = {
-    "head_dim": 8,
-    "num_key_value_heads": 4,
-    "q_lora_rank": 16,
-    "kv_lora_rank": 16,
-    "qk_nope_head_dim": 8,
-    "qk_rope_head_dim": 8,
-    "v_head_dim": 12,
-    "n_routed_experts": 4,
-    "num_experts_per_tok": 2,
-    "n_group": 1,
-    "topk_group": 1,
-    "moe_intermediate_size": 16,
-    "n_shared_experts": 1,
-    "first_k_dense_replace": 1,
-}
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("llama", {}),
     "norms of q and k": ("qwen3", {}),
@@ -55,7 +40,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "windows": ("gemma3_text", {"sliding_window": 8}),
     "soft caps": ("gemma2", {"sliding_window": 8, "attn_logit_softcapping": 0.5}),
     "sinks": ("gpt_oss", EXPERTS | {"sliding_window": 8}),
-    "values of another width": ("deepseek_v3", LATENT),
+    "values of another width": ("deepseek_v3", DEEPSEEK | {"v_head_dim": 12}),
 }
 FLASH = ("plain", "norms of q and k", "a window in all layers", "windows")
 FRAME = TextFrame(END, END)
