@@ -342,12 +342,12 @@ def test_the_experts_become_one_model_whose_router_alone_is_trained(
 
 def test_experts_of_feed_forward_layers_alone_lose_nothing(family: Path, tmp_path: Path) -> None:
     train = f"train: {{base: seed, trainable: feed_forward, budget: 4k tokens, {TRAIN}}}\n"
-    experts = "experts: {partitions: [{by: typology, k: 2, name: ffn}]}\n"
+    experts = "experts: {partitions: [{by: languages, name: ffn}]}\n"
     (family / "ffn.yaml").write_text(RECIPE + train + experts)
     tongues(family, "experts", "train", "ffn.yaml")
     tongues(family, "export", "fam/ffn-s1", "--moe", "-o", str(tmp_path / "moe"))
     assert "is the same in all experts, bit for bit" in (tmp_path / "moe/README.md").read_text()
-    each = [load_file(family / f"runs/fam/ffn-e{n}-s1/model/model.safetensors") for n in range(2)]
+    each = [load_file(family / f"runs/fam/ffn-e{n}-s1/model/model.safetensors") for n in range(4)]
     base = load_file(family / "runs/seed/model/model.safetensors")
     for name, weight in base.items():
         assert all(weight.equal(own[name]) for own in each) is (".mlp." not in name)
