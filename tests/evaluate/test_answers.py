@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
+from tests.evaluate.test_comparing import item_score
 from tongues.estimate import Estimate
 from tongues.evaluate.answers import metric_scores, task_scores
 from tongues.evaluate.evaluation import TaskScores
@@ -49,7 +50,7 @@ def compared(random: np.random.Generator, count: int = 100) -> TaskScores:
 
 def test_equal_models_are_rarely_different_over_translated_languages() -> None:
     random = np.random.default_rng(0)
-    found = [compared(random) for _ in range(120)]
+    found = [compared(random) for _ in range(60)]
     wrong = [bool(of.compared[0].overall.significant) for of in found]
     assert np.mean(wrong) < 0.12  # 0.05 is wanted; items counted once a language give 0.4
     assert all(of.translated and of.compared[0].signs.p is None for of in found)
@@ -106,18 +107,10 @@ def test_languages_without_a_value_of_every_model_are_named() -> None:
 
 def answered(right: np.ndarray, labels: np.ndarray, group: int = 1) -> list[ItemScore]:
     """Items named by their rows, with two choices, as a task without ids has them."""
-    found = np.where(right, labels, 1 - labels)
+    pairs = zip(right, labels, strict=True)
     return [
-        ItemScore(
-            id=str(n),
-            label=int(label),
-            sums=(-1.0, -2.0) if one == 0 else (-2.0, -1.0),
-            tokens=(1, 1),
-            characters=(1, 1),
-            bytes=(1, 1),
-            group=str(n // group),
-        )
-        for n, (label, one) in enumerate(zip(labels, found, strict=True))
+        item_score(str(n), told, int(label), str(n // group))
+        for n, (told, label) in enumerate(pairs)
     ]
 
 

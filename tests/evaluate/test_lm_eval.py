@@ -196,16 +196,6 @@ def test_it_tells_what_the_model_would_write(house: Path) -> None:
     assert any(b for _, b in found)
 
 
-def test_mixtures_know_what_they_would_write(house: Path) -> None:
-    subject = open_model("small/small@tfidf:2", house)
-    begun = np.concatenate([[subject.first], subject.encode("a mal is")])
-    (text,) = adapter.write(subject, [begun], max_tokens=3)
-    other = text.copy()
-    other[-1] = (other[-1] + 1) % 300
-    rows = [Row(np.concatenate([begun, own]), len(begun), None, 0) for own in (text, other)]
-    assert adapter.would_write(subject, rows, score_rows(subject, rows)) == [True, False]
-
-
 @pytest.mark.parametrize("routing", ["tfidf:2", "filter"])
 def test_a_context_is_continued_no_further_than_its_own_ends(house: Path, routing: str) -> None:
     """Before: a long end of one item, a full context of another, and no result at all."""

@@ -11,7 +11,6 @@ from tongues.errors import UserError
 from tongues.experts.ensemble.lineage import Expert, Lineage, write_lineage
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.experts.ensemble.places import lineage_of, model_roles
-from tongues.files import write_json
 from tongues.roles import Roles
 from tongues.runs import Base, write_run
 from tongues.train.base import find_base
@@ -62,14 +61,6 @@ def test_an_ensemble_is_named_with_its_routing(house: Path) -> None:
         open_model("small/small@tfidf:4", house)
     with pytest.raises(UserError, match="takes no routing"):
         open_model(f"{house / 'models/e1'}@tfidf", house)
-
-
-def test_what_is_not_there_is_told_with_the_nearest_name(house: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"`smal/small`\n.*`small/small`"):
-        open_model("smal/small", house)
-    write_json(tmp_path / "runs/a/run.json", {})
-    with pytest.raises(UserError, match="has no model yet"):
-        open_model("a", tmp_path)
 
 
 def test_what_a_recipe_here_is_to_train_is_not_looked_for_on_the_hub(

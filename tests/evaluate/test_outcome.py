@@ -115,15 +115,6 @@ def test_a_seed_is_one_model_however_it_is_named(house: Path, tmp_path: Path) ->
     assert [one.base for one in done.models] == [path, None]
 
 
-def test_a_window_is_looked_at_before_anything_is_scored(
-    asked: EvalSpec, place: Path, tmp_path: Path
-) -> None:
-    wide = replace(asked, policy=Policy(window=80))
-    with pytest.raises(UserError, match=r"80 tokens is longer than the context of `hub` \(64\)"):
-        evaluate([*MODELS, "hub"], wide, place, tmp_path)
-    assert not (tmp_path / "units").exists()
-
-
 def test_tasks_are_known_by_their_names_and_files() -> None:
     assert is_task("xcopa")
     assert is_task("mine.yaml")

@@ -34,16 +34,8 @@ def place(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def scored(name: str) -> Evaluation:
-    return tongues.evaluate(
-        MODELS,
-        text="texts",
-        tasks="parts.yaml",
-        data="items",
-        dtype="fp32",
-        name=name,
-        page=False,
-        quiet=True,
-    )
+    on = {"text": "texts", "tasks": "parts.yaml", "data": "items"}
+    return tongues.evaluate(MODELS, **on, dtype="fp32", name=name, page=False, quiet=True)
 
 
 @pytest.mark.usefixtures("place")
@@ -63,18 +55,12 @@ def test_scores_are_those_of_a_processor() -> None:
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize(
-    ("model", "routing"), [("hub", None), ("small/small", None), ("small/small", "filter:1")]
+    ("model", "routing"), [("hub", None), ("small/small", None), ("small/small", "tfidf:2")]
 )
 def test_texts_are_continued_in_bfloat16(model: str, routing: str | None) -> None:
     with pretended_gpu() as gpu:
-        written = tongues.generate(
-            model,
-            ["the art of", "a mal"],
-            routing=routing,
-            max_tokens=6,
-            n=2,
-            top_k=5,
-        )
+        prompts = ["the art of", "a mal"]
+        written = tongues.generate(model, prompts, routing=routing, max_tokens=6, n=2, top_k=5)
     assert gpu.refused == []
     assert len(written.texts) == 4
     products = gpu.dtypes("linear")

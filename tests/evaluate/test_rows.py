@@ -27,14 +27,7 @@ from tongues.models import scorer
 VOCABULARY = 300
 SIZES = st.lists(st.integers(1, 400), min_size=1, max_size=60)
 FAMILIES = ["llama", "qwen2", "gemma2", "gemma3", "gpt-neox", "xglm", "gpt2"]
-WAYS = [
-    "filter",
-    "filter:1",
-    "tfidf",
-    "tfidf:1",
-    "tfidf:2",
-    "language",
-]
+WAYS = ("filter", "filter:1", "tfidf", "tfidf:1", "tfidf:2", "language")
 
 
 def plain(model: PreTrainedModel, row: Row) -> RowScores:

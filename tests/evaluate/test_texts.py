@@ -67,15 +67,6 @@ def test_losses_are_those_of_hugging_faces_sliding_windows(alone: Model) -> None
         assert found.bytes[place] == len(document.text.encode())
 
 
-def test_sums_are_over_sums(alone: Model) -> None:
-    found = routed_losses([alone], documents())[0]
-    assert found.ids == ("qab0", "qab1", "qab2", "qab3", "qab4")
-    assert found.loss == pytest.approx(found.nats.sum() / found.tokens.sum())
-    assert found.perplexity == pytest.approx(math.exp(found.loss))
-    expected = found.nats.sum() / math.log(2) / found.bytes.sum()
-    assert found.bits_per_byte == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "language", "filter:1"])
 def test_experts_count_as_the_whole_document_has_it(house: Path, way: str) -> None:
     subject = open_model(f"small/small@{way}", house)
@@ -83,13 +74,6 @@ def test_experts_count_as_the_whole_document_has_it(house: Path, way: str) -> No
     found = routed_losses([subject], documents())[0]
     expected = score(subject.ensemble, tokens, subject.routing, ["qab"] * len(tokens))
     np.testing.assert_allclose(found.nats, [one.nats.sum() for one in expected], rtol=1e-6)
-
-
-@pytest.mark.parametrize("policy", [Policy(40), Policy(40, back=True)])
-def test_copies_cost_what_their_model_does(alone: Model, house: Path, policy: Policy) -> None:
-    copies = open_model("small/copies@tfidf", house)
-    found, expected = (routed_losses([one], documents(), policy)[0] for one in (copies, alone))
-    np.testing.assert_allclose(found.nats, expected.nats, rtol=1e-6)
 
 
 def test_every_token_and_every_byte_counts(house: Path) -> None:
@@ -123,10 +107,8 @@ def test_a_script_that_the_tokenizer_lacks_is_told(alone: Model) -> None:
     )
     latin.pre_tokenizer = pre_tokenizers.Whitespace()
     poor = replace(alone, tokenizer=latin)
-    text = [
-        Document("1", "ru", "тот the тот", "1", "here"),
-        Document("2", "ru", "that", "2", "here"),
-    ]
+    said = enumerate(("тот the тот", "that"))
+    text = [Document(str(n), "ru", each, str(n), "here") for n, each in said]
     (caution,) = spelling_cautions("ru", routed_losses([poor], text)[0])
     assert caution.code == "script_missing"
     assert "(in 1 of 2 documents)" in caution.sentence
@@ -148,9 +130,8 @@ def test_dropped_marks_and_capitals_are_lost(alone: Model) -> None:
     assert spelling.missing(text) == 0
     assert spelling.lost(text) == pytest.approx(5 / 13)  # three vowel signs, X and à
     document = Document("1", "hi", text, "1", "here")
-    (caution,) = spelling_cautions(
-        "hi", routed_losses([replace(alone, tokenizer=tokenizer)], [document])[0]
-    )
+    (losses,) = routed_losses([replace(alone, tokenizer=tokenizer)], [document])
+    (caution,) = spelling_cautions("hi", losses)
     assert caution.code == "script_missing"
 
 
@@ -163,10 +144,8 @@ def write(path: Path, rows: list[dict[str, object]]) -> Path:
 def folder(tmp_path: Path) -> Path:
     place = tmp_path / "texts"
     place.mkdir()
-    write(
-        place / "de.jsonl",
-        [{"text": f"Satz {n}", "id": f"d{n}", "group": f"{n}"} for n in range(3)],
-    )
+    german = [{"text": f"Satz {n}", "id": f"d{n}", "group": f"{n}"} for n in range(3)]
+    write(place / "de.jsonl", german)
     rows = "".join(json.dumps({"text": f"phrase {n}", "group": n}) + "\n" for n in range(2))
     with gzip.open(place / "fr.jsonl.gz", "wt") as file:
         file.write(rows + "half a line")
@@ -185,6 +164,7 @@ def test_a_folder_has_files_named_for_languages(folder: Path, tmp_path: Path) ->
     }
     assert [one.id for one in found["de"]] == ["d0", "d1", "d2"]
     assert [one.group for one in found["fr"]] == ["0", "1"]
+    assert len({one.group for one in found["qu"]}) == 2  # a group for each block
     assert reasons == ["cut off"]
 
 
@@ -215,16 +195,6 @@ def test_languages_and_an_amount_can_be_asked_for(folder: Path, tmp_path: Path) 
         read_texts(str(folder), tmp_path, languages=["df"])
 
 
-def test_prepared_tokens_are_named_or_given_as_a_folder(
-    tokens: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(workspace)
-    by_name = read_texts(tokens.name, workspace)
-    assert by_name.keys() == {"qaa", "qab"}
-    for folder in (f"tokens/{tokens.name}", f"{workspace}/tokens/{tokens.name}"):
-        assert read_texts(folder, workspace) == by_name
-
-
 def test_what_is_not_there_is_told(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no prepared tokens, no file and no folder `gone`"):
         read_texts("gone", tmp_path)
@@ -235,8 +205,13 @@ def test_what_is_not_there_is_told(folder: Path, tmp_path: Path) -> None:
         read_texts(str(folder), tmp_path, languages=["it"])
 
 
-def test_of_prepared_tokens_the_half_is_read_that_nothing_was_tuned_on(workspace: Path) -> None:
+def test_of_prepared_tokens_the_half_is_read_that_nothing_was_tuned_on(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
     found = read_texts("small", workspace)
+    for folder in ("tokens/small", f"{workspace}/tokens/small"):
+        assert read_texts(folder, workspace) == found
     tokens = open_tokens(workspace / "tokens/small")
     tokenizer = load_tokenizer(tokens.tokenizer_path)
     assert list(found) == ["qaa", "qab"]
@@ -247,10 +222,8 @@ def test_of_prepared_tokens_the_half_is_read_that_nothing_was_tuned_on(workspace
             ids = tokenizer.encode(document.text, add_special_tokens=False).ids
             stored = shard.tokens[shard.bounds[number] : shard.bounds[number + 1] - 1]
             np.testing.assert_array_equal(ids, stored)
-    assert [one.id for one in read_texts("small", workspace, limit=2)["qaa"]] == [
-        "small/qaa/0",
-        "small/qaa/1",
-    ]
+    few = read_texts("small", workspace, limit=2)["qaa"]
+    assert [one.id for one in few] == ["small/qaa/0", "small/qaa/1"]
 
 
 def test_a_language_whose_held_out_text_was_trained_on_is_left_out(workspace: Path) -> None:
@@ -294,8 +267,3 @@ def test_text_of_a_model_whose_tokens_were_prepared_again_is_doubted(workspace: 
 
 def fingerprint_of(workspace: Path) -> str:
     return open_tokens(workspace / "tokens/small").fingerprint
-
-
-def test_blocks_of_a_text_file_are_told_apart(folder: Path, tmp_path: Path) -> None:
-    found = read_texts(str(folder / "qu.txt"), tmp_path)["qu"]
-    assert len({one.group for one in found}) == 2

@@ -15,12 +15,7 @@ from tests.experts.test_whole import tongues
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.evaluate.texts import token_nats
 from tongues.experts.ensemble.caches import TokenSequence
-from tongues.experts.ensemble.ensemble import (
-    Ensemble,
-    expert_log_probs,
-    open_alone,
-    open_ensemble,
-)
+from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, open_alone, open_ensemble
 from tongues.experts.ensemble.generate import generate
 from tongues.experts.ensemble.mapped import map_model
 from tongues.experts.ensemble.model import open_model

@@ -7,7 +7,7 @@ import pytest
 from tongues.errors import UserError
 from tongues.experts.partition.methods import dense, one_each
 from tongues.experts.partition.partition import of_languages
-from tongues.experts.plans import plan_added, plan_partition
+from tongues.experts.plans import Round, plan_added, plan_partition
 from tongues.recipe import Recipe
 
 AMOUNTS = {"qaa": 3e5, "qab": 1e5, "qac": 1e5, "qad": 1e5}
@@ -37,18 +37,19 @@ def test_experts_share_the_budget_and_train_on_their_languages_by_text() -> None
     assert made.runs[0].settings.mixture == {"qaa": 0.75, "qab": 0.25}
     assert {run.base for run in made.runs} == {"seed"}
     assert {run.strategy for run in made.runs} == {"expert"}
+    by_text = recipe({"partitions": [{"by": "typology", "k": 2}], "budget": "by text"})
+    made = plan_partition(by_text, "typology-2", pairs, AMOUNTS, 7, KNOWN)
+    assert [run.settings.budget.amount for run in made.runs] == [266_667, 133_333]
 
 
-def test_any_number_of_clusters_costs_the_same_in_all() -> None:
-    asked = recipe({"partitions": [{"by": "languages"}, {"by": "dense"}]})
-    for partition in (one_each(tuple(AMOUNTS)), dense(tuple(AMOUNTS))):
-        made = plan_partition(asked, "any", partition, AMOUNTS, 1, KNOWN)
-        assert sum(run.settings.budget.amount for run in made.runs) == 400_000
+def single(**train: Any) -> Round:
+    """An expert for each language."""
+    asked = recipe({"partitions": [{"by": "languages"}]}, **train)
+    return plan_partition(asked, "languages", one_each(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)
 
 
 def test_an_expert_replays_what_its_cluster_does_not_learn() -> None:
-    asked = recipe({"partitions": [{"by": "languages"}]}, replay={"qaa": 0.2})
-    made = plan_partition(asked, "languages", one_each(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)
+    made = single(replay={"qaa": 0.2})
     shares = {run.roles.targets[0]: run.shares for run in made.runs}
     assert shares["qaa"] == {"qaa": 1.0}
     assert shares["qab"] == pytest.approx({"qab": 0.8, "qaa": 0.2})
@@ -56,14 +57,11 @@ def test_an_expert_replays_what_its_cluster_does_not_learn() -> None:
 
 
 def test_an_expert_holds_only_what_it_replays() -> None:
-    kept = {"replay": {"qaa": 0.1}, "max_forgetting": {"qaa": 0.02}}
-    asked = recipe({"partitions": [{"by": "languages"}]}, **kept)
-    made = plan_partition(asked, "languages", one_each(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)
+    made = single(replay={"qaa": 0.1}, max_forgetting={"qaa": 0.02})
     held = {run.roles.targets[0]: dict(run.settings.max_forgetting) for run in made.runs}
     assert held == {"qaa": {}} | {lang: {"qaa": 0.02} for lang in ("qab", "qac", "qad")}
-    unreplayed = recipe({"partitions": [{"by": "languages"}]}, max_forgetting={"qaa": 0.02})
     with pytest.raises(UserError, match="`qaa` is to be held and is not replayed"):
-        plan_partition(unreplayed, "languages", one_each(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)
+        single(max_forgetting={"qaa": 0.02})
 
 
 def test_equal_shares_when_asked() -> None:
@@ -144,10 +142,3 @@ def test_two_partitions_by_one_method_are_distinguished_by_a_name() -> None:
     asked = recipe({"partitions": [files[0], files[1] | {"name": "second"}]}).experts
     assert asked
     assert [settings.label for settings in asked.partitions] == ["file", "second"]
-
-
-def test_a_budget_by_text_gives_each_expert_what_its_text_is_of_all() -> None:
-    pairs = of_languages("typology", [("qaa", "qab"), ("qac", "qad")])
-    asked = recipe({"partitions": [{"by": "typology", "k": 2}], "budget": "by text"})
-    made = plan_partition(asked, "typology-2", pairs, AMOUNTS, 7, KNOWN)
-    assert [run.settings.budget.amount for run in made.runs] == [266_667, 133_333]

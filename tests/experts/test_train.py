@@ -1,14 +1,8 @@
-"""Experts killed at random, runs that fail beside whole ones, and growing seed by seed."""
+"""Experts by any launcher, runs that fail beside whole ones, and growing seed by seed."""
 
 import importlib
 import os
-import random
-import signal
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from multiprocessing import active_children
+from collections.abc import Callable
 from pathlib import Path
 from shutil import copy, copytree
 
@@ -40,7 +34,7 @@ def seed_model(tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ask(make_recipe: MakeRecipe, seed_model: Path) -> Ask:
     """A recipe of experts, each of the same small model."""
 
@@ -55,33 +49,6 @@ def ask(make_recipe: MakeRecipe, seed_model: Path) -> Ask:
 
 def planned(recipe: Recipe, workspace: Path) -> list[Round]:
     return plan_rounds(recipe, workspace, make=True)
-
-
-@contextmanager
-def killing(chosen: Sequence[str], longest: float) -> Iterator[list[str]]:
-    """Kill the process of every chosen run some random time after it began; hands out whose."""
-    killed: list[str] = []
-    due: dict[int | None, float] = {}
-    over, chance = threading.Event(), random.Random(time.time_ns())
-
-    def kill() -> None:
-        while not over.wait(0.01):
-            for child in active_children():
-                if child.pid is None or child.name not in chosen:
-                    continue
-                when = due.setdefault(child.pid, time.monotonic() + chance.uniform(0, longest))
-                if time.monotonic() > when and child.name not in killed:
-                    with suppress(ProcessLookupError):
-                        os.kill(child.pid, signal.SIGKILL)
-                        killed.append(child.name)
-
-    thread = threading.Thread(target=kill)
-    thread.start()
-    try:
-        yield killed
-    finally:
-        over.set()
-        thread.join()
 
 
 @pytest.fixture
@@ -116,34 +83,6 @@ def bytes_of(workspace: Path, rounds: list[Round]) -> dict[str, bytes]:
     return {name: (workspace / name).read_bytes() for name in (*runs, *whole)}
 
 
-@pytest.mark.long
-def test_experts_killed_at_random_and_finished_by_another_launcher_are_the_same(
-    ask: Ask, workspace: Path, tmp_path_factory: pytest.TempPathFactory, slurm: Path
-) -> None:
-    recipe = ask(
-        "{partitions: [{by: languages}]}",
-        "train.budget=40k tokens",
-        "train.checkpoint_every=0.1 seconds",
-    )
-    undisturbed = tmp_path_factory.mktemp("undisturbed")
-    (undisturbed / "tokens").symlink_to(workspace / "tokens", target_is_directory=True)
-    rounds = planned(recipe, undisturbed)
-    train_experts(recipe, undisturbed, rounds, launcher=open_launcher())
-    last = rounds[0].runs[-1].name
-    for chosen, longest in (((rounds[0].runs[0].name, last), 0.4), ((last,), 0.1)):
-        with (
-            killing(chosen, longest) as killed,
-            pytest.raises(UserError, match="killed by signal 9") as caught,
-        ):
-            train_experts(recipe, workspace, rounds, launcher=open_launcher())
-        assert caught.value.where in killed
-    launcher = open_launcher("slurm:partition=any")
-    (made,) = train_experts(recipe, workspace, rounds, launcher=launcher)
-    assert bytes_of(workspace, rounds) == bytes_of(undisturbed, rounds)
-    ensemble = open_ensemble(made, workspace)
-    assert ensemble.router and ensemble.k == 2
-
-
 class Failing(Local):
     """This machine, on which one run always fails."""
 
@@ -161,6 +100,24 @@ class Failing(Local):
     def ended(self, seconds: float) -> dict[str, str]:
         failed, self._failed = self._failed, {}
         return failed or super().ended(seconds)
+
+
+@pytest.mark.long
+def test_experts_begun_by_one_launcher_and_finished_by_another_are_the_same(
+    ask: Ask, workspace: Path, tmp_path_factory: pytest.TempPathFactory, slurm: Path
+) -> None:
+    recipe = ask("{partitions: [{by: languages}]}")
+    undisturbed = tmp_path_factory.mktemp("undisturbed")
+    (undisturbed / "tokens").symlink_to(workspace / "tokens", target_is_directory=True)
+    rounds = planned(recipe, undisturbed)
+    train_experts(recipe, undisturbed, rounds, launcher=open_launcher())
+    with pytest.raises(UserError, match="its machine burnt"):
+        train_experts(recipe, workspace, rounds, launcher=Failing(rounds[0].runs[-1].name))
+    launcher = open_launcher("slurm:partition=any")
+    (made,) = train_experts(recipe, workspace, rounds, launcher=launcher)
+    assert bytes_of(workspace, rounds) == bytes_of(undisturbed, rounds)
+    ensemble = open_ensemble(made, workspace)
+    assert ensemble.router and ensemble.k == 2
 
 
 def test_what_is_whole_is_put_together_beside_a_run_that_failed(ask: Ask, workspace: Path) -> None:

@@ -1,18 +1,15 @@
 """Experts of low rank: one base in memory, the predictions of whole experts, and more of them."""
 
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 import torch
 
-from tests.conftest import MakeRecipe
+from tests.conftest import with_tokens
 from tests.experts.test_train import Ask, ask, planned, seed_model
 from tongues.errors import UserError
-from tongues.experts.ensemble.ensemble import (
-    ExpertModels,
-    expert_log_probs,
-    open_ensemble,
-)
+from tongues.experts.ensemble.ensemble import ExpertModels, expert_log_probs, open_ensemble
 from tongues.experts.ensemble.mapped import map_model
 from tongues.experts.ensemble.updates import find_updates
 from tongues.experts.train import train_experts
@@ -25,16 +22,30 @@ LOW = "train.trainable={lora: {rank: 2}, embeddings: false}"
 TOKENS = torch.randint(400, (2, 30), generator=torch.Generator().manual_seed(1))
 
 
-def trained(ask: Ask, workspace: Path, *overrides: str, experts: str = "") -> Path:
-    recipe = ask(experts or "{partitions: [{by: languages}]}", LOW, *overrides)
+def trained(ask: Ask, workspace: Path, *overrides: str, experts: str) -> Path:
+    recipe = ask(experts, LOW, *overrides)
     (folder,) = train_experts(
         recipe, workspace, planned(recipe, workspace), launcher=open_launcher()
     )
     return folder
 
 
-def test_experts_share_their_base_and_predict_as_whole_ones(ask: Ask, workspace: Path) -> None:
-    ensemble = open_ensemble(trained(ask, workspace, "train.learning_rate=0.05"), workspace)
+@pytest.fixture(scope="module")
+def trained_once(ask: Ask, tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with two experts of low rank, which tests copy."""
+    workspace = with_tokens(tmp_path_factory.mktemp("low"), tokens)
+    rate = "train.learning_rate=0.05"
+    trained(ask, workspace, rate, experts="{partitions: [{by: languages}]}")
+    return workspace
+
+
+@pytest.fixture
+def workspace(trained_once: Path, tmp_path: Path) -> Path:
+    return Path(copytree(trained_once, tmp_path / "w", symlinks=True))
+
+
+def test_experts_share_their_base_and_predict_as_whole_ones(workspace: Path) -> None:
+    ensemble = open_ensemble(ensemble_folder(workspace), workspace)
     folders = ensemble.models.folders
     whole = [map_model(folder) for folder in folders]
     gaps = []
@@ -60,10 +71,7 @@ def ensemble_folder(workspace: Path) -> Path:
     return workspace / "ensembles/small/languages-s1"
 
 
-def test_an_added_expert_updates_its_donors_updates(
-    ask: Ask, make_recipe: MakeRecipe, workspace: Path
-) -> None:
-    trained(ask, workspace, "train.learning_rate=0.05")
+def test_an_added_expert_updates_its_donors_updates(ask: Ask, workspace: Path) -> None:
     (workspace / "tokens/more").symlink_to(workspace / "tokens/small", target_is_directory=True)
     experts = "{add_to: small/languages-s1, partitions: [{by: languages}]}"
     folder = trained(ask, workspace, "name=more", experts=experts)
@@ -80,9 +88,8 @@ def test_an_added_expert_updates_its_donors_updates(
     assert likely.shape == (30, 2)
 
 
-def test_what_cannot_be_shared_is_opened_whole(ask: Ask, workspace: Path) -> None:
-    folder = trained(ask, workspace)
-    model = open_ensemble(folder, workspace).models.folders[0]
+def test_what_cannot_be_shared_is_opened_whole(workspace: Path) -> None:
+    model = open_ensemble(ensemble_folder(workspace), workspace).models.folders[0]
     assert find_updates(model, workspace)
     config = model.parent / "adapter/adapter_config.json"
     plain = read_json(config)

@@ -106,6 +106,12 @@ def lineage(folder: Path, name: str) -> dict:
     return json.loads((folder / "ensembles" / name / "ensemble.json").read_text())
 
 
+@pytest.fixture(scope="module")
+def losses(family: Path) -> TextScores:
+    """Of the ensemble by typology, by all routings."""
+    return scored(family, "fam", {"typology-2": "fam/typology-2-s1"}, "once")[1]
+
+
 def test_ensembles_know_their_experts_languages_and_seed(family: Path) -> None:
     made = lineage(family, "fam/typology-2-s1")
     assert [list(expert["languages"]) for expert in made["experts"]] == [
@@ -117,38 +123,35 @@ def test_ensembles_know_their_experts_languages_and_seed(family: Path) -> None:
     topics = lineage(family, "fam/topics-2-s1")["experts"]
     shares = [sum(expert["languages"].get(lang, 0) for expert in topics) for lang in ("qaa", "qad")]
     assert shares == pytest.approx([1.0, 1.0])
-
-
-def test_the_same_command_again_changes_nothing(family: Path) -> None:
-    file = family / "ensembles/fam/typology-2-s1/ensemble.json"
-    before = file.stat().st_mtime_ns
-    tongues(family, "experts", "train", "experts.yaml")
-    assert file.stat().st_mtime_ns == before
-
-
-def test_a_lost_router_is_named_and_made_again(family: Path, tmp_path: Path) -> None:
-    folder = copied(family, tmp_path)
-    router = folder / "ensembles/fam/typology-2-s1/router.safetensors"
-    whole = router.read_bytes()
-    router.unlink()
-    said = tongues(folder, "generate", "fam/typology-2-s1", "--max-tokens", "2", fails=True)
-    assert "the router is gone" in said
-    tongues(folder, "experts", "train", "experts.yaml")
-    assert router.read_bytes() == whole
-
-
-def test_an_expert_has_a_centre_for_each_language_or_one_for_its_topic(family: Path) -> None:
-    owners = {
+    owners = {  # a centre for each language, or one for a topic
         name: load_router(family / "ensembles/fam" / name / "router.safetensors").owners.tolist()
         for name in ("typology-2-s1", "topics-2-s1")
     }
     assert owners == {"typology-2-s1": [0, 0, 1, 1], "topics-2-s1": [0, 1]}
 
 
-def test_a_changed_expert_and_a_foreign_tokenizer_are_refused_by_name(
+def test_what_is_lost_is_made_again_and_what_is_changed_is_refused_by_name(
     family: Path, tmp_path: Path
 ) -> None:
     folder = copied(family, tmp_path)
+    ensemble = folder / "ensembles/fam/typology-2-s1"
+    router, file = ensemble / "router.safetensors", ensemble / "ensemble.json"
+    (clusters,) = folder.glob("tokens/fam/clusters/topics-2-*")
+    files = [router, *clusters.rglob("*.bin")]
+    whole = {each: each.read_bytes() for each in files}
+    router.unlink()
+    shutil.rmtree(clusters)
+    said = tongues(folder, "generate", "fam/typology-2-s1", "--max-tokens", "2", fails=True)
+    assert "the router is gone" in said
+    for verb in ("partition", "train"):
+        tongues(folder, "experts", verb, "experts.yaml")
+    assert {each: each.read_bytes() for each in files} == whole
+    before = file.stat().st_mtime_ns
+    tongues(folder, "experts", "train", "experts.yaml")
+    assert file.stat().st_mtime_ns == before
+    (folder / "over.yaml").write_text(MORE.replace("name: more", "name: fam"))
+    said = tongues(folder, "check", "over.yaml", fails=True)
+    assert "would be overwritten" in said
     weights = folder / "runs/fam/typology-2-e1-s1/model/model.safetensors"
     data = bytearray(weights.read_bytes())
     data[-1] ^= 1
@@ -199,22 +202,6 @@ def test_a_language_is_added_and_no_other_expert_changes(family: Path) -> None:
     assert evaluation.experts.base_shares["qae"] == 0.0
 
 
-def test_an_ensemble_is_not_written_over_itself(family: Path, tmp_path: Path) -> None:
-    folder = copied(family, tmp_path)
-    (folder / "over.yaml").write_text(MORE.replace("name: more", "name: fam"))
-    said = tongues(folder, "check", "over.yaml", fails=True)
-    assert "would be overwritten" in said
-
-
-def test_lost_parts_are_made_again_and_a_part_keeps_its_text(family: Path, tmp_path: Path) -> None:
-    folder = copied(family, tmp_path)
-    (place,) = folder.glob("tokens/fam/clusters/topics-2-*")
-    whole = {file.relative_to(place): file.read_bytes() for file in place.rglob("*.bin")}
-    shutil.rmtree(place)
-    tongues(folder, "experts", "partition", "experts.yaml")
-    assert {file.relative_to(place): file.read_bytes() for file in place.rglob("*.bin")} == whole
-
-
 def test_an_evaluation_is_of_every_partition_and_routing(family: Path) -> None:
     said = tongues(family, "experts", "measure", "experts.yaml", "--eval-tokens", "500")
     *table, _, page = said.strip().splitlines()
@@ -246,8 +233,8 @@ def test_an_evaluation_is_of_every_partition_and_routing(family: Path) -> None:
     assert len([cell for cell in told.cells if cell.partition == "typology-2"]) == 2 * 4
 
 
-def test_every_expert_reads_every_document_once_and_a_routing_alone_gives_the_same(
-    family: Path, monkeypatch: pytest.MonkeyPatch
+def test_every_expert_reads_every_document_once(
+    family: Path, losses: TextScores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tongues.evaluate import rows
 
@@ -260,25 +247,16 @@ def test_every_expert_reads_every_document_once_and_a_routing_alone_gives_the_sa
 
     monkeypatch.setattr(rows, "score_tokens", counted)
     folders = {"typology-2": "fam/typology-2-s1"}
-    _, text = scored(family, "fam", folders, "once")
+    _, resumed = scored(family, "fam", folders, "once")
+    assert not read and resumed == losses
+    scored(family, "fam", folders, "counted")
     assert len(read) == (1 + 2) * 4  # the seed and two experts, in four languages
-    before = list(read)
-    scored(family, "fam", folders, "once")
-    assert read == before  # resumed: nothing is read again
-    monkeypatch.chdir(family)
-    for way in ("language", "tfidf:1", "filter"):
-        alone, fam = ("evaluate", f"fam/typology-2-s1@{way}", "--window", "32"), ("--text", "fam")
-        tongues(family, *alone, *fam, "--limit", "10", "--name", "alone")
-        (found,) = read_evaluation(family / "evaluations/alone").texts.values()
-        for lang, loss in found.losses[f"fam/typology-2-s1@{way}"].items():
-            expected = text.losses[f"typology-2@{way}"][lang]
-            assert loss.documents == expected.documents
-            assert loss.nats_per_token == pytest.approx(expected.nats_per_token, abs=1e-5)
 
 
-def test_losses_by_routing_are_those_of_scoring_each_document(family: Path) -> None:
+def test_losses_by_routing_are_those_of_scoring_each_document(
+    family: Path, losses: TextScores
+) -> None:
     """The values that a routing's losses had when each was computed by itself."""
-    _, text = scored(family, "fam", {"typology-2": "fam/typology-2-s1"}, "values")
     ensemble = open_ensemble(family / "ensembles/fam/typology-2-s1", family)
     tokens = open_tokens(family / "tokens/fam")
     for lang in LANGS:
@@ -290,7 +268,7 @@ def test_losses_by_routing_are_those_of_scoring_each_document(family: Path) -> N
             each = score(
                 ensemble, documents, parse_routing(way), [lang] * len(documents), context=32
             )
-            cost, loss = text.costs[f"typology-2@{way}"], text.losses[f"typology-2@{way}"][lang]
+            cost, loss = losses.costs[f"typology-2@{way}"], losses.losses[f"typology-2@{way}"][lang]
             nats = sum(float(one.nats.sum()) for one in each)
             assert (loss.documents, loss.tokens) == (len(documents), count)
             assert loss.nats_per_token == pytest.approx(nats / count, abs=1e-5)

@@ -1,6 +1,7 @@
 import json
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 NEW = ("zzq", "qqz", "zqz")
+Three = tuple[Path, Path, Path]
 
 
 def add_tokens(folder: Path, names: tuple[str, ...], *, special: bool) -> None:
@@ -58,7 +60,7 @@ def family(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def make_three(at: Path, tokenizer: Path, family: str) -> tuple[Path, Path, Path]:
+def make_three(at: Path, tokenizer: Path, family: str) -> Three:
     """A base, a model trained on with new tokens, and one tuned with special tokens of its own."""
     base = save_tiny(tiny(family, ROWS), at / "base", tokenizer)
     write_json(base / "tokenizer_config.json", {"eos_token": "<|end|>"})
@@ -76,8 +78,13 @@ def make_three(at: Path, tokenizer: Path, family: str) -> tuple[Path, Path, Path
 
 
 @pytest.fixture
-def three(tmp_path: Path, tokens: Path, family: str) -> tuple[Path, Path, Path]:
+def three(tmp_path: Path, tokens: Path, family: str) -> Three:
     return make_three(tmp_path, open_tokens(tokens).tokenizer_path, family)
+
+
+@pytest.fixture
+def llamas(tmp_path: Path, tokens: Path) -> Three:
+    return make_three(tmp_path, open_tokens(tokens).tokenizer_path, "llama")
 
 
 def expected_rows(own: Tensor, instruct: Tensor, base: Tensor, weight: float) -> Tensor:
@@ -89,7 +96,7 @@ def expected_rows(own: Tensor, instruct: Tensor, base: Tensor, weight: float) ->
     return rows
 
 
-def test_the_residual_is_added_exactly(three: tuple[Path, Path, Path], family: str) -> None:
+def test_the_residual_is_added_exactly(three: Three, family: str) -> None:
     base, trained, instruct = three
     before = [load_file(folder / "model.safetensors") for folder in (trained, instruct, base)]
     assert adopt_tokens(trained, instruct) == ["<|im_start|>", "<|im_end|>"]
@@ -113,8 +120,8 @@ def test_the_residual_is_added_exactly(three: tuple[Path, Path, Path], family: s
         assert tied == (family != "llama")
 
 
-def test_more_rows_are_made_where_there_is_no_room(tokens: Path, tmp_path: Path) -> None:
-    base, trained, instruct = make_three(tmp_path, open_tokens(tokens).tokenizer_path, "llama")
+def test_more_rows_are_made_where_there_is_no_room(llamas: Three) -> None:
+    base, trained, instruct = llamas
     for folder, rows in ((base, 400), (trained, 403), (instruct, 402)):
         weights = load_file(folder / "model.safetensors")
         cut = {name: w[:rows].clone() if len(w) == ROWS else w for name, w in weights.items()}
@@ -130,8 +137,8 @@ def test_more_rows_are_made_where_there_is_no_room(tokens: Path, tmp_path: Path)
     assert torch.equal(model.get_output_embeddings().weight[403:], tuned[400:402])
 
 
-def test_template_and_ends_go_by_their_tokens(tokens: Path, tmp_path: Path) -> None:
-    _, trained, instruct = make_three(tmp_path, open_tokens(tokens).tokenizer_path, "llama")
+def test_template_and_ends_go_by_their_tokens(llamas: Three) -> None:
+    _, trained, instruct = llamas
     ids = {name: load_tokenizer(trained).token_to_id(name) for name in NEW}
     adopt_tokens(trained, instruct)
     assert adopt_tokens(trained, instruct) == []
@@ -155,31 +162,26 @@ def other_rope(folder: Path) -> None:
     write_json(folder / "config.json", config | {"rope_parameters": rope, "rope_theta": 5e5})
 
 
-def wider(folder: Path) -> None:
-    tiny("llama", ROWS, intermediate_size=48).save_pretrained(folder)
+def other_shape(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    weights["model.norm.weight"] = torch.ones(31)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def tied(folder: Path) -> None:
-    tiny("llama-tied", ROWS).save_pretrained(folder)
-
-
-def unrelated(folder: Path) -> None:
-    perturb(folder, 3, 1.0)
-
-
-WRONG = {
+WRONG: dict[str, Callable[[Path], object]] = {
     "`rope_parameters`": other_rope,
-    "`intermediate_size`": wider,
-    "`tie_word_embeddings`": tied,
-    "is not a tuning of": unrelated,
+    "`intermediate_size`": lambda at: tiny("llama", ROWS, intermediate_size=48).save_pretrained(at),
+    "`tie_word_embeddings`": lambda at: tiny("llama-tied", ROWS).save_pretrained(at),
+    "is not a tuning of": lambda at: perturb(at, 3, 1.0),
+    r"norm.weight` has the shape \[31\], not \[32\]": other_shape,
 }
 
 
 @pytest.mark.parametrize("reason", WRONG)
 def test_what_does_not_belong_together_is_refused_with_the_reason(
-    reason: str, tokens: Path, tmp_path: Path
+    reason: str, llamas: Three
 ) -> None:
-    base, trained, instruct = make_three(tmp_path, open_tokens(tokens).tokenizer_path, "llama")
+    base, trained, instruct = llamas
     WRONG[reason](instruct)
     with pytest.raises(UserError, match=reason):
         Residual(trained, instruct, base)
@@ -187,17 +189,8 @@ def test_what_does_not_belong_together_is_refused_with_the_reason(
         Residual(trained, base, base)
 
 
-def test_a_layer_of_another_shape_is_refused(tokens: Path, tmp_path: Path) -> None:
-    base, trained, instruct = make_three(tmp_path, open_tokens(tokens).tokenizer_path, "llama")
-    weights = load_file(instruct / "model.safetensors")
-    weights["model.norm.weight"] = torch.ones(31)
-    save_file(weights, instruct / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(UserError, match=r"norm.weight` has the shape \[31\], not \[32\]"):
-        Residual(trained, instruct, base)
-
-
-def test_long_training_is_cautioned_by_layer(tokens: Path, tmp_path: Path) -> None:
-    base, trained, instruct = make_three(tmp_path, open_tokens(tokens).tokenizer_path, "llama")
+def test_long_training_is_cautioned_by_layer(llamas: Three) -> None:
+    base, trained, instruct = llamas
     with Residual(trained, instruct, base) as residual:
         assert [each.rpartition("(")[2] for each in residual.cautions] == ["chat_too_small)"]
     weights = load_file(trained / "model.safetensors")

@@ -73,19 +73,18 @@ def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
 
 
 def test_a_run_without_checkpoints_or_tokens_says_so(
-    make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
+    make_recipe: MakeRecipe, trained: Path, workspace: Path, tmp_path: Path
 ) -> None:
-    plan = replace(run_of_recipe(make_recipe("train.budget=5k tokens")), name="small")
-    directory = train(plan, workspace)
     with pytest.raises(UserError, match="has no checkpoints") as caught:
-        export_run(directory, workspace, tmp_path / "out", Changes(3))
+        export_run(trained, workspace, tmp_path / "out", Changes(3))
     assert "`model`" in caught.value.hint
     (tmp_path / "begun").mkdir()
     write_run(tmp_path / "begun", make_run(status="stopped"))
     with pytest.raises(UserError, match="has no checkpoints") as caught:
         export_run(tmp_path / "begun", workspace, tmp_path / "out", Changes())
     assert "`tongues train`" in caught.value.hint
-    kept = replace(run_of_recipe(make_recipe("train.milestones=[50%]")), name="kept")
+    short = make_recipe("train.milestones=[50%]", "train.budget=5k tokens")
+    kept = replace(run_of_recipe(short), name="kept")
     directory = train(kept, workspace)
     step = round(read_run(directory).steps * 0.5)
     with pytest.raises(UserError, match="tokens that the run read"):
@@ -93,14 +92,12 @@ def test_a_run_without_checkpoints_or_tokens_says_so(
 
 
 def test_weights_are_stored_in_the_type_that_is_named(
-    make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
+    trained: Path, workspace: Path, tmp_path: Path
 ) -> None:
-    plan = replace(run_of_recipe(make_recipe("train.budget=2k tokens")), name="small")
-    directory = train(plan, workspace)
-    exact = load_file(directory / "model/model.safetensors")
+    exact = load_file(trained / "model/model.safetensors")
     for name, dtype in {"bf16": torch.bfloat16, "fp16": torch.float16}.items():
         lines: list[str] = []
-        export_run(directory, workspace, tmp_path / name, Changes(dtype=name), say=lines.append)
+        export_run(trained, workspace, tmp_path / name, Changes(dtype=name), say=lines.append)
         assert lines[1] == f"stored in {name}; training computed in fp32"
         stored = load_file(tmp_path / name / "model.safetensors")
         assert stored.keys() == exact.keys()
@@ -108,7 +105,7 @@ def test_weights_are_stored_in_the_type_that_is_named(
             assert weight.dtype == dtype and torch.equal(weight, exact[key].to(dtype))
         assert AutoModelForCausalLM.from_pretrained(tmp_path / name).dtype == dtype
         assert "rounded from fp32" in (tmp_path / name / "README.md").read_text()
-    export_run(directory, workspace, tmp_path / "same", Changes())
+    export_run(trained, workspace, tmp_path / "same", Changes())
     assert read_json(tmp_path / "same/config.json")["dtype"] == "float32"
 
 

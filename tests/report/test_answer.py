@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.golden import golden
 from tongues.estimate import Estimate
 from tongues.pages import as_text
 from tongues.report.answer import advice, answer_section
@@ -31,66 +32,42 @@ def test_outcomes_are_by_target_strategy_and_role(made_findings: Findings, truth
             assert one.bits.value == pytest.approx(one.nats.value / 0.6931472 / 3.2, rel=1e-6)
 
 
+def changed(made: Findings, cost: Estimate, kept: Estimate | None = None) -> Findings:
+    """The same where replay costs that much of the target, and keeps that much of others."""
+    outcomes = []
+    for of in made.outcomes:
+        others = of.replayed if kept is None else dict.fromkeys(of.replayed, kept)
+        replayed = {**others, of.target: cost}
+        outcomes.append(replace(of, replayed=replayed) if of.replay else of)
+    return replace(made, outcomes=tuple(outcomes))
+
+
+DEAR = (Estimate(2.0, 1.9, 2.1, n=8),)
+UNSURE = (Estimate(0.08, -0.5, 0.66, n=2), Estimate(-0.9, -2.1, 0.3, n=2))
+ONE_PAIR: dict[str, Any] = {"shapes": ("0.2M",), "seeds": (1,), "targets": ("near",)}
+WITHOUT_REPLAY: dict[str, Any] = {"targets": ("near",), "replay": (0.0,)}
+STUDIES: dict[str, dict[str, Any]] = {
+    "CPT is worse": WITHOUT_REPLAY | {"saved": -0.5},
+    "no significant difference": WITHOUT_REPLAY | {"saved": 0.0, "noise": 0.01},
+    "one pair": ONE_PAIR,
+    "one pair with and without replay": ONE_PAIR | {"strategies": ("cpt",)},
+}
+
+
 def test_advice_names_the_way_its_price_and_how_sure_it_is(made_findings: Findings):
-    near, far = advice(made_findings)
-    assert near.startswith("**`near`:** take CPT + 20 % replay. At equal tokens CPT + 20 %")
-    assert "nats per token below training from scratch (mean of 8 pairs)." in near
-    assert "20 % replay reduced forgetting by 0.83 [" in near
-    assert "on `home` and raised the loss on `near` by 0.0" in near
-    assert far.startswith("**`far`:** take CPT + 20 % replay. At equal tokens CPT + 20 % replay")
-    assert " ends 0.002 [" in far
-    assert "] nats per token above training from scratch, not significant (mean of 8 pairs)." in far
+    golden("advice/advice", "\n".join(advice(made_findings)))
+    golden("advice/dear replay", "\n".join(advice(changed(made_findings, *DEAR))))
+    golden("advice/replay of unsure benefit", "\n".join(advice(changed(made_findings, *UNSURE))))
 
 
-def test_replay_that_costs_more_than_it_keeps_is_not_advised(made_findings: Findings):
-    cost = Estimate(2.0, 1.9, 2.1, n=8)
-    dear = tuple(
-        replace(o, replayed=o.replayed | {o.target: cost}) if o.replay else o
-        for o in made_findings.outcomes
-    )
-    near, _ = advice(replace(made_findings, outcomes=dear))
-    assert "take CPT without replay." in near
-    assert "No share of replay kept more of the base languages than it cost." in near
-
-
-def test_replay_that_kept_more_than_it_cost_without_significance_is_undecided(
-    made_findings: Findings,
+@pytest.mark.parametrize("name", STUDIES)
+def test_unwelcome_and_unsure_results_are_said(
+    name: str, make_study: Callable[..., Path], tmp_path: Path
 ):
-    kept, cost = Estimate(-0.9, -2.1, 0.3, n=2), Estimate(0.08, -0.5, 0.66, n=2)
-    unsure = tuple(
-        replace(o, replayed=dict.fromkeys(o.replayed, kept) | {o.target: cost}) if o.replay else o
-        for o in made_findings.outcomes
-    )
-    near, _ = advice(replace(made_findings, outcomes=unsure))
-    assert "take CPT, with or without replay." in near
-    assert "20 % replay kept 0.9 nats per token of the base languages and cost 0.08" in near
-    assert near.endswith("which is not significant: train more seeds.")
-
-
-def test_unwelcome_results_are_said(make_study: Callable[..., Path], tmp_path: Path):
-    few = {"targets": ("near",), "replay": (0.0,)}
-    (worse,) = advice(of(make_study(tmp_path / "worse", saved=-0.5, **few)))
-    assert "train from scratch. At equal tokens CPT ends" in worse
-    assert "above training from scratch (mean of 8 pairs)" in worse
-    (same,) = advice(of(make_study(tmp_path / "same", saved=0.0, noise=0.01, **few)))
-    assert "no significant difference." in same
-
-
-def test_one_pair_has_no_interval(make_study: Callable[..., Path], tmp_path: Path):
-    found = of(make_study(tmp_path, shapes=("0.2M",), seeds=(1,), targets=("near",)))
-    (line,) = advice(found)
-    alone = "One pair has no interval: train more seeds before relying on it."
-    assert "(one pair). 20 % replay" in line and line.endswith(alone)
+    found = of(make_study(tmp_path, **STUDIES[name]))
+    golden(f"advice/{name}", "\n".join(advice(found)))
     text = as_text([answer_section(found)])
-    assert "n = 1" not in text
-    assert "bits/byte" in text
-
-
-def test_replay_in_one_pair_has_no_interval_either(make_study: Callable[..., Path], tmp_path: Path):
-    few = {"shapes": ("0.2M",), "seeds": (1,), "targets": ("near",), "strategies": ("cpt",)}
-    (line,) = advice(of(make_study(tmp_path, **few)))
-    assert line.startswith("**`near`:** take CPT + 20 % replay.")
-    assert line.endswith("One pair has no interval: train more seeds before relying on it.")
+    assert "n = 1" not in text and "bits/byte" in text
 
 
 def test_one_strategy_is_compared_with_nothing(make_study: Callable[..., Path], tmp_path: Path):
@@ -117,11 +94,8 @@ def test_new_tokens_have_no_gain_since_they_are_untrained_before_the_first_step(
 ):
     rows = run_rows([make_study(tmp_path, targets=("near",), replay=(0.0,))])
     rows = [row for row in rows if row["strategy"] != "scratch"]
-    plain, new = (as_text([answer_section(findings(some))]) for some in (rows, marked(rows)))
+    marked = [row | {"loss_new_tokens": 9.0} for row in rows]
+    plain, new = (as_text([answer_section(findings(some))]) for some in (rows, marked))
     assert "Gain: the loss on the target" in plain and "untrained" not in plain
     assert "Final loss: on the target" in new and "Gain:" not in new
     assert "Before the first step new tokens are untrained" in new
-
-
-def marked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [row | {"loss_new_tokens": 9.0} for row in rows]

@@ -13,6 +13,7 @@ from tests.report.pages import Page
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.files import only_one, read_json, write_json
+from tongues.pages import Page as StudyPage
 from tongues.pages import minus, page_as_html, write_page
 from tongues.recipe import MixtureRule
 from tongues.report.answer import advice, advised_replay, unmeasured
@@ -30,31 +31,29 @@ def bare(long_findings: Findings) -> Findings:
 
 
 @pytest.fixture(scope="module")
-def report(made_study: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_page(runs_page([made_study], print), tmp_path_factory.mktemp("reports") / "study")
+def made_page(made_study: Path, made_findings: Findings) -> StudyPage:
+    """As `runs_page` has it, of findings that are there already."""
+    return study_page(made_findings, [read_run(run) for run in find_runs([made_study])])
 
 
-def test_page_needs_no_other_host(report: Path):
-    text = report.read_text()
-    page = Page(text)
-    assert not page.open
-    assert page.loads
-    assert all((report.parent / place).is_file() for place in page.loads)
-    assert not re.search(r"@import|url\(", text.split("</style>")[0])
+@pytest.fixture(scope="module")
+def page(made_page: StudyPage) -> Page:
+    return Page(page_as_html(made_page))
 
 
-def test_page_says_what_was_found(report: Path, made_study: Path):
-    words = Page(report.read_text()).said
+def test_page_says_what_was_found(page: Page, made_study: Path):
+    words = page.said
     assert words.startswith("From home to near and far")
     assert "56 runs · 4 sizes, 0.1M to 0.6M · 2 seeds · up to 2M tokens · replay 0 %, 20 %" in words
     assert words.index("What to take") < words.index("fewer tokens with CPT")
     assert "torch 2.13.0" in words
     last = run_rows([made_study])[-1]
     assert f"{last['loss']:.3f}" in words
+    assert "Fitting errors" in words
 
 
-def test_cards_are_of_the_replay_that_is_advised(report: Path, made_findings: Findings):
-    words = Page(report.read_text()).said
+def test_cards_are_of_the_replay_that_is_advised(page: Page, made_findings: Findings):
+    words = page.said
     for target in made_findings.targets:
         replay = advised_replay(made_findings, target)
         tried = [o for o in made_findings.outcomes if o.target == target and o.saved]
@@ -66,35 +65,15 @@ def test_cards_are_of_the_replay_that_is_advised(report: Path, made_findings: Fi
     assert {advised_replay(made_findings, target) for target in made_findings.targets} != {0.0}
 
 
-def test_page_compares_the_laws(report: Path):
-    words = Page(report.read_text()).said
-    assert "Fitting errors" in words
-    numbers = read_json(report.parent / "report.json")
-    assert numbers["laws_by_final_losses"] == {"near": [], "far": []}
-
-
 def test_long_runs_and_long_bases_are_told_apart(long_findings: Findings):
     words = Page(page_as_html(study_page(long_findings))).said
     assert "Laws of near and far are fitted on final losses alone" in words
     assert "tokens before" in words  # a column of the runs
 
 
-def test_every_figure_has_its_files(report: Path):
-    text = report.read_text()
-    drawing = re.search(r'id="drawing">(.*?)</script>', text)
-    assert drawing
-    assert len(json.loads(drawing[1])["panels"]) == text.count('<div class="panel">')
-    assert text.count('<div class="panel">') > 20
-    for name in re.findall(r'<figure id="([^"]+)">', text):
-        figure = report.parent / "figures" / name
-        assert "<svg" in figure.with_suffix(".svg").read_text()
-        assert figure.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
-        rows = list(csv.DictReader(figure.with_suffix(".csv").open()))
-        assert len(rows) > 10
-
-
-def test_numbers_are_there_for_programs(report: Path):
-    numbers = read_json(report.parent / "report.json")
+def test_numbers_are_there_for_programs(made_page: StudyPage):
+    numbers = json.loads(json.dumps(dict(made_page.numbers)))
+    assert numbers["laws_by_final_losses"] == {"near": [], "far": []}
     near = numbers["outcomes"][1]
     assert (near["target"], near["strategy"], near["replay"]) == ("near", "cpt", 0.0)
     assert (near["saved"]["n"], near["pairs"], near["runs"]) == (8, 8, 8)
@@ -104,23 +83,37 @@ def test_numbers_are_there_for_programs(report: Path):
     assert near["rises"]["home"]["nats"]["n"] == 8
 
 
-def test_a_report_replaces_a_report_and_nothing_else(
+def test_a_report_has_all_its_files_and_replaces_a_report_and_nothing_else(
     make_study: Callable[..., Path], tmp_path: Path
 ):
     place = make_study(tmp_path / "runs", shapes=("0.1M",), seeds=(1,), targets=("near",))
     told: list[str] = []
     out = tmp_path / "report"
-    page = runs_page([place], told.append)
-    first = write_page(page, out, told.append)
+    found = runs_page([place], told.append)
+    first = write_page(found, out, told.append)
     assert told[0] == "reading runs"
     assert told[-1] == "writing the page"
+    text = first.read_text()
+    page = Page(text)
+    assert not page.open and page.loads
+    assert all((out / place).is_file() for place in page.loads)
+    assert not re.search(r"@import|url\(", text.split("</style>")[0])
+    drawing = re.search(r'id="drawing">(.*?)</script>', text)
+    assert drawing and len(json.loads(drawing[1])["panels"]) == text.count('<div class="panel">')
+    names = re.findall(r'<figure id="([^"]+)">', text)
+    assert len(names) > 3
+    for name in names:
+        figure = out / "figures" / name
+        assert "<svg" in figure.with_suffix(".svg").read_text()
+        assert figure.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+        assert len(list(csv.DictReader(figure.with_suffix(".csv").open()))) >= 8
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     (out / "figures" / "stray.svg").touch()
     write_page(runs_page([place], print), out)
     assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     (out / "report.json").unlink()
     with pytest.raises(UserError, match="not empty and no report"):
-        write_page(page, out)
+        write_page(found, out)
     assert first.is_file()
 
 
@@ -227,11 +220,6 @@ def test_a_run_of_two_languages_counts_once_and_its_base_is_no_target(
     assert "A pair is a CPT run" not in words  # there is none
 
 
-def test_savings_that_are_not_known_are_not_drawn(saturated: Findings):
-    body = page_as_html(study_page(saturated))
-    assert "Tokens saved versus scratch" not in body and "tokens saved, %" not in body
-
-
 def test_where_the_base_had_all_it_is_said_once_that_savings_are_unknown(saturated: Findings):
     text = "How much CPT saves on `far` and `near` is not known: in all 6 pairs the base had"
     assert unmeasured(saturated).startswith(text)
@@ -239,3 +227,4 @@ def test_where_the_base_had_all_it_is_said_once_that_savings_are_unknown(saturat
     body = page_as_html(study_page(saturated))
     assert 0 < body.index("How much CPT saves on") < body.index("Two ways to a model")
     assert body.count("How much CPT saves on") == 1
+    assert "Tokens saved versus scratch" not in body and "tokens saved, %" not in body

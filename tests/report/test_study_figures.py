@@ -15,13 +15,13 @@ from tongues.study.findings import Findings, findings
 
 
 @pytest.fixture(scope="module")
-def found(made_findings: Findings) -> Findings:
-    return made_findings
+def drawn(made_findings: Findings) -> dict[str, Figure]:
+    return {figure.name: figure for figure in figures(made_findings)}
 
 
 @pytest.fixture(scope="module")
-def drawn(found: Findings) -> dict[str, Figure]:
-    return {figure.name: figure for figure in figures(found)}
+def long_drawn(long_findings: Findings) -> dict[str, Figure]:
+    return {figure.name: figure for figure in figures(long_findings)}
 
 
 def every(thing: Any, key: str) -> Iterator[Any]:
@@ -50,25 +50,13 @@ def test_a_whole_study_has_every_figure(drawn: dict[str, Figure]):
     for figure in drawn.values():
         assert figure.title
         assert figure.caption.endswith(".")
-        assert figure.rows
-        assert figure.panels
-
-
-def test_every_panel_has_a_title_and_fits_its_container(drawn: dict[str, Figure]):
-    for figure in drawn.values():
-        for panel in figure.panels:
-            spec = panel.to_dict()
-            assert spec["title"]
-            assert spec["width"] == "container"
+        assert figure.rows and figure.panels
 
 
 def test_a_colour_means_one_thing_everywhere(drawn: dict[str, Figure]):
     names = ["scratch", "CPT", "CPT + 20 % replay"]
-    assert (
-        domain([0.0, 0.2])
-        == names
-        == [series_name("scratch", 0), series_name("cpt", 0), series_name("cpt", 0.2)]
-    )
+    series = [series_name("scratch", 0), series_name("cpt", 0), series_name("cpt", 0.2)]
+    assert domain([0.0, 0.2]) == names == series
     by_size = {"saved-through-training", "residuals", "extrapolation"}
     by_size |= {"law-of-forgetting"}  # by replay
     for name in drawn.keys() - by_size:
@@ -78,14 +66,14 @@ def test_a_colour_means_one_thing_everywhere(drawn: dict[str, Figure]):
             assert all(scale == {"domain": names} for scale in scales)
 
 
-def test_axes_say_their_units(drawn: dict[str, Figure]):
+def test_panels_have_a_title_and_axes_say_their_units(drawn: dict[str, Figure]):
     wanted = {"FLOPs", "tokens", "nats per token", "%", "Parameters"}
     for figure in drawn.values():
         for panel in figure.panels:
             spec = panel.to_dict()
-            titles = [
-                t for axis in ("x", "y") for e in every(spec, axis) for t in every(e, "title")
-            ]
+            assert spec["title"] and spec["width"] == "container"
+            axes = [axis for name in ("x", "y") for axis in every(spec, name)]
+            titles = [title for axis in axes for title in every(axis, "title")]
             assert all(any(u.lower() in t.lower() for u in wanted) for t in titles if t), titles
 
 
@@ -108,19 +96,14 @@ def test_residuals_are_as_small_as_the_noise(drawn: dict[str, Figure]):
 
 def test_scratch_alone_draws_what_it_can(make_study: Callable[..., Path], tmp_path: Path):
     found = findings(run_rows([make_study(tmp_path, strategies=("scratch",), seeds=(1,))]))
-    assert [f.name for f in figures(found)] == [
-        "loss-against-compute",
-        "equal-loss",
-        "residuals",
-        "extrapolation",
-    ]
+    names = ["loss-against-compute", "equal-loss", "residuals", "extrapolation"]
+    assert [f.name for f in figures(found)] == names
 
 
 def test_one_run_is_enough_to_draw(make_study: Callable[..., Path], tmp_path: Path):
-    place = make_study(
-        tmp_path, strategies=("scratch",), shapes=("0.1M",), seeds=(1,), targets=("near",)
-    )
-    assert [f.name for f in figures(findings(run_rows([place])))] == ["loss-against-compute"]
+    few = {"strategies": ("scratch",), "shapes": ("0.1M",), "seeds": (1,), "targets": ("near",)}
+    found = findings(run_rows([make_study(tmp_path, **few)]))
+    assert [f.name for f in figures(found)] == ["loss-against-compute"]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +141,8 @@ def _contrast(one: float, other: float) -> float:
 def test_a_law_that_is_not_pinned_down_draws_no_contours(
     make_study: Callable[..., Path], tmp_path: Path
 ):
-    found = findings(run_rows([make_study(tmp_path, noise=0.05, shapes=("0.1M", "0.2M"))]))
+    few = {"noise": 0.05, "shapes": ("0.1M", "0.2M"), "targets": ("near",)}
+    found = findings(run_rows([make_study(tmp_path, **few)]))
     loose = {fitted.target for fitted in found.laws if fitted.laws["scratch"].loose}
     assert loose
     contours = [figure for figure in figures(found) if figure.name == "equal-loss"]
@@ -184,8 +168,10 @@ def test_many_sizes_keep_their_colours_apart():
     assert tint["legend"]["labelExpr"].startswith('["1M", "2M"')
 
 
-def test_only_runs_from_the_usual_base_are_drawn_by_compute(long_findings: Findings):
-    figure = next(f for f in figures(long_findings) if f.name == "loss-against-compute")
+def test_only_runs_from_the_usual_base_are_drawn_by_compute(
+    long_findings: Findings, long_drawn: dict[str, Figure]
+):
+    figure = long_drawn["loss-against-compute"]
     assert "final losses" in figure.caption
     assert not any("-from-" in row["run"] for row in figure.rows)
     assert any("-from-" in run.name for run in long_findings.runs)
@@ -201,8 +187,10 @@ def test_forgetting_shows_one_size_with_every_share(drawn: dict[str, Figure]):
     ]
 
 
-def test_forgetting_shows_the_length_that_its_caption_names(long_findings: Findings):
-    figure = next(each for each in figures(long_findings) if each.name == "forgetting")
+def test_forgetting_shows_the_length_that_its_caption_names(
+    long_findings: Findings, long_drawn: dict[str, Figure]
+):
+    figure = long_drawn["forgetting"]
     names = {row["run"] for row in figure.rows}
     lengths = {run.tokens for run in long_findings.usual if run.name in names}
     (length,) = lengths
@@ -212,14 +200,9 @@ def test_forgetting_shows_the_length_that_its_caption_names(long_findings: Findi
 
 
 def test_a_target_of_replayed_runs_alone_has_no_empty_panel(long_findings: Findings):
-    replayed = tuple(
-        run for run in long_findings.outcomes if run.target == "near" and not run.replay
-    )
-    assert replayed
-    kept = tuple(run for run in long_findings.outcomes if run not in replayed)
-    figure = next(
-        f
-        for f in figures(replace(long_findings, outcomes=kept))
-        if f.name == "loss-against-compute"
-    )
+    outcomes = long_findings.outcomes
+    kept = tuple(run for run in outcomes if run.target != "near" or run.replay)
+    assert len(kept) < len(outcomes)
+    drawn = figures(replace(long_findings, outcomes=kept))
+    figure = next(each for each in drawn if each.name == "loss-against-compute")
     assert [each.title for each in figure.panels] == ["far"]

@@ -1,6 +1,5 @@
 """A real browser, driven by its DevTools protocol: what a reader does, and what stands there."""
 
-import base64
 import json
 import shutil
 import subprocess
@@ -32,14 +31,8 @@ _FLAGS = (
 _KEYS = {  # name: (code, number, text)
     "Enter": ("Enter", 13, "\r"),
     "Escape": ("Escape", 27, ""),
-    "Tab": ("Tab", 9, ""),
-    "Home": ("Home", 36, ""),
-    "End": ("End", 35, ""),
-    "ArrowLeft": ("ArrowLeft", 37, ""),
-    "ArrowUp": ("ArrowUp", 38, ""),
     "ArrowRight": ("ArrowRight", 39, ""),
     "ArrowDown": ("ArrowDown", 40, ""),
-    "Backspace": ("Backspace", 8, ""),
     "z": ("KeyZ", 90, "z"),
 }
 _HELD = {"alt": 1, "control": 2, "meta": 4, "shift": 8}
@@ -153,11 +146,6 @@ class Tab:
         self.call("Emulation.setTouchEmulationEnabled", enabled=touch)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
-
-    def picture(self, path: Path) -> None:
-        """Save what the window shows as PNG."""
-        found = self.call("Page.captureScreenshot", format="png")
-        path.write_bytes(base64.b64decode(found["data"]))
 
     def complaints(self) -> list[str]:
         """What the console and the page's own errors said so far."""

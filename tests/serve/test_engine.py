@@ -65,9 +65,7 @@ def test_texts_of_several_models_are_those_written_alone(
         for name, model in served.items()
         for prompt in prompts
     }
-    together = {
-        key: Asked(engine, served[key[0]], key[1]) for key in [*alone][: engine.counts.running + 6]
-    }
+    together = {key: Asked(engine, served[key[0]], key[1]) for key in alone}
     for key, asked in together.items():
         assert asked.ids == alone[key]
     assert engine.counts.running == engine.counts.queued == 0
@@ -94,9 +92,8 @@ def test_more_than_may_wait_are_refused_and_the_rest_ends(
 def test_a_cancelled_text_ends_at_once_waiting_or_written(
     engine: Engine, served: Mapping[str, Model]
 ) -> None:
-    asked = [
-        Asked(engine, served[MODEL], "the ban", max_tokens=85, sampling=UNENDING) for _ in range(5)
-    ]
+    long: dict[str, Any] = {"max_tokens": 85, "sampling": UNENDING}
+    asked = [Asked(engine, served[MODEL], "the ban", **long) for _ in range(5)]
     for each in asked:
         engine.cancel(each.job)
         engine.cancel(each.job)
@@ -177,36 +174,9 @@ def test_closing_ends_what_is_written(served: Mapping[str, Model]) -> None:
         Asked(engine, served[MODEL], "the ban")
 
 
-def test_texts_wait_until_their_keys_and_values_fit(served: Mapping[str, Model]) -> None:
-    model = served[MODEL]  # one expert at a time
-    one = (len(model.read("the ban").tokens) + 8) * model.cache_bytes
-    engine = Engine(served, memory=len(served) * (2 * one + one // 2))
-    counts: list[int] = []
-    done = threading.Semaphore(0)
-
-    def count(news: Sequence[Token | End]) -> None:
-        counts.append(engine.counts.running)
-        if isinstance(news[-1], End):
-            done.release()
-
-    for copy in range(5):
-        engine.submit(model.name, request(model, "the ban", 8, copy=copy), count)
-    with pytest.raises(UserError, match="the server keeps"):
-        Asked(engine, model, "the ban", max_tokens=60)
-    engine.start()
-    assert all(done.acquire(timeout=30) for _ in range(5))
-    engine.close()
-    assert max(counts) == 2
-
-
-def test_short_texts_with_a_long_one_wait_until_all_fit(served: Mapping[str, Model]) -> None:
-    model = served[MODEL]
-    engine = Engine({MODEL: model}, memory=3 * 80 * model.cache_bytes)
-    long = request(model, "the ban", 80 - len(model.read("the ban").tokens), sampling=UNENDING)
-    short = [request(model, "the ban", 8, copy=copy) for copy in range(6)]
-    running: list[int] = []
-    held: list[int] = []
-    done = threading.Semaphore(0)
+def watched(engine: Engine, requests: Sequence[Request]) -> tuple[int, int]:
+    """The most texts that were written at once, and the most memory they held."""
+    running, held, done = list[int](), list[int](), threading.Semaphore(0)
 
     def look(news: Sequence[Token | End]) -> None:
         running.append(engine.counts.running)
@@ -214,10 +184,28 @@ def test_short_texts_with_a_long_one_wait_until_all_fit(served: Mapping[str, Mod
         if isinstance(news[-1], End):
             done.release()
 
-    for each in (long, *short):
+    for each in requests:
         engine.submit(MODEL, each, look)
     engine.start()
-    assert all(done.acquire(timeout=30) for _ in range(7))
+    assert all(done.acquire(timeout=30) for _ in requests)
     engine.close()
-    assert max(running) == 3
-    assert 0 < max(held) <= 3 * 80 * model.cache_bytes
+    return max(running), max(held)
+
+
+def test_texts_wait_until_their_keys_and_values_fit(served: Mapping[str, Model]) -> None:
+    model = served[MODEL]  # one expert at a time
+    one = (len(model.read("the ban").tokens) + 8) * model.cache_bytes
+    engine = Engine(served, memory=len(served) * (2 * one + one // 2))
+    with pytest.raises(UserError, match="the server keeps"):
+        Asked(engine, model, "the ban", max_tokens=60)
+    texts = [request(model, "the ban", 8, copy=copy) for copy in range(5)]
+    assert watched(engine, texts)[0] == watched(Engine(served, running=2), texts)[0] == 2
+
+
+def test_short_texts_with_a_long_one_wait_until_all_fit(served: Mapping[str, Model]) -> None:
+    model = served[MODEL]
+    most = 3 * 80 * model.cache_bytes
+    long = request(model, "the ban", 80 - len(model.read("the ban").tokens), sampling=UNENDING)
+    short = [request(model, "the ban", 8, copy=copy) for copy in range(6)]
+    running, held = watched(Engine({MODEL: model}, memory=most), [long, *short])
+    assert running == 3 and 0 < held <= most

@@ -22,6 +22,7 @@ from tongues.serve.text_process import TextProcess
 GOOD = {"model": "small/small", "prompt": "the ban", "max_tokens": 2}
 NO_END = {"0": -100}
 STEP = 0.03  # seconds that a slow step takes
+IMAGE = {"role": "user", "content": [{"type": "image_url", "image_url": {}}]}
 CHAT = {"model": "small/small", "messages": [{"role": "user", "content": "a"}]}
 
 
@@ -31,6 +32,13 @@ def fault(answer: httpx.Response) -> dict[str, Any]:
     assert set(answer.json()) == {"error"}
     assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
     return answer.json()["error"]
+
+
+def refused(answer: httpx.Response, message: str = "") -> dict[str, Any]:
+    assert answer.status_code == 400
+    found = fault(answer)
+    assert found["message"] and message in found["message"]
+    return found
 
 
 @pytest.mark.parametrize(
@@ -67,18 +75,14 @@ def fault(answer: httpx.Response) -> dict[str, Any]:
 def test_a_mistake_is_told_by_its_field(
     server: Server, said: dict[str, Any], param: str | None, code: str, message: str
 ) -> None:
-    answer = server.http.post("/v1/completions", json=GOOD | said)
-    found = fault(answer)
-    assert answer.status_code == 400
+    found = refused(server.http.post("/v1/completions", json=GOOD | said), message)
     assert found["type"] == "invalid_request_error"
     assert (param is None or found["param"] == param) and found["code"] == code
-    assert message in found["message"]
 
 
 def test_one_model_takes_no_routing(server: Server, hub: str) -> None:
-    answer = server.http.post("/v1/completions", json=GOOD | {"model": hub, "routing": "tfidf"})
-    assert answer.status_code == 400
-    assert "this is one model" in fault(answer)["message"]
+    routed = GOOD | {"model": hub, "routing": "tfidf"}
+    refused(server.http.post("/v1/completions", json=routed), "this is one model")
 
 
 @pytest.mark.parametrize(
@@ -88,11 +92,7 @@ def test_one_model_takes_no_routing(server: Server, hub: str) -> None:
         ({"messages": [{"role": "tool", "content": "a"}]}, "messages[0].role", "'user'"),
         ({"messages": [{"role": "user"}]}, "messages[0].content", "is missing"),
         ({"messages": [{"role": "user", "content": None}]}, "messages[0].content", "is a text"),
-        (
-            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]},
-            "messages[0].content",
-            "list of parts",
-        ),
+        ({"messages": [IMAGE]}, "messages[0].content", "list of parts"),
         ({"messages": [{"role": "user", "content": "a", "nam": 1}]}, "messages[0].nam", "`name`?"),
         ({"tools": [{}]}, "tools", "leave them out"),
         ({"response_format": {"type": "json_object"}}, "response_format.type", "leave it out"),
@@ -106,15 +106,12 @@ def test_so_it_is_in_conversations(
     server: Server, hub: str, said: dict[str, Any], param: str, message: str
 ) -> None:
     answer = server.http.post("/v1/chat/completions", json=CHAT | {"model": hub} | said)
-    assert answer.status_code == 400
-    assert fault(answer)["param"] == param
-    assert message in fault(answer)["message"]
+    assert refused(answer, message)["param"] == param
 
 
 def test_what_the_context_leaves_is_written(server: Server) -> None:
-    answer = server.complete(
-        model="small/small", prompt=[1] * 90, max_tokens=600, logit_bias=NO_END
-    )
+    long = GOOD | {"prompt": [1] * 90, "max_tokens": 600, "logit_bias": NO_END}
+    answer = server.complete(**long)
     assert (answer.usage.completion_tokens, answer.choices[0].finish_reason) == (6, "length")
 
 
@@ -130,9 +127,7 @@ def test_what_the_context_leaves_is_written(server: Server) -> None:
 def test_what_is_no_json_object_is_refused(server: Server, body: bytes) -> None:
     headers = {"content-type": "application/json"}
     for path in ("/v1/completions", "/v1/chat/completions"):
-        answer = server.http.post(path, content=body, headers=headers)
-        assert answer.status_code == 400
-        assert fault(answer)["message"]
+        refused(server.http.post(path, content=body, headers=headers))
 
 
 ODD = [None, True, -1, 0, 1e300, 2**70, "", "\x00\ud7ff", [], [[]], {}, {"a": [None]}, ["a", 1]]

@@ -34,9 +34,8 @@ def test_a_conversation_is_written_as_the_template_says(
 ) -> None:
     model = served[hub]
     said = [{"role": "user", "content": "the ban"}, {"role": "assistant", "content": "of a mal"}]
-    found = model.tokenizer.decode(
-        prompt_of(model, said).tokens.tolist(), skip_special_tokens=False
-    )
+    ids = prompt_of(model, said).tokens.tolist()
+    found = model.tokenizer.decode(ids, skip_special_tokens=False)
     assert found == "user: the ban\nassistant: of a mal\nassistant: "
     assert not prompt_of(model, said).begun
     assert has_template(model.ensemble.tokenizer)

@@ -50,29 +50,34 @@ def asked(size: int, most: int, way: str, *, number: int = 0, scored: bool = Fal
             scored=st.booleans(),
         ),
         min_size=2,
-        max_size=8,
+        max_size=6,
     ),
-    pace=st.sampled_from([7, 64]),
+    pace=st.sampled_from([None, 7, 64]),
+    limited=st.booleans(),
+    given_up=st.sets(st.integers(0, 5), max_size=2),
 )
-@settings(max_examples=15)
-def test_texts_that_fit_keep_to_the_limit_and_are_those_written_alone(
-    model: Model, requests: list[Request], pace: int
+@settings(max_examples=12)
+def test_texts_that_join_and_leave_keep_to_the_limit_and_are_those_written_alone(
+    model: Model, requests: list[Request], pace: int | None, limited: bool, given_up: set[int]
 ) -> None:
-    limit = max(model.cache_need([request]) for request in requests) * 5 // 4
+    most = max(model.cache_need([request]) for request in requests) * 5 // 4
+    limit = most if limited else None
     writer, waiting = model.writer(limit, pace=pace), [*requests]
     begun = list[RunningText]()
     for _ in range(2000):
         others = [text.request for text in writer.running]
-        if waiting and model.cache_need([*others, waiting[0]]) <= limit:
+        if waiting and (limit is None or model.cache_need([*others, waiting[0]]) <= limit):
             begun.append(writer.add(waiting.pop(0)))
         elif not others:
             break
         writer.step()
-        assert writer.bytes <= limit
-    assert len(begun) == len(requests)
-    for text in begun:
-        one = replace(text.request, score_prompt=False)
-        assert text.written == alone(model, one)
+        assert limit is None or writer.bytes <= limit
+        if begun[-1] in writer.running and len(begun) - 1 in given_up:
+            writer.drop(begun[-1])
+    assert len(begun) == len(requests) and writer.bytes == 0
+    for number, text in enumerate(begun):
+        whole = alone(model, replace(text.request, score_prompt=False))
+        assert text.written == (whole[: len(text.written)] if number in given_up else whole)
 
 
 def alone(model: Model, request: Request) -> list[int]:

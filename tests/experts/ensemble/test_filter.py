@@ -6,12 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.experts.ensemble.filter import (
-    LanguageFilter,
-    count_tokens,
-    fit_filter,
-    token_logs,
-)
+from tongues.experts.ensemble.filter import LanguageFilter, count_tokens, fit_filter, token_logs
 
 V, C = 12, 3
 
@@ -55,11 +50,17 @@ def languages(count: int = 200) -> list[np.ndarray]:
     return [chance.choice(V, count, p=row / row.sum()) for row in odds]
 
 
+def logs_of(samples: list[list[np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """What tokens of samples are worth in each of their languages, and in all."""
+    counts = count_tokens(samples, V)
+    common = (counts.sum(1) + 1) / (counts.sum() + V)
+    return token_logs(counts, common), common
+
+
 def test_a_text_that_changes_its_language_is_followed() -> None:
     documents = languages()
-    counts = count_tokens([[document] for document in documents], V)
-    common = (counts.sum(1) + 1) / (counts.sum() + V)
-    model = LanguageFilter(token_logs(counts, common), np.full(C, 1 / C))
+    logs, _ = logs_of([[document] for document in documents])
+    model = LanguageFilter(logs, np.full(C, 1 / C))
     mixed = np.concatenate([document[:50] for document in documents])
     right = np.repeat(np.arange(C), 50)
     follows = model.beliefs(mixed).argmax(1) == right
@@ -68,10 +69,7 @@ def test_a_text_that_changes_its_language_is_followed() -> None:
 
 
 def test_a_token_that_no_language_has_favours_none() -> None:
-    few, many = [np.array([0, 1])], [np.tile([0, 2], 500)]
-    counts = count_tokens([few, many], V)
-    common = (counts.sum(1) + 1) / (counts.sum() + V)
-    logs = token_logs(counts, common)
+    logs, common = logs_of([[np.array([0, 1])], [np.tile([0, 2], 500)]])
     assert logs[5, 0] == logs[5, 1]
     np.testing.assert_allclose(np.exp(logs[:3]).sum(0), 1, atol=2e-2)
     added = token_logs(count_tokens([[np.tile([0, 3], 50)]], V), common, logs)[:, 0]
@@ -86,15 +84,15 @@ def test_a_small_sample_is_smoothed_more_than_a_large_one() -> None:
     counts[0] = 50, 500_000
     logs = np.exp(token_logs(counts, common, np.zeros((10, 1))))
     np.testing.assert_allclose(logs.sum(0), 1, rtol=1e-6)
-    assert logs[1, 0] > 1000 * logs[1, 1]
+    # as if 300 tokens of what is common had been read, too
+    np.testing.assert_allclose(logs[1], [30 / 350, 30 / 500_300], rtol=1e-5)
 
 
 def test_settings_are_those_by_which_the_experts_find_the_text_likely() -> None:
     """Texts that switch ask for a filter that does; one expert is right in each language."""
     documents = languages()
-    counts = count_tokens([[document] for document in documents], V)
-    common = (counts.sum(1) + 1) / (counts.sum() + V)
-    given = LanguageFilter(token_logs(counts, common), np.full(C, 1 / C), 0.5, 1e-9)
+    logs, _ = logs_of([[document] for document in documents])
+    given = LanguageFilter(logs, np.full(C, 1 / C), 0.5, 1e-9)
     likely = [np.log(np.where(np.eye(C)[n], 0.9, 0.01)) * np.ones((200, 1)) for n in range(C)]
     fitted = fit_filter(given, np.eye(C), documents, likely)
     assert fitted.switch in (0.003, 0.01, 0.03)

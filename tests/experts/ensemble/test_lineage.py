@@ -43,7 +43,7 @@ def test_an_ensemble_moves_with_its_workspace(own: Path, tmp_path: Path) -> None
     assert open_ensemble(own, moved).k == 2
 
 
-def test_a_changed_byte_of_an_expert_is_found(own: Path, tmp_path: Path) -> None:
+def test_a_changed_byte_or_configuration_is_found(own: Path, tmp_path: Path) -> None:
     file = tmp_path / "runs/e1/model/model.safetensors"
     content = bytearray(file.read_bytes())
     content[-7] ^= 1
@@ -51,9 +51,6 @@ def test_a_changed_byte_of_an_expert_is_found(own: Path, tmp_path: Path) -> None
     with pytest.raises(UserError, match=r"`e1` is not what it was: `model.safetensors`"):
         open_ensemble(own)
     assert open_ensemble(own, verified=False).k == 2
-
-
-def test_a_changed_configuration_is_found(own: Path, tmp_path: Path) -> None:
     file = tmp_path / "runs/e0/model/config.json"
     file.write_text(file.read_text().replace('"rms_norm_eps": 1e-05', '"rms_norm_eps": 1e-06'))
     with pytest.raises(UserError, match=r"`e0` is not what it was: `config.json`"):

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
 from tongues.cli.main import command
@@ -29,6 +29,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def ask(place: Path, *words: str, piped: str = "") -> Result:
+    return CliRunner().invoke(command, [*words, "--workspace", str(place)], input=piped)
+
+
 def test_ensembles_are_told_with_what_they_lack(place: Path) -> None:
     lost, odd, whole = ensemble_states([place / "ensembles"], place)
     assert (lost.ensemble, lost.experts, lost.languages) == ("small/lost-s1", 1, ("qaa",))
@@ -42,14 +46,9 @@ def test_ensembles_are_told_with_what_they_lack(place: Path) -> None:
 
 
 def test_ls_shows_ensembles_below_the_runs_and_without_any(place: Path) -> None:
-    shown = (
-        CliRunner()
-        .invoke(command, ["ls", "--workspace", str(place)], catch_exceptions=False)
-        .stdout
-    )
+    shown = ask(place, "ls").stdout
     assert shown.splitlines()[0].split() == ["ensemble", "experts", "languages", "state", "why"]
-    asked = ["ls", "--workspace", str(place), "--json"]
-    found = json.loads(CliRunner().invoke(command, asked, catch_exceptions=False).stdout)
+    found = json.loads(ask(place, "ls", "--json").stdout)
     assert [one["complete"] for one in found["ensembles"]] == [False, False, True]
     assert found["runs"] == []
 
@@ -67,9 +66,8 @@ def test_what_is_not_there_to_generate_is_answered_with_the_nearest(
 ) -> None:
     (place / "runs/e0/run.json").write_text("{}")
     (place / "runs/e0/model").rename(place / "runs/e0/away")
-    asked = ["generate", name, "--workspace", str(place)]
     try:
-        done = CliRunner().invoke(command, asked)
+        done = ask(place, "generate", name)
     finally:
         (place / "runs/e0/away").rename(place / "runs/e0/model")
         (place / "runs/e0/run.json").unlink()
@@ -80,31 +78,23 @@ def test_what_is_not_there_to_generate_is_answered_with_the_nearest(
 
 
 def test_what_is_piped_in_is_the_prompt_where_none_is_given(place: Path) -> None:
-    asked = ["generate", "small/whole-s1", "--workspace", str(place), "--max-tokens", "2", "--json"]
+    asked = ("generate", "small/whole-s1", "--max-tokens", "2", "--json")
     for given, piped, prompt in (((), "ba be\n", "ba be"), (("bo",), "ba", "bo"), ((), "", "")):
-        done = CliRunner().invoke(command, [*asked, *given], input=piped, catch_exceptions=False)
+        done = ask(place, *asked, *given, piped=piped)
         (text,) = json.loads(done.stdout)["texts"]
         assert text["prompt"] == prompt
 
 
 def test_a_limit_of_memory_is_an_amount_of_bytes(place: Path) -> None:
-    asked = [
-        "generate",
-        "small/whole-s1",
-        "--workspace",
-        str(place),
-        "--max-tokens",
-        "2",
-        "--max-memory",
-    ]
-    told = CliRunner().invoke(command, [*asked, "2"]).exception
+    asked = ("generate", "small/whole-s1", "--max-tokens", "2", "--max-memory")
+    told = ask(place, *asked, "2").exception
     assert isinstance(told, UserError) and "has no unit of size" in told.what
-    assert CliRunner().invoke(command, [*asked, "2GB"]).exception is None
+    assert ask(place, *asked, "2GB").exception is None
 
 
 def test_a_run_shown_as_an_ensemble_is_told_to_be_a_run(tmp_path: Path) -> None:
     (tmp_path / "runs/one").mkdir(parents=True)
     (tmp_path / "runs/one/run.json").touch()
-    done = CliRunner().invoke(command, ["experts", "show", "one", "--workspace", str(tmp_path)])
+    done = ask(tmp_path, "experts", "show", "one")
     assert isinstance(done.exception, UserError)
     assert "`one` is a run" in done.exception.hint and "`tongues ls`" in done.exception.hint

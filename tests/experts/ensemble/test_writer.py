@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -6,13 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.experts.ensemble.making import score, texts
 from tongues.errors import UserError
 from tongues.experts.ensemble import parse_routing
-from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
+from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.generate import generate
 from tongues.experts.ensemble.mapped import map_model
 from tongues.experts.ensemble.request import Request, Sampling, Token
@@ -30,72 +27,25 @@ def finish(writer: Writer) -> dict[RunningText, list[Token]]:
     return found
 
 
-def alone(ensemble: Ensemble, prompt: np.ndarray, way: str, most: int) -> list[int]:
-    found = generate(ensemble, [prompt], parse_routing(way), most=most, sampling=GREEDY, stop=())
+def alone(
+    ensemble: Ensemble, prompt: np.ndarray, way: str, most: int, sampling: Sampling = GREEDY
+) -> list[int]:
+    found = generate(ensemble, [prompt], parse_routing(way), most=most, sampling=sampling, stop=())
     return found[0].tokens.tolist()
 
 
-@given(
-    joins=st.lists(
-        st.tuples(
-            st.integers(0, len(PROMPTS) - 1),
-            st.integers(0, 5),  # steps before it joins
-            st.sampled_from(["tfidf:1", "tfidf:2", "filter:1", "filter"]),
-            st.integers(1, 12),
-            st.booleans(),  # given up midway
-        ),
-        min_size=1,
-        max_size=6,
-    ),
-    pace=st.sampled_from([None, 7, 64]),
-)
-@settings(max_examples=12)
-def test_texts_that_join_and_leave_are_those_written_alone(
-    ensemble_once: Ensemble,
-    joins: Sequence[tuple[int, int, str, int, bool]],
-    pace: int | None,
-) -> None:
-    writer, asked = Writer(ensemble_once, pace=pace), []
-    for place, wait, way, most, given_up in joins:
-        for _ in range(wait):
-            writer.step()
-        routing = parse_routing(way)
-        text = writer.add(
-            Request(PROMPTS[place], routing, max_tokens=most, sampling=GREEDY, stops=frozenset())
-        )
-        asked.append((text, place, way, most))
-        if given_up:
-            writer.step()
-            writer.drop(text)
-            asked.pop()
-    finish(writer)
-    for text, place, way, most in asked:
-        assert text.written == alone(ensemble_once, PROMPTS[place], way, most)
-
-
-@pytest.fixture(scope="module")
-def ensemble_once(folder: Path) -> Ensemble:
-    return open_ensemble(folder)
-
-
-def test_nothing_is_remembered_of_texts_that_ended(ensemble: Ensemble) -> None:
-    writer = Writer(ensemble)
-    for prompt in PROMPTS:
-        writer.add(Request(prompt, parse_routing("tfidf:2"), max_tokens=3))
-    writer.step()
-    assert writer.bytes > 0
-    finish(writer)
-    assert writer.bytes == 0
+def ask(prompt: np.ndarray, most: int, way: str = "tfidf", **more: Any) -> Request:
+    """A text that ends at its length alone, of the likeliest tokens if `more` says nothing else."""
+    how = {"sampling": GREEDY, "stops": frozenset[int]()} | more
+    return Request(prompt, parse_routing(way), max_tokens=most, **how)
 
 
 @pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "filter:1"])
 def test_a_scored_prompt_is_what_scoring_finds(ensemble: Ensemble, way: str) -> None:
     routing, prompt = parse_routing(way), PROMPTS[0]
     writer = Writer(ensemble, pace=16)
-    first = writer.add(
-        Request(prompt, routing, max_tokens=4, sampling=GREEDY, score_prompt=True, alternatives=3)
-    )
-    only = writer.add(Request(prompt, routing, max_tokens=0, sampling=GREEDY, score_prompt=True))
+    first = writer.add(ask(prompt, 4, way, score_prompt=True, alternatives=3))
+    only = writer.add(ask(prompt, 0, way, score_prompt=True))
     found = finish(writer)
     expected = score(ensemble, [prompt], routing)[0]
     for text in (first, only):
@@ -105,14 +55,12 @@ def test_a_scored_prompt_is_what_scoring_finds(ensemble: Ensemble, way: str) -> 
         np.testing.assert_allclose([each.weights for each in told], expected.weights, atol=1e-5)
     assert [each.ended for each in found[only]][-1] == "length"
     written = [each.id for each in found[first] if not each.given]
-    assert written[: len(first.written)] == alone(ensemble, prompt, way, 4)[: len(first.written)]
+    assert written == alone(ensemble, prompt, way, 4)
 
 
 def test_alternatives_are_the_likeliest_of_the_model(copies: Ensemble, folders: list[Path]) -> None:
     writer = Writer(copies)
-    text = writer.add(
-        Request(PROMPTS[0], parse_routing("tfidf"), max_tokens=1, sampling=GREEDY, alternatives=5)
-    )
+    text = writer.add(ask(PROMPTS[0], 1, alternatives=5))
     (told,) = finish(writer)[text]
     with torch.no_grad():
         logits = map_model(folders[1])(torch.tensor([[0, *PROMPTS[0]]])).logits[0, -1]
@@ -123,13 +71,8 @@ def test_alternatives_are_the_likeliest_of_the_model(copies: Ensemble, folders: 
 
 
 def test_penalties_and_biases_change_what_is_drawn(copies: Ensemble) -> None:
-    prompt = PROMPTS[0]
-
     def written(sampling: Sampling) -> list[int]:
-        found = generate(
-            copies, [prompt], parse_routing("tfidf"), most=30, sampling=sampling, stop=()
-        )
-        return found[0].tokens.tolist()
+        return alone(copies, PROMPTS[0], "tfidf", 30, sampling)
 
     free = written(GREEDY)
     assert len(set(free)) < 30
@@ -149,16 +92,8 @@ def test_a_model_of_no_numbers_ends_its_own_texts_alone(ensemble: Ensemble) -> N
     writer = Writer(ensemble)
 
     def add(language: str, *, scored: bool = False) -> RunningText:
-        return writer.add(
-            Request(
-                PROMPTS[0],
-                parse_routing("language"),
-                language=language,
-                max_tokens=5,
-                stops=frozenset(),
-                score_prompt=scored,
-            )
-        )
+        about = {"language": language, "score_prompt": scored}
+        return writer.add(ask(PROMPTS[0], 5, "language", **about))
 
     lost, kept, scored = add("qaa"), add("qab"), add("qaa", scored=True)
     found = finish(writer)
@@ -170,29 +105,19 @@ def test_a_model_of_no_numbers_ends_its_own_texts_alone(ensemble: Ensemble) -> N
 
 
 def test_a_given_token_that_is_the_likeliest_has_its_value(ensemble: Ensemble) -> None:
-    (best,) = generate(
-        ensemble, PROMPTS[:1], parse_routing("tfidf"), most=40, sampling=GREEDY, stop=()
-    )
-    writer, whole = Writer(ensemble), np.concatenate([PROMPTS[0], best.tokens])
-    text = writer.add(
-        Request(whole, parse_routing("tfidf"), max_tokens=0, score_prompt=True, alternatives=1)
-    )
+    best = alone(ensemble, PROMPTS[0], "tfidf", 40)
+    writer, whole = Writer(ensemble), np.concatenate([PROMPTS[0], best])
+    text = writer.add(ask(whole, 0, score_prompt=True, alternatives=1))
     for told in finish(writer)[text][len(PROMPTS[0]) :]:
         assert told.alternatives == ((told.id, told.log_prob),)
 
 
 def test_a_long_prompt_is_read_beside_a_text_that_changes_its_expert(ensemble: Ensemble) -> None:
     writer = Writer(ensemble, pace=8)
-    older = writer.add(
-        Request(PROMPTS[1], parse_routing("tfidf:1"), max_tokens=60, stops=frozenset())
-    )
+    older = writer.add(ask(PROMPTS[1], 60, "tfidf:1", sampling=Sampling()))
     for _ in range(10):
         writer.step()
-    text = writer.add(
-        Request(
-            np.tile(PROMPTS[0], 2)[:50], parse_routing("tfidf"), max_tokens=2, stops=frozenset()
-        )
-    )
+    text = writer.add(ask(np.tile(PROMPTS[0], 2)[:50], 2))
     for _ in range(16):
         writer.step()
     assert text.written
@@ -203,16 +128,7 @@ def test_ids_that_the_tokenizer_lacks_are_never_written(ensemble: Ensemble) -> N
     fewer = replace(ensemble, vocabulary=40)
     for sampling in (GREEDY, Sampling(seed=1), Sampling(top_k=50), Sampling(top_p=0.9)):
         writer = Writer(fewer)
-        text = writer.add(
-            Request(
-                PROMPTS[0],
-                parse_routing("tfidf"),
-                max_tokens=30,
-                sampling=sampling,
-                stops=frozenset(),
-                alternatives=40,
-            )
-        )
+        text = writer.add(ask(PROMPTS[0], 30, sampling=sampling, alternatives=40))
         found = finish(writer)[text]
         assert max(text.written) < 40
         assert all(token < 40 for told in found for token, _ in told.alternatives)

@@ -3,12 +3,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from tongues.experts.partition.balanced import (
-    balanced_means,
-    even_prices,
-    least,
-    squared_distances,
-)
+from tongues.experts.partition.balanced import balanced_means, even_prices, least, squared_distances
 
 
 def grouped(n: int, k: int, seed: int) -> np.ndarray:

@@ -1,6 +1,7 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from tongues.experts.partition.gradients import (
     gradient_distances,
     similarity_distances,
 )
-from tongues.experts.partition.tree import by_tree
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
 from tongues.tokens import Tokens, open_tokens
@@ -37,41 +37,30 @@ def base_model(prepared: Tokens, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return folder
 
 
+def apart(base_model: Path, prepared: Tokens, *languages: str, seed: int = 0) -> float:
+    """How far apart two languages are."""
+    how: dict[str, Any] = {"windows": FEW, "context": SHORT, "seed": seed}
+    found, notes = similarity_distances(base_model, prepared, languages, **how)
+    assert "16 windows of 32 tokens" in notes[0] and list(found) == [*languages]
+    return found["qaa"]["qab"]
+
+
+@pytest.fixture(scope="module")
+def distance(prepared: Tokens, base_model: Path) -> float:
+    return apart(base_model, prepared, "qaa", "qab")
+
+
 def test_the_same_every_time_and_another_with_other_windows(
-    prepared: Tokens, base_model: Path
+    prepared: Tokens, base_model: Path, distance: float
 ) -> None:
-    found, notes = similarity_distances(
-        base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT
-    )
-    again, _ = similarity_distances(
-        base_model, prepared, ["qab", "qaa"], windows=FEW, context=SHORT
-    )
-    other, _ = similarity_distances(
-        base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT, seed=1
-    )
-    assert found["qaa"]["qab"] == pytest.approx(again["qaa"]["qab"], abs=1e-6)
-    assert found["qaa"]["qab"] != other["qaa"]["qab"]
-    assert 0 <= found["qaa"]["qab"] < 0.5  # near languages, and all look alike to a random model
-    assert "16 windows of 32 tokens" in notes[0]
-
-
-def test_a_partition_by_gradient_similarity(prepared: Tokens, base_model: Path) -> None:
-    partition = by_tree(
-        "gradient-similarity",
-        similarity_distances(base_model, prepared, ["qab", "qaa"], windows=FEW, context=SHORT)[0],
-        1,
-    )
-    assert (partition.by, partition.clusters) == ("gradient-similarity", (("qab", "qaa"),))
-    assert partition.distances is not None
-    assert partition.merges[0].distance == partition.distances["qaa"]["qab"]
+    assert distance == pytest.approx(apart(base_model, prepared, "qab", "qaa"), abs=1e-6)
+    assert distance != apart(base_model, prepared, "qaa", "qab", seed=1)
+    assert 0 <= distance < 0.5  # near languages, and all look alike to a random model
 
 
 def test_distances_are_what_gradients_of_transformers_give(
-    prepared: Tokens, base_model: Path
+    prepared: Tokens, base_model: Path, distance: float
 ) -> None:
-    found, _ = similarity_distances(
-        base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT
-    )
     drawn = {lang: draw_windows(prepared, lang, FEW, SHORT, seed=0) for lang in ("qaa", "qab")}
     model = AutoModelForCausalLM.from_pretrained(base_model, dtype=torch.float32)
 
@@ -87,7 +76,7 @@ def test_distances_are_what_gradients_of_transformers_give(
     step = 1 / (scale + 1e-3 * scale.mean())
     mean = ((one[0] + one[1]) * step) @ (other[0] + other[1]) / 4
     lengths = torch.sqrt(((one[0] * step) @ one[1]) * ((other[0] * step) @ other[1]))
-    assert found["qaa"]["qab"] == pytest.approx(1 - float(mean / lengths), abs=1e-3)
+    assert distance == pytest.approx(1 - float(mean / lengths), abs=1e-3)
 
 
 def with_little_text(tokens: Tokens, lang: str, count: int) -> Tokens:
@@ -115,16 +104,10 @@ def test_noise_adds_no_distance() -> None:
 
 
 def test_large_models_are_sampled(
-    prepared: Tokens, base_model: Path, monkeypatch: pytest.MonkeyPatch
+    prepared: Tokens, base_model: Path, distance: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, _ = similarity_distances(
-        base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT
-    )
     monkeypatch.setattr(gradients, "_KEPT", 20_000)
-    sampled, _ = similarity_distances(
-        base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT
-    )
-    assert sampled["qaa"]["qab"] == pytest.approx(whole["qaa"]["qab"], abs=0.05)
+    assert apart(base_model, prepared, "qaa", "qab") == pytest.approx(distance, abs=0.05)
 
 
 def test_what_is_wrong_is_named(prepared: Tokens, base_model: Path, tmp_path: Path) -> None:

@@ -1,11 +1,9 @@
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tongues.errors import UserError
 from tongues.experts.partition.partition import (
-    Merge,
     Partition,
     amounts,
     balance,
@@ -23,6 +21,7 @@ DISTANCES = {a: {b: float(abs(PLACES[a] - PLACES[b])) for b in PLACES} for a in 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     partition = by_tree("distances", DISTANCES, 2, notes=("so",))
+    assert (partition.notes, partition.distances) == (("so",), DISTANCES)
     write_partition(tmp_path, partition)
     assert read_partition(tmp_path) == partition
     topics = Partition("topics", (("a", "b"),) * 2, ({"a": 0.25, "b": 1.0}, {"a": 0.75, "b": 0.0}))
@@ -67,11 +66,3 @@ def test_the_tree_in_text() -> None:
         "1  e  ───────────────┘",
     ]
     assert tree_lines(of_languages("file", [["a"], ["b"]])) == []
-
-
-def test_a_merge_stays_what_it_is() -> None:
-    partition = of_languages(
-        "gradient-similarity", [["a", "b"]], merges=[Merge(("a",), ("b",), 0.5, 1)]
-    )
-    assert Partition.from_json(partition.to_json()).merges == partition.merges
-    assert replace(partition, fingerprint="x").fingerprint == "x"

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +25,11 @@ VOCABULARY = 2000
 TOPICS = 5
 
 
-@pytest.fixture
-def topical(tokens: Path, tmp_path: Path) -> tuple[Tokens, dict[str, np.ndarray]]:
+@pytest.fixture(scope="module")
+def topical(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tokens, dict[str, np.ndarray]]:
     """Documents of two languages, each about one of 5 topics, and what each is about."""
-    random = np.random.default_rng(0)
+    random, place = np.random.default_rng(0), tmp_path_factory.mktemp("topical")
     about, shards, counts = {}, {}, {}
-    known = open_tokens(tokens)
     for lang, size in (("qaa", 1500), ("qab", 500)):
         about[lang] = random.integers(TOPICS, size=size)
         rows = [
@@ -38,12 +38,12 @@ def topical(tokens: Path, tmp_path: Path) -> tuple[Tokens, dict[str, np.ndarray]
         ]
         lengths = np.array([len(row) for row in rows])
         tokens_of = np.concatenate(rows)
-        write_shard(tmp_path / lang, [(tokens_of, lengths)], shard_dtype(VOCABULARY))
+        write_shard(place / lang, [(tokens_of, lengths)], shard_dtype(VOCABULARY))
         shards[lang, "train"] = Shard(tokens_of, np.concatenate([[0], np.cumsum(lengths)]))
         row = {"documents": size, "tokens": len(tokens_of), "bytes": 0, "bytes_per_token": 0.0}
         counts[lang] = {"train": row, "valid": row}
     made = Tokens(
-        path=tmp_path,
+        path=place,
         fingerprint="made",
         vocabulary_size=VOCABULARY,
         frame=TextFrame(0, 0),
@@ -54,8 +54,13 @@ def topical(tokens: Path, tmp_path: Path) -> tuple[Tokens, dict[str, np.ndarray]
         counts=counts,
         shards=shards,
     )
-    assert known.languages == made.languages
     return made, about
+
+
+@pytest.fixture(scope="module")
+def topics(topical) -> TopicModel:
+    """Three clusters of them."""
+    return cluster_by_topics(topical[0], 3)
 
 
 def test_documents_come_in_order_and_alike_from_all_languages(monkeypatch) -> None:
@@ -90,9 +95,8 @@ def test_topics_are_found_across_languages(topical) -> None:
         assert np.sort(common)[-TOPICS:].sum() > 0.95 * common.sum()
 
 
-def test_clusters_are_even_and_hold_every_document_once(topical) -> None:
+def test_clusters_are_even_and_hold_every_document_once(topical, topics: TopicModel) -> None:
     made, _ = topical
-    topics = cluster_by_topics(made, 3)
     partition = partition_by_topics(made, topics)
     counts = write_clusters(made, topics, made.path / "clusters" / "topics-3")
     sizes = [sum(row["tokens"] for row in counts[str(part)].values()) for part in range(3)]
@@ -121,17 +125,20 @@ def test_prices_of_a_sample_divide_all_text_evenly(topical, monkeypatch) -> None
     made, _ = topical
     for name, count in (("_WEIGHED", 300), ("_CENTRED", 600), ("_PRICED", 1600)):
         monkeypatch.setattr(room, name, count)
-    topics = cluster_by_topics(made, 4)
-    sizes = np.zeros(4)
+    assert unevenness(made) < 0.05
+
+
+def unevenness(made: Tokens) -> float:
+    """How far the tokens of one of four clusters are from a fourth of all."""
+    topics, sizes = cluster_by_topics(made, 4), np.zeros(4)
     for lang in made.languages:
         shard = made.shard(lang, "train")
         sizes += np.bincount(label(topics, shard), np.diff(shard.bounds), 4)
-    assert np.abs(4 * sizes / sizes.sum() - 1).max() < 0.05
+    return np.abs(4 * sizes / sizes.sum() - 1).max()
 
 
-def test_the_direction_of_a_text_is_a_running_sum_of_its_terms(topical) -> None:
+def test_the_direction_of_a_text_is_a_running_sum_of_its_terms(topical, topics: TopicModel) -> None:
     made, _ = topical
-    topics = cluster_by_topics(made, 3)
     document = one_by_one(made.shard("qaa", "train"))[0]
     total = np.zeros(topics.projection.shape[1])
     for token in document.tokens:
@@ -139,9 +146,10 @@ def test_the_direction_of_a_text_is_a_running_sum_of_its_terms(topical) -> None:
     assert topics.directions(document)[0] == pytest.approx(total / np.linalg.norm(total), abs=1e-5)
 
 
-def test_topics_come_back_from_their_file_and_damage_is_named(topical, tmp_path) -> None:
+def test_topics_come_back_from_their_file_and_damage_is_named(
+    topical, topics: TopicModel, tmp_path: Path
+) -> None:
     made, _ = topical
-    topics = cluster_by_topics(made, 3)
     path = tmp_path / "topics.safetensors"
     save_topics(topics, path)
     again, shard = load_topics(path), made.shard("qab", "train")
@@ -161,14 +169,13 @@ def test_sources_of_unlike_length_get_equally_many_tokens(topical) -> None:
     rows = [short.tokens[a:b] for a, b in zip(short.bounds[:-1], short.bounds[1:], strict=True)]
     long = [np.tile(row, 10) for row in rows]
     lengths = np.array([len(row) for row in long])
-    made.shards["qab", "train"] = Shard(np.concatenate(long), np.append(0, np.cumsum(lengths)))
-    made.counts["qab"]["train"]["tokens"] = int(lengths.sum())
-    topics = cluster_by_topics(made, 4)
-    sizes = np.zeros(4)
-    for lang in made.languages:
-        shard = made.shard(lang, "train")
-        sizes += np.bincount(label(topics, shard), np.diff(shard.bounds), 4)
-    assert np.abs(4 * sizes / sizes.sum() - 1).max() < 0.02
+    shard = Shard(np.concatenate(long), np.append(0, np.cumsum(lengths)))
+    row = made.counts["qab"]["train"] | {"tokens": int(lengths.sum())}
+    shards = {**made.shards, ("qab", "train"): shard}
+    other = replace(
+        made, shards=shards, counts={**made.counts, "qab": {"train": row, "valid": row}}
+    )
+    assert unevenness(other) < 0.02
 
 
 def test_topics_divide_prepared_text(tokens: Path) -> None:

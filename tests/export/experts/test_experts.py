@@ -56,10 +56,8 @@ def test_an_exported_ensemble_works_wherever_it_lies(
     assert [expert["folder"] for expert in plain["experts"]] == ["./e0", "./e1", "./e2"]
     here, there = open_ensemble(folder), open_ensemble(moved, tmp_path)
     documents = texts(2, 20)
-    for one, other in zip(
-        expert_log_probs(here, documents), expert_log_probs(there, documents), strict=True
-    ):
-        assert (one == other).all()
+    scores = [expert_log_probs(each, documents) for each in (here, there)]
+    assert all((one == other).all() for one, other in zip(*scores, strict=True))
     was = open_model(str(folder), workspace).fingerprint
     assert open_model(str(moved), tmp_path).fingerprint == was
     card = (moved / "README.md").read_text()
@@ -80,13 +78,18 @@ def test_an_exported_ensemble_works_wherever_it_lies(
         open_ensemble(moved, tmp_path)
 
 
-def test_experts_of_one_last_name_are_told_apart(tmp_path: Path) -> None:
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    """An ensemble of two experts, `runs/e0` and `runs/e1`, that may be spoiled."""
     tokenizer = make_tokenizer(tmp_path / "tokens")
     places = [make_expert(tmp_path / f"runs/e{n}/model", tokenizer, seed=n) for n in range(2)]
-    folder = make_ensemble(tmp_path, places, tokenizer)
-    text = (folder / "ensemble.json").read_text()
-    (folder / "ensemble.json").write_text(text.replace('"e0"', '"a/e"').replace('"e1"', '"b/e"'))
-    export_ensemble(folder, tmp_path, tmp_path / "out", evaluated=nothing)
+    return make_ensemble(tmp_path, places, tokenizer)
+
+
+def test_experts_of_one_last_name_are_told_apart(pair: Path, tmp_path: Path) -> None:
+    text = (pair / "ensemble.json").read_text()
+    (pair / "ensemble.json").write_text(text.replace('"e0"', '"a/e"').replace('"e1"', '"b/e"'))
+    export_ensemble(pair, tmp_path, tmp_path / "out", evaluated=nothing)
     assert open_ensemble(tmp_path / "out", tmp_path).k == 2
     names = sorted(place.name[:4] for place in (tmp_path / "out").iterdir() if place.is_dir())
     assert names == ["a-e-", "b-e-"]
@@ -105,15 +108,11 @@ def test_one_model_says_what_it_is_and_whether_it_was_measured(
         assert ("## Held-out text" in card) == bool(losses)
 
 
-def test_nothing_is_written_of_what_is_not_as_it_was(tmp_path: Path) -> None:
-    tokenizer = make_tokenizer(tmp_path / "tokens")
-    places = [make_expert(tmp_path / f"runs/e{n}/model", tokenizer, seed=n) for n in range(2)]
-    folder = make_ensemble(tmp_path, places, tokenizer)
-    (places[1] / "config.json").write_text("{}")
-    with pytest.raises(UserError, match="`e1` is not what it was"):
-        export_ensemble(folder, tmp_path, tmp_path / "out", evaluated=nothing)
-    with pytest.raises(UserError, match="`e1` is not what it was"):
-        export_moe(folder, tmp_path, tmp_path / "out", evaluated=nothing)
+def test_nothing_is_written_of_what_is_not_as_it_was(pair: Path, tmp_path: Path) -> None:
+    (tmp_path / "runs/e1/model/config.json").write_text("{}")
+    for export in (export_ensemble, export_moe):
+        with pytest.raises(UserError, match="`e1` is not what it was"):
+            export(pair, tmp_path, tmp_path / "out", evaluated=nothing)
     assert not list(tmp_path.glob("*out*"))
 
 
@@ -122,22 +121,12 @@ def test_the_verb_exports_generates_and_refuses(
 ) -> None:
     name, out = "small/small", tmp_path / "out"
     assert str(out) in said("export", name, "-o", out, "--workspace", workspace)
-    texts_ = [
-        said(
-            "generate",
-            model,
-            "the",
-            "--max-tokens",
-            "8",
-            "--temperature",
-            "0",
-            "--workspace",
-            place,
-        )
+    greedy = ("the", "--max-tokens", "8", "--temperature", "0", "--workspace")
+    here, there = (
+        said("generate", model, *greedy, place).rpartition("→")[0]
         for model, place in ((name, workspace), (out, tmp_path))
-    ]
-    texts_ = [text.rpartition("→")[0] for text in texts_]
-    assert texts_[0] == texts_[1] != ""
+    )
+    assert here == there != ""
     assert "all of" in said("experts", "show", out, "--workspace", tmp_path)
     again = tmp_path / "again"
     said("export", out, "-o", again, "--workspace", tmp_path)  # an exported one is one as any other

@@ -157,9 +157,8 @@ def test_the_router_finds_the_expert_of_a_text(tokenizer: Path, tmp_path: Path) 
     embedding: Any = model.get_input_embeddings()
     for number in range(3):
         rows = embedding.weight.data[1 + 90 * number : 91 + 90 * number]
-        rows += (
-            0.02 * (1 + number) * torch.randn(32, generator=torch.Generator().manual_seed(number))
-        )
+        direction = torch.randn(32, generator=torch.Generator().manual_seed(number))
+        rows += 0.02 * (1 + number) * direction
     chance = np.random.default_rng(0)
     texts = [[chance.integers(1 + 90 * n, 91 + 90 * n, 50) for _ in range(30)] for n in range(3)]
     fit_gates(model, [documents[:20] for documents in texts], FRAME)

@@ -2,9 +2,6 @@ import csv
 import json
 from pathlib import Path
 
-import pytest
-
-from tongues.errors import UserError
 from tongues.experts.partition.partition import Partition, of_languages
 from tongues.experts.partition.tree import by_tree
 from tongues.pages import as_text, write_page
@@ -27,7 +24,7 @@ def test_a_tree_of_languages(tmp_path: Path) -> None:
     assert "The text of 5 languages in 2 clusters, by gradient similarity" in text
     assert '<span class="lang">qae</span> is far' in text
     assert sorted(path.name for path in (page.parent / "figures").glob("*.svg")) == [
-        "distances.svg",
+        "distances.svg"
     ]
     assert len(rows_of(page.parent, "distances")) == 20
     numbers = json.loads((page.parent / "report.json").read_text(encoding="utf-8"))
@@ -54,12 +51,6 @@ def test_one_cluster_has_a_page_too(tmp_path: Path) -> None:
     partition = of_languages("dense", [["qaa"]])
     assert partition_lead(partition) == "The text of 1 language in one cluster, for one model."
     write_page(partition_page(partition, TEXT), tmp_path / "page")
-
-
-def test_another_folder_is_not_replaced(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(UserError, match="is not empty and no report"):
-        write_page(partition_page(of_languages("dense", [["qaa"]]), TEXT), tmp_path)
 
 
 def test_distances_of_topics_know_no_clusters_and_no_tree(tmp_path: Path) -> None:
