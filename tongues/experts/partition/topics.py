@@ -210,7 +210,7 @@ def term_directions(tokens: Tokens, *, seed: int) -> tuple[np.ndarray, np.ndarra
     weights[[frame.first, frame.end]] = 0
     state = derive_seed(seed, "topics", "terms") % 2**32
     reduced = TruncatedSVD(min(_DIMENSIONS, *rows.shape), random_state=state).fit(rows)
-    directions: np.ndarray = reduced.components_
+    directions = np.asarray(reduced.components_)
     return weights, np.ascontiguousarray(directions.T, np.float32)
 
 
