@@ -14,10 +14,12 @@ from tongues.models import SHAPES
 from tongues.recipe import load_recipe
 
 
+@pytest.mark.long
 def test_the_pages_of_verbs_that_need_no_run_print_what_they_answer(tmp_path: Path) -> None:
     replay("nothing", tmp_path)
 
 
+@pytest.mark.long
 def test_the_examples_of_the_library_give_what_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,6 +126,7 @@ def test_limits_bound_what_is_read(dataset: Path, home: Path, tmp_path: Path) ->
         assert counts[lang]["valid"]["tokens"] >= 2000
 
 
+@pytest.mark.long
 def test_killed_behind_its_first_part_it_goes_on_there(
     whole: Path, dataset: Path, home: Path, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import tongues
 from tests.printed import DOCS
 from tests.report.evaluation.scored import PLAIN, SCRATCH, changed, outcome
-from tests.report.experts.measured import compared, evaluation_of
+from tests.report.experts.measured import compared
 from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.evaluate import kept
@@ -205,11 +205,11 @@ def test_measured_experts_are_used_by_the_best_partition(workspace: Path) -> Non
         "tongues experts measure small.yaml train.seed=2"
     )
     for less in (-0.005, 0.05):  # the first difference to dense is not significant
-        evaluation_of(compared(less)).write(Path("evaluations/small-experts"))
+        Evaluation.from_json(compared(less)).write(Path("evaluations/small-experts"))
         assert command_of() == "tongues export small/typology-2-s1 -o exports/small-typology-2-s1"
         reason = step_of_recipe(tongues.load_recipe("small.yaml"), ("small.yaml",), Path()).reason
         assert ("without a significant difference to dense" in reason) == (less < 0)
-    measured = evaluation_of(compared(-0.05))
+    measured = Evaluation.from_json(compared(-0.05))
     measured.write(Path("evaluations/small-experts"))
     assert command_of() == "tongues export small/dense-s1 -o exports/small-dense-s1"
     write_run(Path("runs/seed"), replace(read_run(Path("runs/seed")), run="seed"))

@@ -95,6 +95,7 @@ def stopped_with(folder: Path, seconds: float) -> tuple[set[str], str]:
     return {path.name for path in folder.glob("*.checkpoint")}, said.splitlines()[-1]
 
 
+@pytest.mark.long
 def test_a_checkpoint_may_take_longer_than_torchrun_waits_by_default(tmp_path: Path) -> None:
     left, said = stopped_with(tmp_path, 2.0)
     assert left == {"0.checkpoint", "1.checkpoint"}

@@ -127,7 +127,7 @@ SIMPLE = ["chinchilla", "cpt", "extended", "power", "power-floor"]
 CURVED = ["skaling", "data-constrained", "forgetting"]
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(
     form=st.sampled_from([*SIMPLE, *SIMPLE, *CURVED]),
     cells=st.lists(st.tuples(columns, st.integers(0, 31), values), max_size=3),

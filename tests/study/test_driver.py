@@ -213,6 +213,7 @@ def test_a_run_that_diverges_fails_and_the_rest_goes_on(
     assert {state.state for state in found(workspace).values()} == {"finished"}
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_tells_so_and_goes_on_with_the_next_command(
     plans: list[RunPlan], workspace: Path
 ) -> None:
@@ -250,6 +251,7 @@ def test_a_run_that_gets_no_more_memory_tells_so(plans: list[RunPlan], workspace
     assert found(workspace)[SCRATCH].state == "finished"
 
 
+@pytest.mark.long
 def test_a_run_that_is_asked_to_stop_is_started_again(
     plans: list[RunPlan], workspace: Path
 ) -> None:

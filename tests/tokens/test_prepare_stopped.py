@@ -96,6 +96,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path: Path) ->
         assert contents(tmp_path / f"killed{number}") == alone
 
 
+@pytest.mark.long
 def test_ranks_and_parts_of_any_number_make_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
