@@ -34,8 +34,16 @@ def place(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def scored(name: str) -> Evaluation:
-    on = {"text": "texts", "tasks": "parts.yaml", "data": "items"}
-    return tongues.evaluate(MODELS, **on, dtype="fp32", name=name, page=False, quiet=True)
+    return tongues.evaluate(
+        MODELS,
+        text="texts",
+        tasks="parts.yaml",
+        data="items",
+        dtype="fp32",
+        name=name,
+        page=False,
+        quiet=True,
+    )
 
 
 @pytest.mark.usefixtures("place")

@@ -40,11 +40,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def evaluation(house: Path, prepared: Path) -> Evaluation:
-    models, quiet = (
-        [str(house / "models" / name) for name in MODELS],
-        {"page": False, "quiet": True},
+    models = [str(house / "models" / name) for name in MODELS]
+    return tongues.evaluate(
+        models, house, text=str(prepared), name="sources", page=False, quiet=True
     )
-    return tongues.evaluate(models, house, text=str(prepared), name="sources", **quiet)
 
 
 def test_every_held_out_document_has_its_source(prepared: Path) -> None:

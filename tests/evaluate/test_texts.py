@@ -1,6 +1,7 @@
 import gzip
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -135,7 +136,7 @@ def test_dropped_marks_and_capitals_are_lost(alone: Model) -> None:
     assert caution.code == "script_missing"
 
 
-def write(path: Path, rows: list[dict[str, object]]) -> Path:
+def write(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     return path
 

@@ -266,7 +266,7 @@ def test_ten_thousand_rows_are_read_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_real_runs_are_read_without_a_doubt(
-    name: str, where: str, columns: dict[str, str | None], needs: list[str], rows: int
+    name: str, where: str, columns: dict[str, str], needs: list[str], rows: int
 ) -> None:
     found = observe(select_rows(read_table([SCALING / f"{name}.csv"]), where), columns, needs)
     assert len(found) == rows

@@ -25,5 +25,7 @@ def test_weights_and_directions_are_those_of_the_dense_matrix(topical) -> None: 
     np.testing.assert_allclose(weights[1:], idf[1:], rtol=1e-5)
     rows = counts * idf
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    right = svds(csr_matrix(rows), 8)[2][::-1].T
+    _, _, right = svds(csr_matrix(rows), 8)
+    assert right is not None
+    right = right[::-1].T
     np.testing.assert_allclose(np.abs((directions[:, :8] * right).sum(axis=0)), 1, atol=1e-2)
