@@ -120,6 +120,7 @@ def test_they_are_units_that_are_paired_and_on_the_page(
     assert len(evaluation.tasks) == 6
     accuracy = evaluation.tasks["lm-eval:toy acc"]
     of = accuracy.accuracies["models/e0"]["sw"]
+    assert accuracy.num_fewshot == 0  # lm-eval's own; we add none
     assert of.chance is not None and of.chance.level == 0.5
     assert (of.majority, of.items, of.groups) == (pytest.approx(2 / 3), 24, 12)
     roll = evaluation.tasks["lm-eval:roll word_perplexity"]

@@ -93,6 +93,13 @@ def brute(subject: Model, context: str, continuation: str) -> tuple[float, bool]
     return float(reached.sum()), bool((likely.argmax(1) == gold).all())
 
 
+def test_the_first_token_stands_once_before_a_text(house: Path) -> None:
+    model = adapter.as_lm_eval(str(house / "models/e1"), house)
+    first, bare = model.loaded.first, model.tok_encode("the ban", add_special_tokens=False)
+    assert first not in bare
+    assert model.tok_encode("the ban") == [first, *bare]
+
+
 @pytest.mark.parametrize(
     ("name", "task", "here"),
     [

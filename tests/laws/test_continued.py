@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
+import tongues
 from tests.laws.made import noise
+from tests.printed import DOCS
 from tongues import laws
 from tongues.laws import Law
 
@@ -66,3 +68,11 @@ def test_runs_that_leave_the_law_open_are_not_predicted_by_its_fit(start, short,
     law = laws.fit("one-base", np.array(short), D=D, S=np.full(4, start), draws=0)
     (found,) = law.predictor(500)(D=131072 * unit, S=start).estimates
     assert found.value == pytest.approx(end, abs=0.05)
+
+
+def test_what_is_fixed_goes_to_the_law_whose_parameter_it_is():
+    table = DOCS / "examples/runs.csv"
+    fixed = tongues.fit(table, law="cpt", fix=["E=1.5", "gamma=0.1"], draws=0)
+    scratch, continued = fixed.laws
+    assert scratch.params["E"] == continued.params["E"] == 1.5
+    assert continued.params["gamma"] == 0.1

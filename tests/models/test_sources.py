@@ -1,6 +1,5 @@
 """Weights that are read or drawn some rows at a time, against models that have them all."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from tongues.models import find_shape
 from tongues.models.huggingface import build_model, load_model, open_layout
 from tongues.models.sources import DrawnWeights, FolderWeights, WeightSource
 from tongues.models.token_map import TokenMap, resize_vocabulary
-from tongues.train.engine.loading import fill_weights, first_layers
+from tongues.train.engine.loading import fill_weights
 from tongues.train.engine.processes import Processes
 
 ROWS = 300
@@ -85,37 +84,6 @@ def test_weights_drawn_by_rows_are_those_of_the_model_that_is_built(tied: bool) 
     assert all(weight.is_meta for weight in model.parameters() if weight.ndim == 2)
     drawn.name(model)
     check(drawn, build(), model)
-
-
-@pytest.mark.parametrize(("name", "count"), [("llama", 2), ("gemma3", 2)])
-def test_the_first_layers_are_those_of_the_model(name: str, count: int, tmp_path: Path) -> None:
-    tiny(name, ROWS).save_pretrained(tmp_path)
-    source = FolderWeights(tmp_path, open_layout(tmp_path), None)
-    few = first_layers(source.model)
-    assert few.config is not source.model.config
-    fill_weights(few, few, source, CPU, Processes(), "here")
-    state = load_model(tmp_path).state_dict()
-    assert {n.split(".")[2] for n in few.state_dict() if ".layers." in n} == set(
-        map(str, range(count))
-    )
-    assert all(torch.equal(weight, state[name]) for name, weight in few.state_dict().items())
-    assert few(input_ids=torch.arange(9)[None]).logits.isfinite().all()
-
-
-def test_layers_of_every_kind_are_among_the_first(tmp_path: Path) -> None:
-    tiny("gemma3", ROWS).save_pretrained(tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
-    kinds = ["sliding_attention"] * 3 + ["full_attention", "sliding_attention"]
-    config |= {"num_hidden_layers": 5, "layer_types": kinds}
-    model = type(load_model(tmp_path))
-    from transformers import AutoConfig
-
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    with torch.device("meta"):
-        five = model(AutoConfig.from_pretrained(tmp_path))
-    assert {n.split(".")[2] for n in first_layers(five).state_dict() if ".layers." in n} == {
-        *"0123"
-    }
 
 
 def test_weights_that_are_no_numbers_or_have_no_place_are_refused(tmp_path: Path) -> None:

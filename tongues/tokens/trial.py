@@ -1,7 +1,7 @@
 """What a base's tokenizer does with text that is not prepared yet, by samples of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -27,8 +27,8 @@ class TokenizerTrial:
 
     base: float
     bytes_per_token: float
-    new_tokens: int = 0
-    unfit: Mapping[str, Caution] = field(default_factory=dict)
+    new_tokens: int
+    unfit: Mapping[str, Caution]
 
 
 def try_tokenizer(place: Path, target: str, samples: _Samples) -> TokenizerTrial:
@@ -46,11 +46,11 @@ def try_tokenizer(place: Path, target: str, samples: _Samples) -> TokenizerTrial
                 tokenizer, {target: samples[target]}, preserve, NEW_TOKENS
             ).tokenizer
         except UserError:  # of a kind that cannot be extended
-            return TokenizerTrial(own, own, unfit=unfit)
+            return TokenizerTrial(own, own, 0, unfit)
         after = _measure(extended, samples)
         if target not in _unfit(after):
             return TokenizerTrial(own, after[target].bytes_per_token, NEW_TOKENS, _unfit(after))
-    return TokenizerTrial(own, own, unfit=unfit)
+    return TokenizerTrial(own, own, 0, unfit)
 
 
 def _measure(tokenizer: Tokenizer, samples: _Samples) -> dict[str, Fertility]:
