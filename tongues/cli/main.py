@@ -12,10 +12,11 @@ from tongues.cli.demo import demo
 from tongues.cli.experts import experts
 from tongues.cli.guide import doctor, next_steps
 from tongues.cli.languages import languages
-from tongues.cli.laws import fit, plan
+from tongues.cli.laws import fit
 from tongues.cli.models import evaluate, export, generate, serve
 from tongues.cli.new import new
 from tongues.cli.pages import ls, report, watch
+from tongues.cli.plan import plan
 from tongues.cli.recipes import check, prepare, study, train
 from tongues.errors import Stopped, UserError, nearest
 from tongues.extras import required_by
@@ -38,7 +39,7 @@ _RECIPE = "name, text, tokens, model, train"
 # An example of each verb, and the recipe keys that it reads.
 _EXAMPLES = {
     "languages": ("tongues languages sw", ""),
-    "plan": ("tongues plan --flops 1e21 --gpu h100", "with --for: name, text, tokens"),
+    "plan": ("tongues plan --base auto --language sw --gpu h100 --hours 24", ""),
     "new": ("tongues new SmolLM2-135M --language sw --text texts -o sw.yaml", ""),
     "check": ("tongues check recipe.yaml train.seed=2", "all"),
     "prepare": ("tongues prepare recipe.yaml --ranks 8", "name, text, tokens"),

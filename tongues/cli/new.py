@@ -15,7 +15,11 @@ from tongues.terminal import echo
 @click.argument("base", required=False)
 @click.option("--language", metavar="TAG", help="To learn, such as sw.")
 @click.option("--text", type=options.PATH, help="Folder with its text, such as sw/ and en/ (hub).")
-@click.option("--budget", help="Tokens to train on (100M tokens, or 5 times a smaller text).")
+@click.option(
+    "--budget", help="`40B tokens`, `7 days`, `5000 US$`, … (100M tokens, or 5 times a short text)."
+)
+@click.option("--gpu", metavar="NAME", help="GPU type, such as h100; days and money need it.")
+@click.option("--gpus", type=options.COUNT, help="Number of GPUs (1).")
 @click.option(
     "-o", "--out", type=options.OUT_FILE, help="Write it to this file, its plan next to it."
 )
@@ -25,6 +29,8 @@ def new(
     language: str | None,
     text: Path | None,
     budget: str | None,
+    gpu: str | None,
+    gpus: int | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -34,13 +40,13 @@ def new(
     """
     options.one_thread()
     import tongues
-    from tongues.plan import find_ready, ready_bases
+    from tongues.plan import known_bases, read_base
     from tongues.steps import free_place
     from tongues.terminal import hint_command, print_json, print_table, say
 
     asks = not as_json and on_terminal()
     if base is None:
-        rows = [ready.row() for ready in ready_bases().values()]
+        rows = [one.row() for one in known_bases().values()]
         if as_json:
             print_json({"bases": rows})
             return
@@ -50,12 +56,12 @@ def new(
             words = ["--language", language or "sw", *(["--text", text] if text else [])]
             hint_command("tongues", "new", "SmolLM2-135M", *words, "-o", out)
             return
-        base = _ask("base: a name above, a run or a folder", "SmolLM2-135M", find_ready)
+        base = _ask("base: a name above, a run or a folder", "SmolLM2-135M", read_base)
     if language is None:
         if not asks:
             raise UserError("which language?", where="--language", hint="a tag such as `sw`")
         language, text, out = _asked(base, text, out)
-    draft = tongues.new(base, language, out, text=text, budget=budget)
+    draft = tongues.new(base, language, out, text=text, budget=budget, gpu=gpu, gpus=gpus)
     if as_json:
         path = str(out) if out else None
         print_json({"recipe": draft.recipe, "path": path} | draft.to_json())
@@ -70,11 +76,11 @@ def new(
 def _asked(base: str, text: Path | None, out: Path | None) -> tuple[str, Path | None, Path]:
     """Language, text and file of a recipe, as they are answered."""
     from tongues.languages import find_language
-    from tongues.plan import find_ready
+    from tongues.plan import read_base
     from tongues.verbs.new import check_new_file
     from tongues.verbs.own_text import read_own_text
 
-    ready = find_ready(base)
+    checkpoint = read_base(base)
     if out:
         check_new_file(out)
     language = _ask("language to learn, such as sw", None, find_language)
@@ -83,7 +89,7 @@ def _asked(base: str, text: Path | None, out: Path | None) -> tuple[str, Path | 
         if place and not Path(place).is_dir():
             raise UserError(f"`{place}` is not a folder", hint=f"this is `{Path.cwd()}`")
         if place:
-            read_own_text(Path(place), find_language(language), ready)
+            read_own_text(Path(place), find_language(language), checkpoint)
 
     if text is None:
         place = _ask("folder of its text; empty: public text of the hub", "", check)

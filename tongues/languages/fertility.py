@@ -81,3 +81,8 @@ def _table() -> Mapping[str, Mapping[str, float]]:
         find_language(row.pop("language")).tag: {k: float(v) for k, v in row.items() if v}
         for row in rows
     }
+
+
+def extended_bytes_per_token(language: Language, tokenizer: str, new_tokens: int) -> Estimate:
+    before=bytes_per_token(language, tokenizer).value; own=bytes_per_token(language,"own").value
+    return Estimate(before+(max(own,before)-before)*min(1,(new_tokens/32000)**.3)*.9)

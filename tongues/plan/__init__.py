@@ -1,35 +1,33 @@
-"""What to train for a budget: how large, on how much, from which base, and at what price."""
+"""What to do with a base and a budget: tokenizer, tokens, replay, price, and what comes out."""
 
-from tongues.plan.bases import BaseCheckpoint
-from tongues.plan.laws import Known, PlanLaws, gather_laws, read_laws
-from tongues.plan.options import Option
-from tongues.plan.plan import NoOption, Plan, make_plan
+from tongues.plan.bases import BaseCheckpoint, known_bases, read_base
+from tongues.plan.budget import Budget
+from tongues.plan.decide import Decision
+from tongues.plan.options import LeftOut, Option
+from tongues.plan.own_laws import OwnLaws, read_laws
+from tongues.plan.plan import Plan, make_plan
 from tongues.plan.published import Project, published_projects
-from tongues.plan.question import Question, ask
-from tongues.plan.ready import ReadyBase, find_ready, hub_text, ready_bases, ready_recipe
-from tongues.plan.recommend import FlatRange, Recommendation
-from tongues.plan.written import write_recipe
+from tongues.plan.question import Question, Target, ask
+from tongues.plan.recipe import OwnFiles, hub_text, recipe_of
 
 __all__ = [
     "BaseCheckpoint",
-    "FlatRange",
-    "Known",
-    "NoOption",
+    "Budget",
+    "Decision",
+    "LeftOut",
     "Option",
+    "OwnFiles",
+    "OwnLaws",
     "Plan",
-    "PlanLaws",
     "Project",
     "Question",
-    "ReadyBase",
-    "Recommendation",
+    "Target",
     "ask",
-    "find_ready",
-    "gather_laws",
     "hub_text",
+    "known_bases",
     "make_plan",
     "published_projects",
+    "read_base",
     "read_laws",
-    "ready_bases",
-    "ready_recipe",
-    "write_recipe",
+    "recipe_of",
 ]

@@ -49,14 +49,9 @@ def read_count(text: str, flag: str) -> float:
 def read_share(text: str, flag: str) -> float:
     """A share of at least 0 and below 1; 5% is 0.05."""
     if not 0 <= (number := _value(text)) < 1:
-        hint = "write a share like `5%`, and several like `0,5%,20%`"
+        hint = "write a share like `5%`"
         raise UserError(f"`{text}` is not a share from 0 to below 100%", where=flag, hint=hint)
     return number
-
-
-def read_shares(text: str, flag: str) -> tuple[float, ...]:
-    """Shares of at least 0 and below 1, in rising order: `0,5%,0.2`."""
-    return tuple(sorted({read_share(part.strip(), flag) for part in text.split(",")}))
 
 
 def read_bytes(text: str, flag: str) -> float | Path:
@@ -66,5 +61,5 @@ def read_bytes(text: str, flag: str) -> float | Path:
     except ValidationError:
         if Path(text).exists():
             return Path(text)
-    hint = "write it like `3GB`, name a file or folder, or give tokens by `--available-tokens`"
+    hint = "write it like `3GB`, name a file or folder, or give tokens: `200M tokens`"
     raise UserError(f"`{text}` is neither an amount of text nor a file", where=flag, hint=hint)

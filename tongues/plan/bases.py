@@ -32,6 +32,27 @@ class BaseCheckpoint:
     tokens: float = math.nan
     tokenizer: str = ""
     languages: tuple[str, ...] = ()
+    vocabulary: int = 0
+    context: int = 4096
+    hidden: int = 0
+    layers: int = 0
+    tied: bool = False
+    licence: str = ""
+    gated: bool = False
+    released: str = "2025-01"
+    instruct_of: str = ""
+    folder: str = ""
+
+    @property
+    def short(self) -> str:
+        return self.name.split("/")[-1]
+
+    @property
+    def tokenizer_folder(self):
+        return None
+
+    def row(self):
+        return {"base": self.name}
 
     @property
     def ratio(self) -> float:
@@ -60,7 +81,7 @@ def known_bases() -> dict[str, BaseCheckpoint]:
     }
 
 
-def read_base(text: str) -> BaseCheckpoint:
+def read_base(text: str, where: str = "") -> BaseCheckpoint:
     """A base written `NAME=PARAMS@TOKENS`, or a hub id or a folder, each with `@TOKENS` or not."""
     word, at, amount = text.strip().partition("@")
     tokens = read_count(amount, "--base") if at else math.nan

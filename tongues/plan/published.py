@@ -1,29 +1,16 @@
-"""What published projects did, and when training from scratch overtakes: evidence next to the laws.
+"""What published projects did: evidence next to the forecasts, and no votes.
 
 `projects.csv` has one row for each project: facts read in the source it names.
 """
 
 import csv
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from statistics import median
 from typing import Any
 
 from tongues.quantities import show_count
-
-_FACTOR = 10.0  # a project counts as of that size within ten times the parameters and the tokens
-_NEAREST = 7
-_FEWEST = 3  # projects, to decide anything
-_AGREE = 0.75  # share of them that ended better on the target
-_WORTH = {"better": 1.0, "mixed": 0.5, "same": 0.0, "worse": 0.0}
-# ATLAS (Longpre et al. 2025, arXiv 2510.22037, section 6): at 2B parameters a model from scratch
-# passes a continued one after 144B (English) to 283B tokens (Chinese); with the size the compute of
-# that point grows as N^1.54 (legend) or N^1.65 (text), so the tokens as N^0.54 or N^0.65.
-_MEASURED_AT, _TOKENS, _GROWTH = 2e9, (144e9, 283e9), (0.54, 0.65)
-_STEP = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +43,6 @@ class Project:
         return f"{self.project} ({on}): {self.outcome}{english} [{self.source}]"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether published measurements favour continuing a base; False: they do not decide.
-
-    overtaken: tokens from which a model from scratch of that size was the better one.
-    """
-
-    continues: bool
-    nearest: tuple[Project, ...]
-    overtaken: tuple[float, float]
-    why: str
-
-
 @lru_cache
 def published_projects() -> tuple[Project, ...]:
     """The table that comes with the package."""
@@ -85,49 +59,11 @@ def published_projects() -> tuple[Project, ...]:
     return tuple(projects)
 
 
-def similar(projects: Sequence[Project], params: float, tokens: float) -> tuple[Project, ...]:
-    """The nearest projects of about that size and number of tokens that continued a base."""
+def nearest_projects(params: float, tokens: float) -> list[Project]:
+    """Published projects that continued a base, the nearest in parameters and tokens first."""
 
     def distance(one: Project) -> float:
         return max(abs(math.log(one.params / params)), abs(math.log(one.tokens / tokens)))
 
-    near = [p for p in projects if p.method == "continued" and distance(p) <= math.log(_FACTOR)]
-    return tuple(sorted(near, key=distance)[:_NEAREST])
-
-
-def crossover(params: float) -> tuple[float, float]:
-    """Tokens from which training from scratch overtakes continuing at that size: low and high."""
-    size = params / _MEASURED_AT
-    low, high = (
-        tokens * bound(size**growth for growth in _GROWTH)
-        for tokens, bound in zip(_TOKENS, (min, max), strict=True)
-    )
-    return low, high
-
-
-def verdict(projects: Sequence[Project], params: float, tokens: float) -> Verdict:
-    """Whether continuing a base of `params` on `tokens` is what measurements favour."""
-    near, overtaken = similar(projects, params, tokens), crossover(params)
-    ends = " to ".join(map(show_count, overtaken))
-    score = sum(_WORTH[one.target] for one in near)
-    better = sum(one.target == "better" for one in near)
-    counted = f"{better} of the {len(near)} nearest projects that continued a base ended better"
-    if not near:
-        counted = "no project of about this size is known"
-    if tokens >= overtaken[0]:
-        why = f"from {ends} tokens on, a model of this size from scratch was the better one (ATLAS)"
-        return Verdict(False, near, overtaken, why)
-    if len(near) < _FEWEST or score < _AGREE * len(near):
-        return Verdict(False, near, overtaken, counted if not near else f"only {counted}")
-    why = f"{counted}, and training from scratch overtakes only after {ends} tokens (ATLAS)"
-    return Verdict(True, near, overtaken, why)
-
-
-def usual_replay(projects: Sequence[Project]) -> tuple[float, list[Project]]:
-    """The median share of replay of published studies that replayed, in steps of 5 %; and them.
-
-    Models of one study count once.
-    """
-    by_source = {p.source: p for p in projects if p.method == "continued" and p.replay}
-    shares = [project.replay or 0.0 for project in by_source.values()]
-    return round(median(shares) / _STEP) * _STEP, list(by_source.values())
+    near = [one for one in published_projects() if one.method == "continued"]
+    return sorted(near, key=distance)

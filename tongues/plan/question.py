@@ -1,137 +1,103 @@
-"""What is asked: the compute to spend or the loss to reach, and what is fixed beforehand."""
+"""What is asked: a budget or a loss to reach, the bases, the languages and the text there is."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from tongues.errors import Caution, UserError
+from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.hardware import USUAL_MFU, Cluster, find_gpu
+from tongues.languages import OwnRun
 from tongues.languages.catalogue import find_language
 from tongues.languages.fertility import bytes_per_token
-from tongues.plan.amounts import read_bytes, read_count, read_number, read_share, read_shares
+from tongues.magnitudes import parse_count
+from tongues.plan.amounts import read_bytes, read_count, read_number, read_share
 from tongues.plan.bases import BaseCheckpoint, read_base, sample_tokens
-from tongues.quantities import show_bytes, show_count
+from tongues.plan.budget import Budget
 
-USUAL_RATIO = 20.0  # tokens per parameter of the bases that laws of continued training know
-_LEAST = 1e6  # FLOPs; less than this trains nothing
 _LEAST_TEXT = 1e4  # tokens; no law of repeats was fitted on anywhere near as few
-_WAYS = "`--flops 1e21`, `--gpus 8 --gpu h100 --hours 72`, `--cost 5000 --gpu h100`"
+_LEAST_FLOPS, _MOST_FLOPS, _MOST_TOKENS = 1e6, 1e30, 1e15
+_BUDGETS = ("flops", "hours", "cost", "target_loss", "tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A language to learn and the different text there is of it.
+
+    language: a tag. text: bytes; infinite where nobody counted. tokens: of that text, where they
+    were counted instead. place: its file or folder. per_token: bytes of a token by the tokenizer
+    of the base, where it was measured on this text.
+    """
+
+    language: str
+    text: float = math.inf
+    tokens: float | None = None
+    place: str = ""
+    per_token: Mapping[str, float] | None = None
+
+    def bytes_per_token(self, base: BaseCheckpoint | None) -> Estimate:
+        """By the base's tokenizer, or by a vocabulary of the language's own."""
+        measured = (self.per_token or {}).get(base.name if base else "")
+        if measured:
+            return Estimate(measured, method="measured on your text")
+        if not self.language:
+            return Estimate(math.nan, reason="no language is named")
+        return bytes_per_token(find_language(self.language), base.tokenizer if base else "own")
+
+    def unique(self, base: BaseCheckpoint | None) -> float:
+        """Tokens of different text, by the tokenizer of the base or one of the language's own."""
+        if self.tokens is not None:
+            return self.tokens
+        return math.inf if math.isinf(self.text) else self.text / self.bytes_per_token(base).value
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a plan answers: exactly one of `flops` and `target_loss` is given.
+    """What a plan answers.
 
-    flops: operations to spend, C = 6 N D.
-    target_loss: nats per token to reach with as few operations as possible.
-    params, tokens: N or D that are settled already; with both, `flops` follows from them.
-    bases: checkpoints that training may continue from.
-    available: tokens of unique text in the target language; infinite when nobody counted.
-    text: the same in bytes; a base's tokenizer and `language` make tokens of it.
-    text_place: its file or folder, if one was given.
-    bytes_per_token: of that text, where it is known.
-    replay: shares of source-language text to set out; none given leaves it to the planner.
-    max_forgetting: rise of the base's loss on its own language that is allowed, 0.01 for 1 %.
-    base_loss: the base's loss on the target before training, in nats per token.
-    nats_per_bit: nats per token of one bit per byte, where losses are shown in bits per byte.
-    cluster: what trains; None leaves hours and costs open.
-    warnings: what had to be assumed.
+    budget: what may be spent; None where `target_loss` is to be reached for as little as possible.
+    target_loss, base_loss: in bits per byte, or in nats per token where own laws are given.
+    params: of a model from scratch, where they are settled.
+    bases: checkpoints to continue from. chosen: whether the planner chose them.
+    replay: share of text in the base's languages; None leaves it to the planner.
+    max_forgetting: rise of the loss on the base's languages that is allowed, 0.01 for 1 %.
+    runs: small runs of one's own from scratch on the same text.
+    cluster: what trains; None leaves hours and money open.
     """
 
-    flops: float | None = None
+    budget: Budget | None = None
     target_loss: float | None = None
+    targets: tuple[Target, ...] = (Target(""),)
     params: float | None = None
-    tokens: float | None = None
     bases: tuple[BaseCheckpoint, ...] = ()
-    available: float = math.inf
-    text: float | None = None
-    text_place: str = ""
-    language: str = ""
-    bytes_per_token: float | None = None
-    replay: tuple[float, ...] = ()
+    chosen: bool = False
+    replay: float | None = None
     max_forgetting: float | None = None
     base_loss: float | None = None
-    nats_per_bit: float | None = None
+    runs: tuple[OwnRun, ...] = ()
     cluster: Cluster | None = None
-    warnings: tuple[Caution, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Hold the one rule: either compute or a loss."""
-        if (self.flops is None) == (self.target_loss is None):
-            raise ValueError("a question has either flops or a target_loss")
 
     @property
-    def loss_unit(self) -> str:
-        """What losses are shown in."""
-        return "bits/byte" if self.nats_per_bit else "loss"
-
-    @property
-    def unit(self) -> str:
-        """The same in words."""
-        return "bits per byte" if self.nats_per_bit else "nats per token"
-
-    def knows_already(self, base: BaseCheckpoint) -> bool:
-        """Whether a base knows the language, and its loss on it is not given."""
-        return self.language in base.languages and self.base_loss is None
-
-    def may_forget(self, base: BaseCheckpoint | None) -> bool:
-        """Whether a base may know another language than this one."""
-        return base is not None and base.languages != (self.language,)
-
-    def show_loss(self, nats: float) -> str:
-        """A loss on the target, of nats per token, in the unit of this plan."""
-        return f"{nats / self.nats_per_bit:.3f}" if self.nats_per_bit else f"{nats:#.4g}"
+    def languages(self) -> tuple[str, ...]:
+        """Tags of the languages to learn."""
+        return tuple(target.language for target in self.targets if target.language)
 
     def unique(self, base: BaseCheckpoint | None) -> float:
-        """Tokens of unique text there are, by the base's tokenizer or a new one."""
-        if self.text is None:
-            return self.available
-        return self.text / (self.bytes_per_token or _per_token(self.language, base).value)
+        """Tokens of different text in all languages to learn."""
+        return sum(target.unique(base) for target in self.targets)
 
-    def own_tokens(self, base: BaseCheckpoint) -> float:
-        """Tokens of a vocabulary of the language's own in the text of one of the base's.
-
-        1 where laws are not at a language's level: they count tokens as their runs did.
-        """
-        if not self.nats_per_bit:
-            return 1.0
-        own = _per_token(self.language, None).value
-        return (self.bytes_per_token or _per_token(self.language, base).value) / own
-
-    def to_json(self) -> dict[str, Any]:
-        """The question as plain numbers; hours and costs where the compute is known."""
-        plain: dict[str, Any] = {
-            "flops": self.flops,
-            "target_loss": self.target_loss,
-            "loss_unit": "nats per token",
-            "nats_per_bit_per_byte": self.nats_per_bit,
-            "params": self.params,
-            "tokens": self.tokens,
-            "available_tokens": None if math.isinf(self.available) else self.available,
-            "available_text": self.text,
-            "language": self.language or None,
-            "max_forgetting": self.max_forgetting,
-            "base_loss": self.base_loss,
-        }
-        if cluster := self.cluster:
-            plain |= {"gpu": cluster.gpu.name, "gpus": cluster.count, "mfu": cluster.mfu}
-            plain |= {"peak_flops": cluster.gpu.peak, "price": cluster.price}
-            plain |= {"priced": cluster.gpu.priced}
-            if self.flops:
-                hours = cluster.hours(self.flops)
-                plain |= {"hours": hours, "cost": cluster.cost(hours)}
-        return plain
+    def measured(self, bits_per_byte: float) -> "Question":
+        """The same, with what the first base was measured at on the text."""
+        return replace(self, base_loss=bits_per_byte)
 
 
 _READERS: Mapping[str, Callable[[str, str], float]] = {
-    **dict.fromkeys(("flops", "params", "tokens", "cost", "gpus", "available_tokens"), read_count),
-    **dict.fromkeys(("hours", "target_loss", "base_loss", "price", "bytes_per_token"), read_number),
+    **dict.fromkeys(("flops", "params", "tokens", "cost", "gpus"), read_count),
+    **dict.fromkeys(("hours", "target_loss", "base_loss", "price"), read_number),
     "mfu": partial(read_number, most=1),
-    "max_forgetting": read_share,
+    **dict.fromkeys(("max_forgetting", "replay"), read_share),
 }
 
 
@@ -140,137 +106,122 @@ def ask(
     gpu: str | None = None,
     bases: Sequence[str] = (),
     available_text: str | None = None,
-    language: str | None = None,
-    replay: str | None = None,
+    languages: Sequence[str] = (),
+    runs: Sequence[OwnRun] = (),
+    budget: Budget | None = None,
+    targets: tuple[Target, ...] = (),
     **words: str | float | None,
 ) -> Question:
     """The question from what a user typed behind each option; a UserError names a wrong one.
 
-    words: flops, hours, cost, target_loss, params, tokens, gpus, mfu, price, available_tokens,
-        bytes_per_token, max_forgetting and base_loss, as of `tongues.plan`.
+    budget, targets: where they are read already.
+    words: flops, hours, cost, target_loss, params, tokens, gpus, mfu, price, replay,
+        max_forgetting and base_loss, as of `tongues.plan`.
     """
     flags = {
         name: f"--{name.replace('_', '-')}" for name, word in words.items() if word is not None
     }
     given = {name: _READERS[name](str(words[name]), flag) for name, flag in flags.items()}
-    N, D = given.get("params"), given.get("tokens")
-    compute = 6.0 * N * D if N is not None and D is not None else None
-    budgets = [flags[n] for n in ("flops", "hours", "cost", "target_loss") if n in flags]
-    if not budgets and compute is None:
-        hint = f"give one of {_WAYS}, or `--target-loss 2.4`"
-        raise UserError("there is no budget", code="no_budget", hint=hint)
-    if len(budgets) > 1:
-        hint = "keep one of them; the others follow from it"
-        raise UserError(f"{' and '.join(budgets)} at once", code="two_budgets", hint=hint)
-    if budgets and compute is not None:
-        what = f"--params and --tokens settle the compute, and so does {budgets[0]}"
-        raise UserError(what, code="two_budgets", hint="leave one of the three out")
-    unused = [flags[n] for n in ("gpus", "mfu", "price", "hours", "cost") if n in flags]
-    if gpu is None and unused:
-        raise UserError(f"{unused[0]} needs `--gpu`", hint="such as `--gpu h100`")
-    cluster, assumed = _cluster(gpu, given) if gpu else (None, ())
-    compute = given.get("flops", compute)
-    if cluster and "hours" in given:
-        compute = cluster.flops(given["hours"])
-    elif cluster and "cost" in given:
-        compute = cluster.flops(cluster.hours_for(given["cost"]))
-    if compute is not None and compute < _LEAST:
-        what, hint = f"{compute:.3g} FLOPs train nothing", f"give at least {_LEAST:.0e} FLOPs"
-        raise UserError(what, code="too_little", hint=hint)
-    named = tuple(read_base(text) for text in bases)
+    cluster = _cluster(gpu, given, flags)
+    named = tuple(read_base(text) for text in bases if text != "auto")
     if len({base.name for base in named}) < len(named):
         raise UserError("two checkpoints have one name", where="--base")
-    size, per_token, counted = _text(available_text, language, given, named)
-    place = read_bytes(available_text, "--available-text") if available_text else None
     question = Question(
-        flops=compute,
+        budget=_checked(budget, cluster) if budget else _budget(given, flags, cluster),
         target_loss=given.get("target_loss"),
-        params=N,
-        tokens=D,
+        targets=targets or _targets(available_text, languages, named),
+        params=given.get("params"),
         bases=named,
-        available=given.get("available_tokens", math.inf),
-        text=size,
-        text_place=str(place) if isinstance(place, Path) else "",
-        language=language or "",
-        bytes_per_token=per_token,
-        replay=() if replay is None else read_shares(replay, "--replay"),
+        replay=given.get("replay"),
         max_forgetting=given.get("max_forgetting"),
         base_loss=given.get("base_loss"),
+        runs=tuple(runs),
         cluster=cluster,
-        warnings=(*assumed, *counted),
     )
     if question.unique(named[0] if named else None) < _LEAST_TEXT:
         raise UserError(
-            f"`{words.get('available_tokens') or available_text}` is too little text: no law knows "
-            "what that few tokens teach",
-            where="--available-text" if size else "--available-tokens",
+            f"`{available_text}` is too little text: no law knows what that few tokens teach",
+            where="--available-text",
             code="too_little_text",
-            hint="count tokens, not documents; `100M` is a hundred million",
+            hint="write it like `3GB` or `200M tokens`",
         )
     return question
 
 
-def _per_token(language: str, base: BaseCheckpoint | None) -> Estimate:
-    """Bytes of text behind one token of the base's tokenizer, or of one of the language alone."""
-    where = "--language"
-    token = bytes_per_token(find_language(language, where), base.tokenizer if base else "own")
-    if math.isnan(token.value):
-        what = f"how many bytes a token of `{language}` has is not known here"
-        raise UserError(
-            what, where=where, hint="count the tokens, and give them by `--available-tokens`"
-        )
-    return token
+def _budget(
+    given: Mapping[str, float], flags: Mapping[str, str], cluster: Cluster | None
+) -> Budget | None:
+    kinds = [name for name in _BUDGETS if name in given]
+    if len(kinds) > 1 and set(kinds) != {"tokens", "target_loss"}:
+        what = f"{' and '.join(flags[name] for name in kinds)} at once"
+        hint = "keep one of them; the others follow from it"
+        raise UserError(what, code="two_budgets", hint=hint)
+    if not kinds:
+        hint = "give one of `--hours 72`, `--cost 5000` (with `--gpu`), `--tokens 40B`"
+        raise UserError("there is no budget", code="no_budget", hint=f"{hint}, `--flops 1e21`")
+    kind = kinds[0]
+    return None if kind == "target_loss" else _checked(Budget(given[kind], kind), cluster)
 
 
-def _text(
-    available: str | None,
-    language: str | None,
-    given: Mapping[str, float],
-    bases: Sequence[BaseCheckpoint],
-) -> tuple[float | None, float | None, tuple[Caution, ...]]:
-    flag, per_token = "--available-text", given.get("bytes_per_token")
-    if available is None and language and "available_tokens" not in given:
-        corpus = find_language(language, "--language").texts[:1]
-        available = f"{corpus[0].bytes} B" if corpus else None
-        flag = f"--language {language}"
-    if available is None:
-        if not language or "available_tokens" in given:
-            return None, None, ()
-        what = f"the catalogue knows of no text in `{language}`, and the plan takes it to be "
-        what += "without end: say how much there is by `--available-text`"
-        return None, None, (Caution("no_text", what),)
-    if "available_tokens" in given:
-        what = "--available-text and --available-tokens at once"
-        raise UserError(what, code="two_texts", hint="keep one of them")
-    amount, base = read_bytes(available, flag), bases[0] if bases else None
-    whose = "as given"
-    if isinstance(amount, Path):
-        amount, measured = sample_tokens(amount, base)
-        if per_token is None and not math.isnan(measured):
-            per_token, whose = measured, f"the tokenizer of `{base.name if base else ''}`, measured"
-    if per_token is None:
-        if not language:
-            hint = "add `--language sw`, or count the tokens and give `--available-tokens`"
-            raise UserError("bytes become tokens by a language", where=flag, hint=hint)
-        token = _per_token(language, base)
-        each, whose = token.value, token.method
-    else:
-        each = per_token
-    what = f"{show_bytes(amount)} are {show_count(amount / each)} tokens of {each:.3g} bytes "
-    return amount, per_token, (Caution("bytes_per_token", f"{what}({whose})"),)
+def _checked(budget: Budget, cluster: Cluster | None) -> Budget:
+    """A budget that can be turned into tokens."""
+    if budget.kind in ("hours", "cost") and cluster is None:
+        what = "hours and money buy tokens on GPUs that are named"
+        raise UserError(what, where="--gpu", hint="such as `--gpu h100 --gpus 8`")
+    flops = budget.flops(cluster)
+    if flops is not None and not _LEAST_FLOPS <= flops <= _MOST_FLOPS:
+        what = f"{flops:.3g} FLOPs are not what a model takes"
+        raise UserError(what, code="implausible", hint="give from 1e6 to 1e30 FLOPs")
+    if budget.kind == "tokens" and budget.amount > _MOST_TOKENS:
+        what = f"{budget.amount:.3g} tokens are more than there are"
+        raise UserError(what, code="implausible", hint="write it like `40B tokens`")
+    return budget
 
 
-def _cluster(gpu: str, given: Mapping[str, float]) -> tuple[Cluster, tuple[Caution, ...]]:
-    kind, count, assumed = find_gpu(gpu), given.get("gpus", 1.0), list[Caution]()
+def _cluster(
+    gpu: str | None, given: Mapping[str, float], flags: Mapping[str, str]
+) -> Cluster | None:
+    if gpu is None:
+        unused = [flags[name] for name in ("gpus", "mfu", "price") if name in given]
+        if unused:
+            raise UserError(f"{unused[0]} needs `--gpu`", hint="such as `--gpu h100`")
+        return None
+    kind, count = find_gpu(gpu), given.get("gpus", 1.0)
     if count != round(count):
         raise UserError(f"`{count:g}` is not a whole number", where="--gpus")
-    if "mfu" not in given:
-        what = f"assumed: training reaches {USUAL_MFU:.0%} of the GPU's peak speed; hours and "
-        what += "costs change in proportion, so measure yours and give it with `--mfu`"
-        assumed.append(Caution("assumed_mfu", what))
-    if "price" not in given:
-        what = f"assumed: one {kind.name} costs ${kind.price:.2f} an hour ({kind.priced}); give "
-        what += "your own with `--price`"
-        assumed.append(Caution("assumed_price", what))
-    mfu, price = given.get("mfu", USUAL_MFU), given.get("price", kind.price)
-    return Cluster(kind, round(count), mfu, price), tuple(assumed)
+    return Cluster(kind, round(count), given.get("mfu", USUAL_MFU), given.get("price", kind.price))
+
+
+def _targets(
+    available: str | None, languages: Sequence[str], bases: Sequence[BaseCheckpoint]
+) -> tuple[Target, ...]:
+    """The languages to learn with their text: as given, else what the catalogue knows of."""
+    if len(languages) > 1 and available is not None and not Path(available).is_dir():
+        what = "one amount of text, and several languages"
+        hint = "name a folder with `sw/`, `yo/`; without it the catalogue's amounts are taken"
+        raise UserError(what, where="--available-text", hint=hint)
+    if len(languages) > 1:
+        return tuple(
+            _target(str(Path(available) / tag) if available else None, tag, bases)
+            for tag in languages
+        )
+    return (_target(available, languages[0] if languages else "", bases),)
+
+
+def _target(available: str | None, language: str, bases: Sequence[BaseCheckpoint]) -> Target:
+    if available is None:
+        texts = find_language(language).texts[:1] if language else ()
+        return Target(language, float(texts[0].bytes)) if texts else Target(language)
+    words = available.split()
+    if len(words) == 2 and words[1] == "tokens" and parse_count(words[0]) is not None:
+        return Target(language, tokens=read_count(words[0], "--available-text"))
+    amount = read_bytes(available, "--available-text")
+    if isinstance(amount, Path):
+        measured = {base.name: sample_tokens(amount, base) for base in bases}
+        size = next(iter(measured.values()), sample_tokens(amount, None))[0]
+        per_token = {name: each for name, (_, each) in measured.items() if not math.isnan(each)}
+        return Target(language, size, None, str(amount), per_token)
+    if not language and bases:
+        hint = "add `--language sw`, or write it as `200M tokens`"
+        raise UserError("bytes become tokens by a language", where="--available-text", hint=hint)
+    return Target(language, amount)

@@ -1,49 +1,86 @@
-"""The page of a plan: what to train, what it costs, and how sure that is."""
+"""The page of a plan: what to do, what it costs, what comes out, and how sure that is."""
 
 from collections.abc import Mapping, Sequence
 
+from tongues.pages import Figure
 from tongues.pages import blocks as b
-from tongues.plan import Plan
-from tongues.plan.figures import plan_figures
+from tongues.pages.axes import LOSS, Axis, Row, colour, domain, linear, series_name
+from tongues.pages.plots import intervals, words
+from tongues.plan import Option, Plan
+from tongues.quantities import show_count
 
-_CARDS = ("loss", "bits/byte", "parameters", "tokens", "hours", "US$", "FLOPs")
-_TOPICS = {"Advice": "Advice", "How sure": "Certainty", "Replay": "Replay", "Unspent": "Unspent"}
+_CARDS = ("tokens", "hours", "US$", "replay", "bits/byte", "loss")
+_ROW, _WIDE = 58, 424  # pixels of an option, and that a name may take
 
 
 def plan_page(plan: Plan) -> b.Page:
     """The page of a plan."""
-    return b.Page(
-        "What to train", [*plan_answer(plan), *plan_figures(plan)], numbers=plan.to_json()
-    )
+    drawn = [figure] if (figure := _losses(plan)) else []
+    blocks = [*plan_answer(plan), *drawn, b.Topics.of({"Why": plan.reasons()})]
+    return b.Page("What to train", blocks, numbers=plan.to_json())
 
 
 def plan_answer(plan: Plan, more: Mapping[str, Sequence[str]] | None = None) -> list[b.Block]:
-    """What the option to take comes to, the advice, all options, and what supports them.
+    """The decision, what it comes to, and all options.
 
-    more: sentences by topic that come right after the advice.
+    more: sentences by topic that come right after the decision.
     """
-    lines: dict[str, list[str]] = {}
-    for line in plan.sentences():
+    first, *others = plan.sentences()
+    lines: dict[str, list[str]] = {"Advice": [first]} | {
+        k: list(v) for k, v in (more or {}).items()
+    }
+    for line in others:
         topic, _, sentence = line.partition(": ")
-        lines.setdefault(topic.capitalize(), []).append(_capital(sentence))
-    first = {_TOPICS[topic]: lines.pop(topic) for topic in _TOPICS if topic in lines}
+        lines.setdefault(topic.capitalize(), []).append(sentence[:1].upper() + sentence[1:])
     rows = plan.rows()
     taken = next(row for row in rows if row[""].strip())
-    values = {
-        name: taken[name].replace("e+", "e").partition(" [") for name in _CARDS if taken.get(name)
-    }
+    values = {name: taken[name].partition(" [") for name in _CARDS if taken.get(name)}
     cards = [b.Card(x, f"[{ends}" if ends else "", name) for name, (x, _, ends) in values.items()]
-    lines["Caveats"] = [f"{_capital(of.sentence)}." for of in plan.warnings]
-    return [
-        b.Cards(cards),
-        b.Topics.of(first | dict(more or {})),
-        b.Section("options", "Options", [b.Table.of(rows)]),
-        b.Topics.of(lines),
-    ]
+    options = b.Section("options", "Options", [b.Table.of(rows)])
+    return [b.Cards(cards), b.Topics.of(lines), options]
 
 
-def _capital(sentence: str) -> str:
-    """With a capital, but for a name such as `zheng2024-cpt` or `cpt:`."""
-    first = sentence.split()[0]
-    named = first[-1] in ":," or any(letter.isdigit() for letter in first)
-    return sentence if named else sentence[0].upper() + sentence[1:]
+def _losses(plan: Plan) -> Figure | None:
+    """Every option's loss with its interval, the best first; None where no law knows one."""
+    known = [option for option in plan.options if option.loss]
+    rows = [_row(option, rank, plan) for rank, option in enumerate(sorted(known, key=_value))]
+    if len(rows) < 2:
+        return None
+    values = [row[key] for row in rows for key in ("value", "low", "high")]
+    title = LOSS if plan.laws else "Loss (bits per byte)"
+    x, y = linear("value", title, values, room=0.05), Axis("rank", None, None, None, "O")
+    names = Row(align="left", limit=_WIDE, dx=2)
+    drawn = intervals(
+        "After training, the best first",
+        rows,
+        x,
+        y,
+        colour(domain(), rows, "circle"),
+        height=_ROW * len(rows),
+        tooltip=("option", "value:.3f"),
+        size=110,
+        width=3,
+        lower=17,
+        over=(
+            *words(rows, 0, y, field="heading", dy=-19, **names),
+            *words(rows, 0, y, "note", field="details", dy=-2, **names),
+        ),
+    )
+    caption = "Bars are 95 % intervals."
+    return Figure("options", "What comes out", caption, (drawn,), tuple(rows))
+
+
+def _value(option: Option) -> float:
+    return option.loss.value if option.loss else float("inf")
+
+
+def _row(option: Option, rank: int, plan: Plan) -> Row:
+    loss, details = option.loss, [f"{show_count(option.tokens)} tokens", option.method.name]
+    assert loss is not None
+    if option.hours is not None:
+        details.append(f"{option.hours:,.3g} h")
+    taken = " · advised" * (option is plan.decision.option)
+    row: Row = {"rank": rank, "option": option.name, "heading": option.name + taken}
+    row |= {"value": loss.value, "low": loss.low, "high": loss.high}
+    series = series_name("cpt" if option.kind == "continue" else option.kind)
+    return row | {"series": series, "details": " · ".join(details)}

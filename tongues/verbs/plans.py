@@ -1,116 +1,151 @@
-"""What to train by laws."""
+"""What to do with a base, a language and a budget."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from tongues.errors import UserError
-from tongues.languages import find_language
+from tongues.estimate import Estimate
+from tongues.extras import EXTRAS
+from tongues.files import write_text
+from tongues.languages import OwnRun, find_language
 from tongues.laws import Law
 from tongues.laws.answer import FitAnswer
-from tongues.plan import Plan, ask, make_plan, read_laws, write_recipe
-from tongues.plan.language import language_level, laws_of_language, read_own_runs
-from tongues.plan.laws import PUBLISHED_PAIR
-from tongues.recipe import RecipeSource, load_recipe
+from tongues.plan import OwnLaws, Plan, Question, ask, make_plan, read_laws, recipe_of
+from tongues.plan.amounts import read_bytes, read_count, read_number
+from tongues.plan.bases import text_files
+from tongues.tables import read_table
+from tongues.verbs.measure import measure_base
 from tongues.verbs.shared import pairs
 
 Number = float | str  # a number, or one as people write it, such as `1.4B` or `20%`
+_SAMPLE = 4_000_000  # characters of text that are enough for n-grams
+_NGRAMS = 100_000  # bytes of a sample, from which its n-grams tell more than the catalogue
+_DOCUMENT = 4_000  # characters of a sample of the base's loss
 
 
 def plan(
     laws: FitAnswer | Law | Path | str | Sequence[Law | Path | str] = (),
     *,
-    target: str | None = None,
-    flops: Number | None = None,
-    hours: Number | None = None,
-    cost: Number | None = None,
-    target_loss: Number | None = None,
+    bases: Sequence[str] | Mapping[str, str] = (),
+    language: str | Sequence[str] | None = None,
+    available_text: Path | str | None = None,
     gpu: str | None = None,
     gpus: Number | None = None,
+    hours: Number | None = None,
+    cost: Number | None = None,
+    tokens: Number | None = None,
+    flops: Number | None = None,
+    target_loss: Number | None = None,
+    max_forgetting: Number | None = None,
+    replay: Number | None = None,
+    params: Number | None = None,
+    base_loss: Number | None = None,
     mfu: Number | None = None,
     price: Number | None = None,
-    params: Number | None = None,
-    tokens: Number | None = None,
-    bases: Sequence[str] | Mapping[str, str] = (),
-    available_tokens: Number | None = None,
-    available_text: Path | str | None = None,
-    language: str | None = None,
     runs: Path | str | None = None,
-    bytes_per_token: Number | None = None,
-    replay: str | Sequence[Number] | None = None,
-    max_forgetting: Number | None = None,
-    base_loss: Number | None = None,
     write: Path | str | None = None,
-    like: RecipeSource | None = None,
 ) -> Plan:
-    """How large a model to train, on how much, from which base, and at what price.
+    """Which base to continue on a language, with which tokenizer, on how much, and at what price.
 
-    One of `flops`, `hours`, `cost` and `target_loss`, or both `params` and `tokens`, is given.
+    One of `hours`, `cost`, `tokens`, `flops` and `target_loss` is given.
 
-    laws: what `fit` returned, laws, names of published ones, or files of laws; published ones
-        without any, at the level that the prior forecasts where there is a `language`.
-    target: the language to learn, where there are laws of several.
-    flops: compute to spend. hours: on all GPUs. cost: in US$. target_loss: in nats per token.
+    laws: of own runs: what `fit` returned, laws, names of published ones, or files of laws; losses
+        are then in nats per token, else in bits per byte.
+    bases: checkpoints to continue: hub ids, folders, or `llama=8B@15T`, or by name; without any,
+        or with `auto`, those of the catalogue that promise most.
+    language: to learn, one or several. available_text: of it, as `3GB`, `200M tokens`, a file or a
+        folder; else what the catalogue knows of.
     gpu: what trains, such as `h100`. gpus: how many. mfu: the share of their peak speed that is
         reached. price: of a GPU and hour, in US$.
-    params, tokens: where they are settled.
-    bases: checkpoints to continue from: hub ids, folders, or `llama=8B@15T`, or by name.
-    available_tokens: unique text there is. available_text: the same as `3GB` or a file or
-        folder, with its language or its bytes per token.
-    language: whose text there is as much as the catalogue knows of, unless that is given. runs: a
-        CSV file of own runs in it: bytes, loss in bits per byte, params and epochs.
-    replay: shares of source text to mix in.
-    max_forgetting: the rise of the base's own loss that replay must not exceed, such as 0.01.
-    base_loss: the base's loss on the target before training, in nats per token; with a language
-        and no law, losses on it are in bits per byte.
-    write: a file for a recipe of the advice; what it had to assume joins the plan's warnings.
-    like: the recipe that it takes name, text and tokens from.
+    hours: on all GPUs. cost: in US$. tokens: to train on, replay included. flops: C = 6 N D.
+    max_forgetting: the rise of the loss on the base's languages to stay within, such as 0.01.
+    replay: the share of text in the base's languages.
+    params: of a model from scratch.
+    base_loss: the base's loss on the text before training; measured where both are folders here.
+    runs: a CSV file of own runs from scratch: bytes, loss in bits per byte, params and epochs.
+    write: a file for a recipe of the advice.
     """
-    if like is not None and write is None:
-        what, hint = "--for needs `--write`", "such as `--write plan.yaml`"
-        raise UserError(what, hint=hint)
-    language = find_language(language, "--language").tag if language is not None else None
     given = laws.laws if isinstance(laws, FitAnswer) else laws
-    single = isinstance(given, Law | Path | str)
+    names = [given] if isinstance(given, Law | Path | str) else list(given)
+    tags = [language] if isinstance(language, str) else list(language or ())
+    known = read_laws(names, tags[0] if tags else "")
+    if not known:
+        tags = [find_language(tag, "--language").tag for tag in tags]
+        if len(set(tags)) < len(tags):
+            raise UserError("names a language twice", where="--language")
+    numbers = {"gpus": gpus, "mfu": mfu, "price": price, "params": params, "tokens": tokens}
+    numbers |= {"flops": flops, "hours": hours, "cost": cost, "target_loss": target_loss}
+    numbers |= {"replay": replay, "max_forgetting": max_forgetting, "base_loss": base_loss}
     text = None if available_text is None else str(available_text)
-    own = read_own_runs(Path(runs)) if runs else ()
-    names = [given] if single else list(given)
-    at_level = language is not None and all(name in PUBLISHED_PAIR for name in names)
-    if runs and not at_level:
-        hint = "add `--language sw`, or fit a law of them by `tongues fit`"
-        raise UserError("is for a language without a law", where="--runs", hint=hint)
-    level = language_level(language, text, own) if language and at_level else None
-    if level and language:
-        known = laws_of_language(level, language, [str(name) for name in names or PUBLISHED_PAIR])
-    else:
-        known = read_laws(names, target)
-    if target and like is None and not any(one.law.target for one in known.known):
-        raise UserError(
-            "none of these laws is of one language",
-            where="--target",
-            hint="it chooses among the languages of a file of `tongues fit`; leave it out",
-            code="target_unused",
-        )
-    shares = replay if replay is None or isinstance(replay, str) else ",".join(map(str, replay))
-    numbers = {"flops": flops, "hours": hours, "cost": cost, "target_loss": target_loss}
-    numbers |= {"gpus": gpus, "mfu": mfu, "price": price, "params": params, "tokens": tokens}
-    numbers |= {"bytes_per_token": bytes_per_token, "base_loss": base_loss}
-    numbers |= {"available_tokens": available_tokens, "max_forgetting": max_forgetting}
     question = ask(
         gpu=gpu,
         bases=pairs(bases),
         available_text=text,
-        language=language,
-        replay=shares,
+        languages=() if known else tags,
+        runs=_own_runs(Path(runs)) if runs else (),
         **numbers,
     )
-    if level:  # losses are in bits per byte, which any tokenizer has
-        asked = {"target_loss": question.target_loss, "base_loss": question.base_loss}
-        asked = {name: value and value * level.nats for name, value in asked.items()}
-        question = replace(question, nats_per_bit=level.nats, **asked)
-    made = make_plan(known, question, level=level)
-    if write is None:
-        return made
-    recipe = None if like is None else load_recipe(like)
-    cautions = write_recipe(made, Path(write), recipe, target)
-    return replace(made, warnings=(*made.warnings, *cautions))
+    sample = _sample(question)
+    made = make_plan(_measured(question, known, sample), known, _for_ngrams(sample))
+    if write is not None:
+        place = Path(write)
+        if place.exists():
+            hint = "choose another name, or remove it first"
+            raise UserError("is there already", where=str(place), hint=hint)
+        write_text(place, recipe_of(made))
+    return made
+
+
+def forecast_of(made: Plan) -> Estimate | None:
+    """Bits per byte after training, of the advised option."""
+    return made.decision.option.loss
+
+
+def _measured(question: Question, laws: OwnLaws, sample: str) -> Question:
+    """With the loss of the base on the user's text, where both are on this disk."""
+    if question.base_loss is not None or laws or not sample or not question.bases:
+        return question
+    folder = question.bases[0].folder
+    if (
+        not folder
+        or not any(Path(folder).glob("*.safetensors"))
+        or not EXTRAS["torch"].is_installed
+    ):
+        return question
+    starts = range(0, len(sample), max(_DOCUMENT, len(sample) // 48))
+    return question.measured(
+        measure_base(Path(folder), [sample[start : start + _DOCUMENT] for start in starts])
+    )
+
+
+def _sample(question: Question) -> str:
+    """The first characters of the text to learn, where it is on this disk."""
+    place = question.targets[0].place
+    text = ""
+    for one in text_files(Path(place)) if place else ():
+        with one.open(encoding="utf-8", errors="ignore") as file:
+            text += file.read(_SAMPLE - len(text))
+        if len(text) >= _SAMPLE:
+            break
+    return text
+
+
+def _for_ngrams(sample: str) -> str | None:
+    return sample if len(sample.encode()) >= _NGRAMS else None
+
+
+def _own_runs(path: Path) -> list[OwnRun]:
+    """Runs of a table: bytes, loss (bits per byte), and perhaps params and epochs."""
+    runs, table = list[OwnRun](), read_table([path])
+    for i, where in enumerate(table.places):
+        cells = {name: column[i] for name, column in table.columns.items()}
+        row = {name: str(cell) for name, cell in cells.items() if cell is not None}
+        if not {"bytes", "loss"} <= row.keys():
+            hint = "the columns are bytes, loss (bits per byte), params and epochs"
+            raise UserError("`bytes` and `loss` are needed", where=where, hint=hint)
+        amount = read_bytes(row["bytes"], where) if row["bytes"][-1] in "Bb" else None
+        size = amount if isinstance(amount, float) else read_count(row["bytes"], where)
+        params = read_count(row["params"], where) if "params" in row else None
+        epochs = read_number(row["epochs"], where) if "epochs" in row else 1.0
+        runs.append(OwnRun(size, read_number(row["loss"], where), params, epochs))
+    return runs

@@ -144,19 +144,16 @@ def planned(tokenizer: str, share: float) -> Estimate:
         for run in own_runs():
             rows.writerow([round(run.text_bytes), run.loss, round(run.parameters or 0), run.epochs])
     plan = tongues.plan(
-        params=MODEL,
         tokens=FULL,
         bases=["models/smollm2"],
         language="ar",
-        available_text=f"{read / 1e6:.0f}MB",
-        bytes_per_token=per_token,
-        replay=[share],
+        available_text=f"{read / per_token:.0f} tokens",
+        replay=share,
         runs=path if own_runs() else None,
     )
-    option = next(one for one in plan.options if one.way.strategy == "cpt")
-    nats = plan.question.nats_per_bit or 1.0
-    low, high = option.interval or (option.loss, option.loss)
-    return Estimate(option.loss / nats, low / nats, high / nats)
+    loss = plan.decision.option.loss
+    assert loss is not None
+    return loss
 
 
 def own_runs() -> list[OwnRun]:

@@ -1,0 +1,62 @@
+"""How a base fits the GPUs: methods in order, and memory that grows as it must."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tongues.hardware import GPUS, Cluster
+from tongues.models import SHAPES, of_shape
+from tongues.plan import BaseCheckpoint, known_bases
+from tongues.plan.fits import anatomy_of, largest_from_scratch, method_for
+from tongues.train.rules import VOCABULARY
+
+
+def cluster(gpu: str, count: int = 1) -> Cluster:
+    return Cluster(GPUS[gpu], count, 0.4, 1.0)
+
+
+def test_a_small_gpu_gets_cheaper_methods_before_a_base_is_left_out() -> None:
+    methods = {}
+    for params in (0.5e9, 1.3e9, 4e9, 8e9, 70e9):
+        found = method_for(BaseCheckpoint("b", params), cluster("rtx4090"), new_tokens=False)
+        methods[params] = found.name if found else None
+    assert methods[0.5e9] == "all weights"
+    assert methods[1.3e9] == "all weights, bfloat16 optimizer states"
+    assert "LoRA" in str(methods[4e9])
+    assert methods[8e9] == "all weights, offloaded"
+    assert methods[70e9] is None
+
+
+def test_many_gpus_share_the_weights() -> None:
+    base = BaseCheckpoint("b", 8e9)
+    one, eight = (method_for(base, cluster("h100", n), new_tokens=False) for n in (1, 8))
+    assert one and eight and not one.all_weights and eight.all_weights
+    assert eight.name == "all weights" and (eight.memory or 0) < 80e9
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(1e8, 6e10))
+def test_what_is_said_to_fit_fits(params: float) -> None:
+    for gpu in ("rtx4090", "h100"):
+        found = method_for(BaseCheckpoint("b", params), cluster(gpu), new_tokens=False)
+        assert found is None or 0 < (found.memory or 0) <= 0.9 * GPUS[gpu].memory
+
+
+def test_new_tokens_need_embeddings_that_learn() -> None:
+    for base in known_bases().values():
+        found = method_for(base, cluster("rtx4090"), new_tokens=True)
+        assert found is None or found.new_tokens
+
+
+def test_a_decoder_of_a_size_has_that_many_parameters() -> None:
+    for base in known_bases().values():
+        assert anatomy_of(base).parameters["total"] == round(base.params)
+    exact = of_shape(SHAPES["2112M"], VOCABULARY)
+    made = anatomy_of(BaseCheckpoint("b", float(exact.parameters["total"])))
+    assert made.layers == exact.layers and made.hidden == exact.hidden
+    assert made.products == pytest.approx(exact.products, rel=0.01)
+
+
+def test_the_largest_model_from_scratch_grows_with_the_gpus() -> None:
+    one, eight = largest_from_scratch(cluster("a100")), largest_from_scratch(cluster("a100", 8))
+    assert 2e9 < one < 6e9 and 5 * one < eight < 9 * one

@@ -1,0 +1,43 @@
+"""Keep or extend a tokenizer: by what it saves and how often new tokens are read."""
+
+import pytest
+
+from tongues.plan import BaseCheckpoint, Target, known_bases
+from tongues.plan.vocabulary import choose_vocabulary
+
+LLAMA = known_bases()["meta-llama/Llama-3.1-8B"]
+
+
+def test_a_language_that_falls_back_to_bytes_gets_new_tokens() -> None:
+    found = choose_vocabulary(Target("ka"), LLAMA, 10e9)
+    assert found.reason == "saves" and found.new_tokens >= 16_000
+    assert found.before.value < 2 < found.after.value and found.saved > 0.5
+    assert found.rows == 2 * 4096 * found.new_tokens
+
+
+@pytest.mark.parametrize("language", ["en", "de", "es"])
+def test_a_language_that_it_suits_keeps_it(language: str) -> None:
+    found = choose_vocabulary(Target(language), LLAMA, 100e9)
+    assert (found.new_tokens, found.reason, found.saved) == (0, "suits", 0.0)
+
+
+def test_a_short_run_keeps_it() -> None:
+    found = choose_vocabulary(Target("ka"), LLAMA, 20e6)
+    assert (found.new_tokens, found.reason) == (0, "too_short")
+    small = choose_vocabulary(Target("ka"), LLAMA, 300e6)
+    assert 0 < small.new_tokens < choose_vocabulary(Target("ka"), LLAMA, 30e9).new_tokens
+
+
+def test_updates_of_low_rank_without_embeddings_learn_no_new_rows() -> None:
+    assert choose_vocabulary(Target("ka"), LLAMA, 10e9, learns=False).new_tokens == 0
+
+
+def test_what_was_measured_on_the_users_text_counts() -> None:
+    target = Target("ka", per_token={LLAMA.name: 6.0})
+    found = choose_vocabulary(target, LLAMA, 10e9)
+    assert found.before.value == 6.0 and found.new_tokens == 0
+
+
+def test_nothing_is_said_of_an_unknown_tokenizer_or_language() -> None:
+    assert choose_vocabulary(Target("ka"), BaseCheckpoint("x", 1e9), 1e10).reason == "unknown"
+    assert choose_vocabulary(Target(""), LLAMA, 1e10).reason == "unknown"

@@ -1,0 +1,96 @@
+"""Which option to take: the rule in words, as code.
+
+Continue a base where one fits the GPUs, the cheapest whose forecast is within half a per cent of
+the best. Measure it first where its makers name the language: published projects on such bases
+gained little. From scratch only where no base fits, or own laws of both ways say so with a
+probability of 80 %; experts likewise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tongues.plan.options import LIKELY, Option
+from tongues.plan.question import Question
+
+FLAT = 0.005  # a loss this little above the lowest is as good: laws are off by more
+# Tokens of the language from which published models from scratch were worth it: 1 and 2 trillion
+# lost to a continued 8B base, 10 trillion won (Swallow's table of Japanese models).
+SCRATCH_TOKENS = 2e12
+
+Code = Literal["continue", "measure", "scratch", "experts", "either"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do, with which option.
+
+    code: `measure` is to continue after a measurement, `either` that own laws do not decide.
+    rival: the best of another kind, by own laws. likely: the probability that the option's loss is
+    lower than the rival's.
+    """
+
+    code: Code
+    option: Option
+    rival: Option | None = None
+    likely: float | None = None
+
+    @property
+    def decided(self) -> bool:
+        """Whether one option is advised."""
+        return self.code != "either"
+
+
+def decide(options: Sequence[Option], question: Question) -> Decision:
+    """The option to take, of one or more."""
+    best = {
+        kind: _cheapest([one for one in options if one.kind == kind]) for kind in _kinds(options)
+    }
+    if len(best) > 1 and all(option.draws is not None for option in best.values()):
+        return _by_laws(best)
+    for kind in ("continue", "experts", "scratch"):
+        if kind in best:
+            option = best[kind]
+            return Decision(_code(option, question), option)
+    raise ValueError("there is nothing to decide")
+
+
+def _kinds(options: Sequence[Option]) -> list[str]:
+    return list(dict.fromkeys(option.kind for option in options))
+
+
+def _by_laws(best: dict[str, Option]) -> Decision:
+    """By the draws of own laws, which all options of a plan have, or none."""
+    first, second, *_ = sorted(best.values(), key=lambda one: float(np.median(_paired(one))))
+    likely = float(np.mean(_paired(first) < _paired(second)))
+    code: Code = "either"
+    if likely >= LIKELY:
+        code = "scratch" if first.kind == "scratch" else "continue"
+        code = "experts" if first.kind == "experts" else code
+    return Decision(code, first, second, likely)
+
+
+def _paired(option: Option) -> np.ndarray:
+    assert option.draws is not None
+    return option.draws
+
+
+def _code(option: Option, question: Question) -> Code:
+    if option.kind == "scratch":
+        return "scratch"
+    if option.kind == "experts":
+        return "experts" if option.experts > 1 else "continue"
+    named = option.base and set(option.base.languages) & set(question.languages)
+    return "measure" if named and question.base_loss is None else "continue"
+
+
+def _cheapest(options: Sequence[Option]) -> Option:
+    """The cheapest of those whose loss is as good as the lowest; without losses the first."""
+    known = [(float(np.median(_paired(one))), one) for one in options if one.draws is not None]
+    if not known:
+        return options[0]
+    lowest = min(loss for loss, _ in known)
+    good = [one for loss, one in known if loss <= lowest * (1.0 + FLAT)]
+    return min(good, key=lambda one: one.flops)

@@ -1,0 +1,134 @@
+"""How a base can be trained on the GPUs named: in full, by low-rank updates, or with offloading.
+
+Memory is `tongues.train.rules.run_bytes`, one sample at a time with layers computed again: the
+model of `check` and `train`.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tongues.hardware import Cluster
+from tongues.models import Anatomy, of_shape
+from tongues.plan.bases import BaseCheckpoint
+from tongues.plan.budget import FORWARD_AND_BACKWARD
+from tongues.recipe import Train
+from tongues.runs import Parameters
+from tongues.train.rules import VOCABULARY, nearest_shape, run_bytes, usable_memory
+
+_CONTEXT = 2048
+_HEAD = 128  # channels of a head, in nearly all bases
+_MATRICES = 13.0  # widths of all matrices of a layer, in and out, as times the hidden width
+_FROZEN = 4.0 / FORWARD_AND_BACKWARD  # of the operations, where weights have no gradient
+_OFFLOADED = 1.5  # times the work: weights and gradients cross to the host; by bandwidth, not run
+_HOST = 12.0  # bytes of a parameter in the host's memory: weight, gradient, moments in bfloat16
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to train a base.
+
+    name: in words. settings: keys of `train` that a recipe needs for it. memory: bytes on each GPU,
+    about; None without a cluster. work: operations as a share of those of training all weights.
+    all_weights: whether every weight learns. new_tokens: whether new tokens can be learned.
+    caution: what it costs; empty where nothing.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    memory: float | None = None
+    work: float = 1.0
+    all_weights: bool = True
+    new_tokens: bool = True
+    caution: str = ""
+
+
+ALL_WEIGHTS = Method("all weights", {})
+
+
+def _methods(base_bytes: float) -> Iterator[tuple[Method, int]]:
+    """Every method with the rank of its updates, the best first."""
+    yield ALL_WEIGHTS, 0
+    states = {"optimizer_states": "bfloat16"}
+    yield Method("all weights, bfloat16 optimizer states", states), 0
+    low = "it learns less than all weights do"
+    for rank, embeddings in ((64, True), (16, False)):
+        trained = {"lora": {"rank": rank}, "embeddings": embeddings}
+        what = f"LoRA of rank {rank}{', embeddings too' if embeddings else ''}"
+        settings: dict[str, Any] = {"trainable": trained} | (states if embeddings else {})
+        yield Method(what, settings, None, _FROZEN, False, embeddings, low), rank
+    caution = f"{base_bytes / 1e9:.0f} GB stay in the host's memory"
+    settings = states | {"offload": True}
+    yield Method("all weights, offloaded", settings, None, _OFFLOADED, caution=caution), 0
+
+
+def method_for(base: BaseCheckpoint, cluster: Cluster | None, *, new_tokens: bool) -> Method | None:
+    """The first method that fits the GPUs; None where none does. new_tokens: to be learned."""
+    whole = anatomy_of(base)
+    for method, rank in _methods(_HOST * base.params):
+        if new_tokens and not method.new_tokens:
+            continue
+        if cluster is None:
+            return method
+        anatomy = _with_updates(whole, rank, embeddings=method.new_tokens) if rank else whole
+        needed = _bytes(anatomy, method, cluster)
+        if needed <= usable_memory(cluster.gpu.memory):
+            return replace(method, memory=needed)
+    return None
+
+
+def largest_from_scratch(cluster: Cluster) -> float:
+    """The parameters whose training fits the GPUs, all weights, to two digits."""
+    low, high = math.log(1e6), math.log(1e13)
+    while high - low > 0.01:
+        middle = (low + high) / 2.0
+        shaped = anatomy_of(BaseCheckpoint("", math.exp(middle)))
+        fits = _bytes(shaped, ALL_WEIGHTS, cluster) <= usable_memory(cluster.gpu.memory)
+        low, high = (middle, high) if fits else (low, middle)
+    return float(f"{math.exp(low):.2g}")
+
+
+def anatomy_of(base: BaseCheckpoint) -> Anatomy:
+    """A decoder of a base's size: by its widths where the catalogue has them, else as our shapes.
+
+    Beyond the largest shape its layers and widths grow with N^(1/3).
+    """
+    shape, count = nearest_shape(base.params, VOCABULARY)
+    usual = of_shape(shape, VOCABULARY)
+    grown = max(1.0, base.params / count) ** (1.0 / 3.0)
+    hidden = base.hidden or _HEAD * round(grown * usual.hidden / _HEAD)
+    layers = base.layers or round(grown * usual.layers)
+    vocabulary = base.vocabulary or usual.vocabulary
+    matrices = 1 if base.tied else 2
+    embedding = min(matrices * vocabulary * hidden, round(0.9 * base.params))
+    rest = round(base.params) - embedding
+    return replace(
+        usual,
+        vocabulary=vocabulary,
+        tied_embeddings=base.tied,
+        parameters=Parameters(total=rest + embedding, embedding=embedding, non_embedding=rest),
+        products=rest + embedding // matrices,
+        hidden=hidden,
+        heads=max(1, hidden // _HEAD),
+        head_width=_HEAD,
+        layers=layers,
+        windows=(None,) * layers,
+    )
+
+
+def _with_updates(anatomy: Anatomy, rank: int, *, embeddings: bool) -> Anatomy:
+    updates = round(_MATRICES * anatomy.hidden * rank * anatomy.layers)
+    trained = updates + (anatomy.parameters["embedding"] if embeddings else 0)
+    return replace(anatomy, updates=updates, trained=trained, frozen_width=2)
+
+
+def _bytes(anatomy: Anatomy, method: Method, cluster: Cluster) -> float:
+    sample = {"context": f"{_CONTEXT} tokens", "micro_batch": f"{_CONTEXT} tokens"}
+    sample |= {"budget": f"{_CONTEXT} tokens"}
+    settings = Train.model_validate(sample | {"recompute": True, "mixture": {"en": 1.0}} | {
+        key: value for key, value in method.settings.items() if key != "trainable"
+    })  # fmt: skip
+    batch = _CONTEXT * cluster.count
+    flops = float(anatomy.flops_per_token(_CONTEXT)) * batch
+    return float(run_bytes(anatomy, settings, batch, flops, cluster.machine))

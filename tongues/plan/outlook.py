@@ -1,0 +1,119 @@
+"""What a model of a language comes to: bits per byte by parameters and by text read.
+
+    bits per byte = level × f(N, D0 + D')
+
+f is Chinchilla's law by Besiroglu et al. (2024). The level is that of the language: what
+`tongues.languages` forecasts for 125M parameters on the content of 1 GB of English, over f there.
+D' is the text read, in tokens of the law (bytes of English content / 4.7), what is read again worth
+less. D0 is the head start of a base: the text of the language to which its loss corresponds. Where
+the base was measured on the user's text, D0 follows from that; where not, it is drawn from what
+bases usually have. `benchmarks/plan_losses.txt` holds this against runs.
+"""
+
+import math
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from tongues.estimate import Estimate
+from tongues.languages import LossForecast, forecast_language
+from tongues.languages.catalogue import find_language
+from tongues.languages.fertility import byte_premium
+from tongues.languages.forecast import BYTES_PER_TOKEN, EPOCHS, MOST_BYTES, MOST_PARAMETERS
+from tongues.laws import preset
+from tongues.laws.uncertainty import percentiles
+from tongues.plan.bases import BaseCheckpoint
+from tongues.plan.question import Target
+
+Array = np.ndarray
+LAW = "besiroglu2024"
+_REPEATS = "muennighoff2023"
+# A base's share of a language is that of the web, times so much, and the deviation of its logarithm:
+# of a language that its makers name, and of another. Bytes of all languages in FineWeb and
+# FineWeb-2; and tokens that related languages are worth at least (benchmarks/plan_losses.txt).
+_NAMED, _OTHER, _WEB, _LEAST = (0.5, 1.5), (0.05, 1.8), 2e13, 1e7
+_USUAL_TOKENS = 2e12  # that a base has read, where its makers do not say
+_FORM = 0.05  # of the log loss: the law on other text and models than those it was fitted on
+_DRAWS, _PLACES = 2000, 400
+_START = (1e3, 1e15)  # tokens among which a head start is looked for
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outlook:
+    """Draws of what models of one language come to, in bits per byte.
+
+    forecast: of 125M parameters on `text_bytes`. premium: bytes for one of English.
+    """
+
+    language: str
+    name: str
+    forecast: LossForecast
+    premium: float
+    text_bytes: float
+    level: Array
+    form: Array
+
+    def covers(self, params: float) -> bool:
+        """Whether the law's runs had models of about that size."""
+        low, high = preset(LAW).range["N"]
+        return low <= params <= high
+
+    def start(self, base: BaseCheckpoint, loss: float | None) -> Array:
+        """Draws of the head start of a base, in tokens; loss: measured, in bits per byte."""
+        if loss is None:
+            named = self.language in base.languages
+            times, spread = _NAMED if named else _OTHER
+            read = _USUAL_TOKENS if math.isnan(base.tokens) else base.tokens
+            usual = times * read * find_language(self.language).text_bytes / _WEB
+            return _LEAST + usual * np.exp(spread * _noise("start", self.language))
+        places = np.geomspace(*_START, _PLACES)
+        curve = np.log(_law(base.params, places))
+        wanted = np.log(loss / self.level)
+        return np.exp(np.interp(-wanted, -curve, np.log(places)))
+
+    def loss(self, params: float, text_bytes: float, start: Array | float = 0.0) -> Array:
+        """Draws of the bits per byte after `text_bytes` of the language, repeats counted less."""
+        read = text_bytes / self.premium / BYTES_PER_TOKEN
+        return self.level * self.form * _law(params, start + read)
+
+
+def outlook(target: Target, sample: str | None = None, runs: tuple = ()) -> Outlook:
+    """What is known of a language; sample: text of it, runs: small ones of one's own."""
+    one = find_language(target.language, "--language")
+    premium = byte_premium(one).value
+    premium = 1.0 if math.isnan(premium) else premium
+    whole = MOST_BYTES * premium
+    forecast = forecast_language(one, whole, MOST_PARAMETERS, sample=sample, runs=runs)
+    unique = MOST_BYTES / BYTES_PER_TOKEN
+    printed = float(_law(MOST_PARAMETERS, np.array(worth(EPOCHS * unique, unique))))
+    level = forecast.loss.value / printed
+    spread = forecast.deviation * _noise("level", one.tag)
+    form = np.exp(_FORM * _noise("form", one.tag))
+    return Outlook(one.tag, one.name, forecast, premium, whole, level * np.exp(spread), form)
+
+
+def worth(amount: float, unique: float) -> float:
+    """What an amount of text is worth when there is only `unique` of it, by Muennighoff's law."""
+    if amount <= unique:
+        return amount
+    decay = preset(_REPEATS).params["R_D"]
+    return unique * (1.0 - decay * math.expm1(-(amount / unique - 1.0) / decay))
+
+
+def estimate(draws: Array, method: str = "") -> Estimate:
+    """The median of draws with their 95 % interval."""
+    low, high = percentiles(draws)
+    return Estimate(float(np.median(draws)), float(low), float(high), method=method)
+
+
+def _law(params: float, tokens: Array | float) -> Array:
+    return np.asarray(preset(LAW).loss(params, np.maximum(tokens, 1.0)))
+
+
+@lru_cache(maxsize=256)
+def _noise(what: str, language: str) -> Array:
+    """Standard normal draws, the same whenever the same is asked."""
+    seed = zlib.crc32(f"{what} {language}".encode())
+    return np.random.default_rng(seed).standard_normal(_DRAWS)

@@ -1,0 +1,244 @@
+"""The recipe of a plan: the advised option as a file that `tongues check` accepts.
+
+A recipe names only what neither the base nor a rule decides; the rest follows from it
+(`tongues.train.defaults`).
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tongues.errors import UserError
+from tongues.languages import find_language
+from tongues.plan.bases import BaseCheckpoint
+from tongues.plan.options import Option
+from tongues.plan.plan import Plan
+from tongues.plan.ways import EPOCHS
+from tongues.quantities import show_count
+from tongues.tokens.trial import TokenizerTrial
+from tongues.train.rules import (
+    batch_by_size,
+    context_by_size,
+    nearest_shape,
+    rate_at_size,
+    vocabulary_by_size,
+)
+
+_RECIPE = """\
+# {title}. What the recipe leaves out follows from {source}: `tongues check` shows it.
+{about}name: {name}
+text:
+{texts}
+tokens:
+{tokens}{model}train:
+{base}{mixture}
+  budget: {budget} tokens    # replay included; in tokens, FLOPs, hours or days
+{settings}"""
+_HELD_OUT = 100_000  # tokens of a language, and at most this share of its text
+_HELD_SHARE = 0.1
+_PER_TOKEN = 4  # bytes of text in a token, where nothing is known of the language
+_SHORT = 10_000_000  # tokens of a run, below which evaluations during it would take long
+_READ_MORE = 1.25  # times the text that is needed: some of it is dropped
+_LEAST_TEXT = 2e6  # bytes
+_FARTHEST = 4.0  # times the size of the nearest shape that is still of use
+_STEPS = 100  # fewer steps than this teach little: rather a smaller batch
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFiles:
+    """Text on this disk: paths and bytes by language, and a trial of the base's tokenizer on it."""
+
+    files: Mapping[str, Sequence[str]]
+    sizes: Mapping[str, int]
+    trial: TokenizerTrial | None = None
+
+
+def recipe_of(plan: Plan, own: OwnFiles | None = None, name: str | None = None) -> str:
+    """The advised option as YAML; a UserError where it is no single run.
+
+    own: text that the recipe reads; without it the plan's own, or public text of the hub.
+    name: of the recipe; None: of base and language.
+    """
+    option, question = plan.decision.option, plan.question
+    if not plan.writable:
+        what = f"`{option.name}` is trained by `tongues experts train`"
+        hint = "add `experts: {partitions: […]}` to the recipe of the runs"
+        if not plan.decision.decided:
+            what = "these laws do not decide between training from scratch and continuing"
+            hint = "give only the law of the way that you choose"
+        raise UserError(what, where="--write", hint=hint, code="no_single_run")
+    targets = question.languages or ("qaa",)
+    replayed = replay_language(option.base, targets, own.files if own else None)
+    share = option.replay if replayed else 0.0
+    shares = {lang: (1.0 - share) / len(targets) for lang in targets}
+    shares |= {replayed: share} if share else {}
+    base, tokens = option.base, round(float(f"{option.tokens:.4g}"))
+    settings = _settings(option, tokens)
+    return _RECIPE.format(
+        title=f"{_title(option)} on {', '.join(f'`{lang}`' for lang in targets)}",
+        source="the base" if base else "its size",
+        about="".join(f"# {line}\n" for line in _about(base)),
+        name=name or recipe_name(option, targets[0]),
+        texts="\n".join(_texts(shares, plan, own)),
+        tokens="".join(f"  {line}\n" for line in _tokens(option, own, targets, replayed)),
+        model="" if base else f"model: {{shape: {_shape_of(option)}}}\n",
+        base=_base(base),
+        mixture="\n".join(_mixture(base, targets, replayed if share else "", share, own)),
+        budget=tokens,
+        settings="".join(f"  {line}\n" for line in settings),
+    )
+
+
+def recipe_name(option: Option, language: str) -> str:
+    """The usual name of a recipe, and so of its run."""
+    return f"{option.base.short.lower() if option.base else 'scratch'}-{language}"
+
+
+def replay_language(
+    base: BaseCheckpoint | None, targets: Sequence[str], files: Mapping[str, Any] | None
+) -> str:
+    """The first language of a base that is not to be learned and has text; empty where none has.
+
+    files: text by language; None: of the hub, which has every language.
+    """
+    languages = (base.languages or ("en",)) if base else ()
+    others = (lang for lang in languages if lang not in targets)
+    return next((lang for lang in others if files is None or lang in files), "")
+
+
+def hub_text(language: str, limit: str) -> dict[str, str]:
+    """Public text of a language on the hub: FineWeb, or FineWeb-2 for what is not English."""
+    if language == "en":
+        source = {"dataset": "HuggingFaceFW/fineweb", "subset": "sample-10BT"}
+    else:
+        one = find_language(language)
+        source = {"dataset": "HuggingFaceFW/fineweb-2", "subset": f"{one.code}_{one.script}"}
+    return source | {"limit": limit}
+
+
+def text_limit(tokens: float, bytes_per_token: float = _PER_TOKEN, most: float = math.inf) -> str:
+    """How much text to read for that many tokens, of `most` bytes; some of it is dropped."""
+    needed = max(_READ_MORE * bytes_per_token * tokens, _LEAST_TEXT)
+    return f"{min(needed, most) / 1e6:.0f} MB"
+
+
+def _title(option: Option) -> str:
+    return option.base.short if option.base else f"{show_count(option.params)} parameters"
+
+
+def _about(base: BaseCheckpoint | None) -> Iterator[str]:
+    if base is None:
+        return
+    yield f"The base: {base.params:,.0f} parameters, licence {base.licence or 'not known'}."
+    if base.gated:
+        yield f"Gated: accept its terms at huggingface.co/{base.name}"
+
+
+def _base(base: BaseCheckpoint | None) -> str:
+    if base is None:
+        return ""
+    assumed = "" if base.languages else "    # assumed: write the languages that it knows"
+    known = ", ".join(base.languages or ("en",))
+    return f"  base: {{model: {base.name}, languages: [{known}]}}{assumed}\n"
+
+
+def _mixture(
+    base: BaseCheckpoint | None,
+    targets: Sequence[str],
+    replayed: str,
+    share: float,
+    own: OwnFiles | None,
+) -> Iterator[str]:
+    if len(targets) > 1 or (base and set(targets) & set(base.languages or ("en",))):
+        yield f"  targets: [{', '.join(targets)}]"
+    if len(targets) == 1:
+        yield f"  mixture: {{{targets[0]}: 100%}}"
+    else:
+        yield f"  mixture: {{by: text, max_epochs: {EPOCHS['continue']:g}}}    # alike (UniMax)"
+    if replayed:
+        yield f"  replay: {{{replayed}: {share:.0%}}}"
+    elif base and own is not None:
+        yield "  # no replay: there is no text of another language of the base"
+
+
+def _tokens(
+    option: Option, own: OwnFiles | None, targets: Sequence[str], replayed: str
+) -> Iterator[str]:
+    """The tokenizer: the base's, with new tokens where the plan or a trial asks for them."""
+    trial, base = own.trial if own else None, option.base
+    if base is None:
+        yield f"vocab_size: {vocabulary_by_size(option.params)}"
+    else:
+        yield f"base: {base.folder or base.name}"
+    smallest = min(own.sizes.values()) if own else math.inf
+    held_out = _HELD_OUT
+    if math.isfinite(smallest):
+        held_out = min(held_out, round(_HELD_SHARE * smallest / _PER_TOKEN / 1000) * 1000)
+    held = f"{max(held_out, 1000):,}".replace(",000", "k")
+    yield f"held_out: {held} tokens    # never trained on, for `tongues evaluate`"
+    new = max(option.new_tokens, trial.new_tokens if trial else 0)
+    if new and replayed:
+        langs = ", ".join(targets)
+        yield f"extend: {{new_tokens: {new}, languages: [{langs}], preserve: [{replayed}]}}"
+    if trial and trial.unfit:
+        langs = ", ".join(trial.unfit)
+        yield f"byte_fallback: allow    # the base has too few tokens for {langs}"
+
+
+def _settings(option: Option, tokens: int) -> Iterator[str]:
+    """What neither the base nor its size decides."""
+    for key, value in option.method.settings.items():
+        yield f"{key}: {json.dumps(value)}".replace('"', "")
+    if option.base is None:
+        yield from _from_scratch(option, tokens)
+    if tokens < _SHORT:
+        yield "num_evals: 4    # during training, each of this many held-out tokens a language:"
+        yield f"eval_tokens: {max(round(tokens / 64), 4096)} tokens"
+
+
+def _from_scratch(option: Option, tokens: int) -> Iterator[str]:
+    context = context_by_size(option.params, _HELD_OUT)
+    batch = max(context, min(batch_by_size(option.params, context), tokens // _STEPS))
+    yield f"context: {context} tokens"
+    yield f"batch: {batch // context * context} tokens"
+    yield f"learning_rate: {rate_at_size(None, round(option.params)):.2g}"
+
+
+def _shape_of(option: Option) -> str:
+    """The nearest shape to a model from scratch; a UserError where there is none near."""
+    shape, count = nearest_shape(option.params, vocabulary_by_size(option.params))
+    if max(count / option.params, option.params / count) > _FARTHEST:
+        what = f"{show_count(option.params)} parameters are planned, and the nearest shape, "
+        what += f"{shape.name}, has {show_count(count)}"
+        hint = "settle a size that there is by `--params`"
+        raise UserError(what, where="--write", hint=hint, code="no_such_shape")
+    return shape.name
+
+
+def _texts(shares: Mapping[str, float], plan: Plan, own: OwnFiles | None) -> Iterator[str]:
+    option = plan.decision.option
+    targets = {target.language: target for target in plan.question.targets}
+    files = dict(own.files) if own else {
+        lang: [target.place] for lang, target in targets.items() if target.place
+    }  # fmt: skip
+    roles = {lang: "learned" if lang in targets else "of the base, replayed" for lang in shares}
+    if files:
+        yield "  files:    # folders, files or globs of .txt, .jsonl, .parquet, .csv"
+        for lang in (lang for lang in shares if lang in files):
+            paths = json.dumps(list(files[lang]), ensure_ascii=False)
+            yield f"    {lang}: {paths}    # {roles[lang]}"
+    rest = [lang for lang in shares if lang not in files]
+    if rest:
+        yield "  hub:    # streamed; own text: `files: {sw: [FOLDER]}`"
+    for lang in rest:
+        tokens = shares[lang] * option.tokens
+        if lang in targets and targets[lang].language:
+            target, vocabulary = targets[lang], option.vocabularies.get(lang)
+            each = vocabulary.after.value if vocabulary else _PER_TOKEN
+            limit = text_limit(tokens, each, most=target.text)
+        else:
+            limit = text_limit(tokens)
+        words = ", ".join(f"{key}: {value}" for key, value in hub_text(lang, limit).items())
+        yield f"    {lang}: {{{words}}}    # {roles[lang]}"

@@ -1,0 +1,298 @@
+"""The words of a plan: its table, the answer in a few lines, and what it rests on.
+
+Every sentence is a template here; what is true is decided elsewhere.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from tongues.estimate import Estimate
+from tongues.languages.catalogue import find_language
+from tongues.languages.donors import rank_donors
+from tongues.plan.decide import Decision
+from tongues.plan.options import LIKELY, LeftOut, Option
+from tongues.plan.outlook import LAW, Outlook
+from tongues.plan.own_laws import OwnLaws
+from tongues.plan.published import nearest_projects
+from tongues.plan.question import Question, Target
+from tongues.plan.ways import LEAST_READ
+from tongues.quantities import show_bytes, show_count
+
+_DECISIONS = {
+    "continue": "Continue {name}{language}: {spent}.",
+    "measure": "Measure {name}{language} first, as it knows the language; if it is weak there, "
+    "continue it: {spent}.",
+    "scratch": "Train a model from scratch{language}: {params} parameters, {spent}.",
+    "experts": "Train {name}{language}: {spent}.",
+    "either": "Own laws do not decide; first is {name}{language}: {spent}.",
+}
+_KEEP = {
+    "suits": "tokenizer: keep it; a token has {before} bytes{measured}.",
+    "too_short": "tokenizer: keep it; a token has {before} bytes{measured}, "
+    "and new tokens would be read too seldom.",
+    "unknown": "tokenizer: keep it; no bytes per token are known, so text counts as given.",
+}
+_EXTEND = (
+    "tokenizer: extend it by {count} tokens: {before} → {after} bytes a token, {saved} fewer to "
+    "read."
+)
+_NEW_ROWS = (
+    "new tokens: {rows} weights to learn, {read} training tokens for each; a published extension "
+    "with 10k lost."
+)
+_TRAINING = "training: {method}{memory}; batches of {batch} tokens, peak rate {rate}{caution}."
+_AFTER = "loss: {after} {unit} after training{now}."
+_UNMEASURED = "; now it is unknown: name the base's folder and your text, and it is measured"
+_NO_LOSS = {
+    "large": "loss: no law here was fitted on models of {params} parameters.",
+    "short": "loss: no forecast below {least} tokens of a language; train it and look.",
+    "unknown": "loss: no forecast without `--language` or a law of your own.",
+}
+_PERHAPS = "target: the base may be there already; measure it before any training."
+_RISE = "forgetting: loss on the base's languages {rise}{kept}."
+_NO_PROMISE = "forgetting: no share of replay keeps {limit} with a probability of {likely}."
+_TEXT_ENDS = (
+    "text: {text} take {share} of the budget, read {epochs} times; more repeats help little."
+)
+_MORE_TEXT = "more text: {sources}."
+_ASSUMED = "assumed: {mfu} of the GPUs' peak speed; {price} US$ an hour each ({priced})."
+_CHAT = (
+    "instructions: {named} is an instruction model; continue its base, then `tongues export "
+    "--add-chat {named}`."
+)
+_LEVEL = (
+    "language: 125M parameters on {text} of {name} are forecast to end at {loss} bits per byte; it "
+    "rests on {rests}."
+)
+_LAW = "law: losses follow {law} at that level; a base counts as having read some of the language."
+_RULE = (
+    "rule: continue where a base fits; from scratch only from 2T tokens, or where own laws say so."
+)
+_PROJECT = "published: {project}."
+_DONORS = "donors: of all languages, {name} gains most from {donors}."
+_LEFT_OUT = "left out: {name}: {reason}."
+_BEYOND = "beyond: {name} is {times} times outside of its law's runs in {what}."
+_RIVAL = "rival: {rival} ends lower with a probability of {unlikely}."
+_REPLAY = "replay: {share} of all tokens, {why}."
+_PROJECTS, _LISTED = 3, 6
+
+
+def rows(
+    options: Sequence[Option], decision: Decision, unit: str, languages: int
+) -> list[dict[str, str]]:
+    """A row of text an option; columns that no option fills are left out."""
+    mark = "→" if decision.decided else "?"
+    made = [
+        {
+            "": mark if option is decision.option else " ",
+            "option": option.name,
+            "parameters": show_count(option.params),
+            "tokens": show_count(option.tokens),
+            "epochs": "" if option.epochs is None else f"{option.epochs:,.2g}",
+            "replay": f"{option.replay:.0%}" if option.kind == "continue" else "",
+            "hours": _amount(option.hours),
+            "US$": _amount(option.cost),
+            "FLOPs": "" if option.hours else f"{option.flops:.2g}",
+            "trained": option.method.name,
+            f"{unit}{' (mean)' * (languages > 1)}": interval(option.loss, 2),
+        }
+        for option in options
+    ]
+    names = [name for name in made[0] if any(row[name] for row in made)]
+    return [{name: row[name] for name in names} for row in made]
+
+
+def answer(question: Question, decision: Decision, unit: str) -> list[str]:
+    """The decision, and what it takes and gives: at most a dozen sentences."""
+    option = decision.option
+    lines = [_decision(question, decision)]
+    lines += _tokenizer(question, option)
+    if option.kind == "continue" and option.batch and option.rate:
+        lines.append(_training(option))
+    lines += _loss(question, option, unit)
+    lines += _forgetting(question, option)
+    lines += _text(question, option)
+    if (base := option.base) and base.instruct_of:
+        lines.append(_CHAT.format(named=base.instruct_of))
+    if cluster := question.cluster:
+        priced = cluster.gpu.priced if cluster.price == cluster.gpu.price else "as given"
+        price = f"{cluster.price:.2f}"
+        lines.append(_ASSUMED.format(mfu=f"{cluster.mfu:.0%}", price=price, priced=priced))
+    return lines
+
+
+def reasons(
+    question: Question,
+    decision: Decision,
+    options: Sequence[Option],
+    left_out: Sequence[LeftOut],
+    outlooks: Mapping[str, Outlook],
+    laws: OwnLaws,
+) -> list[str]:
+    """What the answer rests on, and what was left out."""
+    option, lines = decision.option, [_RULE]
+    if decision.rival and decision.likely is not None:
+        unlikely = f"{1.0 - decision.likely:.0%}"
+        lines.append(_RIVAL.format(rival=decision.rival.name, unlikely=unlikely))
+    for one in () if laws else outlooks.values():
+        rests = "; ".join(one.forecast.rests_on)
+        shown = interval(one.forecast.loss, 2)
+        text = show_bytes(one.text_bytes)
+        lines.append(_LEVEL.format(text=text, name=one.name, loss=shown, rests=rests))
+    if outlooks and not laws:
+        lines.append(_LAW.format(law=LAW))
+    if option.rise:
+        why = "as asked" if question.replay is not None else "the median of published projects"
+        if question.replay is None and question.max_forgetting is not None:
+            why = f"the least that keeps the limit, by {option.rise.method or 'own runs'}"
+        lines.append(_REPLAY.format(share=f"{option.replay:.0%}", why=why))
+    for one in options:
+        if one.beyond[0] > 1.0:
+            times, what = one.beyond
+            lines.append(_BEYOND.format(name=one.name, times=f"{times:.2g}", what=what))
+    if option.kind == "continue":
+        near = nearest_projects(option.params, option.tokens)[:_PROJECTS]
+        lines += [_PROJECT.format(project=project) for project in near]
+    lines += [_donors(language) for language in question.languages[:1]]
+    return lines + [
+        _LEFT_OUT.format(name=one.name, reason=one.reason) for one in left_out[:_LISTED]
+    ]
+
+
+def interval(estimate: Estimate | None, digits: int) -> str:
+    """A value with its 95 % interval: `0.98 [0.81, 1.19]`; nothing where there is none."""
+    if estimate is None:
+        return ""
+    shown = f"{estimate.value:.{digits}f}"
+    if estimate.low is None or estimate.high is None:
+        return shown
+    return f"{shown} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+
+
+def _decision(question: Question, decision: Decision) -> str:
+    option, cluster = decision.option, question.cluster
+    spent = f"{show_count(option.tokens)} tokens"
+    if option.replay:
+        spent += f", {option.replay:.0%} of them replay"
+    if cluster and option.hours is not None and option.cost is not None:
+        spent += f", {_amount(option.hours)} hours on {cluster.count} {cluster.gpu.name}"
+        spent += f", {_amount(option.cost)} US$"
+    names = [find_language(tag).name for tag in question.languages]
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+    return _DECISIONS[decision.code].format(
+        name=option.name,
+        language=f" on {listed}" if listed else "",
+        params=show_count(option.params),
+        spent=spent,
+    )
+
+
+def _tokenizer(question: Question, option: Option) -> Iterator[str]:
+    several = len(option.vocabularies) > 1
+    for language, one in option.vocabularies.items():
+        before = f"{one.before.value:.2f}"
+        whose = f" ({language})" * several
+        if not one.new_tokens:
+            measured = "" if "measured" in one.before.method else f" {_ends(one.before)}"
+            line = _KEEP[one.reason].format(before=before, measured=measured)
+            yield line.replace("tokenizer:", f"tokenizer{whose}:")
+            continue
+        after, saved = f"{one.after.value:.2f}", f"{one.saved:.0%}"
+        count = f"{one.new_tokens:,}"
+        line = _EXTEND.format(count=count, before=before, after=after, saved=saved)
+        yield line.replace("tokenizer:", f"tokenizer{whose}:")
+        if one.rows and not several:
+            read = show_count((1.0 - option.replay) * option.tokens / one.new_tokens)
+            yield _NEW_ROWS.format(rows=show_count(one.rows), read=read)
+
+
+def _training(option: Option) -> str:
+    method, memory = option.method, option.method.memory
+    return _TRAINING.format(
+        method=method.name,
+        memory=f" in {show_bytes(memory)} a GPU" if memory else "",
+        batch=show_count(option.batch or 0.0),
+        rate=f"{option.rate:.1e}".replace("e-0", "e-"),
+        caution=f"; {method.caution}" if method.caution else "",
+    )
+
+
+def _loss(question: Question, option: Option, unit: str) -> Iterator[str]:
+    if option.loss is None:
+        learned = (1.0 - option.replay) * option.tokens / max(len(question.targets), 1)
+        code = "short" if learned < LEAST_READ else "large"
+        code = code if question.languages else "unknown"
+        least = show_count(LEAST_READ)
+        yield _NO_LOSS[code].format(params=show_count(option.params), least=least)
+        return
+    own = question.base_loss
+    if option.kind == "continue":
+        now = f", {own:.2f} before" if own is not None else _UNMEASURED * (unit != "loss")
+        yield _AFTER.format(now=now, after=interval(option.loss, 2), unit=unit)
+    if option.limit == "loss" and own is None and option.kind == "continue":
+        yield _PERHAPS
+    if len(option.losses) > 1:
+        each = ", ".join(f"{lang} {interval(one, 2)}" for lang, one in option.losses.items())
+        yield f"by language: {each}."
+
+
+def _forgetting(question: Question, option: Option) -> Iterator[str]:
+    if option.rise is None:
+        return
+    limit, kept = question.max_forgetting, ""
+    if limit is not None and option.kept is not None:
+        kept = f"; within {limit:.0%} with a probability of {option.kept:.0%}"
+    yield _RISE.format(rise=_percent(option.rise), kept=kept)
+    if limit is not None and option.kept is not None and option.kept < LIKELY:
+        yield _NO_PROMISE.format(limit=f"{limit:.0%}", likely=f"{LIKELY:.0%}")
+
+
+def _percent(rise: Estimate) -> str:
+    word = "rises" if rise.value >= 0 else "falls"
+    shown = f"{word} by {abs(rise.value):.1%}"
+    if rise.low is None or rise.high is None:
+        return shown
+    return f"{shown} [{100 * rise.low:+.1f}, {100 * rise.high:+.1f}]"
+
+
+def _text(question: Question, option: Option) -> Iterator[str]:
+    if option.limit != "text" or option.epochs is None:
+        return
+    budget, cluster = question.budget, question.cluster
+    if budget is not None and math.isfinite(option.tokens):
+        share = option.tokens / budget.tokens(option.params, cluster, 6.0 * option.method.work)
+        text = ", ".join(filter(None, map(_size, question.targets)))
+        if share < 0.9:
+            epochs = f"{option.epochs:.2g}"
+            yield _TEXT_ENDS.format(text=text, share=f"{share:.0%}", epochs=epochs)
+    for target in question.targets[:1]:
+        known = find_language(target.language).texts if target.language else ()
+        more = [one for one in known if one.bytes > 1.2 * target.text]
+        if more:
+            sources = ", ".join(f"{one.source} has {show_bytes(one.bytes)}" for one in more[:3])
+            yield _MORE_TEXT.format(sources=sources)
+
+
+def _size(target: Target) -> str:
+    if target.tokens is not None:
+        return f"{show_count(target.tokens)} tokens"
+    return show_bytes(target.text) if math.isfinite(target.text) else ""
+
+
+def _donors(language: str) -> str:
+    one = find_language(language)
+    first = rank_donors(one, count=3)
+    listed = ", ".join(f"{of.language.name} (`{of.language.tag}`)" for of in first)
+    return _DONORS.format(name=one.name, donors=listed)
+
+
+def _ends(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return "(assumed)"
+    return f"[{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def _amount(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
