@@ -12,9 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from tongues.plan.options import LIKELY, Option
+from tongues.plan.options import Option
 from tongues.plan.question import Question
 
+LIKELY = 0.8  # probability with which own laws of two ways decide between them
 FLAT = 0.005  # a loss this little above the lowest is as good: laws are off by more
 # Tokens of the language from which published models from scratch were worth it: 1 and 2 trillion
 # lost to a continued 8B base, 10 trillion won (Swallow's table of Japanese models).

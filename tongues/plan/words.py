@@ -10,7 +10,7 @@ from tongues.estimate import Estimate
 from tongues.languages.catalogue import find_language
 from tongues.languages.donors import rank_donors
 from tongues.plan.decide import Decision
-from tongues.plan.options import LIKELY, LeftOut, Option
+from tongues.plan.options import KEEPS, LeftOut, Option
 from tongues.plan.outlook import LAW, Outlook
 from tongues.plan.own_laws import OwnLaws
 from tongues.plan.published import nearest_projects
@@ -243,8 +243,8 @@ def _forgetting(question: Question, option: Option) -> Iterator[str]:
     if limit is not None and option.kept is not None:
         kept = f"; within {limit:.0%} with a probability of {option.kept:.0%}"
     yield _RISE.format(rise=_percent(option.rise), kept=kept)
-    if limit is not None and option.kept is not None and option.kept < LIKELY:
-        yield _NO_PROMISE.format(limit=f"{limit:.0%}", likely=f"{LIKELY:.0%}")
+    if limit is not None and option.kept is not None and option.kept < KEEPS:
+        yield _NO_PROMISE.format(limit=f"{limit:.0%}", likely=f"{KEEPS:.0%}")
 
 
 def _percent(rise: Estimate) -> str:
