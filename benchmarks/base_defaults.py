@@ -1,59 +1,28 @@
 """The rules for what a recipe leaves out with a base, against the projects that they follow.
 
-    python benchmarks/base_defaults.py [--measure] > benchmarks/base_defaults.txt
+    python benchmarks/base_defaults.py > benchmarks/base_defaults.txt
 
 Reads the shared table of projects beside the project, those that state their peak rate. Each study
 is left out in turn of the constant that is fitted.
-`--measure` also trains SmolLM2-135M for 40 steps on Swahili at the rate of short runs: minutes.
+The rate of short runs was measured by `base_defaults.yaml`, 40 steps of SmolLM2-135M on Swahili, in
+minutes: `tongues prepare`, then `tongues train`. The last lines of the result are from its evals.
 """
 
-import argparse
 import csv
 import math
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 
-from tongues.files import read_lines
 from tongues.frames import text_table
 from tongues.quantities import show_count
 from tongues.train.defaults import base_batch, base_rate
 
-ROOT = Path(__file__).parents[1]
-SHARED = ROOT / "../shared/data"
+TABLE = Path(__file__).parents[2] / "shared/data/published/projects.csv"
 SCALE = {"M": 1e6, "B": 1e9, "T": 1e12}
 AT, LARGE = 7e9, 13e9  # parameters at which a constant is given; of the largest projects
 MANY = 20_000  # steps, as many as published projects took: their rate is not that of short runs
 FORMS = {"constant": 0.0, "N^-0.1": -0.1, "N^-0.2": -0.2, "N^-0.4": -0.4, "N^-0.713": -0.713}
-RATES = ("5e-4",)  # others may be added; each takes minutes
-RECIPE = """
-name: sw
-text:
-  files:
-    en: [{text}/mdn/en.jsonl.gz]
-    sw: [{text}/freecodecamp/sw.jsonl.gz, {text}/ms_beginners/sw.jsonl.gz]
-tokens:
-  base: {base}
-  sample: 3 MB
-  held_out: 20k tokens
-train:
-  base: {{model: {base}, languages: [en]}}
-  mixture: {{sw: 100%}}
-  replay: {{en: 20%}}
-  budget: 20480 tokens
-  batch: 512 tokens
-  micro_batch: 512 tokens
-  context: 256 tokens
-  learning_rate: 3.0e-4
-  eval_tokens: 4096 tokens
-  num_evals: 1
-  compile: off
-  threads: 1
-  checkpoint_every: 3600 seconds
-"""
 
 
 def amount(text: str) -> float:
@@ -65,14 +34,13 @@ def amount(text: str) -> float:
 def projects() -> list[dict]:
     """Those of the table that state a peak rate."""
     rows = []
-    with (SHARED / "published/projects.csv").open(encoding="utf-8") as file:
+    with TABLE.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if not row["peak_lr"]:
                 continue
             tokens, batch = amount(row["cpt_tokens"]), amount(row["batch_tokens"])
             if "sequence" in row["batch_tokens"]:
                 batch = math.nan  # their length is not stated
-            lora = "cpt (lora" in row["kind"].lower() or "LoRA" in row["project"]
             rows.append(
                 {
                     "project": re.split(r" \(", row["project"])[0],
@@ -81,9 +49,8 @@ def projects() -> list[dict]:
                     "tokens": tokens,
                     "batch": batch,
                     "rate": float(re.findall(r"^[\d.e-]+", row["peak_lr"])[0]),
-                    "lora": lora,
+                    "lora": "cpt (lora" in row["kind"].lower() or "LoRA" in row["project"],
                     "schedule": row["schedule"],
-                    "instruct": "instruct" in row["base_model"].lower(),
                 }
             )
     return rows
@@ -106,7 +73,7 @@ def warmups(rows: list[dict]) -> list[float]:
 def for_new_tokens() -> dict[str, float]:
     """Training tokens for each token that a project added, where both are stated."""
     found = {}
-    with (SHARED / "published/projects.csv").open(encoding="utf-8") as file:
+    with TABLE.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             added = re.search(r"extended \D*\+([\d,]+)", row["tokenizer_change"])
             if added and math.isfinite(tokens := amount(row["cpt_tokens"])):
@@ -122,8 +89,7 @@ def left_out(rows: list[dict], size: float) -> list[float]:
     constants = [math.log(row["rate"]) - size * math.log(row["params"] / AT) for row in rows]
     ratios = []
     for row, constant in zip(rows, constants, strict=True):
-        pairs = zip(rows, constants, strict=True)
-        others = [value for other, value in pairs if other["study"] != row["study"]]
+        others = [x for x, of in zip(constants, rows, strict=True) if of["study"] != row["study"]]
         ratios.append(math.exp(median(others) - constant))
     return ratios
 
@@ -135,7 +101,7 @@ def before(row: dict) -> float:
 
 
 def errors(name: str, ratios: list[float], rows: list[dict]) -> dict[str, str]:
-    """A row of the table: how many times each rate is off, in either direction."""
+    """A row of the table: how many times rates are off, in either direction."""
     off = [abs(math.log(ratio)) for ratio in ratios]
     large = [x for x, row in zip(off, rows, strict=True) if row["params"] >= LARGE]
     return {
@@ -159,7 +125,7 @@ def show_rules() -> None:
     shares = warmups(full)
     least, most = min(shares), max(shares)
     print(f"warm-up: median {median(shares):.1%} of {len(shares)}, {least:.1%} to {most:.0%}")
-    rates = [row["rate"] for row in full]
+    rates, batches = [row["rate"] for row in full], [row["batch"] for row in rows]
     of_new = for_new_tokens()
     fewest = sorted(of_new, key=of_new.__getitem__)
     print(
@@ -168,7 +134,6 @@ def show_rules() -> None:
         + f", …, {max(of_new.values()):,.0f}"
     )
     print(f"peak rate: {min(rates):g} to {max(rates):g}, {len(rates)} projects")
-    batches = [row["batch"] for row in rows]
     print(f"batch: {min(batches):,.0f} to {max(batches):,.0f} tokens, {len(batches)} projects\n")
     print(f"peak rate, {len(full)} projects that trained all weights: how many times off")
     ours = [base_rate(row["params"], MANY) / row["rate"] for row in full]
@@ -187,8 +152,6 @@ def show_rules() -> None:
     table = []
     for row in everyone:
         batch = base_batch(row["tokens"], 2048) if math.isfinite(row["tokens"]) else math.nan
-        why = "LoRA" if row["lora"] else ""
-        why += " from an instruct model" if row["instruct"] else ""
         table.append(
             {
                 "project": row["project"],
@@ -198,40 +161,11 @@ def show_rules() -> None:
                 "our batch": show_count(batch) if math.isfinite(batch) else "",
                 "rate": f"{row['rate']:g}",
                 "our rate": f"{base_rate(row['params'], MANY):.2g}",
-                "note": why,
+                "note": "LoRA" * row["lora"],
             }
         )
     print(text_table(table))
 
 
-def measure() -> None:
-    """40 steps of 512 tokens of SmolLM2-135M at some rates; finished runs are not run again."""
-    folder = ROOT / "build/base_defaults"
-    folder.mkdir(parents=True, exist_ok=True)
-    base, text = ROOT / "build/smollm2", (SHARED / "text").resolve()
-    (folder / "r.yaml").write_text(RECIPE.format(base=base, text=text))
-    command = [sys.executable, "-m", "tongues"]
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run([*command, "prepare", "r.yaml"], cwd=folder, env=env, check=True, stdout=2)
-    table = []
-    for rate in RATES:
-        changes = [f"train.run=s{rate}", f"train.learning_rate={rate}"]
-        subprocess.run(
-            [*command, "train", "r.yaml", *changes], cwd=folder, env=env, check=True, stdout=2
-        )
-        row = {"peak rate": rate, "rate x steps": f"{float(rate) * 40:.3g}"}
-        for line in read_lines(folder / f"runs/s{rate}/evals.jsonl"):
-            row[f"{line['lang']}, step {line['step']}"] = f"{line['loss']:.3f}"
-        table.append(row)
-    print("\nSmolLM2-135M, 40 steps of 512 tokens, 20% English: held-out nats per token")
-    print(text_table(table))
-    print(f"the rule in these steps: {base_rate(134.5e6, 40):.2g}")
-
-
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--measure", action="store_true", help="train SmolLM2-135M too")
-    arguments = parser.parse_args()
     show_rules()
-    if arguments.measure:
-        measure()

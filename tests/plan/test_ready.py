@@ -19,7 +19,6 @@ from tongues.errors import UserError
 from tongues.languages import find_language
 from tongues.languages.fertility import bytes_per_token
 from tongues.plan import NoOption, ready_bases, ready_recipe
-from tongues.plan.bases import known_bases
 from tongues.recipe import BaseChoice, Recipe, load_recipe
 from tongues.roles import Roles
 from tongues.runs import write_run
@@ -45,13 +44,6 @@ def test_a_base_has_the_size_of_its_published_configuration(base: str) -> None:
     assert model.num_parameters() == ready.parameters
     assert model.get_input_embeddings().weight.shape[0] == ready.vocabulary
     assert config.max_position_embeddings == ready.context
-
-
-def test_every_ready_base_has_a_configuration_and_agrees_with_the_plans_table() -> None:
-    assert ready_bases().keys() == CONFIGS.keys()
-    for base, ready in ready_bases().items():
-        if base in known_bases():
-            assert known_bases()[base].params == pytest.approx(ready.parameters, rel=0.01)
 
 
 @pytest.mark.parametrize("base", CONFIGS)
@@ -88,7 +80,7 @@ def run(*words: str, answers: str = "") -> str:
 
 
 def test_the_verb_lists_bases_and_writes_a_recipe_once(tmp_path: Path) -> None:
-    assert [row["base"] for row in json.loads(run("--json"))["bases"]] == list(CONFIGS)
+    assert CONFIGS.keys() <= {row["base"] for row in json.loads(run("--json"))["bases"]}
     assert "134,515,008" in run("SmolLM2-135M", "--language", "sw")
     file = tmp_path / "sw.yaml"
     assert f"→ tongues check {file}" in run("SmolLM2-135M", "--language", "sw", "-o", str(file))

@@ -1,16 +1,14 @@
 """Ready recipes for bases: a base, a language and its text make one.
 
-`ready.csv` has what the bases' pages and configurations state. A recipe names only what the base
-does not decide; the rest follows from it (`tongues.train.defaults`).
+Of the catalogue those whose vocabulary, context and licence are known. A recipe names only what the
+base does not decide; the rest follows from it (`tongues.train.defaults`).
 """
 
-import csv
 import json
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -18,14 +16,13 @@ from pydantic import TypeAdapter
 from tongues.errors import UserError, nearest
 from tongues.hub import local
 from tongues.languages import find_language
-from tongues.models.folders import read_config
-from tongues.plan.bases import read_base
+from tongues.plan.bases import BaseCheckpoint, known_bases, read_base
 from tongues.plan.published import published_projects, usual_replay
 from tongues.quantities import Budget, show_count
 from tongues.runs import read_run
 from tongues.tokens.trial import NEW_TOKENS, TokenizerTrial
 from tongues.train.base import find_base, find_run
-from tongues.train.metadata import languages_of, licence_of
+from tongues.train.metadata import languages_of
 
 _RECIPE = """\
 # {short} on `{target}`. What the recipe leaves out follows from the base: `tongues check` shows it.
@@ -101,21 +98,27 @@ class ReadyBase:
 
 @lru_cache
 def ready_bases() -> dict[str, ReadyBase]:
-    """The bases by their id, in the order of the table."""
-    text = (resources.files("tongues.plan") / "ready.csv").read_text(encoding="utf-8")
+    """The bases by their id, in the order of the catalogue."""
     return {
-        row["base"]: ReadyBase(
-            row["base"],
-            int(row["parameters"]),
-            int(row["vocabulary"]),
-            int(row["context"]),
-            row["licence"],
-            row["gated"] == "yes",
-            row["first"],
-            tuple(row["languages"].split()),
-        )
-        for row in csv.DictReader(text.splitlines())
+        base.name: _ready(base)
+        for base in known_bases().values()
+        if base.vocabulary and base.context and base.licence
     }
+
+
+def _ready(base: BaseCheckpoint, folder: str = "") -> ReadyBase:
+    return ReadyBase(
+        base.name,
+        round(base.params),
+        base.vocabulary or 0,
+        base.context or 0,
+        base.licence,
+        base.gated,
+        base.first,
+        base.languages or ("en",),
+        folder,
+        not base.languages,
+    )
 
 
 def find_ready(base: str) -> ReadyBase:
@@ -141,19 +144,8 @@ def find_ready(base: str) -> ReadyBase:
 
 
 def _of_folder(base: str, folder: Path, languages: tuple[str, ...]) -> ReadyBase:
-    config = read_config(folder)
-    return ReadyBase(
-        base,
-        round(read_base(str(folder)).params),
-        int(config.get("vocab_size", 0)),
-        int(config.get("max_position_embeddings", 0)),
-        licence_of(str(folder)).licence,
-        False,
-        "",
-        languages or ("en",),
-        str(folder),
-        not languages,
-    )
+    read = replace(read_base(str(folder)), name=base, languages=languages)
+    return _ready(read, str(folder))
 
 
 def hub_text(language: str, limit: str) -> dict[str, str]:

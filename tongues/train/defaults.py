@@ -27,15 +27,12 @@ _STEPS, _LARGEST_BATCH, _CONTEXT, _WARMUP = 22_000, 2**22, 4096, 0.04
 _SHORT, _SHORT_CONTEXT = 1e9, 2048  # tokens of a budget below which the one such project took less
 # Tokens of the best batch by those of the budget (Step law: Li et al. 2025, arXiv 2503.04715).
 _BEST_BATCH, _BEST_BATCH_POWER = 0.58, 0.571
-# Peak rate for all weights of a base of 7B parameters, and the power of its size: within 1.55 times
-# of published ones in the median, each study left out, where a constant is within 1.66. With the
-# power of Step law, which was measured below the projects' sizes, it was 9 times too low at 70B.
+# Peak rate for all weights of a base of 7B parameters, and the power of its size: 1.55 times off
+# published ones in the median, each study left out, a constant 1.65 times, Step law's power 2.07.
 _RATE, _AT, _POWER = 1e-4, 7e9, -0.1
-# In runs of few steps it is such that rate times steps is 0.02 for SmolLM2-135M (the same
-# benchmark), and at most the highest published one.
+# In few steps, rate times steps: 0.02 for SmolLM2-135M (the same); at most the highest published.
 _PATH, _HIGHEST = 0.0135, 3e-4
-# Projects with LoRA trained at 1 to 3 times that rate (the same benchmark). Ten times it, as with
-# the lower rates of full fine-tuning on instructions, would be above all of them.
+# Projects with LoRA trained at 1 to 3 times that rate (the same); ten times is above all of them.
 _LOW_RANK = 3.0
 # In 16 steps a rate four times as high ruined SmolLM2 at once, without a step of warm-up: 4 % of
 # the steps is none.
@@ -96,8 +93,7 @@ def base_batch(tokens: float, context: int) -> int:
 
 def base_rate(params: float, steps: float) -> float:
     """Peak learning rate for all weights of a base of `params` parameters, in a run of `steps`."""
-    at_7b = min(_HIGHEST, max(_RATE, _PATH / steps))
-    return at_7b * (params / _AT) ** _POWER
+    return min(_HIGHEST, max(_RATE, _PATH / steps)) * (params / _AT) ** _POWER
 
 
 def base_warmup(steps: float) -> float:
