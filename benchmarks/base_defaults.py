@@ -1,59 +1,28 @@
 """The rules for what a recipe leaves out with a base, against the projects that they follow.
 
-    python benchmarks/base_defaults.py [--measure] > benchmarks/base_defaults.txt
+    python benchmarks/base_defaults.py > benchmarks/base_defaults.txt
 
-Reads the shared table of projects beside the project: all weights of a base, with the peak rate,
-and the batch or the steps, stated. Each study is left out in turn of the constant that is fitted.
-`--measure` also trains SmolLM2-135M for 40 steps on Swahili at the rate of short runs: minutes.
+Reads the shared table of projects beside the project, those that state their peak rate. Each study
+is left out in turn of the constant that is fitted.
+The rate of short runs was measured by `base_defaults.yaml`, 40 steps of SmolLM2-135M on Swahili, in
+minutes: `tongues prepare`, then `tongues train`. The last lines of the result are from its evals.
 """
 
-import argparse
 import csv
 import math
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 
-import numpy as np
-
-from tongues.files import read_lines
 from tongues.frames import text_table
 from tongues.quantities import show_count
 from tongues.train.defaults import base_batch, base_rate
 
-ROOT = Path(__file__).parents[1]
-SHARED = ROOT / "../shared/data"
+TABLE = Path(__file__).parents[2] / "shared/data/published/projects.csv"
 SCALE = {"M": 1e6, "B": 1e9, "T": 1e12}
-LARGEST, SIZE = 2**22, 7e9  # tokens of a batch and parameters at which the constant is given
-RATES = ("5e-4",)  # others may be added; each takes minutes
-RECIPE = """
-name: sw
-text:
-  files:
-    en: [{text}/mdn/en.jsonl.gz]
-    sw: [{text}/freecodecamp/sw.jsonl.gz, {text}/ms_beginners/sw.jsonl.gz]
-tokens:
-  base: {base}
-  sample: 3 MB
-  held_out: 20k tokens
-train:
-  base: {{model: {base}, languages: [en]}}
-  mixture: {{sw: 100%}}
-  replay: {{en: 20%}}
-  budget: 20480 tokens
-  batch: 512 tokens
-  micro_batch: 512 tokens
-  context: 256 tokens
-  learning_rate: 3.0e-4
-  eval_tokens: 4096 tokens
-  num_evals: 1
-  compile: off
-  threads: 1
-  checkpoint_every: 3600 seconds
-"""
+AT, LARGE = 7e9, 13e9  # parameters at which a constant is given; of the largest projects
+MANY = 20_000  # steps, as many as published projects took: their rate is not that of short runs
+FORMS = {"constant": 0.0, "N^-0.1": -0.1, "N^-0.2": -0.2, "N^-0.4": -0.4, "N^-0.713": -0.713}
 
 
 def amount(text: str) -> float:
@@ -65,14 +34,13 @@ def amount(text: str) -> float:
 def projects() -> list[dict]:
     """Those of the table that state a peak rate."""
     rows = []
-    with (SHARED / "published/projects.csv").open(encoding="utf-8") as file:
+    with TABLE.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if not row["peak_lr"]:
                 continue
             tokens, batch = amount(row["cpt_tokens"]), amount(row["batch_tokens"])
             if "sequence" in row["batch_tokens"]:
                 batch = math.nan  # their length is not stated
-            lora = "cpt (lora" in row["kind"].lower() or "LoRA" in row["project"]
             rows.append(
                 {
                     "project": re.split(r" \(", row["project"])[0],
@@ -81,9 +49,8 @@ def projects() -> list[dict]:
                     "tokens": tokens,
                     "batch": batch,
                     "rate": float(re.findall(r"^[\d.e-]+", row["peak_lr"])[0]),
-                    "lora": lora,
+                    "lora": "cpt (lora" in row["kind"].lower() or "LoRA" in row["project"],
                     "schedule": row["schedule"],
-                    "instruct": "instruct" in row["base_model"].lower(),
                 }
             )
     return rows
@@ -106,7 +73,7 @@ def warmups(rows: list[dict]) -> list[float]:
 def for_new_tokens() -> dict[str, float]:
     """Training tokens for each token that a project added, where both are stated."""
     found = {}
-    with (SHARED / "published/projects.csv").open(encoding="utf-8") as file:
+    with TABLE.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             added = re.search(r"extended \D*\+([\d,]+)", row["tokenizer_change"])
             if added and math.isfinite(tokens := amount(row["cpt_tokens"])):
@@ -114,22 +81,37 @@ def for_new_tokens() -> dict[str, float]:
     return found
 
 
-def left_out(rows: list[dict], size: float, batch: float) -> list[float]:
-    """Of each project, published over predicted rate, by the constant of the other studies.
+def left_out(rows: list[dict], size: float) -> list[float]:
+    """Of each project, predicted over published rate, by the median constant of other studies.
 
-    size, batch: the powers.
+    size: the power of the parameters.
     """
-    shapes = {
-        id(row): size * math.log(row["params"] / SIZE)
-        + batch * math.log(min(1.0, row["batch"] / LARGEST))
-        for row in rows
-    }
+    constants = [math.log(row["rate"]) - size * math.log(row["params"] / AT) for row in rows]
     ratios = []
-    for row in rows:
-        others = [other for other in rows if other["study"] != row["study"]]
-        constant = np.mean([math.log(other["rate"]) - shapes[id(other)] for other in others])
-        ratios.append(math.exp(math.log(row["rate"]) - shapes[id(row)] - constant))
+    for row, constant in zip(rows, constants, strict=True):
+        others = [x for x, of in zip(constants, rows, strict=True) if of["study"] != row["study"]]
+        ratios.append(math.exp(median(others) - constant))
     return ratios
+
+
+def before(row: dict) -> float:
+    """The rate by the rule until November 2026: of Step law, which was measured below 1B."""
+    batch = row["batch"] if math.isfinite(row["batch"]) else base_batch(row["tokens"], 2048)
+    return 1.4e-4 * (row["params"] / AT) ** -0.713 * math.sqrt(min(1.0, batch / 2**22))
+
+
+def errors(name: str, ratios: list[float], rows: list[dict]) -> dict[str, str]:
+    """A row of the table: how many times rates are off, in either direction."""
+    off = [abs(math.log(ratio)) for ratio in ratios]
+    large = [x for x, row in zip(off, rows, strict=True) if row["params"] >= LARGE]
+    return {
+        "rule": name,
+        "median, times": f"{math.exp(median(off)):.2f}",
+        "geometric mean": f"{math.exp(sum(off) / len(off)):.2f}",
+        "largest": f"{math.exp(max(off)):.2f}",
+        "13B and more: median": f"{math.exp(median(large)):.2f}",
+        "largest of these": f"{math.exp(max(large)):.2f}",
+    }
 
 
 def show_rules() -> None:
@@ -143,7 +125,7 @@ def show_rules() -> None:
     shares = warmups(full)
     least, most = min(shares), max(shares)
     print(f"warm-up: median {median(shares):.1%} of {len(shares)}, {least:.1%} to {most:.0%}")
-    rates = [row["rate"] for row in full]
+    rates, batches = [row["rate"] for row in full], [row["batch"] for row in rows]
     of_new = for_new_tokens()
     fewest = sorted(of_new, key=of_new.__getitem__)
     print(
@@ -152,91 +134,38 @@ def show_rules() -> None:
         + f", …, {max(of_new.values()):,.0f}"
     )
     print(f"peak rate: {min(rates):g} to {max(rates):g}, {len(rates)} projects")
-    batches = [row["batch"] for row in rows]
     print(f"batch: {min(batches):,.0f} to {max(batches):,.0f} tokens, {len(batches)} projects\n")
-    print(
-        "peak rate by several forms, each study left out of the constant: published over predicted"
-    )
-    forms = {
-        "constant": (0.0, 0.0),
-        "N^-0.4": (-0.4, 0.0),
-        "B^0.5": (0.0, 0.5),
-        "N^-0.4 B^0.5": (-0.4, 0.5),
-        "N^-0.713 B^0.5, the rule": (-0.713, 0.5),
-        "N^-0.713": (-0.713, 0.0),
-    }
-    table = []
-    for name, powers in forms.items():
-        off = [abs(math.log(ratio)) for ratio in left_out(rows, *powers)]
-        spread = {"median, times": median(off), "largest, times": max(off)}
-        table.append(
-            {"form": name} | {key: f"{math.exp(value):.2f}" for key, value in spread.items()}
-        )
+    print(f"peak rate, {len(full)} projects that trained all weights: how many times off")
+    ours = [base_rate(row["params"], MANY) / row["rate"] for row in full]
+    table = [errors("the rule, as it is", ours, full)]
+    table += [
+        errors(f"{name}, each study left out", left_out(full, power), full)
+        for name, power in FORMS.items()
+    ]
+    table.append(errors("1e-4", [1e-4 / row["rate"] for row in full], full))
+    table.append(errors("the rule before", [before(row) / row["rate"] for row in full], full))
     print(text_table(table))
-    constant = math.exp(
-        float(
-            np.mean([math.log(r["rate"] / base_rate(r["params"], r["batch"], 1e9)) for r in rows])
-        )
-    )
-    print(f"\nthe rule's constant is {1 / constant:.2f} times that by least squares\n")
-    ratios = left_out(rows, -0.713, 0.5)
-    print(
-        "each project: its batch and ours for its tokens; its rate, ours at its batch and at ours"
-    )
+    low_rank = [row["rate"] / base_rate(row["params"], MANY) for row in everyone if row["lora"]]
+    times = ", ".join(f"{ratio:.2g}" for ratio in sorted(low_rank))
+    print(f"\nprojects with LoRA trained at {times} times the rule for all weights\n")
+    print("each project: its batch and ours for its tokens; its rate, and ours")
     table = []
     for row in everyone:
         batch = base_batch(row["tokens"], 2048) if math.isfinite(row["tokens"]) else math.nan
-        used = row["batch"]
-        left = f"{ratios[rows.index(row)]:.2f}" if row in rows else ""
-        why = "LoRA" if row["lora"] else "" if row in rows else "no batch or tokens"
-        why += ", from an instruct model" if row["instruct"] else ""
-        own = f"{base_rate(row['params'], used, row['tokens'] / used):.2g}" if left else ""
-        ours = base_rate(row["params"], batch, row["tokens"] / batch)
         table.append(
             {
                 "project": row["project"],
                 "parameters": show_count(row["params"]),
                 "tokens": show_count(row["tokens"]) if math.isfinite(row["tokens"]) else "",
-                "batch": show_count(used) if math.isfinite(used) else "",
-                "ours": show_count(batch) if math.isfinite(batch) else "",
+                "batch": show_count(row["batch"]) if math.isfinite(row["batch"]) else "",
+                "our batch": show_count(batch) if math.isfinite(batch) else "",
                 "rate": f"{row['rate']:g}",
-                "at its batch": own,
-                "at ours": f"{ours:.2g}" if math.isfinite(ours) else "",
-                "left out": left,
-                "not fitted": why,
+                "our rate": f"{base_rate(row['params'], MANY):.2g}",
+                "note": "LoRA" * row["lora"],
             }
         )
     print(text_table(table))
 
 
-def measure() -> None:
-    """40 steps of 512 tokens of SmolLM2-135M at some rates; finished runs are not run again."""
-    folder = ROOT / "build/base_defaults"
-    folder.mkdir(parents=True, exist_ok=True)
-    base, text = ROOT / "build/smollm2", (SHARED / "text").resolve()
-    (folder / "r.yaml").write_text(RECIPE.format(base=base, text=text))
-    command = [sys.executable, "-m", "tongues"]
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run([*command, "prepare", "r.yaml"], cwd=folder, env=env, check=True, stdout=2)
-    table = []
-    for rate in RATES:
-        changes = [f"train.run=s{rate}", f"train.learning_rate={rate}"]
-        subprocess.run(
-            [*command, "train", "r.yaml", *changes], cwd=folder, env=env, check=True, stdout=2
-        )
-        row = {"peak rate": rate, "rate x steps": f"{float(rate) * 40:.3g}"}
-        for line in read_lines(folder / f"runs/s{rate}/evals.jsonl"):
-            row[f"{line['lang']}, step {line['step']}"] = f"{line['loss']:.3f}"
-        table.append(row)
-    print("\nSmolLM2-135M, 40 steps of 512 tokens, 20% English: held-out nats per token")
-    print(text_table(table))
-    print(f"the rule at this batch and these steps: {base_rate(134.5e6, 512, 40):.2g}")
-
-
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--measure", action="store_true", help="train SmolLM2-135M too")
-    arguments = parser.parse_args()
     show_rules()
-    if arguments.measure:
-        measure()

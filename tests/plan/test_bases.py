@@ -1,11 +1,14 @@
 import gzip
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.golden import golden
 from tongues.errors import UserError
+from tongues.languages import find_language
 from tongues.plan import BaseCheckpoint, ask
 from tongues.plan.bases import known_bases, read_base
 
@@ -24,13 +27,40 @@ LLAMA = {
 
 def test_a_base_by_its_id_or_short_name() -> None:
     base = read_base("meta-llama/Llama-3.2-1B")
-    assert (base.params, base.tokens, base.tokenizer) == (1.24e9, 9e12, "llama3")
+    assert (base.params, base.tokens, base.tokenizer) == (1_235_814_400, 9e12, "llama3")
     assert "de" in base.languages and "sw" not in base.languages
+    assert (base.hidden, base.layers, base.tied, base.gated) == (2048, 16, True, True)
     assert read_base("llama-3.2-1b") == base
     assert read_base("meta-llama/Llama-3.2-1B@1T").tokens == 1e12
     with pytest.raises(UserError, match=r"did you mean `meta-llama/Llama-3\.2-1B`"):
         read_base("meta-llama/Llama-3.2-1")
-    assert all(1e8 < one.params < 2e11 for one in known_bases().values())
+    with pytest.raises(UserError) as refused:
+        read_base("example/New-7B")
+    golden("plan/a base that nobody knows", str(refused.value))
+
+
+def test_an_instruction_model_has_the_facts_of_its_base_and_names_it() -> None:
+    base, instructed = read_base("Qwen/Qwen3.5-4B-Base"), read_base("qwen3.5-4b")
+    assert (instructed.name, instructed.instruct_of) == ("Qwen/Qwen3.5-4B", base.name)
+    assert instructed.params == base.params and not base.instruct_of
+
+
+@pytest.mark.parametrize("base", known_bases().values(), ids=lambda base: base.name)
+def test_every_row_of_the_catalogue_is_whole_and_in_range(base: BaseCheckpoint) -> None:
+    assert 1e8 < base.params < 2e11
+    assert base.tokenizer and base.source and base.licence
+    assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", base.released)
+    assert [find_language(tag).tag for tag in base.languages] == list(base.languages)
+    assert base.active is None or base.active < base.params / 3
+    assert math.isnan(base.tokens) or 1 < base.ratio < 70_000
+    if base.vocabulary and base.hidden:
+        assert base.vocabulary * base.hidden * (1 if base.tied else 2) < base.params
+
+
+def test_no_two_bases_or_instruction_models_share_a_short_name() -> None:
+    names = [one for base in known_bases().values() for one in (base.name, base.instruct) if one]
+    short = [name.split("/")[-1].lower() for name in names]
+    assert not {name for name in short if short.count(name) > 1}
 
 
 def test_a_base_by_its_size() -> None:
@@ -44,6 +74,7 @@ def test_a_folder_has_the_parameters_of_its_config(tmp_path: Path) -> None:
     base = read_base(f"{tmp_path}@9T")
     assert base.params == 1_235_814_400  # as its model card has it
     assert base.tokens == 9e12
+    assert (base.vocabulary, base.hidden, base.layers, base.tied) == (128256, 2048, 16, True)
     untied = LLAMA | {"tie_word_embeddings": False}
     (tmp_path / "config.json").write_text(json.dumps(untied))
     assert read_base(str(tmp_path)).params == 1_235_814_400 + 128256 * 2048

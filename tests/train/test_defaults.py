@@ -25,14 +25,12 @@ from tongues.train.defaults import (
     usual_batch,
 )
 
-# Projects as published: parameters, tokens of a batch, steps, peak learning rate.
+# As published: parameters, steps, peak learning rate.
 PROJECTS = {
-    "Swallow 7B": (6.74e9, 4.2e6, 23_800, 1e-4),
-    "Swallow 70B": (69e9, 4.2e6, 23_800, 5e-5),
-    "Greek Apertus 8B": (8e9, 4.19e6, 19_248, 5.5e-5),
-    "Latxa 7B": (6.74e9, 1.05e6, 10_000, 1e-4),
-    "Sherkala 8B": (8e9, 4e6, 11_433, 1.5e-4),
-    "isiZulu 4B": (4e9, 16_384, 29_600, 1e-5),
+    "Swallow 7B": (6.74e9, 23_800, 1e-4),
+    "Swallow 13B": (13.0e9, 23_800, 1e-4),
+    "Swallow 70B": (69e9, 23_800, 5e-5),
+    "Sherkala 8B": (8e9, 11_433, 1.5e-4),
 }
 
 
@@ -69,9 +67,9 @@ def test_the_usual_batch_is_the_completed_one(base: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("project", PROJECTS)
-def test_the_rate_is_within_three_times_that_of_published_projects(project: str) -> None:
-    params, batch, steps, rate = PROJECTS[project]
-    assert abs(math.log(base_rate(params, batch, steps) / rate)) < math.log(3)
+def test_the_rate_is_within_two_times_that_of_published_projects(project: str) -> None:
+    params, steps, rate = PROJECTS[project]
+    assert abs(math.log(base_rate(params, steps) / rate)) < math.log(2)
 
 
 def test_the_batch_is_that_of_published_projects_within_four_times() -> None:
@@ -84,15 +82,12 @@ def test_the_batch_is_that_of_published_projects_within_four_times() -> None:
         assert samples == 2 ** round(math.log2(samples))
 
 
-def test_the_rate_falls_with_the_size_and_rises_with_the_batch_and_in_few_steps() -> None:
-    rates = [base_rate(params, 2**20, 20_000) for params in (1e8, 1e9, 1e10)]
-    assert rates == sorted(rates, reverse=True)
-    assert base_rate(1e9, 4 * 2**16, 1e5) == pytest.approx(2 * base_rate(1e9, 2**16, 1e5))
-    assert base_rate(1e9, 2**30, 1e5) == base_rate(1e9, 2**22, 1e5)
-    assert base_rate(1e9, 2**22, 1e5) == pytest.approx(2 * base_rate(1e9, 2**20, 1e5))
-    assert base_rate(1e8, 2048, 50) == pytest.approx(4e-4)
-    assert base_rate(1e8, 2048, 5) == pytest.approx(5e-4)  # no run of fewer steps was measured
-    assert base_rate(7e9, 2048, 1) == pytest.approx(base_rate(7e9, 2**22, 1e6))
+def test_the_rate_falls_a_little_with_the_size_and_rises_in_few_steps() -> None:
+    small, usual, large = (base_rate(params, 20_000) for params in (135e6, 7e9, 70e9))
+    assert usual == pytest.approx(1e-4)
+    assert 1 < small / usual < 1.5 and 0.75 < large / usual < 1
+    assert base_rate(135e6, 100) == pytest.approx(0.02 / 100, rel=0.01)
+    assert base_rate(7e9, 1) == pytest.approx(3e-4)  # the highest that was published
 
 
 def test_short_runs_warm_up_too_and_a_context_is_the_bases_or_shorter() -> None:
@@ -132,7 +127,7 @@ def test_the_context_goes_into_the_recipes_batch_and_held_out_text(
         recipe_of(base, batch="1000 tokens", context="128 tokens")
 
 
-def test_a_large_batch_is_computed_in_parts_and_lora_takes_ten_times_the_rate(
+def test_a_large_batch_is_computed_in_parts_and_lora_takes_three_times_the_rate(
     base: Path, tmp_path: Path
 ) -> None:
     assert completed(base, tmp_path, batch="24576 tokens").micro_batch == 2048
@@ -141,7 +136,7 @@ def test_a_large_batch_is_computed_in_parts_and_lora_takes_ten_times_the_rate(
         completed(base, tmp_path, trainable=parts).learning_rate for parts in ("all", "lora")
     )
     assert isinstance(whole, float)
-    assert low_rank == pytest.approx(10 * whole, rel=0.05)
+    assert low_rank == pytest.approx(3 * whole, rel=0.05)
 
 
 def test_a_base_trained_here_repeats_its_own_settings(base: Path, tmp_path: Path) -> None:

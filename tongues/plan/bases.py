@@ -1,30 +1,52 @@
-"""Bases to continue from, by id, folder or size; `bases.csv` has what the model cards state."""
+"""Bases to continue from, by id, folder or size; `bases.csv` has what their makers state."""
 
 import csv
 import math
 from codecs import getincrementaldecoder
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError, nearest
+from tongues.hub import local
 from tongues.models.folders import read_config, stored_shapes
 from tongues.plan.amounts import read_count
-from tongues.train.metadata import languages_of
+from tongues.quantities import show_count
+from tongues.runs import read_run
+from tongues.train.base import find_base, find_run
+from tongues.train.metadata import languages_of, licence_of
 
 _HEAD = 65_536  # bytes of a file that show what it is
 _SAMPLE = 2_000_000  # bytes of text that are enough to measure a tokenizer
 
 
+_COUNTS = ("params", "tokens", "active", "vocabulary", "context", "hidden", "layers")
+_STORE = Path("runs")  # of this folder
+_NOT_KNOWN = "write its size and the tokens it has read, `{}=4B@36T`, or name a folder"
+
+
 @dataclass(frozen=True, slots=True)
 class BaseCheckpoint:
-    """A checkpoint that training may continue from: its parameters, and the tokens it has read.
+    """A checkpoint that training may continue from.
 
-    tokens: NaN where nobody says. tokenizer: its family (`llama3`), or a folder.
+    name: its id on the hub, a folder, or the name it was given with its size.
+    params: of its text part, embeddings and all experts included.
+    tokens: read in pre-training; NaN where nobody says.
+    tokenizer: its family (`llama3`, as `tongues.languages.fertility` has them), or a folder.
     languages: those that its makers name, or in which it was at three quarters of its English
-        untouched (Mistral 7B, by EuroEval): it knows them already.
+        untouched (Mistral 7B, by EuroEval): it knows them already. Of lists above 70 names only
+        those that its makers put first (Qwen3 names 119, Qwen3.5 201, Gemma 3 and 4 140).
+    active: parameters that a token meets in a mixture of experts; None: all.
+    vocabulary: rows of its embeddings. context: tokens. hidden: numbers that stand for a token
+        between layers. tied: whether its output matrix is its embeddings. None: not known.
+    gated: whether its terms must be accepted on its page.
+    first: what its tokenizer puts before a text; empty: nothing, or not known.
+    released: year and month. instruct: id of the instruction model made from it.
+    asked: the instruction model that was named in its place.
+    folder: of its weights on this disk; empty where they are on the hub.
     """
 
     name: str
@@ -32,80 +54,138 @@ class BaseCheckpoint:
     tokens: float = math.nan
     tokenizer: str = ""
     languages: tuple[str, ...] = ()
-    vocabulary: int = 0
-    context: int = 4096
-    hidden: int = 0
-    layers: int = 0
-    tied: bool = False
+    active: float | None = None
+    vocabulary: int | None = None
+    context: int | None = None
+    hidden: int | None = None
+    layers: int | None = None
+    tied: bool | None = None
     licence: str = ""
     gated: bool = False
-    released: str = "2025-01"
-    instruct_of: str = ""
+    first: str = ""
+    released: str = ""
+    instruct: str = ""
+    asked: str = ""
     folder: str = ""
 
     @property
+    def met(self) -> float:
+        """Parameters that each token meets: what a token costs."""
+        return self.active or self.params
+
+    @property
+    def dense(self) -> float:
+        """Parameters of a model without experts that is about as good: the geometric mean."""
+        return math.sqrt(self.met * self.params)
+
+    @property
     def short(self) -> str:
-        return self.name.split("/")[-1]
+        """The name without the organisation, or without the folders that it is in."""
+        path = Path(self.name)
+        return path.parent.name if path.name == "model" else path.name
 
     @property
-    def tokenizer_folder(self):
-        return None
+    def tokenizer_folder(self) -> Path | None:
+        """The folder of its tokenizer; None where it is not on this disk."""
+        place = Path(self.folder) if self.folder else local(self.name)
+        return place if place and (place / "tokenizer.json").is_file() else None
 
-    def row(self):
-        return {"base": self.name}
-
-    @property
-    def ratio(self) -> float:
-        """Tokens it has read per parameter."""
-        return self.tokens / self.params
-
-
-@lru_cache
-def _table(name: str) -> list[dict[str, str]]:
-    text = (files("tongues.plan") / name).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+    def row(self) -> dict[str, str]:
+        """As a row of a table."""
+        context = f"{self.context:,}" if self.context else ""
+        return {
+            "base": self.name,
+            "parameters": show_count(self.params),
+            "read": "" if math.isnan(self.tokens) else show_count(self.tokens),
+            "context": context,
+            "released": self.released,
+            "licence": self.licence + (", gated" if self.gated else ""),
+            "languages": " ".join(self.languages[:6]) + (" …" if len(self.languages) > 6 else ""),
+        }
 
 
 @lru_cache
 def known_bases() -> dict[str, BaseCheckpoint]:
-    """The well-known bases, by their id on the Hugging Face hub."""
-    return {
-        row["base"]: BaseCheckpoint(
-            row["base"],
-            float(row["params"]),
-            float(row["tokens"] or "nan"),
-            row["tokenizer"],
-            tuple(row["languages"].split()),
-        )
-        for row in _table("bases.csv")
-    }
+    """The bases of `bases.csv` by their id on the Hugging Face hub, in its order."""
+    text = (files("tongues.plan") / "bases.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
+    return {row["base"]: _of_row(row) for row in rows}
 
 
-def read_base(text: str, where: str = "") -> BaseCheckpoint:
-    """A base written `NAME=PARAMS@TOKENS`, or a hub id or a folder, each with `@TOKENS` or not."""
+def _of_row(row: Mapping[str, str]) -> BaseCheckpoint:
+    counts = {key: float(value) for key, value in row.items() if key in _COUNTS and value}
+    return BaseCheckpoint(
+        row["base"],
+        counts["params"],
+        counts.get("tokens", math.nan),
+        row["tokenizer"],
+        tuple(row["languages"].split()),
+        counts.get("active"),
+        *(int(counts[key]) if key in counts else None for key in _COUNTS[3:]),
+        tied=row["tied"] == "yes" if row["tied"] else None,
+        licence=row["licence"],
+        gated=row["gated"] == "yes",
+        first=row["first"],
+        released=row["released"],
+        instruct=row["instruct"],
+    )
+
+
+@lru_cache
+def _by_short_name() -> dict[str, BaseCheckpoint]:
+    """The bases and their instruction models, by the end of their ids in lower case."""
+    known = known_bases().values()
+    named = [(one.instruct, replace(one, asked=one.instruct)) for one in known if one.instruct]
+    named += [(one.name, one) for one in known]
+    return {name.split("/")[-1].lower(): one for name, one in named}
+
+
+def read_base(text: str, where: str = "--base") -> BaseCheckpoint:
+    """A base written `NAME=PARAMS@TOKENS`, or a hub id, a run or a folder, with `@TOKENS` or not.
+
+    where: what an error names.
+    """
     word, at, amount = text.strip().partition("@")
-    tokens = read_count(amount, "--base") if at else math.nan
+    tokens = read_count(amount, where) if at else math.nan
     name, equals, size = word.rpartition("=")
-    by_short_name = {key.split("/")[-1].lower(): one for key, one in known_bases().items()}
-    known = by_short_name.get((name if equals else word).split("/")[-1].lower())
+    known = _by_short_name().get((name if equals else word).split("/")[-1].lower())
     if equals and name.strip():
-        params = read_count(size, "--base")
+        params = read_count(size, where)
         tokenizer, languages = (known.tokenizer, known.languages) if known else ("", ())
         return BaseCheckpoint(name.strip(), params, tokens, tokenizer, languages)
+    if not equals and (run := find_run(word, Path())):
+        place, store = run.resolve(), _STORE.resolve()
+        inside = place.is_relative_to(store)
+        name = str(place.relative_to(store) if inside else run / "model")
+        find_base(name, Path())  # it must be finished
+        return replace(_of_folder(name, run / "model", tokens), languages=read_run(run).languages)
     if (folder := Path(word)).is_dir() and not equals:
-        of_card = languages_of(folder)
-        return BaseCheckpoint(word, _parameters(folder), tokens, str(folder), of_card)
+        return _of_folder(word, folder, tokens)
     if known is None or equals:
-        what = f"`{text}` is neither a folder nor a base that is known by its id"
-        close = nearest(word, known_bases()) if word and not equals else ""
-        hint = close if close.startswith("did") else "write `NAME=PARAMS@TOKENS`: `llama=8B@15T`"
-        raise UserError(what, where="--base", hint=hint)
+        what = f"`{text}` is neither a folder nor a base of the catalogue"
+        hint = _NOT_KNOWN.format(Path(word).name if word and not equals else "mine")
+        close = nearest(word, [*_by_short_name()]) if word else ""
+        hint = f"{close}\n  or {hint}" if close.startswith("did") and not equals else hint
+        raise UserError(what, where=where, hint=hint)
+    return replace(known, tokens=tokens) if at else known
+
+
+def _of_folder(name: str, folder: Path, tokens: float) -> BaseCheckpoint:
+    config = read_config(folder)
+    text = config.get("text_config", config)
     return BaseCheckpoint(
-        known.name,
-        known.params,
-        tokens if at else known.tokens,
-        known.tokenizer,
-        known.languages,
+        name,
+        _parameters(folder),
+        tokens,
+        str(folder),
+        languages_of(folder),
+        vocabulary=text.get("vocab_size"),
+        context=text.get("max_position_embeddings"),
+        hidden=text.get("hidden_size"),
+        layers=text.get("num_hidden_layers"),
+        tied=config.get("tie_word_embeddings"),
+        licence=licence_of(str(folder)).licence,
+        folder=str(folder),
     )
 
 

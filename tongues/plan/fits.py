@@ -43,6 +43,11 @@ class Method:
     new_tokens: bool = True
     caution: str = ""
 
+    @property
+    def offloads(self) -> bool:
+        """Whether weights stay in the host's memory."""
+        return "offload" in self.settings
+
 
 ALL_WEIGHTS = Method("all weights", {})
 
@@ -106,7 +111,7 @@ def anatomy_of(base: BaseCheckpoint) -> Anatomy:
     return replace(
         usual,
         vocabulary=vocabulary,
-        tied_embeddings=base.tied,
+        tied_embeddings=bool(base.tied),
         parameters=Parameters(total=rest + embedding, embedding=embedding, non_embedding=rest),
         products=rest + embedding // matrices,
         hidden=hidden,

@@ -193,7 +193,7 @@ class Planner:
         if own and way.kind == "continue" and losses and np.median(mean_of(losses)) >= own:
             what = f"its loss is {own:g} before any training, and not lower afterwards"
             return LeftOut(name, "above_base", what)
-        flops = FORWARD_AND_BACKWARD * way.method.work * (base.params + way.rows) * tokens
+        flops = FORWARD_AND_BACKWARD * way.method.work * (base.met + way.rows) * tokens
         hours = cluster.hours(flops) if cluster else None
         if cluster and hours and hours > _LONGEST:
             what = f"it takes {hours / _LONGEST:,.3g} years on {cluster.count} {cluster.gpu.name}"
@@ -223,7 +223,7 @@ class Planner:
         """With its base, the settings that follow from it, and what is forgotten."""
         base, tokens, limit = way.base, option.tokens, self.question.max_forgetting
         batch = base_batch(tokens, base_context(base.context, tokens))
-        rate = base_rate(base.params, batch, tokens / batch)
+        rate = base_rate(base.params, tokens / batch)
         rate *= 1.0 if way.method.all_weights else LOW_RANK
         option = replace(option, base=base, batch=float(batch), rate=rate)
         if not self._may_forget(base):
@@ -241,7 +241,7 @@ class Planner:
         budget, per = self.question.budget, FORWARD_AND_BACKWARD * way.method.work
         if budget is None:
             return way.most if math.isfinite(way.most) else 1e13
-        params = way.base.params + way.rows
+        params = way.base.met + way.rows
         return min(budget.tokens(params, self.question.cluster, per), way.most)
 
     def _vocabularies(self, way: Way) -> dict[str, Vocabulary]:

@@ -30,9 +30,10 @@ from tongues.plan.question import Target
 Array = np.ndarray
 LAW = "besiroglu2024"
 _REPEATS = "muennighoff2023"
-# A base's share of a language is that of the web, times so much, and the deviation of its logarithm:
-# of a language that its makers name, and of another. Bytes of all languages in FineWeb and
-# FineWeb-2; and tokens that related languages are worth at least (benchmarks/plan_losses.txt).
+# A base's share of a language is that of the web times so much, with the deviation of its
+# logarithm: of a language that its makers name, and of another. Then bytes of all languages in
+# FineWeb and FineWeb-2, and tokens that related languages are worth at least
+# (benchmarks/plan_losses.txt).
 _NAMED, _OTHER, _WEB, _LEAST = (0.5, 1.5), (0.05, 1.8), 2e13, 1e7
 _USUAL_TOKENS = 2e12  # that a base has read, where its makers do not say
 _FORM = 0.05  # of the log loss: the law on other text and models than those it was fitted on
@@ -69,7 +70,7 @@ class Outlook:
             usual = times * read * find_language(self.language).text_bytes / _WEB
             return _LEAST + usual * np.exp(spread * _noise("start", self.language))
         places = np.geomspace(*_START, _PLACES)
-        curve = np.log(_law(base.params, places))
+        curve = np.log(_law(base.dense, places))
         wanted = np.log(loss / self.level)
         return np.exp(np.interp(-wanted, -curve, np.log(places)))
 

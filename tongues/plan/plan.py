@@ -171,6 +171,7 @@ def _chosen(planner: Planner) -> tuple[Question, list[Option | LeftOut]]:
     if not question.languages:
         return question, []
     made = [planner.continued(base) for base in _candidates()]
+    made = [one for one in made if not (isinstance(one, Option) and one.method.offloads)]
     options = [one for one in made if isinstance(one, Option) and one.loss]
     options.sort(key=lambda one: one.loss.value if one.loss else math.inf)
     makers: dict[str, Option] = {}

@@ -16,7 +16,7 @@ from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.question import Target
 
 _SIZES = (4_000, 8_000, 16_000, 32_000)
-_SAVES = 0.3  # of the tokens, from where it is worth new rows
+_SAVES = 0.35  # of the tokens, from where it is worth new rows
 _READ = 15_000  # training tokens for each new one; LlamaTurk's 28k on 0.27B (9,800) hurt
 _GAINS = 0.05  # more of the tokens, from where a larger extension is worth it
 _REPLACES = 1e11  # tokens of training from which published replacements worked

@@ -101,11 +101,11 @@ class Way:
         losses = dict[str, Array]()
         for target, part in zip(self.targets, self.parts(learned), strict=True):
             one = outlooks.get(target.language)
-            if one is None or part < LEAST_READ or not one.covers(self.base.params):
+            if one is None or part < LEAST_READ or not one.covers(self.base.dense):
                 return {}
             read = worth(part, self.unique(target)) * self.per_token(target)
             start = one.start(self.base, own) if self.kind == "continue" else 0.0
-            losses[target.language] = one.loss(self.base.params, read, start)
+            losses[target.language] = one.loss(self.base.dense, read, start)
         return losses
 
     def _by_laws(self, learned: float, laws: OwnLaws, own: float | None) -> dict[str, Array]:

@@ -112,8 +112,8 @@ def answer(question: Question, decision: Decision, unit: str) -> list[str]:
     lines += _loss(question, option, unit)
     lines += _forgetting(question, option)
     lines += _text(question, option)
-    if (base := option.base) and base.instruct_of:
-        lines.append(_CHAT.format(named=base.instruct_of))
+    if (base := option.base) and base.asked:
+        lines.append(_CHAT.format(named=base.asked))
     if cluster := question.cluster:
         priced = cluster.gpu.priced if cluster.price == cluster.gpu.price else "as given"
         price = f"{cluster.price:.2f}"
@@ -260,7 +260,11 @@ def _text(question: Question, option: Option) -> Iterator[str]:
         return
     budget, cluster = question.budget, question.cluster
     if budget is not None and math.isfinite(option.tokens):
-        share = option.tokens / budget.tokens(option.params, cluster, 6.0 * option.method.work)
+        share = option.tokens / budget.tokens(
+            option.flops / (6.0 * option.method.work * option.tokens),
+            cluster,
+            6.0 * option.method.work,
+        )
         text = ", ".join(filter(None, map(_size, question.targets)))
         if share < 0.9:
             epochs = f"{option.epochs:.2g}"
