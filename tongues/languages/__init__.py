@@ -12,8 +12,7 @@ from tongues.languages.forecast import (
 )
 from tongues.languages.language import AvailableText, Language
 from tongues.languages.ngrams import NGrams, measure_ngrams
-from tongues.languages.prior import LossPrior, read_prior
 
-__all__ = ["AvailableText", "Language", "LossForecast", "LossPrior", "NGrams", "OwnRun"]
+__all__ = ["AvailableText", "Language", "LossForecast", "NGrams", "OwnRun"]
 __all__ += ["expected_scripts", "find_language", "forecast_language"]
-__all__ += ["known_language", "languages", "measure_ngrams", "read_prior"]
+__all__ += ["known_language", "languages", "measure_ngrams"]

@@ -1,16 +1,16 @@
 """All that is known of one language before anything is trained, and which languages there are."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from tongues.errors import UserError, nearest
 from tongues.estimate import Estimate
+from tongues.jsonable import to_plain
 from tongues.languages.catalogue import field_sources, languages
 from tongues.languages.donors import Donor, confusable_languages, rank_donors
 from tongues.languages.fertility import TOKENIZERS, byte_premium, bytes_per_token
 from tongues.languages.forecast import LossForecast, forecast_language
-from tongues.languages.grammar import Grammar, grammar_of, lang2vec_folder
 from tongues.languages.language import Language
 from tongues.magnitudes import show_bytes
 
@@ -26,8 +26,7 @@ class LanguageFacts:
     scripts: the same language in others, where it is written in several. namesakes: relatives that
     are called by its name too and have text in its script, the most first. confusable: languages
     that identification may take for it. byte_premium and bytes_per_token (by tokenizer): forecasts
-    where they have an interval. grammar: None where lang2vec is not installed or has no relative of
-    it. forecasts: of the loss, by bytes of unique text.
+    where they have an interval. forecasts: of the loss, by bytes of unique text.
     """
 
     language: Language
@@ -36,28 +35,21 @@ class LanguageFacts:
     confusable: tuple[Language, ...]
     byte_premium: Estimate
     bytes_per_token: Mapping[str, Estimate]
-    grammar: Grammar | None
     donors: tuple[Donor, ...]
     forecasts: Mapping[float, LossForecast]
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """What no source here has, in a sentence each."""
-        of, no_grammar = self.language, "lang2vec has neither it nor a relative"
-        if lang2vec_folder() is None:
-            no_grammar = "lang2vec is not installed (`pip install 'tongues[typology]'`)"
-        text = f"text: FineWeb-2 has none{self._text_of_namesakes}"
+        of = self.language
         missing = {
             "family: Glottolog has it in none": not of.family,
             "script: no source here has it": not of.script,
             "speakers: CLDR does not count them": of.speakers is None,
             "byte premium: not measured": of.byte_premium is None,
-            text: not of.texts,
-            "share of the Bible in the text: FineWeb-2 does not give it": bool(of.texts)
-            and of.bible is None,
+            f"text: FineWeb-2 has none{self._text_of_namesakes}": not of.text_bytes,
             "identification: no model here is known to have it": not of.identified_by,
             "tasks: lm-eval has none": not of.tasks,
-            f"grammar: {no_grammar}": self.grammar is None,
         }
         return tuple(sentence for sentence, absent in missing.items() if absent)
 
@@ -71,23 +63,16 @@ class LanguageFacts:
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        donors = [
-            asdict(donor) | {"language": donor.language.tag, "score": donor.score.to_json()}
-            for donor in self.donors
-        ]
-        known = self.grammar and int(self.grammar.known.sum())
-        tokens = {name: of.to_json() for name, of in self.bytes_per_token.items()}
+        forecasts = [{"text_bytes": size} | of.to_json() for size, of in self.forecasts.items()]
+        donors = [to_plain(donor) | {"language": donor.language.tag} for donor in self.donors]
         return self.language.to_json() | {
             "scripts": [other.tag for other in self.scripts],
             "namesakes": [other.tag for other in self.namesakes],
             "confusable": [other.tag for other in self.confusable],
             "byte_premium": self.byte_premium.to_json(),
-            "bytes_per_token": tokens,
-            "grammar": {"known": known},
+            "bytes_per_token": to_plain(self.bytes_per_token),
             "donors": donors,
-            "forecasts": [
-                {"text_bytes": amount} | of.to_json() for amount, of in self.forecasts.items()
-            ],
+            "forecasts": forecasts,
             "unknown": list(self.unknown),
             "sources": field_sources(),
         }
@@ -103,7 +88,6 @@ def language_facts(language: Language, donors: int = _DONORS) -> LanguageFacts:
         confusable_languages(language),
         byte_premium(language),
         {name: bytes_per_token(language, name) for name in TOKENIZERS},
-        grammar_of(language),
         rank_donors(language, count=donors),
         {amount: forecast_language(language, amount) for amount in _AMOUNTS},
     )
