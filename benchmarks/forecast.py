@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from tongues.frames import text_table
-from tongues.languages import Language, NGrams, OwnRun, forecast_language, known_language
+from tongues.languages import Language, NGrams, OwnRun, find_language, forecast_language
 
 Array = np.ndarray
 ROOT = Path(__file__).parents[1]
@@ -63,7 +63,7 @@ def read_table() -> tuple[list[Language], Array, Array]:
             for row in csv.DictReader(file, delimiter="\t")
             if row["flores_lang"] == row["goldfish_used"]
         ]
-    languages = [known_language(row["flores_lang"]) for row in rows]
+    languages = [find_language(row["flores_lang"]) for row in rows]
     most = [1e6 * min(float(full[row["flores_lang"]] or 1000), 1000) for row in rows]
     amounts = [
         max(one.text_bytes / (one.byte_premium or 1.0), size)

@@ -16,25 +16,20 @@ from tongues.languages.language import AvailableText, Language
 _COLUMNS = ("tag", "code", "other_codes", "script", "name", "names", "family", "macroarea")
 _COLUMNS += ("latitude", "longitude", "countries", "speakers", "byte_premium", "texts")
 _COLUMNS += ("identified_by", "tasks")
-_CODE, _OTHERS, _SCRIPT, _NAME, _FAMILY, _TEXTS = 1, 2, 3, 4, 6, 13
+_CODE, _OTHERS, _SCRIPT, _NAME, _TEXTS = 1, 2, 3, 4, 13
 # Scripts that the catalogue does not tell apart from another.
 _VARIANTS = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang", "Aran": "Arab"}
 
 
-def languages(
-    code: str = "", family: tuple[str, ...] = (), min_text: float = 0
-) -> tuple[Language, ...]:
+def languages(code: str = "", min_text: float = 0) -> tuple[Language, ...]:
     """Every language of the catalogue in each of its scripts, by code.
 
-    code: of one language. family: groups it begins with. min_text: bytes of text at least.
+    code: of one language. min_text: bytes of FineWeb-2's text at least.
     """
-    group = "/".join(family)
     return tuple(
         _language(tag)
         for tag, row in _rows().items()
-        if code in ("", row[_CODE])
-        and f"{row[_FAMILY]}/".startswith(f"{group}/" if group else "")
-        and (not min_text or _first_bytes(row) >= min_text)
+        if code in ("", row[_CODE]) and (not min_text or _first_bytes(row) >= min_text)
     )
 
 
@@ -181,8 +176,6 @@ def _language(tag: str) -> Language:
         names=_many(cells["names"], "|"),
         family=_many(cells["family"], "/"),
         macroarea=cells["macroarea"],
-        latitude=_number(cells["latitude"]),
-        longitude=_number(cells["longitude"]),
         countries=_many(cells["countries"], " "),
         speakers=_count(cells["speakers"]),
         byte_premium=_number(cells["byte_premium"]),

@@ -22,7 +22,7 @@ def facts_blocks(facts: LanguageFacts) -> list[b.Block]:
         "family": " › ".join(of.family),
         "script": ", ".join((of.script, *(f"{x.script} (`{x.tag}`)" for x in facts.scripts))),
         "place": ", ".join(filter(None, (of.macroarea, " ".join(of.countries)))),
-        "speakers": _speakers(of),
+        "speakers by CLDR": show_count(of.speakers) if of.speakers else "",
         "byte premium": "" if premium.reason else f"{premium.value:.2f} ({measured})",
         "identified by": ", ".join(of.identified_by),
         "easily confused with": ", ".join(f"{x.name} (`{x.tag}`)" for x in facts.confusable),
@@ -46,7 +46,7 @@ def language_rows(languages: Sequence[Language]) -> list[Mapping[str, b.Entry]]:
             "language": of.name,
             "family": of.family[0] if of.family else "",
             "script": of.script,
-            "text": b.Cell(show_bytes(of.text_bytes), of.text_bytes) if of.texts else "",
+            "text": b.Cell(show_bytes(of.text_bytes), of.text_bytes) if of.text_bytes else "",
             "Bible": percent(of.bible) if of.bible is not None else "",
             "speakers": b.Cell(show_count(of.speakers), of.speakers) if of.speakers else "",
             "byte premium": f"{of.byte_premium:.2f}" if of.byte_premium else "",
@@ -61,10 +61,6 @@ def _section(place: str, title: str, rows: Sequence[Mapping[str, b.Entry]]) -> l
     empty = {name for name in (rows[0] if rows else {}) if not any(row[name] for row in rows)}
     kept = [{name: cell for name, cell in row.items() if name not in empty} for row in rows]
     return [b.Section(place, title, [b.Table.of(kept)])] if rows else []
-
-
-def _speakers(of: Language) -> str:
-    return f"{show_count(of.speakers)} (CLDR's count, over all countries)" if of.speakers else ""
 
 
 def _text_rows(of: Language) -> list[Mapping[str, b.Entry]]:

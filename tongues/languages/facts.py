@@ -1,6 +1,6 @@
 """All that is known of one language before anything is trained, and which languages there are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,8 @@ from tongues.languages.donors import Donor, confusable_languages, rank_donors
 from tongues.languages.fertility import TOKENIZERS, byte_premium, bytes_per_token
 from tongues.languages.forecast import LossForecast, forecast_language
 from tongues.languages.language import Language
-from tongues.magnitudes import show_bytes
 
 _DONORS = 8
-_NAMESAKES = 3  # that a sentence names
 _AMOUNTS = (1e7, 1e8, 1e9)  # bytes of text of a forecast; the largest of the published runs is 1 GB
 
 
@@ -23,15 +21,13 @@ _AMOUNTS = (1e7, 1e8, 1e9)  # bytes of text of a forecast; the largest of the pu
 class LanguageFacts:
     """What is known of a language.
 
-    scripts: the same language in others, where it is written in several. namesakes: relatives that
-    are called by its name too and have text in its script, the most first. confusable: languages
-    that identification may take for it. byte_premium and bytes_per_token (by tokenizer): forecasts
-    where they have an interval. forecasts: of the loss, by bytes of unique text.
+    scripts: the same language in others, where it is written in several. confusable: languages that
+    identification may take for it. byte_premium and bytes_per_token (by tokenizer): forecasts where
+    they have an interval. forecasts: of the loss, by bytes of unique text.
     """
 
     language: Language
     scripts: tuple[Language, ...]
-    namesakes: tuple[Language, ...]
     confusable: tuple[Language, ...]
     byte_premium: Estimate
     bytes_per_token: Mapping[str, Estimate]
@@ -47,19 +43,11 @@ class LanguageFacts:
             "script: no source here has it": not of.script,
             "speakers: CLDR does not count them": of.speakers is None,
             "byte premium: not measured": of.byte_premium is None,
-            f"text: FineWeb-2 has none{self._text_of_namesakes}": not of.text_bytes,
+            "text: FineWeb-2 has none": not of.text_bytes,
             "identification: no model here is known to have it": not of.identified_by,
             "tasks: lm-eval has none": not of.tasks,
         }
         return tuple(sentence for sentence, absent in missing.items() if absent)
-
-    @property
-    def _text_of_namesakes(self) -> str:
-        each = [
-            f"{other.name} (`{other.tag}`, code `{other.code}`) has {show_bytes(other.text_bytes)}"
-            for other in self.namesakes[:_NAMESAKES]
-        ]
-        return f"; in this script {', '.join(each)}" if each else ""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -67,7 +55,6 @@ class LanguageFacts:
         donors = [to_plain(donor) | {"language": donor.language.tag} for donor in self.donors]
         return self.language.to_json() | {
             "scripts": [other.tag for other in self.scripts],
-            "namesakes": [other.tag for other in self.namesakes],
             "confusable": [other.tag for other in self.confusable],
             "byte_premium": self.byte_premium.to_json(),
             "bytes_per_token": to_plain(self.bytes_per_token),
@@ -84,26 +71,12 @@ def language_facts(language: Language, donors: int = _DONORS) -> LanguageFacts:
     return LanguageFacts(
         language,
         tuple(scripts),
-        _namesakes(language),
         confusable_languages(language),
         byte_premium(language),
         {name: bytes_per_token(language, name) for name in TOKENIZERS},
         rank_donors(language, count=donors),
         {amount: forecast_language(language, amount) for amount in _AMOUNTS},
     )
-
-
-def _namesakes(language: Language) -> tuple[Language, ...]:
-    """Such as Western Panjabi, where most text is, of Panjabi in the script of Arabic."""
-    own = {language.name, *language.names}
-    found = [
-        other
-        for other in languages()
-        if other.script == language.script and other.code != language.code and other.text_bytes
-        if own & {word for name in (other.name, *other.names) for word in name.split()}
-        if language.kinship(other)
-    ]
-    return tuple(sorted(found, key=lambda of: (-of.text_bytes, of.tag)))
 
 
 def select_languages(
@@ -119,37 +92,21 @@ def select_languages(
     task: a benchmark. min_text: bytes.
     """
     every = languages()
-    fits = [
-        _having("--family", family, every, lambda of: of.family, words=True),
-        _having("--script", script, every, lambda of: [of.script]),
-        _having("--task", task, every, lambda of: of.tasks),
-    ]
-    chosen = [
-        of
-        for of in every
-        if of.text_bytes >= min_text and all(of.tag in tags for tags in fits if tags is not None)
-    ]
+    chosen = [of for of in every if of.text_bytes >= min_text]
+    conditions: dict[str, tuple[str, Callable[[Language], Sequence[str]]]] = {
+        "--family": (family, lambda of: of.family),
+        "--script": (script, lambda of: [of.script]),
+        "--task": (task, lambda of: of.tasks),
+    }
+    for where, (wanted, values) in conditions.items():
+        if not wanted:
+            continue
+        names = {value for of in every for value in values(of) if value}
+        key = wanted.casefold()
+        words = {name for name in names if where == "--family" and key in name.casefold().split()}
+        fits = words | {name for name in names if key == name.casefold()}
+        if not fits:
+            hint = nearest(wanted, sorted(names))
+            raise UserError(f"no language has `{wanted}`", where=where, hint=hint)
+        chosen = [of for of in chosen if fits.intersection(values(of))]
     return tuple(sorted(chosen, key=lambda of: (-of.text_bytes, of.tag)))
-
-
-def _having(
-    where: str,
-    wanted: str,
-    every: Sequence[Language],
-    values: Any,
-    *,
-    words: bool = False,
-) -> set[str] | None:
-    """Tags of the languages that have a value, None where none is wanted."""
-    if not wanted:
-        return None
-    key = wanted.casefold()
-
-    def fits(value: str) -> bool:
-        return value.casefold() == key or (words and key in value.casefold().split())
-
-    tags = {of.tag for of in every if any(map(fits, values(of)))}
-    if not tags:
-        names = sorted({value for of in every for value in values(of) if value})
-        raise UserError(f"no language has `{wanted}`", where=where, hint=nearest(wanted, names))
-    return tags

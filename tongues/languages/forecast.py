@@ -11,20 +11,20 @@ lines and a published law say, as far as few runs leave them open.
 import csv
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from tongues.errors import Caution, UserError
+from tongues.errors import Caution
 from tongues.estimate import Estimate
 from tongues.languages.catalogue import find_language
 from tongues.languages.fertility import byte_premium
 from tongues.languages.language import Language
 from tongues.languages.ngrams import NGrams, measure_ngrams
-from tongues.magnitudes import show_bytes
+from tongues.magnitudes import show_bytes, show_count
 
 Array = np.ndarray
 Lines = Mapping[str, Array]  # by kind, a row for each size of text: `_COLUMNS`
@@ -78,24 +78,8 @@ class LossForecast:
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        return {
-            "loss": self.loss.to_json(),
-            "deviation": self.deviation,
-            "text": self.text,
-            "rests_on": list(self.rests_on),
-            "cautions": [caution.sentence for caution in self.cautions],
-        }
-
-
-def known_language(text: str) -> Language:
-    """The language of a tag with what is known of it: perhaps its script alone, or nothing."""
-    try:
-        return find_language(text)
-    except UserError as error:
-        if error.code:  # it may be several
-            raise
-        code, _, script = text.strip().replace("-", "_").partition("_")
-        return Language(text, code, script.title(), name=text)
+        sentences = [caution.sentence for caution in self.cautions]
+        return asdict(self) | {"loss": self.loss.to_json(), "cautions": sentences}
 
 
 def forecast_language(
@@ -110,72 +94,83 @@ def forecast_language(
 ) -> LossForecast:
     """The held-out bits per byte of a model trained from scratch on that much text of a language.
 
-    language: of the catalogue, or any tag. text_bytes: of unique text, UTF-8. parameters:
+    language: or its tag, code or name. text_bytes: of unique text, UTF-8. parameters:
     39M to 10 MB and 125M from 100 MB on by default, as the published models. sample: text of one's
     own, or its n-grams. runs: of one's own, all on one text. lines: other than the package's.
     """
-    one = known_language(language) if isinstance(language, str) else language
+    one = find_language(language) if isinstance(language, str) else language
     grams = measure_ngrams(sample) if isinstance(sample, str) else sample
-    reference, counted = (grams, None) if grams and grams.reference else (None, grams)
+    reference = grams if grams and grams.reference else None
     known, noise = list(runs), [_SEED] * (len(runs) + 1)
-    if counted:  # as a rough run, with the loss that its trigrams go with
+    if grams and not reference:  # as a rough run, with the loss that its trigrams go with
         above, off = _TRIGRAMS
-        known.insert(0, OwnRun(counted.train_bytes, counted.trigram * math.exp(-above)))
-        noise.insert(0, math.hypot(off, _GROWTH * math.log10(text_bytes / counted.train_bytes)))
-    own = bool(known)
+        known.insert(0, OwnRun(grams.train_bytes, grams.trigram * math.exp(-above)))
+        noise.insert(0, math.hypot(off, _GROWTH * math.log10(text_bytes / grams.train_bytes)))
     premium, unsure = _premium(one)
-    if reference:  # in bits per byte too: their coefficients add up to three quarters
-        unsure *= 0.25
     points = [*known, OwnRun(text_bytes, math.nan, parameters, epochs)]
     sizes = np.log10([point.text_bytes / premium for point in points])
     amount = math.log10(max(one.text_bytes / premium, 10 ** sizes.max()))
-    middle, spread = _joint(
-        sizes,
-        np.array([_of_size(point, x) for point, x in zip(points, sizes.tolist(), strict=True)]),
-        float(np.clip(amount, *_AMOUNTS)) - 10.0,
-        [math.log(x * premium) for x in (reference.unigram, reference.bigram)] if reference else [],
-        _read_lines() if lines is None else lines,
-    )
-    middle += (_TEXT[0] if own else 0.0) - math.log(premium)
-    spread += unsure**2 + own * _TEXT[1] ** 2 + np.diag(np.square(noise))
-    measured = np.log([run.loss for run in known])
-    value, deviation, furthest = _condition(middle, spread, measured)
-    loss = Estimate(
-        math.exp(value),
-        math.exp(value - 1.96 * deviation),
-        math.exp(value + 1.96 * deviation),
-        unit="bits/byte",
-        n=LANGUAGES,
-        method="regression, predictive",
-    )
-    cautions = _cautions(furthest, float(sizes.max()), text_bytes)
-    rests_on = _basis(one, reference, counted, len(runs))
-    return LossForecast(loss, deviation, "own" if own else "flores", rests_on, cautions)
+    terms = [1.0, float(np.clip(amount, *_AMOUNTS)) - 10.0, 0.0, 0.0]
+    if reference:  # their coefficients add up to three quarters, so that a premium matters less
+        terms[2:] = math.log(reference.unigram * premium), math.log(reference.bigram * premium)
+        unsure *= 0.25
+    kind = "n-grams" if reference else "catalogue"
+    lines = _read_lines() if lines is None else lines
+    middle, spread = _joint(points, sizes, np.array(terms), lines[kind], lines["step"])
+    middle -= math.log(premium)
+    spread += unsure**2 + np.diag(np.square(noise))
+    if known:
+        middle, spread = middle + _TEXT[0], spread + _TEXT[1] ** 2
+    value, deviation, furthest = _condition(middle, spread, np.log([run.loss for run in known]))
+    low, high = math.exp(value - 1.96 * deviation), math.exp(value + 1.96 * deviation)
+    how = "regression, predictive"
+    loss = Estimate(math.exp(value), low, high, "bits/byte", LANGUAGES, how)
+    about = f"the text there is in {one.name}" if one.text_bytes else "nothing of this language"
+    rests_on = [f"published runs in {LANGUAGES} languages, and {about}"]
+    if grams:
+        what = "unigrams and bigrams" if reference else "trigrams"
+        rests_on.append(f"{what} of a sample of the text")
+    if runs:
+        rests_on.append(f"{len(runs)} run{'s' if len(runs) > 1 else ''} on the same text")
+    cautions = []
+    if furthest > _UNLIKELY:
+        what = "what was measured is not what is known of this language: is it the right one, are "
+        what += "losses in bits per byte, and sizes in bytes of unique text?"
+        cautions.append(Caution("unlike_prior", what))
+    if sizes.max() > math.log10(MOST_BYTES) or (parameters or 0) > MOST_PARAMETERS:
+        what = f"no published run here has read more than {show_bytes(MOST_BYTES)} or is larger "
+        what += f"than {show_count(MOST_PARAMETERS)}: beyond, a law fitted on English leads"
+        cautions.append(Caution("beyond_prior", what))
+    text = "own" if known else "flores"
+    return LossForecast(loss, deviation, text, tuple(rests_on), tuple(cautions))
 
 
 def _joint(
-    sizes: Array, of_size: Array, amount: float, entropies: Sequence[float], lines: Lines
+    points: Sequence[OwnRun], sizes: Array, terms: Array, levels: Array, steps: Array
 ) -> tuple[Array, Array]:
     """Mean and covariance of log bits per byte of content of runs and target, the last.
 
-    sizes: log10 of content bytes. of_size: what other parameters and epochs change, in log loss.
-    amount: log10 of the content bytes that the language has, less 10.
+    sizes: log10 of content bytes. terms: of the lines, at each size of `levels` and `steps`.
     """
     nodes = _SIZES[:, 0]
-    within, anchor = np.clip(sizes, nodes[0], nodes[-1]), np.clip(sizes[-1], nodes[0], nodes[-1])
-    kind = lines["n-grams" if entropies else "catalogue"]
-    terms = np.array([1.0, amount, *(entropies or (0.0, 0.0))])
-    level = np.interp(anchor, nodes, kind[:, :-1] @ terms)
-    deviation = np.interp(anchor, nodes, kind[:, -1])
-    steps = np.concatenate([[0.0], np.cumsum(lines["step"][:, :2] @ terms[:2])])
-    curve = np.interp(within, nodes, steps) - np.interp(anchor, nodes, steps)
-    curve += [_beyond(*ends) for ends in zip(sizes.tolist(), within.tolist(), strict=True)]
+    within = np.clip(sizes, nodes[0], nodes[-1])
+    anchor = within[-1]  # where the lines give the level
+    level = np.interp(anchor, nodes, levels[:, :-1] @ terms)
+    deviation = np.interp(anchor, nodes, levels[:, -1])
+    curve = np.concatenate([[0.0], np.cumsum(steps[:, :-1] @ terms)])
+    curve = np.interp(within, nodes, curve) - np.interp(anchor, nodes, curve)
+    of_size = np.zeros(len(points))
+    for i, (run, size, inside) in enumerate(zip(points, sizes, within, strict=True)):
+        usual = 10 ** np.interp(size, nodes, _SIZES[:, 1])
+        parameters = run.parameters or usual
+        if size != inside:
+            curve[i] += _log_law(usual, size, EPOCHS) - _log_law(usual, inside, EPOCHS)
+        if (parameters, run.epochs) != (usual, EPOCHS):
+            of_size[i] = _log_law(parameters, size, run.epochs) - _log_law(usual, size, EPOCHS)
     away = within - anchor + _BEYOND * (sizes - within)
-    far = np.abs(away)
-    spread = deviation**2 + _SLOPE**2 * np.outer(curve, curve)
-    spread += _WANDER**2 / 2 * (far[:, None] + far - np.abs(away[:, None] - away))
-    spread += _OF_SIZE**2 * np.outer(of_size, of_size)
-    return level + curve + of_size, spread
+    wander = np.abs(away)[:, None] + np.abs(away) - np.abs(away[:, None] - away)
+    spread = deviation**2 + _SLOPE**2 * np.outer(curve, curve) + _WANDER**2 / 2 * wander
+    return level + curve + of_size, spread + _OF_SIZE**2 * np.outer(of_size, of_size)
 
 
 def _condition(middle: Array, spread: Array, measured: Array) -> tuple[float, float, float]:
@@ -200,53 +195,6 @@ def _premium(one: Language) -> tuple[float, float]:
     return known.value, unsure
 
 
-def _cautions(furthest: float, size: float, text_bytes: float) -> tuple[Caution, ...]:
-    """What the forecast cannot know; size: log10 of content bytes, the largest."""
-    cautions = []
-    if furthest > _UNLIKELY:
-        what = "what was measured is not what is known of this language: is it the right one, are "
-        what += "losses in bits per byte, and sizes in bytes of unique text?"
-        cautions.append(Caution("unlike_prior", what))
-    if size > math.log10(MOST_BYTES):
-        what = f"no published run here has read more than 1 GB; {show_bytes(text_bytes)} is beyond"
-        cautions.append(Caution("beyond_prior", what))
-    return tuple(cautions)
-
-
-def _basis(
-    one: Language, reference: NGrams | None, counted: NGrams | None, runs: int
-) -> tuple[str, ...]:
-    amount = f"the text there is in {one.name}" if one.text_bytes else "nothing of this language"
-    known = [f"published runs in {LANGUAGES} languages, and {amount}"]
-    if reference or counted:
-        grams = "unigrams and bigrams" if reference else "trigrams"
-        known.append(f"{grams} of a sample of the text")
-    if runs:
-        known.append(f"{runs} run{'s' if runs > 1 else ''} on the same text")
-    return tuple(known)
-
-
-def _of_size(run: OwnRun, data: float) -> float:
-    """What the published law says of other parameters and epochs than usual, in log loss."""
-    size = run.parameters or _usual_size(data)
-    if (size, run.epochs) == (_usual_size(data), EPOCHS):
-        return 0.0
-    return _log_law(size, data, run.epochs) - _log_law(_usual_size(data), data, EPOCHS)
-
-
-def _beyond(data: float, within: float) -> float:
-    """What the published law says of the way from the nearest end of the table, in log loss."""
-    if data == within:
-        return 0.0
-    size = _usual_size(data)
-    return _log_law(size, data, EPOCHS) - _log_law(size, within, EPOCHS)
-
-
-def _usual_size(data: float) -> float:
-    """Parameters of the published models at log10 content bytes."""
-    return float(10 ** np.interp(data, _SIZES[:, 0], _SIZES[:, 1]))
-
-
 @cache
 def _log_law(parameters: float, data: float, epochs: float) -> float:
     from tongues.laws import preset  # half of the time that `tongues languages` would take
@@ -261,6 +209,6 @@ def _read_lines() -> Lines:
         rows = list(csv.DictReader(file))
     kinds = dict.fromkeys(row["known"] for row in rows)
     return {
-        kind: np.array([[float(r[c] or 0) for c in _COLUMNS] for r in rows if r["known"] == kind])
+        kind: np.array([[float(r[c]) for c in _COLUMNS] for r in rows if r["known"] == kind])
         for kind in kinds
     }

@@ -3,7 +3,6 @@
 lang2vec's data is under CC BY-SA 4.0 and is not part of this package; only its arrays are read.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -11,14 +10,6 @@ from pathlib import Path
 import numpy as np
 
 SYNTAX = "S_"  # begins the names of the features that the published clusters of X-ELM come from
-
-
-@dataclass(frozen=True, slots=True)
-class SyntaxTable:
-    """lang2vec's syntax features: rows by ISO code; values 0 to 1, NaN where unknown."""
-
-    rows: dict[str, int]
-    known: np.ndarray
 
 
 @cache
@@ -32,10 +23,9 @@ def lang2vec_folder() -> Path | None:
 
 
 @cache
-def syntax_table(folder: Path) -> SyntaxTable:
-    """The features in a folder of lang2vec's data."""
+def syntax_features(folder: Path) -> tuple[dict[str, int], np.ndarray]:
+    """Rows by ISO code, and the features in lang2vec's data: 0 to 1, NaN where unknown."""
     with np.load(folder / "feature_averages.npz") as data:
-        chosen = np.char.startswith(data["feats"], SYNTAX)
-        known = data["data"][:, chosen, 0]
+        values = data["data"][:, np.char.startswith(data["feats"], SYNTAX), 0]
         rows = {code: row for row, code in enumerate(data["langs"].tolist())}
-    return SyntaxTable(rows, np.where(known < 0, np.nan, known))
+    return rows, np.where(values < 0, np.nan, values)

@@ -29,7 +29,7 @@ class Language:
     script: ISO 15924; Han is always `Hani`.
     name: in English. names: others, its own among them.
     family: Glottolog's groups from the widest to the narrowest; an isolate has none.
-    macroarea, latitude, longitude (degrees), countries (ISO 3166): of Glottolog.
+    macroarea, countries (ISO 3166): of Glottolog.
     speakers: CLDR's count: all speakers in its tables of countries, first and second language.
     byte_premium: UTF-8 bytes for the content of one byte of English.
     texts: public corpora, the largest first; what FineWeb-2 removed comes last. They overlap: most
@@ -46,8 +46,6 @@ class Language:
     names: tuple[str, ...] = ()
     family: tuple[str, ...] = ()
     macroarea: str = ""
-    latitude: float | None = None
-    longitude: float | None = None
     countries: tuple[str, ...] = ()
     speakers: int | None = None
     byte_premium: float | None = None
