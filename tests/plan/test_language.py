@@ -52,7 +52,7 @@ def test_the_level_says_of_how_much_text_it_is() -> None:
     level = language_level("sw")
     again = forecast_language("sw", level.text_bytes, 125e6)
     assert again.loss == level.forecast.loss
-    assert "on 1.07 GB of Swahili (as much content as 1 GB of English), end at 1.27" in (
+    assert "on 1.07 GB of Swahili (as much content as 1 GB of English), end at 1.15" in (
         level.sentence
     )
 

@@ -230,8 +230,8 @@ def _text(
 ) -> tuple[float | None, float | None, tuple[Caution, ...]]:
     flag, per_token = "--available-text", given.get("bytes_per_token")
     if available is None and language and "available_tokens" not in given:
-        corpus = find_language(language, "--language").texts[:1]
-        available = f"{corpus[0].bytes} B" if corpus else None
+        size = find_language(language, "--language").text_bytes
+        available = f"{size} B" if size else None
         flag = f"--language {language}"
     if available is None:
         if not language or "available_tokens" in given:
