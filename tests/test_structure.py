@@ -188,7 +188,7 @@ BUDGETS = {
     "states": 207,
     "tables": 940,
     "laws": 6_079,
-    "languages": 1_591,
+    "languages": 1_128,
     "significance": 771,
     "ranks": 109,
     "launch": 959,

@@ -4,7 +4,7 @@ from importlib.resources import files
 import pytest
 
 from tongues.errors import UserError
-from tongues.languages import expected_scripts, find_language, known_language, languages
+from tongues.languages import expected_scripts, find_language, languages
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,13 @@ def test_what_the_tables_have_of_swahili() -> None:
     assert (swahili.code, swahili.script, swahili.byte_premium) == ("swh", "Latn", 1.069)
     assert "Narrow Bantu" in swahili.family
     assert swahili.family[0] == "Atlantic-Congo"
-    first, removed = swahili.texts
-    assert (first.source, first.bytes, first.words) == ("FineWeb-2", 3_311_669_706, 569_542_024)
+    largest, counted, wiki, removed = swahili.texts
+    assert counted == swahili.counted_text
+    assert (counted.source, counted.words) == ("FineWeb-2", 569_542_024)
+    assert swahili.text_bytes == counted.bytes == 3_311_669_706
     assert (removed.source, removed.words) == ("FineWeb-2, removed", None)
+    assert (largest.source, wiki.source) == ("HPLT 3.0", "FineWiki")
+    assert largest.bytes > counted.bytes > wiki.bytes
     assert swahili.identified_by == ("GlotLID", "py3langid")
     assert {"xcopa", "belebele", "xnli"} <= set(swahili.tasks)
     assert "TZ" in swahili.countries
@@ -94,8 +98,6 @@ def test_what_may_be_several_languages_is_refused(text: str, tags: tuple[str, ..
         find_language(text, "--language")
     assert error.value.where == "--language"
     assert all(f"`{tag}`" in error.value.hint for tag in tags)
-    with pytest.raises(UserError, match="several"):
-        known_language(text)
     assert expected_scripts(text) == frozenset()
 
 
@@ -145,3 +147,15 @@ def test_every_field_has_a_source() -> None:
     }
     assert all(row["licence"] and row["version"] and row["reference"] for row in rows)
     assert not any("SA" in row["licence"] or "NC" in row["licence"] for row in rows)
+
+
+def test_every_corpus_is_of_a_language_of_the_catalogue_and_has_a_source() -> None:
+    with (files("tongues.languages") / "texts.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    with (files("tongues.languages") / "sources.csv").open(encoding="utf-8") as file:
+        named = " ".join(row["source"] for row in csv.DictReader(file))
+    assert {row["source"] for row in rows} == {"FinePDFs", "FineWiki", "HPLT 3.0", "MADLAD-400"}
+    assert all(row["source"] in named for row in rows)
+    assert all(find_language(row["language"]).tag == row["language"] for row in rows)
+    assert find_language("en").text_bytes == 66_000_000_000_000  # FineWeb's
+    assert find_language("ff").text_bytes == 0  # Wikipedia alone

@@ -4,15 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import tongues
 from tests.command import run_command
 from tongues.errors import UserError
-from tongues.languages import facts as facts_module
 from tongues.languages import find_language
-from tongues.languages import grammar as grammar_module
 from tongues.languages.facts import language_facts
 
 
@@ -32,24 +29,13 @@ def test_a_byte_premium_that_nothing_can_forecast_is_not_known() -> None:
         assert "byte premium: not measured" in language_facts(find_language(name)).unknown
 
 
-def test_where_a_script_has_no_text_the_relatives_of_its_name_are_given() -> None:
-    for tag, text in {
-        "pa-Arab": "in this script Western Panjabi (`lah`, code `pnb`) has 104 MB",
-        "az-Arab": "in this script South Azerbaijani (`azb`, code `azb`) has 350 MB",
-        "kk-Arab": "text: FineWeb-2 has none",
-    }.items():
-        (line,) = [x for x in language_facts(find_language(tag)).unknown if x.startswith("text")]
-        assert line.endswith(text)
-    assert not any(line.startswith("text") for line in language_facts(find_language("pa")).unknown)
-
-
 def test_json_has_every_fact(tmp_path: Path) -> None:
     plain = json.loads(run_command(["languages", "uk", "--json"], tmp_path).stdout)
     assert plain["code"] == "ukr"
     assert plain["bytes_per_token"]["own"]["value"] == 8.13
     first = plain["donors"][0]
     assert (first["language"], first["measured"], first["score"]["value"]) == ("ru", True, 0.3)
-    assert plain["texts"][0]["source"] == "FineWeb-2"
+    assert plain["texts"][0]["source"] == "HPLT 3.0"  # the largest
     licences = {x["field"]: x["licence"] for x in plain["sources"]}
     assert licences["speakers"] == "Unicode-3.0"
     assert {"family", "byte_premium", "identified_by"} <= licences.keys()
@@ -83,39 +69,6 @@ def test_wrong_words_are_named(words: list[str], said: str, tmp_path: Path) -> N
     assert refused.returncode == 2
     assert said in refused.stderr
     assert "Traceback" not in refused.stderr
-
-
-def test_features_that_are_not_known_are_predicted() -> None:
-    facts = language_facts(find_language("tr"))
-    if facts.grammar is None:
-        pytest.skip("lang2vec is not installed")
-    assert facts.grammar.known.mean() > 0.5
-    predicted = language_facts(find_language("aak")).grammar
-    assert predicted is not None and not predicted.known.any()
-    assert np.isfinite(predicted.values).all()
-    # a code that lang2vec does not have: the mean of its relatives
-    assert grammar_module.grammar_of(find_language("tt-Latn")) is not None
-
-
-def test_a_grammar_that_lang2vec_does_not_have_is_said_to_be_so() -> None:
-    if grammar_module.lang2vec_folder() is None:
-        pytest.skip("lang2vec is not installed")
-    unknown = language_facts(find_language("xpd")).unknown
-    assert "grammar: lang2vec has neither it nor a relative" in unknown
-
-
-def test_without_lang2vec_grammar_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (grammar_module, facts_module):
-        monkeypatch.setattr(module, "lang2vec_folder", lambda: None)
-    grammar_module.grammar_of.cache_clear()
-    try:
-        facts = language_facts(find_language("fo"))
-        assert facts.grammar is None
-        said = "grammar: lang2vec is not installed (`pip install 'tongues[typology]'`)"
-        assert said in facts.unknown
-        assert facts.donors[0].language.tag == "is"
-    finally:
-        grammar_module.grammar_of.cache_clear()
 
 
 def test_conditions_without_languages_are_refused() -> None:

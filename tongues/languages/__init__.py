@@ -4,16 +4,9 @@
 """
 
 from tongues.languages.catalogue import expected_scripts, find_language, languages
-from tongues.languages.forecast import (
-    LossForecast,
-    OwnRun,
-    forecast_language,
-    known_language,
-)
+from tongues.languages.forecast import LossForecast, OwnRun, forecast_language
 from tongues.languages.language import AvailableText, Language
 from tongues.languages.ngrams import NGrams, measure_ngrams
-from tongues.languages.prior import LossPrior, read_prior
 
-__all__ = ["AvailableText", "Language", "LossForecast", "LossPrior", "NGrams", "OwnRun"]
-__all__ += ["expected_scripts", "find_language", "forecast_language"]
-__all__ += ["known_language", "languages", "measure_ngrams", "read_prior"]
+__all__ = ["AvailableText", "Language", "LossForecast", "NGrams", "OwnRun", "expected_scripts"]
+__all__ += ["find_language", "forecast_language", "languages", "measure_ngrams"]

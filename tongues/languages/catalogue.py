@@ -1,7 +1,7 @@
 """The catalogue: what public tables have on every language, in the package, read in a moment.
 
-`catalogue.tsv.gz` is built by benchmarks/catalogue.py; `sources.csv` names the source, version and
-licence of every field.
+`catalogue.tsv.gz` is built by benchmarks/catalogue.py; `texts.csv` has corpora that came later.
+`sources.csv` names the source, version and licence of every field.
 """
 
 import csv
@@ -16,25 +16,20 @@ from tongues.languages.language import AvailableText, Language
 _COLUMNS = ("tag", "code", "other_codes", "script", "name", "names", "family", "macroarea")
 _COLUMNS += ("latitude", "longitude", "countries", "speakers", "byte_premium", "texts")
 _COLUMNS += ("identified_by", "tasks")
-_CODE, _OTHERS, _SCRIPT, _NAME, _FAMILY, _TEXTS = 1, 2, 3, 4, 6, 13
+_CODE, _OTHERS, _SCRIPT, _NAME, _TEXTS = 1, 2, 3, 4, 13
 # Scripts that the catalogue does not tell apart from another.
 _VARIANTS = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang", "Aran": "Arab"}
 
 
-def languages(
-    code: str = "", family: tuple[str, ...] = (), min_text: float = 0
-) -> tuple[Language, ...]:
+def languages(code: str = "", min_text: float = 0) -> tuple[Language, ...]:
     """Every language of the catalogue in each of its scripts, by code.
 
-    code: of one language. family: groups it begins with. min_text: bytes of text at least.
+    code: of one language. min_text: bytes of FineWeb-2's text at least.
     """
-    group = "/".join(family)
     return tuple(
         _language(tag)
         for tag, row in _rows().items()
-        if code in ("", row[_CODE])
-        and f"{row[_FAMILY]}/".startswith(f"{group}/" if group else "")
-        and (not min_text or _first_bytes(row) >= min_text)
+        if code in ("", row[_CODE]) and (not min_text or _first_bytes(row) >= min_text)
     )
 
 
@@ -181,12 +176,10 @@ def _language(tag: str) -> Language:
         names=_many(cells["names"], "|"),
         family=_many(cells["family"], "/"),
         macroarea=cells["macroarea"],
-        latitude=_number(cells["latitude"]),
-        longitude=_number(cells["longitude"]),
         countries=_many(cells["countries"], " "),
         speakers=_count(cells["speakers"]),
         byte_premium=_number(cells["byte_premium"]),
-        texts=tuple(_text(text) for text in _many(cells["texts"], "|")),
+        texts=_texts(tag, cells["texts"]),
         identified_by=_many(cells["identified_by"], " "),
         tasks=_many(cells["tasks"], " "),
     )
@@ -197,10 +190,27 @@ def _first_bytes(row: list[str]) -> int:
     return int(text.split(":", 2)[1]) if text else 0
 
 
-def _text(cells: str) -> AvailableText:
-    source, size, words, documents, bible, wikipedia = cells.split(":")
-    shares = (_number(bible), _number(wikipedia))
-    return AvailableText(source, int(size), _count(words), _count(documents), *shares)
+def _texts(tag: str, cell: str) -> tuple[AvailableText, ...]:
+    """The corpora of a cell and those of `texts.csv`, the largest first, what was removed last."""
+    texts = _more_texts().get(tag, [])
+    for text in _many(cell, "|"):
+        source, size, words, documents, bible, wikipedia = text.split(":")
+        shares = (_number(bible), _number(wikipedia))
+        counts = (_count(words), _count(documents))
+        texts = [*texts, AvailableText(source, int(size), *counts, *shares)]
+    return tuple(sorted(texts, key=lambda of: (of.source.endswith("removed"), -of.bytes)))
+
+
+@cache
+def _more_texts() -> dict[str, list[AvailableText]]:
+    """Corpora by tag, where only bytes and documents are known."""
+    texts: dict[str, list[AvailableText]] = {}
+    with (files("tongues.languages") / "texts.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            size, documents = int(row["bytes"]), int(row["documents"])
+            text = AvailableText(row["source"], size, documents=documents)
+            texts.setdefault(row["language"], []).append(text)
+    return texts
 
 
 def _many(cell: str, by: str) -> tuple[str, ...]:

@@ -5,14 +5,10 @@ from collections.abc import Mapping, Sequence
 from tongues.estimate import Estimate
 from tongues.languages.donors import Donor
 from tongues.languages.facts import LanguageFacts
-from tongues.languages.grammar import Grammar
 from tongues.languages.language import Language
 from tongues.magnitudes import show_bytes, show_count
 from tongues.pages import blocks as b
 from tongues.pages.numbers import estimate_cell, fixed, percent
-
-_TOKENIZERS = {"own": "its own, 50,000 tokens", "llama2": "Llama 2", "llama3": "Llama 3"}
-_TOKENIZERS |= {"gemma": "Gemma", "qwen": "Qwen"}
 
 
 def facts_blocks(facts: LanguageFacts) -> list[b.Block]:
@@ -26,12 +22,11 @@ def facts_blocks(facts: LanguageFacts) -> list[b.Block]:
         "family": " › ".join(of.family),
         "script": ", ".join((of.script, *(f"{x.script} (`{x.tag}`)" for x in facts.scripts))),
         "place": ", ".join(filter(None, (of.macroarea, " ".join(of.countries)))),
-        "speakers": show_count(of.speakers) if of.speakers else "",
+        "speakers by CLDR": show_count(of.speakers) if of.speakers else "",
         "byte premium": "" if premium.reason else f"{premium.value:.2f} ({measured})",
         "identified by": ", ".join(of.identified_by),
         "easily confused with": ", ".join(f"{x.name} (`{x.tag}`)" for x in facts.confusable),
         "tasks": ", ".join(of.tasks),
-        "grammar": _known(facts.grammar),
     }
     return [
         b.Terms({name: value for name, value in terms.items() if value}),
@@ -51,7 +46,7 @@ def language_rows(languages: Sequence[Language]) -> list[Mapping[str, b.Entry]]:
             "language": of.name,
             "family": of.family[0] if of.family else "",
             "script": of.script,
-            "text": b.Cell(show_bytes(of.text_bytes), of.text_bytes) if of.texts else "",
+            "text": b.Cell(show_bytes(of.text_bytes), of.text_bytes) if of.text_bytes else "",
             "Bible": percent(of.bible) if of.bible is not None else "",
             "speakers": b.Cell(show_count(of.speakers), of.speakers) if of.speakers else "",
             "byte premium": f"{of.byte_premium:.2f}" if of.byte_premium else "",
@@ -66,12 +61,6 @@ def _section(place: str, title: str, rows: Sequence[Mapping[str, b.Entry]]) -> l
     empty = {name for name in (rows[0] if rows else {}) if not any(row[name] for row in rows)}
     kept = [{name: cell for name, cell in row.items() if name not in empty} for row in rows]
     return [b.Section(place, title, [b.Table.of(kept)])] if rows else []
-
-
-def _known(grammar: Grammar | None) -> str:
-    if grammar is None:
-        return ""
-    return f"{grammar.known.sum()} of {grammar.known.size} features known (lang2vec)"
 
 
 def _text_rows(of: Language) -> list[Mapping[str, b.Entry]]:
@@ -91,7 +80,7 @@ def _text_rows(of: Language) -> list[Mapping[str, b.Entry]]:
 def _token_rows(facts: LanguageFacts) -> list[Mapping[str, b.Entry]]:
     return [
         {
-            "vocabulary": _TOKENIZERS[name],
+            "vocabulary": "its own, 50,000 tokens" if name == "own" else name,
             "bytes per token": _exact(token),
             "source": token.method if token.low is not None else "measured",
         }
@@ -127,8 +116,6 @@ def _donor_rows(donors: Sequence[Donor]) -> list[Mapping[str, b.Entry]]:
             "source": "measured (ATLAS)" if donor.measured else "forecast",
             "script": donor.language.script,
             "kinship": f"{donor.kinship:.2f}",
-            "shared n-grams": "" if donor.overlap is None else f"{donor.overlap:.2f}",
-            "grammar apart": "" if donor.grammar is None else f"{donor.grammar:.2f}",
             "text": show_bytes(donor.language.text_bytes),
         }
         for donor in donors

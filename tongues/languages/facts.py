@@ -1,21 +1,19 @@
 """All that is known of one language before anything is trained, and which languages there are."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tongues.errors import UserError, nearest
 from tongues.estimate import Estimate
+from tongues.jsonable import to_plain
 from tongues.languages.catalogue import field_sources, languages
 from tongues.languages.donors import Donor, confusable_languages, rank_donors
 from tongues.languages.fertility import TOKENIZERS, byte_premium, bytes_per_token
 from tongues.languages.forecast import LossForecast, forecast_language
-from tongues.languages.grammar import Grammar, grammar_of, lang2vec_folder
 from tongues.languages.language import Language
-from tongues.magnitudes import show_bytes
 
 _DONORS = 8
-_NAMESAKES = 3  # that a sentence names
 _AMOUNTS = (1e7, 1e8, 1e9)  # bytes of text of a forecast; the largest of the published runs is 1 GB
 
 
@@ -23,71 +21,45 @@ _AMOUNTS = (1e7, 1e8, 1e9)  # bytes of text of a forecast; the largest of the pu
 class LanguageFacts:
     """What is known of a language.
 
-    scripts: the same language in others, where it is written in several. namesakes: relatives that
-    are called by its name too and have text in its script, the most first. confusable: languages
-    that identification may take for it. byte_premium and bytes_per_token (by tokenizer): forecasts
-    where they have an interval. grammar: None where lang2vec is not installed or has no relative of
-    it. forecasts: of the loss, by bytes of unique text.
+    scripts: the same language in others, where it is written in several. confusable: languages that
+    identification may take for it. byte_premium and bytes_per_token (by tokenizer): forecasts where
+    they have an interval. forecasts: of the loss, by bytes of unique text.
     """
 
     language: Language
     scripts: tuple[Language, ...]
-    namesakes: tuple[Language, ...]
     confusable: tuple[Language, ...]
     byte_premium: Estimate
     bytes_per_token: Mapping[str, Estimate]
-    grammar: Grammar | None
     donors: tuple[Donor, ...]
     forecasts: Mapping[float, LossForecast]
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """What no source here has, in a sentence each."""
-        of, no_grammar = self.language, "lang2vec has neither it nor a relative"
-        if lang2vec_folder() is None:
-            no_grammar = "lang2vec is not installed (`pip install 'tongues[typology]'`)"
-        text = f"text: FineWeb-2 has none{self._text_of_namesakes}"
+        of = self.language
         missing = {
             "family: Glottolog has it in none": not of.family,
             "script: no source here has it": not of.script,
             "speakers: CLDR does not count them": of.speakers is None,
             "byte premium: not measured": of.byte_premium is None,
-            text: not of.texts,
-            "share of the Bible in the text: FineWeb-2 does not give it": bool(of.texts)
-            and of.bible is None,
+            "text: FineWeb-2 has none": not of.text_bytes,
             "identification: no model here is known to have it": not of.identified_by,
             "tasks: lm-eval has none": not of.tasks,
-            f"grammar: {no_grammar}": self.grammar is None,
         }
         return tuple(sentence for sentence, absent in missing.items() if absent)
 
-    @property
-    def _text_of_namesakes(self) -> str:
-        each = [
-            f"{other.name} (`{other.tag}`, code `{other.code}`) has {show_bytes(other.text_bytes)}"
-            for other in self.namesakes[:_NAMESAKES]
-        ]
-        return f"; in this script {', '.join(each)}" if each else ""
-
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        donors = [
-            asdict(donor) | {"language": donor.language.tag, "score": donor.score.to_json()}
-            for donor in self.donors
-        ]
-        known = self.grammar and int(self.grammar.known.sum())
-        tokens = {name: of.to_json() for name, of in self.bytes_per_token.items()}
+        forecasts = [{"text_bytes": size} | of.to_json() for size, of in self.forecasts.items()]
+        donors = [to_plain(donor) | {"language": donor.language.tag} for donor in self.donors]
         return self.language.to_json() | {
             "scripts": [other.tag for other in self.scripts],
-            "namesakes": [other.tag for other in self.namesakes],
             "confusable": [other.tag for other in self.confusable],
             "byte_premium": self.byte_premium.to_json(),
-            "bytes_per_token": tokens,
-            "grammar": {"known": known},
+            "bytes_per_token": to_plain(self.bytes_per_token),
             "donors": donors,
-            "forecasts": [
-                {"text_bytes": amount} | of.to_json() for amount, of in self.forecasts.items()
-            ],
+            "forecasts": forecasts,
             "unknown": list(self.unknown),
             "sources": field_sources(),
         }
@@ -99,27 +71,12 @@ def language_facts(language: Language, donors: int = _DONORS) -> LanguageFacts:
     return LanguageFacts(
         language,
         tuple(scripts),
-        _namesakes(language),
         confusable_languages(language),
         byte_premium(language),
         {name: bytes_per_token(language, name) for name in TOKENIZERS},
-        grammar_of(language),
         rank_donors(language, count=donors),
         {amount: forecast_language(language, amount) for amount in _AMOUNTS},
     )
-
-
-def _namesakes(language: Language) -> tuple[Language, ...]:
-    """Such as Western Panjabi, where most text is, of Panjabi in the script of Arabic."""
-    own = {language.name, *language.names}
-    found = [
-        other
-        for other in languages()
-        if other.script == language.script and other.code != language.code and other.text_bytes
-        if own & {word for name in (other.name, *other.names) for word in name.split()}
-        if language.kinship(other)
-    ]
-    return tuple(sorted(found, key=lambda of: (-of.text_bytes, of.tag)))
 
 
 def select_languages(
@@ -135,37 +92,21 @@ def select_languages(
     task: a benchmark. min_text: bytes.
     """
     every = languages()
-    fits = [
-        _having("--family", family, every, lambda of: of.family, words=True),
-        _having("--script", script, every, lambda of: [of.script]),
-        _having("--task", task, every, lambda of: of.tasks),
-    ]
-    chosen = [
-        of
-        for of in every
-        if of.text_bytes >= min_text and all(of.tag in tags for tags in fits if tags is not None)
-    ]
+    chosen = [of for of in every if of.text_bytes >= min_text]
+    conditions: dict[str, tuple[str, Callable[[Language], Sequence[str]]]] = {
+        "--family": (family, lambda of: of.family),
+        "--script": (script, lambda of: [of.script]),
+        "--task": (task, lambda of: of.tasks),
+    }
+    for where, (wanted, values) in conditions.items():
+        if not wanted:
+            continue
+        names = {value for of in every for value in values(of) if value}
+        key = wanted.casefold()
+        words = {name for name in names if where == "--family" and key in name.casefold().split()}
+        fits = words | {name for name in names if key == name.casefold()}
+        if not fits:
+            hint = nearest(wanted, sorted(names))
+            raise UserError(f"no language has `{wanted}`", where=where, hint=hint)
+        chosen = [of for of in chosen if fits.intersection(values(of))]
     return tuple(sorted(chosen, key=lambda of: (-of.text_bytes, of.tag)))
-
-
-def _having(
-    where: str,
-    wanted: str,
-    every: Sequence[Language],
-    values: Any,
-    *,
-    words: bool = False,
-) -> set[str] | None:
-    """Tags of the languages that have a value, None where none is wanted."""
-    if not wanted:
-        return None
-    key = wanted.casefold()
-
-    def fits(value: str) -> bool:
-        return value.casefold() == key or (words and key in value.casefold().split())
-
-    tags = {of.tag for of in every if any(map(fits, values(of)))}
-    if not tags:
-        names = sorted({value for of in every for value in values(of) if value})
-        raise UserError(f"no language has `{wanted}`", where=where, hint=nearest(wanted, names))
-    return tags

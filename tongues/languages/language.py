@@ -29,10 +29,11 @@ class Language:
     script: ISO 15924; Han is always `Hani`.
     name: in English. names: others, its own among them.
     family: Glottolog's groups from the widest to the narrowest; an isolate has none.
-    macroarea, latitude, longitude (degrees), countries (ISO 3166): of Glottolog.
-    speakers: people, first and second language, as CLDR counts them.
+    macroarea, countries (ISO 3166): of Glottolog.
+    speakers: CLDR's count: all speakers in its tables of countries, first and second language.
     byte_premium: UTF-8 bytes for the content of one byte of English.
-    texts: public corpora; the first is the one that counts, others need work before use.
+    texts: public corpora, the largest first; what FineWeb-2 removed comes last. They overlap: most
+    are of the same crawls.
     identified_by: models of language identification that have it as a label.
     tasks: benchmarks in it that lm-eval can run, by the names of this package where it has them.
     """
@@ -45,8 +46,6 @@ class Language:
     names: tuple[str, ...] = ()
     family: tuple[str, ...] = ()
     macroarea: str = ""
-    latitude: float | None = None
-    longitude: float | None = None
     countries: tuple[str, ...] = ()
     speakers: int | None = None
     byte_premium: float | None = None
@@ -55,14 +54,23 @@ class Language:
     tasks: tuple[str, ...] = ()
 
     @property
+    def counted_text(self) -> AvailableText | None:
+        """The text of FineWeb-2, or of FineWeb: forecasts rest on it, since it has all languages.
+
+        Where its filters kept none, what they removed.
+        """
+        counted = [text for text in self.texts if text.source.startswith("FineWeb")]
+        return min(counted, key=lambda text: text.source, default=None)
+
+    @property
     def text_bytes(self) -> int:
-        """UTF-8 bytes of the text that counts; 0 where no corpus is known to have any."""
-        return self.texts[0].bytes if self.texts else 0
+        """UTF-8 bytes of the text that counts; 0 where FineWeb-2 has none."""
+        return self.counted_text.bytes if self.counted_text else 0
 
     @property
     def bible(self) -> float | None:
         """Share of the Bible in that text, 0 to 1."""
-        return self.texts[0].bible if self.texts else None
+        return self.counted_text.bible if self.counted_text else None
 
     def kinship(self, other: "Language") -> float:
         """Shared groups of the two families, over the geometric mean of their numbers; 0 to 1."""

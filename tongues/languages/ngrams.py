@@ -7,6 +7,7 @@ model of its characters. Counts are smoothed as by Witten and Bell (1991).
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,14 +26,14 @@ _HELD = 5  # one block of this many is held out
 _BLOCKS = 50
 _SPELLING = 4  # characters that predict the next one, and that one
 _END = "\U0010ffff"  # no character
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # hashes a context
 
 
 @dataclass(frozen=True, slots=True)
 class NGrams:
     """Bits per byte of held-out text by unigrams, bigrams and trigrams of its units.
 
-    train_bytes: that were counted. reference: measured as in the table behind the prior, on its
+    train_bytes: that were counted. reference: measured as in the table behind the forecast, on its
     text, and not by `measure_ngrams`; the table has no trigrams.
     """
 
@@ -53,41 +54,41 @@ def measure_ngrams(text: str) -> NGrams:
     blocks = [text[a:b] for a, b in pairwise(ends)]
     held = "".join(blocks[_HELD - 1 :: _HELD])
     counted = "".join(block for i, block in enumerate(blocks) if (i + 1) % _HELD)
-    vocabulary: dict[str, int] = {}
-    train = np.array([vocabulary.setdefault(u, len(vocabulary)) for u in _UNIT.findall(counted)])
-    known = len(vocabulary)
-    test = np.array([vocabulary.setdefault(u, len(vocabulary)) for u in _UNIT.findall(held)])
-    types = len(vocabulary)
-    spelled = _spell(list(vocabulary), known)
-    chance = ((np.bincount(train, minlength=types) + known * spelled) / (len(train) + known))[test]
-    bits = [-np.log2(chance).sum()]
-    context, word = (train, test), (train, test)
-    for _ in range(2):
-        context, word = [of[:-1] for of in context], [of[1:] for of in word]
-        grams = [c * types + w for c, w in zip(context, word, strict=True)]
-        chance = _interpolate(grams, context, types, chance[1:])
-        bits.append(-np.log2(chance).sum())
-        counted_grams = np.unique(grams[0])
-        context = [_numbers(counted_grams, of) for of in grams]
-    size = len(held.encode())
-    one, two, three = (float(of) / size for of in bits)
+    numbers: dict[str, int] = {}
+    train = np.array([numbers.setdefault(u, len(numbers)) for u in _UNIT.findall(counted)])
+    known = len(numbers)
+    test = np.array([numbers.setdefault(u, len(numbers)) for u in _UNIT.findall(held)])
+    spelled = _spell(list(numbers), known)[test]
+    one, two, three = (
+        float(-np.log2(chance).sum()) / len(held.encode())
+        for chance in _chances(train.astype(np.uint64), test.astype(np.uint64), 3, spelled)
+    )
     return NGrams(one, two, three, float(len(counted.encode())))
 
 
-def _interpolate(grams: list[Array], context: list[Array], types: int, lower: Array) -> Array:
-    """The chance of each gram of the second text by the counts of the first, and a lower order."""
-    pairs, first = np.unique(grams[0], return_counts=True)
-    most, after_of = max(int(of.max()) for of in context) + 1, context[1]
-    after = np.bincount(context[0], minlength=most)[after_of]
-    kinds = np.bincount(pairs // types, minlength=most)[after_of]
-    seen = _counts(pairs, first, grams[1])
-    return np.where(after > 0, (seen + kinds * lower) / np.maximum(after + kinds, 1), lower)
+def _chances(train: Array, test: Array, orders: int, chance: Array) -> Iterator[Array]:
+    """The probability of each unit of `test` by 1, 2, … units, by the counts of `train`.
 
-
-def _numbers(known: Array, wanted: Array) -> Array:
-    """The place of each value among those that are known, one past the end for all others."""
-    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return np.where(known[place] == wanted, place, len(known))
+    chance: of each without counts.
+    """
+    before = [np.zeros(len(of), np.uint64) for of in (train, test)]  # hashes of the units before
+    for back in range(orders):
+        if back:
+            for context, of in zip(before, (train, test), strict=True):
+                context *= _ODD
+                context[back:] += of[:-back] + np.uint64(1)
+        grams = [
+            (context * _ODD + of + np.uint64(7)) * _ODD
+            for context, of in zip(before, (train, test), strict=True)
+        ]
+        known, place, count = np.unique(grams[0][back:], return_index=True, return_counts=True)
+        contexts = before[0][back:]
+        seen = _counts(known, count, grams[1])
+        after = _counts(*np.unique(contexts, return_counts=True), before[1])
+        kinds = _counts(*np.unique(contexts[place], return_counts=True), before[1])
+        smoothed = (seen + kinds * chance) / np.maximum(after + kinds, 1.0)
+        chance = np.where(after > 0, smoothed, chance)
+        yield chance
 
 
 def _spell(words: list[str], known: int) -> Array:
@@ -95,25 +96,7 @@ def _spell(words: list[str], known: int) -> Array:
     ends = _END * (_SPELLING - 1)  # so that no word is predicted by the one before
     texts = ["".join(word + ends for word in some) for some in (words[:known], words)]
     train, test = (np.frombuffer(t.encode("utf-32-le"), np.uint32).astype(np.uint64) for t in texts)
-    chance = np.full(len(test), 1.0 / len(np.unique(test)))
-    before = [np.zeros(len(of), np.uint64) for of in (train, test)]
-    for order in range(1, _SPELLING + 1):
-        if back := order - 1:
-            for context, of in zip(before, (train, test), strict=True):
-                context *= _ODD
-                context[back:] += of[:-back] + np.uint64(1)
-        whole = [
-            (c * _ODD + of + np.uint64(7)) * _ODD
-            for c, of in zip(before, (train, test), strict=True)
-        ]
-        grams, place, count = np.unique(whole[0][back:], return_index=True, return_counts=True)
-        contexts = before[0][back:]
-        seen = _counts(grams, count, whole[1])
-        after = _counts(*np.unique(contexts, return_counts=True), before[1])
-        kinds = _counts(*np.unique(contexts[place], return_counts=True), before[1])
-        chance = np.where(
-            after > 0, (seen + kinds * chance) / np.maximum(after + kinds, 1.0), chance
-        )
+    *_, chance = _chances(train, test, _SPELLING, np.full(len(test), 1 / len(np.unique(test))))
     word = np.concatenate([[0], np.cumsum(test == ord(_END))[:-1]]) // len(ends)
     return np.exp(np.bincount(word, weights=np.log(chance), minlength=len(words)))
 

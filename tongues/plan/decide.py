@@ -1,9 +1,10 @@
 """Which option to take: the rule in words, as code.
 
 Continue a base where one fits the GPUs: of those that were named the cheapest whose forecast is
-within half a per cent of the best, of the catalogue's the one that has read most within 2 %. Measure it first where its makers name the language: published projects on such bases
-gained little. From scratch only where no base fits, or own laws of both ways say so with a
-probability of 80 %; experts likewise.
+within half a per cent of the best, of the catalogue's the one that has read most within 2 %.
+Measure it first where its makers name the language: published projects on such bases gained
+little. From scratch only where no base fits, or own laws of both ways say so with a probability of
+80 %; experts likewise.
 """
 
 from collections.abc import Sequence

@@ -210,8 +210,8 @@ def _targets(
 
 def _target(available: str | None, language: str, bases: Sequence[BaseCheckpoint]) -> Target:
     if available is None:
-        texts = find_language(language).texts[:1] if language else ()
-        return Target(language, float(texts[0].bytes)) if texts else Target(language)
+        known = find_language(language).text_bytes if language else 0
+        return Target(language, float(known)) if known else Target(language)
     words = available.split()
     if len(words) == 2 and words[1] == "tokens" and parse_count(words[0]) is not None:
         return Target(language, tokens=read_count(words[0], "--available-text"))

@@ -271,7 +271,7 @@ def _text(question: Question, option: Option) -> Iterator[str]:
             yield _TEXT_ENDS.format(text=text, share=f"{share:.0%}", epochs=epochs)
     for target in question.targets[:1]:
         known = find_language(target.language).texts if target.language else ()
-        more = [one for one in known if one.bytes > 1.2 * target.text]
+        more = [one for one in known if one.bytes > 1.2 * target.text and "," not in one.source]
         if more:
             sources = ", ".join(f"{one.source} has {show_bytes(one.bytes)}" for one in more[:3])
             yield _MORE_TEXT.format(sources=sources)

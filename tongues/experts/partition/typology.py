@@ -13,7 +13,7 @@ from tongues.experts.partition.distances import cosine_distances
 from tongues.experts.partition.partition import Distances, Partition
 from tongues.experts.partition.tree import by_tree
 from tongues.files import read_json
-from tongues.languages.grammar import SYNTAX, lang2vec_folder, syntax_table
+from tongues.languages.grammar import SYNTAX, lang2vec_folder, syntax_features
 
 _PRIVATE = "q[a-t][a-z]"  # codes that no standard gives to a language
 
@@ -31,9 +31,8 @@ def typology_distances(languages: Sequence[str]) -> tuple[Distances, tuple[str, 
     one of which few or no features are known stays, and a note says so.
     They are 1 - cosine of the averaged syntax features, under macro-language codes.
     """
-    table = syntax_table(_folder())
-    features = table.known
-    rows = [_row(lang, table.rows, features) for lang in languages]
+    codes, features = syntax_features(_folder())
+    rows = [_row(lang, codes, features) for lang in languages]
     distances, notes = cosine_distances(languages, features[rows])
     known = (~np.isnan(features[rows])).sum(axis=1)
     data = f"lang2vec {version('lang2vec')}, its features `{SYNTAX}…`"
