@@ -40,7 +40,8 @@ def test_a_recipe_of_every_base_is_sound(base: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "budget", ["40B tokens", "7 days", "168 hours", "4000 US$", "1e21 FLOPs", "20 tokens per parameter"]
+    "budget",
+    ["40B tokens", "7 days", "168 hours", "4000 US$", "1e21 FLOPs", "20 tokens per parameter"],
 )
 def test_the_text_covers_the_tokens_of_every_kind_of_budget(budget: str, tmp_path: Path) -> None:
     draft = tongues.new(LLAMA, "uk", budget=budget, gpu="h100", gpus=8)

@@ -2,12 +2,13 @@
 
     bits per byte = level × f(N, D0 + D')
 
-f is Chinchilla's law by Besiroglu et al. (2024). The level is that of the language: what
-`tongues.languages` forecasts for 125M parameters on the content of 1 GB of English, over f there.
-D' is the text read, in tokens of the law (bytes of English content / 4.7), what is read again worth
-less. D0 is the head start of a base: the text of the language to which its loss corresponds. Where
-the base was measured on the user's text, D0 follows from that; where not, it is drawn from what
-bases usually have. `benchmarks/plan_losses.txt` holds this against runs.
+f is Chinchilla's law by Besiroglu et al. (2024). The level is that of the language on clean
+sentences: what `tongues.languages` forecasts for 125M parameters on the content of 1 GB of English,
+over f there. D' is the text read, in tokens of the law (bytes of English content / 4.7), what is
+read again worth less. D0 is the head start of a base: the text of the language to which its loss
+corresponds, drawn from what bases usually have. Where the base was measured on the user's text, the
+draws of level and head start are weighted by how well they give that loss.
+`benchmarks/plan_losses.txt` holds this against runs.
 """
 
 import math
@@ -37,15 +38,24 @@ _REPEATS = "muennighoff2023"
 _NAMED, _OTHER, _WEB, _LEAST = (0.5, 1.5), (0.05, 1.8), 2e13, 1e7
 _USUAL_TOKENS = 2e12  # that a base has read, where its makers do not say
 _FORM = 0.05  # of the log loss: the law on other text and models than those it was fitted on
-_DRAWS, _PLACES = 2000, 400
-_START = (1e3, 1e15)  # tokens among which a head start is looked for
+# Of the log level: a user's text next to the forecast's clean sentences (benchmarks/forecast.txt).
+_TEXT = 0.25
+_DRAWS, _TRIED = 2000, 40  # draws, and how many times as many are weighted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """Draws of the level of a text, and of the head start of a base on it, in tokens."""
+
+    level: Array
+    tokens: Array | float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outlook:
     """Draws of what models of one language come to, in bits per byte.
 
-    forecast: of 125M parameters on `text_bytes`. premium: bytes for one of English.
+    forecast: of 125M parameters on `text_bytes`. premium: bytes for one of English. level: median.
     """
 
     language: str
@@ -53,31 +63,39 @@ class Outlook:
     forecast: LossForecast
     premium: float
     text_bytes: float
-    level: Array
-    form: Array
+    level: float
 
     def covers(self, params: float) -> bool:
         """Whether the law's runs had models of about that size."""
         low, high = preset(LAW).range["N"]
         return low <= params <= high
 
-    def start(self, base: BaseCheckpoint, loss: float | None) -> Array:
-        """Draws of the head start of a base, in tokens; loss: measured, in bits per byte."""
+    def start(self, base: BaseCheckpoint | None, loss: float | None = None) -> Start:
+        """Where a base stands, or a model from scratch; loss: measured, in bits per byte."""
+        count = _DRAWS if loss is None else _TRIED * _DRAWS
+        spread = self.forecast.deviation
+        level = self.level * np.exp(spread * _noise("level", self.language, count))
+        if base is None:
+            return Start(level)
+        times, wide = _NAMED if self.language in base.languages else _OTHER
+        read = _USUAL_TOKENS if math.isnan(base.tokens) else base.tokens
+        usual = times * read * find_language(self.language).text_bytes / _WEB
+        tokens = _LEAST + usual * np.exp(wide * _noise("start", self.language, count))
         if loss is None:
-            named = self.language in base.languages
-            times, spread = _NAMED if named else _OTHER
-            read = _USUAL_TOKENS if math.isnan(base.tokens) else base.tokens
-            usual = times * read * find_language(self.language).text_bytes / _WEB
-            return _LEAST + usual * np.exp(spread * _noise("start", self.language))
-        places = np.geomspace(*_START, _PLACES)
-        curve = np.log(_law(base.dense, places))
-        wanted = np.log(loss / self.level)
-        return np.exp(np.interp(-wanted, -curve, np.log(places)))
+            return Start(level, tokens)
+        implied = loss / _law(base.dense, tokens)
+        off = math.hypot(spread, 0.0 if self.forecast.text == "own" else _TEXT)
+        weights = np.exp(-0.5 * (np.log(implied / self.level) / off) ** 2) + 1e-300
+        places = (np.arange(_DRAWS) + 0.5) / _DRAWS
+        chosen = np.searchsorted(np.cumsum(weights) / weights.sum(), places)
+        chosen = _chance("order", self.language).permutation(chosen.clip(max=count - 1))
+        return Start(implied[chosen], tokens[chosen])
 
-    def loss(self, params: float, text_bytes: float, start: Array | float = 0.0) -> Array:
+    def loss(self, params: float, text_bytes: float, start: Start) -> Array:
         """Draws of the bits per byte after `text_bytes` of the language, repeats counted less."""
         read = text_bytes / self.premium / BYTES_PER_TOKEN
-        return self.level * self.form * _law(params, start + read)
+        form = np.exp(_FORM * _noise("form", self.language, _DRAWS))
+        return start.level * form * _law(params, start.tokens + read)
 
 
 def outlook(target: Target, sample: str | None = None, runs: tuple = ()) -> Outlook:
@@ -90,9 +108,7 @@ def outlook(target: Target, sample: str | None = None, runs: tuple = ()) -> Outl
     unique = MOST_BYTES / BYTES_PER_TOKEN
     printed = float(_law(MOST_PARAMETERS, np.array(worth(EPOCHS * unique, unique))))
     level = forecast.loss.value / printed
-    spread = forecast.deviation * _noise("level", one.tag)
-    form = np.exp(_FORM * _noise("form", one.tag))
-    return Outlook(one.tag, one.name, forecast, premium, whole, level * np.exp(spread), form)
+    return Outlook(one.tag, one.name, forecast, premium, whole, level)
 
 
 def worth(amount: float, unique: float) -> float:
@@ -113,8 +129,11 @@ def _law(params: float, tokens: Array | float) -> Array:
     return np.asarray(preset(LAW).loss(params, np.maximum(tokens, 1.0)))
 
 
+def _chance(what: str, language: str) -> np.random.Generator:
+    """Random numbers that are the same whenever the same is asked."""
+    return np.random.default_rng(zlib.crc32(f"{what} {language}".encode()))
+
+
 @lru_cache(maxsize=256)
-def _noise(what: str, language: str) -> Array:
-    """Standard normal draws, the same whenever the same is asked."""
-    seed = zlib.crc32(f"{what} {language}".encode())
-    return np.random.default_rng(seed).standard_normal(_DRAWS)
+def _noise(what: str, language: str, count: int) -> Array:
+    return _chance(what, language).standard_normal(count)

@@ -104,7 +104,7 @@ class Way:
             if one is None or part < LEAST_READ or not one.covers(self.base.dense):
                 return {}
             read = worth(part, self.unique(target)) * self.per_token(target)
-            start = one.start(self.base, own) if self.kind == "continue" else 0.0
+            start = one.start(self.tokenizer, own)
             losses[target.language] = one.loss(self.base.dense, read, start)
         return losses
 

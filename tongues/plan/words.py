@@ -41,7 +41,7 @@ _NEW_ROWS = (
     "with 10k lost."
 )
 _TRAINING = "training: {method}{memory}; batches of {batch} tokens, peak rate {rate}{caution}."
-_AFTER = "loss: {after} {unit} after training{now}."
+_AFTER = "loss: {after} {unit} after training{text}{now}."
 _UNMEASURED = "; now it is unknown: name the base's folder and your text, and it is measured"
 _NO_LOSS = {
     "large": "loss: no law here was fitted on models of {params} parameters.",
@@ -228,7 +228,8 @@ def _loss(question: Question, option: Option, unit: str) -> Iterator[str]:
     own = question.base_loss
     if option.kind == "continue":
         now = f", {own:.2f} before" if own is not None else _UNMEASURED * (unit != "loss")
-        yield _AFTER.format(now=now, after=interval(option.loss, 2), unit=unit)
+        text = " on clean sentences" if own is None and unit != "loss" else ""
+        yield _AFTER.format(now=now, after=interval(option.loss, 2), unit=unit, text=text)
     if option.limit == "loss" and own is None and option.kind == "continue":
         yield _PERHAPS
     if len(option.losses) > 1:
