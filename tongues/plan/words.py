@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tongues.estimate import Estimate
 from tongues.languages.catalogue import find_language
 from tongues.languages.donors import rank_donors
+from tongues.plan.budget import FORWARD_AND_BACKWARD
 from tongues.plan.decide import Decision
 from tongues.plan.options import KEEPS, LeftOut, Option
 from tongues.plan.outlook import LAW, Outlook
@@ -41,8 +42,8 @@ _NEW_ROWS = (
     "with 10k lost."
 )
 _TRAINING = "training: {method}{memory}; batches of {batch} tokens, peak rate {rate}{caution}."
-_AFTER = "loss: {after} {unit} after training{text}{now}."
-_UNMEASURED = "; now it is unknown: name the base's folder and your text, and it is measured"
+_AFTER = "loss: {after} {unit} after training{text}."
+_UNMEASURED = "before: not known; name the base's folder and a file of your text to measure it."
 _NO_LOSS = {
     "large": "loss: no law here was fitted on models of {params} parameters.",
     "short": "loss: no forecast below {least} tokens of a language; train it and look.",
@@ -51,9 +52,8 @@ _NO_LOSS = {
 _PERHAPS = "target: the base may be there already; measure it before any training."
 _RISE = "forgetting: loss on the base's languages {rise}{kept}."
 _NO_PROMISE = "forgetting: no share of replay keeps {limit} with a probability of {likely}."
-_TEXT_ENDS = (
-    "text: {text} take {share} of the budget, read {epochs} times; more repeats help little."
-)
+_TEXT = "text: {text}{tokens}, read {epochs} times{ends}."
+_TEXT_ENDS = ", the most that is known to help; {left} of the budget is left"
 _MORE_TEXT = "more text: {sources}."
 _ASSUMED = "assumed: {mfu} of the GPUs' peak speed; {price} US$ an hour each ({priced})."
 _CHAT = (
@@ -227,9 +227,10 @@ def _loss(question: Question, option: Option, unit: str) -> Iterator[str]:
         return
     own = question.base_loss
     if option.kind == "continue":
-        now = f", {own:.2f} before" if own is not None else _UNMEASURED * (unit != "loss")
-        text = " on clean sentences" if own is None and unit != "loss" else ""
-        yield _AFTER.format(now=now, after=interval(option.loss, 2), unit=unit, text=text)
+        text = " on clean sentences" * (unit != "loss") if own is None else f", {own:.2f} before"
+        yield _AFTER.format(after=interval(option.loss, 2), unit=unit, text=text)
+    if option.kind == "continue" and own is None and unit != "loss" and option.limit != "loss":
+        yield _UNMEASURED
     if option.limit == "loss" and own is None and option.kind == "continue":
         yield _PERHAPS
     if len(option.losses) > 1:
@@ -257,23 +258,24 @@ def _percent(rise: Estimate) -> str:
 
 
 def _text(question: Question, option: Option) -> Iterator[str]:
-    if option.limit != "text" or option.epochs is None:
+    if option.epochs is None:
         return
-    budget, cluster = question.budget, question.cluster
-    if budget is not None and math.isfinite(option.tokens):
-        share = option.tokens / budget.tokens(
-            option.flops / (6.0 * option.method.work * option.tokens),
-            cluster,
-            6.0 * option.method.work,
-        )
-        text = ", ".join(filter(None, map(_size, question.targets)))
-        if share < 0.9:
-            epochs = f"{option.epochs:.2g}"
-            yield _TEXT_ENDS.format(text=text, share=f"{share:.0%}", epochs=epochs)
+    text, ends, budget = ", ".join(filter(None, map(_size, question.targets))), "", question.budget
+    if option.limit == "text" and budget is not None:
+        work = FORWARD_AND_BACKWARD * option.method.work
+        each = option.flops / (work * option.tokens)
+        left = 1.0 - option.tokens / budget.tokens(each, question.cluster, work)
+        ends = _TEXT_ENDS.format(left=f"{left:.0%}") if left > 0.1 else ""
+    counted = ""
+    if all(target.tokens is None for target in question.targets):
+        tokens = show_count(question.unique(option.base))
+        counted = f" are {tokens} tokens{' of the base' * (option.base is not None)}"
+    epochs = f"{option.epochs:.2g}"
+    yield _TEXT.format(text=text, tokens=counted, epochs=epochs, ends=ends)
     for target in question.targets[:1]:
         known = find_language(target.language).texts if target.language else ()
         more = [one for one in known if one.bytes > 1.2 * target.text and "," not in one.source]
-        if more:
+        if more and option.limit == "text":
             sources = ", ".join(f"{one.source} has {show_bytes(one.bytes)}" for one in more[:3])
             yield _MORE_TEXT.format(sources=sources)
 
