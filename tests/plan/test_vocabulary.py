@@ -24,7 +24,7 @@ def test_a_language_that_it_suits_keeps_it(language: str) -> None:
 def test_a_short_run_keeps_it() -> None:
     found = choose_vocabulary(Target("ka"), LLAMA, 20e6)
     assert (found.new_tokens, found.reason) == (0, "too_short")
-    small = choose_vocabulary(Target("ka"), LLAMA, 300e6)
+    small = choose_vocabulary(Target("ka"), LLAMA, 700e6)
     assert 0 < small.new_tokens < choose_vocabulary(Target("ka"), LLAMA, 30e9).new_tokens
 
 

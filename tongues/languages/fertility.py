@@ -69,9 +69,7 @@ def extended_bytes_per_token(language: Language, tokenizer: str, new_tokens: int
     value = max(old.value, own.value * min(share, 1.0) ** _GROWTH)
     gained = math.log(value / old.value)
     spread = math.hypot(_log_spread(own), _EXTENDED_SPREAD) if gained else 0.0
-    how = (
-        f"assumed: {old.value:.3g} now, {own.value:.3g} by a vocabulary of its own"
-    )
+    how = f"assumed: {old.value:.3g} now, {own.value:.3g} by a vocabulary of its own"
     return _estimate(math.log(value), math.hypot(spread, _log_spread(old)), how)
 
 

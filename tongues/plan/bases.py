@@ -164,7 +164,8 @@ def read_base(text: str, where: str = "--base") -> BaseCheckpoint:
     if known is None or equals:
         what = f"`{text}` is neither a folder nor a base of the catalogue"
         hint = _NOT_KNOWN.format(Path(word).name if word and not equals else "mine")
-        close = nearest(word, [*_by_short_name()]) if word else ""
+        names = [*known_bases(), *_by_short_name()]
+        close = nearest(word, names) if word else ""
         hint = f"{close}\n  or {hint}" if close.startswith("did") and not equals else hint
         raise UserError(what, where=where, hint=hint)
     return replace(known, tokens=tokens) if at else known

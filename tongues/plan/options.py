@@ -31,6 +31,7 @@ PER_PARAMETER = 20.0
 # prior would ask for half of all tokens at 2 %, and published projects took a quarter.
 KEEPS = 2.0 / 3.0
 _LIMIT = 0.02  # rise that counts as keeping them, where none is given and a law knows
+_GAIN = 0.01  # of the loss, from where training a base is worth it
 _LONGEST = 8766.0  # hours: a year
 _SHARES = np.linspace(0.0, 0.95, 96)  # of replay, by a law of forgetting
 _ROUNDS = 3  # tokens, replay and new tokens depend on each other
@@ -190,8 +191,13 @@ class Planner:
                 return LeftOut(name, "loss_out_of_reach", what)
             tokens, limit = found, "loss"
         losses = after(tokens)
-        if own and way.kind == "continue" and losses and np.median(mean_of(losses)) >= own:
-            what = f"its loss is {own:g} before any training, and not lower afterwards"
+        if (
+            own
+            and way.kind == "continue"
+            and losses
+            and np.median(mean_of(losses)) > (1.0 - _GAIN) * own
+        ):
+            what = f"its loss is {own:g} before any training, and hardly lower afterwards"
             return LeftOut(name, "above_base", what)
         flops = FORWARD_AND_BACKWARD * way.method.work * (base.met + way.rows) * tokens
         hours = cluster.hours(flops) if cluster else None

@@ -69,7 +69,10 @@ def recipe_of(plan: Plan, own: OwnFiles | None = None, name: str | None = None) 
             what = "these laws do not decide between training from scratch and continuing"
             hint = "give only the law of the way that you choose"
         raise UserError(what, where="--write", hint=hint, code="no_single_run")
-    targets = question.languages or ("qaa",)
+    targets = question.languages
+    if not targets:
+        what = "no language is named, and so no text"
+        raise UserError(what, where="--write", hint="add `--language sw`", code="no_language")
     replayed = replay_language(option.base, targets, own.files if own else None)
     share = option.replay if replayed else 0.0
     shares = {lang: (1.0 - share) / len(targets) for lang in targets}

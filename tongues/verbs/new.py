@@ -15,7 +15,6 @@ from tongues.languages import find_language
 from tongues.plan import Budget, Plan, ask, make_plan, read_base, recipe_of
 from tongues.plan.budget import read_budget
 from tongues.plan.recipe import recipe_name, replay_language
-from tongues.plan.ways import EPOCHS
 from tongues.verbs.own_text import OwnText, read_own_text
 
 _USUAL = 1e8  # tokens of a budget that nobody gave
@@ -83,8 +82,6 @@ def new(
     if out is not None:
         check_new_file(Path(out))
     own = read_own_text(Path(text), one, checkpoint) if text is not None else None
-    if budget is None and own:
-        spent = Budget(min(_USUAL, EPOCHS["continue"] * own.target.unique(checkpoint)), "tokens")
     files = own.own.files if own else None
     replays = bool(replay_language(checkpoint, (one.tag,), files))
     question = ask(

@@ -35,9 +35,7 @@ class OwnText:
                 f"token), so the recipe adds {trial.new_tokens:,} tokens."
             )
         for lang, caution in trial.unfit.items():
-            lines.append(
-                f"caution: text of `{lang}`: {caution.sentence}; `byte_fallback` allows it."
-            )
+            lines.append(f"caution: `{lang}`: {caution.sentence}; `byte_fallback` allows it.")
         return lines
 
 

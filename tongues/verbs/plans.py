@@ -69,10 +69,10 @@ def plan(
     names = [given] if isinstance(given, Law | Path | str) else list(given)
     tags = [language] if isinstance(language, str) else list(language or ())
     known = read_laws(names, tags[0] if tags else "")
-    if not known:
+    if not (known and known.target):  # whose languages may be anybody's
         tags = [find_language(tag, "--language").tag for tag in tags]
-        if len(set(tags)) < len(tags):
-            raise UserError("names a language twice", where="--language")
+    if len(set(tags)) < len(tags):
+        raise UserError("names a language twice", where="--language")
     numbers = {"gpus": gpus, "mfu": mfu, "price": price, "params": params, "tokens": tokens}
     numbers |= {"flops": flops, "hours": hours, "cost": cost, "target_loss": target_loss}
     numbers |= {"replay": replay, "max_forgetting": max_forgetting, "base_loss": base_loss}
@@ -81,7 +81,7 @@ def plan(
         gpu=gpu,
         bases=pairs(bases),
         available_text=text,
-        languages=() if known else tags,
+        languages=() if known.target else tags,
         runs=_own_runs(Path(runs)) if runs else (),
         **numbers,
     )
