@@ -2,6 +2,9 @@
 
 import re
 
+_ROLES = ("params", "tokens", "loss", "flops", "unique", "replay", "start", "share", "experts")
+_ROLES += ("run", "strategy", "lang")
+
 # `verb --option`.
 OPTIONS: dict[str, str] = {
     "study --pilot": "leave it out; the recipe's `pilot` section says it",
@@ -14,24 +17,16 @@ OPTIONS: dict[str, str] = {
     "fit --delta": "`laws.fit(…, delta=…)` in Python has it; 1e-3 is used here",
     "fit --tie": "`laws.fit(…, tie=…)` in Python has it; here hold parameters by `--fix`",
     "fit --narrow-at": "add runs of other sizes and lengths",
-    "fit --params": "write `--column params=NAME`",
-    "fit --tokens": "write `--column tokens=NAME`",
-    "fit --loss": "write `--column loss=NAME`",
-    "fit --flops": "write `--column flops=NAME`",
-    "fit --unique": "write `--column unique=NAME`",
-    "fit --replay": "write `--column replay=NAME`",
-    "fit --start": "write `--column start=NAME`",
-    "fit --share": "write `--column share=NAME`",
-    "fit --experts": "write `--column experts=NAME`",
-    "fit --run": "write `--column run=NAME`",
-    "fit --strategy": "write `--column strategy=NAME`",
-    "fit --lang": "write `--column lang=NAME`",
+    **{f"fit --{role}": f"write `--column {role}=NAME`" for role in _ROLES},
     "plan --prices": "give the price of a GPU-hour by `--price`",
     "plan --grid": "the world's average is used, 445 g of CO₂ a kWh",
     "plan --ratio": "give `--params` and `--tokens`",
-    "plan --bytes-per-token": "count the tokens, and give them by `--available-tokens`",
+    "plan --available-tokens": "write `--available-text '200M tokens'`",
+    "plan --target": "name the language of the laws by `--language`",
+    "plan --for": "the recipe names text by `--language` and `--available-text FOLDER`",
+    "plan --bytes-per-token": "write `--available-text '200M tokens'`, or name the base's folder and a file",
     "plan --source-loss": "it is taken from the runs of the law of forgetting",
-    "plan --verbose": "the page of `-o FOLDER` has every caveat",
+    "plan --verbose": "`--why` says what the answer rests on",
     "generate --frequency-penalty": "ask a server of `tongues serve` with `frequency_penalty`",
     "generate --presence-penalty": "ask a server of `tongues serve` with `presence_penalty`",
     "export --allow-worse": "only the mean of experts was refused, and mergekit makes means",
@@ -59,7 +54,7 @@ OPTIONS: dict[str, str] = {
     "languages -o": "`--json` has all that a page had",
     "report --title": "the page is named by what it is about",
     "demo --base": "write a recipe for another base by `tongues new BASE`",
-    "new --machine": "`tongues check RECIPE --gpu NAME` shows the hours on GPUs and their price",
+    "new --machine": "name GPUs by `--gpu h100 --gpus 8`",
     "demo --overwrite": "name another folder by `--workspace`",
 }
 

@@ -46,12 +46,14 @@ class Plan:
 
     def sentences(self) -> list[str]:
         """What to do, and what comes of it: at most a dozen lines."""
-        return words.answer(self.question, self.decision, self.unit)
+        return words.answer_lines(self.question, self.decision, self.unit)
 
     def reasons(self) -> list[str]:
         """What the answer rests on, and what was left out."""
         asked, laws = self.question, self.laws
-        return words.reasons(asked, self.decision, self.options, self.left_out, self.outlooks, laws)
+        return words.reason_lines(
+            asked, self.decision, self.options, self.left_out, self.outlooks, laws
+        )
 
     def __str__(self) -> str:
         first, *others = self.sentences()
@@ -131,7 +133,8 @@ def make_plan(question: Question, laws: OwnLaws | None = None, sample: str | Non
         made = list(_named(planner))
     else:
         question, made = _chosen(planner)
-    if not laws and not any(isinstance(one, Option) for one in made):
+    too_large = all(isinstance(one, LeftOut) and one.code == "out_of_memory" for one in made)
+    if not laws and too_large:
         made.append(planner.scratch())
     options = [one for one in made if isinstance(one, Option)]
     left_out = [one for one in made if isinstance(one, LeftOut)]

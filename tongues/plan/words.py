@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tongues.estimate import Estimate
 from tongues.languages.catalogue import find_language
 from tongues.languages.donors import rank_donors
+from tongues.pages import fixed, number
 from tongues.plan.budget import FORWARD_AND_BACKWARD
 from tongues.plan.decide import Decision
 from tongues.plan.options import KEEPS, LeftOut, Option
@@ -54,7 +55,7 @@ _RISE = "forgetting: loss on the base's languages {rise}{kept}."
 _NO_PROMISE = "forgetting: no share of replay keeps {limit} with a probability of {likely}."
 _TEXT = "text: {text}{tokens}, read {epochs} times{ends}."
 _TEXT_ENDS = ", the most that is known to help; {left} of the budget is left"
-_MORE_TEXT = "more text: {sources}."
+_MORE_TEXT = "more text: {sources}; they overlap."
 _ASSUMED = "assumed: {mfu} of the GPUs' peak speed; {price} US$ an hour each ({priced})."
 _CHAT = (
     "instructions: {named} is an instruction model; continue its base, then `tongues export "
@@ -69,12 +70,13 @@ _RULE = (
     "rule: continue where a base fits; from scratch only from 2T tokens, or where own laws say so."
 )
 _PROJECT = "published: {project}."
-_DONORS = "donors: of all languages, {name} gains most from {donors}."
+_DONORS = "donors: the nearest languages that {name} may gain from are {donors}."
 _LEFT_OUT = "left out: {name}: {reason}."
 _BEYOND = "beyond: {name} is {times} times outside of its law's runs in {what}."
 _RIVAL = "rival: {rival} ends lower with a probability of {unlikely}."
 _REPLAY = "replay: {share} of all tokens, {why}."
 _PROJECTS, _LISTED = 3, 6
+_TWO = fixed(2)
 
 
 def rows(
@@ -94,7 +96,9 @@ def rows(
             "US$": _amount(option.cost),
             "FLOPs": "" if option.hours else f"{option.flops:.2g}",
             "trained": option.method.name,
-            f"{unit}{' (mean)' * (languages > 1)}": interval(option.loss, 2),
+            f"{unit}{' (mean)' * (languages > 1)}": number(option.loss, _TWO)
+            if option.loss
+            else "",
         }
         for option in options
     ]
@@ -102,7 +106,7 @@ def rows(
     return [{name: row[name] for name in names} for row in made]
 
 
-def answer(question: Question, decision: Decision, unit: str) -> list[str]:
+def answer_lines(question: Question, decision: Decision, unit: str) -> list[str]:
     """The decision, and what it takes and gives: at most a dozen sentences."""
     option = decision.option
     lines = [_decision(question, decision)]
@@ -121,7 +125,7 @@ def answer(question: Question, decision: Decision, unit: str) -> list[str]:
     return lines
 
 
-def reasons(
+def reason_lines(
     question: Question,
     decision: Decision,
     options: Sequence[Option],
@@ -136,7 +140,7 @@ def reasons(
         lines.append(_RIVAL.format(rival=decision.rival.name, unlikely=unlikely))
     for one in () if laws else outlooks.values():
         rests = "; ".join(one.forecast.rests_on)
-        shown = interval(one.forecast.loss, 2)
+        shown = number(one.forecast.loss, _TWO)
         text = show_bytes(one.text_bytes)
         lines.append(_LEVEL.format(text=text, name=one.name, loss=shown, rests=rests))
     if outlooks and not laws:
@@ -157,16 +161,6 @@ def reasons(
     return lines + [
         _LEFT_OUT.format(name=one.name, reason=one.reason) for one in left_out[:_LISTED]
     ]
-
-
-def interval(estimate: Estimate | None, digits: int) -> str:
-    """A value with its 95 % interval: `0.98 [0.81, 1.19]`; nothing where there is none."""
-    if estimate is None:
-        return ""
-    shown = f"{estimate.value:.{digits}f}"
-    if estimate.low is None or estimate.high is None:
-        return shown
-    return f"{shown} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
 
 
 def _decision(question: Question, decision: Decision) -> str:
@@ -228,13 +222,15 @@ def _loss(question: Question, option: Option, unit: str) -> Iterator[str]:
     own = question.base_loss
     if option.kind == "continue":
         text = " on clean sentences" * (unit != "loss") if own is None else f", {own:.2f} before"
-        yield _AFTER.format(after=interval(option.loss, 2), unit=unit, text=text)
+        yield _AFTER.format(
+            after=number(option.loss, _TWO) if option.loss else "", unit=unit, text=text
+        )
     if option.kind == "continue" and own is None and unit != "loss" and option.limit != "loss":
         yield _UNMEASURED
     if option.limit == "loss" and own is None and option.kind == "continue":
         yield _PERHAPS
     if len(option.losses) > 1:
-        each = ", ".join(f"{lang} {interval(one, 2)}" for lang, one in option.losses.items())
+        each = ", ".join(f"{lang} {number(one, _TWO)}" for lang, one in option.losses.items())
         yield f"by language: {each}."
 
 
