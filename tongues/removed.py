@@ -24,7 +24,7 @@ OPTIONS: dict[str, str] = {
     "plan --available-tokens": "write `--available-text '200M tokens'`",
     "plan --target": "name the language of the laws by `--language`",
     "plan --for": "the recipe names text by `--language` and `--available-text FOLDER`",
-    "plan --bytes-per-token": "write `--available-text '200M tokens'`, or name the base's folder and a file",
+    "plan --bytes-per-token": "name the base's folder and a file of text, and they are counted",
     "plan --source-loss": "it is taken from the runs of the law of forgetting",
     "plan --verbose": "`--why` says what the answer rests on",
     "generate --frequency-penalty": "ask a server of `tongues serve` with `frequency_penalty`",

@@ -163,6 +163,10 @@ def reason_lines(
     ]
 
 
+def _shown(loss: Estimate | None) -> str:
+    return number(loss, _TWO) if loss else ""
+
+
 def _decision(question: Question, decision: Decision) -> str:
     option, cluster = decision.option, question.cluster
     spent = f"{show_count(option.tokens)} tokens"
