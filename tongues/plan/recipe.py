@@ -11,18 +11,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from tongues.errors import UserError
+from tongues.hardware import Machine, this_machine
 from tongues.languages import find_language
+from tongues.models import Shape, of_shape
 from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan
 from tongues.plan.ways import EPOCHS
 from tongues.quantities import show_count
+from tongues.recipe import Train
 from tongues.tokens.trial import TokenizerTrial
 from tongues.train.rules import (
     batch_by_size,
     context_by_size,
+    micro_batch_that_fits,
     nearest_shape,
     rate_at_size,
+    shared_batch,
     vocabulary_by_size,
 )
 
@@ -34,7 +39,7 @@ text:
 tokens:
 {tokens}{model}train:
 {base}{mixture}
-  budget: {budget} tokens    # replay included; in tokens, FLOPs, hours or days
+  budget: {budget}    # replay included; in tokens, FLOPs, hours or days
 {settings}"""
 _HELD_OUT = 100_000  # tokens of a language, and at most this share of its text
 _HELD_SHARE = 0.1
@@ -78,7 +83,8 @@ def recipe_of(plan: Plan, own: OwnFiles | None = None, name: str | None = None) 
     shares = {lang: (1.0 - share) / len(targets) for lang in targets}
     shares |= {replayed: share} if share else {}
     base, tokens = option.base, round(float(f"{option.tokens:.4g}"))
-    settings = _settings(option, tokens)
+    machine = question.cluster.machine if question.cluster else this_machine()
+    settings = _settings(option, tokens, machine)
     return _RECIPE.format(
         title=f"{_title(option)} on {', '.join(f'`{lang}`' for lang in targets)}",
         source="the base" if base else "its size",
@@ -86,12 +92,20 @@ def recipe_of(plan: Plan, own: OwnFiles | None = None, name: str | None = None) 
         name=name or recipe_name(option, targets[0]),
         texts="\n".join(_texts(shares, plan, own)),
         tokens="".join(f"  {line}\n" for line in _tokens(option, own, targets, replayed)),
-        model="" if base else f"model: {{shape: {_shape_of(option)}}}\n",
+        model="" if base else f"model: {{shape: {_shape_of(option).name}}}\n",
         base=_base(base),
         mixture="\n".join(_mixture(base, targets, replayed if share else "", share, own)),
-        budget=tokens,
+        budget=_count(tokens),
         settings="".join(f"  {line}\n" for line in settings),
     )
+
+
+def _count(tokens: int) -> str:
+    """Tokens as a recipe writes them, to four digits."""
+    for letter, scale in (("B", 1e9), ("M", 1e6)):
+        if tokens >= scale:
+            return f"{tokens / scale:.4g}{letter} tokens"
+    return f"{tokens} tokens"
 
 
 def recipe_name(option: Option, language: str) -> str:
@@ -190,26 +204,35 @@ def _tokens(
         yield f"byte_fallback: allow    # the base has too few tokens for {langs}"
 
 
-def _settings(option: Option, tokens: int) -> Iterator[str]:
+def _settings(option: Option, tokens: int, machine: Machine) -> Iterator[str]:
     """What neither the base nor its size decides."""
     for key, value in option.method.settings.items():
         yield f"{key}: {json.dumps(value)}".replace('"', "")
     if option.base is None:
-        yield from _from_scratch(option, tokens)
+        yield from _from_scratch(option, tokens, machine)
     if tokens < _SHORT:
         yield "num_evals: 4    # during training, each of this many held-out tokens a language:"
         yield f"eval_tokens: {max(round(tokens / 64), 4096)} tokens"
 
 
-def _from_scratch(option: Option, tokens: int) -> Iterator[str]:
-    context = context_by_size(option.params, _HELD_OUT)
+def _from_scratch(option: Option, tokens: int, machine: Machine) -> Iterator[str]:
+    """Context, batch, rate and micro-batch by the size, as there is no base to follow."""
+    shape, vocabulary = _shape_of(option), vocabulary_by_size(option.params)
+    anatomy, context = of_shape(shape, vocabulary), context_by_size(option.params, _HELD_OUT)
     batch = max(context, min(batch_by_size(option.params, context), tokens // _STEPS))
-    yield f"context: {context} tokens"
-    yield f"batch: {batch // context * context} tokens"
-    yield f"learning_rate: {rate_at_size(None, round(option.params)):.2g}"
+    batch = shared_batch(batch, context, machine.processes)
+    written = {"context": f"{context} tokens", "batch": f"{batch} tokens"}
+    settings = Train.model_validate(written | {"budget": f"{tokens} tokens"})
+    flops = float(anatomy.flops_per_token(context)) * tokens
+    if fits := micro_batch_that_fits(anatomy, settings, batch, flops, machine):
+        written |= {"micro_batch": f"{fits[0]} tokens"} if fits[0] else {}
+        written |= {"recompute": "true"} if fits[1] else {}
+    rate = rate_at_size(None, anatomy.parameters["non_embedding"])
+    yield from (f"{key}: {value}" for key, value in written.items())
+    yield f"learning_rate: {rate:.2g}"
 
 
-def _shape_of(option: Option) -> str:
+def _shape_of(option: Option) -> Shape:
     """The nearest shape to a model from scratch; a UserError where there is none near."""
     shape, count = nearest_shape(option.params, vocabulary_by_size(option.params))
     if max(count / option.params, option.params / count) > _FARTHEST:
@@ -217,7 +240,7 @@ def _shape_of(option: Option) -> str:
         what += f"{shape.name}, has {show_count(count)}"
         hint = "settle a size that there is by `--params`"
         raise UserError(what, where="--write", hint=hint, code="no_such_shape")
-    return shape.name
+    return shape
 
 
 def _texts(shares: Mapping[str, float], plan: Plan, own: OwnFiles | None) -> Iterator[str]:
