@@ -17,8 +17,6 @@ from tongues.train.metadata import languages_of, licence_of
 
 _HEAD = 65_536  # bytes of a file that show what it is
 _SAMPLE = 2_000_000  # bytes of text that are enough to measure a tokenizer
-
-
 _COUNTS = ("params", "tokens", "active", "vocabulary", "context", "hidden", "layers")
 _NOT_KNOWN = "write its size and the tokens it has read, `{}=4B@36T`, or name a folder"
 
@@ -101,7 +99,9 @@ def _of_row(row: Mapping[str, str]) -> BaseCheckpoint:
 def _by_short_name() -> dict[str, BaseCheckpoint]:
     """The bases and their instruction models, by the end of their ids in lower case."""
     known = known_bases().values()
-    instructed = (replace(one, name=one.instruct, instruct_of=one.name) for one in known)
+    instructed = (
+        replace(one, name=one.instruct, instruct_of=one.name) for one in known if one.instruct
+    )
     return {one.name.split("/")[-1].lower(): one for one in (*instructed, *known)}
 
 
