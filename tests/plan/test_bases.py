@@ -30,8 +30,7 @@ def test_a_base_by_its_id_or_short_name() -> None:
     assert (base.params, base.tokens, base.tokenizer) == (1_235_814_400, 9e12, "llama3")
     assert "de" in base.languages and "sw" not in base.languages
     assert (base.hidden, base.layers, base.tied, base.gated) == (2048, 16, True, True)
-    assert read_base("llama-3.2-1b") == base
-    assert read_base("meta-llama/Llama-3.2-1B@1T").tokens == 1e12
+    assert read_base("llama-3.2-1b") == base and read_base("llama-3.2-1b@1T").tokens == 1e12
     with pytest.raises(UserError, match=r"did you mean `meta-llama/Llama-3\.2-1B`"):
         read_base("meta-llama/Llama-3.2-1")
     with pytest.raises(UserError) as refused:

@@ -21,8 +21,6 @@ from tongues.train.metadata import languages_of, licence_of
 
 _HEAD = 65_536  # bytes of a file that show what it is
 _SAMPLE = 2_000_000  # bytes of text that are enough to measure a tokenizer
-
-
 _COUNTS = ("params", "tokens", "active", "vocabulary", "context", "hidden", "layers")
 _STORE = Path("runs")  # of this folder
 _NOT_KNOWN = "write its size and the tokens it has read, `{}=4B@36T`, or name a folder"

@@ -20,8 +20,7 @@ from tongues.plan.replay import forgetting, probability_within, share_within, us
 from tongues.plan.vocabulary import Vocabulary, choose_vocabulary
 from tongues.plan.ways import Way, mean_of
 from tongues.quantities import show_bytes, show_count
-from tongues.train.defaults import base_batch, base_context, base_rate
-from tongues.train.rules import LOW_RANK
+from tongues.train.defaults import LORA_RATE, base_batch, base_context, base_rate
 
 Array = np.ndarray
 # Tokens per parameter of a model from scratch: on 21 budgets of three studies it had less regret
@@ -230,7 +229,7 @@ class Planner:
         base, tokens, limit = way.base, option.tokens, self.question.max_forgetting
         batch = base_batch(tokens, base_context(base.context, tokens))
         rate = base_rate(base.params, tokens / batch)
-        rate *= 1.0 if way.method.all_weights else LOW_RANK
+        rate *= 1.0 if way.method.all_weights else LORA_RATE
         option = replace(option, base=base, batch=float(batch), rate=rate)
         if not self._may_forget(base):
             return option

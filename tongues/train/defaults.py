@@ -33,7 +33,7 @@ _RATE, _AT, _POWER = 1e-4, 7e9, -0.1
 # In few steps, rate times steps: 0.02 for SmolLM2-135M (the same); at most the highest published.
 _PATH, _HIGHEST = 0.0135, 3e-4
 # Projects with LoRA trained at 1 to 3 times that rate (the same); ten times is above all of them.
-_LOW_RANK = 3.0
+LORA_RATE = 3.0
 # In 16 steps a rate four times as high ruined SmolLM2 at once, without a step of warm-up: 4 % of
 # the steps is none.
 _WARMING, _MOST_WARMING = 10, 0.2
@@ -141,7 +141,7 @@ def _questions(recipe: Recipe, usual: Sequence[Default]) -> Iterator[Caution]:
             what = f"a {name} of {value:,}{unit} is far from the rule for this base, {rule:,g}"
             what += f"{unit}; published projects used {_PUBLISHED[one.key]}"
             if one.key == "learning_rate" and isinstance(recipe.train.trainable, LowRank):
-                what += f" with all weights, and {_LOW_RANK:g} times that with LoRA"
+                what += f" with all weights, and {LORA_RATE:g} times that with LoRA"
             yield Caution(f"unusual_{one.key}", what)
 
 
@@ -191,7 +191,7 @@ def _usual(recipe: Recipe, facts: _Facts) -> list[Default]:
     if run:
         rate = run.learning_rate * math.sqrt(min(1.0, step / run.batch))
     if isinstance(train.trainable, LowRank) and not run:
-        rate *= _LOW_RANK
+        rate *= LORA_RATE
     size = f"{show_count(facts.params)} parameters"
     rules = {
         "context": f"at most {_CONTEXT:,}, {_SHORT_CONTEXT:,} for less than 1B tokens, the base's",
