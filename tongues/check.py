@@ -21,9 +21,8 @@ from tongues.text import check_tag, check_text, text_bytes
 from tongues.tokens.fitting import check_spelling
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import find_base, is_run_name
-from tongues.train.defaults import Completed, complete_recipe
+from tongues.train.defaults import LORA_RATE, Completed, complete_recipe
 from tongues.train.rules import (
-    LOW_RANK,
     check_batch,
     micro_batch_that_fits,
     rate_at_size,
@@ -88,7 +87,7 @@ class Checked:
         for plan, derived in self.all:
             usual = rate_at_size(None, derived.parameters["non_embedding"])
             if isinstance(plan.settings.trainable, LowRank):
-                usual *= LOW_RANK
+                usual *= LORA_RATE
             rate = derived.learning_rate
             if rate > _HIGH * usual:
                 what = f"a learning rate of {rate:.3g} is {rate / usual:.3g} times"

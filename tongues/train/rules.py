@@ -34,7 +34,6 @@ _CONTEXTS = ((_PUBLISHED, 2048), (5e6, 512), (0.0, 128))
 _BEST_RATES = {"0.2M": 5.5e-3}
 FASTEST = 7e-3  # the best of 0.05M: above the best rate the loss rises steeply
 _SLOWS = -0.4  # power of the parameters with which the best rate falls (Li et al. 2025)
-LOW_RANK = 10.0  # times the usual rate is that of low-rank updates (Schulman et al. 2025)
 # Operations of a process from which compiling pays: the time that a compiler's start takes.
 _PAYS = {"cpu": 5e13, "cuda": 1e16}
 
