@@ -18,6 +18,7 @@ def test_experts_of_a_partition_of_another_package(tongues: Tongues, workspace: 
     page = (workspace / "reports/small-alphabet-2-backwards/index.html").read_text()
     assert "by alphabet, languages with like tags together" in page
     assert "tags tell nothing about languages" in page
-    tongues("experts", "train", "experts.yaml", "train.budget=2k tokens")
+    words = ("experts", "train", "experts.yaml", "train.budget=1k tokens", "train.num_evals=1")
+    tongues(*words, "train.eval_tokens=100 tokens")
     runs = sorted(path.name for path in (workspace / "runs/small").glob("alphabet*"))
     assert runs == ["alphabet-2-backwards-e0-s1", "alphabet-2-backwards-e1-s1"]

@@ -1,4 +1,5 @@
 import shlex
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,15 @@ from tongues.check import check_recipe
 from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.study import choose_plans, measure_cost, run_all
+
+
+@pytest.fixture(autouse=True)
+def short_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a tenth of a second, where users have a whole one."""
+    start = import_module("tongues.train.start")
+    tried = start.measure_speed
+    monkeypatch.setattr(start, "measure_speed", lambda *given, seconds: tried(*given, seconds=0.1))
+
 
 STUDY = (
     "model={}",

@@ -36,10 +36,10 @@ def real_text() -> dict[str, list[dict[str, str]]]:
     pages = {lang: documents("mdn", lang, 500) for lang in LANGUAGES}
     groups = Counter(page["group"] for some in pages.values() for page in some)
     first = {
-        lang: sorted(pages[lang], key=lambda row: (-groups[row["group"]], row["group"]))[:60]
+        lang: sorted(pages[lang], key=lambda row: (-groups[row["group"]], row["group"]))[:36]
         for lang in LANGUAGES
     }
-    return {lang: first[lang] + documents("bible", lang, 30) for lang in LANGUAGES}
+    return {lang: first[lang] + documents("bible", lang, 18) for lang in LANGUAGES}
 
 
 def planted(pages: dict[str, list[dict[str, str]]], seed: int) -> int:
@@ -48,7 +48,7 @@ def planted(pages: dict[str, list[dict[str, str]]], seed: int) -> int:
     near = 0
     for lang in LANGUAGES:
         originals = [row for row in pages[lang] if len(row["text"].split(" ")) > 60]
-        for number, row in enumerate(rng.permutation(np.array(originals, dtype=object))[:40]):
+        for number, row in enumerate(rng.permutation(np.array(originals, dtype=object))[:24]):
             text, other = row["text"], LANGUAGES[int(rng.integers(3))]
             if number % 3:
                 count = len(text.split(" "))
@@ -100,7 +100,7 @@ def test_nothing_leaks_and_files_in_any_order_are_the_same(
     made: list[Path] = []
     for order in ((0,), (3, 1, 2)):
         files = {lang: [f"{tmp_path}/{lang}{n}.jsonl" for n in order] for lang in LANGUAGES}
-        settings = recipe_of(text_of(files, {"near": near}), vocab_size=1000, held_out="8k tokens")
+        settings = recipe_of(text_of(files, {"near": near}), vocab_size=600, held_out="6k tokens")
         made.append(prepare_tokens(settings, tmp_path / str(len(made)), quiet, ranks=1))
     tokens = open_tokens(made[0])
     splits = [[split_texts(tokens, lang, split) for lang in LANGUAGES] for split in SPLITS]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden import cases, golden
 from tongues.errors import UserError
 from tongues.evaluate.tasks import TASKS, load_task, read_items
 
@@ -80,32 +81,14 @@ def test_rows_of_the_hub_become_the_prompts_of_lm_eval(tmp_path: Path, name: str
     assert (item.prompt, [*item.endings], item.label) == MADE[name]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "where", "says"),
-    [
-        ("name:", "nam:", "weather.yaml:1: nam", "did you mean `name`?"),
-        ("weather", "the weather", "weather.yaml:1: name", "letters, digits"),
-        ("{observed}. To", "{observed|opn}. To", "", "did you mean `open`?"),
-        ("{observed}. To", "{observed. To", "", "without its other half"),
-        ("{observed}. To", "{|open}. To", "", "without a name"),
-        ("{observed}. To", "{observed|open|worse}. To", "", "not a filter or table"),
-        ('["be {one}", "{other}"]', '["{one}"]', "", "two of them or more"),
-        ("labels: [dry, wet]", "labels: [dry]", "", "1 values for 2 choices"),
-        ("labels: [dry, wet]", "normalisation: tokens", ":5: normalisation", "`token`"),
-        ("labels: [dry, wet]", "files: {demonstrations: a}", "files.demonstrations", "not a path"),
-        ("labels:", 'files: {demonstrations: "/{language}"}\nlabels:', "", "not a path in a"),
-        ("prompt:", "promt:", "promt", "did you mean `prompt`?"),
-    ],
-)
-def test_mistakes_in_a_task_are_told_where_they_stand(
-    tmp_path: Path, old: str, new: str, where: str, says: str
-) -> None:
+@pytest.mark.parametrize("case", cases("refused-tasks"))
+def test_mistakes_in_a_task_are_told_where_they_stand(tmp_path: Path, case: str) -> None:
+    old, new = json.loads(case)
     assert old in TEN_LINES
     path, _ = written(tmp_path, TEN_LINES.replace(old, new, 1), [])
     with pytest.raises(UserError) as caught:
         load_task(path)
-    assert where in caught.value.where
-    assert says in str(caught.value)
+    golden(f"refused-tasks/{case}", str(caught.value).replace(str(tmp_path), "FOLDER"))
 
 
 def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:

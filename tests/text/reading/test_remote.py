@@ -16,6 +16,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from tests.golden import cases, golden
 from tests.text.corpora import contents, quiet, recipe_of, text, text_of
 from tongues.errors import UserError
 from tongues.files import read_json
@@ -151,23 +152,12 @@ def test_files_folders_and_globs_of_a_store(store: fsspec.AbstractFileSystem) ->
     assert [place.name for place in find_places(["memory://de/README.md"], "x")] == ["README.md"]
 
 
-@pytest.mark.parametrize(
-    ("url", "says"),
-    [
-        ("memory://de/none.txt", "there is no file"),
-        ("memory://de/*.csv", "no file matches"),
-        ("memory://de/e.png", "holds no text file"),
-        ("nostore://de/a.txt", "no store of this kind is known"),
-        ("gs://bucket/a.txt", "pip install gcsfs"),
-        ("s3://bucket/a.txt", "pip install s3fs"),
-    ],
-)
-def test_what_is_out_of_reach_is_told(
-    store: fsspec.AbstractFileSystem, url: str, says: str
-) -> None:
+@pytest.mark.parametrize("url", cases("refused-addresses"))
+def test_what_is_out_of_reach_is_told(store: fsspec.AbstractFileSystem, url: str) -> None:
     store.pipe("/de/e.png", b"eins")
-    with pytest.raises(UserError, match=says):
+    with pytest.raises(UserError) as error:
         find_places([url], "text.files.de")
+    golden(f"refused-addresses/{url}", str(error.value))
 
 
 def test_only_text_files_may_be_urls() -> None:
