@@ -195,21 +195,6 @@ def test_an_item_counts_where_every_draw_answered_it() -> None:
     assert of.share.value == pytest.approx(right[:, 5:].mean())
 
 
-def test_translations_are_no_new_items() -> None:
-    right = drawn(0.7, items=200)
-    copies = {lang: answers(right) for lang in ("fr", "zh", "sw", "tr")}
-    apart = {
-        lang: answers(right, [f"{lang}{n}" for n in range(200)])
-        for lang in ("fr", "zh", "sw", "tr")
-    }
-    translated = task_scores({"model": copies}, [], "sum", 0).mean["model"]
-    independent = task_scores({"model": apart}, [], "sum", 0).mean["model"]
-    assert translated.value == independent.value
-    assert translated.high is not None and translated.low is not None
-    assert independent.high is not None and independent.low is not None
-    assert translated.high - translated.low > 1.7 * (independent.high - independent.low)
-
-
 def test_the_best_is_the_best_of_the_same_items() -> None:
     right = np.array([[True] * 50 + [False] * 50])
     easy = answers(right[:, :60])  # the hard ones it could not be asked

@@ -181,13 +181,6 @@ def test_of_several_places_those_count_that_name_the_task(tmp_path: Path) -> Non
     ]
 
 
-def test_a_folder_without_items_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="there is no such folder"):
-        read_fewshot_tasks("xcopa", None, str(tmp_path / "gone"))
-    with pytest.raises(UserError, match="no items of `xcopa` in any language"):
-        read_fewshot_tasks("xcopa", None, str(tmp_path))
-
-
 def test_a_language_that_does_not_fit_is_left_out_and_the_rest_goes_on(
     asked: EvalSpec, place: Path, tmp_path: Path
 ) -> None:

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tongues.cli.main import command
-from tongues.errors import UserError
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.runner import (
     EvalSpec,
@@ -109,12 +108,6 @@ def test_what_a_rank_cannot_score_is_left_to_the_whole(place: Path) -> None:
     score_in_ranks(MODELS, asked, place, folder, ranks=2, launcher=launcher, tell=told.append)
     assert len(told) == 4 and all("longer than" in line for line in told)
     assert not units(place, "wide")
-
-
-def test_a_cluster_is_told_how_many(ask: Callable[..., Result]) -> None:
-    done = ask(*ON, "--launcher", "ray")
-    assert isinstance(done.exception, UserError)
-    assert "`--launcher ray` needs `--ranks`" in str(done.exception)
 
 
 UNIT = Unit("study/fr-cpt", "xcopa", "fr", 8, 2)

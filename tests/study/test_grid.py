@@ -36,12 +36,6 @@ def test_a_further_grid_differs_in_the_keys_it_gives(make_recipe: MakeRecipe) ->
     assert str(more[-1].settings.budget) == "2500 tokens"
 
 
-@pytest.mark.parametrize("key", ["eval_languages=[qab]", "max_forgetting={qab: 1%}"])
-def test_what_a_study_sets_itself_is_refused_by_its_name(make_recipe: MakeRecipe, key: str) -> None:
-    with pytest.raises(UserError, match=key.partition("=")[0]):
-        plan_runs(make_recipe(*STUDY, f"train.{key}"))
-
-
 def test_runs_continue_from_bases_of_every_budget(make_recipe: MakeRecipe) -> None:
     budgets = "study.source_budgets=[8k tokens, 100 tokens per parameter]"
     plans = plan_runs(make_recipe(*STUDY, budgets, "study.shapes=[0.1M]"))
@@ -74,22 +68,6 @@ def test_a_plan_survives_being_written_down(make_recipe: MakeRecipe) -> None:
         make_recipe(*STUDY, ALSO, "train.batch=by size", "train.learning_rate={0.1M: 0.01}")
     ):
         assert RunPlan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
-
-
-def test_mistakes_in_a_further_grid_are_told(make_recipe: MakeRecipe) -> None:
-    with pytest.raises(UserError, match="source and target at once"):
-        plan_runs(make_recipe(*STUDY, "study.also=[{targets: [qaa]}]"))
-    with pytest.raises(UserError, match="nothing of the target"):
-        make_recipe(*STUDY, "study.also=[{replay: [100%]}]")
-    with pytest.raises(UserError, match="shape"):
-        make_recipe(*STUDY, "study.also=[{shape: [0.1M]}]")
-    with pytest.raises(UserError, match="not both"):
-        make_recipe(*STUDY, "pilot={source: qaa, target: qab}")
-
-
-def test_shares_that_no_name_tells_apart_are_refused(make_recipe: MakeRecipe) -> None:
-    with pytest.raises(UserError, match="two runs would both be called"):
-        plan_runs(make_recipe(*STUDY, "study.replay=[12.34567%, 12.34568%]"))
 
 
 MIXTURES = ("model={}", "train.mixture={}", "train.budget=4k tokens")

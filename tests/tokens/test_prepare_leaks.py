@@ -100,7 +100,7 @@ def test_nothing_leaks_and_files_in_any_order_are_the_same(
     made: list[Path] = []
     for order in ((0,), (3, 1, 2)):
         files = {lang: [f"{tmp_path}/{lang}{n}.jsonl" for n in order] for lang in LANGUAGES}
-        settings = recipe_of(text_of(files, {"near": near}), vocab_size=600, held_out="6k tokens")
+        settings = recipe_of(text_of(files, {"near": near}), vocab_size=1000, held_out="8k tokens")
         made.append(prepare_tokens(settings, tmp_path / str(len(made)), quiet, ranks=1))
     tokens = open_tokens(made[0])
     splits = [[split_texts(tokens, lang, split) for lang in LANGUAGES] for split in SPLITS]

@@ -10,10 +10,12 @@ import torch
 from tests.conftest import MakeRecipe, with_tokens
 from tests.models.shortened import shortened
 from tests.train.making import NEW, PIECES, child_of, held_out_nats, losses, train_and_stop
+from tongues.errors import UserError
 from tongues.files import read_lines
 from tongues.models.huggingface import load_model, save_model
 from tongues.runs import read_run
 from tongues.tokens import open_tokens
+from tongues.train.base import find_base
 from tongues.train.run import train
 
 
@@ -138,3 +140,24 @@ def test_the_rows_of_the_base_stay_as_they_are(
         for place in (directory / "model", shortened_once)
     )
     assert torch.equal(after[: len(before)], before)
+
+
+@pytest.mark.parametrize(
+    ("base", "hint"),
+    [
+        ("runs/none", "there is none to choose from"),
+        ("runs/frist", "did you mean `first`?"),
+        ("models/non", "did you mean `models/none`?"),
+    ],
+)
+def test_a_path_that_is_not_there_is_not_taken_for_a_model_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str, hint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("models/none").mkdir(parents=True)
+    if base == "runs/frist":
+        Path("runs/first").mkdir(parents=True)
+        Path("runs/first/run.json").write_text("{}")
+    with pytest.raises(UserError, match="is neither a run") as caught:
+        find_base(base, Path())
+    assert caught.value.hint == f"there is no such run or folder; {hint}"

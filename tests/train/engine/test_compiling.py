@@ -20,7 +20,7 @@ from tongues.tokens.frame import TextFrame
 from tongues.train import run_of_recipe
 from tongues.train.engine.compiling import try_compiled
 from tongues.train.engine.processes import Processes
-from tongues.train.engine.processor import Processor, decoder_layers
+from tongues.train.engine.processor import Processor, decoder_layers, release_memory
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import full_tensor, make_mesh, shard
 from tongues.train.engine.trial import take_gradients
@@ -202,3 +202,14 @@ def test_experts_are_compared_though_their_balance_is_of_a_whole_batch() -> None
     assert weight > 0
     assert try_compiled(scorer, windows(), Processes()) is None
     assert (scorer.balance_weight, scorer.balance) == (weight, None)
+
+
+def test_a_gpus_allocator_gives_back_what_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[str] = []
+    monkeypatch.setattr("gc.collect", lambda: 0)  # of all that other tests left
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: given.append("back"))
+    release_memory()
+    assert not given  # which would start CUDA where nothing used it
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    release_memory()
+    assert given
