@@ -36,10 +36,10 @@ def real_text() -> dict[str, list[dict[str, str]]]:
     pages = {lang: documents("mdn", lang, 500) for lang in LANGUAGES}
     groups = Counter(page["group"] for some in pages.values() for page in some)
     first = {
-        lang: sorted(pages[lang], key=lambda row: (-groups[row["group"]], row["group"]))[:36]
+        lang: sorted(pages[lang], key=lambda row: (-groups[row["group"]], row["group"]))[:60]
         for lang in LANGUAGES
     }
-    return {lang: first[lang] + documents("bible", lang, 18) for lang in LANGUAGES}
+    return {lang: first[lang] + documents("bible", lang, 30) for lang in LANGUAGES}
 
 
 def planted(pages: dict[str, list[dict[str, str]]], seed: int) -> int:
@@ -48,7 +48,7 @@ def planted(pages: dict[str, list[dict[str, str]]], seed: int) -> int:
     near = 0
     for lang in LANGUAGES:
         originals = [row for row in pages[lang] if len(row["text"].split(" ")) > 60]
-        for number, row in enumerate(rng.permutation(np.array(originals, dtype=object))[:24]):
+        for number, row in enumerate(rng.permutation(np.array(originals, dtype=object))[:40]):
             text, other = row["text"], LANGUAGES[int(rng.integers(3))]
             if number % 3:
                 count = len(text.split(" "))
