@@ -49,13 +49,13 @@ class FakeHub:
             path, mark, size = str(file.relative_to(folder)), _hash(file), file.stat().st_size
             said = {"type": "file", "path": path, "rfilename": path}
             answer.append(said | {"size": size, "oid": mark, "blobId": mark})
-        if kind == "tree":
-            return send(request, json.dumps(answer).encode(), Content_Type="application/json")
         about: dict[str, Any] = {"id": name, "modelId": name, "sha": COMMIT, "private": False}
         about |= {"gated": "manual" if name in self.gated else False, "siblings": answer}
         about |= {"cardData": {"license": "apache-2.0"}, "tags": ["license:apache-2.0"]}
         about |= {"safetensors": {"parameters": {"BF16": 1234}, "total": 1234}}
-        return send(request, json.dumps(about).encode(), Content_Type="application/json")
+        content = json.dumps(answer if kind == "tree" else about).encode()
+        send(request, content, {"Content-Type": "application/json"})
+        return None
 
     def _file(self, request: BaseHTTPRequestHandler, name: str, revision: str, path: str) -> None:
         place = self.models.get(name, Path("nowhere")) / path
@@ -73,7 +73,7 @@ class FakeHub:
         headers = {"ETag": f'"{_hash(place)}"', "X-Repo-Commit": COMMIT, "Accept-Ranges": "bytes"}
         cut = request.command == "GET" and self.cuts.get(path, 0) > 0
         self.cuts |= {path: self.cuts[path] - 1} if cut else {}
-        written = send(request, content, cut=cut, **headers, **sent)
+        written = send(request, content, headers | sent, cut=cut)
         self.sent[path] = self.sent.get(path, 0) + written
         return None
 
@@ -117,17 +117,17 @@ def part_of(request: BaseHTTPRequestHandler, content: bytes) -> tuple[bytes, dic
 def send(
     request: BaseHTTPRequestHandler,
     content: bytes,
+    headers: dict[str, str],
     status: int = 200,
     *,
     cut: bool = False,
     sized: bool = True,
-    **headers: str,
 ) -> int:
     """Answer, the connection breaking amid the content if it is cut; the bytes written."""
     request.send_response(206 if "Content-Range" in headers else status)
-    headers |= {"Content-Length": str(len(content))} if sized else {}
-    for name, value in headers.items():
-        request.send_header(name.replace("_", "-"), value)
+    length = {"Content-Length": str(len(content))} if sized else {}
+    for name, value in (headers | length).items():
+        request.send_header(name, value)
     request.end_headers()
     if request.command == "HEAD":
         return 0
@@ -139,4 +139,4 @@ def _hash(file: Path) -> str:
 
 
 def _refuse(request: BaseHTTPRequestHandler, status: int, code: str) -> None:
-    send(request, b"", status, X_Error_Code=code, X_Error_Message=code)
+    send(request, b"", {"X-Error-Code": code, "X-Error-Message": code}, status)

@@ -9,17 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.evaluate.conftest import TASK, WORDS, write_asked
 from tests.golden import cases, golden
 from tongues.cli.main import command
 from tongues.errors import UserError
 
 MODELS = ("models/e0", "small/small@tfidf:2")
-WORDS = ("ban", "mal", "art", "end", "said", "here", "that", "go", "on")
-TASK = """\
-name: parts
-prompt: "{said}"
-choices: ["{one}", "{other}"]
-"""
 
 Ask = Callable[..., Result]
 
@@ -30,18 +25,14 @@ def place(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("asked")
     for name in ("models", "ensembles"):
         (folder / name).symlink_to(house / name)
-    for lang in ("qaa", "qab"):
-        texts = [f"the {one} of a {other} is an art" for one in WORDS for other in WORDS[:2]]
-        items = [
-            {"said": f"the {one} of{' a' * 100 * (one == 'art')}", "one": "a mal", "label": 0}
-            | {"other": other}
-            for one in WORDS
-            for other in ("the end", "an art")
-        ]
-        for kind, rows in (("texts", [{"text": text} for text in texts]), ("items/parts", items)):
-            (folder / kind).mkdir(parents=True, exist_ok=True)
-            (folder / f"{kind}/{lang}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (folder / "parts.yaml").write_text(TASK)
+    texts = [f"the {one} of a {other} is an art" for one in WORDS for other in WORDS[:2]]
+    items = [
+        {"said": f"the {one} of{' a' * 100 * (one == 'art')}", "one": "a mal", "label": 0}
+        | {"other": other}
+        for one in WORDS
+        for other in ("the end", "an art")
+    ]
+    write_asked(folder, texts, items, "qaa", "qab")
     (folder / "slip.yaml").write_text(TASK.replace("{said}", "{siad}"))
     (folder / "empty").mkdir()
     return folder
@@ -98,5 +89,5 @@ def test_a_mistake_is_told_before_anything_is_scored(ask: Ask, place: Path, word
     named = "" if "--name" in words else "--name mistaken"
     done = ask("models/e0", *shlex.split(f"{words} {named}"))
     assert isinstance(done.exception, UserError)
-    golden(f"refused-evaluations/{words}", str(done.exception))
+    golden(f"refused-evaluations/{words}", str(done.exception).replace(str(place), "FOLDER"))
     assert not (place / "evaluations/mistaken").exists()

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.evaluate.conftest import write_asked
 from tongues.cli.main import command
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.runner import (
@@ -30,20 +31,15 @@ from tongues.text import Document
 MODELS = ["models/e0", "models/e1"]
 LANGUAGES = ("qaa", "qab")
 ON = ("--text", "texts", "--tasks", "parts.yaml", "--data", "items")
-TASK = 'name: parts\nprompt: "{said}"\nchoices: ["{one}", "{other}"]\n'
 
 
 @pytest.fixture
 def place(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace with models, a folder of texts, a task's file and its items."""
     (tmp_path / "models").symlink_to(house / "models")
+    items = [{"said": f"the {n}", "one": "a", "other": "the end", "label": 0} for n in range(5)]
     for lang in LANGUAGES:
-        items = [{"said": f"the {n}", "one": "a", "other": "the end", "label": 0} for n in range(5)]
-        for kind, rows in (("texts", [{"text": f"the end of {lang}"}]), ("items/parts", items)):
-            (tmp_path / kind).mkdir(parents=True, exist_ok=True)
-            lines = "\n".join(map(json.dumps, rows))
-            (tmp_path / f"{kind}/{lang}.jsonl").write_text(lines)
-    (tmp_path / "parts.yaml").write_text(TASK)
+        write_asked(tmp_path, [f"the end of {lang}"], items, lang)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

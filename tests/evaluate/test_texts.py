@@ -1,7 +1,7 @@
 import gzip
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from transformers import AutoModelForCausalLM
 from tests.experts.ensemble.making import TEXT, score
 from tests.models.families import tiny
 from tests.records import make_run
+from tests.text.corpora import write_rows
 from tongues.errors import Caution, UserError
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.losses import (
@@ -146,17 +147,12 @@ def test_dropped_marks_and_capitals_are_lost(alone: Model) -> None:
     assert caution.code == "script_missing"
 
 
-def write(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    return path
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     place = tmp_path / "texts"
     place.mkdir()
     german = [{"text": f"Satz {n}", "id": f"d{n}", "group": f"{n}"} for n in range(3)]
-    write(place / "de.jsonl", german)
+    write_rows(place / "de.jsonl", german)
     rows = "".join(json.dumps({"text": f"phrase {n}", "group": n}) + "\n" for n in range(2))
     with gzip.open(place / "fr.jsonl.gz", "wt") as file:
         file.write(rows + "half a line")
@@ -182,7 +178,7 @@ def test_a_folder_has_files_named_for_languages(folder: Path, tmp_path: Path) ->
 def test_files_of_other_names_are_named_and_codes_with_scripts_are_tags(tmp_path: Path) -> None:
     names = ("eng_Latn", "zho_Hans", "zho_Hant", "srp_Latn", "de", "swahili", "dev", "README")
     for name in names:
-        write(tmp_path / f"{name}.jsonl", [{"text": f"of {name}"}])
+        write_rows(tmp_path / f"{name}.jsonl", [{"text": f"of {name}"}])
     said: list[str] = []
     found = read_texts(str(tmp_path), tmp_path / "none", say=said.append)
     assert {lang: own[0].text for lang, own in found.items()} == {
@@ -211,7 +207,7 @@ def test_what_is_not_there_is_told(folder: Path, tmp_path: Path) -> None:
         read_texts("gone", tmp_path)
     with pytest.raises(UserError, match="named for a language"):
         read_texts(str(folder / "README.txt"), tmp_path)
-    write(folder / "it.jsonl", [{"text": " "}])
+    write_rows(folder / "it.jsonl", [{"text": " "}])
     with pytest.raises(UserError, match=r"no document of `it`\n  empty"):
         read_texts(str(folder), tmp_path, languages=["it"])
 

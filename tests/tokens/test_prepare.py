@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.golden import cases, golden
 from tests.text.corpora import OFF, quiet, recipe_of, split_texts, text, text_of, write_rows
 from tongues.errors import UserError
 from tongues.recipe import Recipe
@@ -154,30 +155,14 @@ def test_the_same_is_left_and_other_is_refused_until_rebuilt(
     assert open_tokens(path).fingerprint != before
 
 
-@pytest.mark.parametrize(
-    ("files", "held_out", "says"),
-    [
-        (
-            {"a.txt": "wort " * 200},
-            "500 tokens",
-            "are too little text to hold out 500 and train on as many",
-        ),
-        (
-            {"a.txt": "wort " * 2000},
-            "20 tokens",
-            r"(\S+) tokens are in 1 group of .*, of which 0 tokens can be held out and \1 left to",
-        ),
-    ],
-)
-def test_too_little_text_is_refused(
-    tmp_path: Path, files: dict[str, str], held_out: str, says: str
-) -> None:
-    for name, content in files.items():
-        (tmp_path / name).write_text(content)
+@pytest.mark.parametrize("amounts", cases("refused-amounts"))
+def test_too_little_text_is_refused(tmp_path: Path, amounts: str) -> None:
+    words, held_out = amounts.split(" words, ")
+    (tmp_path / "a.txt").write_text("wort " * int(words))
     settings = recipe({"files": {"de": f"{tmp_path}/*.txt"}, "clean": OFF}, held_out=held_out)
-    with pytest.raises(UserError, match=says) as error:
+    with pytest.raises(UserError) as error:
         prepare_tokens(settings, tmp_path, quiet)
-    assert error.value.where == "text of de"
+    golden(f"refused-amounts/{amounts}", str(error.value).replace(str(tmp_path), "FOLDER"))
     assert not (tmp_path / "tokens").exists()
 
 

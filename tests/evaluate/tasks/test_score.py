@@ -1,6 +1,5 @@
 """What a model says to items: the numbers of transformers, by the requests of lm-eval."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.models.families import tiny
+from tests.text.corpora import write_rows
 from tongues.evaluate.tasks import (
     FewShotTask,
     Item,
@@ -46,8 +46,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows["paws-x"].append({"sentence1": f"{one} {n}", "sentence2": two, "label": 0})
         rows["xnli"].append({"premise": f"{one} ", "hypothesis": f"{three} {n}.", "label": n % 3})
     for name, made in rows.items():
-        (folder / name).mkdir()
-        (folder / name / "en.jsonl").write_text("".join(json.dumps(r) + "\n" for r in made))
+        write_rows(folder / name / "en.jsonl", made)
     return folder
 
 

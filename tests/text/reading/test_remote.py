@@ -53,21 +53,21 @@ class Server:
         path = request.path
         below = [name for name in self.files if name.startswith(path) and path.endswith("/")]
         if self.status == 302 and "?" not in path:
-            send(request, b"", 302, Location=f"{path}?signature=secret")
+            send(request, b"", {"Location": f"{path}?signature=secret"}, 302)
             return
         if self.status or not (below or path in self.files):
             request.send_error(500 if self.status == 302 else self.status or 404)
             return
         data = b"".join(b'<a href="%s">x</a>' % name.encode() for name in below)
         data = self.files.get(path, data)
-        said = {"ETag": f'"{hash(data)}"'} if path in self.files else {}
-        said["Content-Type"] = "text/html" if below else "text/plain"
+        said = {"Content-Type": "text/html" if below else "text/plain"}
+        said |= {"ETag": f'"{hash(data)}"'} if path in self.files else {}
         data, part = part_of(request, data) if self.ranges else (data, {})
         cut = request.command == "GET" and self.cuts > 0 and path in self.files
         if request.command == "GET":
             self.asked.append(f"{path} {request.headers.get('Range', '')}")
         self.cuts -= cut
-        send(request, data, cut=cut, sized=self.sized, **said, **part)
+        send(request, data, said | part, cut=cut, sized=self.sized)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The docs' commands on a study."""
+"""The docs' commands that train."""
 
 import json
 from pathlib import Path
@@ -9,8 +9,11 @@ from tests.printed import replay
 
 
 @pytest.mark.long
-def test_the_pages_print_what_the_commands_answer(tmp_path: Path) -> None:
-    replay("study", tmp_path)
+@pytest.mark.parametrize("pages", ["study", "runs", "experts"])
+def test_the_pages_print_what_the_commands_answer(tmp_path: Path, pages: str) -> None:
+    replay(pages, tmp_path)
+    if pages != "study":
+        return
     laws = json.loads((tmp_path / "laws.json").read_text())["laws"]
     assert {law["strategy"] for law in laws} == {"scratch", "cpt"}
     assert all(law["warnings"] and law["draws"] for law in laws)
