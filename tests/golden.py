@@ -2,12 +2,15 @@
 
 `golden("plan/no base", text)` compares a text with the block `no base` of `tests/golden/plan.txt`.
 With TONGUES_GOLDEN=write in the environment, and one process of tests, the block is written.
+
+A table of refusals is a subject whose titles are what is refused, as `cases` lists them: a further
+case is a title with nothing below it, and then written.
 """
 
 import os
 from pathlib import Path
 
-__all__ = ["golden"]
+__all__ = ["cases", "golden"]
 
 _FOLDER = Path(__file__).parent / "golden"
 _TITLE = "=== "
@@ -26,6 +29,11 @@ def golden(name: str, text: str) -> None:
         path.write_text("\n".join(shown), encoding="utf-8")
     assert block in blocks, f"{path.name} has no block `{block}`: TONGUES_GOLDEN=write adds it"
     assert text == blocks[block]
+
+
+def cases(subject: str) -> list[str]:
+    """The titles of a subject's blocks."""
+    return list(_read(_FOLDER / f"{subject}.txt"))
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -1,9 +1,9 @@
-"""A small server that answers as the Hugging Face hub does where models are fetched."""
+"""Small servers of tests' own, and one that answers as the Hugging Face hub does with models."""
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,23 +44,18 @@ class FakeHub:
             return _refuse(request, 401, "RepoNotFound")  # as the hub does without a token
         if revision not in (None, "main", "v1", COMMIT):
             return _refuse(request, 404, "RevisionNotFound")
-        files = sorted(file for file in self.models[name].rglob("*") if file.is_file())
-        names = [str(file.relative_to(self.models[name])) for file in files]
-        if kind == "tree":
-            rows = [
-                {"type": "file", "path": path, "size": file.stat().st_size, "oid": _hash(file)}
-                for path, file in zip(names, files, strict=True)
-            ]
-            return _send(request, rows)
+        folder, answer = self.models[name], list[dict[str, Any]]()
+        for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+            path, mark, size = str(file.relative_to(folder)), _hash(file), file.stat().st_size
+            said = {"type": "file", "path": path, "rfilename": path}
+            answer.append(said | {"size": size, "oid": mark, "blobId": mark})
         about: dict[str, Any] = {"id": name, "modelId": name, "sha": COMMIT, "private": False}
-        about |= {"gated": "manual" if name in self.gated else False}
+        about |= {"gated": "manual" if name in self.gated else False, "siblings": answer}
         about |= {"cardData": {"license": "apache-2.0"}, "tags": ["license:apache-2.0"]}
         about |= {"safetensors": {"parameters": {"BF16": 1234}, "total": 1234}}
-        about["siblings"] = [
-            {"rfilename": path, "size": file.stat().st_size, "blobId": _hash(file)}
-            for path, file in zip(names, files, strict=True)
-        ]
-        return _send(request, about)
+        content = json.dumps(answer if kind == "tree" else about).encode()
+        send(request, content, {"Content-Type": "application/json"})
+        return None
 
     def _file(self, request: BaseHTTPRequestHandler, name: str, revision: str, path: str) -> None:
         place = self.models.get(name, Path("nowhere")) / path
@@ -72,77 +67,76 @@ class FakeHub:
             return _refuse(request, 404, "EntryNotFound")
         if path in self.failing and request.command == "GET":
             return _refuse(request, 500, "Broken")
-        content, start, status = place.read_bytes(), 0, 200
-        whole = len(content)
-        if asked := request.headers.get("Range"):
-            first, _, last = asked.removeprefix("bytes=").partition("-")
-            start, status = int(first), 206
-            content = content[start : int(last) + 1 if last else None]
-            if path in self.cuts:
-                self.ranges.append(asked)
-        request.send_response(status)
-        request.send_header("ETag", f'"{_hash(place)}"')
-        request.send_header("X-Repo-Commit", COMMIT)
-        request.send_header("Accept-Ranges", "bytes")
-        request.send_header("Content-Length", str(len(content)))
-        if status == 206:
-            last = start + len(content) - 1
-            request.send_header("Content-Range", f"bytes {start}-{last}/{whole}")
-        request.end_headers()
-        if request.command == "HEAD":
-            return None
-        if self.cuts.get(path, 0) > 0:
-            self.cuts[path] -= 1
-            content = content[: len(content) // 2]
-            request.close_connection = True
-        request.wfile.write(content)
-        self.sent[path] = self.sent.get(path, 0) + len(content)
+        content, sent = part_of(request, place.read_bytes())
+        if path in self.cuts and sent:
+            self.ranges.append(request.headers["Range"])
+        headers = {"ETag": f'"{_hash(place)}"', "X-Repo-Commit": COMMIT, "Accept-Ranges": "bytes"}
+        cut = request.command == "GET" and self.cuts.get(path, 0) > 0
+        self.cuts |= {path: self.cuts[path] - 1} if cut else {}
+        written = send(request, content, headers | sent, cut=cut)
+        self.sent[path] = self.sent.get(path, 0) + written
         return None
 
 
 @contextmanager
 def serving(hub: FakeHub) -> Iterator[FakeHub]:
     """Serve on a port of this machine."""
+    with listening(hub.answer) as hub.address:
+        yield hub
+
+
+@contextmanager
+def listening(answer: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[str]:
+    """Have GET and HEAD answered so at an address of this machine."""
 
     class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
         def do_GET(self) -> None:
-            hub.answer(self)
+            answer(self)
 
         def do_HEAD(self) -> None:
-            hub.answer(self)
+            answer(self)
 
         def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    hub.address = f"http://127.0.0.1:{server.server_port}"
-    try:
-        yield hub
-    finally:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-        server.server_close()
+
+
+def part_of(request: BaseHTTPRequestHandler, content: bytes) -> tuple[bytes, dict[str, str]]:
+    """The part of a file that is asked for, and the header that says which it is."""
+    if not (asked := request.headers.get("Range")):
+        return content, {}
+    first, _, last = asked.removeprefix("bytes=").partition("-")
+    part = content[int(first) : int(last) + 1 if last else None]
+    span = f"bytes {first}-{int(first) + len(part) - 1}/{len(content)}"
+    return part, {"Content-Range": span}
+
+
+def send(
+    request: BaseHTTPRequestHandler,
+    content: bytes,
+    headers: dict[str, str],
+    status: int = 200,
+    *,
+    cut: bool = False,
+    sized: bool = True,
+) -> int:
+    """Answer, the connection breaking amid the content if it is cut; the bytes written."""
+    request.send_response(206 if "Content-Range" in headers else status)
+    length = {"Content-Length": str(len(content))} if sized else {}
+    for name, value in (headers | length).items():
+        request.send_header(name, value)
+    request.end_headers()
+    if request.command == "HEAD":
+        return 0
+    return request.wfile.write(content[: len(content) // 2] if cut else content)
 
 
 def _hash(file: Path) -> str:
     return hashlib.sha1(file.read_bytes()).hexdigest()
 
 
-def _send(request: BaseHTTPRequestHandler, thing: Any) -> None:
-    content = json.dumps(thing).encode()
-    request.send_response(200)
-    request.send_header("Content-Type", "application/json")
-    request.send_header("Content-Length", str(len(content)))
-    request.end_headers()
-    if request.command != "HEAD":
-        request.wfile.write(content)
-
-
 def _refuse(request: BaseHTTPRequestHandler, status: int, code: str) -> None:
-    request.send_response(status)
-    request.send_header("X-Error-Code", code)
-    request.send_header("X-Error-Message", code)
-    request.send_header("Content-Length", "0")
-    request.end_headers()
+    send(request, b"", {"X-Error-Code": code, "X-Error-Message": code}, status)

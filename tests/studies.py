@@ -186,7 +186,7 @@ def few_draws() -> Iterator[None]:
     module = import_module("tongues.study.findings")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("fit_targets", "compare_laws"):
-            patch.setattr(module, name, partial(getattr(module, name), draws=100))
+            patch.setattr(module, name, partial(getattr(module, name), draws=40))
         yield
 
 

@@ -120,24 +120,6 @@ def test_what_was_written_is_printed_as_json(recipe_file: Path, workspace: Path)
     assert json.loads(done.stdout) == {"paths": [str(workspace / "tokens/small")]}
 
 
-@pytest.mark.parametrize(
-    ("override", "where"),
-    [
-        ("model.shape=foo", "override model.shape"),
-        ("train.base={model: nowhere, languages: [en]}", "override train.base"),
-        ("tokens.base=nowhere", "override tokens.base"),
-        ("train.replay.qab=20%", "override train.replay"),
-        ("text.synthetic=null", "override text.synthetic"),
-    ],
-)
-def test_a_mistake_that_only_check_finds_in_an_override_is_told_as_one(
-    recipe_file: Path, tmp_path: Path, override: str, where: str
-) -> None:
-    arguments = ["check", str(recipe_file), override, "--workspace", str(tmp_path)]
-    error = CliRunner().invoke(command, arguments).exception
-    assert isinstance(error, UserError) and error.where == where
-
-
 def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_path: Path) -> None:
     for folder, verb in ((tmp_path / "empty", "prepare"), (workspace, "train")):
         done = CliRunner().invoke(command, ["check", str(recipe_file), "--workspace", str(folder)])
@@ -146,73 +128,11 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["chek"], "did you mean `check`?"),
-        (["check", "nowhere.yaml"], "no such recipe"),
-        (["check", "RECIPE", "train.bugdet=1M tokens"], "did you mean `budget`?"),
-        (["check", "RECIPE", "train.budget=1e18"], "has no unit"),
-        (["check", "RECIPE", "train.budget=1e18 tokens"], "more than 1,000 times"),
-        (["check", "RECIPE", "train.budget=5 MB"], "counted in tokens"),
-        (["check", "RECIPE", "train.mixture={no: 100%}"], "language `no` has no text"),
-        (["check", "RECIPE", "train.mixture=equal"], "`equal` names no languages"),
-        (["check", "RECIPE", "text.files={no: missing.txt}"], "missing.txt"),
-        (["check", "RECIPE", "text.synthetic.languages.qab.parent=qax"], "qax"),
-        (["check", "RECIPE", "text.synthetic.languages={de: {}}"], "de"),
-        (["check", "RECIPE", "train.budget=1e400 tokens"], "more than can be counted"),
-        (["check", "RECIPE", "text.synthetic.size=1e400 MB"], "error"),
-        (["check", "RECIPE", "text.synthetic.seed=-5"], "greater than or equal to 0"),
-        (["check", "RECIPE", "train.eval_languages=[zzz]"], "language `zzz` has no text"),
-        (["train", "RECIPE"], "prepare"),
-        (["study", "RECIPE"], "no `study` or `pilot` section"),
-        (["fit", "nowhere"], "there is no such file"),
-        (["fit", "nowhere", "--figures", "/proc/figures"], "nothing can be written in this folder"),
-        (["fit", "nowhere", "-o", "FOLDER"], "is a directory"),
-        (["fit", "nowhere", "--column", "parms=N"], "did you mean `params`?"),
-        (["fit", "nowhere", "--bootstrap", "-5"], "-5 is not in the range x>=0"),
-        (["report", "nowhere"], "not a directory of runs"),
-        (["languages", " "], "names no language"),
-        (["serve", "nowhere", "--key-file", "no"], "cannot be read (No such file or directory)"),
-        (["check"], "Missing argument"),
-        (["check", "RECIPE", "--jsno"], "did you mean `--json`?"),
-        (["prepare", "RECIPE", "--jobs", "4"], "did you mean `--ranks`?"),
-        (["--workspace", "somewhere", "ls"], "as in `tongues ls --workspace …`"),
-        (["check", "FOLDER"], "is a folder, not a recipe"),
-        (["check", "RECIPE", "train.lr=0.1"], "did you mean `learning_rate`?"),
-        (["check", "RECIPE", "experts.partitions=[{by: kinship}]"], "mean `gradient-similarity`?"),
-    ],
-)
-def test_a_mistake_is_told_in_words_with_exit_code_2(
-    recipe_file: Path, tmp_path: Path, arguments: list[str], said: str
-) -> None:
-    named = {"RECIPE": str(recipe_file), "FOLDER": str(recipe_file.parent)}
-    filled = [named.get(word, word) for word in arguments]
-    if "RECIPE" in arguments:
-        filled += ["--workspace", str(tmp_path)]
-    done = run_command(filled)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-
-
 def test_a_hint_names_the_program_as_it_was_called() -> None:
     words = [sys.executable, "-m", "tongues", "--workspace", "somewhere", "ls"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "as in `python -m tongues ls --workspace …`" in done.stderr
-
-
-def test_evaluate_names_what_is_not_there(tmp_path: Path) -> None:
-    for arguments, said in (
-        (("none", "--tasks", "xcopa"), "there is no ensemble, run or model folder `none`"),
-        (("none",), "nothing to evaluate on"),
-    ):
-        done = run_command(["evaluate", *arguments, "--workspace", tmp_path])
-        assert done.returncode == 2
-        assert said in done.stderr
-        assert "Traceback" not in done.stderr
 
 
 def test_what_comes_next_is_quoted_and_in_the_same_workspace(

@@ -1,4 +1,4 @@
-"""What the docs say holds; `test_docs_*.py` replay the commands that train."""
+"""What the docs say holds; `test_docs_commands.py` replays the commands that train."""
 
 import doctest
 import re

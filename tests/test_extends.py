@@ -1,10 +1,12 @@
 """Recipes that extend others: what is merged, and where mistakes are reported."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import RECIPE
+from tests.golden import cases, golden
 from tongues.errors import UserError
 from tongues.recipe import load_recipe
 
@@ -57,36 +59,13 @@ def test_a_section_can_be_removed(folder: Path) -> None:
     assert load_recipe(path).study is None
 
 
-@pytest.mark.parametrize(
-    ("files", "where", "what"),
-    [
-        ({"own": "\nextends: bas.yaml\n"}, "own.yaml:2: extends", "`bas.yaml`: there is no such"),
-        ({"own": "extends: own.yaml\n"}, "own.yaml:1: extends", "is a loop: "),
-        (
-            {"own": "extends: b.yaml\n", "b": "model: {}\nextends: own.yaml\n"},
-            "b.yaml:2: extends",
-            "is a loop: ",
-        ),
-        ({"own": "extends: [base.yaml]\n"}, "own.yaml:1: extends", "one file is extended"),
-        ({"own": "extends: b.yaml\n", "b": "a: [1\n"}, "b.yaml:2", "is not YAML"),
-        ({"own": "extends: b.yaml\n", "b": "- 1\n"}, "own.yaml:1: extends", "a YAML mapping"),
-        ({"own": "extends: base.yaml\ntrain:\n  seed: x\n"}, "own.yaml:3: train.seed", "integer"),
-        (
-            {"own": "extends: b.yaml\ntrain: {}\n", "b": "extends: base.yaml\ntrain:\n  sed: 1\n"},
-            "b.yaml:3: train.sed",
-            "unknown key",
-        ),
-    ],
-)
-def test_mistakes_name_their_file_and_line(
-    folder: Path, files: dict[str, str], where: str, what: str
-) -> None:
-    for name, text in files.items():
+@pytest.mark.parametrize("files", cases("refused-extensions"))
+def test_mistakes_name_their_file_and_line(folder: Path, files: str) -> None:
+    for name, text in json.loads(files).items():
         write(folder / f"{name}.yaml", text)
     with pytest.raises(UserError) as caught:
         load_recipe(folder / "own.yaml")
-    assert caught.value.where == f"{folder}/{where}"
-    assert what in caught.value.what
+    golden(f"refused-extensions/{files}", str(caught.value).replace(str(folder), "FOLDER"))
 
 
 def test_a_near_name_is_suggested_and_an_override_refused(folder: Path) -> None:

@@ -16,17 +16,21 @@ from tongues.tokens import open_tokens
 
 pytest.importorskip("datasets", reason="needs the package datasets: pip install 'tongues[hub]'")
 
-ROWS = 22_000  # more than a part of a source holds
+ROWS = 8_000
+MANY = 22_000  # more than a part of a source holds
 SHARDS = 4
 LIMITS = {"sw": "500 documents", "yo": "30 kB", "ha": "5k tokens", "zu": "200 tokens"}
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_dataset(tmp_path_factory.mktemp("hub") / "web", ROWS)
+
+
+def write_dataset(folder: Path, rows: int) -> Path:
     """Shards of short rows, two of which are no documents, and a second subset."""
-    folder = tmp_path_factory.mktemp("hub") / "web"
     words = np.array(text(1, 3000).split(" "))
-    chosen = np.random.default_rng(1).integers(0, len(words), (ROWS, 6))
+    chosen = np.random.default_rng(1).integers(0, len(words), (rows, 6))
     lines = [
         json.dumps({"content": " ".join(words[row]), "url": f"u{number}"})
         for number, row in enumerate(chosen)
@@ -127,9 +131,10 @@ def test_limits_bound_what_is_read(dataset: Path, home: Path, tmp_path: Path) ->
 
 
 @pytest.mark.long
-def test_killed_behind_its_first_part_it_goes_on_there(
-    whole: Path, dataset: Path, home: Path, tmp_path: Path
-) -> None:
+def test_killed_behind_its_first_part_it_goes_on_there(home: Path, tmp_path: Path) -> None:
+    dataset, whole = write_dataset(tmp_path / "web", MANY), tmp_path / "whole"
+    whole.mkdir()
+    tongues(home, "prepare", recipe(whole, dataset), "--workspace", whole)
     path = recipe(tmp_path, dataset)
     words = ["prepare", path, "--workspace", tmp_path]
     started = start_command(words, environment=environment(home))
@@ -148,6 +153,6 @@ def test_killed_behind_its_first_part_it_goes_on_there(
     written = first.stat().st_mtime_ns
     tongues(home, "prepare", path, "--workspace", tmp_path)
     assert first.stat().st_mtime_ns == written
-    assert mark()["parts"] == [20_000, ROWS - 2 - 20_000]
+    assert mark()["parts"] == [20_000, MANY - 2 - 20_000]
     assert contents(tmp_path / "tokens") == contents(whole / "tokens")
     assert contents(tmp_path / "corpus") == contents(whole / "corpus")

@@ -99,11 +99,10 @@ def test_a_verb_takes_the_arguments_of_its_command(name: str) -> None:
                 assert default == option.to_info_dict()["default"], option.name
 
 
-def test_every_verb_answers_in_json_and_shows_an_example() -> None:
+def test_every_verb_answers_in_json() -> None:
     for name, verb in commands().items():
         flags = [flag for option in verb.params for flag in option.opts]
         assert ("--json" in flags) == (name not in ("serve", "watch")), name
-        assert "Example: tongues" in (verb.epilog or ""), name
 
 
 def test_a_name_is_what_the_type_checker_sees_and_what_is_not_there_is_named() -> None:
@@ -178,11 +177,7 @@ def test_a_recipe_is_a_file_a_mapping_or_itself(recipe_file: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("call", "what"),
     [
-        (lambda path: tongues.check("nowhere.yaml"), "no such recipe"),
-        (lambda path: tongues.check(path, {"train.bugdet": 1}), "unknown key"),
         (lambda path: tongues.check({"name": "x"}), "is missing"),
-        (lambda path: tongues.plan("nowhere.json", flops=1e21), "no such file"),
-        (lambda path: tongues.evaluate("none", tasks="xcopa"), "neither|no ensemble"),
         (lambda path: tongues.generate("none", "a", max_memory="2 apples"), "apples"),
         (lambda path: tongues.serve(["a", "a"]), "named twice"),
         (lambda path: tongues.check(path, gpus=8), "--gpus says nothing"),

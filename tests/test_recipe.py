@@ -1,3 +1,4 @@
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -6,11 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from tests.golden import golden
+from tests.golden import cases, golden
 from tongues.errors import UserError, nearest
 from tongues.hardware import GPUS
 from tongues.models import find_shape
-from tongues.quantities import Budget, Bytes, Seconds, Share, Tokens, show_bytes, show_count
+from tongues.quantities import (
+    Budget,
+    Bytes,
+    Seconds,
+    Share,
+    Tokens,
+    show_bytes,
+    show_count,
+    show_seconds,
+)
 from tongues.recipe import Recipe, Train, load_recipe, show_recipe, training_command
 from tongues.recipe.base import RecipeSection
 
@@ -55,66 +65,11 @@ def test_overrides_change_one_value(good: Path) -> None:
     assert recipe.train.mixture == {"qaa": 1.0}
 
 
-MISTAKES = [
-    "train.bugdet=1M tokens",
-    "text.synthetic.languages.qab.div=1",
-    "nmae=x",
-    "train.precision=bf16",
-    "train.budget=1e18",
-    "train.budget=30M",
-    "train.budget=30 MB",
-    "train.budget=-3 tokens",
-    "tokens.held_out=20 MB",
-    "text.synthetic.size=6 tokens",
-    "train.warmup=5 tokens",
-    "train.warmup=500%",
-    "train.mixture={qaa: 60, qab: 40%}",
-    "train.batch=1000 tokens",
-    "train.learning_rate=fast",
-    "train.mixture={qaa: 50%}",
-    "train.mixture={qaa: 0.7, qab: 70%}",
-    "text.synthetic.languages.qab.divergence=2",
-    "name=../../etc",
-    "train",
-    "name.x=1",
-    "train.seed=many",
-    "text=texts/tr",
-    "text=",
-    "model=5",
-    "tokens.extend={new_tokens: 9, languages: [no], preserve: [no]}",
-    "tokens={base: x, extend: {new_tokens: 9, languages: [sw], preserve: [no]}}",
-    "text.clean.digits=p101",
-    "text.clean.near=2",
-    "text.clean.benchmark=0",
-    "text.files.no={paths: [a], limit: 3}",
-    "text.files={no: [{path: a, columns: {text: b}}]}",
-    "train.min_learning_rate=3e-5",
-    "pilot={source: Norwegian, target: qab}",
-    "pilot={source: no, target: Swahili}",
-    "train.batch=500 tokens",
-    "train.learning_rate={}",
-    "train.trainable=some",
-    "train.budget=3 EFLOPS",
-    "train.milestones=[0%]",
-    "train.batch=512 tokens and train.context=64 tokens and train.micro_batch=100 tokens",
-    "train.batch=512 tokens and train.context=64 tokens and train.micro_batch=1024 tokens",
-    "train.schedule={name: wsd, decay: 80%} and train.warmup=30%",
-    "train.trainable=lora and train.optimizer=muon",
-    "train.seed=2 and train.bugdet=1M tokens",
-    "train.schedule={name: wsd, deacy: 10%}",
-    "train={seed: 1}",
-    "train.mixture.qaa=90%",
-    "train.batch=1000 tokens and name=b",
-]
-
-
-def test_a_mistake_is_told_with_its_place_and_reason(good: Path) -> None:
-    said: list[str] = []
-    for override in MISTAKES:
-        with pytest.raises(UserError) as caught:
-            load_recipe(good, override.split(" and "))
-        said += [override, f"  {caught.value}".replace(str(good.parent), "")]
-    golden("recipe/mistakes", "\n".join(said))
+@pytest.mark.parametrize("overrides", cases("refused-overrides"))
+def test_a_mistake_is_told_with_its_place_and_reason(good: Path, overrides: str) -> None:
+    with pytest.raises(UserError) as caught:
+        load_recipe(good, overrides.split(" and "))
+    golden(f"refused-overrides/{overrides}", str(caught.value).replace(str(good.parent), ""))
 
 
 def test_a_mistake_in_the_file_is_told_with_its_line(good: Path) -> None:
@@ -133,25 +88,13 @@ def test_what_is_no_recipe_is_refused(tmp_path: Path, text: str) -> None:
         load_recipe(path)
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "what", "hint"),
-    [
-        ("name: x\ntext:\n  a: 1\n b: 2\n", ":4", "indentation of the line", "indent the keys"),
-        ("name: x\ntext:\n\ta: 1\n", ":3", "a tab indents", "with spaces"),
-        ("name: x\n  text: y\n", ":2", "where no key can be", "indent the keys"),
-        ("name: x\ntext: {a: 1\nb: 2\n", ":3", "bracket is not closed", "line 2 opens"),
-        ("name: x\ntext: 'a\nb: 2\n", ":4", "quote is not closed", "line 2 opens"),
-        ("# nothing yet\n", "", "is empty", "`tongues new`"),
-    ],
-)
-def test_what_cannot_be_read_is_told_with_what_to_do(
-    tmp_path: Path, text: str, line: str, what: str, hint: str
-) -> None:
+@pytest.mark.parametrize("text", cases("refused-yaml"))
+def test_what_cannot_be_read_is_told_with_what_to_do(tmp_path: Path, text: str) -> None:
     path = tmp_path / "recipe.yaml"
-    path.write_text(text)
-    with pytest.raises(UserError, match=what) as caught:
+    path.write_text(json.loads(text))
+    with pytest.raises(UserError) as caught:
         load_recipe(path)
-    assert caught.value.where == f"{path}{line}" and hint in caught.value.hint
+    golden(f"refused-yaml/{text}", str(caught.value).replace(str(tmp_path), "FOLDER"))
 
 
 def test_yaml_that_grows_without_end_is_refused_at_once(tmp_path: Path) -> None:
@@ -298,3 +241,67 @@ def test_thresholds_and_amounts_are_written_as_they_are_read(good: Path) -> None
     chosen = [clean[key] for key in ("digits", "symbols", "characters", "near")]
     assert chosen == ["off", "p98", 40.0, 0.8]
     assert str(recipe.text.hub["sv"].limit) == "2000000000 tokens"
+
+
+class Planned(BaseModel):
+    budget: Budget
+
+
+def budget(text: str) -> Budget:
+    return Planned.model_validate({"budget": text}).budget
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("30k tokens", 30_000),
+        ("1 token", 1),
+        ("20 tokens per parameter", 20_000),
+        ("0.5  tokens  per parameter", 500),
+        ("1e9 FLOPs", 250_000),
+        ("2 GFLOPs", 500_000),
+        ("3 PFLOPs", 750_000_000_000),
+        ("1 MFLOP", 250),
+    ],
+)
+def test_a_budget_is_so_many_tokens(text: str, tokens: int) -> None:
+    assert budget(text).seconds is None
+    assert budget(text).tokens(1000, 4000.0) == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("2 hours", 7200), ("90 minutes", 5400), ("1.5 days", 129_600)]
+)
+def test_a_time_is_tokens_once_the_speed_is_known(text: str, seconds: float) -> None:
+    assert budget(text).seconds == seconds
+    assert budget(text).tokens(1000, 4000.0, tokens_per_second=10.0) == 10 * seconds
+    with pytest.raises(ValueError, match="only once the speed is measured"):
+        budget(text).tokens(1000, 4000.0)
+
+
+UNITS = ("tokens per parameter", "FLOPs", "seconds", "hours")
+
+
+@given(st.floats(1e-3, 1e25), st.sampled_from(UNITS))
+def test_a_budget_reads_back_as_it_was_shown(number: float, unit: str) -> None:
+    first = budget(f"{number:.6g} {unit}")
+    assert budget(str(first)) == first
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2 PFLOP/s", "1e15", "3 kFLOPs", "2 hours of GPU", "0 hours", "-1 FLOPs", "1e308 ZFLOPs"],
+)
+def test_what_is_no_budget_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError):
+        budget(text)
+
+
+def test_a_budget_without_a_unit_is_answered_with_its_tokens() -> None:
+    with pytest.raises(ValidationError, match=r"such as `3\.1M tokens`"):
+        budget("3.1M")
+
+
+def test_a_stretch_of_time_is_shown_in_a_fitting_unit() -> None:
+    shown = [show_seconds(number) for number in (0.4, 45, 99.4, 180, 5900, 9000, 345_600)]
+    assert shown == ["0 s", "45 s", "99 s", "3 min", "98 min", "2.5 h", "4 days"]

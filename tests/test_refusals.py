@@ -1,79 +1,41 @@
 """What needs no model to be refused is refused at once: nothing slow is imported for it."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-from tongues.experts.ensemble.lineage import Expert, Lineage, write_lineage
+import click
+import pytest
 
-RECIPE = """
-name: small
-text: {synthetic: {seed: 1, size: 300 kB, languages: {qaa: {}}}}
-tokens: {vocab_size: 400, held_out: 2000 tokens}
-model: {shape: 0.1M}
-train: {mixture: {qaa: 100%}, budget: 20k tokens}
-"""
-REFUSED = {  # command lines, and words of the error
-    "nonsense": "is not a verb",
-    "demo --nonsense": "has no option",
-    "check none.yaml": "no such recipe",
-    "check wrong.yaml": "unknown key",
-    "prepare wrong.yaml": "unknown key",
-    "train wrong.yaml": "unknown key",
-    "train recipe.yaml": "no prepared tokens",
-    "train made/small.yaml train.seed=2 --workspace made": "seed was 1, now 2",
-    "check large.yaml": "of memory; this machine has",
-    "check without.yaml": "no such tokenizer",
-    "check recipe.yaml --workspace /sys": "nothing can be written in this folder",
-    "prepare recipe.yaml --workspace /proc": "nothing can be written in this folder",
-    "fit nowhere.csv -o /sys/law.json": "nothing can be written in this folder",
-    "report runs -o /proc/page": "nothing can be written in this folder",
-    "languages xxqq": "no language `xxqq`",
-    "plan --language xxqq --flops 1e18": "no language `xxqq`",
-    "study recipe.yaml": "no `study` or `pilot` section",
-    "experts train recipe.yaml": "partitions: [{by: languages}]",
-    "experts measure wrong.yaml": "unknown key",
-    "experts partition wrong.yaml": "unknown key",
-    "experts show nothing": "no ensemble",
-    "evaluate nothing": "nothing to evaluate on",
-    "evaluate nothing --text nowhere": "no ensemble, run or model folder",
-    "evaluate folder --text nowhere": "no prepared tokens, no file and no folder",
-    "evaluate folder --tasks nothing": "is not a task",
-    "evaluate folder --tasks xcopa": "a task needs its items",
-    "generate nothing words": "no ensemble, run or model folder",
-    "generate folder words --max-memory much": "--max-memory",
-    "generate folder words --routing tfidf": "chooses among experts, and this is one model",
-    "generate folder words --routing nonsense": "there is no routing",
-    "generate folder words --language sw": "`folder` is one model, and has no experts to choose",
-    "generate experts words --language xx": "no expert learned `xx`",
-    "serve nothing": "no ensemble, run or model folder",
-    "serve folder folder": "named twice",
-    "export nothing -o out": "no ensemble, run or model folder",
-    "export folder -o out": "is a Hugging Face folder already",
-    "fit nothing": "no such file",
-    "ls nothing": "is not a directory of runs",
-    "report nothing": "is not a directory of runs",
-    "plan --flops wrong": "is not a count",
-}
+from tests.conftest import RECIPE
+from tests.golden import cases, golden
+from tongues.cli.main import command, main
+from tongues.errors import UserError
+from tongues.experts.ensemble.lineage import Expert, Lineage, write_lineage
+from tongues.recipe import load_text_recipe
+from tongues.removed import KEYS, OPTIONS, instead_of_key
+
 CODE = """
-import contextlib, io, json, sys
+import contextlib, io, json, shlex, sys
 from tongues.cli import main
 slow = {"torch", "transformers", "scipy", "altair", "pyarrow", "sklearn"}
 answers = {}
 for line in json.loads(sys.argv[1]):
-    sys.argv = ["tongues", *line.split()]
-    with contextlib.redirect_stderr(io.StringIO()) as error:
+    sys.argv = ["tongues", *shlex.split(line)]
+    told = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(told[0]), contextlib.redirect_stderr(told[1]):
         try:
             main()
         except SystemExit as stop:
             code = stop.code
-    answers[line] = code, error.getvalue(), sorted(slow & set(sys.modules))
+    answers[line] = code, *(one.getvalue() for one in told), sorted(slow & set(sys.modules))
 print(json.dumps(answers))
 """
 
 
-def test_a_refusal_imports_nothing_slow(project: Path, tmp_path: Path) -> None:
+def test_a_refusal_is_told_in_words_and_imports_nothing_slow(project: Path, tmp_path: Path) -> None:
     (tmp_path / "made").symlink_to(project)
     (tmp_path / "recipe.yaml").write_text(RECIPE)
     (tmp_path / "wrong.yaml").write_text(RECIPE.replace("budget", "budgett"))
@@ -85,10 +47,63 @@ def test_a_refusal_imports_nothing_slow(project: Path, tmp_path: Path) -> None:
     lineage = Lineage((a, b), {"de": "a", "fr": "b"}, "base", "", None, {})
     write_lineage(lineage, tmp_path / "ensembles/experts")
     (tmp_path / "folder" / "config.json").write_text('{"model_type": "llama"}')
-    words = [sys.executable, "-c", CODE, json.dumps(list(REFUSED))]
+    words = [sys.executable, "-c", CODE, json.dumps(cases("refused-commands"))]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False, text=True)
     assert not done.returncode, done.stderr
-    for line, (code, error, slow) in json.loads(done.stdout).items():
-        assert REFUSED[line] in error, line
-        assert code, line
+    for line, (code, printed, told, slow) in json.loads(done.stdout).items():
+        told = re.sub(r"\d[\d.]* GB", "… GB", told.replace(str(tmp_path), "FOLDER"))
+        golden(f"refused-commands/{line}", told)
+        assert (code, printed) == (2, ""), line
         assert not slow, f"{line} imports {slow}"
+
+
+WHOLE = {
+    "name": "small",
+    "text": {"synthetic": {"seed": 1, "size": "300 kB", "languages": {"qaa": {}}}},
+    "tokens": {"vocab_size": 400},
+}
+
+
+def test_a_removed_option_is_answered_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(OPTIONS, "fit --guess", "use `--column`")
+    monkeypatch.setattr("sys.argv", ["tongues", "fit", "runs.csv", "--guess", "1"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.endswith("tongues fit: `--guess` is gone: use `--column`\n")
+    assert said.count("\n") == 1
+
+
+def test_a_removed_key_is_answered_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KEYS, "tokens.guess", "leave it out")
+    with pytest.raises(UserError) as error:
+        load_text_recipe(WHOLE, "tokens.guess=1")
+    assert str(error.value) == "override tokens.guess: `guess` is gone: leave it out"
+
+
+def test_a_path_is_found_whatever_its_place_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KEYS, "experts.partitions.guess", "leave it out")
+    monkeypatch.setitem(KEYS, "text.*.guess", "use the default")
+    assert instead_of_key(["experts", "partitions", "0", "guess"]) == "leave it out"
+    assert instead_of_key(["text", "sw", "guess"]) == "use the default"
+    assert not instead_of_key(["text", "sw", "more", "guess"])
+
+
+def test_nothing_is_gone_that_is_there() -> None:
+    for option in OPTIONS:
+        *verbs, name = option.split()
+        group: click.Command = command
+        for verb in verbs:
+            assert isinstance(group, click.Group), option
+            group = group.commands[verb]
+        assert name not in {word for shown in group.params for word in shown.opts}, option
+
+
+def test_what_to_use_instead_is_one_short_sentence() -> None:
+    for instead in (*OPTIONS.values(), *KEYS.values()):
+        assert len(instead.split()) <= 20, instead
+        assert not re.search(r"\n|\.$|^[A-Z](?![A-Z])", instead), instead

@@ -36,7 +36,7 @@ def recipe(place: Path, run: str, **train: Any) -> dict[str, Any]:
                 file.write_text("".join(islice(source, DOCUMENTS)), encoding="utf-8")
         files[lang] = {"paths": [str(file)], "columns": {"group": "id"}}
     usual = {
-        "budget": "40k tokens",
+        "budget": "10k tokens",
         "batch": "512 tokens",
         "context": "64 tokens",
         "learning_rate": 0.005,

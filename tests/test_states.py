@@ -7,11 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from tests.command import run_command
+from tests.golden import cases, golden
 from tests.records import BASE, make_run
 from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.files import append_line, only_one, write_json
-from tongues.runs import write_run
+from tongues.runs import read_run, run_rows, write_run
 from tongues.states import RunState, state_of, states, states_table, study_lines
 
 
@@ -171,3 +172,26 @@ def test_what_is_listed_elsewhere_names_its_own_next_step_or_none(tmp_path: Path
     assert "`run.json` is not a record of a tongues run: `run`: Field required; name" in done.stdout
     foreign.rename(tmp_path / "other")
     assert CliRunner().invoke(command, ["ls", str(tmp_path / "other")]).stderr == ""
+
+
+def test_a_record_survives_being_written_down(tmp_path: Path) -> None:
+    run = make_run(base=BASE, targets=("tr", "he"), replay={"qaa": 0.2})
+    write_run(tmp_path, run)
+    assert read_run(tmp_path) == run
+
+
+@pytest.mark.parametrize("record", cases("refused-records"))
+def test_a_foreign_or_old_record_is_named_by_every_reader(tmp_path: Path, record: str) -> None:
+    (tmp_path / "run.json").write_text(record)
+    for read in (read_run, lambda place: run_rows([place])):
+        with pytest.raises(UserError) as caught:
+            read(tmp_path)
+        golden(f"refused-records/{record}", str(caught.value).replace(str(tmp_path), "FOLDER"))
+    assert state_of(tmp_path).state == "damaged"
+
+
+def test_a_damaged_record_says_so(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(UserError, match="is damaged") as caught:
+        read_run(tmp_path)
+    assert caught.value.code == "damaged_record"

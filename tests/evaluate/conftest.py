@@ -1,20 +1,28 @@
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-import torch
 
-from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
-from tests.models.families import save_tiny, tiny
+from tests.experts.ensemble.making import make_ensemble, make_house
+from tests.text.corpora import write_rows
+
+TASK = 'name: parts\nprompt: "{said}"\nchoices: ["{one}", "{other}"]\n'
+WORDS = ("ban", "mal", "art", "end", "said", "here", "that", "go", "on")
 
 
 @pytest.fixture(scope="session")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace: three experts, ensembles `small/small` and `small/copies`, a folder `hub`."""
-    torch.set_num_threads(1)
-    place = tmp_path_factory.mktemp("house")
-    tokenizer = make_tokenizer(place / "tokenizer")
-    folders = [make_expert(place / f"models/e{n}", tokenizer, seed=n) for n in range(3)]
-    make_ensemble(place, folders, tokenizer)
-    make_ensemble(place, [folders[1]] * 3, tokenizer, name="copies")
-    save_tiny(tiny("gpt-neox", 300), place / "hub", tokenizer)
+    """A house of models, and an ensemble `small/copies` of one."""
+    place = make_house(tmp_path_factory.mktemp("house"))
+    copies = [place / "models/e1"] * 3
+    make_ensemble(place, copies, place / "tokenizer/tokenizer.json", name="copies")
     return place
+
+
+def write_asked(folder: Path, texts: Sequence[Any], items: Sequence[Any], *languages: str) -> None:
+    """Write texts and items in each of the languages, and the file of the items' task."""
+    for lang in languages:
+        write_rows(folder / f"texts/{lang}.jsonl", texts)
+        write_rows(folder / f"items/parts/{lang}.jsonl", items)
+    (folder / "parts.yaml").write_text(TASK)

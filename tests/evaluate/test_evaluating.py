@@ -9,16 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.evaluate.conftest import TASK, WORDS, write_asked
+from tests.golden import cases, golden
 from tongues.cli.main import command
 from tongues.errors import UserError
 
 MODELS = ("models/e0", "small/small@tfidf:2")
-WORDS = ("ban", "mal", "art", "end", "said", "here", "that", "go", "on")
-TASK = """\
-name: parts
-prompt: "{said}"
-choices: ["{one}", "{other}"]
-"""
 
 Ask = Callable[..., Result]
 
@@ -29,18 +25,14 @@ def place(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("asked")
     for name in ("models", "ensembles"):
         (folder / name).symlink_to(house / name)
-    for lang in ("qaa", "qab"):
-        texts = [f"the {one} of a {other} is an art" for one in WORDS for other in WORDS[:2]]
-        items = [
-            {"said": f"the {one} of{' a' * 100 * (one == 'art')}", "one": "a mal", "label": 0}
-            | {"other": other}
-            for one in WORDS
-            for other in ("the end", "an art")
-        ]
-        for kind, rows in (("texts", [{"text": text} for text in texts]), ("items/parts", items)):
-            (folder / kind).mkdir(parents=True, exist_ok=True)
-            (folder / f"{kind}/{lang}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (folder / "parts.yaml").write_text(TASK)
+    texts = [f"the {one} of a {other} is an art" for one in WORDS for other in WORDS[:2]]
+    items = [
+        {"said": f"the {one} of{' a' * 100 * (one == 'art')}", "one": "a mal", "label": 0}
+        | {"other": other}
+        for one in WORDS
+        for other in ("the end", "an art")
+    ]
+    write_asked(folder, texts, items, "qaa", "qab")
     (folder / "slip.yaml").write_text(TASK.replace("{said}", "{siad}"))
     (folder / "empty").mkdir()
     return folder
@@ -92,37 +84,10 @@ def test_items_may_lie_in_several_folders(ask: Ask, place: Path) -> None:
     assert list(accuracies) == ["qaa", "qab"]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("--text ''", "--text: names nothing"),
-        ("--text texts --data ''", "--data: names nothing"),
-        ("--text texts --languages ,", "--languages: names no language"),
-        ("--text texts --languages qac", "there is no text of `qac`"),
-        ("--text texs", "no prepared tokens, no file and no folder `texs`"),
-        ("--tasks xcoppa", "did you mean `xcopa`?"),
-        ("--tasks parts.yaml", "pass `--data FOLDER` or `--data hub` for `parts.yaml`"),
-        ("--tasks parts.yaml: --data items", "parts.yaml:: names no language"),
-        ("--tasks parts.yaml:fr --data items", "in `fr`\n  there are qaa, qab"),
-        ("--tasks parts.yaml --data empty", "no items of `parts` in any language"),
-        ("--tasks parts.yaml --data items --data ./items", "as has `items`"),
-        ("--tasks parts.yaml --data parts.yaml", "name a folder, or `hub`"),
-        ("--tasks parts.yaml --data empty --data models", "hold no items of `parts`"),
-        ("--tasks slip.yaml --data items", "`prompt` names the field `siad`, which none"),
-        ("--tasks slip.yaml --data items", "did you mean `said`?"),
-        ("--tasks parts.yaml --data items --num-fewshot 20", "would be demonstrations"),
-        ("--text texts --name ../away", "--name"),
-        ("--text texts --window 97", "longer than the context of `models/e0` (96)"),
-        ("models/../models/e0 --text texts", "is named twice, as `models/e0` too"),
-        ("small/small@tfidf:5 --text texts", "3 experts, and `tfidf:5` wants 5"),
-        ("models/e9 --text texts", "no ensemble, run or model folder `models/e9`"),
-    ],
-)
-def test_a_mistake_is_told_before_anything_is_scored(
-    ask: Ask, place: Path, words: str, said: str
-) -> None:
+@pytest.mark.parametrize("words", cases("refused-evaluations"))
+def test_a_mistake_is_told_before_anything_is_scored(ask: Ask, place: Path, words: str) -> None:
     named = "" if "--name" in words else "--name mistaken"
     done = ask("models/e0", *shlex.split(f"{words} {named}"))
     assert isinstance(done.exception, UserError)
-    assert said in str(done.exception)
+    golden(f"refused-evaluations/{words}", str(done.exception).replace(str(place), "FOLDER"))
     assert not (place / "evaluations/mistaken").exists()

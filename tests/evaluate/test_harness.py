@@ -1,8 +1,10 @@
 """Tasks of lm-eval scored as units: its own scores, paired item by item."""
 
 import importlib
+import importlib.util
 import json
 import math
+import re
 import shutil
 import socket
 from collections.abc import Mapping
@@ -18,9 +20,12 @@ from safetensors.torch import load_file, save_file
 import tongues
 from tongues.errors import UserError
 from tongues.evaluate.harness import HARNESS, harness_tasks, item_keys, item_values, score_harness
+from tongues.evaluate.harness_names import name_and_language
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Unit, evaluate
 from tongues.experts.ensemble.model import open_model
+from tongues.languages.catalogue import languages
+from tongues.languages.tags import catalogue_tag
 from tongues.pages import page_as_html
 from tongues.report.evaluation.view import card_section, evaluation_page
 from tongues.significance import paired_accuracy
@@ -329,3 +334,64 @@ def test_a_line_says_that_lm_eval_is_read_before_it_takes_seconds(
     with pytest.raises(UserError, match="lm-eval has no task `xcopaa`"):
         tongues.evaluate(str(house / MODELS[0]), house, tasks="lm-eval:xcopaa")
     assert "lm-eval reads `xcopaa`\n" in capsys.readouterr().err
+
+
+# Where lm-eval has a benchmark of the catalogue; of several subjects one.
+PLACES = {
+    "arc": "okapi/arc_multilingual/arc_*.yaml",
+    "belebele": "belebele/belebele_*_*.yaml",
+    "global-mmlu": "global_mmlu/full/*/*_anatomy.yaml",
+    "global-piqa": "global_piqa/parallel_cloze/*.yaml",
+    "mgsm": "mgsm/direct/*.yaml",
+    "mmlu-prox": "mmlu_prox/*/*_math.yaml",
+    "multiblimp": "multiblimp/*.yaml",
+    "paws-x": "paws-x/*.yaml",
+    "xcopa": "xcopa/*.yaml",
+    "xnli": "xnli/*.yaml",
+    "xquad": "xquad/*.yaml",
+    "xstorycloze": "xstorycloze/*.yaml",
+    "xwinograd": "xwinograd/*.yaml",
+}
+
+
+def test_every_benchmark_of_the_catalogue_is_found_by_its_tags() -> None:
+    package = importlib.util.find_spec("lm_eval")
+    if package is None or package.origin is None:
+        pytest.skip("lm-eval is not installed: pip install 'tongues[eval]'")
+    folder = Path(package.origin).parent / "tasks"
+    for benchmark, pattern in PLACES.items():
+        texts = [path.read_text("utf-8") for path in folder.glob(pattern)]
+        names = [name for text in texts for name in re.findall(r"^\"?task\"?: (\w+)$", text, re.M)]
+        there = {name_and_language(name)[1] for name in names}
+        wanted = {of.tag for of in languages() if benchmark in of.tasks}
+        assert wanted - there <= {"ff"}, benchmark  # lm-eval has Nigerian Fulfulde, `fuv`
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "language"),
+    [
+        ("xcopa_sw", "xcopa", "sw"),
+        ("belebele_swh_Latn", "belebele", "sw"),
+        ("belebele_hin_Latn", "belebele", "hi-Latn"),
+        ("belebele_zho_Hans", "belebele", "zh"),
+        ("belebele_zho_Hant", "belebele", "zh-Hant"),
+        ("global_piqa_parallel_cloze_por_latn_braz", "global_piqa_parallel_cloze_braz", "pt"),
+        ("mmmlu_pt_br_anatomy", "mmmlu_anatomy", "pt"),
+        ("global_mmlu_full_fil_anatomy", "global_mmlu_full_anatomy", "fil"),
+        ("mmlu_prox_lite_yo_law", "mmlu_prox_lite_law", "yo"),
+        ("afrixnli_amh_prompt_1", "afrixnli_prompt_1", "am"),
+        ("afrixnli_en_direct_kin", "afrixnli_en_direct", "rw"),
+        ("xwinograd_jp", "xwinograd", "ja"),
+        ("mlqa_ar_de", "mlqa_ar", "de"),  # a question in German: no region
+        ("acp_app_bool", "acp_app_bool", "und"),
+        ("kmmlu_hard_law", "kmmlu_hard_law", "und"),
+        ("hellaswag", "hellaswag", "und"),
+    ],
+)
+def test_a_name_is_parted(task: str, name: str, language: str) -> None:
+    assert name_and_language(task) == (name, language)
+
+
+def test_languages_are_found_by_any_of_their_codes() -> None:
+    said = ["swh", "Swahili", "no", "zh-Hans", "zho_Hant", "nonsense"]
+    assert [catalogue_tag(of) for of in said] == ["sw", "sw", "nb", "zh", "zh-Hant", "nonsense"]

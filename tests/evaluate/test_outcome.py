@@ -10,25 +10,24 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+import tongues
+from tests.evaluate.conftest import TASK, WORDS, write_asked
 from tests.records import make_run
+from tests.report.evaluation.scored import PLAIN, SCRATCH, SOURCE, outcome
 from tongues.errors import UserError
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import read_evaluation
+from tongues.evaluate.kept import free_name, replaced
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Unit, evaluate
 from tongues.evaluate.tasks import ItemFault, is_task, merge_tasks, read_fewshot_tasks
 from tongues.experts.ensemble.places import with_bases
 from tongues.runs import Base, write_run
+from tongues.verbs.evaluate import evaluation_folder
 
 MODELS = ("models/e0", "small/small@tfidf:2")
-TASK = """\
-name: parts
-languages: [qaa, qab]
-prompt: "{said}"
-choices: ["{one}", "{other}"]
-"""
-WORDS = ["ban", "mal", "art", "end", "said", "here", "that", "go", "on"]
+TWO = f"{TASK}languages: [qaa, qab]\n"
 
 
 @pytest.fixture
@@ -39,25 +38,20 @@ def place(house: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def asked(tmp_path: Path, house: Path) -> EvalSpec:
-    for lang in ("qaa", "qab"):
-        texts = [f"the {one} of a {other} is an art" for one in WORDS for other in WORDS[:3]]
-        rows = [{"text": text, "id": str(n), "group": str(n)} for n, text in enumerate(texts)]
-        (tmp_path / f"{lang}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-        items = [
-            {"said": f"the {one} of", "one": "a mal", "other": other, "label": 0}
-            for one in WORDS
-            for other in ("the end", "an art")
-        ]
-        (tmp_path / "parts").mkdir(exist_ok=True)
-        (tmp_path / f"parts/{lang}.jsonl").write_text("\n".join(map(json.dumps, items)))
-    (tmp_path / "parts.yaml").write_text(TASK)
-    texts = {"lines": read_texts(str(tmp_path), house)}
-    tasks = {
-        "parts": read_fewshot_tasks(
-            str(tmp_path / "parts.yaml"), None, str(tmp_path), num_fewshot=1, fewshot_seeds=3
-        )
-    }
-    return EvalSpec(texts, tasks, Policy())
+    texts = [f"the {one} of a {other} is an art" for one in WORDS for other in WORDS[:3]]
+    rows = [{"text": text, "id": str(n), "group": str(n)} for n, text in enumerate(texts)]
+    items = [
+        {"said": f"the {one} of", "one": "a mal", "other": other, "label": 0}
+        for one in WORDS
+        for other in ("the end", "an art")
+    ]
+    write_asked(tmp_path, rows, items, "qaa", "qab")
+    file = tmp_path / "parts.yaml"
+    file.write_text(TWO)
+    found = read_texts(str(tmp_path / "texts"), house)
+    data = str(tmp_path / "items")
+    tasks = read_fewshot_tasks(str(file), None, data, num_fewshot=1, fewshot_seeds=3)
+    return EvalSpec({"lines": found}, {"parts": tasks}, Policy())
 
 
 def test_all_is_asked_once_and_put_together(asked: EvalSpec, place: Path, tmp_path: Path) -> None:
@@ -122,7 +116,7 @@ def test_tasks_are_known_by_their_names_and_files() -> None:
 
 
 def test_languages_without_items_are_left_out_unless_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "t.yaml").write_text(TASK)
+    (tmp_path / "t.yaml").write_text(TWO)
     row = {"said": "a", "one": "b", "other": "c", "label": 1}
     (tmp_path / "qab.jsonl").write_text(json.dumps(row))
     assert list(read_fewshot_tasks(str(tmp_path / "t.yaml"), None, str(tmp_path))) == ["qab"]
@@ -167,7 +161,7 @@ def test_a_task_named_twice_is_asked_in_all_its_languages(asked: EvalSpec) -> No
 
 
 def test_of_several_places_those_count_that_name_the_task(tmp_path: Path) -> None:
-    (tmp_path / "parts.yaml").write_text(TASK)
+    (tmp_path / "parts.yaml").write_text(TWO)
     row = json.dumps({"said": "a", "one": "b", "other": "c", "label": 1})
     for name in ("named/parts/qaa", "bare/qaa", "bare/qab"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -181,30 +175,23 @@ def test_of_several_places_those_count_that_name_the_task(tmp_path: Path) -> Non
     ]
 
 
-def test_a_folder_without_items_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="there is no such folder"):
-        read_fewshot_tasks("xcopa", None, str(tmp_path / "gone"))
-    with pytest.raises(UserError, match="no items of `xcopa` in any language"):
-        read_fewshot_tasks("xcopa", None, str(tmp_path))
-
-
 def test_a_language_that_does_not_fit_is_left_out_and_the_rest_goes_on(
     asked: EvalSpec, place: Path, tmp_path: Path
 ) -> None:
     long = {"said": "the ban " * 90, "one": "a mal", "other": "an art", "label": 0}
-    (tmp_path / "parts/qab.jsonl").write_text(json.dumps(long))
+    (tmp_path / "items/parts/qab.jsonl").write_text(json.dumps(long))
     task = str(tmp_path / "parts.yaml")
-    tasks = {"parts": read_fewshot_tasks(task, ["qaa", "qab"], str(tmp_path))}
+    tasks = {"parts": read_fewshot_tasks(task, ["qaa", "qab"], str(tmp_path / "items"))}
     made = build_evaluation(evaluate(MODELS[:1], EvalSpec({}, tasks), place, tmp_path / "both"))
     assert list(made.tasks["parts"].accuracies[MODELS[0]]) == ["qaa"]
     why = "no item suits every model (too long for the model)"
     assert f"`parts` in `qab`: {why}" in made.left_out
-    tasks = {"parts": read_fewshot_tasks(task, ["qab"], str(tmp_path))}
+    tasks = {"parts": read_fewshot_tasks(task, ["qab"], str(tmp_path / "items"))}
     with pytest.raises(UserError, match="no item can be scored by every model") as caught:
         build_evaluation(evaluate(MODELS[:1], EvalSpec({}, tasks), place, tmp_path / "none"))
     assert f"`parts`: {why}" in caught.value.hint
     made = build_evaluation(
-        evaluate(MODELS[:1], EvalSpec(asked.texts, tasks), place, tmp_path / "texts")
+        evaluate(MODELS[:1], EvalSpec(asked.texts, tasks), place, tmp_path / "again")
     )
     assert set(made.texts) == {"lines"} and not made.tasks and not made.examples
     assert f"`parts`: {why}" in made.left_out
@@ -222,3 +209,47 @@ def test_models_without_an_item_in_common_are_not_compared(
     made = build_evaluation(replace(done, answers=kept))
     assert list(made.tasks["parts"].accuracies[MODELS[0]]) == ["qaa"]
     assert made.left_out[0].startswith("`parts` in `qab`: no item suits every model")
+
+
+TEXTS = [(name, lang) for name in ("study", "xnli") for lang in ("qaa", "qab")]
+
+
+def test_what_a_new_evaluation_would_replace(tmp_path: Path) -> None:
+    models = [SOURCE, SCRATCH]
+    assert free_name(tmp_path, models, TEXTS) == "evaluation"
+    outcome(models, languages=("qaa", "qab")).write(tmp_path / "evaluations/evaluation")
+    assert free_name(tmp_path, models, TEXTS) == "evaluation"  # the same again
+    assert free_name(tmp_path, [*models, PLAIN], [*TEXTS, ("more", "qaa")]) == "evaluation"
+    assert free_name(tmp_path, [SOURCE, PLAIN], TEXTS) == "evaluation-2"
+    assert replaced("evaluation", tmp_path, [SOURCE, PLAIN], TEXTS) == [SCRATCH]
+    assert replaced("evaluation", tmp_path, models, TEXTS[:3]) == ["xnli in qab"]
+    outcome((SOURCE,), languages=("qab",)).write(tmp_path / "evaluations/evaluation-2")
+    assert free_name(tmp_path, [PLAIN], TEXTS) == "evaluation-3"
+    (tmp_path / "evaluations/evaluation/scores.json").write_text("{")
+    assert free_name(tmp_path, [PLAIN], TEXTS) == "evaluation"  # nothing that can be read is lost
+
+
+def test_an_unnamed_evaluation_leaves_the_one_before_and_a_named_one_says_so(
+    house: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "qaa.jsonl"
+    text.write_text("".join(json.dumps({"text": f"the ban of the {n}"}) + "\n" for n in range(8)))
+    one, other = (str(house / "models" / name) for name in ("e0", "e1"))
+    first = tongues.evaluate(one, tmp_path, text=text, page=False)
+    assert first.name == "evaluation" and capsys.readouterr().err.count("evaluation`") == 0
+    second = tongues.evaluate(other, tmp_path, text=text, page=False)
+    assert second.name == "evaluation-2"
+    said = "the result is `evaluation-2`: `evaluation` has scores of other models or texts"
+    assert said in capsys.readouterr().err
+    assert tongues.evaluate(other, tmp_path, text=text, page=False).name == "evaluation-2"
+    for name, model in (("evaluation", one), ("evaluation-2", other)):
+        kept = read_evaluation(tmp_path / "evaluations" / name)
+        assert [of.name for of in kept.models] == [model] and kept.name == name
+    capsys.readouterr()
+    tongues.evaluate(one, tmp_path, text=text, page=False, name="evaluation-2")
+    said = f"`evaluation-2` is replaced, with its scores of `{other}`"
+    assert said in capsys.readouterr().err
+    assert evaluation_folder(tmp_path, "evaluation-2").name == "evaluation-2"
+    with pytest.raises(UserError, match="is an evaluation") as caught:
+        tongues.report(tmp_path / "evaluations/evaluation-2")
+    assert f"{tmp_path}/reports/evaluation-2/index.html" in caught.value.hint

@@ -1,18 +1,16 @@
 """Models on a pretended GPU score texts and tasks there as they do on a processor."""
 
-import json
 from pathlib import Path
 
 import pytest
 import torch
 
 import tongues
+from tests.evaluate.conftest import WORDS, write_asked
 from tests.pretended import pretended_gpu
 from tongues.evaluate.evaluation import Evaluation
 
 MODELS = ("models/e0", "hub", "small/small@tfidf:2", "small/small@filter:1")
-WORDS = ("ban", "mal", "art", "end")
-TASK = 'name: parts\nprompt: "{said}"\nchoices: ["{one}", "{other}"]\n'
 
 
 @pytest.fixture
@@ -21,14 +19,9 @@ def place(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("models", "ensembles", "hub"):
         (tmp_path / name).symlink_to(house / name)
     choices = {"one": "a mal", "other": "the end", "label": 0}
-    rows = {
-        "texts": [{"text": f"the {one} of a {two} is an art"} for one in WORDS for two in WORDS],
-        "items/parts": [{"said": f"the {word} of"} | choices for word in WORDS],
-    }
-    for kind, lines in rows.items():
-        (tmp_path / kind).mkdir(parents=True)
-        (tmp_path / f"{kind}/qaa.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    (tmp_path / "parts.yaml").write_text(TASK)
+    texts = [f"the {one} of a {two} is an art" for one in WORDS[:4] for two in WORDS[:4]]
+    items = [{"said": f"the {word} of"} | choices for word in WORDS[:4]]
+    write_asked(tmp_path, texts, items, "qaa")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.evaluate.conftest import write_asked
 from tongues.cli.main import command
-from tongues.errors import UserError
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.runner import (
     EvalSpec,
@@ -31,20 +31,15 @@ from tongues.text import Document
 MODELS = ["models/e0", "models/e1"]
 LANGUAGES = ("qaa", "qab")
 ON = ("--text", "texts", "--tasks", "parts.yaml", "--data", "items")
-TASK = 'name: parts\nprompt: "{said}"\nchoices: ["{one}", "{other}"]\n'
 
 
 @pytest.fixture
 def place(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace with models, a folder of texts, a task's file and its items."""
     (tmp_path / "models").symlink_to(house / "models")
+    items = [{"said": f"the {n}", "one": "a", "other": "the end", "label": 0} for n in range(5)]
     for lang in LANGUAGES:
-        items = [{"said": f"the {n}", "one": "a", "other": "the end", "label": 0} for n in range(5)]
-        for kind, rows in (("texts", [{"text": f"the end of {lang}"}]), ("items/parts", items)):
-            (tmp_path / kind).mkdir(parents=True, exist_ok=True)
-            lines = "\n".join(map(json.dumps, rows))
-            (tmp_path / f"{kind}/{lang}.jsonl").write_text(lines)
-    (tmp_path / "parts.yaml").write_text(TASK)
+        write_asked(tmp_path, [f"the end of {lang}"], items, lang)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -109,12 +104,6 @@ def test_what_a_rank_cannot_score_is_left_to_the_whole(place: Path) -> None:
     score_in_ranks(MODELS, asked, place, folder, ranks=2, launcher=launcher, tell=told.append)
     assert len(told) == 4 and all("longer than" in line for line in told)
     assert not units(place, "wide")
-
-
-def test_a_cluster_is_told_how_many(ask: Callable[..., Result]) -> None:
-    done = ask(*ON, "--launcher", "ray")
-    assert isinstance(done.exception, UserError)
-    assert "`--launcher ray` needs `--ranks`" in str(done.exception)
 
 
 UNIT = Unit("study/fr-cpt", "xcopa", "fr", 8, 2)

@@ -1,7 +1,7 @@
 import gzip
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,8 @@ from shutil import copytree
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import AutoModelForCausalLM
@@ -17,9 +19,18 @@ from transformers import AutoModelForCausalLM
 from tests.experts.ensemble.making import TEXT, score
 from tests.models.families import tiny
 from tests.records import make_run
+from tests.text.corpora import write_rows
 from tongues.errors import Caution, UserError
 from tongues.evaluate.documents import read_texts
-from tongues.evaluate.losses import Policy, Spelling, bits_per_segment, spelling_cautions
+from tongues.evaluate.losses import (
+    Policy,
+    Spelling,
+    Window,
+    bits_per_segment,
+    resolved,
+    spelling_cautions,
+    windows,
+)
 from tongues.evaluate.tasks import ItemFault, count_faults
 from tongues.evaluate.texts import routed_losses, token_nats
 from tongues.experts.ensemble.lineage import Expert, Lineage
@@ -136,17 +147,12 @@ def test_dropped_marks_and_capitals_are_lost(alone: Model) -> None:
     assert caution.code == "script_missing"
 
 
-def write(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    return path
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     place = tmp_path / "texts"
     place.mkdir()
     german = [{"text": f"Satz {n}", "id": f"d{n}", "group": f"{n}"} for n in range(3)]
-    write(place / "de.jsonl", german)
+    write_rows(place / "de.jsonl", german)
     rows = "".join(json.dumps({"text": f"phrase {n}", "group": n}) + "\n" for n in range(2))
     with gzip.open(place / "fr.jsonl.gz", "wt") as file:
         file.write(rows + "half a line")
@@ -172,7 +178,7 @@ def test_a_folder_has_files_named_for_languages(folder: Path, tmp_path: Path) ->
 def test_files_of_other_names_are_named_and_codes_with_scripts_are_tags(tmp_path: Path) -> None:
     names = ("eng_Latn", "zho_Hans", "zho_Hant", "srp_Latn", "de", "swahili", "dev", "README")
     for name in names:
-        write(tmp_path / f"{name}.jsonl", [{"text": f"of {name}"}])
+        write_rows(tmp_path / f"{name}.jsonl", [{"text": f"of {name}"}])
     said: list[str] = []
     found = read_texts(str(tmp_path), tmp_path / "none", say=said.append)
     assert {lang: own[0].text for lang, own in found.items()} == {
@@ -201,7 +207,7 @@ def test_what_is_not_there_is_told(folder: Path, tmp_path: Path) -> None:
         read_texts("gone", tmp_path)
     with pytest.raises(UserError, match="named for a language"):
         read_texts(str(folder / "README.txt"), tmp_path)
-    write(folder / "it.jsonl", [{"text": " "}])
+    write_rows(folder / "it.jsonl", [{"text": " "}])
     with pytest.raises(UserError, match=r"no document of `it`\n  empty"):
         read_texts(str(folder), tmp_path, languages=["it"])
 
@@ -268,3 +274,55 @@ def test_text_of_a_model_whose_tokens_were_prepared_again_is_doubted(workspace: 
 
 def fingerprint_of(workspace: Path) -> str:
     return open_tokens(workspace / "tokens/small").fingerprint
+
+
+COUNTS = st.integers(0, 200)
+Seen = tuple[list[int], list[int]]  # what is read, what is predicted
+
+
+def rolling(text: list[int], most: int, context: int) -> Iterator[Seen]:
+    """As lm-eval 0.4.13 has it (`get_rolling_token_windows`), the first of `text` as its prefix."""
+    prefix, tokens = text[0], text[1:]
+    if not tokens:
+        return
+    step = most - context + 1
+    done = min(most, len(tokens))
+    yield [prefix, *tokens[: done - 1]], tokens[:done]
+    while done < len(tokens):
+        step = min(len(tokens) - done, step)
+        end = done + step
+        yield tokens[end - most - 1 : end - 1], tokens[end - step : end]
+        done += step
+
+
+def ours(policy: Policy, text: list[int]) -> list[Seen]:
+    return [
+        (text[one.begin : one.stop - 1], text[one.start : one.stop])
+        for one in windows(policy, len(text))
+    ]
+
+
+@given(COUNTS, st.integers(1, 30), st.booleans())
+def test_every_token_but_the_first_is_scored_once(count: int, window: int, back: bool) -> None:
+    found = list(windows(Policy(window, back), count))
+    scored = [place for one in found for place in range(one.start, one.stop)]
+    assert scored == list(range(1, count))
+    for one in found:
+        assert one.stop - 1 - one.begin <= window
+        assert one.begin < one.start
+
+
+@given(st.integers(1, 200), st.integers(1, 30))
+def test_windows_that_reach_back_are_the_rolling_ones(count: int, most: int) -> None:
+    text = list(range(count))
+    assert ours(Policy(most, back=True), text) == list(rolling(text, most, 1))
+
+
+def test_a_policy_is_resolved_by_what_the_model_sees() -> None:
+    assert resolved(Policy(), 128) == Policy(128)
+    assert resolved(Policy(32, back=True), 128) == Policy(32, back=True)
+    assert resolved(Policy(), None) == Policy()
+    assert list(windows(Policy(), 5)) == [Window(0, 1, 5)]
+    assert list(windows(Policy(2), 6)) == [Window(0, 1, 3), Window(2, 3, 5), Window(4, 5, 6)]
+    with pytest.raises(UserError, match="longer than the context of the model "):
+        resolved(Policy(129), 128)

@@ -1,14 +1,20 @@
 """What experts are trained on, and what they branch from."""
 
+import json
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
+from tests.golden import cases, golden
 from tongues.errors import UserError
+from tongues.experts.budgets import share_budget
 from tongues.experts.partition.methods import dense, one_each
 from tongues.experts.partition.partition import of_languages
 from tongues.experts.plans import Round, plan_added, plan_partition
-from tongues.recipe import Recipe
+from tongues.quantities import Budget
+from tongues.recipe import ExpertBudget, Recipe
+from tongues.recipe.experts import Experts
 
 AMOUNTS = {"qaa": 3e5, "qab": 1e5, "qac": 1e5, "qad": 1e5}
 KNOWN = {"seed": ("qaa", "qab")}  # what each base knows
@@ -117,22 +123,11 @@ def test_all_added_together_need_donors_of_one_expert() -> None:
         plan_added(asked, dense(tuple(AMOUNTS)), given, MEMBERS, AMOUNTS | {"qae": 1e5}, 1, KNOWN)
 
 
-@pytest.mark.parametrize(
-    ("experts", "said"),
-    [
-        ({}, "name `partitions`"),
-        ({"add": {"qad": "qac"}}, "needs an ensemble"),
-        ({"partitions": [{"by": "topics"}]}, "Field required"),
-        ({"partitions": [{"by": "dense", "k": 3}]}, "unknown key `k`"),
-        ({"partitions": [{"by": "file"}]}, "Field required"),
-        ({"partitions": [{"by": "dense"}, {"by": "dense"}]}, "both be called `dense`; give one a"),
-        ({"partitions": [{"by": "languages", "name": "base"}]}, "means something else"),
-        ({"partitions": [{"by": "dense", "name": "all"}]}, "takes no other"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(experts: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        recipe(experts)
+@pytest.mark.parametrize("experts", cases("refused-experts"))
+def test_what_makes_no_sense_is_refused(experts: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        recipe(json.loads(experts))
+    golden(f"refused-experts/{experts}", str(caught.value).partition("[type=")[0])
 
 
 def test_two_partitions_by_one_method_are_distinguished_by_a_name() -> None:
@@ -142,3 +137,40 @@ def test_two_partitions_by_one_method_are_distinguished_by_a_name() -> None:
     asked = recipe({"partitions": [files[0], files[1] | {"name": "second"}]}).experts
     assert asked
     assert [settings.label for settings in asked.partitions] == ["file", "second"]
+
+
+BUDGET = TypeAdapter(Budget)
+TEXTS = [60e3, 40e3]
+
+
+def shares_by(rule: object) -> list[float]:
+    read = Experts.model_validate({"partitions": [{"by": "dense"}], "budget": rule}).budget
+    return share_budget(read, BUDGET.validate_python("100k tokens"), TEXTS)
+
+
+def test_even_shares_are_named_by_nothing() -> None:
+    assert shares_by("even") == []
+    assert shares_by("by text") == pytest.approx([0.6, 0.4])
+    assert shares_by({"by": "even", "max_epochs": 1}) == pytest.approx([0.6, 0.4])
+    assert shares_by({"by": "even", "max_epochs": 1.1}) == pytest.approx([0.56, 0.44])
+    assert shares_by({"by": "text", "max_epochs": 1.1}) == pytest.approx([0.6, 0.4])
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("by size", "not a rule; write `even` or `by text`"),
+        ("by law", "a budget by law is gone"),
+        ({"by": "even", "max_epoch": 2}, "unknown key `max_epoch`"),
+    ],
+)
+def test_wrong_rules_of_a_budget(rule: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        shares_by(rule)
+
+
+def test_a_limit_on_epochs_needs_a_budget_in_tokens() -> None:
+    sizes = BUDGET.validate_python("20 tokens per parameter")
+    assert share_budget(ExpertBudget(by="text"), sizes, TEXTS) == pytest.approx([0.6, 0.4])
+    with pytest.raises(UserError, match="another number of tokens for each expert"):
+        share_budget(ExpertBudget(max_epochs=4), sizes, TEXTS)

@@ -3,22 +3,28 @@
 import importlib
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from shutil import copy, copytree
 
+import numpy as np
 import pytest
 
 from tests.conftest import MakeRecipe
 from tongues.errors import UserError
 from tongues.experts.ensemble.ensemble import open_ensemble
+from tongues.experts.ensemble.router import Router, fit_router
 from tongues.experts.plans import Round, expert_runs, plan_rounds, seed_cautions
-from tongues.experts.train import train_experts
+from tongues.experts.train import train_experts, with_new_tokens
 from tongues.files import read_json, write_json
 from tongues.launch import Job, Local, open_launcher
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
 from tongues.recipe import Recipe
-from tongues.tokens import open_tokens
+from tongues.runs import read_run
+from tongues.tokens import load_tokenizer, open_tokens, prepare_tokens
+from tongues.tokens.tokenizer import save_tokenizer
+from tongues.train.transplant import transplanted
 
 SAME = ("model/model.safetensors", "metrics.jsonl", "evals.jsonl")
 
@@ -192,3 +198,62 @@ def test_a_language_without_text_is_in_no_expert(ask: Ask, workspace: Path) -> N
     assert [run.shares for run in dense.runs] == [{"qaa": 1.0}]
     with pytest.raises(UserError, match=r"cluster 1 of languages \(qab\) has no language with"):
         planned(ask("{partitions: [{by: languages}]}"), workspace)
+
+
+def old_router() -> Router:
+    chance = np.random.default_rng(0)
+    vectors = chance.normal(size=(12, 3)).astype(np.float32)
+    vectors[8:] = 0  # a script that no text had
+    logs, common = np.log(chance.dirichlet(np.ones(12), 2).T), np.full(12, 1 / 12)
+    centres = chance.normal(size=(2, 3))
+    return Router(vectors, centres, np.arange(2), np.array([0.6, 0.4]), logs, common)
+
+
+def test_what_was_known_keeps_its_weights() -> None:
+    old, text = old_router(), np.array([0, 3, 5, 1, 7])
+    new = with_new_tokens(old, [[np.array([8, 9, 9])]])
+    np.testing.assert_allclose(new.document_weights(text), old.document_weights(text))
+
+
+def test_text_in_a_new_script_finds_its_expert() -> None:
+    old, texts = old_router(), [np.array([8, 9, 10]), np.array([9, 9, 11])]
+    np.testing.assert_allclose(old.document_weights(texts[0])[1:], [old.prior, old.prior])
+    new = with_new_tokens(old, [texts])
+    fitted = fit_router(np.ones(12), new.vectors, [[texts]])
+    centres = np.concatenate([new.centres, fitted.centres])
+    logs = np.pad(new.logs, ((0, 0), (0, 1)))
+    added = replace(new, centres=centres, owners=np.arange(3), prior=np.full(3, 1 / 3), logs=logs)
+    assert (added.document_weights(np.array([10, 8, 9]))[1:].argmax(axis=1) == 2).all()
+
+
+def test_experts_branch_from_a_trimmed_base(make_recipe: MakeRecipe, workspace: Path) -> None:
+    wide = open_tokens(workspace / "tokens/small")
+    base = workspace / "wide"
+    save_model(build_model(find_shape("0.05M"), wide.vocabulary_size, 64, seed=1), base)
+    save_tokenizer(load_tokenizer(wide.path), base, wide.path)
+    recipe = make_recipe(
+        "name=trimmed",
+        "model={}",
+        f"tokens={{base: {base}, trim: true, sample: 2 kB, held_out: 1000 tokens}}",
+        f"train.base={{model: {base}, languages: [qaa]}}",
+        "train.mixture={}",
+        "train.budget=4k tokens",
+        "train.num_evals=1",
+        "experts={partitions: [{by: languages}]}",
+    )
+    prepare_tokens(recipe, workspace, lambda line: None)
+    tokens = open_tokens(workspace / "tokens/trimmed")
+    assert tokens.vocabulary_size < wide.vocabulary_size
+    rounds = plan_rounds(recipe, workspace, make=True)
+    (changed,) = (workspace / "bases").iterdir()
+    assert {run.base for run, _ in expert_runs(rounds, workspace)} == {str(changed)}
+    assert any("tokens become" in note for note in rounds[0].notes)
+    assert transplanted(changed, tokens, workspace, print) == changed  # which has their tokenizer
+    (folder,) = train_experts(recipe, workspace, rounds, launcher=open_launcher())
+    assert (folder / "ensemble.json").is_file()
+    (runs,) = (made.runs for made in rounds)
+    for run in runs:
+        record = read_run(workspace / "runs" / run.name)
+        assert record.status == "finished"
+        assert record.base and record.base.model == str(changed)
+    assert [each.name for each in (workspace / "bases").iterdir()] == [changed.name]

@@ -48,7 +48,7 @@ SEED = (
     f"budget: 10k tokens, {TRAIN}}}\n"
 )
 EXPERTS = (
-    f"train: {{base: seed, budget: 20k tokens, {TRAIN}}}\n"
+    f"train: {{base: seed, budget: 10k tokens, {TRAIN}}}\n"
     "experts: {partitions: [{by: dense}, {by: typology, k: 2}, {by: topics, k: 2}]}\n"
 )
 MORE = (
@@ -119,7 +119,7 @@ def test_ensembles_know_their_experts_languages_and_seed(family: Path) -> None:
         ["qac", "qad"],
     ]
     assert made["base"] == "seed"
-    assert sum(expert["tokens"] for expert in made["experts"]) == pytest.approx(20_000, rel=0.05)
+    assert sum(expert["tokens"] for expert in made["experts"]) == pytest.approx(10_000, rel=0.05)
     topics = lineage(family, "fam/topics-2-s1")["experts"]
     shares = [sum(expert["languages"].get(lang, 0) for expert in topics) for lang in ("qaa", "qad")]
     assert shares == pytest.approx([1.0, 1.0])

@@ -2,6 +2,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -11,6 +12,8 @@ from tests.conftest import MakeRecipe
 from tests.models.families import tiny
 from tests.records import make_run
 from tongues.errors import UserError
+from tongues.evaluate.losses import DocumentLosses
+from tongues.export.held_out import worse_than_base
 from tongues.export.run import Changes, export_run, store_folder
 from tongues.export.weights import StoredWeights, write_weights
 from tongues.files import read_json, read_lines, write_json
@@ -146,3 +149,18 @@ def test_what_half_precision_cannot_hold_is_refused(tmp_path: Path) -> None:
     model.save_pretrained(tmp_path)
     with pytest.raises(UserError, match="fp16 cannot hold"):
         store_folder(tmp_path, "fp16")
+
+
+def losses(**nats: float) -> dict[str, DocumentLosses]:
+    """Two documents of 10 bytes for each language, of so many nats."""
+    two = np.array([10, 10])
+    return {
+        lang: DocumentLosses(("a", "b"), np.array([each, each]), two, two, ("a", "b"), 0.0 * two)
+        for lang, each in nats.items()
+    }
+
+
+def test_languages_that_got_worse_are_named() -> None:
+    base, own = losses(de=10, en=10, sw=10, tr=10), losses(de=10.1, en=10.4, sw=11, tr=4)
+    assert worse_than_base(own, base) == "It is worse than the base on de, en and sw."
+    assert worse_than_base(base, base) == worse_than_base(losses(tr=4), base) == ""

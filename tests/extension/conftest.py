@@ -1,5 +1,5 @@
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -20,20 +20,24 @@ def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
 
 
-@pytest.fixture
-def tongues(workspace: Path, environment: dict[str, str]) -> Tongues:
-    """Run the real command in a workspace with the small recipe, its text prepared.
+def run_in(folder: Path, environment: Mapping[str, str]) -> Tongues:
+    """Runs the real command there and gives what it printed.
 
-    Returns what it printed; `fails=True` expects a user error, `plain=True` leaves the other
-    package out.
+    `fails=True` expects a user error, `plain=True` leaves the other package out.
     """
-    (workspace / "small.yaml").write_text(RECIPE)
 
     def run(*words: str, fails: bool = False, plain: bool = False) -> Done:
         without = {"PYTHONPATH": str(ROOT)} if plain else {}
-        done = run_command(words, workspace, environment | without)
+        done = run_command(words, folder, {**environment, **without})
         assert "Traceback" not in done.stderr
-        assert (done.returncode != 0) == fails, done.stderr
+        assert done.returncode == (2 if fails else 0), done.stderr
         return done
 
     return run
+
+
+@pytest.fixture
+def tongues(workspace: Path, environment: dict[str, str]) -> Tongues:
+    """The real command in a workspace with the small recipe, its text prepared."""
+    (workspace / "small.yaml").write_text(RECIPE)
+    return run_in(workspace, environment)

@@ -1,14 +1,13 @@
 """A law form of another package does all that a built-in one does, by the real command."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.command import Done, run_code, run_command
-from tests.extension.conftest import ROOT
+from tests.command import run_code
+from tests.extension.conftest import Tongues, run_in
 from tests.laws.made import CHINCHILLA, rows_of
 from tongues.laws.predict import STACKED
 
@@ -24,8 +23,6 @@ for name in ("two-powers", "chinchilla"):
     print(json.dumps([*map(float, found)]))
 """
 
-Run = Callable[..., Done]
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -39,16 +36,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def tongues(folder: Path, environment: dict[str, str]) -> Run:
-    """Run the real command there, once the same law is fitted in both forms."""
-
-    def run(*words: str, fails: bool = False, plain: bool = False) -> Done:
-        without = {"PYTHONPATH": str(ROOT)} if plain else {}
-        done = run_command(words, folder, environment | without)
-        assert "Traceback" not in done.stderr
-        assert done.returncode == (2 if fails else 0), done.stderr
-        return done
-
+def tongues(folder: Path, environment: dict[str, str]) -> Tongues:
+    """Tongues the real command there, once the same law is fitted in both forms."""
+    run = run_in(folder, environment)
     for law in FORMS:
         figures = ("--figures", "figures") if law == "two-powers" else ()
         run("fit", "runs.csv", "--law", law, "--bootstrap", "50", "-o", f"{law}.json", *figures)
@@ -78,14 +68,14 @@ def test_it_is_inverted_and_has_a_frontier(folder: Path, environment: dict[str, 
     assert all(0 < number < 1e30 for number in ours)
 
 
-def test_it_is_compared(tongues: Run) -> None:
+def test_it_is_compared(tongues: Tongues) -> None:
     done = tongues("fit", "runs.csv", "--compare", "--bootstrap", "30", "--json")
     entries = {entry["law"]: entry for entry in json.loads(done.stdout)["compare"]}
     assert set(entries) == {"two-powers", *STACKED}
     assert entries["two-powers"]["error"] == pytest.approx(entries["chinchilla"]["error"], rel=1e-6)
 
 
-def test_a_plan_is_made_by_it(tongues: Run) -> None:
+def test_a_plan_is_made_by_it(tongues: Tongues) -> None:
     words = ("plan", "--flops", "1e20", "--json", "--law")
     ours, known = (
         json.loads(tongues(*words, f"{name}.json").stdout)["options"][0] for name in FORMS
@@ -95,7 +85,7 @@ def test_a_plan_is_made_by_it(tongues: Run) -> None:
     assert ours["loss"]["value"] == pytest.approx(known["loss"]["value"], rel=0.01)
 
 
-def test_what_is_wrong_is_said_as_of_a_built_in_one(tongues: Run) -> None:
+def test_what_is_wrong_is_said_as_of_a_built_in_one(tongues: Tongues) -> None:
     unknown = tongues("fit", "runs.csv", "--law", "two-powrs", fails=True).stderr
     assert "did you mean `two-powers`?" in unknown
     assert "two-powers: two powers above a floor, from another package" in unknown

@@ -1,12 +1,11 @@
 import json
-import subprocess
-import sys
+import time
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.command import run_code, run_command
+from tests.command import run_code, run_command, start_command
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
 
 
@@ -41,24 +40,25 @@ def test_it_generates_and_is_evaluated(house: Path, environment: dict[str, str])
 
 
 def test_it_is_served_with_its_words(house: Path, environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "tongues", "serve", "small/small@turns", "--port", "0"]
-    with subprocess.Popen(
-        command, cwd=house, env=environment, stdout=subprocess.PIPE, text=True
-    ) as server:
-        try:
-            assert server.stdout is not None
-            with httpx.Client(base_url=server.stdout.readline().strip(), timeout=60) as http:
-                (model,) = http.get("/v1/models").json()["data"]
-                offered = {one["routing"]: one["title"] for one in model["tongues"]["routings"]}
-                assert next(iter(offered.items())) == ("turns", "in turns")
-                assert offered["tfidf:1"] == "nearest expert, each token"
-                body = {"model": model["id"], "prompt": "the", "max_tokens": 4, "weights": True}
-                answer = http.post("/v1/completions", json=body).json()
-                weights = answer["choices"][0]["tongues"]["weights"]
-                assert answer["tongues"]["routing"] == "turns"
-                assert all(sorted(row) == [0, 1] for row in weights)
-        finally:
-            server.terminate()
+    started = start_command(["serve", "small/small@turns", "--port", "0"], house, environment)
+    try:
+        printed = Path(started.folder.name, "out")
+        while not (printed.exists() and printed.read_text().endswith("\n")):
+            assert started.process.is_alive()
+            time.sleep(0.02)
+        with httpx.Client(base_url=printed.read_text().strip(), timeout=60) as http:
+            (model,) = http.get("/v1/models").json()["data"]
+            offered = {one["routing"]: one["title"] for one in model["tongues"]["routings"]}
+            assert next(iter(offered.items())) == ("turns", "in turns")
+            assert offered["tfidf:1"] == "nearest expert, each token"
+            body = {"model": model["id"], "prompt": "the", "max_tokens": 4, "weights": True}
+            answer = http.post("/v1/completions", json=body).json()
+            weights = answer["choices"][0]["tongues"]["weights"]
+            assert answer["tongues"]["routing"] == "turns"
+            assert all(sorted(row) == [0, 1] for row in weights)
+    finally:
+        started.process.terminate()
+        started.wait()
 
 
 def test_it_is_compared_and_reported(house: Path, environment: dict[str, str]) -> None:

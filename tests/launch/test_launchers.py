@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden import cases, golden
 from tongues.cores import core_count, threads_for
 from tongues.errors import UserError
 from tongues.hardware import VisibleGpu
@@ -53,21 +54,12 @@ def gpus(commands: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]
     return stand_in
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ("slum:partition=cpu", "did you mean `slurm`?"),
-        ("slurm:time=1:00:00", "needs a partition"),
-        ("slurm:partition=cpu,gpu,time=1:00:00", "no `sbatch` here"),
-        ("slurm:partition=cpu,tiem=1:00:00", "it takes partition=…, time=…"),
-        ("slurm:partition", "does not take the setting `partition`"),
-        ("local:partition=cpu", "it takes no settings"),
-    ],
-)
-def test_what_a_way_lacks_is_told(commands: Path, asked: str, said: str) -> None:
+@pytest.mark.parametrize("asked", cases("refused-launchers"))
+@pytest.mark.usefixtures("commands")
+def test_what_a_way_lacks_is_told(asked: str) -> None:
     with pytest.raises(UserError) as caught:
         open_launcher(asked)
-    assert said in str(caught.value)
+    golden(f"refused-launchers/{asked}", str(caught.value))
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

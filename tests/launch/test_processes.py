@@ -51,7 +51,7 @@ def fail(kind: str) -> None:
         raise OSError(28, "No space left on device", "place")
     if kind == "killed" and rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(1)
+    time.sleep(0.5)
     raise UserError("another process of this run ended", code="process_failed")
 
 

@@ -1,13 +1,23 @@
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedModel
+from transformers import CONFIG_MAPPING, PreTrainedModel
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES,
+)
 
+from tests.models.families import FAMILIES
+from tests.models.published import PUBLISHED
 from tests.models.shortened import shortened
+from tongues.errors import UserError
 from tongues.models import find_shape
 from tongues.models.embeddings import EMBEDDING_METHODS, NewTokens, calibrate, similar_tokens
-from tongues.models.huggingface import build_model
+from tongues.models.huggingface import build_model, configure
 from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
 
 GREEK = "και ο λόγος ην προς τον θεόν και θεός ην ο λόγος " * 9
@@ -212,3 +222,34 @@ def test_a_tokenizer_that_moves_or_drops_an_id_is_no_extension(
     assert not map_tokens(tokenizer, base).extends
     moved = Tokenizer.from_str(base.to_str().replace('"<|end|>":0', '"<|end|>":999'))
     assert not map_tokens(moved, tokenizer).extends
+
+
+PAGE = Path(__file__).parents[2] / "docs/reference/bases.md"
+ROWS = re.findall(r"^\| `(\w+)` \| .* \| (.*) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)[1:]
+LOADED = ("bert", "paligemma", "cohere2_vision")  # refused by their weights
+
+
+@pytest.mark.parametrize(("family", "trained", "known"), ROWS)
+def test_the_page_says_what_a_configuration_of_the_kind_gives(
+    tmp_path: Path, family: str, trained: str, known: str
+) -> None:
+    names = MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES | MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    if trained == "text part":
+        names = MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES
+    config = CONFIG_MAPPING[family](architectures=[names[family]] if family in names else None)
+    config.save_pretrained(tmp_path)
+    if trained.startswith("refused") and family not in LOADED:
+        with pytest.raises(UserError):
+            configure(tmp_path)
+        return
+    text = configure(tmp_path)
+    assert (text.model_type == family) == (trained == "all" or family == "bert")
+
+
+def test_what_is_called_tested_is_in_the_tests() -> None:
+    tested = {
+        family for family, trained, known in ROWS if known == "tested" and "ref" not in trained
+    }
+    assert tested == {kind for kind, _ in FAMILIES.values()} | {
+        row[0] for row in PUBLISHED.values()
+    }

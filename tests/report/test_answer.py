@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
+import tongues
 from tests.golden import golden
+from tests.report.pages import Page
 from tongues.estimate import Estimate
-from tongues.pages import as_text
+from tongues.files import read_json
+from tongues.pages import as_text, write_page
 from tongues.report.answer import advice, answer_section
+from tongues.report.plan import plan_page
 from tongues.runs import run_rows
 from tongues.study.findings import Findings, findings
 
@@ -99,3 +103,23 @@ def test_new_tokens_have_no_gain_since_they_are_untrained_before_the_first_step(
     assert "Gain: the loss on the target" in plain and "untrained" not in plain
     assert "Final loss: on the target" in new and "Gain:" not in new
     assert "Before the first step new tokens are untrained" in new
+
+
+def test_the_page_of_a_plan_opens_with_the_price_and_the_advice(tmp_path: Path) -> None:
+    plan = tongues.plan(
+        bases=["Qwen/Qwen3-4B-Base", "Qwen/Qwen3-1.7B-Base"],
+        language="sw",
+        gpu="h100",
+        gpus=8,
+        hours=24,
+    )
+    path = write_page(plan_page(plan), tmp_path / "page")
+    page, taken = Page(path.read_text()), plan.decision.option
+    assert not page.open
+    row = next(row for row in plan.rows() if row[""] == "→")
+    assert f"{row['hours']}hours" in page.said and f"{row['US$']}US$" in page.said
+    assert page.said.index("US$") < page.said.index("Continue Qwen3-4B-Base on Swahili")
+    assert page.said.index("Advice") < page.said.index("Options") < page.said.index("Why")
+    options = read_json(path.with_name("report.json"))["options"]
+    assert taken.cost in [option["cost"] for option in options]
+    assert {figure.stem for figure in (path.parent / "figures").glob("*.svg")} == {"options"}

@@ -2,10 +2,8 @@ import json
 from collections.abc import Iterator
 
 import pytest
-import torch
 
-from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
-from tests.models.families import save_tiny, tiny
+from tests.experts.ensemble.making import make_house
 from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.model import Model, open_model
 
@@ -18,12 +16,7 @@ TEMPLATE = (
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Model]:
     """An ensemble `small/small` of three experts, and a folder `hub` that takes conversations."""
-    torch.set_num_threads(1)
-    place = tmp_path_factory.mktemp("served")
-    tokenizer = make_tokenizer(place / "tokenizer")
-    folders = [make_expert(place / f"models/e{n}", tokenizer, seed=n) for n in range(3)]
-    make_ensemble(place, folders, tokenizer)
-    save_tiny(tiny("gpt-neox", 300), place / "hub", tokenizer)
+    place = make_house(tmp_path_factory.mktemp("served"))
     (place / "hub/chat_template.jinja").write_text(TEMPLATE)
     settings = {"tokenizer_class": "PreTrainedTokenizerFast"}
     (place / "hub/tokenizer_config.json").write_text(json.dumps(settings))

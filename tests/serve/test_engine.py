@@ -1,14 +1,18 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
+from tests.pretended import pretended_gpu
 from tongues.errors import UserError
 from tongues.experts.ensemble.caches import Caches, TokenSequence
-from tongues.experts.ensemble.model import Model
+from tongues.experts.ensemble.model import Model, open_model
 from tongues.experts.ensemble.request import Request, Sampling, Token
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.serve.engine import End, Engine, Full
@@ -209,3 +213,22 @@ def test_short_texts_with_a_long_one_wait_until_all_fit(served: Mapping[str, Mod
     short = [request(model, "the ban", 8, copy=copy) for copy in range(6)]
     running, held = watched(Engine({MODEL: model}, memory=most), [long, *short])
     assert running == 3 and 0 < held <= most
+
+
+def test_texts_are_generated_together_in_bfloat16(tmp_path: Path) -> None:
+    tokenizer = make_tokenizer(tmp_path / "tokenizer")
+    folders = [make_expert(tmp_path / f"models/e{n}", tokenizer, seed=n) for n in range(2)]
+    make_ensemble(tmp_path, folders, tokenizer)
+    with pretended_gpu() as gpu:
+        model = open_model("small/small", tmp_path)
+        engine = Engine({model.name: model}, running=2)
+        engine.start()
+        asked = [
+            Asked(engine, model, prompt, max_tokens=5, sampling=UNENDING)
+            for prompt in ("the art of", "a mal", "so on we go")
+        ]
+        ends = [each.end.reason for each in asked]
+        engine.close()
+    assert gpu.refused == []
+    assert ends == ["length"] * 3
+    assert {dtype for given in gpu.dtypes("linear") for dtype in given} == {torch.bfloat16}

@@ -2,6 +2,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -132,3 +133,21 @@ def test_one_model_names_the_server_that_is_made_for_it(
     with pytest.raises(UserError, match="a file of llama") as caught:
         tongues.serve(str(file), tmp_path)
     assert caught.value.hint == f"`llama-server -m '{file}'` serves it"
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLE = Path(str(files("tongues.serve"))) / "example/ensembles"
+
+
+def test_the_example_works_as_printed(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "how-to/serve.md").read_text(), re.DOTALL)
+    code = code.replace("http://127.0.0.1:8000/", server.url)
+    exec(compile(code, "serve.md", "exec"), {})
+    *_, last = capsys.readouterr().out.splitlines()
+    assert "['e0', 'e1', 'e2']" in last
+    assert re.search(r"\[\[\d\.\d", last)
+
+
+def test_curl_asks_for_the_example_that_the_page_serves() -> None:
+    asked = re.findall(r'-d \'\{"model": "([^"]+)"', (DOCS / "how-to/serve.md").read_text())
+    assert asked == [folder.name for folder in EXAMPLE.iterdir()]

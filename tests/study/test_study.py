@@ -1,4 +1,6 @@
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,17 +12,20 @@ import pytest
 
 import tongues
 from tests.command import run_command
-from tests.conftest import MakeRecipe
+from tests.conftest import MakeRecipe, with_tokens
+from tests.golden import cases, golden
 from tongues.check import check_recipe
 from tongues.errors import UserError
-from tongues.recipe import Recipe
+from tongues.recipe import Recipe, load_recipe
 from tongues.runs import FAILURE, find_runs, read_run, run_rows
 from tongues.study import State, plan_runs, run_all
+from tongues.train import RunPlan
 
 STUDY = (
     "model={}",
     "train.mixture={}",
     "train.budget=4k tokens",
+    "train.num_evals=1",
     "study={source: qaa, targets: [qab], shapes: [0.1M], replay: [0%, 25%]}",
 )
 
@@ -28,6 +33,16 @@ STUDY = (
 @pytest.fixture
 def study(make_recipe: MakeRecipe) -> Recipe:
     return make_recipe(*STUDY)
+
+
+@pytest.fixture(scope="module")
+def whole(
+    make_recipe: MakeRecipe, tokens: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, list[State]]:
+    """A workspace in which the study is trained, and what was seen of its state."""
+    place, states = with_tokens(tmp_path_factory.mktemp("study"), tokens), list[State]()
+    run_all(plan_runs(make_recipe(*STUDY)), place, watch=states.append)
+    return place, states
 
 
 def test_the_grid_holds_every_combination_with_parents_first(make_recipe: MakeRecipe) -> None:
@@ -52,9 +67,10 @@ def test_the_grid_holds_every_combination_with_parents_first(make_recipe: MakeRe
     assert replay.shares == {"qab": 0.75, "qaa": 0.25}
 
 
-def test_a_study_trains_all_its_runs_and_is_then_left_alone(study: Recipe, workspace: Path) -> None:
-    states: list[State] = []
-    run_all(plan_runs(study), workspace, watch=states.append)
+def test_a_study_trains_all_its_runs_and_is_then_left_alone(
+    study: Recipe, whole: tuple[Path, list[State]]
+) -> None:
+    workspace, states = whole
     assert states[-1].finished == states[-1].runs == 4
     assert states[-1].share == pytest.approx(1)
     runs = find_runs([workspace / "runs"])
@@ -71,9 +87,9 @@ def test_a_study_trains_all_its_runs_and_is_then_left_alone(study: Recipe, works
 
 
 def test_a_changed_recipe_is_refused_once_before_anything_starts(
-    study: Recipe, make_recipe: MakeRecipe, recipe_file: Path, workspace: Path
+    whole: tuple[Path, list[State]], make_recipe: MakeRecipe, recipe_file: Path, tmp_path: Path
 ) -> None:
-    run_all(plan_runs(study), workspace)
+    workspace = shutil.copytree(whole[0], tmp_path / "copy", symlinks=True)
     assert tongues.dry_run(recipe_file, STUDY, workspace).cost.runs == 0
     records = {run: (run / "run.json").read_text() for run in find_runs([workspace / "runs"])}
     changed = [*STUDY, "train.learning_rate=5.0e-3"]
@@ -117,27 +133,14 @@ def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
     assert all(read_run(run).status == "finished" for run in find_runs([workspace / "runs"]))
 
 
-@pytest.mark.parametrize(
-    ("override", "said"),
-    [
-        ("study.shapes=[0.2m]", "did you mean `0.2M`?"),
-        ("study.shapes=[0.2]", "did you mean `0.2M`?"),
-        ("study.source=qax", "did you mean"),
-        ("study.targets=[qaa]", "source and target at once"),
-        ("study.targets=[no]", "language `no` has no text"),
-        ("model.shape=0.1M", "take it out"),
-        ("train.budget=1e18 tokens", "more than 1,000 times"),
-        ("tokens.held_out=10 tokens", "are too few: a context of"),
-        ("train.context=1M tokens", "not a whole number of contexts"),
-        ("text.files={fr: nowhere.txt}", "nowhere.txt"),
-    ],
-)
+@pytest.mark.parametrize("override", cases("refused-studies"))
 def test_a_mistake_across_the_recipe_is_found_before_work(
-    make_recipe: MakeRecipe, tmp_path: Path, override: str, said: str
+    recipe_file: Path, tmp_path: Path, override: str
 ) -> None:
     with pytest.raises(UserError) as caught:
-        check_recipe(make_recipe(*STUDY, override), tmp_path)
-    assert said in str(caught.value)
+        check_recipe(load_recipe(recipe_file, [*STUDY, override]), tmp_path)
+    told = str(caught.value).replace(str(recipe_file.parent), "FOLDER")
+    golden(f"refused-studies/{override}", told)
 
 
 def alive(group: int) -> int:
@@ -163,3 +166,90 @@ def test_a_killed_study_leaves_no_orphan_and_goes_on(recipe_file: Path, workspac
     done = run_command(words)
     assert done.returncode == 0, done.stderr
     assert all(read_run(run).status == "finished" for run in find_runs([workspace / "runs"]))
+
+
+GRID = (
+    "model={}",
+    "train.mixture={}",
+    "train.budget=4k tokens",
+    "study={source: qaa, targets: [qab], shapes: [0.1M, 0.2M], replay: [0%, 25%]}",
+)
+ALSO = (
+    "study.also=[{shapes: [0.2M], replay: [5%], budgets: [20 tokens per parameter, 2.5k tokens]}]"
+)
+
+
+def names(*plans: RunPlan) -> list[str]:
+    return [plan.name.rpartition("/")[2] for plan in plans]
+
+
+def test_a_further_grid_differs_in_the_keys_it_gives(make_recipe: MakeRecipe) -> None:
+    plain, more = plan_runs(make_recipe(*GRID)), plan_runs(make_recipe(*GRID, ALSO))
+    assert more[: len(plain)] == plain
+    assert names(*more[len(plain) :]) == [
+        "qab-scratch-0.2M-20tpp-s1",
+        "qab-cpt-replay5-0.2M-20tpp-s1",
+        "qab-scratch-0.2M-2500tokens-s1",
+        "qab-cpt-replay5-0.2M-2500tokens-s1",
+    ]
+    assert {plan.base for plan in more[len(plain) :]} == {None, "small/qaa-source-0.2M-s1"}
+    assert str(more[-1].settings.budget) == "2500 tokens"
+
+
+def test_runs_continue_from_bases_of_every_budget(make_recipe: MakeRecipe) -> None:
+    budgets = "study.source_budgets=[8k tokens, 100 tokens per parameter]"
+    plans = plan_runs(make_recipe(*GRID, budgets, "study.shapes=[0.1M]"))
+    continued = {plan.name: plan.base for plan in plans if plan.base}
+    assert continued == {
+        f"small/qab-cpt{replay}-0.1M{origin}-s1": f"small/qaa-source-0.1M{base}-s1"
+        for replay in ("", "-replay25")
+        for origin, base in (("", ""), ("-from100tpp", "-100tpp"))
+    }
+    assert sum(plan.strategy == "scratch" for plan in plans) == 1
+
+
+def test_a_study_grows_without_renaming_what_is_there(make_recipe: MakeRecipe) -> None:
+    before = {plan.name: plan for plan in plan_runs(make_recipe(*GRID))}
+    grown = make_recipe(
+        *GRID,
+        "study.seeds=[2, 1]",
+        "study.budgets=[1k tokens, 4k tokens]",
+        "study.source_budgets=[4k tokens, 9k tokens]",
+        "study.shapes=[0.05M, 0.1M, 0.2M]",
+        "study.replay=[50%, 0%, 25%]",
+    )
+    after = {plan.name: plan for plan in plan_runs(grown)}
+    assert before.items() <= after.items()
+    assert len(after) == len({json.dumps(plan.identity()) for plan in after.values()})
+
+
+def test_a_plan_survives_being_written_down(make_recipe: MakeRecipe) -> None:
+    for plan in plan_runs(
+        make_recipe(*GRID, ALSO, "train.batch=by size", "train.learning_rate={0.1M: 0.01}")
+    ):
+        assert RunPlan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+MIXTURES = ("model={}", "train.mixture={}", "train.budget=4k tokens")
+
+
+def test_a_study_of_mixtures_begins_with_equal_content(make_recipe: MakeRecipe) -> None:
+    study = "study={targets: [qaa, qab], shapes: [0.1M], mixtures: 9}"
+    plans = plan_runs(make_recipe(*MIXTURES, study))
+    assert names(*plans[:2]) == ["mixture000-0.1M-s1", "mixture001-0.1M-s1"]
+    assert plans[0].shares == {"qaa": 0.5, "qab": 0.5}
+    assert len({tuple(plan.shares.items()) for plan in plans}) == len(plans) == 9
+    assert all(sum(plan.shares.values()) == pytest.approx(1) for plan in plans)
+    assert {plan.strategy for plan in plans} == {"scratch"}
+    assert all(plan.settings.eval_languages == ["qaa", "qab"] for plan in plans)
+    more = "study={targets: [qaa, qab], shapes: [0.1M], mixtures: 9, seeds: [1, 2]}"
+    assert [plan.name for plan in plan_runs(make_recipe(*MIXTURES, more))][:9] == [
+        plan.name for plan in plans
+    ]
+
+
+@pytest.mark.parametrize("study", cases("refused-study-mixtures"))
+def test_wrong_studies_of_mixtures(make_recipe: MakeRecipe, study: str) -> None:
+    with pytest.raises(UserError) as caught:
+        plan_runs(make_recipe(*MIXTURES, f"study={study}"))
+    golden(f"refused-study-mixtures/{study}", str(caught.value))

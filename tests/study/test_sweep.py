@@ -59,7 +59,8 @@ def test_a_rate_at_the_end_of_what_was_tried_is_doubted(
 def test_every_run_takes_the_rate_that_the_sweep_leads_to(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
-    recipe = make_recipe(*SWEEP, "study.strategies=[scratch]")
+    short = ("train.budget=2k tokens", "train.num_evals=1")
+    recipe = make_recipe(*SWEEP, *short, "study.strategies=[scratch]")
     assert all(plan.settings.learning_rate == 3e-3 for plan in plan_study(recipe, workspace))
     run_all(plan_sweep(recipe), workspace)
     (plan,) = plan_study(recipe, workspace)

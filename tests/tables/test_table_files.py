@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.golden import cases, golden
 from tests.records import BASE, make_run
 from tongues import runs
 from tongues.errors import UserError
@@ -163,31 +164,14 @@ def test_run_directories_are_tables_of_their_evaluations(tmp_path: Path) -> None
     assert "role == 'target'" in refusal.value.hint
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "says"),
-    [
-        ("runs.csv", "", "holds no rows"),
-        ("runs.csv", "N,D\n", "holds no rows"),
-        ("runs.csv", "N,D,loss\n1,2,3\n1,2\n", "runs.csv:3: the row has 2 cells and the header 3"),
-        ("runs.csv", "1,2,3\n4,5,6\n", "runs.csv:1: the first line has numbers"),
-        ("runs.csv", "N,D,N\n1,2,3\n", "2 columns are called `N`"),
-        ("runs.csv", 'N,D\n1,2\n3,"4\n', "runs.csv:3: is not CSV"),
-        ("runs.csv", b"N,loss\n1,2\n\xe9,3\n", "runs.csv:3: is not UTF-8"),
-        ("runs.jsonl", '{"N": 1}\n{"N": \n', "runs.jsonl:2: is not JSON"),
-        ("runs.jsonl", "[1, 2]\n", "runs.jsonl:1: is not a JSON object"),
-        ("runs.jsonl", '{"run": "\\ud800"}\n', "runs.jsonl:1: holds half a character"),
-        ("runs.parquet", "PAR1 nothing PAR1", "is not Parquet"),
-        ("runs.xlsx", "", "is not a table"),
-    ],
-)
-def test_files_that_are_no_tables(
-    tmp_path: Path, name: str, content: str | bytes, says: str
-) -> None:
+@pytest.mark.parametrize("case", cases("refused-tables"))
+def test_files_that_are_no_tables(tmp_path: Path, case: str) -> None:
+    name, content = json.loads(case)
     path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    path.write_bytes(content.encode("latin-1"))  # so that one is no UTF-8
     with pytest.raises(UserError) as refusal:
         read_table([path])
-    assert says in str(refusal.value)
+    golden(f"refused-tables/{case}", str(refusal.value).replace(str(tmp_path), "FOLDER"))
 
 
 @settings(deadline=None, max_examples=100)

@@ -1,11 +1,17 @@
 """The text of a recipe: made or from files, and the mistakes found beforehand."""
 
 import json
+import sys
+import time
+import unicodedata
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.golden import cases, golden
 from tongues.errors import UserError
 from tongues.recipe import Text
 from tongues.text import (
@@ -16,6 +22,7 @@ from tongues.text import (
     read_source,
     text_bytes,
 )
+from tongues.text.document import normalised
 
 
 def made(languages: dict[str, Any], size: str = "20 kB") -> Text:
@@ -76,23 +83,14 @@ def test_a_source_resumes_where_it_was_left() -> None:
     assert list(read_source(source, state)) == items[8:]
 
 
-@pytest.mark.parametrize(
-    ("settings", "where", "says"),
-    [
-        (files({"german": ["x"]}), "files.german", "not a language tag(?s:.*)`de`?"),
-        (files({"Turkish": ["x"]}), "files.Turkish", "not a language tag(?s:.*)`tr`?"),
-        (files({"xx": ["x"]}), "files.xx", "not a language tag(?s:.*)BCP-47"),
-        (files({"d": ["x"]}), "files.d", "not a language tag(?s:.*)BCP-47"),
-        (files({"de/../x": ["x"]}), "files.de/../x", "not a language tag(?s:.*)BCP-47"),
-        (files({"de": ["none/*.txt"]}), "files.de", "no file matches"),
-        (made({"qab": {"parent": "qaa"}}), "synthetic.languages.qab", "no parent `qaa`"),
-        (made({"de": {}}), "synthetic.languages", "`de` is not a tag of a synthetic language"),
-    ],
-)
-def test_what_cannot_be_is_refused_beforehand(settings: Text, where: str, says: str) -> None:
-    with pytest.raises(UserError, match=says) as caught:
-        check_text(settings)
-    assert caught.value.where == f"text.{where}"
+@pytest.mark.parametrize("settings", cases("refused-texts"))
+def test_what_cannot_be_is_refused_beforehand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as caught:
+        check_text(Text.model_validate_json(settings))
+    golden(f"refused-texts/{settings}", str(caught.value).replace(str(tmp_path), "FOLDER"))
 
 
 def test_a_column_that_no_file_has_is_refused_beforehand(tmp_path: Path) -> None:
@@ -160,3 +158,33 @@ def test_small_text_files_are_read_in_runs(tmp_path: Path, monkeypatch: pytest.M
     ]
     for number, (_, state) in enumerate(items):
         assert list(read_source(sources[0], state)) == items[number + 1 :]
+
+
+MARKS = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.combining(chr(code))]
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_normalised_text_is_composed_and_stays(text: str) -> None:
+    done = normalised(text)
+    assert unicodedata.is_normalized("NFC", done)
+    assert "\r" not in done
+    assert done == normalised(done) == normalised(unicodedata.normalize("NFD", text))
+
+
+@given(st.text(st.sampled_from([*MARKS, "\u0f73", "e", "é", "ệ", "각", "ᆨ"]), max_size=80))
+def test_long_runs_of_marks_are_composed_as_unicode_says(text: str) -> None:
+    long = text + "a" + text * 3 + "".join(MARKS[::7]) + text
+    assert normalised(long) == unicodedata.normalize("NFC", long)
+
+
+def test_any_marks_are_put_in_order_in_linear_time() -> None:
+    long = "é" + "\u0301\u0316" * 200_000  # minutes, by `unicodedata`
+    start = time.process_time()
+    done = normalised(long)
+    assert time.process_time() - start < 5
+    assert done == "é" + "\u0316" * 200_000 + "\u0301" * 200_000
+    assert normalised(done) == done
+
+
+def test_no_mark_lies_beyond_the_planes_that_are_searched() -> None:
+    assert MARKS[-1] < chr(0x20000)

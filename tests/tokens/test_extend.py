@@ -1,23 +1,35 @@
 """An extended tokenizer reads new languages better and the old ones to the same ids."""
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, processors
+from tokenizers.processors import PostProcessor
 
 from tests.text import real
+from tests.text.corpora import recipe_of, text_of, write_rows
 from tests.text.real import needs_text
 from tests.tokens.bases import gpt, llama, parts_of, rebuilt, unigram
 from tongues.errors import UserError
 from tongues.text.signals.characters import script_of
+from tongues.tokens import prepare_tokens
 from tongues.tokens.extend import Extended, extend_tokenizer, shorten
+from tongues.tokens.fertility import changed_share
 from tongues.tokens.frame import read_frame
 from tongues.tokens.spelling import token_spellings
-from tongues.tokens.tokenizer import load_tokenizer, save_tokenizer, vocabulary_size
+from tongues.tokens.tokenizer import (
+    load_tokenizer,
+    save_tokenizer,
+    train_tokenizer,
+    vocabulary_size,
+)
+from tongues.tokens.trim import trim_tokenizer
 
 PIECES = 150
 
@@ -195,3 +207,108 @@ def test_only_byte_pair_encoding_can_be_continued() -> None:
     with pytest.raises(UserError, match="Unigram") as error:
         extend_tokenizer(tokenizer, {"qaa": ["xyz"]}, [], 100)
     assert "train one" in error.value.hint
+
+
+BROAD = ["the cat sat on the mat", "der Hund und die Katze", "the dogs and cats of the house"] * 9
+KEPT = ["the cats sat on the house", "dogs and cats <|endoftext|> </s>"]
+
+
+@pytest.mark.parametrize("kind", ["gpt", "llama"])
+def test_text_keeps_its_tokens_and_ids_close_up(kind: str) -> None:
+    base = gpt(BROAD, 330) if kind == "gpt" else llama(BROAD, 330)
+    trimmed = trim_tokenizer(base, KEPT)
+    size = trimmed.get_vocab_size()
+    assert size < base.get_vocab_size()
+    assert sorted(trimmed.get_vocab().values()) == list(range(size))
+    for text in (*KEPT, "the mat", "a house of cats"):
+        assert trimmed.decode(trimmed.encode(text, add_special_tokens=False).ids) == text
+    for text in KEPT:
+        old, new = (t.encode(text, add_special_tokens=False).tokens for t in (base, trimmed))
+        assert old == new
+    assert trimmed.token_to_id("Hund") is trimmed.token_to_id("▁Hund") is None
+    special = {x.content: n for n, x in trimmed.get_added_tokens_decoder().items()}
+    assert special.keys() == {x.content for x in base.get_added_tokens_decoder().values()}
+    assert all(trimmed.token_to_id(token) == number for token, number in special.items())
+
+
+END, START = "<|endoftext|>", "<|im_start|>"
+
+
+def template(end: tuple[str, int], start: tuple[str, int]) -> PostProcessor:
+    single = f"{START} $A {END}"
+    return processors.TemplateProcessing(single=single, special_tokens=[end, start])
+
+
+def in_sequence(end: tuple[str, int], start: tuple[str, int]) -> PostProcessor:
+    """As Llama 3 has it."""
+    return processors.Sequence([processors.ByteLevel(), template(end, start)])
+
+
+@pytest.mark.parametrize(
+    "kind", [processors.BertProcessing, processors.RobertaProcessing, template, in_sequence]
+)
+def test_what_surrounds_a_text_gets_its_new_id(kind: Callable[..., PostProcessor]) -> None:
+    base = gpt(BROAD, 330)
+    end = base.get_vocab()[END]
+    base.post_processor = kind((END, end), (START, base.get_vocab()[START]))
+    trimmed = trim_tokenizer(base, KEPT)
+    ids = trimmed.encode("the cats").ids
+    assert [ids[0], ids[-1]] == [trimmed.token_to_id(name) for name in (START, END)]
+    assert max(ids) < trimmed.get_vocab_size() < end
+
+
+def test_only_byte_pair_encoding_is_trimmed() -> None:
+    with pytest.raises(UserError, match="Unigram"):
+        trim_tokenizer(unigram(BROAD, 60), KEPT)
+
+
+TOKENS = {"held_out": "100 tokens", "byte_fallback": "allow"}
+
+
+def sentences(words: str, count: int) -> list[str]:
+    """Texts of 12 of these words at random."""
+    rng = np.random.default_rng(len(words))
+    return [" ".join(rng.choice(words.split(), 12)) for _ in range(count)]
+
+
+PLAIN = sentences("the cat sat on a mat and one dog lay by it while two men ate their soup", 90)
+ODD = sentences("ziggurat zigzags in zinc of the zoo", 20)
+NEW = sentences("mulazig zig azigu lazigi zigamu zigola amu lazi guzi zimu", 90)
+
+
+def files_of(folder: Path, **texts: list[str]) -> dict[str, str]:
+    """A file of rows for each name."""
+    return {name: str(write_rows(folder / f"{name}.jsonl", rows)) for name, rows in texts.items()}
+
+
+def test_text_that_the_extension_has_not_seen_changes(tmp_path: Path) -> None:
+    """Text of another source, or of a single one a tenth that is left out."""
+    files = files_of(tmp_path, plain=PLAIN, odd=ODD, new=NEW)
+    base = train_tokenizer({"en": PLAIN}, {"en": 3000}, 300)
+    save_tokenizer(base, tmp_path / "base")
+    extend = {"new_tokens": 30, "languages": ["qaa"], "preserve": ["en"]}
+    settings = {"base": str(tmp_path / "base"), "extend": extend, **TOKENS}
+    shares = []
+    for english in (["plain", "odd"], ["plain"]):
+        text = text_of({"en": [files[name] for name in english], "qaa": files["new"]})
+        printed: list[str] = []
+        made = prepare_tokens(recipe_of(text, **settings), tmp_path / english[-1], printed.append)
+        (line,) = (line for line in printed if "would change" in line)
+        source, share = line.split(", if it had not been read, ")
+        left_out = files["odd"] if english[1:] else "a tenth of this text"
+        assert source == f"en: of {left_out}"
+        shares.append(float(share.split("%")[0]))
+        # The extension itself has seen that source, which keeps its tokens.
+        assert changed_share(base, load_tokenizer(made), ODD if english[1:] else PLAIN) == 0
+    assert 2 < shares[0] < 60 and shares[1] < 0.1
+
+
+def test_a_tokenizer_tells_which_languages_are_repeated(tmp_path: Path) -> None:
+    printed: list[str] = []
+    for count in (60, 30):
+        files = files_of(tmp_path / str(count), en=PLAIN, qaa=NEW[:count])
+        settings = recipe_of(text_of(files), **TOKENS)
+        prepare_tokens(settings, tmp_path / str(count), printed.append)
+    even, uneven = (line for line in printed if line.startswith("training a tokenizer on "))
+    assert even.endswith(" of text")
+    assert uneven.endswith("of text; that of qaa is repeated, to have as much of each language")

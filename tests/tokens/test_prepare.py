@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.text.corpora import OFF, quiet, split_texts
+from tests.golden import cases, golden
+from tests.text.corpora import OFF, quiet, recipe_of, split_texts, text, text_of, write_rows
 from tongues.errors import UserError
 from tongues.recipe import Recipe
 from tongues.text import Document, find_sources, read_source
@@ -154,30 +155,14 @@ def test_the_same_is_left_and_other_is_refused_until_rebuilt(
     assert open_tokens(path).fingerprint != before
 
 
-@pytest.mark.parametrize(
-    ("files", "held_out", "says"),
-    [
-        (
-            {"a.txt": "wort " * 200},
-            "500 tokens",
-            "are too little text to hold out 500 and train on as many",
-        ),
-        (
-            {"a.txt": "wort " * 2000},
-            "20 tokens",
-            r"(\S+) tokens are in 1 group of .*, of which 0 tokens can be held out and \1 left to",
-        ),
-    ],
-)
-def test_too_little_text_is_refused(
-    tmp_path: Path, files: dict[str, str], held_out: str, says: str
-) -> None:
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
+@pytest.mark.parametrize("amounts", cases("refused-amounts"))
+def test_too_little_text_is_refused(tmp_path: Path, amounts: str) -> None:
+    words, held_out = amounts.split(" words, ")
+    (tmp_path / "a.txt").write_text("wort " * int(words))
     settings = recipe({"files": {"de": f"{tmp_path}/*.txt"}, "clean": OFF}, held_out=held_out)
-    with pytest.raises(UserError, match=says) as error:
+    with pytest.raises(UserError) as error:
         prepare_tokens(settings, tmp_path, quiet)
-    assert error.value.where == "text of de"
+    golden(f"refused-amounts/{amounts}", str(error.value).replace(str(tmp_path), "FOLDER"))
     assert not (tmp_path / "tokens").exists()
 
 
@@ -229,3 +214,34 @@ def test_a_little_less_is_held_out_where_documents_overlap(tmp_path: Path) -> No
     held = manifest["languages"]["de"]["valid"]["tokens"]
     assert manifest["splits"]["de"]["overlap"]["documents"]
     assert 800 <= held < 1000
+
+
+def settings_of(folder: Path, **files: list[str]) -> Recipe:
+    paths = {lang: str(write_rows(folder / f"{lang}.jsonl", rows)) for lang, rows in files.items()}
+    clean = OFF | {"characters": 50}
+    return recipe_of(text_of(paths, clean), byte_fallback="allow")
+
+
+def test_the_other_languages_are_written_and_the_missing_ones_named(tmp_path: Path) -> None:
+    enough = [text(n) for n in range(60)]
+    settings = settings_of(tmp_path, nso=["short", "as short"], de=enough, ga=[text(1), text(2)])
+    for _ in range(2):  # and again, where there is nothing to do
+        with pytest.raises(UserError) as error:
+            prepare_tokens(settings, tmp_path, quiet, ranks=2)
+        assert error.value.code == "languages_missing" and error.value.exit_code == 1
+        assert "written for de, but not for nso, ga" in error.value.what
+        assert "nso: all of its documents are dropped (short 2, 13 B)" in error.value.what
+        assert "nso: see `tongues report" in error.value.hint
+        assert "`text.clean: {languages: {nso: {characters: off}}}` keeps them" in error.value.hint
+        assert "ga: give at least 1k tokens, or lower" in error.value.hint
+    tokens = open_tokens(tmp_path / "tokens/a")
+    assert tokens.languages == ("de",)
+    assert set(read_manifest(tokens.path)["missing"]) == {"nso", "ga"}
+
+
+def test_nothing_of_any_language_is_an_error_with_nothing_written(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, nso=["short"], de=["as short"])
+    with pytest.raises(UserError, match="all of its documents are dropped") as error:
+        prepare_tokens(settings, tmp_path, quiet)
+    assert error.value.where == "text of nso" and error.value.exit_code == 2
+    assert not (tmp_path / "tokens").exists()

@@ -1,9 +1,11 @@
 """A corpus of its own: shared by tokenizers, added to and taken from without reading again."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.golden import cases, golden
 from tests.text.corpora import contents, quiet, recipe_of, text, text_of, write_rows
 from tongues.errors import UserError
 from tongues.files import read_json, write_json
@@ -129,26 +131,12 @@ def test_text_alone_is_prepared(tmp_path: Path, files: dict[str, list[str]]) -> 
     assert contents(made) == contents(whole)
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"model": {"shape": "0.1M"}}, "`train` is missing"),
-        ({"text": {"files": {"de": "a.txt"}, "name": "a/b"}}, "a name is made of letters"),
-        ({"token": {}}, "unknown key `token`"),
-        (
-            {
-                "tokens": {
-                    "extend": {"new_tokens": 9, "languages": ["x"], "preserve": ["de"]},
-                    "base": "x",
-                }
-            },
-            "names `x`, which has no text",
-        ),
-    ],
-)
-def test_mistakes_in_text_alone_are_named(change: dict[str, object], says: str) -> None:
-    with pytest.raises(UserError, match=says):
-        load_text_recipe({"name": "a", "text": {"files": {"de": "a.txt"}}} | change)
+@pytest.mark.parametrize("change", cases("refused-corpora"))
+def test_mistakes_in_text_alone_are_named(change: str) -> None:
+    recipe = {"name": "a", "text": {"files": {"de": "a.txt"}}} | json.loads(change)
+    with pytest.raises(UserError) as caught:
+        load_text_recipe(recipe)
+    golden(f"refused-corpora/{change}", str(caught.value))
 
 
 def test_one_page_compares_the_tokenizers_of_a_corpus(

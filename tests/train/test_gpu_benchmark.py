@@ -4,14 +4,11 @@ import importlib.util
 import os
 import subprocess
 import sys
-import zipfile
 from argparse import Namespace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-from tongues.errors import UserError
 
 FOLDER = Path(__file__).parents[2] / "benchmarks/gpu"
 STAGE = """
@@ -139,33 +136,3 @@ def test_parts_of_two_packs_are_never_mixed(tmp_path: Path, parts: list[Path]) -
     assert unpack(tmp_path, *parts[:3]) == 0
     copy = tmp_path / "place/workspace/tokens/new/train.bin"
     assert copy.read_bytes() == (tmp_path / "case/tokens/new/train.bin").read_bytes()
-
-
-def wheel(folder: Path, name: str, version: str, *needs: str) -> None:
-    about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-    about += "".join(f"Requires-Dist: {need}\n" for need in needs)
-    tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as file:
-        for kind, text in (("METADATA", about), ("WHEEL", tags), ("RECORD", "")):
-            file.writestr(f"{name}-{version}.dist-info/{kind}", text)
-
-
-def test_wheels_are_those_that_the_machine_lacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index, folder = tmp_path / "index", tmp_path / "wheels"
-    index.mkdir()
-    folder.mkdir()
-    wheel(index, "aaa", "1.0", "bbb>=2", "ccc", "ddd; python_version < '3.12'", "torch>=2")
-    wheel(index, "bbb", "2.1")
-    wheel(index, "bbb", "2.2")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
-    listed = tmp_path / "has.txt"
-    listed.write_text("# freeze\nTorch==2.11.0\nccc\nbbb==1.9\n")
-    has = packing.read_packages(listed)
-    assert has == {"torch": "2.11.0", "ccc": "", "bbb": "1.9"}
-    found = packing.wheels(["aaa"], has, {"bbb": "2.1"}, folder)
-    assert [one.name[:7] for one in found] == ["aaa-1.0", "bbb-2.1"]
-    with pytest.raises(UserError, match=r"has PyTorch 2\.11\.0: torch>=2\.12 is needed"):
-        packing.wheels(["torch>=2.12"], has, {}, folder)

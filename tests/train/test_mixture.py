@@ -7,6 +7,7 @@ import pytest
 
 import tongues
 from tests.conftest import MakeRecipe
+from tests.golden import cases, golden
 from tests.records import make_run
 from tongues.errors import UserError
 from tongues.laws.mixtures import capped_shares
@@ -118,22 +119,13 @@ def test_targets_and_replay_decide_which_languages_it_has(
         run_of_recipe(make_recipe(AUTO, base), tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        ((AUTO, "train.budget=1 hour"), "the limit needs it now"),
-        ((AUTO, "train.targets=[qac]"), "`qac` has no text"),
-        (("train.mixture={by: size}",), "did you mean|choose from|is not known"),
-        (("train.mixture={power: 0.3}",), "names what it goes by"),
-        (("train.mixture={by: text, power: 3}",), "less than or equal to 1"),
-        (("train.mixture={by: text, max_epoch: 3}",), "unknown key `max_epoch`"),
-    ],
-)
-def test_wrong_rules(
-    make_recipe: MakeRecipe, overrides: tuple[str, ...], message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(UserError, match=message):
-        run_of_recipe(make_recipe(*overrides), tmp_path)
+@pytest.mark.parametrize("overrides", cases("refused-mixtures"))
+def test_wrong_rules(make_recipe: MakeRecipe, workspace: Path, overrides: str) -> None:
+    proxy_runs(workspace / "runs" / "some", 5, slope=1.0)
+    proxy_runs(workspace / "runs" / "some", 5, slope=1.0, tokens=4000)
+    with pytest.raises(UserError) as caught:
+        run_of_recipe(make_recipe(*json.loads(overrides)), workspace)
+    golden(f"refused-mixtures/{overrides}", str(caught.value).replace(str(workspace), "FOLDER"))
 
 
 def test_the_shares_are_checked_and_recorded(make_recipe: MakeRecipe, workspace: Path) -> None:
@@ -206,21 +198,3 @@ def test_without_a_sure_gain_the_shares_are_those_by_text(
     rows = mixture_rows(plan.mixture)
     assert [row["by proxies"] for row in rows] == [f"{best[str(x)]:.2%}" for x in plan.shares]
     assert "by text" not in rows[0]
-
-
-@pytest.mark.parametrize(
-    ("rule", "message"),
-    [
-        ("{by: proxies}", "name the study of the proxies"),
-        ("{by: proxies, runs: sone}", "did you mean `some`"),
-        ("{by: proxies, runs: some}", "finished runs of 5 mixtures there have losses"),
-        ("{by: proxies, runs: some, weights: {qac: 1}}", "`qac` is not in the mixture"),
-        ("{by: text, weights: {qaa: 1}}", "for `by: proxies`"),
-    ],
-)
-def test_wrong_proxies(make_recipe: MakeRecipe, workspace: Path, rule: str, message: str) -> None:
-    proxy_runs(workspace / "runs" / "some", 5, slope=1.0)
-    proxy_runs(workspace / "runs" / "some", 5, slope=1.0, tokens=4000)
-    with pytest.raises(UserError) as caught:
-        run_of_recipe(make_recipe(f"train.mixture={rule}"), workspace)
-    assert message in str(caught.value)

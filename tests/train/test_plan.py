@@ -1,15 +1,30 @@
+import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.conftest import MakeRecipe
+from tests.golden import cases, golden
 from tests.records import make_run
 from tongues.check import check_recipe
 from tongues.errors import UserError
+from tongues.models import SHAPES, find_shape, of_shape
 from tongues.roles import Roles
 from tongues.runs import Base, write_run
 from tongues.train import RunPlan, run_of_recipe
+from tongues.train.rules import (
+    batch_by_size,
+    check_batch,
+    context_by_size,
+    nearest_shape,
+    rate_at_size,
+    shared_batch,
+    vocabulary_by_size,
+)
 
 CONTINUED = "train.base={model: elsewhere, languages: [en, fr]}"
 LEARNS = "train.mixture={qab: 100%}"
@@ -48,31 +63,13 @@ def test_all_of_a_mixture_is_learned_and_none_of_it_is_taken_for_replay(
     assert scratch.roles == Roles(("qab", "qaa"))
 
 
-@pytest.mark.parametrize(
-    ("overrides", "where", "says"),
-    [
-        ((CONTINUED, "train.mixture={tr: 80%, en: 20%}"), "mixture", "`en` is a language of the"),
-        (
-            (CONTINUED, "train.mixture={tr: 80%, he: 20%}", "train.targets=[tr]"),
-            "mixture",
-            "`he` is in the mixture and is not a target",
-        ),
-        ((CONTINUED, LEARNS, "train.targets=[qab, tr]"), "targets", "`tr` is a target and has no"),
-        ((CONTINUED, LEARNS, "train.replay={de: 5%}"), "replay", "is not a language of the base"),
-        (("train.mixture={qab: 100%}", "train.targets=[qaa]"), "targets", "`qaa` is a target"),
-        (("train.base=nowhere", LEARNS), "base", "`nowhere` is neither a run"),
-        (("train.replay={qab: 20%}",), "replay", "nothing to replay"),
-        ((CONTINUED, "train.replay={en: 60%, fr: 40%}"), "replay", "100% of replay leave nothing"),
-        ((CONTINUED, "train.replay={qaa: 20%}"), "replay", "`qaa` is in the mixture and replayed"),
-    ],
-)
+@pytest.mark.parametrize("overrides", cases("refused-roles"))
 def test_what_is_not_declared_is_an_error_and_never_guessed(
-    make_recipe: MakeRecipe, overrides: tuple[str, ...], where: str, says: str
+    make_recipe: MakeRecipe, overrides: str
 ) -> None:
-    with pytest.raises(UserError, match=says) as caught:
-        plan_of(make_recipe, *overrides)
-    assert caught.value.where == f"train.{where}"
-    assert caught.value.hint
+    with pytest.raises(UserError) as caught:
+        plan_of(make_recipe, *json.loads(overrides))
+    golden(f"refused-roles/{overrides}", str(caught.value))
 
 
 def test_a_language_of_the_base_is_learned_further_where_that_is_said(
@@ -120,3 +117,82 @@ def test_new_embeddings_matter_to_a_continued_run_alone(make_recipe: MakeRecipe)
     assert plan_of(make_recipe, plain).identity() == plan_of(make_recipe).identity()
     continued = plan_of(make_recipe, CONTINUED).identity()
     assert plan_of(make_recipe, CONTINUED, plain).identity() != continued
+
+
+def size_of(name: str) -> int:
+    return of_shape(SHAPES[name], 0).parameters["non_embedding"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "tokens"),
+    [
+        (49_000_000, 1e6),
+        (1_000_000_000, 1e6),
+        (1_400_000_000, 2e6),
+        (2_500_000_000, 2e6),
+        (5_500_000_000, 4e6),
+    ],
+)
+def test_the_batch_of_published_sizes_is_the_published_one(parameters: int, tokens: float) -> None:
+    assert batch_by_size(parameters, 2048) == pytest.approx(tokens, abs=1024)
+
+
+@given(st.integers(1, 10**11), st.integers(1, 10**11), st.integers(1, 8192))
+def test_a_batch_is_whole_contexts_and_grows_with_the_model(a: int, b: int, context: int) -> None:
+    small, large = (batch_by_size(parameters, context) for parameters in sorted((a, b)))
+    assert 0 < small <= large
+    assert small % context == large % context == 0
+
+
+def test_rates_on_a_power_law_are_carried_along_it() -> None:
+    found = {name: 0.5 * size_of(name) ** -0.3 for name in ("0.1M", "0.4M", "1.4M")}
+    assert rate_at_size(found, 10**9) == pytest.approx(0.5 * 10 ** (9 * -0.3))
+    assert rate_at_size(dict(list(found.items())[:2]), 10**6) == pytest.approx(0.5 * 10**-1.8)
+
+
+def test_one_rate_falls_by_the_stated_power_and_is_itself_at_its_size() -> None:
+    size = size_of("0.4M")
+    assert rate_at_size({"0.4M": 5e-3}, size) == pytest.approx(5e-3)
+    assert rate_at_size({"0.4M": 5e-3}, 100 * size) == pytest.approx(5e-3 * 100**-0.4)
+
+
+def test_a_shape_that_is_none_is_named() -> None:
+    with pytest.raises(UserError, match=r"no shape is called `0\.3M`") as caught:
+        rate_at_size({"0.3M": 5e-3}, 10**6)
+    assert caught.value.where == "train.learning_rate"
+
+
+def test_where_no_rate_was_searched_for_it_falls_from_the_one_measured() -> None:
+    assert rate_at_size(None, size_of("0.2M")) == pytest.approx(5.5e-3)
+    assert rate_at_size(None, 10**9) == pytest.approx(1.75e-4, rel=0.01)  # the study: 2e-4
+    assert rate_at_size(None, 1000) == 7e-3  # the best rate of the smallest shape that was tried
+
+
+def test_context_and_vocabulary_are_the_published_ones_from_40_million_parameters_on() -> None:
+    assert (context_by_size(40e6, 100_000), vocabulary_by_size(40e6)) == (2048, 36_152)
+    assert (context_by_size(6e6, 100_000), vocabulary_by_size(6e6)) == (512, 8192)
+    assert (context_by_size(1e5, 100_000), vocabulary_by_size(1e5)) == (128, 512)
+    assert context_by_size(40e6, 2000) == 1024  # held-out text must fill one
+
+
+@given(st.integers(1, 10**7), st.integers(1, 2048), st.integers(1, 64))
+def test_a_batch_that_processes_share_is_whole_contexts_of_each(
+    batch: int, context: int, processes: int
+) -> None:
+    shared = shared_batch(batch, context, processes)
+    assert shared % (context * processes) == 0
+    assert shared <= max(batch, context * processes)
+    check_batch(shared, context, processes)
+
+
+def test_a_batch_that_cannot_be_shared_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UserError, match="10 samples cannot be shared by 4") as caught:
+        check_batch(1280, 128, 4)
+    assert "1024 tokens" in caught.value.hint
+
+
+def test_the_nearest_shape_is_nearest_by_ratio() -> None:
+    shape, count = nearest_shape(1e6, 1024)
+    assert count == of_shape(shape, 1024).parameters["total"]
+    other = of_shape(find_shape("0.4M"), 1024).parameters["total"]
+    assert abs(math.log(count / 1e6)) <= abs(math.log(other / 1e6))

@@ -1,5 +1,6 @@
 """Holding a language: the rule on made losses, and runs that are stopped, go back, and go on."""
 
+import json
 import math
 import os
 import shutil
@@ -14,6 +15,7 @@ import pytest
 import torch
 
 from tests.conftest import MakeRecipe, with_tokens
+from tests.golden import cases, golden
 from tests.train.making import digests, plan_of, start_two
 from tongues.errors import Stopped, UserError
 from tongues.files import read_json, read_lines
@@ -225,23 +227,8 @@ def test_a_run_that_holds_nothing_is_what_it_was_before(
     assert read_json(place / "position.json")["position"]["phases"] == []
 
 
-@pytest.mark.parametrize(
-    ("overrides", "says"),
-    [
-        (("train.max_forgetting={qaa: 1%}",), "has nothing to hold"),
-        ((*CONTINUED, "train.max_forgetting={qab: 1%}"), "`qab` is learned by this run"),
-        ((*CONTINUED, "train.max_forgetting={qac: 1%}"), "`qac` is to be held and is not replayed"),
-        (
-            (*CONTINUED, "train.replay={qaa: 0%}", "train.max_forgetting={qaa: 1%}"),
-            "`qaa` is to be held and is not replayed",
-        ),
-        ((*HELD, "train.eval_languages=[qab]"), "`qaa` is to be held and is not evaluated"),
-    ],
-)
-def test_what_cannot_be_held_is_refused_beforehand(
-    make_recipe: MakeRecipe, overrides: tuple[str, ...], says: str
-) -> None:
-    with pytest.raises(UserError, match=says) as caught:
-        run_of_recipe(make_recipe(*overrides))
-    assert caught.value.where == "train.max_forgetting"
-    assert caught.value.hint
+@pytest.mark.parametrize("overrides", cases("refused-holds"))
+def test_what_cannot_be_held_is_refused_beforehand(make_recipe: MakeRecipe, overrides: str) -> None:
+    with pytest.raises(UserError) as caught:
+        run_of_recipe(make_recipe(*json.loads(overrides)))
+    golden(f"refused-holds/{overrides}", str(caught.value))

@@ -6,14 +6,19 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.conftest import MakeRecipe, with_tokens
 from tests.models.shortened import shortened
 from tests.train.making import NEW, PIECES, child_of, held_out_nats, losses, train_and_stop
+from tongues.errors import UserError
 from tongues.files import read_lines
 from tongues.models.huggingface import load_model, save_model
 from tongues.runs import read_run
 from tongues.tokens import open_tokens
+from tongues.train import derive, run_of_recipe
+from tongues.train.base import find_base
+from tongues.train.initialize import choose_method, probe_size, set_aside
 from tongues.train.run import train
 
 
@@ -138,3 +143,75 @@ def test_the_rows_of_the_base_stay_as_they_are(
         for place in (directory / "model", shortened_once)
     )
     assert torch.equal(after[: len(before)], before)
+
+
+@pytest.mark.parametrize(
+    ("base", "hint"),
+    [
+        ("runs/none", "there is none to choose from"),
+        ("runs/frist", "did you mean `first`?"),
+        ("models/non", "did you mean `models/none`?"),
+    ],
+)
+def test_a_path_that_is_not_there_is_not_taken_for_a_model_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str, hint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("models/none").mkdir(parents=True)
+    if base == "runs/frist":
+        Path("runs/first").mkdir(parents=True)
+        Path("runs/first/run.json").write_text("{}")
+    with pytest.raises(UserError, match="is neither a run") as caught:
+        find_base(base, Path())
+    assert caught.value.hint == f"there is no such run or folder; {hint}"
+
+
+@pytest.mark.parametrize("budget", ["2M tokens", "20M tokens", "2G tokens"])
+def test_probes_cost_a_hundredth_of_the_run(make_recipe: MakeRecipe, budget: str) -> None:
+    derived = derive(run_of_recipe(make_recipe(f"train.budget={budget}")), 400)
+    size = probe_size(derived, 64, 2, 3, 4)
+    assert size is not None
+    steps, batch, scored = size
+    assert 5 <= steps <= 50
+    assert batch % 128 == 0
+    assert batch <= derived.batch
+    work = 4 * (steps * batch + 2 * 3 * scored / 3)
+    assert work <= 0.0101 * derived.tokens
+    if budget == "2G tokens":
+        assert (steps, batch) == (50, 512)
+
+
+def test_the_number_of_processes_does_not_decide(make_recipe: MakeRecipe) -> None:
+    budget = ("train.budget=20M tokens", "train.batch=4096 tokens")
+    derived = derive(run_of_recipe(make_recipe(*budget)), 400)
+    alone = probe_size(derived, 64, 1, 2, 4)
+    assert alone is not None and alone[1] == 512
+    assert [probe_size(derived, 64, count, 2, 4) for count in (2, 4, 8)] == [alone] * 3
+    larger = probe_size(derived, 64, 32, 2, 4)
+    assert larger is not None and larger[1] == 2048
+
+
+def test_a_run_of_few_steps_has_no_probe(make_recipe: MakeRecipe) -> None:
+    derived = derive(run_of_recipe(make_recipe("train.budget=100k tokens")), 400)
+    assert probe_size(derived, 64, 1, 2, 4) is None
+
+
+def test_the_lowest_on_the_targets_wins_unless_it_costs_the_base() -> None:
+    losses = {
+        "mean": {"sw": 5.0, "yo": 6.0, "en": 3.00},
+        "similar": {"sw": 5.2, "yo": 5.6, "en": 3.025},
+        "distilled": {"sw": 4.0, "yo": 5.0, "en": 3.04},
+    }
+    assert choose_method(losses, ["sw", "yo"], ["en"]) == "similar"
+    assert choose_method(losses, ["sw"], ["en"]) == "mean"
+    assert choose_method(losses, ["sw", "yo"], []) == "distilled"
+
+
+def test_copies_for_a_trial_are_not_on_the_gpu() -> None:
+    with FakeTensorMode():  # a device of which only the sizes are computed
+        (copy,) = set_aside([torch.empty(4, device="cuda")])
+    assert copy.device.type == "cpu"
+    weight = torch.zeros(4)
+    (copy,) = set_aside([weight])
+    weight += 1
+    assert copy.tolist() == [0.0] * 4

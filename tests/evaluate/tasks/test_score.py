@@ -1,17 +1,27 @@
 """What a model says to items: the numbers of transformers, by the requests of lm-eval."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.models.families import tiny
-from tongues.evaluate.tasks import FewShotTask, Item, Task, correct, load_task, read_fewshot_task
+from tests.text.corpora import write_rows
+from tongues.evaluate.tasks import (
+    FewShotTask,
+    Item,
+    ItemScore,
+    Normalisation,
+    Task,
+    correct,
+    load_task,
+    read_fewshot_task,
+)
 from tongues.evaluate.tasks.score import fewshot_prefix, score_task
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
@@ -36,8 +46,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows["paws-x"].append({"sentence1": f"{one} {n}", "sentence2": two, "label": 0})
         rows["xnli"].append({"premise": f"{one} ", "hypothesis": f"{three} {n}.", "label": n % 3})
     for name, made in rows.items():
-        (folder / name).mkdir()
-        (folder / name / "en.jsonl").write_text("".join(json.dumps(r) + "\n" for r in made))
+        write_rows(folder / name / "en.jsonl", made)
     return folder
 
 
@@ -161,3 +170,26 @@ def test_a_script_that_the_tokenizer_lacks_is_named(model: Model, spelled: str) 
 
 def exam_of(task: Task, *items: Item) -> FewShotTask:
     return FewShotTask(task, "en", items, ((),), ("made",), ())
+
+
+# Each choice is the best by one of them alone.
+SCORE = ItemScore(
+    id="1",
+    label=3,
+    sums=(-10.0, -12.0, -15.0, -9.0),
+    tokens=(10, 8, 9, 3),
+    characters=(10, 20, 15, 9),
+    bytes=(12, 20, 45, 9),
+)
+BEST: dict[Normalisation, int] = {"token": 0, "character": 1, "byte": 2, "sum": 3}
+
+
+@pytest.mark.parametrize("normalisation", BEST)
+def test_each_normalisation_has_its_own_answer(normalisation: Normalisation) -> None:
+    assert np.argmax(SCORE.scores(normalisation)) == BEST[normalisation]
+    assert correct([SCORE], normalisation).tolist() == [normalisation == "sum"]
+
+
+def test_the_first_of_equals_is_the_answer() -> None:
+    same = ItemScore("2", 1, (-2.0, -2.0), (1, 1), (1, 1), (1, 1))
+    assert not correct([same], "sum")[0]

@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.golden import cases, golden
 from tongues.errors import UserError
-from tongues.evaluate.tasks import TASKS, load_task, read_items
+from tongues.evaluate.tasks import TASKS, FewShotTask, load_task, read_fewshot_task, read_items
 
 TEN_LINES = """\
 name: weather
@@ -80,32 +82,14 @@ def test_rows_of_the_hub_become_the_prompts_of_lm_eval(tmp_path: Path, name: str
     assert (item.prompt, [*item.endings], item.label) == MADE[name]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "where", "says"),
-    [
-        ("name:", "nam:", "weather.yaml:1: nam", "did you mean `name`?"),
-        ("weather", "the weather", "weather.yaml:1: name", "letters, digits"),
-        ("{observed}. To", "{observed|opn}. To", "", "did you mean `open`?"),
-        ("{observed}. To", "{observed. To", "", "without its other half"),
-        ("{observed}. To", "{|open}. To", "", "without a name"),
-        ("{observed}. To", "{observed|open|worse}. To", "", "not a filter or table"),
-        ('["be {one}", "{other}"]', '["{one}"]', "", "two of them or more"),
-        ("labels: [dry, wet]", "labels: [dry]", "", "1 values for 2 choices"),
-        ("labels: [dry, wet]", "normalisation: tokens", ":5: normalisation", "`token`"),
-        ("labels: [dry, wet]", "files: {demonstrations: a}", "files.demonstrations", "not a path"),
-        ("labels:", 'files: {demonstrations: "/{language}"}\nlabels:', "", "not a path in a"),
-        ("prompt:", "promt:", "promt", "did you mean `prompt`?"),
-    ],
-)
-def test_mistakes_in_a_task_are_told_where_they_stand(
-    tmp_path: Path, old: str, new: str, where: str, says: str
-) -> None:
+@pytest.mark.parametrize("case", cases("refused-tasks"))
+def test_mistakes_in_a_task_are_told_where_they_stand(tmp_path: Path, case: str) -> None:
+    old, new = json.loads(case)
     assert old in TEN_LINES
     path, _ = written(tmp_path, TEN_LINES.replace(old, new, 1), [])
     with pytest.raises(UserError) as caught:
         load_task(path)
-    assert where in caught.value.where
-    assert says in str(caught.value)
+    golden(f"refused-tasks/{case}", str(caught.value).replace(str(tmp_path), "FOLDER"))
 
 
 def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
@@ -113,3 +97,76 @@ def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
         load_task("xcopr")
     with pytest.raises(UserError, match="no such task"):
         load_task(tmp_path / "mine.yaml")
+
+
+def write(file: Path, count: int, language: str) -> None:
+    file.parent.mkdir(exist_ok=True)
+    named = ("premise", "choice1", "choice2")
+    rows = [
+        {name: f"{language} {name} {n}." for name in named}
+        | {"question": "cause", "label": n % 2, "idx": n}
+        for n in range(count)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for language in ("en", "sw"):
+        write(tmp_path / f"xcopa/{language}.jsonl", 40, language)
+    return tmp_path
+
+
+def fewshot(folder: Path, language: str = "sw", **named: Any) -> FewShotTask:
+    return read_fewshot_task(load_task("xcopa"), language, folder, **named)
+
+
+def ids(items: Any) -> list[str]:
+    return [item.id for item in items]
+
+
+def test_the_first_shuffled_items_are_those_of_every_language_and_of_more_items(
+    folder: Path,
+) -> None:
+    some = fewshot(folder, limit=10)
+    assert ids(some.items) == ids(fewshot(folder, "en", limit=10).items)
+    assert ids(fewshot(folder, limit=20).items)[:10] == ids(some.items)
+    assert ids(some.items) != sorted(ids(some.items), key=int)
+    assert some.demonstrations == ((),)
+
+
+def test_demonstrations_taken_from_the_items_are_never_scored(folder: Path) -> None:
+    asked = fewshot(folder, num_fewshot=3, fewshot_seeds=4, fewshot_language="en")
+    assert len(asked.items) == 40 - 3 * 4
+    assert [len(draw) for draw in asked.demonstrations] == [3] * 4
+    assert len({tuple(ids(draw)) for draw in asked.demonstrations}) == 4
+    assert not set(ids(asked.items)) & {i for draw in asked.demonstrations for i in ids(draw)}
+    assert all(item.prompt.startswith("en") for item in asked.demonstrations[0])
+    assert all(item.prompt.startswith("sw") for item in asked.items)
+    own = fewshot(folder, num_fewshot=3, fewshot_seeds=4)
+    assert [ids(draw) for draw in own.demonstrations] == [ids(d) for d in asked.demonstrations]
+    assert own.demonstrations[0][0].prompt.startswith("sw")
+
+
+def test_demonstrations_that_lie_apart_leave_every_item(folder: Path) -> None:
+    write(folder / "xcopa_val/en.jsonl", 12, "val")
+    asked = fewshot(folder, num_fewshot=8, fewshot_seeds=2, fewshot_language="en")
+    assert len(asked.items) == 40
+    assert all(item.prompt.startswith("val") for item in asked.demonstrations[1])
+    assert asked.sources == (str(folder / "xcopa/sw.jsonl"), str(folder / "xcopa_val/en.jsonl"))
+
+
+def test_too_few_demonstrations_are_an_error(folder: Path) -> None:
+    write(folder / "xcopa_val/en.jsonl", 5, "val")
+    with pytest.raises(UserError, match="8 demonstrations are needed, there are 5"):
+        fewshot(folder, num_fewshot=8, fewshot_language="en")
+    with pytest.raises(UserError, match="40 items, of which 8 × 5 would be demonstrations"):
+        fewshot(folder, num_fewshot=8, fewshot_seeds=5)
+
+
+def test_an_exam_is_known_by_what_is_asked(folder: Path) -> None:
+    asked = fewshot(folder, num_fewshot=2, fewshot_seeds=2)
+    prints = {asked.fingerprint(0), asked.fingerprint(1), fewshot(folder).fingerprint(0)}
+    prints.add(fewshot(folder, num_fewshot=3, fewshot_seeds=2).fingerprint(0))
+    assert len(prints) == 4
+    assert fewshot(folder, num_fewshot=2, fewshot_seeds=2).fingerprint(1) == asked.fingerprint(1)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from tests.models.families import save_tiny, tiny
 from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, mixed
 from tongues.experts.ensemble.lineage import (
     Expert,
@@ -142,3 +143,13 @@ def texts(count: int, length: int, seed: int = 0) -> list[np.ndarray]:
     chance = np.random.default_rng(seed)
     sizes = chance.integers(length // 2, length + 1, count)
     return [chance.integers(1, VOCABULARY, size).astype(np.uint16) for size in sizes]
+
+
+def make_house(place: Path) -> Path:
+    """A workspace: experts `models/e0` to `e2`, an ensemble `small/small` of them, and a `hub`."""
+    torch.set_num_threads(1)
+    tokenizer = make_tokenizer(place / "tokenizer")
+    folders = [make_expert(place / f"models/e{n}", tokenizer, seed=n) for n in range(3)]
+    make_ensemble(place, folders, tokenizer)
+    save_tiny(tiny("gpt-neox", VOCABULARY), place / "hub", tokenizer)
+    return place

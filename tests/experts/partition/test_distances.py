@@ -1,8 +1,12 @@
+import json
+from importlib.metadata import PackageNotFoundError
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.golden import cases, golden
 from tongues.errors import UserError
 from tongues.experts.partition.distances import (
     cosine_distances,
@@ -10,6 +14,8 @@ from tongues.experts.partition.distances import (
     nearest_donors,
     read_distances,
 )
+from tongues.experts.partition.typology import by_typology, typology_distances
+from tongues.languages import grammar
 
 MATRIX = "x,a,b,c\na,0,1,2\nb,1,0,3\nc,2,3,0\n"
 
@@ -62,27 +68,11 @@ def test_only_the_languages_wanted(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (MATRIX.replace("b,1", "b,7"), "`a` and `b` have two distances, 1 and 7"),
-        (MATRIX.replace("1", "-1"), "the distance of `a` and `b` is negative"),
-        (MATRIX.replace("a,0", "a,1"), "the distance of `a` from itself is 1"),
-        (MATRIX.replace("1", ""), "there is no distance of `b` and `a`"),
-        (MATRIX.replace("1", "near"), "`near` in column `b` is not a number"),
-        (MATRIX.replace("1", "inf"), "`inf` in column `b` is not a number"),
-        (MATRIX.replace("b,1", "a,1"), "names `a` twice"),
-        (MATRIX.replace("x,a,b", "x,a,a"), "names `a` twice"),
-        (MATRIX.replace("x,a,b", "x,a,"), "has a column without a name"),
-        (MATRIX.replace("x,a,b", "x,a,z"), "column `z` has no row"),
-        ("x,a,b,c\na,0,1\n", "has 3 cells where the first row has 4"),
-        ("", "holds no languages"),
-    ],
-)
-def test_what_is_wrong_is_named(tmp_path: Path, text: str, said: str) -> None:
+@pytest.mark.parametrize("text", cases("refused-distances"))
+def test_what_is_wrong_is_named(tmp_path: Path, text: str) -> None:
     with pytest.raises(UserError) as refused:
-        read_distances(write(tmp_path, text), ["a", "b", "c"])
-    assert said in str(refused.value)
+        read_distances(write(tmp_path, json.loads(text)), ["a", "b", "c"])
+    golden(f"refused-distances/{text}", str(refused.value).replace(str(tmp_path), "FOLDER"))
 
 
 def test_a_language_without_a_row(tmp_path: Path) -> None:
@@ -104,3 +94,75 @@ def test_donors_are_the_nearest_known() -> None:
     assert nearest_donors(distances, ["a", "b"], ["c", "d"]) == {"c": "a", "d": "b"}
     with pytest.raises(UserError, match="no language to be a donor"):
         nearest_donors(distances, [], ["a"])
+
+
+needs_data = pytest.mark.skipif(find_spec("lang2vec") is None, reason="lang2vec is not installed")
+
+
+def catalogued(text: str) -> list[str]:
+    return text.split()
+
+
+PUBLISHED = catalogued("ar bg de el en es fr hi ja ko ru sw tr ur vi zh")
+
+
+def sets(text: str) -> set[frozenset[str]]:
+    return {frozenset(catalogued(cluster)) for cluster in text.split(",")}
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("k", "clusters"),
+    [
+        (8, "en es, de el, ja ko, hi ur, bg ru, fr ar, tr zh, vi sw"),
+        (4, "en es bg ru, ja ko tr zh, de el fr ar, hi ur vi sw"),
+        (16, ",".join(PUBLISHED)),
+    ],
+)
+def test_the_published_clusters(k: int, clusters: str) -> None:
+    assert {frozenset(c) for c in by_typology(PUBLISHED, k).clusters} == sets(clusters)
+
+
+@needs_data
+def test_the_published_donors() -> None:
+    new = ["az", "he", "pl", "sv"]
+    distances, _ = typology_distances([*PUBLISHED, *new])
+    chosen = nearest_donors(distances, PUBLISHED, new)
+    assert chosen == {"az": "tr", "he": "ar", "pl": "ru", "sv": "en"}
+
+
+@needs_data
+def test_codes_are_those_given() -> None:
+    partition = by_typology(["zh-Hant", "en-GB", "swa", "cmn"], 2)
+    assert set(partition.languages) == {"zh-Hant", "en-GB", "swa", "cmn"}
+    distances, _ = typology_distances(["zh", "cmn", "tl", "en"])
+    assert distances["zh"]["cmn"] == pytest.approx(0, abs=1e-12)  # the macro-language's features
+    assert distances["tl"]["en"] < 1  # under its own code, where the usual one has no features
+
+
+@needs_data
+def test_unknown_languages_and_unknown_features_are_two_things() -> None:
+    distances, notes = typology_distances(["en", "nn", "sr", "de"])
+    assert distances["nn"]["en"] == 1
+    assert any("no feature is known of `nn`" in note for note in notes)
+    assert "`sr`: 35 of 103 features are known" in notes
+    for lang in ("qaa", "xx", "not a tag"):
+        with pytest.raises(UserError, match=f"lang2vec has no language `{lang}`"):
+            typology_distances(["en", lang])
+    with pytest.raises(UserError) as named:
+        typology_distances(["en", "turkish"])
+    assert named.value.hint == "did you mean `tr`?"
+    with pytest.raises(UserError, match="all languages are equally far from `nn`"):
+        nearest_donors(distances, ["en", "de"], ["nn"])
+
+
+def test_without_the_data_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(grammar, "distribution", missing)
+    grammar.lang2vec_folder.cache_clear()
+    with pytest.raises(UserError) as refused:
+        typology_distances(["en", "de"])
+    grammar.lang2vec_folder.cache_clear()
+    assert "tongues[typology]" in refused.value.hint

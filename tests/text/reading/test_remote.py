@@ -4,18 +4,18 @@ import gzip
 import json
 import pickle
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 
 import fsspec
 import pyarrow
 import pyarrow.parquet
 import pytest
 
+from tests.golden import cases, golden
+from tests.hub import listening, part_of, send
 from tests.text.corpora import contents, quiet, recipe_of, text, text_of
 from tongues.errors import UserError
 from tongues.files import read_json
@@ -53,58 +53,29 @@ class Server:
         path = request.path
         below = [name for name in self.files if name.startswith(path) and path.endswith("/")]
         if self.status == 302 and "?" not in path:
-            request.send_response(302)
-            request.send_header("Location", f"{path}?signature=secret")
-            request.end_headers()
+            send(request, b"", {"Location": f"{path}?signature=secret"}, 302)
             return
         if self.status or not (below or path in self.files):
             request.send_error(500 if self.status == 302 else self.status or 404)
             return
         data = b"".join(b'<a href="%s">x</a>' % name.encode() for name in below)
         data = self.files.get(path, data)
-        whole, asked = len(data), request.headers.get("Range", "") if self.ranges else ""
-        request.send_response(206 if asked else 200)
-        if path in self.files:
-            request.send_header("ETag", f'"{hash(data)}"')
-        if asked:
-            first, _, last = asked.removeprefix("bytes=").partition("-")
-            data = data[int(first) : int(last) + 1 if last else None]
-            request.send_header("Content-Range", f"bytes {first}-{int(first) + len(data)}/{whole}")
-        if self.sized:
-            request.send_header("Content-Length", str(len(data)))
-        request.send_header("Content-Type", "text/html" if below else "text/plain")
-        request.end_headers()
+        said = {"Content-Type": "text/html" if below else "text/plain"}
+        said |= {"ETag": f'"{hash(data)}"'} if path in self.files else {}
+        data, part = part_of(request, data) if self.ranges else (data, {})
+        cut = request.command == "GET" and self.cuts > 0 and path in self.files
         if request.command == "GET":
-            self.asked.append(f"{path} {asked}")
-            if self.cuts and path in self.files:
-                self.cuts -= 1
-                data = data[: len(data) // 2]
-            request.wfile.write(data)
-
-
-@contextmanager
-def serving(server: Server) -> Iterator[Server]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            server.answer(self)
-
-        def do_HEAD(self) -> None:
-            server.answer(self)
-
-        def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        Thread(target=listening.serve_forever, args=(0.02,), daemon=True).start()
-        server.address = f"http://127.0.0.1:{listening.server_port}"
-        yield server
-        listening.shutdown()
+            self.asked.append(f"{path} {request.headers.get('Range', '')}")
+        self.cuts -= cut
+        send(request, data, said | part, cut=cut, sized=self.sized)
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
     pytest.importorskip("aiohttp", reason="needs the package aiohttp")
-    with serving(Server()) as running:
-        yield running
+    server = Server()
+    with listening(server.answer) as server.address:
+        yield server
 
 
 @pytest.fixture
@@ -151,23 +122,12 @@ def test_files_folders_and_globs_of_a_store(store: fsspec.AbstractFileSystem) ->
     assert [place.name for place in find_places(["memory://de/README.md"], "x")] == ["README.md"]
 
 
-@pytest.mark.parametrize(
-    ("url", "says"),
-    [
-        ("memory://de/none.txt", "there is no file"),
-        ("memory://de/*.csv", "no file matches"),
-        ("memory://de/e.png", "holds no text file"),
-        ("nostore://de/a.txt", "no store of this kind is known"),
-        ("gs://bucket/a.txt", "pip install gcsfs"),
-        ("s3://bucket/a.txt", "pip install s3fs"),
-    ],
-)
-def test_what_is_out_of_reach_is_told(
-    store: fsspec.AbstractFileSystem, url: str, says: str
-) -> None:
+@pytest.mark.parametrize("url", cases("refused-addresses"))
+def test_what_is_out_of_reach_is_told(store: fsspec.AbstractFileSystem, url: str) -> None:
     store.pipe("/de/e.png", b"eins")
-    with pytest.raises(UserError, match=says):
+    with pytest.raises(UserError) as error:
         find_places([url], "text.files.de")
+    golden(f"refused-addresses/{url}", str(error.value))
 
 
 def test_only_text_files_may_be_urls() -> None:

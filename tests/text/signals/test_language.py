@@ -9,8 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
+from tests.text.corpora import select_again, text, text_of, write_rows
 from tests.text.real import DATA, needs_text, texts
+from tests.text.test_select import one_file, selected, why
+from tongues import recipe
 from tongues.errors import UserError
+from tongues.text.signals import counts_as, large_others
 from tongues.text.signals.language import (
     UNKNOWN,
     Identification,
@@ -19,6 +23,7 @@ from tongues.text.signals.language import (
     same_language,
     segments,
 )
+from tongues.text.summary import read_summary
 
 SWAHILI = (
     "Hapo zamani za kale paliishi mvuvi mmoja pamoja na mke wake katika kijiji kidogo kando "
@@ -67,8 +72,8 @@ def test_labels_and_scores_are_those_of_py3langid_on_real_text() -> None:
 def test_labels_and_scores_are_those_of_py3langid_on_any_text(texts: list[str]) -> None:
     texts = [*texts, *[text.upper() for text in texts], ENGLISH.upper()]
     numbers, scores = ours().classify([normalize("NFC", text).encode() for text in texts])
-    for text, number, score in zip(texts, numbers.tolist(), scores.tolist(), strict=True):
-        ranked = dict(theirs().rank(text))
+    for said, number, score in zip(texts, numbers.tolist(), scores.tolist(), strict=True):
+        ranked = dict(theirs().rank(said))
         if number == len(ours().labels):
             assert max(ranked.values()) <= 2.01 / len(theirs().nb_classes)  # theirs abstains
         else:
@@ -273,3 +278,65 @@ def test_missing_fasttext_is_said_with_the_way_to_install_it(
     with pytest.raises(UserError) as caught:
         load_identifier(tmp_path / "glotlid.bin")
     assert "pip install 'tongues[glotlid]'" in caught.value.hint
+
+
+@needs_text
+def test_other_large_languages_are_dropped_from_an_unknown_one(tmp_path: Path) -> None:
+    """Before: 246 of 246 kept. Swahili serves as text of a Bantu language that is not known."""
+    assert not load_identifier(None).knows("bem")
+    good, foreign = (
+        texts("bible", "sw", 123),
+        [*texts("bible", "en", 60), *texts("bible", "fr", 63)],
+    )
+    settings = one_file(tmp_path, [*good, *foreign], "bem", language=0.5)
+    corpus, selection = selected(settings, tmp_path)
+    fates = why(selection)
+    assert fates[:123].count("kept") >= 122
+    assert fates[123:].count("other language") >= 120
+    _, kept, lines = select_again(settings, corpus.path)
+    assert any("(unknown_language)" in line and "de, en, es, fr" in line for line in lines)
+    about = read_summary(corpus.path)["languages"]["bem"]
+    assert not about["known"] and about["foreign"] == pytest.approx(0, abs=0.01)
+    assert len(kept.kept) == fates.count("kept")
+
+
+def test_relatives_of_large_languages_are_not_taken_for_them() -> None:
+    assert "de" not in large_others("gsw") and "en" in large_others("gsw")
+    assert "it" not in large_others("fur")
+    assert large_others("wo") >= {"en", "fr"}
+    assert large_others("qaa") == frozenset()  # nothing is known of it
+    assert counts_as("gsw", "de", known=False) and not counts_as("gsw", "ru", known=False)
+    assert not counts_as("de", "en", known=True)
+
+
+def test_a_language_has_thresholds_of_its_own(tmp_path: Path) -> None:
+    rows = ["short", text(1), text(2)]
+    files = {lang: str(write_rows(tmp_path / f"{lang}.jsonl", rows)) for lang in ("de", "ga")}
+    clean = {"characters": 100, "languages": {"ga": {"characters": "off", "digits": 0.4}}}
+    settings = text_of(files, clean)
+    assert recipe.Text.model_validate(settings.model_dump(mode="json")) == settings
+    _, selection = selected(settings, tmp_path)
+    assert why(selection) == ["short", "kept", "kept", "kept", "kept", "kept"]
+    assert selection.thresholds == {"de": {"characters": 100}, "ga": {"digits": 0.4}}
+
+
+@pytest.mark.parametrize(
+    ("languages", "says"),
+    [
+        ({"ga": {"digit": 0.2}}, "unknown key `digit`"),
+        ({"ga": {"near": "off"}}, "the same for all languages"),
+        ({"ga": "off"}, "is a map from tags"),
+        ({"ga": {"digits": "many"}}, "not a percentile"),
+    ],
+)
+def test_wrong_thresholds_of_a_language_are_refused(languages: object, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        text_of({"de": "x.txt"}, {"languages": languages})
+
+
+def test_length_alone_drops_nothing(tmp_path: Path) -> None:
+    """Before: the longest documents went first, as `repetition` grew with length."""
+    rows = [text(seed, 60 + 150 * (seed % 50)) for seed in range(150)]
+    clean = {"repetition": "on", "repeated_lines": "on", "symbols": "on", "digits": "on"}
+    _, selection = selected(one_file(tmp_path, rows, **clean), tmp_path)
+    assert set(why(selection)) == {"kept"}

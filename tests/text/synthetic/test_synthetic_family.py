@@ -1,3 +1,9 @@
+import hashlib
+import itertools
+import re
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,10 +14,26 @@ from tongues.text.synthetic import (
     Drift,
     SyntheticLanguage,
     World,
+    documents,
     make_family,
     shared_order,
     shared_words,
 )
+from tongues.text.synthetic.clauses import Clauses, make_block
+from tongues.text.synthetic.forms import (
+    NAME,
+    NOUN,
+    PARTICLE,
+    PRONOUN,
+    VERB,
+    Case,
+    Mark,
+    Particle,
+    Slot,
+    Tense,
+)
+from tongues.text.synthetic.language import MARKINGS, ORDERS
+from tongues.text.synthetic.world import COPULA, HAVE
 
 WORLD = World.of(5)
 GRID = (0.0, 0.05, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0)
@@ -105,3 +127,203 @@ def test_a_granddaughter_is_nearest_to_her_mother():
 def test_families_that_cannot_be_are_refused(drifts: dict[str, Drift], says: str) -> None:
     with pytest.raises(UserError, match=says):
         make_family(WORLD, drifts, 1)
+
+
+FAMILY = make_family(
+    World.of(7), {"qaa": Drift(), "qab": Drift("qaa", 0.15), "qac": Drift("qaa", 0.8)}, 3
+)
+
+
+def test_text_is_the_same_bytes_everywhere_and_always():
+    digest = hashlib.sha256()
+    for language in FAMILY.values():
+        for document in documents(language, 200, 300):
+            digest.update(repr(document).encode())
+    assert digest.hexdigest()[:16] == "968aab2d3410804a"
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 1), (17, 40), (250, 520), (256, 512), (511, 513)])
+def test_any_range_equals_the_stream(start: int, stop: int):
+    stream = list(itertools.islice(documents(FAMILY["qab"]), start, stop))
+    assert list(documents(FAMILY["qab"], start, stop)) == stream
+    assert len(stream) == stop - start
+
+
+def test_translations_share_their_group_and_their_sentences():
+    texts = [list(documents(language, 240, 290)) for language in FAMILY.values()]
+    for row in zip(*texts, strict=True):
+        assert len({document.group for document in row}) == 1
+        assert [document.lang for document in row] == list(FAMILY)
+        assert row[0].text.count(".") == row[1].text.count(".")
+        assert len({document.text.count("\n") for document in row}) == 1
+    assert len({document.id for row in texts for document in row}) == 150
+
+
+def test_text_is_tidy():
+    for document in documents(FAMILY["qac"], 0, 100):
+        assert document.text == document.text.strip()
+        assert "  " not in document.text
+        assert " ." not in document.text
+        assert 5 <= sum(document.text.count(stop) for stop in ".։") <= 40
+
+
+LANGUAGE = make_family(World.of(2), {"qaa": Drift()}, 1)["qaa"]
+
+
+def with_choices(orders: dict[str, bool], markings: dict[str, bool]) -> SyntheticLanguage:
+    """The language with some choices made and all others denied."""
+    return replace(
+        LANGUAGE,
+        script="Latin",
+        orders=tuple(orders.get(name, False) for name in ORDERS),
+        markings=tuple(markings.get(name, False) for name in MARKINGS),
+    )
+
+
+def one_clause() -> Clauses:
+    """`The 1st noun did 9th verb the 2nd nouns.`"""
+    slots = np.zeros((1, len(Slot)), dtype=np.int32)
+    slots[0, Slot.S_ARTICLE] = slots[0, Slot.O_ARTICLE] = PARTICLE.form(Particle.THE)
+    slots[0, Slot.S_HEAD] = NOUN.form(1, 0, Case.SUBJECT, 1)
+    slots[0, Slot.O_HEAD] = NOUN.form(2, 1, Case.OBJECT, 1)
+    slots[0, Slot.AUXILIARY] = PARTICLE.form(Particle.DID)
+    slots[0, Slot.VERB] = VERB.form(9, Tense.PAST, 0, 0)
+    slots[0, Slot.STOP] = Mark.STOP
+    return Clauses(slots, np.array([0, 1]))
+
+
+def stem(index: int) -> str:
+    return LANGUAGE.stems[index]
+
+
+def test_word_order_and_particles():
+    the, did = (stem(PARTICLE.first_stem + word) for word in (Particle.THE, Particle.DID))
+    first, second = stem(NOUN.first_stem + 1), stem(NOUN.first_stem + 2)
+    verb = stem(VERB.first_stem + 9)
+    bare = with_choices({}, {})
+    assert bare.say(one_clause()) == [f"{verb} {did} {second} {the} {first} {the}."]
+    svo = with_choices(
+        {"subject before verb": True, "article before noun": True, "auxiliary before verb": True},
+        {},
+    )
+    assert svo.say(one_clause()) == [f"{the} {first} {did} {verb} {the} {second}."]
+
+
+@pytest.mark.parametrize("prefixed", [False, True])
+def test_affixes_stand_in_for_particles(prefixed: bool):
+    affix = dict(
+        zip(("plural", "object", "oblique", "owner", "definite"), LANGUAGE.affixes, strict=False)
+    )
+    marks = ("plural", "object", "definiteness")
+    markings = dict.fromkeys([f"{name} by affix" for name in marks], True)
+    language = with_choices({}, markings | {"prefixes on nouns": prefixed})
+    first, second = stem(NOUN.first_stem + 1), stem(NOUN.first_stem + 2)
+    chain = [affix["plural"], affix["object"], affix["definite"]]
+    if prefixed:
+        first, second = affix["definite"] + first, "".join(reversed(chain)) + second
+    else:
+        first, second = first + affix["definite"], second + "".join(chain)
+    verb, did = stem(VERB.first_stem + 9), stem(PARTICLE.first_stem + Particle.DID)
+    assert language.say(one_clause()) == [f"{verb} {did} {second} {first}."]
+
+
+def test_verbs_agree_with_the_gender_and_number_of_their_subject():
+    agreeing = with_choices(
+        {}, {"verb agrees with number": True, "agreement in gender": True, "tense by affix": True}
+    )
+    forms = agreeing.forms
+    for a in range(6):
+        for b in range(6):
+            alike = forms[VERB.form(9, 0, a, 0)] == forms[VERB.form(9, 0, b, 0)]
+            assert alike == (agreeing.genders[a] == agreeing.genders[b])
+        assert forms[VERB.form(9, 0, a, 0)] != forms[VERB.form(9, 0, a, 1)]
+
+
+def test_every_clause_slot_is_said_once():
+    everything: dict[str, bool] = dict.fromkeys(ORDERS, True)
+    for orders in ({}, everything):
+        columns = with_choices(orders, {}).columns
+        assert sorted(columns) == list(range(len(Slot)))
+        assert columns[-1] == Slot.STOP
+
+
+def test_frequent_words_are_short():
+    counts = np.array([len(word) for word in LANGUAGE.stems])
+    assert counts[: PARTICLE.stems].mean() + 2 < counts[NOUN.first_stem :].mean()
+    assert len(set(LANGUAGE.stems)) == len(LANGUAGE.stems)
+
+
+OTHER_WORLD = World.of(3)
+
+
+def nouns_of(rows: np.ndarray) -> set[int]:
+    """Stems of the nouns and names in some clauses."""
+    ids = rows[:, [Slot.S_HEAD, Slot.O_HEAD, Slot.X_HEAD]].ravel()
+    names = (ids[(ids >= NAME.first_form) & (ids < NOUN.first_form)] - NAME.first_form) // 4
+    nouns = (ids[(ids >= NOUN.first_form) & (ids < VERB.first_form)] - NOUN.first_form) // 16
+    return set(names.tolist()) | {NAME.stems + noun for noun in nouns.tolist()}
+
+
+def halves(block: Clauses) -> list[tuple[set[int], set[int]]]:
+    parts = []
+    for begin, end in zip(block.starts[:-1], block.starts[1:], strict=True):
+        middle = (begin + end) // 2
+        parts.append((nouns_of(block.slots[begin:middle]), nouns_of(block.slots[middle:end])))
+    return parts
+
+
+def test_the_first_half_of_a_document_foretells_its_second_half():
+    parts = halves(make_block(OTHER_WORLD, 0))
+    own = np.mean([len(first & second) / len(second) for first, second in parts])
+    others = [
+        len(parts[i][0] & parts[(i + shift) % len(parts)][1])
+        / len(parts[(i + shift) % len(parts)][1])
+        for i in range(len(parts))
+        for shift in (1, 2, 3)
+    ]
+    assert own > 0.25
+    assert own > 5 * np.mean(others)
+
+
+def test_word_frequencies_fall_as_in_natural_text():
+    language = make_family(OTHER_WORLD, {"qaa": Drift()}, 3)["qaa"]
+    words = Counter(
+        word
+        for document in documents(language, 0, 2000)
+        for word in re.findall(r"\w+", document.text)
+    )
+    counts = np.array(sorted(words.values(), reverse=True))
+    ranks = np.unique(np.geomspace(10, 2000, 40).astype(int))
+    slope = np.polyfit(np.log(ranks), np.log(counts[ranks - 1]), 1)[0]
+    assert -1.3 < slope < -0.7
+    assert 0.03 < counts[0] / counts.sum() < 0.12
+
+
+def test_facts_are_the_same_in_every_document():
+    """Names have one home, one friend, ...: the same verb of fact is always told alike."""
+    told: dict[tuple[int, int], set[int]] = {}
+    for number in range(6):
+        slots = make_block(OTHER_WORLD, number).slots
+        subject = slots[:, Slot.S_HEAD] - NAME.first_form
+        verb = (slots[:, Slot.VERB] - VERB.first_form) // VERB.forms_per_stem
+        party = np.where(slots[:, Slot.O_HEAD] > 0, slots[:, Slot.O_HEAD], slots[:, Slot.X_HEAD])
+        fact = (subject >= 0) & (subject < NAME.stems * 4) & (verb <= HAVE) & (verb > COPULA)
+        for name, deed, other in zip(subject[fact] // 4, verb[fact], party[fact], strict=True):
+            stem = (other - NAME.first_form) // 4
+            if other >= NOUN.first_form:
+                stem = NAME.stems + (other - NOUN.first_form) // 16
+            told.setdefault((int(name), int(deed)), set()).add(int(stem))
+    repeated = Counter(len(parties) for parties in told.values())
+    assert set(repeated) == {1}
+    assert len(told) > 300
+
+
+def test_pronouns_and_verbs_agree_with_what_was_spoken_of():
+    slots = make_block(OTHER_WORLD, 2).slots
+    heads = slots[:, Slot.S_HEAD]
+    rows = np.flatnonzero((heads >= PRONOUN.first_form) & (heads < NAME.first_form))
+    pronoun = (heads[rows] - PRONOUN.first_form) // 4
+    agreement = (slots[rows, Slot.VERB] - VERB.first_form) % 12
+    assert np.array_equal(pronoun, agreement)
+    before = (slots[rows - 1, Slot.VERB] - VERB.first_form) % 12
+    assert np.array_equal(pronoun, before)

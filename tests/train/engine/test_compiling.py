@@ -12,18 +12,19 @@ from torch._functorch._aot_autograd.utils import make_boxed_func
 
 from tests.command import start_command
 from tests.conftest import MakeRecipe
-from tests.train.engine.plain_kernels import END, made, windows
+from tests.train.engine.plain_kernels import CONTEXT, END, made, windows
 from tests.train.making import STOPPABLE, digests, train_and_stop
 from tongues.files import read_lines
 from tongues.runs import read_run
 from tongues.tokens.frame import TextFrame
 from tongues.train import run_of_recipe
 from tongues.train.engine.compiling import try_compiled
+from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processes import Processes
-from tongues.train.engine.processor import Processor, decoder_layers
+from tongues.train.engine.processor import Processor, decoder_layers, release_memory
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import full_tensor, make_mesh, shard
-from tongues.train.engine.trial import take_gradients
+from tongues.train.engine.trial import differences, exact_products, take_gradients
 from tongues.train.engine.vocabulary import powers
 from tongues.train.run import train
 
@@ -202,3 +203,60 @@ def test_experts_are_compared_though_their_balance_is_of_a_whole_batch() -> None
     assert weight > 0
     assert try_compiled(scorer, windows(), Processes()) is None
     assert (scorer.balance_weight, scorer.balance) == (weight, None)
+
+
+def test_a_gpus_allocator_gives_back_what_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[str] = []
+    monkeypatch.setattr("gc.collect", lambda: 0)  # of all that other tests left
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: given.append("back"))
+    release_memory()
+    assert not given  # which would start CUDA where nothing used it
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    release_memory()
+    assert given
+
+
+MATMUL: Any = torch.backends.cuda.matmul
+
+
+@pytest.mark.parametrize("before", ["highest", "high", "medium"])
+def test_a_trial_multiplies_in_float32_whatever_was_set(before: str) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def watch(*given: object) -> None:
+        seen.append((torch.get_float32_matmul_precision(), MATMUL.fp32_precision))
+
+    model = made("llama")
+    model.register_forward_pre_hook(watch)
+    processor = Processor(torch.device("cpu"), bfloat16=False, threads=1)
+    options = {"context": CONTEXT, "frame": TextFrame(END, END), "tell": lambda line: None}
+    try:
+        torch.set_float32_matmul_precision(before)
+        named = MATMUL.fp32_precision
+        fit_scorer(model, processor, recompute=False, compiled=False, **options)
+        assert torch.get_float32_matmul_precision() == before
+        assert MATMUL.fp32_precision == named
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert len(seen) >= 2 and set(seen) == {("highest", "ieee")}
+
+
+def test_what_the_newer_names_say_is_restored_too() -> None:
+    """PyTorch's older name cannot be asked after its newer one was set."""
+    try:
+        MATMUL.fp32_precision = "tf32"
+        with exact_products():
+            assert torch.get_float32_matmul_precision() == "highest"
+            assert MATMUL.fp32_precision == "ieee"
+        assert MATMUL.fp32_precision == "tf32"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+def test_gradients_differ_by_kind_of_weights() -> None:
+    right = {"layers.0.q": torch.ones(4), "layers.1.q": torch.ones(4), "norm": torch.zeros(2)}
+    assert differences(right, right) == {"layers.#.q": 0.0, "norm": 0.0}
+    found = right | {"layers.1.q": torch.full((4,), 1.5)}
+    assert differences(found, right)["layers.#.q"] == pytest.approx((1 / 8) ** 0.5)
+    assert differences(right | {"norm": torch.ones(2)}, right)["norm"] == float("inf")
+    assert max(differences({"norm": torch.zeros(2)}, right).values()) == float("inf")
