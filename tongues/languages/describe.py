@@ -5,14 +5,12 @@ from collections.abc import Mapping, Sequence
 from tongues.estimate import Estimate
 from tongues.languages.donors import Donor
 from tongues.languages.facts import LanguageFacts
+from tongues.languages.fertility import TOKENIZERS
 from tongues.languages.grammar import Grammar
 from tongues.languages.language import Language
 from tongues.magnitudes import show_bytes, show_count
 from tongues.pages import blocks as b
 from tongues.pages.numbers import estimate_cell, fixed, percent
-
-_TOKENIZERS = {"own": "its own, 50,000 tokens", "llama2": "Llama 2", "llama3": "Llama 3"}
-_TOKENIZERS |= {"gemma": "Gemma", "qwen": "Qwen"}
 
 
 def facts_blocks(facts: LanguageFacts) -> list[b.Block]:
@@ -91,7 +89,7 @@ def _text_rows(of: Language) -> list[Mapping[str, b.Entry]]:
 def _token_rows(facts: LanguageFacts) -> list[Mapping[str, b.Entry]]:
     return [
         {
-            "vocabulary": _TOKENIZERS[name],
+            "vocabulary": TOKENIZERS[name],
             "bytes per token": _exact(token),
             "source": token.method if token.low is not None else "measured",
         }
