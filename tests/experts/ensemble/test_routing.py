@@ -5,7 +5,7 @@ from tests.experts.ensemble.making import make_router, texts
 from tongues.errors import UserError
 from tongues.experts.ensemble import ROUTINGS, Routing, parse_routing
 from tongues.experts.ensemble.router import Router
-from tongues.experts.ensemble.routing import RoutingContext, sparse
+from tongues.experts.ensemble.routing import RoutingContext, check_experts, sparse
 
 
 def weighed(routing: Routing, text: np.ndarray, router: Router | None) -> np.ndarray:
@@ -38,6 +38,21 @@ def test_routings_are_read_and_said() -> None:
 def test_other_routings_are_refused(said: str, match: str) -> None:
     with pytest.raises(UserError, match=match):
         parse_routing(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "k", "hint"),
+    [
+        ("tfidf:3", 2, "`tfidf:2`, or `tfidf` for all"),
+        ("tfidf:3", 1, "leave it out"),
+        ("tfidf", 1, "leave it out"),
+    ],
+)
+def test_more_experts_than_there_are_are_refused(said: str, k: int, hint: str) -> None:
+    check_experts(parse_routing(said), 3)
+    with pytest.raises(UserError) as refused:
+        check_experts(parse_routing(said), k)
+    assert refused.value.hint == hint
 
 
 def test_the_largest_weights_are_kept() -> None:
