@@ -26,31 +26,38 @@ def evaluation(tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Evalua
         )
         before = make_ensemble(workspace, places[::2], tokenizer, name="before")
         added = make_ensemble(workspace, places, tokenizer, name="added")
+        other = make_ensemble(workspace, places[::-1], tokenizer, name="other")
     write_lineage(replace(read_lineage(before), languages={"qaa": "e0"}), before)
-    folders = {"before": [before], "added": [added]}
+    folders = {"before": [before], "added": [added], "both": [added, other]}
     kept = workspace / "evaluations/some"
     return evaluate_experts(folders, "small", workspace, kept, scored=300, context=32)
 
 
 def test_added_languages_are_compared_with_the_ensemble_before(evaluation: Evaluation) -> None:
-    versus = {each.model: each for each in evaluation.texts["small"].added}
+    added = evaluation.texts["small"].added
+    versus = {each.model: each.others or each.other for each in added}
     for way, same in {"tfidf": "tfidf", "tfidf:2": "tfidf", "filter:1": "filter:1"}.items():
-        assert (versus[f"added@{way}"].other, versus[f"added@{way}"].others) == (
-            f"before@{same}",
-            {},
-        )
+        assert versus[f"added@{way}"] == f"before@{same}"
     by_language = {"qaa": "before@language", "qab": "before@filter:1"}  # without an expert of qab
-    assert versus["added@language"].others == by_language
+    assert versus["added@language"] == by_language
     assert not any(name.startswith("before") for name in versus)
 
 
 def test_every_expert_is_scored_alone(evaluation: Evaluation) -> None:
     assert evaluation.experts
     cells = {(of.partition, of.expert, of.language): of for of in evaluation.experts.cells}
-    assert len(cells) == len(evaluation.experts.cells) == (2 + 3) * 2
+    assert len(cells) == (2 + 3 + 3) * 2 and len(evaluation.experts.cells) == (2 + 3 + 6) * 2
     losses = evaluation.texts["small"].losses
     own, base = losses["added@language"]["qab"], losses["seed"]["qab"]
     for name, other in (("added", "e1"), ("before", "e1")):
         cell = cells[name, other, "qab"]
         assert cell.base_loss == pytest.approx(base.nats_per_token)
         assert (cell.loss == pytest.approx(own.nats_per_token)) is (name == "added")
+
+
+def test_a_partition_of_several_seeds_is_their_mean(evaluation: Evaluation) -> None:
+    for loss in evaluation.texts["small"].losses["both@tfidf"].values():
+        assert len(loss.of_members) == 2
+        assert loss.nats_per_token == pytest.approx(sum(loss.of_members) / 2)
+    (model,) = (model for model in evaluation.models if model.name == "both@tfidf")
+    assert list(model.members) == ["small/added@tfidf", "small/other@tfidf"]
