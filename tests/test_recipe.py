@@ -65,6 +65,14 @@ def test_overrides_change_one_value(good: Path) -> None:
     assert recipe.train.mixture == {"qaa": 1.0}
 
 
+def test_a_partition_is_named_after_its_method_and_its_batch(good: Path) -> None:
+    methods = "[{by: languages}, {by: dense, batch: 2x}, {by: typology, k: 4, batch: 16x}]"
+    experts = load_recipe(good, ["train.base=seed", f"experts={{partitions: {methods}}}"]).experts
+    assert experts
+    labels = [partition.label for partition in experts.partitions]
+    assert labels == ["languages", "dense-2x", "typology-4-16x"]
+
+
 @pytest.mark.parametrize("overrides", cases("refused-overrides"))
 def test_a_mistake_is_told_with_its_place_and_reason(good: Path, overrides: str) -> None:
     with pytest.raises(UserError) as caught:

@@ -187,17 +187,8 @@ def test_a_language_is_added_and_no_other_expert_changes(family: Path) -> None:
     tongues(family, "experts", "show", "more/added-s1")
     folders = {"before": "fam/typology-2-s1", "added": "more/added-s1"}
     evaluation, text = scored(family, "more", folders)
-    versus = {one.model: one for one in text.added}
-    own, way = (text.losses[name]["qae"] for name in ("added@language", "before@filter:1"))
-    higher = versus["added@language"]
-    expected = own.nats_per_token - way.nats_per_token
-    assert higher.languages["qae"].value == pytest.approx(expected)
-    assert higher.others["qae"] == "before@filter:1"  # nobody was the expert of it
-    assert higher.others["qaa"] == "before@language"
-    assert "qae" not in text.losses["before@language"]
-    mean = versus["added@tfidf"].mean
+    (mean,) = (one.mean for one in text.added if one.model == "added@tfidf")
     assert mean and (mean.n or 0) >= 6
-    assert not any(name.startswith("before") for name in versus)
     assert evaluation.experts and evaluation.experts.base_shares
     assert evaluation.experts.base_shares["qae"] == 0.0
 
@@ -273,18 +264,6 @@ def test_losses_by_routing_are_those_of_scoring_each_document(
             assert (loss.documents, loss.tokens) == (len(documents), count)
             assert loss.nats_per_token == pytest.approx(nats / count, abs=1e-5)
             assert cost.experts_run == pytest.approx(1.0 if way == "language" else cost.experts_run)
-
-
-def test_a_partition_of_several_seeds_is_their_mean(family: Path) -> None:
-    folders = [family / f"ensembles/fam/{name}-s1" for name in ("typology-2", "topics-2")]
-    kept = family / "evaluations/mean"
-    both = evaluate_experts({"both": folders}, "fam", family, kept, scored=300, context=32)
-    losses = both.texts["fam"].losses["both@tfidf"]
-    for loss in losses.values():
-        assert len(loss.of_members) == 2
-        assert loss.nats_per_token == pytest.approx(sum(loss.of_members) / 2)
-    (model,) = (model for model in both.models if model.name == "both@tfidf")
-    assert list(model.members) == ["fam/typology-2-s1@tfidf", "fam/topics-2-s1@tfidf"]
 
 
 def test_a_seed_of_another_tokenizer_reads_the_same_text(family: Path, tmp_path: Path) -> None:

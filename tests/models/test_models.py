@@ -135,7 +135,9 @@ def test_a_batch_is_scored_as_the_model_does_by_any_way(
         assert (probed.head is not None) == headed
         monkeypatch.setattr(scorer, "_CHUNK", 200)
         monkeypatch.setattr(scorer, "_CPU", (40, 5 * probed.vocabulary, 20_000))
-        for way in (probed, batch_scorer(model)):
+        plain = batch_scorer(model)  # holds the logits of five tokens at a time
+        assert plain.fits(5, 12, 1) and plain.fits(1, 12, 5) and not plain.fits(2, 12, 3)
+        for way in (probed, plain):
             scores, best = way.score(inputs, targets, mask)
             torch.testing.assert_close(scores[mask], expected[mask], atol=1e-4, rtol=0)
             assert (best[mask] == likeliest[mask]).all()

@@ -90,10 +90,11 @@ def test_long_documents_that_are_most_of_the_text_are_held_out_too(tmp_path: Pat
 def test_a_held_out_set_is_kept_like_that_of_other_tokens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = rows_of(6, 200)
+    first, few = rows_of(6, 200), rows_of(11, 3)
     monkeypatch.chdir(tmp_path)
-    _, before = prepared(tmp_path, "a", {"de": [first]}, "1k tokens")
+    _, before = prepared(tmp_path, "a", {"de": [first, few]}, "1k tokens")
     held_out = split_of(before, "de", "valid")
+    assert not held_out & {row["text"] for row in few}  # no source so small must be represented
     like = {"like": "tokens/a"}
     copies = [row["text"] + " x y z" for row in first if row["text"] in held_out]
     assert copies

@@ -33,6 +33,7 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import decoder_layers
 from tongues.train.engine.scorer import Scorer
 from tongues.train.progress import Progress
+from tongues.train.record import check_runs
 from tongues.train.run import train
 
 
@@ -109,9 +110,15 @@ def test_a_finished_run_is_left_alone_unless_it_is_damaged_or_of_another_recipe(
     assert told == ["small is finished already"]
     assert (trained / "run.json").stat().st_mtime_ns == before
     other = plan_of(make_recipe, "train.seed=2", "train.budget=2k tokens")
-    with pytest.raises(UserError, match="seed was 1, now 2") as caught:
+    settings = "settings: budget was 20000 tokens, now 2000 tokens; seed was 1, now 2 "
+    with pytest.raises(UserError, match=settings) as caught:
         train(other, workspace)
     assert "--overwrite" in caught.value.hint
+    new = plan_of(make_recipe, name="new")
+    assert not check_runs([plan_of(make_recipe), new], workspace, overwrite=False)[1]
+    assert check_runs([other, new], workspace, overwrite=True)[1] == {"small"}
+    with pytest.raises(UserError, match=settings):
+        check_runs([new, other], workspace, overwrite=False)
     file = trained / "model" / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-10])
     with pytest.raises(UserError, match="is damaged"):

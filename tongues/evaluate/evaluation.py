@@ -45,7 +45,7 @@ class EvaluatedModel:
     name: str
     kind: str  # run, folder or ensemble
     base: str | None  # what it was trained on from
-    routing: str  # of an ensemble
+    routing: str  # of an ensemble; empty for one model alone
     experts: int
     context: int | None
     first: str | None  # the token before every text

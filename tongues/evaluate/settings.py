@@ -47,12 +47,11 @@ class Setting:
     ) -> Self:
         """That of a model."""
         losses = text.losses[model.name]
-        routing = model.routing if model.experts > 1 else ""
-        kind = routing.partition(":")[0]
+        kind = model.routing.partition(":")[0]
         groups = {"base": text.forgotten, "dense": text.compared, "before": text.added}
         return cls(
             partition=partition,
-            routing=routing,
+            routing=model.routing,
             kind=kind,
             k=model.experts,
             cost=text.costs[model.name],
@@ -127,7 +126,7 @@ class MeasuredExperts:
         settings = [
             Setting.of(model, text, model.partition if place else "base", mixed.get(model.name))
             for place, model in enumerate(evaluation.models)
-            if model.experts == 1 or model.routing.partition(":")[0] not in GONE
+            if model.routing.partition(":")[0] not in GONE
         ]
         dense = next((each for each in settings if each.partition == "dense"), None)
         names = dict.fromkeys(each.partition for each in settings)

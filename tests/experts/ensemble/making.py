@@ -97,7 +97,7 @@ def make_ensemble(
         base="seed",
         tokenizer_sha256=file_hash(tokenizer),
         router=router_file(folder / "router.safetensors"),
-        partition={"by": "languages"},
+        partition={"by": "languages", "clusters": [], "shares": []},
     )
     write_lineage(lineage, folder)
     return folder

@@ -12,7 +12,7 @@ from tongues.experts.ensemble import ROUTINGS, Routing, parse_routing
 from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, mixed
 from tongues.experts.ensemble.mapped import map_model
 from tongues.experts.ensemble.router import Router
-from tongues.experts.ensemble.routing import RoutingContext, sparse
+from tongues.experts.ensemble.routing import RoutingContext, check_experts, sparse
 from tongues.models import scorer
 
 
@@ -37,6 +37,21 @@ def test_other_routings_are_refused(said: str) -> None:
     with pytest.raises(UserError) as caught:
         parse_routing(said)
     golden(f"refused-routings/{said}", str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("said", "k", "hint"),
+    [
+        ("tfidf:3", 2, "`tfidf:2`, or `tfidf` for all"),
+        ("tfidf:3", 1, "leave it out"),
+        ("tfidf", 1, "leave it out"),
+    ],
+)
+def test_more_experts_than_there_are_are_refused(said: str, k: int, hint: str) -> None:
+    check_experts(parse_routing(said), 3)
+    with pytest.raises(UserError) as refused:
+        check_experts(parse_routing(said), k)
+    assert refused.value.hint == hint
 
 
 def test_the_largest_weights_are_kept() -> None:

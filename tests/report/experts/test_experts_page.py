@@ -161,14 +161,6 @@ def test_numbers_of_the_tables() -> None:
     assert row == ["typology-2", "4 of 8", "50.0 %", "0.688"]
 
 
-def test_routings_that_are_gone_are_left_out_of_older_evaluations() -> None:
-    plain = compared(-0.05)
-    (kept,) = (model for model in plain["models"] if model["routing"] == "tfidf")
-    plain["models"].append(kept | {"routing": "posterior"})
-    title = "Partitions and routings"
-    assert rows_of(plain, title) == rows_of(compared(-0.05), title)
-
-
 def test_what_each_expert_forgot_is_drawn() -> None:
     heat = expert_figures(seen(compared(-0.05)))["forgetting"]
     assert [(row["expert"], row["learned"]) for row in heat.rows if row["lang"] == "qac"] == [
