@@ -78,7 +78,7 @@ def plans(path: Path) -> Iterator[RunPlan]:
             yield plan_of(
                 path,
                 run=run_name(number, replay),
-                base=f"base-{base}",
+                base=f"{{model: base-{base}, languages: [qaa]}}",
                 mixture="{qab: 100%}",
                 replay=f"{{qaa: {replay}}}" if replay else "{}",
                 budget="1M tokens",
