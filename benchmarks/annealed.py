@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
+import vl_convert
 
 from tongues.launch import open_launcher
 from tongues.pages.theme import config
@@ -152,9 +153,9 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         )
         .resolve_scale(y="independent")
         .properties(title="Going on from a base that was annealed, or was not")
-        .configure(**config("light", paper=True))
     )
-    chart.save(str(path), scale_factor=1.5)
+    spec = chart.to_dict() | {"config": config("light", paper=True)}  # altair knows not all of it
+    path.write_bytes(vl_convert.vegalite_to_png(spec, scale=1.5))
 
 
 if __name__ == "__main__":  # the processes of the runs import this file too
