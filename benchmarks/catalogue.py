@@ -208,7 +208,7 @@ def main(sources: Path) -> None:
             for script in scripts
             if (text := corpora.kept.get((short, script)))
         }
-        usual = likely if likely in scripts else max(scripts, key=lambda of: sizes.get(of, 0))
+        usual = max(sorted(scripts), key=lambda of: (of == likely, sizes.get(of, 0)))
         name = language.display_name()
         name = (
             corpora.names.get(short, fact.get("Name", short))
@@ -223,7 +223,7 @@ def main(sources: Path) -> None:
         path = path or family_names.get(fact.get("Family_ID", ""), "")
         living = code not in extinct and not path.startswith("Artificial")
         speakers = language.speaking_population() if living else None
-        for script in sorted(scripts, key=lambda of: of != usual):
+        for script in sorted(scripts, key=lambda of: (of != usual, of)):
             place, first = (short, script), script == usual
             texts = [corpora.kept.get(place, ""), corpora.removed.get(place, "")]
             identified = ["GlotLID"] if any(texts) else []

@@ -28,8 +28,6 @@ from tongues.runs import run_rows
 from tongues.study import plan_runs, run_all
 from tongues.tokens import prepare_tokens
 
-__all__ = ["main"]
-
 RECIPE = """\
 name: {name}
 text:
@@ -142,22 +140,11 @@ def hidden_curves(p: Values, v: Values) -> np.ndarray:
     return going_on + p["A"] * (1.0 - v["r"] ** p["eta"]) * shift
 
 
-def _knowledge(p: Values, v: Values, left: np.ndarray, learned: np.ndarray) -> np.ndarray:
-    seed = p["B"] * (v["S"] - p["E"]) ** (-1.0 / p["beta"])
-    return p["E"] + ((seed * left + learned) / p["B"]) ** -p["beta"]
-
-
 def eroded(p: Values, v: Values) -> np.ndarray:
-    """The seed's knowledge in source tokens, worn off by a power law; replayed tokens stay."""
+    """The base's knowledge in source tokens, worn off by a power law; replayed tokens stay."""
+    base = p["B"] * (v["S"] - p["E"]) ** (-1.0 / p["beta"])
     left = (1.0 + (1.0 - v["r"]) * v["D"] / p["F"]) ** -p["kappa"]
-    return _knowledge(p, v, left, np.asarray(v["r"] * v["D"]))
-
-
-def balanced(p: Values, v: Values) -> np.ndarray:
-    """The same where all knowledge K is worn off: K' = r − (1 − r) kappa K/(F + D)."""
-    rate = (1.0 - v["r"]) * p["kappa"]
-    left = (1.0 + v["D"] / p["F"]) ** -rate
-    return _knowledge(p, v, left, v["r"] / (1.0 + rate) * (p["F"] + v["D"] - p["F"] * left))
+    return p["E"] + ((base * left + v["r"] * v["D"]) / p["B"]) ** -p["beta"]
 
 
 def _left(p: Values, v: Values) -> np.ndarray:
@@ -208,7 +195,6 @@ FORMS: dict[str, tuple[Curve, Spans]] = {
         KNOWING | MEMORY | {"A": POSITIVE, "q": SMALL, "eta": SMALL},
     ),
     "knowledge eroded": (eroded, KNOWING | MEMORY | {"kappa": (0.01, 20.0)}),
-    "knowledge in balance": (balanced, KNOWING | MEMORY | {"kappa": (0.01, 20.0)}),
     "share left, a factor": (
         share_times,
         MEMORY | {"B": (1.0, 1e10), "beta": (0.02, 3.0), "kappa": (1e-4, 5.0), "gamma": SMALL},
@@ -363,7 +349,7 @@ def carried(of: Sequence[RunCurves], longest: float) -> Iterator[str]:
 
 
 def train(study: Study, workspace: Path) -> Path:
-    """RunCurves a study, or go on with it; where its runs are."""
+    """Train a study, or resume it; the folder of its runs."""
     workspace.mkdir(parents=True, exist_ok=True)
     path = workspace / "recipe.yaml"
     path.write_text(study.recipe())

@@ -59,7 +59,7 @@ class Outcome:
 def trained(workspace: Path, name: str, *settings: str) -> Path:
     """A run of the recipe with settings changed, trained or found."""
     recipe = load_recipe(workspace / "recipe.yaml", settings)
-    return train(replace(run_of_recipe(recipe), name=f"hold/{name}"), workspace)
+    return train(replace(run_of_recipe(recipe, workspace), name=f"hold/{name}"), workspace)
 
 
 def continued(workspace: Path, target: str, seed: int, name: str, *settings: str) -> Outcome:
