@@ -1,6 +1,7 @@
 """A fitted law: its parameters, how sure they are, and what it was fitted on."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Self
@@ -11,13 +12,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, FiniteFloat, Va
 
 from tongues.errors import Caution, UserError
 from tongues.estimate import Estimate
-from tongues.frames import text_table, to_frame
-from tongues.laws import describe
 from tongues.laws.allocation import allocate
 from tongues.laws.forms import FORMS, Form, check_names
-from tongues.laws.predict import Prediction, Predictor, predictor_of
+from tongues.laws.predict import Prediction, Predictor, learn, of_print
 from tongues.laws.rows import Rows
 from tongues.laws.uncertainty import percentiles, upright
+from tongues.magnitudes import counted
+from tongues.randomness import derive_seed
 from tongues.roles import Roles
 
 _NUMBERS = ("objective", "mean_huber", "gradient_norm", "delta")
@@ -46,20 +47,6 @@ class HoldOut:
     error_within: float
 
 
-@dataclass(frozen=True, slots=True)
-class Leverage:
-    """What leaving one run out does.
-
-    shift: change of each parameter. score: the largest of these in standard deviations of its
-    draws. N_opt: factor on the compute-optimal size at the largest compute of the rows.
-    """
-
-    run: str
-    score: float
-    shift: dict[str, float]
-    N_opt: float | None
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Law:
     """Loss in nats per token as a function of the form's variables.
@@ -79,13 +66,10 @@ class Law:
     range: lowest and highest value of each variable and the loss; outside it the law extrapolates.
     warnings: cautions about it.
     fixed, tied: parameters held at a value, or at that of another.
-    leverage: the runs the law hangs on most, the worst first.
     holdout: how well the small ones predict the largest.
     source: where a printed law comes from. strategy, target: which runs it is the law of.
     roles: base languages and targets of these runs, where it was fitted on runs.
     rows: what it was fitted on, for predictions; None for a law taken from print.
-    stack: the weights of the forms that predict together, its own among them or not, where several
-        were weighed; empty where this one alone does.
     """
 
     form: str
@@ -102,14 +86,12 @@ class Law:
     warnings: tuple[Caution, ...] = ()
     fixed: dict[str, float] = field(default_factory=dict)
     tied: dict[str, str] = field(default_factory=dict)
-    leverage: tuple[Leverage, ...] = ()
     holdout: HoldOut | None = None
     source: str = ""
     strategy: str = ""
     target: str = ""
     roles: Roles | None = None
     rows: Rows | None = None
-    stack: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse a form or parameters that do not belong together."""
@@ -143,6 +125,13 @@ class Law:
         """Why the runs do not pin it down, so that it promises nothing beyond them."""
         return tuple(caution for caution in self.warnings if caution.code in _LOOSE)
 
+    @property
+    def origin(self) -> list[str]:
+        """Where a printed law comes from, and what the languages of a fitted one's runs are."""
+        several = "r" in self.equation.variables  # shares of replay
+        runs = f"runs: {self.roles}".removesuffix(", no replay" if several else "")
+        return [f"from {self.source}"] * bool(self.source) + [runs] * bool(self.roles)
+
     def loss(
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
     ) -> np.ndarray:
@@ -171,7 +160,11 @@ class Law:
         compute and in tokens per parameter; its size, and the scatter of single runs, are learned
         from the law's own rows. A law without rows has what is usual of both.
         """
-        return predictor_of(self, draws, seed)
+        seed, form = derive_seed(seed, "law", self.form, self.strategy, self.target), self.equation
+        if self.rows is None:
+            return of_print(form, self.params, self.draws, self.range, draws, seed)
+        form = form.predicts or form
+        return learn(form, self.rows, self.params, self.draws, self.fixed, draws, seed)
 
     def predict(
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
@@ -192,27 +185,22 @@ class Law:
 
     def __repr__(self) -> str:
         """A few lines: the formula with its numbers, their intervals, and how far to trust them."""
-        return describe.in_short(self)
-
-    def summary(self) -> str:
-        """What `tongues fit` prints: parameters, best sizes, the held-out test and cautions."""
-        table = text_table(describe.parameter_rows(self))
-        doubts = (f"caution: {caution}" for caution in self.warnings)
-        lines = [describe.law_title(self), table, *describe.what_follows(self), *doubts]
+        about = (self.form, self.strategy if self.strategy != self.form else "", self.target)
+        formula, params = self.equation.formula, self.params
+        pattern = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, params))})(?!\w)")
+        shown = pattern.sub(lambda match: f"{params[match[1]]:.4g}", formula)
+        others = [name for name in params if name not in pattern.findall(formula)]
+        shown += "".join(f", {name} = {params[name]:.4g}" for name in others)
+        lines = [f"{' '.join(filter(None, about))}: L = {shown}"]
+        ends = (f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in self.interval.items())
+        lines += [f"95 %: {', '.join(ends)}"] if self.interval else []
+        if self.n_rows:
+            held = f"; held out: off by {self.holdout.error:.2%}" if self.holdout else ""
+            lines.append(f"fitted to {counted(self.n_rows)} of {counted(self.n_runs, 'run')}{held}")
+        lines += self.origin
+        codes = ", ".join(dict.fromkeys(caution.code for caution in self.warnings))
+        lines += [f"cautions, explained in `law.warnings`: {codes}"] if codes else []
         return "\n".join(lines)
-
-    def to_frame(self) -> Any:
-        """A row a parameter, as a data frame of pandas or polars."""
-        columns = ("parameter", "value", "low", "high", "note")
-        cells = ((n, p.value, p.low, p.high, p.reason) for n, p in self.parameters.items())
-        return to_frame([dict(zip(columns, row, strict=True)) for row in cells])
-
-    def plot(self) -> Any:
-        """The loss over the amount trained with, as an altair chart; dashed beyond the runs."""
-        return describe.draw_law(self)
-
-    def _repr_html_(self) -> str:
-        return describe.html(self)
 
     def to_json(self, *, draws: bool = True) -> dict[str, Any]:
         """Everything, at full precision, as plain JSON values; the allocation comes along.
@@ -234,11 +222,9 @@ class Law:
             "allocation": best.to_json() if best else None,
             "pinned_down": not self.loose,
             "holdout": asdict(self.holdout) if self.holdout else None,
-            "leverage": [asdict(one) for one in self.leverage],
             "warnings": [asdict(caution) for caution in self.warnings],
             "range": self.range,
             "rows": self.rows.to_json() if self.rows else None,
-            "stack": self.stack,
             "fixed": self.fixed,
             "tied": self.tied,
         }
@@ -308,11 +294,9 @@ class _Stored(BaseModel):
     warnings: tuple[Caution, ...]
     fixed: dict[str, float]
     tied: dict[str, str]
-    leverage: tuple[Leverage, ...]
     holdout: HoldOut | None = None
     source: str
     strategy: str
     target: str
     roles: dict[str, Any] | None = None
     rows: dict[str, Any] | None = None
-    stack: dict[str, float] = {}
