@@ -116,7 +116,12 @@ class FitAnswer:
             return list(self.comparison.sentences)
         lines = sentences(self.law) if self.law else []
         of_targets = (law for one in self.targets for law in one.laws.values())
-        lines += [f"{law.target}: {x}" for law in of_targets if law.form == LINE.name for x in predicted(law)]
+        lines += [
+            f"{law.target}: {x}"
+            for law in of_targets
+            if law.form == LINE.name
+            for x in predicted(law)
+        ]
         lines += map(worth_sentence, self.experts)
         lines += [f"its base: {line}" for law in self._below for line in sentences(law, brief=True)]
         return lines

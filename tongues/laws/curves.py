@@ -5,7 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-EARLY = 0.15  # share of the steps before which losses do not follow the law yet
+_EARLY = 0.15  # share of the steps before which losses do not follow the law yet, or …
+_SEEN = 0.5  # … of those that are done, where these are fewer
+_WARM = 1.1  # lengths of the warm-up after which they do
 _KNOTS = 400  # of the learning rates
 
 # Lags of the felt rate: memories of an exponential, in steps, as of the annealing law; and the C of
@@ -50,7 +52,13 @@ class LossCurve:
     @cached_property
     def settled(self) -> np.ndarray:
         """Which losses follow the law."""
-        return self.steps > EARLY * len(self.rates)
+        return self.steps > self.begins
+
+    @cached_property
+    def begins(self) -> float:
+        """The step from which losses follow the law."""
+        early = min(_EARLY, _SEEN * self.share) * len(self.rates)
+        return max(early, _WARM * (int(self.rates.argmax()) + 1))
 
     @cached_property
     def peak(self) -> float:

@@ -13,7 +13,7 @@ from tongues.laws.law import HoldOut, Law
 from tongues.laws.rows import Rows, hold_out_compute, read_rows, spent
 from tongues.laws.solver import FitProblem, Ties, pose, read_ties, solve
 from tongues.laws.uncertainty import FEWEST_RUNS, bootstrap_intervals, draw_runs, refit
-from tongues.quantities import counted
+from tongues.magnitudes import counted
 from tongues.tables import Observations
 from tongues.tables.checks import copies, name_rows, other_unit
 

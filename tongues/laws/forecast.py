@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tongues.estimate import Estimate
-from tongues.laws.curves import EARLY, LAGS, LossCurve
+from tongues.laws.curves import LAGS, LossCurve
 
 _FEWEST = 8  # losses past the early steps
 _POINTS = 80  # that losses are averaged to, evenly in log progress
@@ -134,7 +134,7 @@ def _gap(
 def _gaps(curve: LossCurve, posterior: _Posterior) -> tuple[np.ndarray, np.ndarray]:
     """Log of held-out loss over the law, and the share of the steps, of each evaluation."""
     shares = curve.heldout_steps / len(curve.rates)
-    kept = shares > EARLY
+    kept = curve.heldout_steps > curve.begins
     law = posterior.law(curve, curve.heldout_steps[kept])
     return shares[kept], np.log(curve.heldout[kept] / law)
 

@@ -2,13 +2,12 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import AfterValidator, BaseModel, BeforeValidator, FiniteFloat, ValidationError
 
 from tongues.errors import Caution, UserError
 from tongues.estimate import Estimate
@@ -235,22 +234,17 @@ class Law:
         """The law that `to_json` wrote; a UserError names what of it is not as it was written."""
         if not isinstance(data, Mapping) or not isinstance(data.get("law"), str):
             raise UserError("holds no law", hint="write one by `tongues fit TABLE -o law.json`")
-        form = FORMS.find(data["law"])
+        form, name = FORMS.find(data["law"]), ""
+        values = dict[str, Any]()
         try:
-            stored = _Stored.model_validate(data)
-            roles = Roles.from_json(stored.roles) if stored.roles else None
-            rows = Rows.from_json(stored.rows) if stored.rows else None
-        except (ValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
-            first = error.errors()[0] if isinstance(error, ValidationError) else {}
-            where = ".".join(map(str, first.get("loc", ())))
-            what = f"its {form.name} law is not whole ({where}: {first.get('msg', error)})"
+            for name, read in _READ.items():
+                if name in data or name not in _OPTIONAL:
+                    values[name] = read(data[name])
+            return cls(form.name, **values)
+        except (KeyError, TypeError, ValueError, AttributeError, UserError) as error:
+            reason = "is missing" if isinstance(error, KeyError) else error
+            what = f"its {form.name} law is not whole ({name}: {reason})"
             raise UserError(what, hint="write it again by `tongues fit`") from None
-        draws = {name: np.array(values, dtype=float) for name, values in stored.draws.items()}
-        if draws and (set(draws) != set(form.names) or len(set(map(len, draws.values()))) > 1):
-            what = f"the draws of its {form.name} law are not of its parameters, or of one number"
-            raise UserError(what, hint="write it again by `tongues fit`")
-        values = {name: getattr(stored, name) for name in _Stored.model_fields if name != "law"}
-        return cls(form.name, **values | {"draws": draws, "roles": roles, "rows": rows})
 
 
 def _plain(value: Any) -> Any:
@@ -264,39 +258,58 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _ends(least: float) -> AfterValidator:
-    def check(ends: tuple[float, float]) -> tuple[float, float]:
-        if ends[0] > ends[1] or ends[0] < least or (least == 0 and ends[1] <= 0):
-            raise ValueError(f"goes from {ends[0]:g} to {ends[1]:g}")
-        return ends
-
-    return AfterValidator(check)
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
 
 
-_Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
-_Ends = tuple[_Number, _Number]
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not a text")
+    return value
 
 
-class _Stored(BaseModel):
-    """A law as its file has it."""
+def _finite(values: Mapping[str, float]) -> dict[str, float]:
+    numbers = {name: float(value) for name, value in values.items()}
+    if not all(map(math.isfinite, numbers.values())):
+        raise ValueError("is not finite")
+    return numbers
 
-    law: str
-    params: dict[str, FiniteFloat]
-    draws: dict[str, list[float | None]] = {}
-    interval: dict[str, Annotated[_Ends, _ends(-math.inf)]]
-    objective: _Number
-    mean_huber: _Number
-    gradient_norm: _Number
-    delta: _Number
-    n_rows: int
-    n_runs: int
-    range: dict[str, Annotated[_Ends, _ends(0.0)]]
-    warnings: tuple[Caution, ...]
-    fixed: dict[str, float]
-    tied: dict[str, str]
-    holdout: HoldOut | None = None
-    source: str
-    strategy: str
-    target: str
-    roles: dict[str, Any] | None = None
-    rows: dict[str, Any] | None = None
+
+def _draws(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    draws = {name: np.array(own, dtype=float) for name, own in values.items()}
+    if len(set(map(len, draws.values()))) > 1:
+        raise ValueError("are not of one number")
+    return draws
+
+
+def _ends(values: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    ends = {name: (_number(low), _number(high)) for name, (low, high) in values.items()}
+    for low, high in ends.values():
+        if low > high:
+            raise ValueError(f"goes from {low:g} to {high:g}")
+    return ends
+
+
+def _range(values: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    ends = _ends(values)
+    for low, high in ends.values():
+        if low < 0 or high <= 0:
+            raise ValueError(f"goes from {low:g} to {high:g}")
+    return ends
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("params", "fixed"), _finite),
+    **dict.fromkeys(_NUMBERS, _number),
+    **dict.fromkeys(("n_rows", "n_runs"), int),
+    **dict.fromkeys(("source", "strategy", "target"), _text),
+    "draws": _draws,
+    "interval": _ends,
+    "range": _range,
+    "tied": dict,
+    "warnings": lambda cautions: tuple(Caution(**one) for one in cautions),
+    "holdout": lambda held: HoldOut(**held) if held else None,
+    "roles": lambda roles: Roles.from_json(roles) if roles else None,
+    "rows": lambda rows: Rows.from_json(rows) if rows else None,
+}
+_OPTIONAL = ("draws", "holdout", "roles", "rows")
