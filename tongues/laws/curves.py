@@ -7,7 +7,7 @@ import numpy as np
 
 _EARLY = 0.15  # share of the steps before which losses do not follow the law yet, or …
 _SEEN = 0.5  # … of those that are done, where these are fewer
-_WARM = 1.1  # lengths of the warm-up after which they do
+_WARM = 1.05  # lengths of the warm-up after which they do
 _KNOTS = 400  # of the learning rates
 
 # Lags of the felt rate: memories of an exponential, in steps, as of the annealing law; and the C of
@@ -40,6 +40,11 @@ class LossCurve:
         """Of its steps that are done."""
         return float(self.steps[-1]) / len(self.rates) if len(self.steps) else 0.0
 
+    @property
+    def newest(self) -> float:
+        """The mean of the last three losses."""
+        return float(np.mean(self.losses[-3:]))
+
     def until(self, share: float) -> "LossCurve":
         """As it was after a share of its steps."""
         last = share * len(self.rates)
@@ -58,7 +63,12 @@ class LossCurve:
     def begins(self) -> float:
         """The step from which losses follow the law."""
         early = min(_EARLY, _SEEN * self.share) * len(self.rates)
-        return max(early, _WARM * (int(self.rates.argmax()) + 1))
+        return max(early, _WARM * self.warmup)
+
+    @cached_property
+    def warmup(self) -> int:
+        """Steps until the learning rate is at its highest."""
+        return int(self.rates.argmax()) + 1
 
     @cached_property
     def peak(self) -> float:

@@ -99,7 +99,7 @@ class _Chart:
     root: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     def log_loss(self, z: Array, variables: Mapping[str, Array]) -> Array:
-        """F at rows of z, a column a place."""
+        """Log loss by the law at rows of z, a column a place."""
         at = self.middle + z @ self.root.T
         coordinates = {name: at[..., i, None] for i, name in enumerate(self.names)}
         with np.errstate(all="ignore"):
@@ -107,7 +107,9 @@ class _Chart:
         return np.where(np.isfinite(logs), logs, 1e3)
 
     def look(self, z: Array, variables: Mapping[str, Array]) -> tuple[Array, Array]:
-        """F at rows of z, and its slopes by z: (rows, places, coordinates)."""
+        """Log loss by the law at rows of z, and its slopes by z, along a last axis."""
+        if not self.names:
+            return self.log_loss(z, variables), np.zeros((len(z), 1, 0))
         steps = np.vstack([np.zeros(len(self.names)), _SLOPE * np.eye(len(self.names))])
         values = self.log_loss(z[:, None] + steps, variables)
         return values[:, 0], ((values[:, 1:] - values[:, :1]) / _SLOPE).swapaxes(1, 2)
