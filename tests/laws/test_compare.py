@@ -10,8 +10,7 @@ from tongues.errors import UserError
 from tongues.laws import FORMS, Law, compare
 from tongues.laws.compare import compare_rows
 from tongues.laws.fit import FitRequest
-from tongues.laws.predict import STACKED, hold_out_compute
-from tongues.laws.rows import read_rows
+from tongues.laws.rows import hold_out_compute, read_rows
 
 JOINT = {**CPT, "gamma": 0.1, "B": 600.0}
 BASE = Law("chinchilla", CHINCHILLA)
@@ -39,7 +38,7 @@ def entry(found, strategy, law):
 
 def test_every_law_is_fitted_to_every_strategy(found):
     pairs = [(entry.strategy, entry.law) for entry in found.entries]
-    of_scratch = {*STACKED}  # `cpt` needs a base of other runs
+    of_scratch = {"chinchilla", "extended"}  # `cpt` needs a base of other runs
     assert set(pairs) == {("scratch", name) for name in of_scratch} | {
         ("cpt", name) for name in of_scratch | {"cpt"}
     }
@@ -47,11 +46,8 @@ def test_every_law_is_fitted_to_every_strategy(found):
 
 
 def test_a_joint_term_wins_where_there_is_one(found):
-    own = [e for e in found.entries if e.strategy == "cpt"]
-    assert sum(e.weight for e in own) == pytest.approx(1.0)
     joint = [entry(found, "cpt", name) for name in ("cpt", "extended")]
     plain = entry(found, "cpt", "chinchilla")
-    assert plain.weight < max(e.weight for e in joint) / 2
     assert plain.error > max(e.error for e in joint)
     for one in joint:
         value, low, high = one.gamma
@@ -81,7 +77,7 @@ def test_errors_are_those_of_fits_without_the_largest_runs(found):
 
 def test_gamma_of_fewer_runs_than_unknowns_is_not_known():
     rows = rows_of(JOINT, runs=np.arange(49) % 5)
-    found = compare_rows({"cpt": rows}, FitRequest(draws=20), forms=("extended",))
+    found = compare_rows({"cpt": rows}, FitRequest(draws=20))
     assert entry(found, "cpt", "extended").doubt == "5 runs for 6 unknowns"
     assert entry(found, "cpt", "extended").error is None
     golden("fit/laws compared on too few runs", "\n".join(found.sentences))
@@ -90,7 +86,7 @@ def test_gamma_of_fewer_runs_than_unknowns_is_not_known():
 def test_it_goes_into_json(found):
     data = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert data["sentences"] == list(found.sentences)
-    assert len(data["compare"]) == 9
+    assert len(data["compare"]) == 5
     assert data["compare"][0]["law"] == "chinchilla"
     assert data["compare"][0]["gamma"] is None
 
@@ -102,13 +98,13 @@ def test_nothing_to_compare_is_refused_and_too_little_is_told():
         with pytest.raises(UserError, match="no law can be compared"):
             compare_rows(rows, FitRequest(draws=0))
     both = {"scratch": rows_of(CHINCHILLA), "cpt": few}
-    found = compare_rows(both, FitRequest(draws=0), forms=("chinchilla",))
+    found = compare_rows(both, FitRequest(draws=0))
     assert "cpt: too few runs to compare laws on" in found.sentences
 
 
 def test_columns_give_what_checked_rows_give():
     rows = rows_of(CHINCHILLA)
     columns = {**rows.variables, "loss": rows.loss, "runs": [rows.runs[i] for i in rows.run]}
-    found = compare({"scratch": columns}, draws=5, forms=("extended",))
-    same = compare_rows({"scratch": rows}, FitRequest(draws=5), forms=("extended",))
+    found = compare({"scratch": columns}, draws=5)
+    same = compare_rows({"scratch": rows}, FitRequest(draws=5))
     assert found.to_json() == same.to_json()

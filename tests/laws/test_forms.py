@@ -16,10 +16,9 @@ def terms(name):
 
 
 def test_every_law_is_known_by_its_name():
-    assert [form.name for form in FORMS][:13] == [
-        *("chinchilla", "extended", "cpt", "skaling", "farseer", "data-constrained"),
-        *("overfitted", "one-base", "experts", "family"),
-        *("forgetting", "power", "power-floor"),
+    assert [form.name for form in FORMS][:11] == [
+        *("chinchilla", "extended", "cpt", "line", "data-constrained", "overfitted"),
+        *("experts", "family", "forgetting", "power", "power-floor"),
     ]
     assert all(form.summary and form.formula for form in FORMS)
     with pytest.raises(UserError, match="no law form `chinchila`") as caught:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.laws.made import CHINCHILLA, CPT, SMALL, SMALL_CPT, Columns, rows_of, small_runs
+from tests.laws.made import CPT, Columns, rows_of
 from tongues import laws
 from tongues.errors import UserError
 from tongues.laws import (
@@ -12,8 +12,6 @@ from tongues.laws import (
     compute_of,
     envelope,
     frontier,
-    implied_saving,
-    implied_saving_interval,
     preset,
 )
 
@@ -153,39 +151,3 @@ def test_a_given_floor_has_no_interval_and_must_lie_below_the_runs():
 def test_an_envelope_of_one_point_is_refused():
     with pytest.raises(UserError, match="only 1 points are on the envelope"):
         laws.fit("power", [2.0, 2.0, 2.5], C=[1.0, 2.0, 3.0])
-
-
-def test_a_saving_is_where_both_reach_the_same_loss_negative_or_out_of_reach():
-    C = np.array([1e18, 1e23])
-    saved = implied_saving(SCRATCH, CONTINUED, C)
-    np.testing.assert_allclose(CONTINUED.loss(C=(1 - saved) * C), SCRATCH.loss(C=C))
-    assert implied_saving(CONTINUED, SCRATCH, 1e20) < 0
-    high = Law("power-floor", {"E": 3.0, "A": 30.0, "gamma": 0.05})
-    assert implied_saving(SCRATCH, high, 1e20) == -np.inf
-
-
-def test_a_saving_between_two_fits_has_an_interval():
-    base = laws.fit("chinchilla", **small_runs(SMALL, 0.003), draws=50)
-    cpt = laws.fit("cpt", **small_runs(SMALL_CPT, 0.003, seed=1), base=base, draws=50)
-    low, high = implied_saving_interval(base, cpt, C := np.array([1e13, 1e14]))
-    saved = implied_saving(base, cpt, C)
-    assert ((low < saved) & (saved < high)).all()
-    truth = implied_saving(Law("chinchilla", SMALL), Law("cpt", SMALL_CPT), C)
-    assert ((low - 0.2 < truth) & (truth < high + 0.2)).all()
-    with pytest.raises(UserError, match="no draws"):
-        implied_saving_interval(SCRATCH, CONTINUED, 1e20)
-
-
-def test_shared_uncertainty_does_not_widen_a_saving():
-    """Each draw of a continued law stands on one of its base, which cancels in the saving."""
-    spread = 0.05 * np.random.default_rng(0).standard_normal(500)
-    draws = {name: np.full(500, value) for name, value in CHINCHILLA.items()}
-    draws["E"] = draws["E"] * np.exp(spread)
-    scratch = Law("chinchilla", CHINCHILLA, draws=draws)
-    shared = CHINCHILLA | {"B": 1000.0, "gamma": 0.0}
-    joint = draws | {"B": np.full(500, 1000.0), "gamma": np.zeros(500)}
-    joint["gamma"][::10] = 0.9  # one draw in ten has no compute-optimal size
-    low, high = implied_saving_interval(scratch, Law("cpt", shared, draws=joint), 1e20)
-    saved = implied_saving(scratch, Law("cpt", shared), 1e20)
-    assert low == pytest.approx(saved, rel=1e-6)
-    assert high == pytest.approx(saved, rel=1e-6)

@@ -2,12 +2,14 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.laws.made import CHINCHILLA, CPT, Columns, needs_runs, noise, published, rows_of
 from tongues import laws
 from tongues.errors import UserError
-from tongues.laws import Law
-from tongues.laws.predict.sampler import sample
+from tongues.laws import FORMS, Law, predict
+from tongues.laws.rows import Rows
 
 TRUTH = Law("chinchilla", CHINCHILLA)
 
@@ -51,19 +53,6 @@ def test_draws_are_whole_laws_the_same_wherever_they_are_asked():
     assert np.corrcoef(one, other)[0, 1] > 0.8
     assert both.draws.shape == (200, 2)
     assert [estimate.high for estimate in both.estimates] == both.high.tolist()
-
-
-def test_draws_do_not_depend_on_the_signs_of_eigenvectors(monkeypatch):
-    law, eigh = fitted(), np.linalg.eigh  # the signs differ between processors
-    usual = law.predictor(300)(1e11, 1e12)
-
-    def turned(matrix):
-        values, axes = eigh(matrix)
-        return values, axes * np.where(np.arange(len(values)) % 2, -1.0, 1.0)
-
-    monkeypatch.setattr(np.linalg, "eigh", turned)
-    again = law.predictor(300)(1e11, 1e12)
-    np.testing.assert_allclose(usual.draws, again.draws, rtol=1e-9)
 
 
 def test_runs_that_bend_from_their_law_widen_the_interval_and_are_followed():
@@ -128,18 +117,78 @@ def test_what_it_needs_is_named():
         fitted().predict(1e9)
 
 
-def test_walkers_reach_the_long_tails_of_a_posterior():
-    shape, axes = 0.5, 6  # logarithms of Gamma(1/2): mean -1.9635, deviation pi / sqrt(2)
-    mode = np.full(axes, np.log(shape))
-    drawn = sample(
-        lambda x: (shape * x - np.exp(x)).sum(-1),
-        mode,
-        8.0 / shape * np.eye(axes),
-        400,
-        np.random.default_rng(0),
-    )
-    np.testing.assert_allclose(drawn.mean(), -1.9635, atol=0.2)
-    np.testing.assert_allclose(drawn.std(), np.pi / np.sqrt(2), rtol=0.08)
+def numeric(rows: Rows, tokens: float, grid: np.ndarray) -> tuple[float, float]:
+    """Mean and deviation of log loss there, without scatter, by summing over A and beta."""
+    log_d, y = np.log(rows.variables["D"]), np.log(rows.loss)
+    prior = laws.FORMS.find("line").spread
+    walk = predict._Walks(float(np.log10(6 * rows.variables["D"].min())))
+    phi = walk.features(rows.variables)
+    there = walk.features({"D": np.array([tokens])})[0]
+    a, b = (x.ravel() for x in np.meshgrid(np.linspace(-4, 4, 161), np.linspace(-4, 4, 161)))
+    beta = np.exp(prior["beta"][0] + prior["beta"][1] * b)
+    level = prior["A"][0] + prior["A"][1] * a + y.mean()
+    law = level[:, None] - beta[:, None] * (log_d - log_d.mean())
+    end = level - beta * (np.log(tokens) - log_d.mean())
+    weights, means, variances = [], [], []
+    for drift, scatter in grid:
+        kernel = drift**2 * phi @ phi.T + scatter**2 * np.eye(len(y))
+        cross, off = drift**2 * phi @ there, np.linalg.solve(kernel, (y - law).T)
+        log = -0.5 * (((y - law).T * off).sum(0) + np.linalg.slogdet(kernel)[1] + a**2 + b**2)
+        for size, (middle, wide) in ((drift, predict._DRIFT), (scatter, predict._SCATTER)):
+            log -= 0.5 * ((np.log(size) - middle) / wide) ** 2
+        weights.append(log)
+        means.append(end + cross @ off)
+        left = drift**2 * there @ there - cross @ np.linalg.solve(kernel, cross)
+        variances.append(np.full(len(a), left))
+    weight = np.exp(np.concatenate(weights) - np.max(weights))
+    weight, mean = weight / weight.sum(), np.concatenate(means)
+    middle = float(weight @ mean)
+    return middle, float(weight @ (np.concatenate(variances) + (mean - middle) ** 2)) ** 0.5
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_draws_are_of_the_posterior_that_sums_give(count, monkeypatch):
+    grid = predict._GRID[[14, 15, 20, 21]][:count]
+    monkeypatch.setattr(predict, "_GRID", grid)
+    D = np.geomspace(1e6, 3e7, 9)
+    law = laws.fit("line", 5.0 * D**-0.07 * noise(9, 0.004), D=D, draws=0)
+    assert law.rows
+    for tokens in (3e6, 3e8):
+        logs = np.log(law.predictor(20_000)(D=tokens).expected[:, 0])
+        middle, wide = numeric(law.rows, tokens, grid)
+        assert logs.mean() == pytest.approx(middle, abs=0.05 * wide)
+        assert logs.std() == pytest.approx(wide, rel=0.05)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(-2, 2), st.floats(-6, 6), st.floats(-6, 6), st.integers(0, 100))
+def test_units_and_order_do_not_matter(loss, sizes, tokens, seed):
+    rows = rows_of(CHINCHILLA, 0.005, seed)
+    order = np.random.default_rng(seed).permutation(len(rows["loss"]))
+    factors = {"loss": np.exp(loss), "N": np.exp(sizes), "D": np.exp(tokens)}
+    plain = laws.fit("chinchilla", draws=0, **rows)
+    other = laws.fit("chinchilla", draws=0, **{n: (v * factors[n])[order] for n, v in rows.items()})
+    one, two = plain.predict(1e10, 1e12), other.predict(1e10 * factors["N"], 1e12 * factors["D"])
+    logs, others = np.log(one.expected), np.log(two.expected) - loss
+    assert others.mean() == pytest.approx(logs.mean(), abs=0.1 * logs.std())
+    assert others.std() == pytest.approx(logs.std(), rel=0.1)
+
+
+def test_a_parameter_held_at_a_value_stays_there():
+    rows = rows_of(CHINCHILLA, 0.005)
+    free, held = (laws.fit("chinchilla", draws=0, fix=fix, **rows) for fix in ({}, {"E": 1.0}))
+    names = held.predictor().chart.names
+    assert "E" not in names and held.predictor().chart.known["E"] == 1.0
+    assert "E" in free.predictor().chart.names
+
+
+@pytest.mark.parametrize("form", FORMS.names())
+def test_every_form_of_print_is_predicted(form):
+    params = dict.fromkeys(FORMS.find(form).names, 0.3) | {"F": 1.0, "D_0": 1e6}
+    law = Law(form, {name: params[name] for name in FORMS.find(form).names})
+    at = {"N": 1e8, "D": 1e9, "C": 1e18, "U": 1e8, "r": 0.1, "S": 3.0, "h": 0.5, "k": 4.0}
+    of = law.predict(**{name: at[name] for name in law.equation.variables})
+    assert of.low < of.point < of.high
 
 
 @needs_runs

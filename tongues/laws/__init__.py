@@ -2,18 +2,16 @@
 
 from tongues.laws.allocation import Allocation, allocate
 from tongues.laws.compare import LawComparison, compare
-from tongues.laws.fit import fit, fit_stack
+from tongues.laws.fit import fit
 from tongues.laws.forms import FORMS
 from tongues.laws.inverse import (
     compute_of,
     envelope,
     frontier,
-    implied_saving,
-    implied_saving_interval,
     params_for,
     tokens_for,
 )
-from tongues.laws.law import HoldOut, Law, Leverage
+from tongues.laws.law import HoldOut, Law
 from tongues.laws.predict import Prediction, Predictor
 from tongues.laws.presets import PRESETS, preset, read_laws_file
 from tongues.laws.transfer import Curve, Saving, Savings, savings
@@ -26,7 +24,6 @@ __all__ = [
     "HoldOut",
     "Law",
     "LawComparison",
-    "Leverage",
     "Prediction",
     "Predictor",
     "Saving",
@@ -36,10 +33,7 @@ __all__ = [
     "compute_of",
     "envelope",
     "fit",
-    "fit_stack",
     "frontier",
-    "implied_saving",
-    "implied_saving_interval",
     "params_for",
     "preset",
     "read_laws_file",

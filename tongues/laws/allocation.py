@@ -2,17 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tongues.errors import Caution, UserError
 from tongues.laws.forms import Form
 from tongues.laws.uncertainty import bootstrap_intervals, percentiles
-
-if TYPE_CHECKING:
-    from tongues.laws.law import Law
-
 
 _DOUBTED = 0.025  # share of the draws without a best size, from which a caution is given
 
@@ -69,7 +65,20 @@ class Allocation:
         return numbers | {"interval": {name: list(ends) for name, ends in self.interval.items()}}
 
 
-def allocate(law: "Law") -> Allocation | None:
+class HasParameters(Protocol):
+    """A law, as far as an allocation needs it."""
+
+    @property
+    def equation(self) -> Form: ...
+
+    @property
+    def params(self) -> Mapping[str, float]: ...
+
+    @property
+    def draws(self) -> Mapping[str, np.ndarray]: ...
+
+
+def allocate(law: HasParameters) -> Allocation | None:
     """The compute-optimal allocation of a law, or None where it has no interior optimum.
 
     The law's own cautions (`no_interior_optimum`, `optimum_in_doubt`) give the reason.

@@ -14,10 +14,11 @@ from tongues.laws.describe import (
     html_of,
     law_title,
     parameter_rows,
-    predicted_end,
+    predicted,
     sentences,
 )
 from tongues.laws.experts import worth_sentence
+from tongues.laws.forms import LINE
 from tongues.laws.law import Law
 from tongues.laws.next_step import MORE_SHAPES, plan_command, well_known
 from tongues.laws.rows import Rows
@@ -59,12 +60,6 @@ class FitAnswer:
     def __repr__(self) -> str:
         """A few lines for each law, or the sentences of a comparison."""
         return repr(self.comparison) if self.comparison else "\n\n".join(map(repr, self.laws))
-
-    def summary(self) -> str:
-        """What `tongues fit` prints of each law, or of a comparison."""
-        if self.comparison:
-            return self.comparison.summary()
-        return "\n\n".join(law.summary() for law in self.laws)
 
     def _repr_html_(self) -> str:
         if self.comparison:
@@ -120,8 +115,13 @@ class FitAnswer:
         if self.comparison:
             return list(self.comparison.sentences)
         lines = sentences(self.law) if self.law else []
-        for one in self.targets:
-            lines += [f"{one.target}: {line}" for law in one.all for line in predicted_end(law)]
+        of_targets = (law for one in self.targets for law in one.laws.values())
+        lines += [
+            f"{law.target}: {x}"
+            for law in of_targets
+            if law.form == LINE.name
+            for x in predicted(law)
+        ]
         lines += map(worth_sentence, self.experts)
         lines += [f"its base: {line}" for law in self._below for line in sentences(law, brief=True)]
         return lines

@@ -12,7 +12,7 @@ from tongues.laws.answer import FitAnswer
 from tongues.laws.compare import LawComparison, compare_rows
 from tongues.laws.experts import fit_experts
 from tongues.laws.fit import FitRequest, fit_observed, prepare
-from tongues.laws.forms import FORMS, ONE_BASE, Form
+from tongues.laws.forms import FORMS, LINE, Form
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, gather_runs, usual_bases
 from tongues.laws.presets import find_law
@@ -22,7 +22,7 @@ from tongues.laws.targets import (
     fit_targets,
     law_rows,
     learned_targets,
-    one_base_rows,
+    line_rows,
 )
 from tongues.tables import (
     ROLES,
@@ -87,8 +87,7 @@ def fit_places(
         by_strategy = _of_runs(runs, form)
     if compare:
         return FitAnswer(comparison=_compared(by_strategy, request), cautions=cautions)
-    weighed = law is None and not (base or fixed)
-    return FitAnswer(fitted=_fit(by_strategy, request, form, weighed=weighed), cautions=cautions)
+    return FitAnswer(fitted=_fit(by_strategy, request, form), cautions=cautions)
 
 
 def _fixed(words: Sequence[str]) -> dict[str, float]:
@@ -204,18 +203,18 @@ def _of_runs(runs: Sequence[RunCurves], form: Form) -> dict[str, Observations]:
         )
     if form.role == "forgetting":
         return {"cpt": base_losses([run for run in usual_bases(runs) if run.strategy == "cpt"])}
-    if form is ONE_BASE:
-        rows = one_base_rows(runs)
+    if form is LINE:
+        rows = line_rows(runs)
         if rows is None:
             what = "it needs four or more lengths of runs that continue a base of one size"
-            hint = "with the same share of replay, evaluated before their first step"
-            raise UserError(what, where="--law one-base", hint=hint, code="too_few_rows")
+            hint = "with the same share of replay"
+            raise UserError(what, where="--law line", hint=hint, code="too_few_rows")
         return {"cpt": rows}
     return law_rows(runs)[0]
 
 
 def _fit(
-    by_strategy: Mapping[str, Observations], request: FitRequest, form: Form, *, weighed: bool
+    by_strategy: Mapping[str, Observations], request: FitRequest, form: Form
 ) -> tuple[tuple[Law, Rows], ...]:
     """Fit the law asked for to the rows of its strategy, on the base asked for or fitted first."""
     strategy, below = form.strategy, ()
@@ -250,7 +249,7 @@ def _fit(
         below = ((base, base_rows),)
         rest = {name: value for name, value in request.fix.items() if name not in names}
         request = replace(request, base=base, fix=rest)
-    law, rows = fit_observed(own, request, base_rows, weighed=weighed)
+    law, rows = fit_observed(own, request, base_rows)
     doubts, known = law.warnings, strategy if strategy in _KNOWN else ""
     unknown = [name for name in by_strategy if name != strategy and name not in _KNOWN]
     if unknown:

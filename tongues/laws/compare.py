@@ -8,18 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
-from tongues.frames import text_table
-from tongues.laws import describe
 from tongues.laws.fit import FitRequest, FitTask, prepare
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.law import Law
-from tongues.laws.predict import STACKED, Known, last_held_out, weigh_forms
-from tongues.laws.rows import Rows
+from tongues.laws.rows import Rows, hold_out_compute
 from tongues.laws.uncertainty import FEWEST_RUNS
 from tongues.magnitudes import counted
 
 _THIN = ("few_sizes", "few_runs")  # cautions of a fit whose intervals are too narrow
 _OF_OPTIMUM = "no_interior_optimum"  # which is about no single parameter
+_FEWEST = 3  # runs held out to compare by
+_LEFT = 7  # runs that stay to be fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +27,7 @@ class Entry:
 
     mean_huber: of the fit to all rows. error: mean absolute share by which the law, fitted without
     the runs of most compute, is off on these; None where too few are left without them.
-    weight: the share that it would have in a prediction by all of them, by its predictive density
-    of these runs. n_runs: that were resampled; runs that are so together count as one.
+    n_runs: that were resampled; runs that are so together count as one.
     gamma: its value and 95 % interval, where the law has one.
     doubt: why the runs are too few to know anything of gamma, however narrow its interval; empty
     where enough does.
@@ -41,7 +39,6 @@ class Entry:
     n_runs: int
     mean_huber: float
     error: float | None
-    weight: float
     gamma: tuple[float, float, float] | None
     doubt: str = ""
 
@@ -55,7 +52,7 @@ class LawComparison:
 
     @property
     def rows(self) -> list[dict[str, str]]:
-        """A row a law and strategy: its errors, fitted and held out, and its weight."""
+        """A row a law and strategy: its errors, fitted and held out."""
         return [
             {
                 "rows of": entry.strategy,
@@ -63,7 +60,6 @@ class LawComparison:
                 "runs": str(entry.n_runs),
                 "fitting error": f"{entry.mean_huber:.3e}",
                 "off on the largest": "" if entry.error is None else f"{entry.error:.2%}",
-                "weight": "" if entry.error is None else f"{entry.weight:.0%}",
                 "gamma": _ends(entry.gamma),
             }
             for entry in self.entries
@@ -72,13 +68,6 @@ class LawComparison:
     def __repr__(self) -> str:
         """The sentences."""
         return "\n".join(self.sentences)
-
-    def summary(self) -> str:
-        """The table and the sentences."""
-        return "\n".join([text_table(self.rows), *self.sentences])
-
-    def _repr_html_(self) -> str:
-        return describe.html_of(self.rows, "Which law do the runs support?", self.sentences)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -96,39 +85,37 @@ def compare(
     delta: float = 1e-3,
     draws: int = 1000,
     seed: int = 0,
-    forms: Sequence[str] = (),
 ) -> LawComparison:
     """Which law the runs of each strategy support.
 
     by_strategy: columns `N`, `D`, `loss` and `runs`, by strategy: rows of the same run, or of runs
         that are not independent of each other, are resampled and left out together.
     base: the scratch law that the `cpt` law takes parameters from; without it that law is left out.
-    delta, draws, seed: as for `fit`. forms: the laws to compare, by their names; without it all
-        that are made for it, and those that a fit weighs.
+    delta, draws, seed: as for `fit`.
     """
     request = FitRequest(delta=delta, draws=draws, seed=seed)
     rows = {
         strategy: prepare(request, {n: of[n] for n in "ND"}, of["loss"], of.get("runs")).rows
         for strategy, of in by_strategy.items()
     }
-    return compare_rows(rows, request, base, forms)
+    return compare_rows(rows, request, base)
 
 
 def compare_rows(
-    by_strategy: Mapping[str, Rows],
-    request: FitRequest,
-    base: Law | None = None,
-    forms: Sequence[str] = (),
+    by_strategy: Mapping[str, Rows], request: FitRequest, base: Law | None = None
 ) -> LawComparison:
-    """Fit every law to every strategy's rows, with and without the largest runs, and compare.
+    """Fit every compared form to every strategy's rows, with and without the largest runs.
 
-    request: whose delta, draws and seed count. base, forms: as for `compare`.
+    request: whose delta, draws and seed count. base: as for `compare`.
     """
-    usual = [form for form in FORMS if form.compared or form.name in STACKED]
-    compared = [FORMS.find(name) for name in forms] or usual
+    forms = [form for form in FORMS if form.compared]
     entries = {
         strategy: _entries(
-            strategy, rows, base if strategy != "scratch" else None, request, compared
+            strategy,
+            rows,
+            base,
+            request,
+            [form for form in forms if not form.base or strategy != "scratch"],
         )
         for strategy, rows in by_strategy.items()
     }
@@ -143,63 +130,42 @@ def _entries(
 ) -> list[Entry]:
     if rows.n_runs < FEWEST_RUNS:
         return []
-    parts = last_held_out(rows)
-    small, large = parts or (rows, rows)
-    tasks = {
-        form.name: FitTask(
-            form, rows, base if form.base else None, request.delta, request.draws, request.seed
-        )
-        for form in forms
-        if (base or not form.base) and len(small.loss) > len(form.free)
-    }
-    errors, known = dict[str, float](), dict[str, Known]()
-    for name, task in tasks.items() if parts else ():
-        of_small = replace(task, rows=small, draws=0).fit()
-        off = of_small.loss(**large.variables) / large.loss - 1.0
-        errors[name] = float(np.abs(off).mean())
-        draws = task.base.draws if task.base else {}
-        count = len(next(iter(draws.values()), ()))
-        same = {n: np.full(count, value) for n, value in of_small.params.items()} if count else {}
-        taken = {n: draws[n] for n in task.form.taken_names if count}
-        known[name] = (of_small.params, same | taken)
-    weights = weigh_forms(rows, list(tasks), request.seed, known) if tasks else {}
+    held = hold_out_compute(rows, _FEWEST)
+    tested = held is not None and len(np.unique(rows.run[~held])) >= _LEFT
     entries = list[Entry]()
-    for name, task in tasks.items():
-        resampled = "gamma" in task.form.free  # no other interval is shown
-        law = (task if resampled else replace(task, draws=0)).fit()
-        ends, unknowns = law.interval.get("gamma"), len(law.equation.free)
+    for form in forms:
+        known = base if form.base else None
+        task = FitTask(form, rows, known, request.delta, request.draws, request.seed)
+        small = replace(task, rows=rows.take(~held), draws=0) if tested else task
+        if (form.base and not base) or len(small.rows.loss) <= len(form.free):
+            continue
+        error = None
+        if tested:
+            large = rows.take(held)
+            off = small.fit().loss(**large.variables) / large.loss - 1.0
+            error = float(np.abs(off).mean())
+        law = (task if "gamma" in form.free else replace(task, draws=0)).fit()
+        ends = law.interval.get("gamma")  # no other interval is shown
         shaky = {caution.code for caution in law.loose} - {_OF_OPTIMUM} | {*_THIN}
         doubt = "; ".join(c.sentence for c in law.warnings if c.code in shaky)
-        if law.n_runs <= unknowns:
-            doubt = f"{counted(law.n_runs, 'run')} for {unknowns} unknowns"
-        entries.append(
-            Entry(
-                strategy=strategy,
-                law=name,
-                n_rows=law.n_rows,
-                n_runs=law.n_runs,
-                mean_huber=law.mean_huber,
-                error=errors.get(name),
-                weight=weights.get(name, 0.0),
-                gamma=(law.params["gamma"], *ends) if ends else None,
-                doubt=doubt if ends else "",
-            )
-        )
+        if law.n_runs <= len(form.free):
+            doubt = f"{counted(law.n_runs, 'run')} for {len(form.free)} unknowns"
+        gamma = (law.params["gamma"], *ends) if ends else None
+        size = law.n_rows, law.n_runs, law.mean_huber
+        entries.append(Entry(strategy, form.name, *size, error, gamma, doubt if ends else ""))
     return entries
 
 
 def _sentences(strategy: str, entries: list[Entry]) -> list[str]:
     if not entries:
         return [f"{strategy}: too few runs to compare laws on"]
-    if entries[0].error is None:
-        lines = [f"{strategy}: too few runs to hold the largest out, so no law is preferred"]
-    else:
-        best = max(entries, key=lambda entry: entry.weight)
-        level = [e.law for e in entries if e is not best and 2 * e.weight >= best.weight]
-        worse = [e.law for e in entries if 2 * e.weight < best.weight]
-        first = f"{strategy}: {best.law} predicts the largest runs best"
-        first += f", better than {_listed(worse)}" if worse else ""
-        lines = [first + (f"; {_listed(level)} nearly as well" if level else "")]
+    errors = {entry.law: entry.error for entry in entries if entry.error is not None}
+    lines = [f"{strategy}: too few runs to hold the largest out, so no law is preferred"]
+    if errors:
+        first, *rest = sorted(errors, key=errors.__getitem__)
+        others = ", ".join(f"{name} {errors[name]:.2%}" for name in rest)
+        lines = [f"{strategy}: {first} is nearest on the largest runs, off by {errors[first]:.2%}"]
+        lines[0] += f"; {others}" if others else ""
     for entry in entries:
         if entry.gamma:
             _, low, high = entry.gamma
@@ -209,7 +175,3 @@ def _sentences(strategy: str, entries: list[Entry]) -> list[str]:
             verdict = f"inconclusive: {entry.doubt}" if entry.doubt else verdict
             lines.append(f"{strategy}, {entry.law}: gamma {_ends(entry.gamma)} {verdict}")
     return lines
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -5,7 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-EARLY = 0.15  # share of the steps before which losses do not follow the law yet
+_EARLY = 0.15  # share of the steps before which losses do not follow the law yet, or …
+_SEEN = 0.5  # … of those that are done, where these are fewer
+_WARM = 1.05  # lengths of the warm-up after which they do
 _KNOTS = 400  # of the learning rates
 
 # Lags of the felt rate: memories of an exponential, in steps, as of the annealing law; and the C of
@@ -38,6 +40,11 @@ class LossCurve:
         """Of its steps that are done."""
         return float(self.steps[-1]) / len(self.rates) if len(self.steps) else 0.0
 
+    @property
+    def newest(self) -> float:
+        """The mean of the last three losses."""
+        return float(np.mean(self.losses[-3:]))
+
     def until(self, share: float) -> "LossCurve":
         """As it was after a share of its steps."""
         last = share * len(self.rates)
@@ -50,7 +57,18 @@ class LossCurve:
     @cached_property
     def settled(self) -> np.ndarray:
         """Which losses follow the law."""
-        return self.steps > EARLY * len(self.rates)
+        return self.steps > self.begins
+
+    @cached_property
+    def begins(self) -> float:
+        """The step from which losses follow the law."""
+        early = min(_EARLY, _SEEN * self.share) * len(self.rates)
+        return max(early, _WARM * self.warmup)
+
+    @cached_property
+    def warmup(self) -> int:
+        """Steps until the learning rate is at its highest."""
+        return int(self.rates.argmax()) + 1
 
     @cached_property
     def peak(self) -> float:

@@ -20,7 +20,7 @@ from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves
 from tongues.laws.targets import SETTLED
 from tongues.laws.uncertainty import percentiles
-from tongues.quantities import counted, show_count
+from tongues.magnitudes import counted, show_count
 from tongues.roles import Roles, list_languages
 from tongues.runs import JOINED
 from tongues.tables import Observations

@@ -7,19 +7,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import Caution, UserError
-from tongues.laws.allocation import allocate
 from tongues.laws.cautions import doubts_of_fit
 from tongues.laws.forms import FORMS, Form, check_names
-from tongues.laws.law import HoldOut, Law, Leverage
-from tongues.laws.predict import hold_out_compute, leading, spent, weigh_forms
-from tongues.laws.rows import Rows, read_rows
+from tongues.laws.law import HoldOut, Law
+from tongues.laws.rows import Rows, hold_out_compute, read_rows, spent
 from tongues.laws.solver import FitProblem, Ties, pose, read_ties, solve
 from tongues.laws.uncertainty import FEWEST_RUNS, bootstrap_intervals, draw_runs, refit
-from tongues.quantities import counted
+from tongues.magnitudes import counted
 from tongues.tables import Observations
 from tongues.tables.checks import copies, name_rows, other_unit
-
-_SHOWN = 5  # runs with the most leverage that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +178,7 @@ def fit(
     seed: int = 0,
     **variables: ArrayLike,
 ) -> Law:
-    """Fit a law to runs, with intervals, cautions, leverage and a held-out test.
+    """Fit a law to runs, with intervals, cautions and a held-out test.
 
     Rows that are copies of others are left out, as `tongues fit` does with a table.
 
@@ -203,28 +199,6 @@ def fit(
     return replace(fitted, warnings=(*doubts, *fitted.warnings))
 
 
-def fit_stack(
-    loss: ArrayLike,
-    runs: ArrayLike | None = None,
-    *,
-    delta: float = 1e-3,
-    draws: int = 1000,
-    seed: int = 0,
-    **variables: ArrayLike,
-) -> Law:
-    """Weigh several forms by what they predict of the largest compute, and fit the leading one.
-
-    The law's parameters and best sizes are those of its form, the simplest that is nearly as good
-    as the best; its `predict` draws from all forms by their weights, `law.stack`. Arguments as for
-    `fit`.
-    """
-    request = FitRequest("chinchilla", delta=delta, draws=draws, seed=seed)
-    task, doubts = _checked(prepare(request, variables, loss, runs), of_runs=runs is not None)
-    stack = weigh_forms(task.rows)
-    fitted = _examined(replace(task, form=FORMS.find(leading(stack))))
-    return replace(fitted, warnings=(*doubts, *fitted.warnings), stack=stack)
-
-
 def _checked(task: FitTask, *, of_runs: bool) -> tuple[FitTask, list[Caution]]:
     """The same without rows that are copies of others, and what is odd about the losses."""
     rows, doubts = task.rows, list[Caution]()
@@ -241,60 +215,22 @@ def _checked(task: FitTask, *, of_runs: bool) -> tuple[FitTask, list[Caution]]:
 
 
 def fit_observed(
-    observed: Observations,
-    request: FitRequest,
-    base_rows: Rows | None = None,
-    *,
-    weighed: bool = False,
+    observed: Observations, request: FitRequest, base_rows: Rows | None = None
 ) -> tuple[Law, Rows]:
     """Fit a law to rows from a table or from runs; with the rows that it saw.
 
-    base_rows: those of its base, so that the held-out test can hold them out there too. weighed:
-    whether the leading one of several forms is fitted, with the weights of all.
+    base_rows: those of its base, so that the held-out test can hold them out there too.
     """
     units = observed.units or observed.runs
     task = prepare(request, observed.variables, observed.loss, units)
-    stack = weigh_forms(task.rows) if weighed else {}
-    if stack:
-        task = replace(task, form=FORMS.find(leading(stack)))
-    law = replace(_examined(task, base_rows), stack=stack)
+    law = _examined(task, base_rows)
     if observed.units and observed.runs:
         law = replace(law, n_runs=len(set(observed.runs)))
     return law, task.rows
 
 
 def _examined(task: FitTask, base_rows: Rows | None = None) -> Law:
-    law = task.fit()
-    return replace(law, leverage=_leverage(task, law), holdout=_hold_out(task, base_rows))
-
-
-def _leverage(task: FitTask, law: Law) -> tuple[Leverage, ...]:
-    """The runs whose absence moves the law most; empty without draws to measure by."""
-    rows, best = task.rows, allocate(law)
-    if not law.interval or rows.n_runs <= FEWEST_RUNS:
-        return ()
-    problem, weights = task.pose(), task.weights(1.0 - np.eye(rows.n_runs))
-    without = refit(problem, problem.free(law.params), weights, problem.context(task.taken))
-    free = [name for name in without if name in law.interval]
-    shift = np.stack([without[name] - law.params[name] for name in free], axis=-1)
-    sizes = np.array([law.draws[name].std() for name in free])
-    score = np.abs(shift / np.maximum(sizes, 1e-300)).max(-1)
-
-    def moved(run: int) -> float | None:
-        """The factor on the compute-optimal size at the largest compute of the rows."""
-        params = law.params | {name: float(values[run]) for name, values in without.items()}
-        there = allocate(Law(law.form, params))
-        if best is None or there is None:
-            return None
-        compute = law.range["C"][1]
-        return float(there.sizes(compute)[0] / best.sizes(compute)[0])
-
-    return tuple(
-        Leverage(
-            rows.runs[i], float(score[i]), dict(zip(free, shift[i].tolist(), strict=True)), moved(i)
-        )
-        for i in np.argsort(-score)[:_SHOWN].tolist()
-    )
+    return replace(task.fit(), holdout=_hold_out(task, base_rows))
 
 
 def _hold_out(task: FitTask, base_rows: Rows | None) -> HoldOut | None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tongues.estimate import Estimate
-from tongues.laws.curves import EARLY, LAGS, LossCurve
+from tongues.laws.curves import LAGS, LossCurve
 
 _FEWEST = 8  # losses past the early steps
 _POINTS = 80  # that losses are averaged to, evenly in log progress
@@ -46,6 +46,8 @@ _TRUST = 0.83  # weight of a pilot's evidence for alpha and lag
 _MISFIT, _MISFIT_RANGE = 0.028, 1.0  # of the law, as a share of B; over e-folds of progress
 _FLOOR = 2e-4  # of the misfit and of the noise, relative to the loss
 _GAP_SD, _GAP_SD_ALONE = 0.0037, 0.01  # of held-out against training loss at the end
+_SOONEST = 0.09  # share of a run's steps from which it is forecast: the first log past 10 %
+_OF_FALL = 0.65  # standard deviation of a ratio, in its logarithm (benchmarks/curve_forecast.txt)
 _GAP_SEEN = 0.3  # how much of what the run's own gap differs from a pilot's will last
 _WIDTH = 1.25  # of intervals, for 95 % of them to contain the final loss
 _NORMAL = 1.96
@@ -99,21 +101,42 @@ class _Posterior:
 def forecast_loss(curve: LossCurve, pilots: Sequence[LossCurve] = ()) -> Estimate | None:
     """The loss at the last step, held out where the curve has evaluations, with a 95 % interval.
 
-    None as long as too few losses are past the early steps. pilots: finished runs
-    that learn the same in the same way; one with another size, length or schedule serves too, but
-    without a decay among them the interval is wide.
+    None in the first tenth of a run, and without pilots as long as too few losses are past the
+    warm-up; with pilots the loss then falls as theirs did from that share of the steps on.
+    pilots: finished runs that learn the same in the same way; one with another size, length or
+    schedule serves too, but without a decay among them the interval is wide.
     """
-    if curve.settled.sum() < _FEWEST:
+    if curve.share < _SOONEST:
         return None
+    if curve.settled.sum() < _FEWEST:
+        return _by_ratio(curve, pilots)
     fitted = [(pilot, _fit(pilot, _PRIOR)) for pilot in pilots if pilot.settled.sum() >= _FEWEST]
     now = _now(curve)
     carried = [_carried(pilot, own, curve, now) for pilot, own in fitted]
     posterior = _fit(curve, _combined(carried) if fitted else _ALONE)
     gap, gap_sd = _gap(curve, posterior, fitted)
     value = posterior.end * math.exp(gap)
-    half = _NORMAL * value * math.hypot(_WIDTH * posterior.end_sd / posterior.end, gap_sd)
+    width = _WIDTH * (1.0 + curve.warmup / float(curve.steps[-1]))  # less of it follows the law
+    half = _NORMAL * value * math.hypot(width * posterior.end_sd / posterior.end, gap_sd)
     method = f"learning-curve law with {len(fitted)} pilot runs"
     return Estimate(value, value - half, value + half, "nats/token", len(fitted), method)
+
+
+def _by_ratio(curve: LossCurve, pilots: Sequence[LossCurve]) -> Estimate | None:
+    """The newest loss times what was left of the pilots' at that share of their steps."""
+    falls = [
+        math.log(float(pilot.heldout[-1] if len(pilot.heldout) else pilot.newest))
+        - math.log(pilot.until(curve.share).newest)
+        for pilot in pilots
+        if len(pilot.until(curve.share).steps)
+    ]
+    if not falls:
+        return None
+    fall = float(np.mean(falls))
+    value = curve.newest * math.exp(fall)
+    half = _NORMAL * value * math.hypot(_OF_FALL * fall, _GAP_SD_ALONE)
+    method = f"ratio of {len(falls)} pilot runs"
+    return Estimate(value, value - half, value + half, "nats/token", len(falls), method)
 
 
 def _gap(
@@ -134,7 +157,7 @@ def _gap(
 def _gaps(curve: LossCurve, posterior: _Posterior) -> tuple[np.ndarray, np.ndarray]:
     """Log of held-out loss over the law, and the share of the steps, of each evaluation."""
     shares = curve.heldout_steps / len(curve.rates)
-    kept = shares > EARLY
+    kept = curve.heldout_steps > curve.begins
     law = posterior.law(curve, curve.heldout_steps[kept])
     return shares[kept], np.log(curve.heldout[kept] / law)
 
@@ -150,7 +173,7 @@ def _last(curve: LossCurve) -> float:
 def _fit(curve: LossCurve, prior: _Prior) -> _Posterior:
     """Bayesian linear regression in every cell, with a misfit correlated along log progress."""
     steps, losses = curve.steps[curve.settled], curve.losses[curve.settled]
-    loss = float(np.mean(losses[-3:]))
+    loss = curve.newest
     bends = np.abs(np.diff(losses, 2))
     noise = max(1.4826 * float(np.median(bends)) / np.sqrt(6.0), _FLOOR * loss)
     log_progress = np.log(curve.progress(steps))

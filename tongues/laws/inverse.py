@@ -1,7 +1,4 @@
-"""Laws turned round: compute, tokens, size or replay for a loss, and what continuing saves.
-
-Coefficients of two laws are never divided.
-"""
+"""Laws turned round: the compute, tokens or size for a loss."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +8,7 @@ from tongues.laws.fit import records
 from tongues.laws.forms import FORMS, Inverse, Values
 from tongues.laws.law import Law
 from tongues.laws.rows import positive
-from tongues.laws.uncertainty import bootstrap_intervals, percentiles, upright
-
-_MOST = 0.95  # share that leaves too little of anything else
+from tongues.laws.uncertainty import bootstrap_intervals
 
 
 def envelope(C: ArrayLike, loss: ArrayLike) -> np.ndarray:
@@ -85,31 +80,3 @@ def _inverse(law: Law) -> Inverse:
         what = f"the {law.form} law is not inverted for tokens or parameters"
         raise UserError(what, where="law", hint=f"give one of {able}")
     return inverse
-
-
-def _paired(first: Law, second: Law, dimensions: int) -> tuple[dict[str, np.ndarray], ...]:
-    """The draws of two laws, as many as both have, ready to broadcast."""
-    draws = [upright(law.draws, dimensions) for law in (first, second)]
-    count = min(len(values) for of in draws for values in of.values())
-    return tuple({name: values[:count] for name, values in of.items()} for of in draws)
-
-
-def implied_saving(scratch: Law, cpt: Law, C: ArrayLike) -> np.ndarray:
-    """The share of `C` FLOPs of training from scratch that `cpt` saves at the same loss.
-
-    Found by inverting the laws' frontiers; negative where continued training costs more, minus
-    infinity where it never gets there.
-    """
-    return _saving(frontier(scratch).params, frontier(cpt).params, np.asarray(C, dtype=float))
-
-
-def implied_saving_interval(scratch: Law, cpt: Law, C: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Its 95 % interval, from the draws of both laws."""
-    compute = np.asarray(C, dtype=float)
-    first, second = _paired(frontier(scratch), frontier(cpt), compute.ndim)
-    return percentiles(_saving(first, second, compute))
-
-
-def _saving(scratch: Values, cpt: Values, C: np.ndarray) -> np.ndarray:
-    loss = scratch["E"] + scratch["A"] * C ** -np.asarray(scratch["gamma"])
-    return 1.0 - _compute_at(cpt, loss) / C

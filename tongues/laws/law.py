@@ -1,23 +1,23 @@
 """A fitted law: its parameters, how sure they are, and what it was fitted on."""
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import AfterValidator, BaseModel, BeforeValidator, FiniteFloat, ValidationError
 
 from tongues.errors import Caution, UserError
 from tongues.estimate import Estimate
-from tongues.frames import text_table, to_frame
-from tongues.laws import describe
 from tongues.laws.allocation import allocate
 from tongues.laws.forms import FORMS, Form, check_names
-from tongues.laws.predict import Prediction, Predictor, predictor_of
+from tongues.laws.predict import Prediction, Predictor, learn, of_print
 from tongues.laws.rows import Rows
 from tongues.laws.uncertainty import percentiles, upright
+from tongues.magnitudes import counted
+from tongues.randomness import derive_seed
 from tongues.roles import Roles
 
 _NUMBERS = ("objective", "mean_huber", "gradient_norm", "delta")
@@ -46,20 +46,6 @@ class HoldOut:
     error_within: float
 
 
-@dataclass(frozen=True, slots=True)
-class Leverage:
-    """What leaving one run out does.
-
-    shift: change of each parameter. score: the largest of these in standard deviations of its
-    draws. N_opt: factor on the compute-optimal size at the largest compute of the rows.
-    """
-
-    run: str
-    score: float
-    shift: dict[str, float]
-    N_opt: float | None
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Law:
     """Loss in nats per token as a function of the form's variables.
@@ -79,13 +65,10 @@ class Law:
     range: lowest and highest value of each variable and the loss; outside it the law extrapolates.
     warnings: cautions about it.
     fixed, tied: parameters held at a value, or at that of another.
-    leverage: the runs the law hangs on most, the worst first.
     holdout: how well the small ones predict the largest.
     source: where a printed law comes from. strategy, target: which runs it is the law of.
     roles: base languages and targets of these runs, where it was fitted on runs.
     rows: what it was fitted on, for predictions; None for a law taken from print.
-    stack: the weights of the forms that predict together, its own among them or not, where several
-        were weighed; empty where this one alone does.
     """
 
     form: str
@@ -102,14 +85,12 @@ class Law:
     warnings: tuple[Caution, ...] = ()
     fixed: dict[str, float] = field(default_factory=dict)
     tied: dict[str, str] = field(default_factory=dict)
-    leverage: tuple[Leverage, ...] = ()
     holdout: HoldOut | None = None
     source: str = ""
     strategy: str = ""
     target: str = ""
     roles: Roles | None = None
     rows: Rows | None = None
-    stack: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse a form or parameters that do not belong together."""
@@ -143,6 +124,13 @@ class Law:
         """Why the runs do not pin it down, so that it promises nothing beyond them."""
         return tuple(caution for caution in self.warnings if caution.code in _LOOSE)
 
+    @property
+    def origin(self) -> list[str]:
+        """Where a printed law comes from, and what the languages of a fitted one's runs are."""
+        several = "r" in self.equation.variables  # shares of replay
+        runs = f"runs: {self.roles}".removesuffix(", no replay" if several else "")
+        return [f"from {self.source}"] * bool(self.source) + [runs] * bool(self.roles)
+
     def loss(
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
     ) -> np.ndarray:
@@ -171,7 +159,11 @@ class Law:
         compute and in tokens per parameter; its size, and the scatter of single runs, are learned
         from the law's own rows. A law without rows has what is usual of both.
         """
-        return predictor_of(self, draws, seed)
+        seed, form = derive_seed(seed, "law", self.form, self.strategy, self.target), self.equation
+        if self.rows is None:
+            return of_print(form, self.params, self.draws, self.range, draws, seed)
+        form = form.predicts or form
+        return learn(form, self.rows, self.params, self.draws, self.fixed, draws, seed)
 
     def predict(
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
@@ -192,27 +184,22 @@ class Law:
 
     def __repr__(self) -> str:
         """A few lines: the formula with its numbers, their intervals, and how far to trust them."""
-        return describe.in_short(self)
-
-    def summary(self) -> str:
-        """What `tongues fit` prints: parameters, best sizes, the held-out test and cautions."""
-        table = text_table(describe.parameter_rows(self))
-        doubts = (f"caution: {caution}" for caution in self.warnings)
-        lines = [describe.law_title(self), table, *describe.what_follows(self), *doubts]
+        about = (self.form, self.strategy if self.strategy != self.form else "", self.target)
+        formula, params = self.equation.formula, self.params
+        pattern = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, params))})(?!\w)")
+        shown = pattern.sub(lambda match: f"{params[match[1]]:.4g}", formula)
+        others = [name for name in params if name not in pattern.findall(formula)]
+        shown += "".join(f", {name} = {params[name]:.4g}" for name in others)
+        lines = [f"{' '.join(filter(None, about))}: L = {shown}"]
+        ends = (f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in self.interval.items())
+        lines += [f"95 %: {', '.join(ends)}"] if self.interval else []
+        if self.n_rows:
+            held = f"; held out: off by {self.holdout.error:.2%}" if self.holdout else ""
+            lines.append(f"fitted to {counted(self.n_rows)} of {counted(self.n_runs, 'run')}{held}")
+        lines += self.origin
+        codes = ", ".join(dict.fromkeys(caution.code for caution in self.warnings))
+        lines += [f"cautions, explained in `law.warnings`: {codes}"] if codes else []
         return "\n".join(lines)
-
-    def to_frame(self) -> Any:
-        """A row a parameter, as a data frame of pandas or polars."""
-        columns = ("parameter", "value", "low", "high", "note")
-        cells = ((n, p.value, p.low, p.high, p.reason) for n, p in self.parameters.items())
-        return to_frame([dict(zip(columns, row, strict=True)) for row in cells])
-
-    def plot(self) -> Any:
-        """The loss over the amount trained with, as an altair chart; dashed beyond the runs."""
-        return describe.draw_law(self)
-
-    def _repr_html_(self) -> str:
-        return describe.html(self)
 
     def to_json(self, *, draws: bool = True) -> dict[str, Any]:
         """Everything, at full precision, as plain JSON values; the allocation comes along.
@@ -234,11 +221,9 @@ class Law:
             "allocation": best.to_json() if best else None,
             "pinned_down": not self.loose,
             "holdout": asdict(self.holdout) if self.holdout else None,
-            "leverage": [asdict(one) for one in self.leverage],
             "warnings": [asdict(caution) for caution in self.warnings],
             "range": self.range,
             "rows": self.rows.to_json() if self.rows else None,
-            "stack": self.stack,
             "fixed": self.fixed,
             "tied": self.tied,
         }
@@ -249,22 +234,17 @@ class Law:
         """The law that `to_json` wrote; a UserError names what of it is not as it was written."""
         if not isinstance(data, Mapping) or not isinstance(data.get("law"), str):
             raise UserError("holds no law", hint="write one by `tongues fit TABLE -o law.json`")
-        form = FORMS.find(data["law"])
+        form, name = FORMS.find(data["law"]), ""
+        values = dict[str, Any]()
         try:
-            stored = _Stored.model_validate(data)
-            roles = Roles.from_json(stored.roles) if stored.roles else None
-            rows = Rows.from_json(stored.rows) if stored.rows else None
-        except (ValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
-            first = error.errors()[0] if isinstance(error, ValidationError) else {}
-            where = ".".join(map(str, first.get("loc", ())))
-            what = f"its {form.name} law is not whole ({where}: {first.get('msg', error)})"
+            for name, read in _READ.items():
+                if name in data or name not in _OPTIONAL:
+                    values[name] = read(data[name])
+            return cls(form.name, **values)
+        except (KeyError, TypeError, ValueError, AttributeError, UserError) as error:
+            reason = "is missing" if isinstance(error, KeyError) else error
+            what = f"its {form.name} law is not whole ({name}: {reason})"
             raise UserError(what, hint="write it again by `tongues fit`") from None
-        draws = {name: np.array(values, dtype=float) for name, values in stored.draws.items()}
-        if draws and (set(draws) != set(form.names) or len(set(map(len, draws.values()))) > 1):
-            what = f"the draws of its {form.name} law are not of its parameters, or of one number"
-            raise UserError(what, hint="write it again by `tongues fit`")
-        values = {name: getattr(stored, name) for name in _Stored.model_fields if name != "law"}
-        return cls(form.name, **values | {"draws": draws, "roles": roles, "rows": rows})
 
 
 def _plain(value: Any) -> Any:
@@ -278,41 +258,58 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _ends(least: float) -> AfterValidator:
-    def check(ends: tuple[float, float]) -> tuple[float, float]:
-        if ends[0] > ends[1] or ends[0] < least or (least == 0 and ends[1] <= 0):
-            raise ValueError(f"goes from {ends[0]:g} to {ends[1]:g}")
-        return ends
-
-    return AfterValidator(check)
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
 
 
-_Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
-_Ends = tuple[_Number, _Number]
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not a text")
+    return value
 
 
-class _Stored(BaseModel):
-    """A law as its file has it."""
+def _finite(values: Mapping[str, float]) -> dict[str, float]:
+    numbers = {name: float(value) for name, value in values.items()}
+    if not all(map(math.isfinite, numbers.values())):
+        raise ValueError("is not finite")
+    return numbers
 
-    law: str
-    params: dict[str, FiniteFloat]
-    draws: dict[str, list[float | None]] = {}
-    interval: dict[str, Annotated[_Ends, _ends(-math.inf)]]
-    objective: _Number
-    mean_huber: _Number
-    gradient_norm: _Number
-    delta: _Number
-    n_rows: int
-    n_runs: int
-    range: dict[str, Annotated[_Ends, _ends(0.0)]]
-    warnings: tuple[Caution, ...]
-    fixed: dict[str, float]
-    tied: dict[str, str]
-    leverage: tuple[Leverage, ...]
-    holdout: HoldOut | None = None
-    source: str
-    strategy: str
-    target: str
-    roles: dict[str, Any] | None = None
-    rows: dict[str, Any] | None = None
-    stack: dict[str, float] = {}
+
+def _draws(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    draws = {name: np.array(own, dtype=float) for name, own in values.items()}
+    if len(set(map(len, draws.values()))) > 1:
+        raise ValueError("are not of one number")
+    return draws
+
+
+def _ends(values: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    ends = {name: (_number(low), _number(high)) for name, (low, high) in values.items()}
+    for low, high in ends.values():
+        if low > high:
+            raise ValueError(f"goes from {low:g} to {high:g}")
+    return ends
+
+
+def _range(values: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    ends = _ends(values)
+    for low, high in ends.values():
+        if low < 0 or high <= 0:
+            raise ValueError(f"goes from {low:g} to {high:g}")
+    return ends
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("params", "fixed"), _finite),
+    **dict.fromkeys(_NUMBERS, _number),
+    **dict.fromkeys(("n_rows", "n_runs"), int),
+    **dict.fromkeys(("source", "strategy", "target"), _text),
+    "draws": _draws,
+    "interval": _ends,
+    "range": _range,
+    "tied": dict,
+    "warnings": lambda cautions: tuple(Caution(**one) for one in cautions),
+    "holdout": lambda held: HoldOut(**held) if held else None,
+    "roles": lambda roles: Roles.from_json(roles) if roles else None,
+    "rows": lambda rows: Rows.from_json(rows) if rows else None,
+}
+_OPTIONAL = ("draws", "holdout", "roles", "rows")

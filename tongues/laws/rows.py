@@ -12,6 +12,9 @@ from tongues.laws.forms import Form
 
 _WORDS = {"N": "model sizes (N)", "D": "token counts (D)", "C": "amounts of compute (C)"}
 _LEAST, _MOST = 1e-30, 1e40  # no count, loss or compute is outside
+_HELD = 0.2  # at most this share of the runs is held out, but one at least
+_LIKE = 0.02  # budgets nearer than this are one
+_SIZES = 3  # sizes at least that stay to be fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +134,29 @@ def _numbered(names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     distinct, first, run = np.unique(names, return_index=True, return_inverse=True)
     order = np.argsort(first)
     return distinct[order], np.argsort(order)[run]
+
+
+def spent(variables: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The FLOPs of runs, or what grows with them where sizes or tokens are not known."""
+    if "C" in variables:
+        return variables["C"]
+    return 6.0 * variables.get("N", np.ones(1)) * variables.get("D", np.ones(1))
+
+
+def hold_out_compute(rows: Rows, fewest: int = 1) -> np.ndarray | None:
+    """Which rows are of the runs of most compute; None where too few sizes would be left.
+
+    Runs are held out whole, but for laws of compute alone, where points of an envelope are.
+    fewest: runs that may be held out even where they are more than a fifth.
+    """
+    compute = spent(rows.variables)
+    if "C" not in rows.variables:
+        of_run = np.zeros(rows.n_runs)
+        np.maximum.at(of_run, rows.run, compute)
+        compute = np.exp(_LIKE * np.round(np.log(of_run[rows.run]) / _LIKE))
+    levels = np.unique(compute)
+    runs = [len(np.unique(rows.run[compute >= level])) for level in levels]
+    most = max(fewest, _HELD * rows.n_runs, runs[-1])
+    held = compute >= levels[np.flatnonzero(np.array(runs) <= most)[0]]
+    sizes = rows.variables.get("N", compute)
+    return held if len(np.unique(sizes[~held])) >= _SIZES else None

@@ -16,7 +16,7 @@ from tongues.errors import UserError
 from tongues.laws.allocation import allocate, with_interval
 from tongues.laws.compare import LawComparison, compare
 from tongues.laws.fit import FitRequest, fit_observed
-from tongues.laws.forms import FORMS
+from tongues.laws.forms import LINE
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, once, usual_bases
 from tongues.laws.transfer import Curve
@@ -35,8 +35,8 @@ _LENGTHS = {"scratch": 4, "cpt": 3, "forgetting": 3}  # one more than what they 
 class TargetLaws:
     """What could be fitted for one target, by strategy (`scratch`, `cpt`), and what was refused.
 
-    `forgetting` is there where the target was continued with at least two shares of replay, and
-    `one_base` where nothing but runs of one base of one size is known.
+    `forgetting` is there where the target was continued with at least two shares of replay. Where
+    nothing but runs of one base of one size is known, `cpt` is a line over log tokens.
     by_ends: which of `laws` and `forgetting` were fitted on final losses alone.
     """
 
@@ -44,20 +44,24 @@ class TargetLaws:
     laws: dict[str, Law]
     powers: dict[str, Law]
     forgetting: Law | None
-    one_base: Law | None
     refused: tuple[str, ...]
     by_ends: frozenset[str] = frozenset()
 
     @property
     def all(self) -> tuple[Law, ...]:
         """The laws a plan is made by."""
-        return (*self.laws.values(), *filter(None, (self.one_base, self.forgetting)))
+        return (*self.laws.values(), *filter(None, (self.forgetting,)))
 
     @property
     def rows(self) -> list[dict[str, str]]:
         """A row a law of the target: every parameter with its 95 % interval."""
         rows: list[dict[str, str]] = []
         for strategy, law in self.laws.items():
+            head = {"target": self.target, "law": strategy, "runs": str(law.n_runs)}
+            if "N" not in law.equation.variables:
+                ends = {n: with_interval(v, law.interval.get(n)) for n, v in law.params.items()}
+                rows.append(head | {"law": f"{strategy}, {law.form}"} | ends)
+                continue
             best = None if law.loose else allocate(law)
             optimum = "not pinned down"
             if best:
@@ -66,12 +70,7 @@ class TargetLaws:
             cells = {
                 n: with_interval(params[n], interval.get(n)) if n in params else "" for n in _NAMES
             }
-            head = {"target": self.target, "law": strategy, "runs": str(law.n_runs)}
             rows.append(head | cells | {"best size for compute C": optimum})
-        if law := self.one_base:
-            ends = {n: with_interval(law.params[n], law.interval.get(n)) for n in law.params}
-            head = {"target": self.target, "law": law.form, "runs": str(law.n_runs)}
-            rows.append(head | ends)
         return rows
 
     @property
@@ -130,23 +129,22 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
     laws: dict[str, Law] = {}
     powers: dict[str, Law] = {}
     forgetting: dict[str, Law] = {}
-    one_base = None if "scratch" in by_strategy else one_base_rows(runs)
+    line = None if "scratch" in by_strategy else line_rows(runs)
     for strategy, rows in by_strategy.items():
-        if strategy == "cpt" and one_base:
-            continue
         form, base = ("cpt", laws.get("scratch")) if strategy == "cpt" else ("chinchilla", None)
-        laws |= fitted(strategy, "law", lambda rows=rows: rows, form, base)
+        form, of = (LINE.name, line) if strategy == "cpt" and line else (form, rows)
+        laws |= fitted(strategy, "law", lambda of=of: of, form, base)
+        if of is line:
+            continue
         by_unit = replace(rows, runs=rows.units, units=None)
         powers |= fitted(strategy, "envelope", lambda rows=by_unit: rows, "power")
-    alone = fitted("cpt", "law", lambda: one_base, "one-base") if one_base else {}
     continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
     if len({run.replay for run in continued}) > 1:
         lost = partial(base_losses, continued)
         forgetting = fitted("cpt", "law of forgetting", lost, "forgetting")
         by_ends |= {"forgetting"} if _ends_tell("forgetting", continued) else set()
     forgot = forgetting.get("cpt")
-    of_base = alone.get("cpt")
-    return TargetLaws(target, laws, powers, forgot, of_base, tuple(refused), frozenset(by_ends))
+    return TargetLaws(target, laws, powers, forgot, tuple(refused), frozenset(by_ends))
 
 
 def _roles(runs: Sequence[RunCurves], law: Law) -> Roles:
@@ -172,9 +170,8 @@ def compare_laws(
         name: {**own.variables, "loss": own.loss, "runs": own.units or []}
         for name, own in rows.items()
     }
-    forms = [form.name for form in FORMS if form.compared and form.split]
     try:
-        return compare(columns, fitted.laws.get("scratch"), draws=draws, forms=forms)
+        return compare(columns, fitted.laws.get("scratch"), draws=draws)
     except UserError:
         return None
 
@@ -199,25 +196,19 @@ def law_rows(runs: Sequence[RunCurves]) -> tuple[dict[str, Observations], bool]:
     return observed, ended and bool(of)
 
 
-def one_base_rows(runs: Sequence[RunCurves]) -> Observations | None:
-    """Tokens, the loss of the base and the final loss of continued runs of one target and one size.
+def line_rows(runs: Sequence[RunCurves]) -> Observations | None:
+    """Tokens and final loss of continued runs of one target and one size.
 
     Of the share of replay that most runs have; None where they have fewer than four lengths.
     """
     continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
     shares = Counter(run.replay for run in continued)
-    same = [
-        run
-        for run in continued
-        if run.replay == shares.most_common(1)[0][0] and run.learned.tokens[0] == 0.0
-    ]
-    curves = [run.learned for run in same]
-    lengths = {round(np.log(curve.tokens[-1]) / _LIKE) for curve in curves}
+    same = [run for run in continued if run.replay == shares.most_common(1)[0][0]]
+    lengths = {round(np.log(run.tokens) / _LIKE) for run in same}
     if len({run.params for run in same}) != 1 or len(lengths) < 4:
         return None
-    ends = [(float(c.tokens[-1]), float(c.loss[0]), float(c.loss[-1])) for c in curves]
-    rows = list(zip(same, ends, strict=True))
-    return replace(_observations(("D", "S"), rows), units=None)
+    rows = [(run, (run.tokens, float(run.learned.loss[-1]))) for run in same]
+    return replace(_observations(("D",), rows), units=None)
 
 
 def _ends_tell(law: str, runs: Iterable[RunCurves]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 
 from tongues.errors import Caution, UserError
-from tongues.quantities import counted
+from tongues.magnitudes import counted
 from tongues.tables.files import RunTable, cell_amount, cell_number
 from tongues.tables.roles import COUNTS, LOSSES, ROLES, column_scale, is_perplexity
 from tongues.tables.where import comparable, where_flag

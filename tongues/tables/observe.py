@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from tongues.errors import Caution, UserError
-from tongues.quantities import counted, show_count
+from tongues.magnitudes import counted, show_count
 from tongues.tables.checks import (
     check_amounts,
     check_one_language,

@@ -5,8 +5,7 @@ Another package adds its own by an entry point of the group `tongues.law_forms`,
 ones of this package are.
 """
 
-from tongues.laws.forms.bound import FARSEER, SKALING
-from tongues.laws.forms.continued import EXPERTS, ONE_BASE
+from tongues.laws.forms.experts import EXPERTS
 from tongues.laws.forms.forgetting import FORGETTING
 from tongues.laws.forms.form import (
     VARIABLES,
@@ -20,14 +19,22 @@ from tongues.laws.forms.form import (
     check_names,
 )
 from tongues.laws.forms.power_terms import PowerForm, TwoTerms
-from tongues.laws.forms.published import CHINCHILLA, CPT, EXTENDED, FAMILY, POWER, POWER_FLOOR
+from tongues.laws.forms.published import (
+    CHINCHILLA,
+    CPT,
+    EXTENDED,
+    FAMILY,
+    LINE,
+    POWER,
+    POWER_FLOOR,
+)
 from tongues.laws.forms.repeated import DATA_CONSTRAINED, OVERFITTED
 from tongues.registry import Registry
 
 __all__ = [
     "EXPERTS",
     "FORMS",
-    "ONE_BASE",
+    "LINE",
     "VARIABLES",
     "CurvedForm",
     "Exponent",
@@ -43,8 +50,7 @@ __all__ = [
 
 FORMS: Registry[Form] = Registry("law form", "tongues.law_forms")
 for _form in (
-    *(CHINCHILLA, EXTENDED, CPT, SKALING, FARSEER),
-    *(DATA_CONSTRAINED, OVERFITTED, ONE_BASE, EXPERTS, FAMILY, FORGETTING),
-    *(POWER, POWER_FLOOR),
+    *(CHINCHILLA, EXTENDED, CPT, LINE, DATA_CONSTRAINED, OVERFITTED),
+    *(EXPERTS, FAMILY, FORGETTING, POWER, POWER_FLOOR),
 ):
     FORMS.add(_form)

@@ -111,8 +111,7 @@ class Form(ABC):
         in no term.
     amounts: parameters that are amounts of a variable; what is stated of them is of their share of
         it at the middle of the runs.
-    stray: how far what is lost beyond the longest run may be from what the law says: the deviation
-        of its logarithm for a fourfold of tokens. 0: the drift alone counts.
+    predicts: the form that its predictions are of, with what it leaves out; None: its own.
     pairs: the pairs of parameters whose bootstrap draws the figure shows.
     split: of compute, for `allocate` and `frontier`. inverse: for `tokens_for` and `params_for`.
     """
@@ -132,7 +131,7 @@ class Form(ABC):
     terms: tuple[Term, ...] = ()
     spread: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     amounts: Mapping[str, str] = field(default_factory=dict)
-    stray: float = 0.0
+    predicts: "Form | None" = None
     pairs: tuple[tuple[str, str], ...] = ()
     split: Split | None = None
     inverse: Inverse | None = None

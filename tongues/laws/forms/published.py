@@ -10,17 +10,9 @@ _A = Term("A", (Exponent("alpha", "N"),))
 _BETA = Exponent("beta", "D")
 _JOINT = Term("B", (_BETA, Exponent("gamma", "N", low=-1.0, grid=SIGNED)))
 _JOINT_FORMULA = "E + A/N^alpha + B/(D^beta N^gamma)"
+_SLOW = tuple(np.geomspace(1e-3, 1.0, 12).tolist())
 _OF_COMPUTE = (_E, Term("A", (Exponent("gamma", "C"),)))
 
-CHINCHILLA = PowerForm(
-    name="chinchilla",
-    summary="training from scratch, by parameters and tokens (Hoffmann et al. 2022)",
-    formula="E + A/N^alpha + B/D^beta",
-    fitted=(_E, _A, Term("B", (_BETA,))),
-    strategy="scratch",
-    compared=True,
-    pairs=(("alpha", "beta"), ("alpha", "E")),
-)
 EXTENDED = PowerForm(
     name="extended",
     summary="the joint term of `cpt` with all six parameters fitted: does gamma differ from 0?",
@@ -28,6 +20,16 @@ EXTENDED = PowerForm(
     fitted=(_E, _A, _JOINT),
     compared=True,
     pairs=(("alpha", "beta"), ("alpha", "E"), ("gamma", "beta")),
+)
+CHINCHILLA = PowerForm(
+    name="chinchilla",
+    summary="training from scratch, by parameters and tokens (Hoffmann et al. 2022)",
+    formula="E + A/N^alpha + B/D^beta",
+    fitted=(_E, _A, Term("B", (_BETA,))),
+    strategy="scratch",
+    compared=True,
+    predicts=EXTENDED,
+    pairs=(("alpha", "beta"), ("alpha", "E")),
 )
 CPT = PowerForm(
     name="cpt",
@@ -39,6 +41,15 @@ CPT = PowerForm(
     strategy="cpt",
     compared=True,
     pairs=(("gamma", "beta"),),
+)
+LINE = PowerForm(
+    name="line",
+    summary="continued runs of one base of one size: a line over log tokens",
+    formula="A/D^beta",
+    fitted=(Term("A", (Exponent("beta", "D", low=1e-4, grid=_SLOW),)),),
+    spread={"A": (0.0, 0.3), "beta": (float(np.log(0.08)), 0.7)},  # benchmarks/one_base.txt
+    strategy="cpt",
+    pairs=(("beta", "A"),),
 )
 _SHARE = Exponent("gamma", "h", low=1e-3, grid=tuple(np.geomspace(5e-3, 0.5, 12).tolist()))
 FAMILY = PowerForm(

@@ -90,7 +90,6 @@ def findings_law_section(findings: Findings) -> b.Section | None:
             row["error"] = b.Cell(f"{1e6 * entry.mean_huber:.3g}", entry.mean_huber)
             held = entry.error is not None
             row["off on the largest"] = b.Cell(f"{entry.error:.2%}", entry.error) if held else ""
-            row["weight"] = b.Cell(f"{entry.weight:.0%}", entry.weight) if held else ""
             row["γ"] = cell(entry.gamma[0], entry.gamma[1:]) if entry.gamma else ""
             errors.append(row)
     blocks: list[b.Block] = [_ABOUT_FORMS, b.Table.of(rows)]
