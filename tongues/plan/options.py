@@ -17,7 +17,7 @@ from tongues.plan.outlook import Outlook, estimate
 from tongues.plan.own_laws import OwnLaws, middle
 from tongues.plan.question import Question
 from tongues.plan.replay import forgetting, probability_within, share_within, usual_share
-from tongues.plan.vocabulary import Vocabulary, choose_vocabulary
+from tongues.plan.vocabulary import MOST_NEW, Vocabulary, choose_vocabulary
 from tongues.plan.ways import Way, mean_of
 from tongues.quantities import show_bytes, show_count
 from tongues.train.defaults import LORA_RATE, base_batch, base_context, base_rate
@@ -252,8 +252,11 @@ class Planner:
     def _vocabularies(self, way: Way) -> dict[str, Vocabulary]:
         kept = replace(way, vocabularies={})
         parts = kept.parts((1.0 - way.share) * self._tokens(kept))
+        most = MOST_NEW // len(way.targets)
         return {
-            target.language: choose_vocabulary(target, way.base, part, learns=way.method.new_tokens)
+            target.language: choose_vocabulary(
+                target, way.base, part, learns=way.method.new_tokens, most=most
+            )
             for target, part in zip(way.targets, parts, strict=True)
             if target.language
         }

@@ -16,6 +16,7 @@ from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.question import Target
 
 _SIZES = (4_000, 8_000, 16_000, 32_000)
+MOST_NEW = _SIZES[-1]  # tokens of all languages together
 _SAVES = 0.35  # of the tokens, from where it is worth new rows
 _READ = 15_000  # training tokens for each new one; LlamaTurk's 28k on 0.27B (9,800) hurt
 _GAINS = 0.05  # more of the tokens, from where a larger extension is worth it
@@ -43,11 +44,16 @@ class Vocabulary:
 
 
 def choose_vocabulary(
-    target: Target, base: BaseCheckpoint, tokens: float, *, learns: bool = True
+    target: Target,
+    base: BaseCheckpoint,
+    tokens: float,
+    *,
+    learns: bool = True,
+    most: int = MOST_NEW,
 ) -> Vocabulary:
     """Keep or extend, for training on `tokens` of the language by the base's own tokenizer.
 
-    learns: whether the training method can learn new rows.
+    learns: whether the training method can learn new rows. most: new tokens.
     """
     before = target.bytes_per_token(base)
     keep = partial(Vocabulary, 0, before, before, 0.0)
@@ -55,7 +61,7 @@ def choose_vocabulary(
         return keep(reason="unknown")
     one, matrices = find_language(target.language), 1 if base.tied else 2
     found, reason = keep(reason="suits"), "suits"
-    for size in _SIZES:
+    for size in (size for size in _SIZES if size <= most):
         after = extended_bytes_per_token(one, base.tokenizer, size, before)
         rows = float(matrices * size * (base.hidden or 0))
         bigger = Vocabulary(size, before, after, rows, "saves")
