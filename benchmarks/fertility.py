@@ -28,6 +28,7 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from importlib import import_module
 from itertools import groupby, product
 from pathlib import Path
 from statistics import fmean, median
@@ -112,9 +113,7 @@ def by_tokenizer(tokenizer: Tokenizer) -> Count:
 
 def of_sentencepiece(path: Path) -> Count:
     """A model of SentencePiece."""
-    import sentencepiece
-
-    model: Any = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    model: Any = import_module("sentencepiece").SentencePieceProcessor(model_file=str(path))
     return lambda texts: sum(map(len, model.encode(list(texts))))
 
 
@@ -322,7 +321,7 @@ def on_other_text(every: Mapping[str, Mapping[str, float]]) -> list[str]:
             source, tag = text.split("/")
             if source in SOURCES:
                 continue
-            told = fertility.bytes_per_token(find_language(tag), name)
+            told: Any = fertility.bytes_per_token(find_language(tag), name)
             row = math.log(value / told.value), told.low <= value <= told.high
             rows[source].append(row)
             if source not in ("bible", "xcopa"):
