@@ -15,7 +15,6 @@ from tongues.languages.fertility import (
     extended_value,
     forecast_log,
     measured_logs,
-    size_of_tokenizer,
 )
 from tongues.languages.language import Language
 
@@ -159,8 +158,3 @@ def test_the_rule_of_extensions_holds_on_others(
     old: float, own: float, new_tokens: int, reached: float
 ) -> None:
     assert extended_value(old, own, new_tokens) == pytest.approx(reached, rel=0.15)
-
-
-def test_sizes_are_those_of_the_families() -> None:
-    assert size_of_tokenizer("gemma3") == 262_144
-    assert size_of_tokenizer("own") == 50_000

@@ -94,11 +94,6 @@ def extended_value(old: float, own: float, new_tokens: int, longest: float = mat
     return max(old, min(own * math.exp(-_LOSS * fewer**2), longest))
 
 
-def size_of_tokenizer(tokenizer: str) -> int:
-    """Tokens of a family of `TOKENIZERS`."""
-    return _OWN_SIZE if tokenizer == "own" else int(_FAMILIES[tokenizer]["vocabulary"])
-
-
 @cache
 def measured_logs(column: str) -> Mapping[str, float]:
     """Logarithms of what was measured, by tag; column: of `bytes_per_token.csv`, or `premium`."""
@@ -144,19 +139,14 @@ def _text_in(script: str) -> float:
 @lru_cache(maxsize=16)
 def _kin(language: Language) -> Mapping[str, float]:
     """Weights of the other languages in its script that have a measurement, by tag."""
-    return {
-        other.tag: math.exp(_KIN * language.kinship(other))
-        for other in _measured(language.script)
-        if other.tag != language.tag
-    }
-
-
-@cache
-def _measured(script: str) -> tuple[Language, ...]:
     tags = {row["language"] for row in _rows("bytes_per_token.csv")} | measured_logs(
         "premium"
     ).keys()
-    return tuple(one for one in map(find_language, sorted(tags)) if one.script == script)
+    return {
+        other.tag: math.exp(_KIN * language.kinship(other))
+        for other in map(find_language, sorted(tags))
+        if other.script == language.script and other.tag != language.tag
+    }
 
 
 def _measured_or_forecast(language: Language, column: str) -> Estimate:
