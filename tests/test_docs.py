@@ -36,7 +36,11 @@ def test_the_readme_names_commands_and_files_that_exist() -> None:
     tour = re.findall(r"^\$ (tongues .*?)(?:  +#.*)?$", readme, re.MULTILINE)
     assert tour
     shown = {line for page in PAGES for _, answer, _ in commands(page) for line in answer}
-    told = re.findall(r"^(?:   option|→  |advice:|how sure:).*$", readme, re.MULTILINE)
+    told = re.findall(
+        r"^(?:   option|→  |Continue |tokenizer:|training:|loss:|forgetting:|text:).*$",
+        readme,
+        re.MULTILINE,
+    )
     assert told
     assert set(told) <= shown
     assert {command.strip() for command in tour} <= in_pages | {c.split(" -o")[0] for c in in_pages}

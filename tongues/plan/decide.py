@@ -83,7 +83,7 @@ def _code(option: Option, question: Question) -> Code:
     if option.kind == "scratch":
         return "scratch"
     if option.kind == "experts":
-        return "experts" if option.experts > 1 else "continue"
+        return "experts"
     named = option.base and set(option.base.languages) & set(question.languages)
     return "measure" if named and question.base_loss is None else "continue"
 
