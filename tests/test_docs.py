@@ -37,7 +37,7 @@ def test_the_readme_names_commands_and_files_that_exist() -> None:
     assert tour
     shown = {line for page in PAGES for _, answer, _ in commands(page) for line in answer}
     told = re.findall(
-        r"^(?:   option|→  |Continue |tokenizer:|training:|loss:|forgetting:|text:).*$",
+        r"^(?:   option|→  |Continue |tokenizer:|training:|loss:|forgetting:|text: \d).*$",
         readme,
         re.MULTILINE,
     )

@@ -187,8 +187,8 @@ BUDGETS = {
     "runs": 244,
     "states": 207,
     "tables": 940,
-    "laws": 6_079,
-    "languages": 1_128,
+    "laws": 5_135,
+    "languages": 1_214,
     "significance": 771,
     "ranks": 109,
     "launch": 959,
@@ -196,7 +196,7 @@ BUDGETS = {
     "tokens": 2_841,
     "models": 1_892,
     "train": 7_233,
-    "plan": 3_698,
+    "plan": 2_694,
     "study": 1_434,
     "experts": 5_515,
     "evaluate": 4_544,
@@ -239,11 +239,9 @@ def test_the_docs_keep_to_their_budget_of_words() -> None:
 
 
 # Files that import each other, by whatever way. The list only ever gets shorter.
-_LAWS = ("laws.allocation", "laws.describe", "laws.law", "laws.predict.prediction")
-_PLAN = ("plan.figures", "plan.plan")
 _TRAIN = ("train.checkpoint", "train.defaults", "train.parts", "train.plan")
 _TRAIN += ("train.replay", "train.rules", "train.step")
-CIRCLES = {frozenset(f"tongues.{name}" for name in names) for names in (_LAWS, _PLAN, _TRAIN)}
+CIRCLES = {frozenset(f"tongues.{name}" for name in names) for names in (_TRAIN,)}
 
 
 def module_of(path: Path) -> str:

@@ -26,7 +26,7 @@ _HOST = 12.0  # bytes of a parameter in the host's memory: weight, gradient, mom
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class TrainingMethod:
     """A way to train a base.
 
     name: in words. settings: keys of `train` that a recipe needs for it. memory: bytes on each GPU,
@@ -49,28 +49,28 @@ class Training:
         return "offload" in self.settings
 
 
-ALL_WEIGHTS = Training("all weights", {})
+ALL_WEIGHTS = TrainingMethod("all weights", {})
 
 
-def _methods(base_bytes: float) -> Iterator[tuple[Training, int]]:
+def _methods(base_bytes: float) -> Iterator[tuple[TrainingMethod, int]]:
     """Every method with the rank of its updates, the best first."""
     yield ALL_WEIGHTS, 0
     states = {"optimizer_states": "bfloat16"}
-    yield Training("all weights, bfloat16 optimizer states", states), 0
+    yield TrainingMethod("all weights, bfloat16 optimizer states", states), 0
     low = "it learns less than all weights do"
     for rank, embeddings in ((64, True), (16, False)):
         trained = {"lora": {"rank": rank}, "embeddings": embeddings}
         what = f"LoRA of rank {rank}{', embeddings too' if embeddings else ''}"
         settings: dict[str, Any] = {"trainable": trained} | (states if embeddings else {})
-        yield Training(what, settings, None, _FROZEN, False, embeddings, low), rank
+        yield TrainingMethod(what, settings, None, _FROZEN, False, embeddings, low), rank
     caution = f"{base_bytes / 1e9:.0f} GB stay in the host's memory"
     settings = states | {"offload": True}
-    yield Training("all weights, offloaded", settings, None, _OFFLOADED, caution=caution), 0
+    yield TrainingMethod("all weights, offloaded", settings, None, _OFFLOADED, caution=caution), 0
 
 
 def method_for(
     base: BaseCheckpoint, cluster: Cluster | None, *, new_tokens: bool
-) -> Training | None:
+) -> TrainingMethod | None:
     """The first method that fits the GPUs; None where none does. new_tokens: to be learned."""
     whole = anatomy_of(base)
     for method, rank in _methods(_HOST * base.params):
@@ -130,7 +130,7 @@ def _with_updates(anatomy: Anatomy, rank: int, *, embeddings: bool) -> Anatomy:
     return replace(anatomy, updates=updates, trained=trained, frozen_width=2)
 
 
-def _bytes(anatomy: Anatomy, method: Training, cluster: Cluster) -> float:
+def _bytes(anatomy: Anatomy, method: TrainingMethod, cluster: Cluster) -> float:
     sample = {"context": f"{_CONTEXT} tokens", "micro_batch": f"{_CONTEXT} tokens"}
     sample |= {"budget": f"{_CONTEXT} tokens"}
     settings = Train.model_validate(sample | {"recompute": True, "mixture": {"en": 1.0}} | {

@@ -12,7 +12,7 @@ from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.budget import FORWARD_AND_BACKWARD
-from tongues.plan.fits import ALL_WEIGHTS, Training, largest_from_scratch, method_for
+from tongues.plan.fits import ALL_WEIGHTS, TrainingMethod, largest_from_scratch, method_for
 from tongues.plan.outlook import Outlook, estimate
 from tongues.plan.own_laws import OwnLaws, middle
 from tongues.plan.question import Question
@@ -64,7 +64,7 @@ class Option:
     replay: float
     epochs: float | None
     limit: str
-    method: Training
+    method: TrainingMethod
     flops: float
     base: BaseCheckpoint | None = None
     vocabularies: Mapping[str, Vocabulary] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tongues.plan.bases import BaseCheckpoint
-from tongues.plan.fits import Training
+from tongues.plan.fits import TrainingMethod
 from tongues.plan.outlook import Outlook, worth
 from tongues.plan.own_laws import OwnLaws, middle
 from tongues.plan.question import Target
@@ -35,7 +35,7 @@ class Way:
 
     kind: str
     base: BaseCheckpoint
-    method: Training
+    method: TrainingMethod
     targets: tuple[Target, ...]
     share: float = 0.0
     vocabularies: Mapping[str, Vocabulary] = field(default_factory=dict)
