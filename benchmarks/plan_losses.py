@@ -31,7 +31,7 @@ class Case:
     source: str
 
 
-MISTRAL = BaseCheckpoint("Mistral-7B-v0.1", 7.24e9, tokenizer="llama2", languages=("en",))
+MISTRAL = BaseCheckpoint("Mistral-7B-v0.1", 7.24e9, tokenizer="mistral", languages=("en",))
 QWEN2B = BaseCheckpoint("Qwen3.5-2B-Base", 2.0e9, 36e12, "qwen35", ("en", "zh"))
 QWEN4B = BaseCheckpoint("Qwen3.5-4B-Base", 4.0e9, 36e12, "qwen35", ("en", "zh"))
 _ZULU = "isiZulu Qwen3.5 (MzansiText)"
