@@ -181,9 +181,10 @@ def test_two_write_side_by_side_and_one_is_kept(tab: Tab, address: str) -> None:
     visit(tab, address, text="the ban", temperature="0", max_tokens="12", seed="1")
     tab.click("#compare")
     tab.evaluate(
-        """(() => { const [, select] = document.querySelectorAll("[name=routing]");
-          select.value = "tfidf:2";
-          select.dispatchEvent(new Event("change", { bubbles: true })); })()"""
+        """(() => { for (const [name, value] of [["model", "small/small"], ["routing", "tfidf:2"]]) {
+          const [, select] = document.querySelectorAll(`[name=${name}]`);
+          select.value = value;
+          select.dispatchEvent(new Event("change", { bubbles: true })); } })()"""
     )
     tab.evaluate(f"{TEXT}.focus()")
     assert run(tab) == "the ban"
