@@ -121,7 +121,7 @@ def numeric(rows: Rows, tokens: float, grid: np.ndarray) -> tuple[float, float]:
     """Mean and deviation of log loss there, without scatter, by summing over A and beta."""
     log_d, y = np.log(rows.variables["D"]), np.log(rows.loss)
     prior = laws.FORMS.find("line").spread
-    walk = predict._Walks(float(np.log10(6 * rows.variables["D"].min())))
+    walk = predict._Walks(float(np.log10(6 * rows.variables["D"].min())), size=2.0)
     phi = walk.features(rows.variables)
     there = walk.features({"D": np.array([tokens])})[0]
     a, b = (x.ravel() for x in np.meshgrid(np.linspace(-4, 4, 161), np.linspace(-4, 4, 161)))

@@ -40,7 +40,7 @@ _SIGNED = (0.0, 0.3)
 _FREE = 1.0  # deviation of the logarithm of a parameter that nothing is known of
 _LEAST = 0.01  # of the median draw: a taken parameter is not thought to be less
 _STEEPEST = math.log(4.0)  # an exponent beyond which a term is gone at once
-_DRIFT = (math.log(0.045), 0.5)  # of log s_d, which is the drift over a tenfold of compute
+_DRIFT = (math.log(0.04), 0.5)  # of log s_d, which is the drift over a tenfold of compute
 _SCATTER = (math.log(0.005), 1.2)  # of log s_e
 _SIZES = np.meshgrid(np.geomspace(0.012, 0.25, 6), np.geomspace(0.0008, 0.06, 6))
 _GRID = np.stack(_SIZES, axis=-1).reshape(-1, 2)
@@ -63,6 +63,7 @@ class _Walks:
 
     start: float
     ratio: float | None = None
+    size: float = 1.0  # of the drift, in the usual one
 
     def features(self, variables: Mapping[str, Array]) -> Array:
         """φ, a row a place."""
@@ -72,7 +73,7 @@ class _Walks:
             walks += [_OF_RATIO * _walk(along), _OF_RATIO * _walk(-along)]
         if "k" in variables:
             walks.append(_OF_EXPERTS * np.log2(variables["k"])[..., None] * walks[0])
-        return np.concatenate(walks, axis=-1)
+        return self.size * np.concatenate(walks, axis=-1)
 
 
 def _walk(gone: Array) -> Array:
@@ -325,7 +326,7 @@ def learn(
     start, ratio = float(np.log10(spent(rows.variables).min())), None
     if {"N", "D"} <= rows.variables.keys():
         ratio = float(np.median(np.log10(rows.variables["D"] / rows.variables["N"])))
-    walks = _Walks(start, ratio)
+    walks = _Walks(start, ratio, form.drift)
     features = walks.features(rows.variables)
     seen = features.any(0)  # of the other coefficients the runs say nothing
     phi, weights = features[:, seen], 1.0 / np.bincount(rows.run)[rows.run]
