@@ -1,4 +1,4 @@
-"""Does a line over log tokens forecast a base's continuation? Short runs and one four times as long.
+"""Does a line over log tokens forecast a base's continuation? Runs four times as long as others.
 
     python benchmarks/one_base.py
 

@@ -37,8 +37,11 @@ from tongues.tables import (
 )
 
 _OF_SOME = "CUShk"  # variables that only some laws read
-_GONE = dict.fromkeys(("skaling", "farseer"), "`chinchilla` predicts where its runs bend from it")
-_GONE["one-base"] = "`--law line` is of continued runs of one base"
+_GONE = {
+    "skaling": "`chinchilla` predicts where its runs bend from it",
+    "farseer": "`chinchilla` predicts where its runs bend from it",
+    "one-base": "`--law line` is of continued runs of one base",
+}
 _KNOWN = {"source", "scratch", "cpt"}
 _ALSO_CALLED = {"from_scratch": "scratch", "continued": "cpt", "continual": "cpt"}
 _ALSO_CALLED |= {"continued_pretraining": "cpt", "continual_pretraining": "cpt"}

@@ -30,10 +30,10 @@ from tongues.laws.rows import Rows, spent
 
 Array = np.ndarray
 # All constants by `benchmarks/extrapolation.py`.
-_DRIFT = (math.log(0.04), 0.5)  # of log s_d, which is the drift over a tenfold of compute
-_SCATTER = (math.log(0.005), 1.2)  # of log s_e
+DRIFT = (math.log(0.04), 0.5)  # of log s_d, which is the drift over a tenfold of compute
+SCATTER = (math.log(0.005), 1.2)  # of log s_e
 _SIZES = np.meshgrid(np.geomspace(0.012, 0.25, 6), np.geomspace(0.0008, 0.06, 6))
-_GRID = np.stack(_SIZES, axis=-1).reshape(-1, 2)
+GRID = np.stack(_SIZES, axis=-1).reshape(-1, 2)
 _COARSE = np.array([(0.015, 0.002), (0.04, 0.004), (0.1, 0.02)])  # to find p and weights from
 _FAR = 2.5  # robust deviations beyond which a run counts for less
 _REWEIGHTINGS, _ALIKE = 3, 0.05  # of the weights, and their change that ends them
@@ -47,7 +47,7 @@ _UNKNOWN = 18.0  # log10 of the FLOPs from which a law drifts whose runs nobody 
 
 
 @dataclass(frozen=True, slots=True)
-class _Walks:
+class Walks:
     """Where the drift begins: log10 of compute, and of D/N (None: no curve over it)."""
 
     start: float
@@ -105,23 +105,28 @@ def _posterior(
         misses = (off**2 @ w[..., None])[..., 0] - ((seen @ inside) * seen).sum(-1)
         return misses + (z**2).sum(-1)
 
-    for _ in range(_ROUNDS):
+    def solve(z: Array) -> tuple[Array, ...]:
+        """Linearised about z: what the runs ask for, their rows, the precision, pull and mean."""
         value, slopes = chart.look(z, rows.variables)
         target = y - value + (slopes @ z[..., None])[..., 0]
         design = np.concatenate([slopes, steps], axis=-1)
         weighted = (w[..., None] * design).swapaxes(1, 2)
         precision = np.eye(design.shape[-1]) + weighted @ design
-        pull = (weighted @ target[..., None])[..., 0]
-        mean = np.linalg.solve(precision, pull[..., None])[..., 0]
+        pull = weighted @ target[..., None]
+        return target, design, precision, pull[..., 0], np.linalg.solve(precision, pull)[..., 0]
+
+    target, design, precision, pull, mean = solve(z)
+    for _ in range(_ROUNDS):
         step = mean[:, : z.shape[1]] - z
         if np.abs(step).max(initial=0.0) < _STILL:
             break
         trials = z[:, None] + _STEPS[:, None] * step[:, None]
         z = trials[np.arange(len(z)), height(trials).argmin(1)]
+        target, design, precision, pull, mean = solve(z)
     misses = (w * target**2).sum(-1) - (pull * mean).sum(-1)
     volume = np.linalg.slogdet(precision)[1] + 2.0 * weights.sum() * np.log(scatter)
-    thought = ((np.log(drift) - _DRIFT[0]) / _DRIFT[1]) ** 2
-    thought = thought + ((np.log(scatter) - _SCATTER[0]) / _SCATTER[1]) ** 2
+    thought = ((np.log(drift) - DRIFT[0]) / DRIFT[1]) ** 2
+    thought = thought + ((np.log(scatter) - SCATTER[0]) / SCATTER[1]) ** 2
     off = target - (design @ mean[..., None])[..., 0]
     return _Posterior(z, mean, precision, -0.5 * (misses + volume + thought), off)
 
@@ -159,7 +164,7 @@ class Predictor:
     """
 
     chart: Chart
-    walks: _Walks
+    walks: Walks
     z: Array
     point: Array
     moved: Array
@@ -212,33 +217,37 @@ def learn(
     start, ratio = float(np.log10(spent(rows.variables).min())), None
     if {"N", "D"} <= rows.variables.keys():
         ratio = float(np.median(np.log10(rows.variables["D"] / rows.variables["N"])))
-    walks = _Walks(start, ratio, form.drift)
+    walks = Walks(start, ratio, form.drift)
     features = walks.features(rows.variables)
-    seen = features.any(0)  # of the other coefficients the runs say nothing
+    seen = (features != 0.0).any(axis=0)  # of the other coefficients the runs say nothing
     phi, weights = features[:, seen], 1.0 / np.bincount(rows.run)[rows.run]
     of_rows, z = weights, np.zeros((len(_COARSE), len(chart.names)))
+    of = _posterior(chart, rows, phi, weights, _COARSE, z)
     for _ in range(_REWEIGHTINGS):
-        of = _posterior(chart, rows, phi, weights, _COARSE, z)
-        z, off = of.z, np.abs(of.off[of.evidence.argmax()])
+        off = np.abs(of.off[of.evidence.argmax()])
         far = off / (1.4826 * np.median(off) + 1e-12) / _FAR
         before, weights = weights, of_rows / np.maximum(far, 1.0) ** 2
         if np.abs(weights - before).max() < _ALIKE:
             break
-    z = np.tile(of.z[of.evidence.argmax()], (len(_GRID), 1))
-    of = _posterior(chart, rows, phi, weights, _GRID, z)
+        of = _posterior(chart, rows, phi, weights, _COARSE, of.z)
+    z = np.tile(of.z[of.evidence.argmax()], (len(GRID), 1))
+    of = _posterior(chart, rows, phi, weights, GRID, z)
     share = np.cumsum(np.exp(of.evidence - of.evidence.max()))
     random = np.random.default_rng(seed)
     levels = random.permutation((np.arange(draws) + 0.5) / draws)
     point = np.searchsorted(share / share[-1], levels)
     normal = random.standard_normal((draws, of.mean.shape[1]))
-    moved, strayed = np.zeros((draws, z.shape[1])), random.standard_normal((draws, len(seen)))
+    moved, strayed = (
+        np.zeros((draws, z.shape[1])),
+        random.standard_normal((draws, features.shape[1])),
+    )
     for one in np.unique(point):
         own = point == one
         upper = np.linalg.cholesky(of.precision[one]).T
         drawn = of.mean[one] + np.linalg.solve(upper, normal[own].T).T
         moved[own] = drawn[:, : z.shape[1]] - of.z[one]
         strayed[np.ix_(own, seen)] = drawn[:, z.shape[1] :]
-    drift, scatter = _GRID[point].T
+    drift, scatter = GRID[point].T
     return Predictor(chart, walks, of.z, point, moved, drift[:, None] * strayed, scatter, seed)
 
 
@@ -256,11 +265,11 @@ def of_print(
     chart = Chart(form, {}, 1.0, {name: values[:, None] for name, values in of.items()})
     highest = {name: np.array([high]) for name, (_, high) in ends.items()}
     inside = {"C"} <= highest.keys() or {"N", "D"} <= highest.keys()
-    walks = _Walks(float(np.log10(spent(highest)[0])) if inside else _UNKNOWN)
+    walks = Walks(float(np.log10(spent(highest)[0])) if inside else _UNKNOWN)
     random, curves = np.random.default_rng(seed), 1 + ("k" in form.variables)
     normal = random.standard_normal((draws, curves * round(_FARTHEST / _APART)))
     drift, scatter = (
-        np.exp(middle + wide * random.standard_normal(draws)) for middle, wide in (_DRIFT, _SCATTER)
+        np.exp(middle + wide * random.standard_normal(draws)) for middle, wide in (DRIFT, SCATTER)
     )
     nothing, point = np.zeros((count, 0)), np.resize(np.arange(count), draws)
     return Predictor(chart, walks, nothing, point, nothing, drift[:, None] * normal, scatter, seed)
