@@ -295,9 +295,6 @@ def sections(folder: Path | None) -> Iterator[str]:
         twins = size == other and schedule[:3] == theirs[:3]
         return schedule in PILOTS and not twins
 
-    def apart(pilot: Trained, run: Trained) -> bool:
-        return decays(pilot, run) and pilot.name.split()[0] != run.name.split()[0]
-
     def alike(pilot: Trained, run: Trained) -> bool:
         one, two = pilot.name.split("-"), run.name.split("-")
         return near(pilot, run) and one[:1] + one[2:] == two[:1] + two[2:]
@@ -305,9 +302,7 @@ def sections(folder: Path | None) -> Iterator[str]:
     for share in SHARES:
         yield f"\nfrom {share:.0%} of the run\n{head}"
         if curves:
-            every = {"published, one pilot": decays, "  … of the other size": apart}
-            for title, wanted in every.items():
-                yield row(title, by_pilot(curves, share, wanted))
+            yield row("published, one pilot", by_pilot(curves, share, decays))
             unseen = [
                 measure(run, share, [pilot])
                 for pilot, run in itertools.permutations(curves, 2)

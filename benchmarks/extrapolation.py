@@ -266,7 +266,7 @@ def repeated() -> Iterator[str]:
 
 def benches() -> Iterator[str]:
     """ScaleBench's training rows, their own last tenfold of compute held out."""
-    (farseer,) = (study for study in studies() if study.name == "farseer")
+    farseer = next(study for study in studies() if study.name == "farseer")
     _, below, above = next(designs(farseer))
     law = Law("chinchilla", laws.preset("hoffmann2022").params, rows=farseer.rows(below))
     of = law.predict(farseer.N[above], farseer.D[above])

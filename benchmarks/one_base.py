@@ -40,8 +40,8 @@ def main() -> None:
     print(text_table(rows))
     off = [float(one["off"].rstrip("%")) for one in rows]
     spread, held = np.sqrt(np.mean(np.square(off))), sum(one["inside"] == "yes" for one in rows)
-    print(f"{held} of {len(rows)} inside; error: median {np.median(np.abs(off)):.1f} %, ", end="")
-    print(f"root mean square {spread:.1f} %")
+    middle = f"median {np.median(np.abs(off)):.1f} %, root mean square {spread:.1f} %"
+    print(f"{held} of {len(rows)} inside; error: {middle}")
 
 
 if __name__ == "__main__":

@@ -105,10 +105,10 @@ def test_own_laws_without_ensembles_say_what_pilot_would_tell() -> None:
     assert "2e+18 FLOPs, 0.18 h and 3.5 US$" in sentence
 
 
-def test_a_law_of_one_base_plans_too() -> None:
-    one = Law("one-base", {"F": 1.5, "D_0": 1e6, "beta": 0.3}, range={"D": (1e6, 1e8)}, target="sw")
-    laws = gather_laws([Known("one", one, "cpt")])
+def test_a_line_of_one_base_plans_too() -> None:
+    line = Law("line", {"A": 15.0, "beta": 0.1}, range={"D": (1e6, 1e8)}, target="sw")
+    laws = gather_laws([Known("one", line, "cpt")])
     plan = make_plan(laws, ask(flops="6e16", bases=("b=1B@20B",), base_loss="4.0"))
     option = plan.options[0]
     assert option.tokens == pytest.approx(1e7) and option.way.replay == 0.25
-    assert option.loss == pytest.approx(float(one.loss(D=7.5e6, S=4.0)), rel=0.01)
+    assert option.loss == pytest.approx(float(line.loss(D=7.5e6)), rel=0.01)

@@ -129,11 +129,6 @@ def test_the_size_that_text_fills_is_the_optimum_of_that_many_tokens() -> None:
         assert best is not None
         _, D = best.sizes(1e20)
         assert filled_by(law, D) == pytest.approx(best.sizes(1e20)[0], rel=1e-6)
-    unsplit = {"E": 1.6, "g_E": 0.1, "q": 0.13, "B": 300.0, "g_B": 0.3, "b": 0.17, "beta": 0.3}
-    farseer = Law("farseer", unsplit | {"g_beta": 0.05, "a": 0.05})
-    N, x = filled_by(farseer, 1e10), np.array([-0.01, 0.0, 0.01])
-    along = farseer.loss(N * np.exp(x), 1e10 * np.exp(-x))
-    assert along[1] < along[0] and along[1] < along[2]
 
 
 def test_equal_laws_of_another_form_value_repeats_alike() -> None:

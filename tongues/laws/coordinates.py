@@ -98,7 +98,7 @@ def _prior(term: Term, lowest: float) -> tuple[float, float]:
     return _TERM if term.exponents else (_FLOOR[0] + math.log(lowest), _FLOOR[1])
 
 
-def chart_of(
+def usual_of_form(
     form: Form,
     rows: Rows,
     params: Mapping[str, float],

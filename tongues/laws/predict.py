@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.laws.coordinates import Chart, chart_of
+from tongues.laws.coordinates import Chart, usual_of_form
 from tongues.laws.forms import Form
 from tongues.laws.rows import Rows, spent
 
@@ -213,7 +213,7 @@ def learn(
     params: of its fit; those without a prior are thought to be near these. params_draws: those of
     parameters taken from a base show how sure the base is. fixed: held at their value.
     """
-    chart = chart_of(form, rows, params, params_draws, fixed)
+    chart = usual_of_form(form, rows, params, params_draws, fixed)
     start, ratio = float(np.log10(spent(rows.variables).min())), None
     if {"N", "D"} <= rows.variables.keys():
         ratio = float(np.median(np.log10(rows.variables["D"] / rows.variables["N"])))
