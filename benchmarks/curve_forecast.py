@@ -7,10 +7,9 @@ are present; small networks that learn English bytes with warm-ups of 4 to 38 % 
 minutes on a core, kept in build/warmups); and, where asked for, 55 runs of 0.05M to 1.4M parameters
 on synthetic languages: sizes, schedules, lengths, batches, seeds, from scratch and continued. These
 are trained in WORKSPACE (40 minutes on a core; safe to interrupt) unless FOLDER has them. Every run
-is cut and forecast from one pilot, a finished run that learns the same and is not too far in size,
-batch and tokens. The constants of `tongues/laws/forecast.py` were tuned on the published and own
-runs not marked as held out, the two about warm-ups on the networks. The result also goes to the
-file of the same name beside this script.
+is cut and forecast from one pilot, a finished run that learns the same and is not too far. The
+constants of `tongues/laws/forecast.py` were tuned on the published and own runs not marked as held
+out, those about warm-ups on the networks. The result also goes to the file of the same name.
 """
 
 import argparse

@@ -39,9 +39,8 @@ def main() -> None:
     print(f"{date.today()}; bits per byte; 95 % intervals of a single run, one seed")
     print(text_table(rows))
     off = [float(one["off"].rstrip("%")) for one in rows]
-    spread, held = np.sqrt(np.mean(np.square(off))), sum(one["inside"] == "yes" for one in rows)
-    middle = f"median {np.median(np.abs(off)):.1f} %, root mean square {spread:.1f} %"
-    print(f"{held} of {len(rows)} inside; error: {middle}")
+    held, middle = sum(one["inside"] == "yes" for one in rows), np.median(np.abs(off))
+    print(f"{held} of {len(rows)} inside; error: median {middle:.1f} %")
 
 
 if __name__ == "__main__":
