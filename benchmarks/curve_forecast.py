@@ -1,25 +1,29 @@
-"""Forecasts of the final loss from the first 30 % of a run: errors, and what intervals contain.
+"""Forecasts of the final loss from a tenth of a run on: errors, and what intervals contain.
 
 usage: python benchmarks/curve_forecast.py [--workspace WORKSPACE | --runs FOLDER]
 
 Published curves of 25M and 100M parameters under nine schedules (Luo et al. 2503.12811), where they
-are present, and 55 runs of 0.05M to 1.4M parameters on synthetic languages: sizes, schedules,
-lengths, batches, seeds, from scratch and continued. They are trained in WORKSPACE (40 minutes on a
-core; safe to interrupt) unless FOLDER has them. Every run is cut at 30 % and 60 % and forecast
-from one pilot, a finished run that learns the same and is not too far in size, batch and tokens.
-The constants of `tongues/laws/forecast.py` were tuned on the runs not marked as held out. The
-result also goes to the file of the same name beside this script.
+are present; small networks that learn English bytes with warm-ups of 4 to 38 % of their steps (ten
+minutes on a core, kept in build/warmups); and, where asked for, 55 runs of 0.05M to 1.4M parameters
+on synthetic languages: sizes, schedules, lengths, batches, seeds, from scratch and continued. These
+are trained in WORKSPACE (40 minutes on a core; safe to interrupt) unless FOLDER has them. Every run
+is cut and forecast from one pilot, a finished run that learns the same and is not too far. The
+constants of `tongues/laws/forecast.py` were tuned on the published and own runs not marked as held
+out, those about warm-ups on the networks. The result also goes to the file of the same name.
 """
 
 import argparse
+import gzip
 import itertools
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from tongues.launch import open_launcher
 from tongues.laws.curves import LossCurve
@@ -38,7 +42,10 @@ HELD_OUT = ("cosine_72000", "constant_72000", "wsdcon_3", "wsdcon_18", "wsdld_20
 HELD_OUT += ("linear", "-s2", "-s3", "4M", "1.4M")  # parts of names
 FARTHEST = 2.5  # sum of the logarithms of the ratios of size, batch and tokens
 AT_ONCE = 4  # pilots
-SHARES = (0.3, 0.6)
+SHARES = (0.1, 0.3, 0.5, 0.7)
+TEXT = Path(__file__).parents[1] / "../shared/data/text/mdn/en.jsonl.gz"
+WARMUPS = (0.04, 0.15, 0.25, 0.38)  # shares of the steps
+CONTEXT, EMBEDDED, BATCH, EVERY = 8, 16, 128, 10  # of the networks; steps of a log
 RECIPE = """\
 name: curves
 text:
@@ -143,6 +150,82 @@ def own(folder: Path) -> Iterator[Trained]:
         yield Trained(directory.name, record, curve, float(curve.heldout[-1]))
 
 
+def network(data: torch.Tensor, rates: np.ndarray, hidden: int, seed: int) -> LossCurve:
+    """One hidden layer that guesses the next byte, trained with these rates."""
+    torch.manual_seed(seed)
+    embedding = torch.nn.Embedding(256, EMBEDDED)
+    first, last = torch.nn.Linear(CONTEXT * EMBEDDED, hidden), torch.nn.Linear(hidden, 256)
+    layers = torch.nn.Sequential(embedding, torch.nn.Flatten(), first, torch.nn.Tanh(), last)
+    optimizer = torch.optim.Adam(layers.parameters(), betas=(0.9, 0.95))
+    window, cut = torch.arange(CONTEXT + 1), len(data) - 40_000
+    held_out = torch.arange(cut, len(data) - CONTEXT - 1, 5)
+
+    def loss_at(places: torch.Tensor) -> torch.Tensor:
+        windows = data[places[:, None] + window]
+        return torch.nn.functional.cross_entropy(layers(windows[:, :-1]), windows[:, -1])
+
+    losses, heldout = list[float](), list[float]()
+    for step, rate in enumerate(rates.tolist(), 1):
+        optimizer.param_groups[0]["lr"] = rate
+        loss = loss_at(torch.randint(0, cut - CONTEXT - 1, (BATCH,)))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if step % (len(rates) // 10) == 0:
+            with torch.no_grad():
+                heldout.append(loss_at(held_out).item())
+    means = np.reshape(losses, (-1, EVERY)).mean(1)
+    steps = EVERY * (np.arange(len(means)) + 0.5)
+    params = sum(weights.numel() for weights in layers.parameters())
+    evaluated = np.arange(1, 11) * float(len(rates) // 10)
+    return LossCurve(steps, means, rates, params, float(BATCH), evaluated, np.array(heldout))
+
+
+def warmed(folder: Path) -> Iterator[tuple[float, tuple[object, ...], Trained]]:
+    """Networks with long warm-ups: the share, what else but the size was set, and the run."""
+    torch.set_num_threads(1)
+    folder.mkdir(parents=True, exist_ok=True)
+    with gzip.open(TEXT, "rt", encoding="utf-8") as lines:
+        text = "\n".join(json.loads(line)["text"] for line in itertools.islice(lines, 400))
+    data = torch.tensor(list(text.encode()[:2_000_000]))
+    schedules = ("cosine", "linear", "wsd")
+    settings = itertools.product((2000, 5000), WARMUPS, schedules, (32, 96))
+    for number, (steps, share, schedule, hidden) in enumerate(settings):
+        path = folder / f"{steps}-{share}-{schedule}-{hidden}.npz"
+        done = np.clip(np.arange(1, steps + 1) / steps - share, 0.0, None) / (1.0 - share)
+        falls = {"cosine": 0.55 + 0.45 * np.cos(np.pi * done), "linear": 1.0 - 0.99 * done}
+        falls["wsd"] = np.clip(5.0 * (1.0 - done), 0.01, 1.0)
+        rise = np.minimum(np.arange(1, steps + 1) / (share * steps), 1.0)
+        if not path.exists():
+            curve = network(data, 5e-3 * rise * falls[schedule], hidden, number)
+            np.savez(path, **{f.name: getattr(curve, f.name) for f in fields(curve)})
+        stored = np.load(path)
+        curve = LossCurve(**{f.name: stored[f.name] for f in fields(LossCurve)})
+        yield share, (steps, schedule), Trained(path.stem, None, curve, float(curve.heldout[-1]))
+
+
+def warmup_rows(share: float) -> Iterator[str]:
+    """Forecasts of the networks, by the share of their warm-up."""
+    runs = list(warmed(Path("build/warmups")))
+    for warmup in WARMUPS:
+        own = [one for one in runs if one[0] == warmup]
+        same = [
+            measure(run, share, [pilot])
+            for (_, set_, run), (_, other, pilot) in itertools.permutations(own, 2)
+            if set_ == other
+        ]
+        rest = [
+            measure(run, share, [pilot])
+            for _, set_, run in own
+            for length, other, pilot in runs
+            if other[0] == set_[0] and (other[1], length) != (set_[1], warmup)
+        ]
+        yield row(f"warm-up {warmup:.0%}, pilot of the other size", same)
+        yield row("  … of another schedule or warm-up", rest)
+        yield row("  … without a pilot", (measure(run, share, []) for _, _, run in own))
+
+
 def measure(run: Trained, share: float, pilots: Sequence[Trained]) -> Error | None:
     """How far the forecast of a run was off."""
     forecast = forecast_loss(run.curve.until(share), [pilot.curve for pilot in pilots])
@@ -155,6 +238,8 @@ def measure(run: Trained, share: float, pilots: Sequence[Trained]) -> Error | No
 def row(title: str, errors: Iterable[Error | None]) -> str:
     """Median and extreme errors, and how many intervals contain the final loss."""
     known = [error for error in errors if error]
+    if not known:
+        return f"{title:46}{0:6}"
     value = np.abs([error.value for error in known])
     inside = value <= [error.half for error in known]
     half = float(np.median([error.half for error in known]))
@@ -198,19 +283,16 @@ def most_alike(runs: Sequence[Trained], run: Trained, count: int) -> list[Traine
     return sorted(able, key=lambda pilot: far(pilot, run))[:count]
 
 
-def sections(folder: Path) -> Iterator[str]:
+def sections(folder: Path | None) -> Iterator[str]:
     """All the tables."""
     head = f"{'':46}{'n':>6}{'median':>9}{'95 %':>8}{'inside':>10}{'± half':>9}"
-    curves, trained = list(published()), list(own(folder))
+    curves, trained = list(published()), list(own(folder)) if folder else []
 
     def decays(pilot: Trained, run: Trained) -> bool:
         """A pilot with a decay, and not the same curve but for its end."""
         (size, schedule), (other, theirs) = pilot.name.split(), run.name.split()
         twins = size == other and schedule[:3] == theirs[:3]
         return schedule in PILOTS and not twins
-
-    def apart(pilot: Trained, run: Trained) -> bool:
-        return decays(pilot, run) and pilot.name.split()[0] != run.name.split()[0]
 
     def alike(pilot: Trained, run: Trained) -> bool:
         one, two = pilot.name.split("-"), run.name.split("-")
@@ -219,9 +301,7 @@ def sections(folder: Path) -> Iterator[str]:
     for share in SHARES:
         yield f"\nfrom {share:.0%} of the run\n{head}"
         if curves:
-            every = {"published, one pilot": decays, "  … of the other size": apart}
-            for title, wanted in every.items():
-                yield row(title, by_pilot(curves, share, wanted))
+            yield row("published, one pilot", by_pilot(curves, share, decays))
             unseen = [
                 measure(run, share, [pilot])
                 for pilot, run in itertools.permutations(curves, 2)
@@ -229,6 +309,10 @@ def sections(folder: Path) -> Iterator[str]:
             ]
             yield row("  … of held-out curves", unseen)
             yield row("  … without a pilot", (measure(run, share, []) for run in curves))
+        if TEXT.exists():
+            yield from warmup_rows(share)
+        if not trained:
+            continue
         yield row("own, one pilot", by_pilot(trained, share, near))
         yield row("  … of the same schedule, length and seed", by_pilot(trained, share, alike))
         unseen = [
@@ -246,10 +330,10 @@ def sections(folder: Path) -> Iterator[str]:
 def main() -> None:
     """Train or read, forecast, print, write."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--workspace", type=Path, default=Path("build/curves"))
+    parser.add_argument("--workspace", type=Path)
     parser.add_argument("--runs", type=Path)
     given = parser.parse_args()
-    folder = given.runs or train(given.workspace)
+    folder = given.runs or (train(given.workspace) if given.workspace else None)
     lines = [f"{date.today()}  errors of the final loss in percent, and intervals of 95 %"]
     lines += sections(folder)
     print("\n".join(lines))

@@ -141,7 +141,7 @@ def test_a_law_names_the_roles_of_its_runs(tmp_path: Path) -> None:
     assert fitted.target == "tr (with he)"
     law = fitted.laws["cpt"]
     assert law.roles == Roles(("tr", "he"), ("home",))
-    assert "runs: home → tr + he, no replay" in law.summary()
+    assert "runs: home → tr + he, no replay" in f"{law!r}"
     write_json(tmp_path / "law.json", law.to_json())
     again = Law.from_json(json.loads((tmp_path / "law.json").read_text()))
     assert again.roles == law.roles

@@ -96,10 +96,24 @@ def test_progress_is_in_tokens_at_the_highest_rate() -> None:
 
 
 def test_nothing_is_forecast_before_losses_follow_a_law() -> None:
-    assert forecast_loss(BIGGER.until(0.1), [PILOT]) is None
+    assert forecast_loss(BIGGER.until(0.08), [PILOT]) is None
     assert forecast_loss(BIGGER.until(0.0), [PILOT]) is None
+    assert forecast_loss(BIGGER.until(0.1), [PILOT])
     assert forecast_loss(BIGGER.until(0.2), [PILOT.until(0.05)])  # such a pilot counts for nothing
     assert BIGGER.until(0.4).share == pytest.approx(0.4)
+
+
+def test_during_a_long_warm_up_a_pilot_s_ratio_is_what_is_known() -> None:
+    rates = np.concatenate([np.linspace(1e-6, 1e-3, 800), cosine(3200)[100:1300]])
+    pilot, run = curve(rates, 2.2, 9.0, 0.4, seed=6), curve(rates, 1.9, 9.5, 0.4, seed=7)
+    assert run.warmup == 800 and run.begins >= 800
+    early, late = run.until(0.3), run.until(0.7)
+    assert forecast_loss(early) is None
+    low, value, high = forecast_of(early, pilot)
+    assert value == pytest.approx(early.newest * end(pilot) / pilot.until(0.3).newest)
+    assert low < end(run) < high
+    low, value, high = forecast_of(late, pilot)
+    assert low < end(run) < high and value == pytest.approx(end(run), rel=0.02)
 
 
 def test_what_is_evaluated_is_what_is_forecast() -> None:

@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,13 +18,13 @@ def test_json_holds_everything_at_full_precision(fitted):
     data = fitted.to_json()
     assert {
         *("law", "n_rows", "n_runs", "params", "objective", "mean_huber", "gradient_norm"),
-        *("interval", "allocation", "holdout", "warnings", "range", "delta", "leverage"),
+        *("interval", "allocation", "holdout", "warnings", "range", "delta"),
     } <= data.keys()
-    assert data["holdout"] and data["leverage"] and data["allocation"]
+    assert data["holdout"] and data["allocation"]
     back = Law.from_json(json.loads(json.dumps(data, allow_nan=False)))
     assert back.to_json() == data
     assert back.params == fitted.params
-    assert (back.leverage, back.holdout) == (fitted.leverage, fitted.holdout)
+    assert back.holdout == fitted.holdout
     assert data["mean_huber"] == pytest.approx(data["objective"] / 30)
     assert data["allocation"].keys() == {"a", "b", "N_coef", "D_coef", "interval"}
 
@@ -42,11 +41,10 @@ def test_every_form_goes_through_json():
     found = [
         laws.fit("cpt", loss, N=N, D=D, base=base, draws=5),
         laws.fit("extended", loss, N=N, D=D, draws=5, tie=[("alpha", "beta")], fix={"E": 1.5}),
-        laws.fit("one-base", loss, D=D, S=2 * loss, draws=2),
+        laws.fit("line", loss, D=D, draws=2),
         laws.fit("data-constrained", loss, N=N, D=D, U=U, base=base, draws=3),
         laws.fit("forgetting", source, D=tokens, r=share, S=start, draws=0),
         laws.fit("power", loss, C=C, draws=5),
-        replace(base, stack={"chinchilla": 0.7, "extended": 0.3}),
     ]
     found += [Law(form.name, dict.fromkeys(form.names, 0.5)) for form in laws.FORMS]
     for law in found:
@@ -113,3 +111,24 @@ def test_what_is_no_law_is_refused():
     with pytest.raises(UserError, match="no draws") as caught:
         Law("chinchilla", CHINCHILLA).loss_interval(1e9, 1e10)
     assert caught.value.code == "no_intervals"
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"params": 7}, "params"),
+        ({"params": {"E": None}}, "params"),
+        ({"interval": {"E": [2.0, 1.0]}}, "interval: goes from 2 to 1"),
+        ({"range": {"N": [-1.0, 1.0]}}, "range"),
+        ({"draws": {"E": [1.0], "A": []}}, "draws: are not of one number"),
+        ({"warnings": [{"code": "x"}]}, "warnings"),
+        ({"rows": {"loss": [1.0]}}, "rows"),
+        ({"source": 3}, "source"),
+    ],
+)
+def test_a_file_that_is_not_whole_says_where(fitted, change, where):
+    with pytest.raises(UserError, match=f"its chinchilla law is not whole .{where}"):
+        Law.from_json(fitted.to_json() | change)
+    missing = {name: value for name, value in fitted.to_json().items() if name != "delta"}
+    with pytest.raises(UserError, match="delta: is missing"):
+        Law.from_json(missing)

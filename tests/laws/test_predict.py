@@ -121,7 +121,7 @@ def numeric(rows: Rows, tokens: float, grid: np.ndarray) -> tuple[float, float]:
     """Mean and deviation of log loss there, without scatter, by summing over A and beta."""
     log_d, y = np.log(rows.variables["D"]), np.log(rows.loss)
     prior = laws.FORMS.find("line").spread
-    walk = predict._Walks(float(np.log10(6 * rows.variables["D"].min())))
+    walk = predict.Walks(float(np.log10(6 * rows.variables["D"].min())), size=2.0)
     phi = walk.features(rows.variables)
     there = walk.features({"D": np.array([tokens])})[0]
     a, b = (x.ravel() for x in np.meshgrid(np.linspace(-4, 4, 161), np.linspace(-4, 4, 161)))
@@ -134,7 +134,7 @@ def numeric(rows: Rows, tokens: float, grid: np.ndarray) -> tuple[float, float]:
         kernel = drift**2 * phi @ phi.T + scatter**2 * np.eye(len(y))
         cross, off = drift**2 * phi @ there, np.linalg.solve(kernel, (y - law).T)
         log = -0.5 * (((y - law).T * off).sum(0) + np.linalg.slogdet(kernel)[1] + a**2 + b**2)
-        for size, (middle, wide) in ((drift, predict._DRIFT), (scatter, predict._SCATTER)):
+        for size, (middle, wide) in ((drift, predict.DRIFT), (scatter, predict.SCATTER)):
             log -= 0.5 * ((np.log(size) - middle) / wide) ** 2
         weights.append(log)
         means.append(end + cross @ off)
@@ -148,8 +148,8 @@ def numeric(rows: Rows, tokens: float, grid: np.ndarray) -> tuple[float, float]:
 
 @pytest.mark.parametrize("count", [1, 4])
 def test_draws_are_of_the_posterior_that_sums_give(count, monkeypatch):
-    grid = predict._GRID[[14, 15, 20, 21]][:count]
-    monkeypatch.setattr(predict, "_GRID", grid)
+    grid = predict.GRID[[14, 15, 20, 21]][:count]
+    monkeypatch.setattr(predict, "GRID", grid)
     D = np.geomspace(1e6, 3e7, 9)
     law = laws.fit("line", 5.0 * D**-0.07 * noise(9, 0.004), D=D, draws=0)
     assert law.rows

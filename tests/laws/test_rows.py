@@ -124,7 +124,7 @@ values = st.one_of(
     st.floats(-9, 30).map(lambda power: 10.0**power),
 )
 SIMPLE = ["chinchilla", "cpt", "extended", "power", "power-floor"]
-CURVED = ["skaling", "data-constrained", "forgetting"]
+CURVED = ["overfitted", "data-constrained", "forgetting"]
 
 
 @settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])

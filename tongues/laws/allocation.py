@@ -69,13 +69,19 @@ class HasParameters(Protocol):
     """A law, as far as an allocation needs it."""
 
     @property
-    def equation(self) -> Form: ...
+    def equation(self) -> Form:
+        """The form."""
+        ...
 
     @property
-    def params(self) -> Mapping[str, float]: ...
+    def params(self) -> Mapping[str, float]:
+        """By name."""
+        ...
 
     @property
-    def draws(self) -> Mapping[str, np.ndarray]: ...
+    def draws(self) -> Mapping[str, np.ndarray]:
+        """Of each parameter; may be none."""
+        ...
 
 
 def allocate(law: HasParameters) -> Allocation | None:

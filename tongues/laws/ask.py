@@ -37,6 +37,11 @@ from tongues.tables import (
 )
 
 _OF_SOME = "CUShk"  # variables that only some laws read
+_GONE = {
+    "skaling": "`chinchilla` predicts where its runs bend from it",
+    "farseer": "`chinchilla` predicts where its runs bend from it",
+    "one-base": "`--law line` is of continued runs of one base",
+}
 _KNOWN = {"source", "scratch", "cpt"}
 _ALSO_CALLED = {"from_scratch": "scratch", "continued": "cpt", "continual": "cpt"}
 _ALSO_CALLED |= {"continued_pretraining": "cpt", "continual_pretraining": "cpt"}
@@ -112,6 +117,8 @@ def _form(law: str) -> Form:
     try:
         return FORMS.find(law, "--law")
     except UserError as error:
+        if instead := _GONE.get(law):
+            raise UserError(f"the law `{law}` is gone", where="--law", hint=instead) from None
         known = "\n".join(f"  {form.name}: {form.summary}" for form in FORMS)
         hint = f"{error.hint}\nThe laws are\n{known}"
         raise UserError(error.what, where=error.where, hint=hint) from None

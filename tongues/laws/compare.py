@@ -131,16 +131,17 @@ def _entries(
     if rows.n_runs < FEWEST_RUNS:
         return []
     held = hold_out_compute(rows, _FEWEST)
-    tested = held is not None and len(np.unique(rows.run[~held])) >= _LEFT
+    if held is not None and len(np.unique(rows.run[~held])) < _LEFT:
+        held = None
     entries = list[Entry]()
     for form in forms:
         known = base if form.base else None
         task = FitTask(form, rows, known, request.delta, request.draws, request.seed)
-        small = replace(task, rows=rows.take(~held), draws=0) if tested else task
+        small = task if held is None else replace(task, rows=rows.take(~held), draws=0)
         if (form.base and not base) or len(small.rows.loss) <= len(form.free):
             continue
         error = None
-        if tested:
+        if held is not None:
             large = rows.take(held)
             off = small.fit().loss(**large.variables) / large.loss - 1.0
             error = float(np.abs(off).mean())

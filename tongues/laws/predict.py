@@ -3,14 +3,12 @@
 Of run i with variables x_i (those of its form, such as N and D) and loss L_i, nats per token:
 
     log L_i = f(p; x_i) + φ(x_i) c + e_i
-    p ~ Normal(m, P)         the form's parameters, as coordinates
+    p ~ Normal(m, P)         the form's parameters (`tongues.laws.coordinates`)
     c ~ Normal(0, s_d² I)    the drift: how the form itself is wrong
     e_i ~ Normal(0, s_e²/w_i)    scatter; the w of one run's checkpoints sum to 1
 
-A coefficient's coordinate is the log of its term at the middle of the runs, in units of their loss;
-an exponent's its logarithm, or itself where it may be negative. A base's parameters have the mean
-and covariance of its draws. The drift is a sum of curves whose slopes are random walks: over log10
-of compute, from the smallest run on, and over log10 D/N, from the middle of the runs both ways.
+The drift is a sum of curves whose slopes are random walks: over log10 of compute, from the smallest
+run on, and over log10 D/N, from the middle of the runs both ways.
 
 On a grid of (s_d, s_e), f is linearised about its most probable p (Gauss-Newton). There (p, c) is
 normal in closed form, and the evidence of the runs weighs the points of the grid. A run far from
@@ -19,37 +17,28 @@ its law and drift counts for less.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.laws.forms import Exponent, Form, Term
+from tongues.laws.coordinates import Chart, usual_of_form
+from tongues.laws.forms import Form
 from tongues.laws.rows import Rows, spent
 
 Array = np.ndarray
-# All constants by `benchmarks/extrapolation.py`. Of coordinates: the middle and the deviation.
-_FLOOR = (math.log(0.65), 0.4)  # of the lowest loss
-_TERM = (math.log(0.25), 0.8)
-_POWERS = {"N": (math.log(0.35), 0.4), "C": (math.log(0.1), 0.7), "h": (math.log(0.04), 1.0)}
-_POWER = (math.log(0.3), 0.4)
-_SIGNED = (0.0, 0.3)
-_FREE = 1.0  # deviation of the logarithm of a parameter that nothing is known of
-_LEAST = 0.01  # of the median draw: a taken parameter is not thought to be less
-_STEEPEST = math.log(4.0)  # an exponent beyond which a term is gone at once
-_DRIFT = (math.log(0.045), 0.5)  # of log s_d, which is the drift over a tenfold of compute
-_SCATTER = (math.log(0.005), 1.2)  # of log s_e
+# All constants by `benchmarks/extrapolation.py`.
+DRIFT = (math.log(0.04), 0.5)  # of log s_d, which is the drift over a tenfold of compute
+SCATTER = (math.log(0.005), 1.2)  # of log s_e
 _SIZES = np.meshgrid(np.geomspace(0.012, 0.25, 6), np.geomspace(0.0008, 0.06, 6))
-_GRID = np.stack(_SIZES, axis=-1).reshape(-1, 2)
+GRID = np.stack(_SIZES, axis=-1).reshape(-1, 2)
 _COARSE = np.array([(0.015, 0.002), (0.04, 0.004), (0.1, 0.02)])  # to find p and weights from
 _FAR = 2.5  # robust deviations beyond which a run counts for less
 _REWEIGHTINGS, _ALIKE = 3, 0.05  # of the weights, and their change that ends them
 _ROUNDS, _STILL = 20, 0.03  # of the search for p, and the step that ends it
 _STEPS = np.array([1.0, 0.4, 0.1, 0.02])  # of Gauss-Newton's: the best is taken
-_SLOPE = 1e-5  # step of a difference
 _APART, _FARTHEST = 0.5, 12.0  # of a walk's knots, in tenfolds
 _CALMER = 0.7  # size of a walk's steps, of those a tenfold earlier
 _OF_RATIO = 1.5  # size of the drift over D/N, in that over compute
@@ -58,11 +47,12 @@ _UNKNOWN = 18.0  # log10 of the FLOPs from which a law drifts whose runs nobody 
 
 
 @dataclass(frozen=True, slots=True)
-class _Walks:
+class Walks:
     """Where the drift begins: log10 of compute, and of D/N (None: no curve over it)."""
 
     start: float
     ratio: float | None = None
+    size: float = 1.0  # of the drift, in the usual one
 
     def features(self, variables: Mapping[str, Array]) -> Array:
         """φ, a row a place."""
@@ -72,7 +62,7 @@ class _Walks:
             walks += [_OF_RATIO * _walk(along), _OF_RATIO * _walk(-along)]
         if "k" in variables:
             walks.append(_OF_EXPERTS * np.log2(variables["k"])[..., None] * walks[0])
-        return np.concatenate(walks, axis=-1)
+        return self.size * np.concatenate(walks, axis=-1)
 
 
 def _walk(gone: Array) -> Array:
@@ -81,109 +71,6 @@ def _walk(gone: Array) -> Array:
     steps = _CALMER**knots
     unit = np.sqrt(((np.maximum(1.0 - knots, 0.0) * steps) ** 2).sum())
     return np.maximum(gone[..., None] - knots, 0.0) * steps / unit
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Chart:
-    """Coordinates of a form's parameters, `middle + root @ z`, where z is standard normal.
-
-    known: the parameters that have no coordinate. variables, loss: their middle over the runs.
-    """
-
-    form: Form
-    variables: Mapping[str, float]
-    loss: float
-    known: Mapping[str, float | Array]
-    names: tuple[str, ...] = ()
-    middle: Array = field(default_factory=lambda: np.zeros(0))
-    root: Array = field(default_factory=lambda: np.zeros((0, 0)))
-
-    def log_loss(self, z: Array, variables: Mapping[str, Array]) -> Array:
-        """Log loss by the law at rows of z, a column a place."""
-        at = self.middle + z @ self.root.T
-        coordinates = {name: at[..., i, None] for i, name in enumerate(self.names)}
-        with np.errstate(all="ignore"):
-            logs = np.log(self.form.loss(self._params(coordinates), variables))
-        return np.where(np.isfinite(logs), logs, 1e3)
-
-    def look(self, z: Array, variables: Mapping[str, Array]) -> tuple[Array, Array]:
-        """Log loss by the law at rows of z, and its slopes by z, along a last axis."""
-        if not self.names:
-            return self.log_loss(z, variables), np.zeros((len(z), 1, 0))
-        steps = np.vstack([np.zeros(len(self.names)), _SLOPE * np.eye(len(self.names))])
-        values = self.log_loss(z[:, None] + steps, variables)
-        return values[:, 0], ((values[:, 1:] - values[:, :1]) / _SLOPE).swapaxes(1, 2)
-
-    def coordinate(self, name: str, params: Mapping[str, float | Array]) -> Array:
-        """That of one parameter."""
-        power = _powers(self.form).get(name)
-        if power and power.low < 0:
-            return np.asarray(params[name])
-        log = np.log(np.maximum(params[name], 1e-300))
-        return np.asarray(log if power else log - self._shift(name, params))
-
-    def _params(self, coordinates: Mapping[str, Array]) -> dict[str, Array]:
-        params, powers = dict[str, Any](self.known), _powers(self.form)
-        for name in sorted(coordinates, key=lambda name: name not in powers):  # the powers first
-            power, at = powers.get(name), coordinates[name]
-            if power:
-                params[name] = at if power.low < 0 else np.exp(np.minimum(at, _STEEPEST))
-            else:
-                params[name] = np.exp(at + self._shift(name, params))
-        return params
-
-    def _shift(self, name: str, params: Mapping[str, float | Array]) -> float | Array:
-        """The log of a coefficient, or of an amount of a variable, less its coordinate."""
-        for term in self.form.terms:
-            if term.coefficient == name:
-                logs = (
-                    params[e.name] * math.log(self.variables[e.variable]) for e in term.exponents
-                )
-                return math.log(self.loss) + sum(logs)
-        variable = self.form.amounts.get(name)
-        return math.log(self.variables[variable]) if variable else 0.0
-
-
-def _powers(form: Form) -> dict[str, Exponent]:
-    return {one.name: one for term in form.terms for one in term.exponents}
-
-
-def _prior(term: Term, lowest: float) -> tuple[float, float]:
-    """Of a coefficient; lowest: of the losses, relative to their middle."""
-    return _TERM if term.exponents else (_FLOOR[0] + math.log(lowest), _FLOOR[1])
-
-
-def _chart_of(
-    form: Form,
-    rows: Rows,
-    params: Mapping[str, float],
-    draws: Mapping[str, Array],
-    fixed: Mapping[str, float],
-) -> _Chart:
-    """What is thought of a law's parameters before its runs; arguments as for `learn`."""
-    variables = {n: float(np.exp(np.log(v[v > 0]).mean())) for n, v in rows.variables.items()}
-    loss = float(np.exp(np.log(rows.loss).mean()))
-    bare = _Chart(form, variables, loss, {})
-    priors = {t.coefficient: _prior(t, float(rows.loss.min()) / loss) for t in form.terms}
-    for name, power in _powers(form).items():
-        priors[name] = _SIGNED if power.low < 0 else _POWERS.get(power.variable, _POWER)
-    priors |= form.spread
-    free = [name for name in form.free if name not in fixed]
-    of = [priors.get(n) or (float(bare.coordinate(n, params)), _FREE) for n in free]
-    middle, deviation = np.array(of).reshape(-1, 2).T
-    root, taken = np.diag(deviation), [name for name in form.taken_names if name in draws]
-    if taken:
-        least = {n: np.maximum(v, _LEAST * np.nanmedian(v)) for n, v in draws.items()}
-        of_base = np.stack([bare.coordinate(name, least) for name in taken])
-        of_base = of_base[:, np.isfinite(of_base).all(0)]
-        covariance = np.atleast_2d(np.cov(of_base)) + 1e-10 * np.eye(len(taken))
-        middle = np.concatenate([middle, np.median(of_base, axis=1)])
-        root = np.zeros((len(middle), len(middle)))
-        root[: len(free), : len(free)] = np.diag(deviation)
-        root[len(free) :, len(free) :] = np.linalg.cholesky(covariance)
-    names = (*free, *taken)
-    known = {name: value for name, value in params.items() if name not in names}
-    return _Chart(form, variables, loss, known, names, middle, root)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,7 +89,7 @@ class _Posterior:
 
 
 def _posterior(
-    chart: _Chart, rows: Rows, phi: Array, weights: Array, grid: Array, z: Array
+    chart: Chart, rows: Rows, phi: Array, weights: Array, grid: Array, z: Array
 ) -> _Posterior:
     """By Gauss-Newton from z, a row a point of the grid; phi: φ at the rows."""
     drift, scatter = grid.T
@@ -218,23 +105,28 @@ def _posterior(
         misses = (off**2 @ w[..., None])[..., 0] - ((seen @ inside) * seen).sum(-1)
         return misses + (z**2).sum(-1)
 
-    for _ in range(_ROUNDS):
+    def solve(z: Array) -> tuple[Array, ...]:
+        """Linearised about z: what the runs ask for, their rows, the precision, pull and mean."""
         value, slopes = chart.look(z, rows.variables)
         target = y - value + (slopes @ z[..., None])[..., 0]
         design = np.concatenate([slopes, steps], axis=-1)
         weighted = (w[..., None] * design).swapaxes(1, 2)
         precision = np.eye(design.shape[-1]) + weighted @ design
-        pull = (weighted @ target[..., None])[..., 0]
-        mean = np.linalg.solve(precision, pull[..., None])[..., 0]
+        pull = weighted @ target[..., None]
+        return target, design, precision, pull[..., 0], np.linalg.solve(precision, pull)[..., 0]
+
+    target, design, precision, pull, mean = solve(z)
+    for _ in range(_ROUNDS):
         step = mean[:, : z.shape[1]] - z
         if np.abs(step).max(initial=0.0) < _STILL:
             break
         trials = z[:, None] + _STEPS[:, None] * step[:, None]
         z = trials[np.arange(len(z)), height(trials).argmin(1)]
+        target, design, precision, pull, mean = solve(z)
     misses = (w * target**2).sum(-1) - (pull * mean).sum(-1)
     volume = np.linalg.slogdet(precision)[1] + 2.0 * weights.sum() * np.log(scatter)
-    thought = ((np.log(drift) - _DRIFT[0]) / _DRIFT[1]) ** 2
-    thought = thought + ((np.log(scatter) - _SCATTER[0]) / _SCATTER[1]) ** 2
+    thought = ((np.log(drift) - DRIFT[0]) / DRIFT[1]) ** 2
+    thought = thought + ((np.log(scatter) - SCATTER[0]) / SCATTER[1]) ** 2
     off = target - (design @ mean[..., None])[..., 0]
     return _Posterior(z, mean, precision, -0.5 * (misses + volume + thought), off)
 
@@ -271,8 +163,8 @@ class Predictor:
     from there to the draw's own z. strayed: its c. scatter: its s_e.
     """
 
-    chart: _Chart
-    walks: _Walks
+    chart: Chart
+    walks: Walks
     z: Array
     point: Array
     moved: Array
@@ -321,37 +213,41 @@ def learn(
     params: of its fit; those without a prior are thought to be near these. params_draws: those of
     parameters taken from a base show how sure the base is. fixed: held at their value.
     """
-    chart = _chart_of(form, rows, params, params_draws, fixed)
+    chart = usual_of_form(form, rows, params, params_draws, fixed)
     start, ratio = float(np.log10(spent(rows.variables).min())), None
     if {"N", "D"} <= rows.variables.keys():
         ratio = float(np.median(np.log10(rows.variables["D"] / rows.variables["N"])))
-    walks = _Walks(start, ratio)
+    walks = Walks(start, ratio, form.drift)
     features = walks.features(rows.variables)
-    seen = features.any(0)  # of the other coefficients the runs say nothing
+    seen = (features != 0.0).any(axis=0)  # of the other coefficients the runs say nothing
     phi, weights = features[:, seen], 1.0 / np.bincount(rows.run)[rows.run]
     of_rows, z = weights, np.zeros((len(_COARSE), len(chart.names)))
+    of = _posterior(chart, rows, phi, weights, _COARSE, z)
     for _ in range(_REWEIGHTINGS):
-        of = _posterior(chart, rows, phi, weights, _COARSE, z)
-        z, off = of.z, np.abs(of.off[of.evidence.argmax()])
+        off = np.abs(of.off[of.evidence.argmax()])
         far = off / (1.4826 * np.median(off) + 1e-12) / _FAR
         before, weights = weights, of_rows / np.maximum(far, 1.0) ** 2
         if np.abs(weights - before).max() < _ALIKE:
             break
-    z = np.tile(of.z[of.evidence.argmax()], (len(_GRID), 1))
-    of = _posterior(chart, rows, phi, weights, _GRID, z)
+        of = _posterior(chart, rows, phi, weights, _COARSE, of.z)
+    z = np.tile(of.z[of.evidence.argmax()], (len(GRID), 1))
+    of = _posterior(chart, rows, phi, weights, GRID, z)
     share = np.cumsum(np.exp(of.evidence - of.evidence.max()))
     random = np.random.default_rng(seed)
     levels = random.permutation((np.arange(draws) + 0.5) / draws)
     point = np.searchsorted(share / share[-1], levels)
     normal = random.standard_normal((draws, of.mean.shape[1]))
-    moved, strayed = np.zeros((draws, z.shape[1])), random.standard_normal((draws, len(seen)))
+    moved, strayed = (
+        np.zeros((draws, z.shape[1])),
+        random.standard_normal((draws, features.shape[1])),
+    )
     for one in np.unique(point):
         own = point == one
         upper = np.linalg.cholesky(of.precision[one]).T
         drawn = of.mean[one] + np.linalg.solve(upper, normal[own].T).T
         moved[own] = drawn[:, : z.shape[1]] - of.z[one]
         strayed[np.ix_(own, seen)] = drawn[:, z.shape[1] :]
-    drift, scatter = _GRID[point].T
+    drift, scatter = GRID[point].T
     return Predictor(chart, walks, of.z, point, moved, drift[:, None] * strayed, scatter, seed)
 
 
@@ -366,14 +262,14 @@ def of_print(
     """What is believed of a law without its runs: it drifts from the end of its range, `ends`."""
     of = params_draws or {name: np.array([value]) for name, value in params.items()}
     count = len(next(iter(of.values())))
-    chart = _Chart(form, {}, 1.0, {name: values[:, None] for name, values in of.items()})
+    chart = Chart(form, {}, 1.0, {name: values[:, None] for name, values in of.items()})
     highest = {name: np.array([high]) for name, (_, high) in ends.items()}
     inside = {"C"} <= highest.keys() or {"N", "D"} <= highest.keys()
-    walks = _Walks(float(np.log10(spent(highest)[0])) if inside else _UNKNOWN)
+    walks = Walks(float(np.log10(spent(highest)[0])) if inside else _UNKNOWN)
     random, curves = np.random.default_rng(seed), 1 + ("k" in form.variables)
     normal = random.standard_normal((draws, curves * round(_FARTHEST / _APART)))
     drift, scatter = (
-        np.exp(middle + wide * random.standard_normal(draws)) for middle, wide in (_DRIFT, _SCATTER)
+        np.exp(middle + wide * random.standard_normal(draws)) for middle, wide in (DRIFT, SCATTER)
     )
     nothing, point = np.zeros((count, 0)), np.resize(np.arange(count), draws)
     return Predictor(chart, walks, nothing, point, nothing, drift[:, None] * normal, scatter, seed)

@@ -131,13 +131,14 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
     forgetting: dict[str, Law] = {}
     line = None if "scratch" in by_strategy else line_rows(runs)
     for strategy, rows in by_strategy.items():
-        form, base = ("cpt", laws.get("scratch")) if strategy == "cpt" else ("chinchilla", None)
-        form, of = (LINE.name, line) if strategy == "cpt" and line else (form, rows)
-        laws |= fitted(strategy, "law", lambda of=of: of, form, base)
-        if of is line:
+        if strategy == "cpt" and line:
             continue
+        form, base = ("cpt", laws.get("scratch")) if strategy == "cpt" else ("chinchilla", None)
+        laws |= fitted(strategy, "law", lambda rows=rows: rows, form, base)
         by_unit = replace(rows, runs=rows.units, units=None)
         powers |= fitted(strategy, "envelope", lambda rows=by_unit: rows, "power")
+    if line:
+        laws |= fitted("cpt", "law", lambda: line, LINE.name)
     continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
     if len({run.replay for run in continued}) > 1:
         lost = partial(base_losses, continued)

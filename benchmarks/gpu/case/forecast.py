@@ -1,9 +1,9 @@
 """What the large runs of the case will end at, by the small ones; and a table of all of them.
 
-Three ways, each with its weakness: the law of runs from one base (`one-base`), fitted on short runs
-and asked about hundreds of times their tokens; the published pair of laws at the level that the
+Two ways, each with its weakness: a line over the logarithm of the tokens of short runs (`line`),
+asked about hundreds of times their tokens; and the published pair of laws at the level that the
 prior for Arabic and small runs from scratch give (`tongues plan`), which knows neither this base
-nor this text; and a straight line over the logarithm of the tokens, which has no interval.
+nor this text. `forecast.json` is from before, when a law of one base stood for the line.
 """
 
 import csv
@@ -72,15 +72,13 @@ def short_runs(tokenizer: str) -> list[tuple[Path, float, float]]:
 
 
 @cache
-def fitted(form: str, loss: Values, D: Values, S: Values, r: Values = ()) -> Predictor:
-    """The predictions of a law of these runs."""
-    if r:
-        return fit(form, loss, fix=_HELD, draws=_DRAWS, D=D, S=S, r=r).predictor(_DRAWS)
-    return fit(form, loss, draws=_DRAWS, D=D, S=S).predictor(_DRAWS)
+def fitted(loss: Values, D: Values, S: Values, r: Values) -> Predictor:
+    """The predictions of the law of forgetting of these runs."""
+    return fit("forgetting", loss, fix=_HELD, draws=_DRAWS, D=D, S=S, r=r).predictor(_DRAWS)
 
 
-def one_base(folders: list[Path], tokens: float) -> tuple[dict[str, float], float, float]:
-    """What runs of one base that differ in length say of a longer one, by the law and by a line.
+def line_of(folders: list[Path], tokens: float) -> tuple[dict[str, float], float]:
+    """What runs of one base that differ in length say of a longer one.
 
     Bits per byte on Arabic, and those of the base.
     """
@@ -88,10 +86,8 @@ def one_base(folders: list[Path], tokens: float) -> tuple[dict[str, float], floa
     D, loss = [row["tokens"] for _, row in pairs], [row["loss"] for _, row in pairs]
     start = pairs[0][0]["loss"]
     bits = pairs[0][0]["bits_per_byte"] / start  # of a nat per token
-    law = fitted("one-base", tuple(loss), tuple(D), (start,) * len(D))
-    one = law(D=tokens, S=start).estimates[0].times(bits)
-    line = float(np.polyval(np.polyfit(np.log(D), loss, 1), np.log(tokens))) * bits
-    return interval(one), line, start * bits
+    one = fit("line", loss, draws=0, D=D).predict(D=tokens).estimates[0].times(bits)
+    return interval(one), start * bits
 
 
 def rehearsed(shape: str = "1.4M") -> str:
@@ -103,18 +99,18 @@ def rehearsed(shape: str = "1.4M") -> str:
     )
     end = ends(longest, "ar")[1]
     shorts = [of[tokens] for tokens in sorted(of) if tokens < _SHORT]
-    law, line, _ = one_base(shorts, end["tokens"])
+    law, _ = line_of(shorts, end["tokens"])
     words = f"{longest.name}, by short runs: {law['value']:.3f} [{law['low']:.3f}, "
-    words += f"{law['high']:.3f}] bits per byte, by a line {line:.3f}; outcome "
+    words += f"{law['high']:.3f}] bits per byte; outcome "
     return words + f"{end['bits_per_byte']:.3f}"
 
 
 def arabic(tokenizer: str, share: float) -> dict[str, Any]:
     """Bits per byte on held-out Arabic after a large run, each way; English teaches no Arabic."""
     same = [folder for folder, _, r in short_runs(tokenizer) if r == SHORT_REPLAY]
-    law, line, start = one_base(same, FULL * (1 - share) / (1 - SHORT_REPLAY))
-    ways = {"one-base": law, "plan": interval(planned(tokenizer, share))}
-    return {"start": start} | together([*ways.values()]) | {"ways": ways | {"line": line}}
+    law, start = line_of(same, FULL * (1 - share) / (1 - SHORT_REPLAY))
+    ways = {"line": law, "plan": interval(planned(tokenizer, share))}
+    return {"start": start} | together([*ways.values()]) | {"ways": ways}
 
 
 def english(tokenizer: str, share: float) -> dict[str, Any]:
@@ -124,7 +120,7 @@ def english(tokenizer: str, share: float) -> dict[str, Any]:
     D, r, loss = [x[1] for x in rows], [x[2] for x in rows], [after["loss"] for _, after in pairs]
     bits = pairs[0][1]["bits_per_byte"] / pairs[0][1]["loss"]
     start = pairs[0][0]["loss"]
-    law = fitted("forgetting", tuple(loss), tuple(D), (start,) * len(D), tuple(r))
+    law = fitted(tuple(loss), tuple(D), (start,) * len(D), tuple(r))
     one = law(D=FULL, r=share, S=start).estimates[0].times(bits)
     same = [i for i, other in enumerate(r) if other == SHORT_REPLAY]
     slope = np.polyfit(np.log([D[i] for i in same]), [loss[i] for i in same], 1)

@@ -10,15 +10,18 @@ from tongues.laws.solver import Ties, descend, pose, solve
 exponents = st.floats(0.1, 1.0)
 shares = st.floats(0.1, 2.0)
 POINTS = {
-    "skaling": {**CHINCHILLA, "kappa": 0.45},
+    "experts": {"F": 1.9, "D_0": 1e6, "beta": 0.3, "G": 1.5},
     "data-constrained": {**CHINCHILLA, "R_D": 15.0, "R_N": 5.0},
     "forgetting": {"F": 1e8, "A": 0.3, "kappa": 0.2, "W": 0.05, "B": 1e10, "beta": 0.095},
 }
 
 
 def variables_of(form):
-    if form in ("skaling", "chinchilla", "extended"):
+    if form in ("chinchilla", "extended"):
         return dict(zip("ND", grid(), strict=True))
+    if form == "experts":
+        axes = (np.geomspace(1e5, 1e8, 6), [4.2, 5.0], [1, 2, 4, 8])
+        return dict(zip("DSk", (axis.ravel() for axis in np.meshgrid(*axes)), strict=True))
     if form == "data-constrained":
         axes = (np.geomspace(1e7, 1e10, 4), np.geomspace(1e8, 1e12, 6), np.geomspace(1e8, 1e10, 3))
         return dict(zip("NDU", (axis.ravel() for axis in np.meshgrid(*axes)), strict=True))
@@ -60,7 +63,7 @@ def test_noise_free_data_constrained_laws_are_recovered(
 def test_slopes_are_those_of_the_objective(form, tied):
     ties = Ties()
     if tied:
-        pair = {"skaling": ("alpha", "beta"), "data-constrained": ("R_D", "R_N")}
+        pair = {"experts": ("beta", "G"), "data-constrained": ("R_D", "R_N")}
         first, second = pair.get(form, ("beta", "kappa"))
         ties = Ties(tied={second: first})
     problem, context = posed(form, POINTS[form], delta=0.05, ties=ties)

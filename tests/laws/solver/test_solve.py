@@ -81,7 +81,6 @@ def test_a_weight_of_zero_is_a_row_left_out():
     [
         ("chinchilla", CHINCHILLA, 0.05),
         ("extended", CPT, 0.02),
-        ("skaling", {**CHINCHILLA, "kappa": 0.45}, 0.02),
     ],
 )
 @pytest.mark.parametrize("seed", [0, 1])

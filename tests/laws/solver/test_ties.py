@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.laws.made import CHINCHILLA, CPT, grid, rows_of
+from tests.laws.made import CHINCHILLA, CPT, rows_of
 from tongues import laws
 from tongues.errors import UserError
 from tongues.laws import FORMS, Law
@@ -119,15 +119,16 @@ def test_fixing_a_joint_exponent_on_a_base():
 
 
 def test_curved_laws_can_be_fixed_and_tied():
-    N, D = grid()
-    truth = CHINCHILLA | {"beta": CHINCHILLA["alpha"], "kappa": 0.45}
-    loss = Law("skaling", truth).loss(N, D)
-    tied = laws.fit("skaling", loss, N=N, D=D, tie=[("alpha", "beta")], draws=0)
+    axes = np.meshgrid(np.geomspace(1e5, 1e8, 8), [4.2, 5.0], [1.0, 2.0, 4.0, 8.0])
+    at = dict(zip("DSk", (axis.ravel() for axis in axes), strict=True))
+    truth = {"F": 1.9, "D_0": 1e6, "beta": 0.3, "G": 0.3}
+    loss = Law("experts", truth).loss(**at)
+    tied = laws.fit("experts", loss, tie=[("beta", "G")], draws=0, **at)
     assert tied.params == pytest.approx(truth, rel=1e-4)
-    fixed = laws.fit("skaling", loss, N=N, D=D, fix={"alpha": 0.35, "kappa": 0.45}, draws=0)
+    fixed = laws.fit("experts", loss, fix={"F": 1.9, "G": 0.3}, draws=0, **at)
     assert fixed.params == pytest.approx(truth, rel=1e-4)
-    off = laws.fit("skaling", loss, N=N, D=D, fix={"alpha": 0.3}, draws=0)
-    assert off.params["alpha"] == pytest.approx(0.3, rel=1e-14)
+    off = laws.fit("experts", loss, fix={"beta": 0.5}, draws=0, **at)
+    assert off.params["beta"] == pytest.approx(0.5, rel=1e-14)
     assert off.objective > 1e-5 > tied.objective
 
 
@@ -154,7 +155,7 @@ def test_curved_laws_can_be_fixed_and_tied():
         ("chinchilla", {"E": -1.0}, (), "E cannot be -1", "fix"),
         ("chinchilla", {"A": np.nan}, (), "A cannot be nan", "fix"),
         ("extended", {"gamma": np.inf}, (), "gamma cannot be inf", "fix"),
-        ("skaling", {"kappa": 0.0}, (), "kappa cannot be 0", "fix"),
+        ("experts", {"G": 0.0}, (), "G cannot be 0", "fix"),
         ("chinchilla", CHINCHILLA, (), "nothing to fit", "fix"),
         ("power", {"E": 0.0, "A": 30.0, "gamma": 0.05}, (), "nothing to fit", "fix"),
     ],

@@ -111,6 +111,7 @@ class Form(ABC):
         in no term.
     amounts: parameters that are amounts of a variable; what is stated of them is of their share of
         it at the middle of the runs.
+    drift: how far a prediction takes it to stray, in what is usual of laws.
     predicts: the form that its predictions are of, with what it leaves out; None: its own.
     pairs: the pairs of parameters whose bootstrap draws the figure shows.
     split: of compute, for `allocate` and `frontier`. inverse: for `tokens_for` and `params_for`.
@@ -131,6 +132,7 @@ class Form(ABC):
     terms: tuple[Term, ...] = ()
     spread: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     amounts: Mapping[str, str] = field(default_factory=dict)
+    drift: float = 1.0
     predicts: "Form | None" = None
     pairs: tuple[tuple[str, str], ...] = ()
     split: Split | None = None

@@ -48,6 +48,7 @@ LINE = PowerForm(
     formula="A/D^beta",
     fitted=(Term("A", (Exponent("beta", "D", low=1e-4, grid=_SLOW),)),),
     spread={"A": (0.0, 0.3), "beta": (float(np.log(0.08)), 0.7)},  # benchmarks/one_base.txt
+    drift=2.0,  # it has no floor
     strategy="cpt",
     pairs=(("beta", "A"),),
 )

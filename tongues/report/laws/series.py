@@ -8,8 +8,7 @@ import numpy as np
 
 from tongues.laws import Law, envelope
 from tongues.laws.observed import usual_bases
-from tongues.laws.rows import hold_out_compute
-from tongues.laws.rows import Rows
+from tongues.laws.rows import Rows, hold_out_compute
 from tongues.laws.targets import base_losses, law_rows
 from tongues.pages.axes import Row, domain, series_name
 from tongues.study.findings import Findings
