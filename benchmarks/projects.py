@@ -5,7 +5,7 @@
 Reads the shared table of projects beside the project. Every project whose size and tokens it gives
 is asked with its own base; a model from scratch is asked with a base of its time. Advice is against
 what worked where it says scratch and continuing worked, or says continue and models from scratch
-won. "measure" is to continue where the base's loss on the language is not low yet. Next to it is the
+won. "measure" is to continue where the base's loss on the language is not low yet. Beside it is the
 simplest rule: always continue.
 """
 

@@ -181,7 +181,8 @@ def test_two_write_side_by_side_and_one_is_kept(tab: Tab, address: str) -> None:
     visit(tab, address, text="the ban", temperature="0", max_tokens="12", seed="1")
     tab.click("#compare")
     tab.evaluate(
-        """(() => { for (const [name, value] of [["model", "small/small"], ["routing", "tfidf:2"]]) {
+        """(() => { const chosen = { model: "small/small", routing: "tfidf:2" };
+          for (const [name, value] of Object.entries(chosen)) {
           const [, select] = document.querySelectorAll(`[name=${name}]`);
           select.value = value;
           select.dispatchEvent(new Event("change", { bubbles: true })); } })()"""
