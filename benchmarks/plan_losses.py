@@ -3,8 +3,8 @@
     python benchmarks/plan_losses.py > benchmarks/plan_losses.txt
 
 Published runs give a perplexity of a base before and after; bits per byte follow by the bytes per
-token of its tokenizer. A plan that knows the loss before forecasts the one after. What bases know of
-a language was chosen with the first two in sight. Beside it is no change.
+token of its tokenizer. A plan that knows the loss before forecasts the one after. What bases know
+of a language was chosen with the first two in sight. Beside it is no change.
 """
 
 import math

@@ -28,7 +28,7 @@ def test_a_plan_is_of_a_budget_near_the_runs() -> None:
 def test_the_language_is_named_where_there_are_several() -> None:
     other = [run_of(size, target="yy", wrong=1.3) for size in np.geomspace(1e5, 3e6, 6)]
     both = [law for one in fit_targets([*PLAIN, *other], draws=20) for law in one.all]
-    assert " --target yy --flops " in plan_command(both, Path("l.json"))
+    assert " --language yy --flops " in plan_command(both, Path("l.json"))
     alone = [law for law in both if law.target == "xx"]
     assert "--target" not in plan_command(alone, Path("l.json"))
 
