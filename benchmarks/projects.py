@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tongues.errors import UserError
 from tongues.frames import text_table
-from tongues.plan import ask, make_plan
+from tongues.plan import Budget, ask, make_plan
 from tongues.plan.bases import known_bases
 
 TABLE = Path(__file__).parents[2] / "shared/data/published/projects.csv"
@@ -70,15 +70,15 @@ def asked(row: dict[str, str]) -> str:
     assert size
     assert tokens
     language = row["languages_bcp47"].split(",")[0].split(" ")[0]
-    base, budget = base_of(row), {"tokens": f"{tokens:g}"}
-    if row["kind"] == "scratch":
-        base, budget = OF_THE_TIME[row["year"]], {"flops": f"{6 * size * tokens:g}"}
+    scratch = row["kind"] == "scratch"
+    base = OF_THE_TIME[row["year"]] if scratch else base_of(row)
+    budget = Budget(6 * size * tokens, "flops") if scratch else Budget(tokens, "tokens")
     unique, text = amount(row["target_tokens_unique"]), None
     if unique and unique < tokens and "e.g." not in row["target_tokens_unique"]:
         text = f"{unique:g} tokens"
     languages = () if language == "mul" else (language,)
     try:
-        plan = make_plan(ask(bases=[base], languages=languages, available_text=text, **budget))
+        plan = make_plan(ask(bases=[base], languages=languages, available_text=text, budget=budget))
     except UserError as error:
         return f"refused ({error.code})"
     return plan.decision.code

@@ -8,13 +8,10 @@ from tests.laws.made import CHINCHILLA, CPT, grid, noise
 from tongues import laws
 from tongues.errors import UserError
 from tongues.laws import FORMS, Law, compare
-from tongues.laws.compare import compare_rows
-from tongues.laws.fit import FitRequest
 from tongues.laws.rows import hold_out_compute, read_rows
 
 JOINT = {**CPT, "gamma": 0.1, "B": 600.0}
 BASE = Law("chinchilla", CHINCHILLA)
-REQUEST = FitRequest(draws=30)
 
 
 def rows_of(params, spread=0.004, seed=0, runs=None):
@@ -24,11 +21,18 @@ def rows_of(params, spread=0.004, seed=0, runs=None):
     return read_rows(FORMS.find("chinchilla"), {"N": N, "D": D}, loss, runs, 5)
 
 
+def compared(by_strategy, base=None, draws=0):
+    columns = {
+        name: {**rows.variables, "loss": rows.loss, "runs": [rows.runs[i] for i in rows.run]}
+        for name, rows in by_strategy.items()
+    }
+    return compare(columns, base, draws=draws)
+
+
 @pytest.fixture(scope="module")
 def found():
-    return compare_rows(
-        {"scratch": rows_of(CHINCHILLA), "cpt": rows_of(JOINT, seed=1)}, REQUEST, BASE
-    )
+    both = {"scratch": rows_of(CHINCHILLA), "cpt": rows_of(JOINT, seed=1)}
+    return compared(both, BASE, draws=30)
 
 
 def entry(found, strategy, law):
@@ -77,7 +81,7 @@ def test_errors_are_those_of_fits_without_the_largest_runs(found):
 
 def test_gamma_of_fewer_runs_than_unknowns_is_not_known():
     rows = rows_of(JOINT, runs=np.arange(49) % 5)
-    found = compare_rows({"cpt": rows}, FitRequest(draws=20))
+    found = compared({"cpt": rows}, draws=20)
     assert entry(found, "cpt", "extended").doubt == "5 runs for 6 unknowns"
     assert entry(found, "cpt", "extended").error is None
     golden("fit/laws compared on too few runs", "\n".join(found.sentences))
@@ -92,19 +96,11 @@ def test_it_goes_into_json(found):
 
 
 def test_nothing_to_compare_is_refused_and_too_little_is_told():
-    few = rows_of(CHINCHILLA).take(np.array([0, 8]))
-    alone = (rows_of(CHINCHILLA, runs=np.arange(49) % count) for count in (1, 2))
-    for rows in ({}, *({"scratch": one} for one in (few, *alone))):  # no run may be left out
+    one, two = (rows_of(CHINCHILLA, runs=np.arange(49) % count) for count in (1, 2))
+    for rows in ({}, {"scratch": one}, {"scratch": two}):  # no run may be left out
         with pytest.raises(UserError, match="no law can be compared"):
-            compare_rows(rows, FitRequest(draws=0))
-    both = {"scratch": rows_of(CHINCHILLA), "cpt": few}
-    found = compare_rows(both, FitRequest(draws=0))
+            compared(rows)
+    with pytest.raises(UserError, match="2 rows are too few"):
+        compared({"scratch": rows_of(CHINCHILLA).take(np.array([0, 8]))})
+    found = compared({"scratch": rows_of(CHINCHILLA), "cpt": two})
     assert "cpt: too few runs to compare laws on" in found.sentences
-
-
-def test_columns_give_what_checked_rows_give():
-    rows = rows_of(CHINCHILLA)
-    columns = {**rows.variables, "loss": rows.loss, "runs": [rows.runs[i] for i in rows.run]}
-    found = compare({"scratch": columns}, draws=5)
-    same = compare_rows({"scratch": rows}, FitRequest(draws=5))
-    assert found.to_json() == same.to_json()

@@ -34,7 +34,7 @@ def test_every_mistake_says_what_to_write() -> None:
     lines = []
     for name, words in REFUSED.items():
         with pytest.raises(UserError) as caught:
-            ask(**words)  # pyright: ignore[reportArgumentType]
+            ask(**words)
         error = caught.value
         lines.append(f"{name}: [{error.where}] {error.what} / {error.hint}")
     golden("plan/refused questions", "\n".join(lines))

@@ -9,9 +9,10 @@ import numpy as np
 
 from tongues.errors import Caution, UserError
 from tongues.laws.answer import FitAnswer
-from tongues.laws.compare import LawComparison, compare_rows
+from tongues.laws.compare import LawComparison
+from tongues.laws.compare import compare as compare_laws
 from tongues.laws.experts import fit_experts
-from tongues.laws.fit import FitRequest, fit_observed, prepare
+from tongues.laws.fit import fit_observed
 from tongues.laws.forms import FORMS, LINE, Form
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, gather_runs, usual_bases
@@ -83,7 +84,6 @@ def fit_places(
         return _every_law(runs, places[0], draws)
     form = _form(law or "chinchilla")
     under = find_law(base, form.base or "chinchilla") if base else None
-    request = FitRequest(law=form.name, base=under, draws=draws, fix=fixed)
     cautions: tuple[Caution, ...] = ()
     if runs is None:
         needs = ("N", "D") if compare else form.variables
@@ -91,8 +91,8 @@ def fit_places(
     else:
         by_strategy = _of_runs(runs, form)
     if compare:
-        return FitAnswer(comparison=_compared(by_strategy, request), cautions=cautions)
-    return FitAnswer(fitted=_fit(by_strategy, request, form), cautions=cautions)
+        return FitAnswer(comparison=_compared(by_strategy, under, draws), cautions=cautions)
+    return FitAnswer(fitted=_fit(by_strategy, form, under, fixed, draws), cautions=cautions)
 
 
 def _fixed(words: Sequence[str]) -> dict[str, float]:
@@ -139,18 +139,17 @@ def _every_law(runs: Sequence[RunCurves], place: Path, draws: int) -> FitAnswer:
     return answer
 
 
-def _compared(by_strategy: Mapping[str, Observations], request: FitRequest) -> LawComparison:
+def _compared(
+    by_strategy: Mapping[str, Observations], base: Law | None, draws: int
+) -> LawComparison:
     """Every law on every strategy's rows; the cpt law on the base asked for, or that of scratch."""
-    plain = replace(request, law="chinchilla", base=None)
-    compared: dict[str, Rows] = {}
-    for strategy, observed in by_strategy.items():
-        units = observed.units or observed.runs
-        task = prepare(plain, observed.variables, observed.loss, units)
-        compared[strategy or "all rows"] = task.rows
-    under = request.base
-    if under is None and "scratch" in by_strategy and len(by_strategy) > 1:
-        under, _ = fit_observed(by_strategy["scratch"], plain)
-    return compare_rows(compared, plain, under)
+    if base is None and "scratch" in by_strategy and len(by_strategy) > 1:
+        base, _ = fit_observed(by_strategy["scratch"], "chinchilla", draws=draws)
+    columns = {
+        strategy or "all rows": {**of.variables, "loss": of.loss, "runs": of.units or of.runs or []}
+        for strategy, of in by_strategy.items()
+    }
+    return compare_laws(columns, base, draws=draws)
 
 
 def _of_table(
@@ -221,7 +220,11 @@ def _of_runs(runs: Sequence[RunCurves], form: Form) -> dict[str, Observations]:
 
 
 def _fit(
-    by_strategy: Mapping[str, Observations], request: FitRequest, form: Form
+    by_strategy: Mapping[str, Observations],
+    form: Form,
+    base: Law | None,
+    fixed: Mapping[str, float],
+    draws: int,
 ) -> tuple[tuple[Law, Rows], ...]:
     """Fit the law asked for to the rows of its strategy, on the base asked for or fitted first."""
     strategy, below = form.strategy, ()
@@ -236,7 +239,7 @@ def _fit(
             code="several_strategies",
         )
     own, base_rows = by_strategy[strategy], None
-    if form.base and request.base is None:
+    if form.base and base is None:
         rows = by_strategy.get("scratch")
         if "U" in own.variables:  # the rows that repeat nothing
             rows = own.take(own.variables["D"] <= own.variables["U"])
@@ -249,14 +252,12 @@ def _fit(
             )
         # what is fixed goes to the law whose parameter it is
         names = set(FORMS.find(form.base).free) - set(form.free)
-        fixed = {name: value for name, value in request.fix.items() if name in names}
-        of_base = replace(request, law=form.base, base=None, fix=fixed)
-        base, base_rows = fit_observed(rows, of_base)
+        of_base = {name: value for name, value in fixed.items() if name in names}
+        fixed = {name: value for name, value in fixed.items() if name not in names}
+        base, base_rows = fit_observed(rows, form.base, fix=of_base, draws=draws)
         base = replace(base, strategy="scratch")
         below = ((base, base_rows),)
-        rest = {name: value for name, value in request.fix.items() if name not in names}
-        request = replace(request, base=base, fix=rest)
-    law, rows = fit_observed(own, request, base_rows)
+    law, rows = fit_observed(own, form.name, base, base_rows, fix=fixed, draws=draws)
     doubts, known = law.warnings, strategy if strategy in _KNOWN else ""
     unknown = [name for name in by_strategy if name != strategy and name not in _KNOWN]
     if unknown:

@@ -1,6 +1,6 @@
 """Which law do the runs support: each is fitted, and asked for the runs of most compute."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
-from tongues.laws.fit import FitRequest, FitTask, prepare
-from tongues.laws.forms import FORMS, Form
+from tongues.laws.fit import FitTask, prepare
+from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
-from tongues.laws.rows import Rows, hold_out_compute
+from tongues.laws.rows import hold_out_compute
 from tongues.laws.uncertainty import FEWEST_RUNS
 from tongues.magnitudes import counted
 
@@ -93,50 +93,28 @@ def compare(
     base: the scratch law that the `cpt` law takes parameters from; without it that law is left out.
     delta, draws, seed: as for `fit`.
     """
-    request = FitRequest(delta=delta, draws=draws, seed=seed)
-    rows = {
-        strategy: prepare(request, {n: of[n] for n in "ND"}, of["loss"], of.get("runs")).rows
-        for strategy, of in by_strategy.items()
-    }
-    return compare_rows(rows, request, base)
-
-
-def compare_rows(
-    by_strategy: Mapping[str, Rows], request: FitRequest, base: Law | None = None
-) -> LawComparison:
-    """Fit every compared form to every strategy's rows, with and without the largest runs.
-
-    request: whose delta, draws and seed count. base: as for `compare`.
-    """
-    forms = [form for form in FORMS if form.compared]
-    entries = {
-        strategy: _entries(
-            strategy,
-            rows,
-            base,
-            request,
-            [form for form in forms if not form.base or strategy != "scratch"],
-        )
-        for strategy, rows in by_strategy.items()
-    }
+    entries = dict[str, list[Entry]]()
+    for strategy, of in by_strategy.items():
+        variables = {name: of[name] for name in "ND"}
+        runs, named = of.get("runs"), "chinchilla"
+        task = prepare(named, variables, of["loss"], runs, delta=delta, draws=draws, seed=seed)
+        entries[strategy] = _entries(strategy, task, base if strategy != "scratch" else None)
     if not any(entries.values()):
         raise UserError("no law can be compared on these rows", where="rows")
     sentences = [line for strategy, own in entries.items() for line in _sentences(strategy, own)]
     return LawComparison(tuple(one for own in entries.values() for one in own), tuple(sentences))
 
 
-def _entries(
-    strategy: str, rows: Rows, base: Law | None, request: FitRequest, forms: Sequence[Form]
-) -> list[Entry]:
+def _entries(strategy: str, task: FitTask, base: Law | None) -> list[Entry]:
+    rows = task.rows
     if rows.n_runs < FEWEST_RUNS:
         return []
     held = hold_out_compute(rows, _FEWEST)
     if held is not None and len(np.unique(rows.run[~held])) < _LEFT:
         held = None
     entries = list[Entry]()
-    for form in forms:
-        known = base if form.base else None
-        task = FitTask(form, rows, known, request.delta, request.draws, request.seed)
+    for form in (form for form in FORMS if form.compared):
+        task = replace(task, form=form, base=base if form.base else None)
         small = task if held is None else replace(task, rows=rows.take(~held), draws=0)
         if (form.base and not base) or len(small.rows.loss) <= len(form.free):
             continue

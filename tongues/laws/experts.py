@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tongues.errors import Caution, UserError
-from tongues.laws.fit import FitRequest, fit_observed
+from tongues.laws.fit import fit_observed
 from tongues.laws.forms import EXPERTS
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves
@@ -67,7 +67,7 @@ def fit_experts(runs: Sequence[RunCurves], draws: int = 400) -> tuple[list[Law],
         seen = languages if target == joined else [target]
         rows = _rows(ensembles, seen, ended=ended)
         try:
-            law, _ = fit_observed(rows, FitRequest(EXPERTS.name, draws=draws))
+            law, _ = fit_observed(rows, EXPERTS.name, draws=draws)
         except UserError as error:
             what = f"the law of experts on `{target}` was not fitted: {error.what}"
             refused.append(Caution(_NO_LAW, what))

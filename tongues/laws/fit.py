@@ -19,22 +19,6 @@ from tongues.tables.checks import copies, name_rows, other_unit
 
 
 @dataclass(frozen=True, slots=True)
-class FitRequest:
-    """Which law to fit, and how; as for `tongues.laws.fit`.
-
-    base: the law whose parameters are taken over.
-    """
-
-    law: str = "chinchilla"
-    base: Law | None = None
-    delta: float = 1e-3
-    draws: int = 1000
-    seed: int = 0
-    fix: Mapping[str, float] = field(default_factory=dict)
-    tie: Sequence[tuple[str, str]] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class FitTask:
     """A form, checked rows, and how to fit it to them.
 
@@ -119,16 +103,22 @@ class FitTask:
 
 
 def prepare(
-    request: FitRequest,
+    law: str,
     variables: Mapping[str, ArrayLike],
     loss: ArrayLike,
     units: ArrayLike | None,
+    *,
+    base: Law | None = None,
+    fix: Mapping[str, float] | None = None,
+    tie: Sequence[tuple[str, str]] = (),
+    delta: float = 1e-3,
+    draws: int = 1000,
+    seed: int = 0,
 ) -> FitTask:
-    """Check everything a fit is given; a UserError names what is wrong.
+    """Check everything a fit is given, as for `fit`; a UserError names what is wrong.
 
     units: what is resampled as one, of each row; None where every row is a run of its own.
     """
-    law, base, delta, draws = request.law, request.base, request.delta, request.draws
     form = FORMS.find(law)
     check_names(variables)
     if not 0 < delta < np.inf:
@@ -142,7 +132,7 @@ def prepare(
     if base is not None and base.form != form.base:
         wanted = f"is a {form.base} law, not {base.form}" if form.base else "is not needed"
         raise UserError(f"the base of a {law} law {wanted}", where="base")
-    ties = read_ties(form, request.fix, request.tie)
+    ties = read_ties(form, fix or {}, tie)
     rows = read_rows(form, variables, loss, units, len(ties.free(form.free)))
     if form.envelope:
         rows = rows.take(np.lexsort((rows.loss, rows.variables["C"])))
@@ -155,7 +145,7 @@ def prepare(
             where=form.floor or "",
             code="below_floor",
         )
-    return FitTask(form, rows, base, delta, draws, request.seed, ties)
+    return FitTask(form, rows, base, delta, draws, seed, ties)
 
 
 def records(loss: np.ndarray) -> np.ndarray:
@@ -193,8 +183,19 @@ def fit(
     draws: bootstrap resamples for the intervals. seed: of the resampling.
     variables: the law's, by name: `N=…, D=…`.
     """
-    request = FitRequest(law, base, delta, draws, seed, fix or {}, tie)
-    task, doubts = _checked(prepare(request, variables, loss, runs), of_runs=runs is not None)
+    task = prepare(
+        law,
+        variables,
+        loss,
+        runs,
+        base=base,
+        fix=fix,
+        tie=tie,
+        delta=delta,
+        draws=draws,
+        seed=seed,
+    )
+    task, doubts = _checked(task, of_runs=runs is not None)
     fitted = _examined(task)
     return replace(fitted, warnings=(*doubts, *fitted.warnings))
 
@@ -215,18 +216,24 @@ def _checked(task: FitTask, *, of_runs: bool) -> tuple[FitTask, list[Caution]]:
 
 
 def fit_observed(
-    observed: Observations, request: FitRequest, base_rows: Rows | None = None
+    observed: Observations,
+    law: str,
+    base: Law | None = None,
+    base_rows: Rows | None = None,
+    *,
+    fix: Mapping[str, float] | None = None,
+    draws: int = 1000,
 ) -> tuple[Law, Rows]:
-    """Fit a law to rows from a table or from runs; with the rows that it saw.
+    """Fit a law, by its name, to rows from a table or from runs; with the rows that it saw.
 
     base_rows: those of its base, so that the held-out test can hold them out there too.
     """
     units = observed.units or observed.runs
-    task = prepare(request, observed.variables, observed.loss, units)
-    law = _examined(task, base_rows)
+    task = prepare(law, observed.variables, observed.loss, units, base=base, fix=fix, draws=draws)
+    fitted = _examined(task, base_rows)
     if observed.units and observed.runs:
-        law = replace(law, n_runs=len(set(observed.runs)))
-    return law, task.rows
+        fitted = replace(fitted, n_runs=len(set(observed.runs)))
+    return fitted, task.rows
 
 
 def _examined(task: FitTask, base_rows: Rows | None = None) -> Law:

@@ -15,7 +15,7 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.laws.allocation import allocate, with_interval
 from tongues.laws.compare import LawComparison, compare
-from tongues.laws.fit import FitRequest, fit_observed
+from tongues.laws.fit import fit_observed
 from tongues.laws.forms import LINE
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, once, usual_bases
@@ -116,7 +116,7 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
         try:
             if form == "cpt" and base is None:
                 raise UserError("it builds on the scratch law, which is missing")
-            law, _ = fit_observed(rows(), FitRequest(form, base, draws=draws))
+            law, _ = fit_observed(rows(), form, base, draws=draws)
         except UserError as error:
             name = {"cpt": "CPT"}.get(strategy, strategy)
             refused.append(f"The {name} {what} on `{target}` was not fitted: {error.what}.")

@@ -1,7 +1,7 @@
 """One way of training: a base, a model from scratch or experts; its text, and what it comes to."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -142,6 +142,6 @@ class Way:
         return math.exp(high)
 
 
-def mean_of(losses: Mapping[str, Array] | Mapping[str, Sequence[float]]) -> Array:
+def mean_of(losses: Mapping[str, Array]) -> Array:
     """Draws of the mean over languages."""
     return np.mean(list(losses.values()), axis=0)

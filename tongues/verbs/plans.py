@@ -73,9 +73,6 @@ def plan(
         tags = [find_language(tag, "--language").tag for tag in tags]
     if len(set(tags)) < len(tags):
         raise UserError("names a language twice", where="--language")
-    numbers = {"gpus": gpus, "mfu": mfu, "price": price, "params": params, "tokens": tokens}
-    numbers |= {"flops": flops, "hours": hours, "cost": cost, "target_loss": target_loss}
-    numbers |= {"replay": replay, "max_forgetting": max_forgetting, "base_loss": base_loss}
     text = None if available_text is None else str(available_text)
     question = ask(
         gpu=gpu,
@@ -83,7 +80,18 @@ def plan(
         available_text=text,
         languages=() if known.target else tags,
         runs=_own_runs(Path(runs)) if runs else (),
-        **numbers,
+        gpus=gpus,
+        mfu=mfu,
+        price=price,
+        hours=hours,
+        cost=cost,
+        tokens=tokens,
+        flops=flops,
+        target_loss=target_loss,
+        max_forgetting=max_forgetting,
+        replay=replay,
+        params=params,
+        base_loss=base_loss,
     )
     sample = _sample(question)
     made = make_plan(_measured(question, known, sample), known, _for_ngrams(sample))

@@ -28,7 +28,7 @@ CHINCHILLA = PowerForm(
     fitted=(_E, _A, Term("B", (_BETA,))),
     strategy="scratch",
     compared=True,
-    predicts=EXTENDED,
+    predicts=EXTENDED,  # a CRPS 9 % lower than its own (benchmarks/extrapolation.py)
     pairs=(("alpha", "beta"), ("alpha", "E")),
 )
 CPT = PowerForm(

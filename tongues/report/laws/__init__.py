@@ -24,10 +24,9 @@ _ABOUT_FORMS = (
 )
 _ABOUT_ERRORS = (
     "The mean Huber error (of the log loss, threshold 0.001) of every form on the runs of each "
-    "strategy, in millionths; its relative error on the runs of most compute when fitted without "
-    "them; and its weight in the combined prediction of all forms. The extended form is "
-    "Chinchilla's with γ free, all else fitted again; CPT's takes E, A and α from scratch. γ with "
-    "its 95 % interval."
+    "strategy, in millionths; and its relative error on the runs of most compute when fitted "
+    "without them. The extended form is Chinchilla's with γ free, all else fitted again; CPT's "
+    "takes E, A and α from scratch. γ with its 95 % interval."
 )
 
 
