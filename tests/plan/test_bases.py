@@ -1,4 +1,3 @@
-import gzip
 import json
 import math
 import re
@@ -9,7 +8,7 @@ import pytest
 from tests.golden import golden
 from tongues.errors import UserError
 from tongues.languages import find_language
-from tongues.plan import BaseCheckpoint, ask
+from tongues.plan import BaseCheckpoint
 from tongues.plan.bases import known_bases, read_base
 
 LLAMA = {
@@ -80,29 +79,3 @@ def test_a_folder_has_the_parameters_of_its_config(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
     with pytest.raises(UserError, match="no 'hidden_size'"):
         read_base(str(tmp_path))
-
-
-def test_text_in_files_is_counted_by_the_tokenizer_of_the_folder(tmp_path: Path) -> None:
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    base = tmp_path / "base"
-    base.mkdir()
-    (base / "config.json").write_text(json.dumps(LLAMA))
-    words = Tokenizer(models.WordLevel({"jambo": 0, "dunia": 1, "?": 2}, unk_token="?"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    words.save(str(base / "tokenizer.json"))
-    (tmp_path / "text.txt").write_text("jambo dunia\n" * 10_000)
-    question = ask(flops="1e20", available_text=str(tmp_path / "text.txt"), bases=[str(base)])
-    assert question.unique(question.bases[0]) == pytest.approx(20_000)
-
-
-def test_packed_text_is_not_counted_by_its_bytes(tmp_path: Path) -> None:
-    text = b"habari ya dunia, mambo vipi? " * 10_000
-    (tmp_path / "sw.txt").write_bytes(text)
-    counted = ask(flops="1e20", languages=["sw"], available_text=str(tmp_path)).unique(None)
-    assert counted == pytest.approx(len(text) / 4.84, rel=0.01)
-    (tmp_path / "sw.txt.gz").write_bytes(gzip.compress(text))
-    for place in (tmp_path, tmp_path / "sw.txt.gz"):
-        with pytest.raises(UserError, match="is not plain text") as refused:
-            ask(flops="1e20", languages=["sw"], available_text=str(place))
-        assert "sw.txt.gz" in str(refused.value)

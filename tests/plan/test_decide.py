@@ -17,9 +17,16 @@ ASKED = Question(Budget(1e9, "tokens"), targets=(Target("uk"),))
 def option(name: str, loss: float | None, flops: float = 1e20, **more: Any) -> Option:
     draws = None if loss is None else loss * np.exp(0.02 * CHANCE)
     kind = more.pop("kind", "continue")
-    base = BaseCheckpoint(name, 1e9, languages=more.pop("languages", ("en",)))
+    released, languages = more.pop("released", ""), more.pop("languages", ("en",))
+    base = BaseCheckpoint(name, 1e9, languages=languages, released=released)
     given: dict[str, Any] = {"params": 1e9, "tokens": 1e9, "replay": 0.2, "epochs": 1.0}
-    given |= {"limit": "budget", "method": ALL_WEIGHTS, "base": base, "draws": draws} | more
+    given |= {
+        "limit": "budget",
+        "parts": {},
+        "method": ALL_WEIGHTS,
+        "base": base,
+        "draws": draws,
+    } | more
     return Option(name, kind, flops=flops, **given)
 
 
@@ -29,6 +36,12 @@ def test_the_cheapest_of_the_best_is_taken() -> None:
     assert (taken.code, taken.option.name) == ("continue", "cheap")
 
 
+def test_of_bases_that_the_planner_chose_the_newest_of_the_best_is_taken() -> None:
+    options = [option("old", 0.500, released="2024-09"), option("new", 0.505, released="2025-12")]
+    worse = option("newest", 0.6, released="2026-05")
+    assert decide([*options, worse], replace(ASKED, chosen=True)).option.name == "new"
+
+
 def test_without_forecasts_the_first_named_is_taken() -> None:
     assert decide([option("a", None), option("b", None)], ASKED).option.name == "a"
 
@@ -36,7 +49,7 @@ def test_without_forecasts_the_first_named_is_taken() -> None:
 def test_a_base_that_knows_the_language_is_measured_first() -> None:
     knows = option("knows", 0.5, languages=("en", "uk"))
     assert decide([knows], ASKED).code == "measure"
-    assert decide([knows], replace(ASKED, base_loss=0.7)).code == "continue"
+    assert decide([knows], replace(ASKED, losses={"knows": 0.7})).code == "continue"
 
 
 def test_a_model_from_scratch_is_never_first_beside_a_base() -> None:

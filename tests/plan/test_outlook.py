@@ -66,7 +66,7 @@ def test_what_a_measurement_says_is_bayes_rule_on_a_grid(loss: float) -> None:
     start = one.start(BASE, loss)
     logs = np.linspace(-5.0, 5.0, 4001)  # of the head start, in standard deviations
     prior = np.exp(-0.5 * logs**2)
-    usual = 0.05 * BASE.tokens * find_language("sw").text_bytes / 2e13
+    usual = 0.2 * BASE.tokens * find_language("sw").text_bytes / 8.9e13
     tokens = 1e7 + usual * np.exp(1.8 * logs)
     curve = 1.8172 + 482.01 / BASE.params**0.3478 + 2085.43 / tokens**0.3658
     off = math.hypot(one.forecast.deviation, 0.25)

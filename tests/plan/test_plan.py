@@ -36,9 +36,9 @@ def test_a_larger_base_ends_lower_and_every_number_follows(ukrainian: Plan) -> N
     for option in (large, small):
         base = option.base
         assert base is not None and option.limit == "text" and option.epochs
-        assert option.epochs == pytest.approx(5.0)
+        assert 1.0 < option.epochs <= 5.0
         unique = 20e9 / option.vocabularies["uk"].after.value
-        assert option.tokens * (1 - option.replay) == pytest.approx(5 * unique)
+        assert option.tokens * (1 - option.replay) == pytest.approx(option.epochs * unique)
         assert option.flops == pytest.approx(6 * option.params * option.tokens)
         flops = 8 * 989e12 * 0.4 * 3600
         assert option.hours == pytest.approx(option.flops / flops)

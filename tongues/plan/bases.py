@@ -2,13 +2,11 @@
 
 import csv
 import math
-from codecs import getincrementaldecoder
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from tongues.errors import UserError, nearest
 from tongues.hub import local
@@ -19,8 +17,6 @@ from tongues.runs import read_run
 from tongues.train.base import find_base, find_run
 from tongues.train.metadata import languages_of, licence_of
 
-_HEAD = 65_536  # bytes of a file that show what it is
-_SAMPLE = 2_000_000  # bytes of text that are enough to measure a tokenizer
 _COUNTS = ("params", "tokens", "active", "vocabulary", "context", "hidden", "layers")
 _STORE = Path("runs")  # of this folder
 _NOT_KNOWN = "write its size and the tokens it has read, `{}=4B@36T`, or name a folder"
@@ -207,47 +203,3 @@ def _parameters(folder: Path) -> float:
     matrices = 1 if config.get("tie_word_embeddings") else 2
     layer = attention + 3 * width * between + 2 * width
     return float(matrices * vocabulary * width + layers * layer + width)
-
-
-def text_files(text: Path) -> list[Path]:
-    """The files of plain text that a file or folder has; a UserError names one of another kind."""
-    paths = sorted(path for path in text.rglob("*") if path.is_file()) if text.is_dir() else [text]
-    for path in paths:
-        with path.open("rb") as file:
-            head = file.read(_HEAD)
-        try:
-            getincrementaldecoder("utf-8")().decode(head)  # its last character may be cut
-            plain = b"\0" not in head
-        except UnicodeDecodeError:
-            plain = False
-        if not plain:
-            what = "is not plain text in UTF-8, so that its size says nothing of its tokens"
-            hint = "unpack it, or give the size of its text, such as `--available-text 3GB`"
-            raise UserError(what, where=str(path), hint=hint)
-    return paths
-
-
-def sample_tokens(text: Path, base: BaseCheckpoint | None) -> tuple[float, float]:
-    """The size of a file or folder of text in bytes, and its bytes per token; NaN without a base.
-
-    The tokenizer is that of the base's folder, tried on the first two megabytes.
-    """
-    paths = text_files(text)
-    size = float(sum(path.stat().st_size for path in paths))
-    file = Path(base.tokenizer) / "tokenizer.json" if base else Path()
-    if not file.is_file():
-        return size, math.nan
-    from tokenizers import Tokenizer
-
-    tokenizer: Any = Tokenizer.from_file(str(file))
-    read = count = 0
-    for path in paths:
-        with path.open("rb") as source:
-            piece = source.read(_SAMPLE - read)
-        read += len(piece)
-        lines = piece.decode(errors="ignore").splitlines(keepends=True)
-        encodings = tokenizer.encode_batch_fast(lines, add_special_tokens=False)
-        count += sum(len(encoding.ids) for encoding in encodings)
-        if read >= _SAMPLE:
-            break
-    return size, read / max(count, 1)

@@ -1,7 +1,7 @@
 """Which option to take: the rule in words, as code.
 
 Continue a base where one fits the GPUs: of those that were named the cheapest whose forecast is
-within half a per cent of the best, of the catalogue's the one that has read most within 2 %.
+within half a per cent of the best, of the catalogue's the newest within 2 %.
 Measure it first where its makers name the language: published projects on such bases gained
 little. From scratch only where no base fits, or own laws of both ways say so with a probability of
 80 %; experts likewise.
@@ -17,11 +17,8 @@ from tongues.plan.options import Option
 from tongues.plan.question import Question
 
 LIKELY = 0.8  # probability with which own laws of two ways decide between them
-_ALIKE = 0.02  # of the loss, within which a base is chosen by how much it has read
+_ALIKE = 0.02  # of the loss, within which the newest base is taken: a law does not know quality
 FLAT = 0.005  # a loss this little above the lowest is as good: laws are off by more
-# Tokens of the language from which published models from scratch were worth it: 1 and 2 trillion
-# lost to a continued 8B base, 10 trillion won (Swallow's table of Japanese models).
-SCRATCH_TOKENS = 2e12
 
 Code = Literal["continue", "measure", "scratch", "experts", "either"]
 
@@ -48,7 +45,7 @@ class Decision:
 
 def decide(options: Sequence[Option], question: Question) -> Decision:
     """The option to take, of one or more."""
-    pick = _strongest if question.chosen else _cheapest
+    pick = _newest if question.chosen else _cheapest
     best = {kind: pick([one for one in options if one.kind == kind]) for kind in _kinds(options)}
     if len(best) > 1 and all(option.draws is not None for option in best.values()):
         return _by_laws(best)
@@ -84,8 +81,9 @@ def _code(option: Option, question: Question) -> Code:
         return "scratch"
     if option.kind == "experts":
         return "experts"
-    named = option.base and set(option.base.languages) & set(question.languages)
-    return "measure" if named and question.base_loss is None else "continue"
+    base = option.base
+    named = base and set(base.languages) & set(question.languages)
+    return "measure" if base and named and base.name not in question.losses else "continue"
 
 
 def _cheapest(options: Sequence[Option]) -> Option:
@@ -93,11 +91,10 @@ def _cheapest(options: Sequence[Option]) -> Option:
     return min(_good(options, FLAT), key=lambda one: one.flops, default=options[0])
 
 
-def _strongest(options: Sequence[Option]) -> Option:
-    """The base that has read most, of those whose forecasts are alike."""
-    read = {one.name: one.base.tokens if one.base else 0.0 for one in options}
-    alike = _good(options, _ALIKE)
-    return max(alike, key=lambda one: np.nan_to_num(read[one.name]), default=options[0])
+def _newest(options: Sequence[Option]) -> Option:
+    """The newest base of those whose forecasts are alike; of one month the cheapest."""
+    alike = _good(options, _ALIKE) or options
+    return max(alike, key=lambda one: (one.base.released if one.base else "", -one.flops))
 
 
 def _good(options: Sequence[Option], within: float) -> list[Option]:

@@ -1,7 +1,6 @@
 """How a base can be trained on the GPUs named: in full, by low-rank updates, or with offloading.
 
-Memory is `tongues.train.rules.run_bytes`, one sample at a time with layers computed again: the
-model of `check` and `train`.
+Memory is `tongues.train.rules.run_bytes` with one sample at a time: the model of `check`, `train`.
 """
 
 import math
@@ -17,7 +16,8 @@ from tongues.recipe import Train
 from tongues.runs import Parameters
 from tongues.train.rules import VOCABULARY, nearest_shape, run_bytes, usable_memory
 
-_CONTEXT = 2048
+_AMOUNTS = ("context", "batch", "micro_batch", "budget")
+_CONTEXT = 2048  # tokens of a sample, of runs below a billion tokens
 _HEAD = 128  # channels of a head, in nearly all bases
 _MATRICES = 13.0  # widths of all matrices of a layer, in and out, as times the hidden width
 _FROZEN = 4.0 / FORWARD_AND_BACKWARD  # of the operations, where weights have no gradient
@@ -50,6 +50,7 @@ class TrainingMethod:
 
 
 ALL_WEIGHTS = TrainingMethod("all weights", {})
+_AGAIN = TrainingMethod("all weights", {"recompute": True})
 
 
 def _methods(base_bytes: float) -> Iterator[tuple[TrainingMethod, int]]:
@@ -57,7 +58,7 @@ def _methods(base_bytes: float) -> Iterator[tuple[TrainingMethod, int]]:
     yield ALL_WEIGHTS, 0
     states = {"optimizer_states": "bfloat16"}
     yield TrainingMethod("all weights, bfloat16 optimizer states", states), 0
-    low = "it learns less than all weights do"
+    low = "it learns less than all weights, which the loss is of"
     for rank, embeddings in ((64, True), (16, False)):
         trained = {"lora": {"rank": rank}, "embeddings": embeddings}
         what = f"LoRA of rank {rank}{', embeddings too' if embeddings else ''}"
@@ -69,19 +70,19 @@ def _methods(base_bytes: float) -> Iterator[tuple[TrainingMethod, int]]:
 
 
 def method_for(
-    base: BaseCheckpoint, cluster: Cluster | None, *, new_tokens: bool
+    base: BaseCheckpoint, cluster: Cluster | None, context: int = _CONTEXT
 ) -> TrainingMethod | None:
-    """The first method that fits the GPUs; None where none does. new_tokens: to be learned."""
+    """The first method that fits the GPUs, layers computed again if need be; None if none does."""
     whole = anatomy_of(base)
     for method, rank in _methods(_HOST * base.params):
-        if new_tokens and not method.new_tokens:
-            continue
         if cluster is None:
             return method
         anatomy = _with_updates(whole, rank, embeddings=method.new_tokens) if rank else whole
-        needed = _bytes(anatomy, method, cluster)
-        if needed <= usable_memory(cluster.gpu.memory):
-            return replace(method, memory=needed)
+        for again in ({}, {"recompute": True}):
+            tried = replace(method, settings=method.settings | again)
+            needed = _bytes(anatomy, tried, cluster, context)
+            if needed <= usable_memory(cluster.gpu.memory):
+                return replace(tried, memory=needed)
     return None
 
 
@@ -91,7 +92,7 @@ def largest_from_scratch(cluster: Cluster) -> float:
     while high - low > 0.01:
         middle = (low + high) / 2.0
         shaped = anatomy_of(BaseCheckpoint("", math.exp(middle)))
-        fits = _bytes(shaped, ALL_WEIGHTS, cluster) <= usable_memory(cluster.gpu.memory)
+        fits = _bytes(shaped, _AGAIN, cluster, _CONTEXT) <= usable_memory(cluster.gpu.memory)
         low, high = (middle, high) if fits else (low, middle)
     return float(f"{math.exp(low):.2g}")
 
@@ -130,12 +131,10 @@ def _with_updates(anatomy: Anatomy, rank: int, *, embeddings: bool) -> Anatomy:
     return replace(anatomy, updates=updates, trained=trained, frozen_width=2)
 
 
-def _bytes(anatomy: Anatomy, method: TrainingMethod, cluster: Cluster) -> float:
-    sample = {"context": f"{_CONTEXT} tokens", "micro_batch": f"{_CONTEXT} tokens"}
-    sample |= {"budget": f"{_CONTEXT} tokens"}
-    settings = Train.model_validate(sample | {"recompute": True, "mixture": {"en": 1.0}} | {
-        key: value for key, value in method.settings.items() if key != "trainable"
-    })  # fmt: skip
-    batch = _CONTEXT * cluster.count
-    flops = float(anatomy.flops_per_token(_CONTEXT)) * batch
+def _bytes(anatomy: Anatomy, method: TrainingMethod, cluster: Cluster, context: int) -> float:
+    sample = dict.fromkeys(_AMOUNTS, f"{context} tokens")
+    named = {key: value for key, value in method.settings.items() if key != "trainable"}
+    settings = Train.model_validate(sample | named)
+    batch = context * cluster.count
+    flops = float(anatomy.flops_per_token(context)) * batch
     return float(run_bytes(anatomy, settings, batch, flops, cluster.machine))

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ from tongues.plan.fits import ALL_WEIGHTS, TrainingMethod, largest_from_scratch,
 from tongues.plan.outlook import Outlook, estimate
 from tongues.plan.own_laws import OwnLaws, middle
 from tongues.plan.question import Question
-from tongues.plan.replay import forgetting, probability_within, share_within, usual_share
+from tongues.plan.replay import USUAL, forgetting, probability_within, share_within
 from tongues.plan.vocabulary import MOST_NEW, Vocabulary, choose_vocabulary
-from tongues.plan.ways import Way, mean_of
+from tongues.plan.ways import SEARCHED, Way, mean_of
 from tongues.quantities import show_bytes, show_count
 from tongues.train.defaults import LORA_RATE, base_batch, base_context, base_rate
 
@@ -31,6 +30,8 @@ PER_PARAMETER = 20.0
 KEEPS = 2.0 / 3.0
 _LIMIT = 0.02  # rise that counts as keeping them, where none is given and a law knows
 _GAIN = 0.01  # of the loss, from where training a base is worth it
+# Of the loss, which the last readings of a text must gain: Poro 2 gained nothing by 2 and 3.
+_ENOUGH = 0.01
 _LONGEST = 8766.0  # hours: a year
 _SHARES = np.linspace(0.0, 0.95, 96)  # of replay, by a law of forgetting
 _ROUNDS = 3  # tokens, replay and new tokens depend on each other
@@ -38,23 +39,24 @@ _ROUNDS = 3  # tokens, replay and new tokens depend on each other
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A way that cannot be taken: its name, a code, and why."""
+    """A way that cannot be taken: its name, a code, why, and what to do."""
 
     name: str
     code: str
     reason: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Option:
     """One way to spend the budget.
 
-    kind: `continue`, `scratch` or `experts`. params: all, new rows included. tokens: with replay.
-    epochs: how often the text to learn is read; None where nobody counted it. limit: what ends it:
-    `budget`, `text` or `loss`. rate: peak learning rate; batch: tokens; None from scratch. losses:
-    in the end, by language, in the plan's unit; none where no law knows. draws: of their mean.
-    rise: of the loss on the base's languages, 0.01 for 1 %; kept: the probability that it stays
-    within the limit that was set. beyond: times outside of the runs that its law was fitted on.
+    kind: `continue`, `scratch` or `experts`. params: all, new rows included. tokens: with replay;
+    parts: of each language to learn. epochs: how often the text that is read most is read; None
+    where nobody counted it. limit: what ended it: `budget`, `text` or `loss`. rate: peak learning
+    rate; batch: tokens; None from scratch. losses: in the end, by language, in the plan's unit;
+    none where no law knows. draws: of their mean. rise: of the loss on the base's languages, 0.01
+    for 1 %; kept: the probability that it stays within the limit that was set.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Option:
     params: float
     tokens: float
     replay: float
+    parts: Mapping[str, float]
     epochs: float | None
     limit: str
     method: TrainingMethod
@@ -72,14 +75,11 @@ class Option:
     rate: float | None = None
     hours: float | None = None
     cost: float | None = None
-    energy: float | None = None
-    carbon: float | None = None
     losses: Mapping[str, Estimate] = field(default_factory=dict)
     draws: Array | None = None
     rise: Estimate | None = None
     kept: float | None = None
     experts: int = 0
-    beyond: tuple[float, str] = (1.0, "")
 
     @property
     def loss(self) -> Estimate | None:
@@ -107,7 +107,6 @@ class Option:
             "losses": {lang: one.to_json() for lang, one in self.losses.items()},
             "loss": loss and loss.to_json(),
             "rise": rise and rise.to_json(),
-            "beyond": list(self.beyond),
         }
 
 
@@ -122,12 +121,13 @@ class Planner:
     def continued(self, base: BaseCheckpoint) -> Option | LeftOut:
         """What comes of a base that is continued."""
         question = self.question
-        method = method_for(base, question.cluster, new_tokens=False)
+        way = Way("continue", base, ALL_WEIGHTS, question.targets)
+        method = method_for(base, question.cluster, base_context(base.context, self._tokens(way)))
         if method is None and (cluster := question.cluster):
             what = f"{show_count(base.params)} parameters do not fit {cluster.count} "
             what += f"{cluster.gpu.name} of {show_bytes(cluster.gpu.memory)}, LoRA included"
-            return LeftOut(base.short, "out_of_memory", what)
-        way = Way("continue", base, method or ALL_WEIGHTS, question.targets)
+            return LeftOut(base.short, "out_of_memory", what, "take a smaller base, or more GPUs")
+        way = replace(way, method=method or ALL_WEIGHTS)
         for _ in range(_ROUNDS):
             way = replace(way, vocabularies=self._vocabularies(way))
             way = replace(way, share=self._replay(way))
@@ -149,7 +149,8 @@ class Planner:
         if flops is None:
             tokens = min(budget.tokens(size or 1.0, cluster) if budget else math.inf, most)
             if math.isinf(tokens) and size is None:
-                return LeftOut("scratch", "no_size", "nothing here gives its size")
+                hint = "give a budget, or `--params`"
+                return LeftOut("scratch", "no_size", "nothing here gives its size", hint)
             size = size or tokens / PER_PARAMETER
         elif size is None and self.laws.find("scratch"):
             size = self.laws.best_size("scratch", flops, way.text, most)
@@ -178,50 +179,53 @@ class Planner:
     def _finish(self, name: str, way: Way, tokens: float) -> Option | LeftOut:
         """What comes of a way with at most that many tokens."""
         question, cluster, base = self.question, self.question.cluster, way.base
-        limit, own = "text" if tokens >= 0.999 * way.most else "budget", question.base_loss
-        after = partial(way.losses, laws=self.laws, outlooks=self.outlooks, own=own)
-        if question.target_loss is not None:
-            asked = question.target_loss
-            found = way.tokens_to(asked, tokens, self.laws, self.outlooks, own)
-            if found is None:
-                lowest = after(tokens)
-                ends = f", and ends at {np.median(mean_of(lowest)):.3f}" if lowest else ""
-                what = f"no amount of the text here reaches a loss of {asked:g}{ends}"
-                return LeftOut(name, "loss_out_of_reach", what)
-            tokens, limit = found, "loss"
-        losses = after(tokens)
-        if (
-            own
-            and way.kind == "continue"
-            and losses
-            and np.median(mean_of(losses)) > (1.0 - _GAIN) * own
-        ):
+        own = question.losses.get(base.name)
+        known = {"laws": self.laws, "outlooks": self.outlooks, "own": own}
+        limit = "text" if tokens >= 0.999 * way.most else "budget"
+        losses = way.losses(tokens, **known)
+        lowest = float(np.median(mean_of(losses))) if losses else math.nan
+        if own and way.kind == "continue" and lowest > (1.0 - _GAIN) * own:
             what = f"its loss is {own:g} before any training, and hardly lower afterwards"
-            return LeftOut(name, "above_base", what)
+            return LeftOut(name, "above_base", what, "leave it as it is, or name another")
+        if (asked := question.target_loss) is not None:
+            found = way.fewest(asked, tokens, **known)
+            if found is None:
+                what = f"no amount of the text here reaches a loss of {asked:g}"
+                what += f", and ends at {lowest:.3f}" if losses else ""
+                return LeftOut(name, "out_of_reach", what, "ask for more, or find more text")
+            if found < 2.0 * SEARCHED * tokens:
+                what = f"it may be at a loss of {asked:g} before any training"
+                return LeftOut(name, "there_already", what, "measure it: name folder and text")
+            tokens, limit = found, "loss"
+        elif limit == "text" and losses:  # the last readings of a text gain next to nothing
+            once = way.text / (1.0 - way.share)
+            fewer = way.fewest((1.0 + _ENOUGH) * lowest, tokens, **known) or tokens
+            tokens = min(tokens, max(fewer, once))
+        losses = way.losses(tokens, **known)
         flops = FORWARD_AND_BACKWARD * way.method.work * (base.met + way.rows) * tokens
         hours = cluster.hours(flops) if cluster else None
         if cluster and hours and hours > _LONGEST:
             what = f"it takes {hours / _LONGEST:,.3g} years on {cluster.count} {cluster.gpu.name}"
-            return LeftOut(name, "too_long", what)
+            return LeftOut(name, "too_long", what, "give more GPUs, or a smaller budget")
+        parts = way.parts((1.0 - way.share) * tokens)
         option = Option(
             name=name,
             kind=way.kind,
             params=base.params + way.rows,
             tokens=tokens,
             replay=way.share,
-            epochs=None if math.isinf(way.text) else (1.0 - way.share) * tokens / way.text,
+            parts={t.language: part for t, part in zip(way.targets, parts, strict=True)},
+            epochs=way.epochs(tokens),
             limit=limit,
             method=way.method,
             flops=flops,
             vocabularies=way.vocabularies,
+            hours=hours,
+            cost=cluster.cost(hours) if cluster and hours is not None else None,
             losses={lang: estimate(draws) for lang, draws in losses.items()},
             draws=mean_of(losses) if losses else None,
             experts=way.experts,
-            beyond=self._beyond(way, tokens),
         )
-        if cluster and hours is not None:
-            spent = {"energy": cluster.energy(hours), "carbon": cluster.carbon(hours)}
-            option = replace(option, hours=hours, cost=cluster.cost(hours), **spent)
         return self._as_continued(option, way) if way.kind == "continue" else option
 
     def _as_continued(self, option: Option, way: Way) -> Option:
@@ -237,9 +241,8 @@ class Planner:
             draws = self._source(np.array([way.share]), tokens)[:, 0]
             kept = float((draws <= limit).mean()) if limit is not None else None
             return replace(option, rise=estimate(draws), kept=kept)
-        at = (way.share, tokens, base.params)
-        kept = None if limit is None else probability_within(limit, *at)
-        return replace(option, rise=forgetting(*at), kept=kept)
+        kept = None if limit is None else probability_within(limit, way.share)
+        return replace(option, rise=forgetting(way.share), kept=kept)
 
     def _tokens(self, way: Way) -> float:
         """The tokens of a run: as many as the budget pays for, and the text allows."""
@@ -252,11 +255,10 @@ class Planner:
     def _vocabularies(self, way: Way) -> dict[str, Vocabulary]:
         kept = replace(way, vocabularies={})
         parts = kept.parts((1.0 - way.share) * self._tokens(kept))
-        most = MOST_NEW // len(way.targets)
+        most, replays = MOST_NEW // len(way.targets), self.question.replay != 0.0
+        learns = way.method.new_tokens and replays and self._may_forget(way.base) and not self.laws
         return {
-            target.language: choose_vocabulary(
-                target, way.base, part, learns=way.method.new_tokens, most=most
-            )
+            target.language: choose_vocabulary(target, way.base, part, learns=learns, most=most)
             for target, part in zip(way.targets, parts, strict=True)
             if target.language
         }
@@ -275,9 +277,7 @@ class Planner:
             source = self._source(_SHARES, tokens)
             kept = (source <= (_LIMIT if limit is None else limit)).mean(axis=0) >= KEEPS
             return float(_SHARES[int(np.argmax(kept))]) if kept.any() else float(_SHARES[-1])
-        if limit is None:
-            return usual_share()
-        return share_within(limit, tokens, way.base.params, KEEPS).share
+        return USUAL if limit is None else share_within(limit, KEEPS)
 
     def _source(self, shares: Array, tokens: float) -> Array:
         """Draws of the rise of the source's loss by a law of forgetting, a column a share."""
@@ -285,23 +285,11 @@ class Planner:
         at = {"D": np.full(len(shares), tokens), "r": shares, "S": np.full(len(shares), start)}
         return self.laws.draws("forgetting", **at) / start - 1.0
 
-    def _beyond(self, way: Way, tokens: float) -> tuple[float, str]:
-        if not self.laws.find(way.role):
-            return 1.0, ""
-        return self.laws.beyond(way.role, way.base.params, (1.0 - way.share) * tokens)
-
 
 def refuse_empty(options: list[Option], left_out: list[LeftOut]) -> None:
     """A UserError where nothing can be done, with the reasons."""
     if options:
         return
-    hints = {
-        "out_of_memory": "take a smaller base, or more or larger GPUs",
-        "loss_out_of_reach": "ask for a higher loss, or find more text",
-        "too_long": "give more GPUs by `--gpus`, or a smaller budget",
-        "above_base": "leave the base as it is, or give another",
-    }
-    code = left_out[0].code if left_out else "nothing"
+    first = left_out[0]
     what = "; ".join(f"`{one.name}`: {one.reason}" for one in left_out[:3])
-    hint = hints.get(code, "name a base by `--base`, or a language by `--language`")
-    raise UserError(what or "there is nothing to plan", code=code, hint=hint)
+    raise UserError(what, code=first.code, hint=first.hint)

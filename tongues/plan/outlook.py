@@ -32,11 +32,12 @@ Array = np.ndarray
 LAW = "besiroglu2024"
 _REPEATS = "muennighoff2023"
 # A base's share of a language is that of the web times so much, with the deviation of its
-# logarithm: of a language that its makers name, and of another. Then bytes of all languages in
-# FineWeb and FineWeb-2, and tokens that related languages are worth at least
+# logarithm: of a language that its makers name, and of another; at most nearly all. Then bytes of
+# all languages in FineWeb and FineWeb-2, and tokens that related languages are worth at least
 # (benchmarks/plan_losses.txt).
-_NAMED, _OTHER, _WEB, _LEAST = (0.5, 1.5), (0.05, 1.8), 2e13, 1e7
-_USUAL_TOKENS = 2e12  # that a base has read, where its makers do not say
+_NAMED, _OTHER, _MOST_OF_IT, _WEB, _LEAST = (2.0, 1.5), (0.2, 1.8), 0.9, 8.9e13, 1e7
+# Tokens that a base has read whose makers do not say: since the middle of 2024, and before.
+_LATE, _LATELY, _ONCE = "2024-07", 1.5e13, 2e12
 _FORM = 0.05  # of the log loss: the law on other text and models than those it was fitted on
 # Of the log level: a user's text next to the forecast's clean sentences (benchmarks/forecast.txt).
 _TEXT = 0.25
@@ -72,15 +73,16 @@ class Outlook:
 
     def start(self, base: BaseCheckpoint | None, loss: float | None = None) -> Start:
         """Where a base stands, or a model from scratch; loss: measured, in bits per byte."""
-        count = _DRAWS if loss is None else _TRIED * _DRAWS
+        count = _DRAWS if base is None or loss is None else _TRIED * _DRAWS
         spread = self.forecast.deviation
         level = self.level * np.exp(spread * _noise("level", self.language, count))
         if base is None:
             return Start(level)
         times, wide = _NAMED if self.language in base.languages else _OTHER
-        read = _USUAL_TOKENS if math.isnan(base.tokens) else base.tokens
-        usual = times * read * find_language(self.language).text_bytes / _WEB
-        tokens = _LEAST + usual * np.exp(wide * _noise("start", self.language, count))
+        usual = _LATELY if base.released >= _LATE else _ONCE
+        read = usual if math.isnan(base.tokens) else base.tokens
+        share = min(_MOST_OF_IT, times * find_language(self.language).text_bytes / _WEB)
+        tokens = _LEAST + share * read * np.exp(wide * _noise("start", self.language, count))
         if loss is None:
             return Start(level, tokens)
         implied = loss / _law(base.dense, tokens)

@@ -70,7 +70,9 @@ class OwnLaws:
 
     def beyond(self, role: str, params: float, tokens: float) -> tuple[float, str]:
         """How many times outside of the law's runs, and in what; 1 where it is inside."""
-        law = self.laws[role]
+        law = self.laws.get(role)
+        if law is None:
+            return 1.0, ""
         at = {"N": params, "D": tokens, "D/N": tokens / params}
         words = {"N": "parameters", "D": "tokens", "D/N": "tokens per parameter"}
         factors = [

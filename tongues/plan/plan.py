@@ -6,16 +6,19 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
+from tongues.errors import UserError
 from tongues.frames import html_table, text_table, to_frame
 from tongues.plan import words
 from tongues.plan.bases import BaseCheckpoint, known_bases
-from tongues.plan.decide import SCRATCH_TOKENS, Decision, decide
+from tongues.plan.decide import Decision, decide
 from tongues.plan.options import LeftOut, Option, Planner, refuse_empty
 from tongues.plan.outlook import Outlook, outlook
 from tongues.plan.own_laws import OwnLaws
 from tongues.plan.question import Question
 
 _SHOWN = 4  # bases that the planner chose
+_LIMITED = ("nc", "research")  # in names of licences for some uses alone
+_USUAL = 8e9  # parameters of what published projects continue
 _RECENT = "2024-07"  # release of the oldest base that it chooses
 
 
@@ -68,13 +71,20 @@ class Plan:
     def to_frame(self) -> Any:
         """A row an option with its numbers, as a data frame of pandas or polars."""
         taken = self.decision.option
-        nested = ("train", "losses", "bytes_per_token", "bytes_per_new_token", "new_tokens")
+        nested = (
+            "train",
+            "parts",
+            "losses",
+            "bytes_per_token",
+            "bytes_per_new_token",
+            "new_tokens",
+        )
         rows = []
         for option in self.options:
             plain = option.to_json()
             loss = plain.pop("loss") or {}
             rise = plain.pop("rise") or {}
-            flat = {key: value for key, value in plain.items() if key not in (*nested, "beyond")}
+            flat = {key: value for key, value in plain.items() if key not in nested}
             flat |= {"recommended": option is taken, "rise": rise.get("value")}
             flat |= {key: loss.get(of) for key, of in _OF_LOSS.items()}
             rows.append(flat)
@@ -92,7 +102,7 @@ class Plan:
                 "languages": list(question.languages),
                 "text": [_finite(target.text) for target in question.targets],
                 "max_forgetting": question.max_forgetting,
-                "base_loss": question.base_loss,
+                "losses_before": dict(question.losses),
                 "gpu": cluster and cluster.gpu.name,
                 "gpus": cluster and cluster.count,
                 "mfu": cluster and cluster.mfu,
@@ -127,6 +137,9 @@ def make_plan(question: Question, laws: OwnLaws | None = None, sample: str | Non
     sample: text of the language, where there is one. A UserError where nothing can be done.
     """
     laws = laws or OwnLaws({}, {})
+    if not (laws or question.bases or question.languages):
+        hint = "name a base by `--base`, or a language by `--language`"
+        raise UserError("there is nothing to plan", hint=hint, code="nothing")
     outlooks = {} if laws else _outlooks(question, sample)
     planner = Planner(question, laws, outlooks)
     if question.bases or laws:
@@ -162,10 +175,6 @@ def _named(planner: Planner) -> Iterator[Option | LeftOut]:
     yield from planner.ensembles()
     if laws.find("scratch"):
         yield planner.scratch()
-    elif not laws:
-        scratch = planner.scratch()
-        if isinstance(scratch, Option) and scratch.tokens >= SCRATCH_TOKENS:
-            yield scratch
 
 
 def _chosen(planner: Planner) -> tuple[Question, list[Option | LeftOut]]:
@@ -174,19 +183,25 @@ def _chosen(planner: Planner) -> tuple[Question, list[Option | LeftOut]]:
     if not question.languages:
         return question, []
     made = [planner.continued(base) for base in _candidates()]
-    made = [one for one in made if not (isinstance(one, Option) and one.method.offloads)]
-    options = [one for one in made if isinstance(one, Option) and one.loss]
-    options.sort(key=lambda one: one.loss.value if one.loss else math.inf)
+    options = [one for one in made if isinstance(one, Option) and not one.method.offloads]
+    options.sort(key=_order)
     makers: dict[str, Option] = {}
     for option in options:
         maker = option.base.name.split("/")[0] if option.base else ""
         makers.setdefault(maker, option)
     shown = list(makers.values())[:_SHOWN]
-    return question, [*shown, *([] if shown else made[:1])]
+    return question, [*shown] if shown else made[:1]
+
+
+def _order(option: Option) -> tuple[float, float]:
+    """The lowest loss first; without losses the base nearest to the usual size."""
+    return option.loss.value if option.loss else math.inf, abs(math.log(option.params / _USUAL))
 
 
 def _candidates() -> Sequence[BaseCheckpoint]:
-    return [base for base in known_bases().values() if base.released >= _RECENT]
+    """Recent bases that may be used for anything, as far as their licence says."""
+    bases = (base for base in known_bases().values() if base.released >= _RECENT)
+    return [base for base in bases if not any(word in base.licence for word in _LIMITED)]
 
 
 def _finite(amount: float) -> float | None:

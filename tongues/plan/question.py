@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tongues.languages.catalogue import find_language
 from tongues.languages.fertility import bytes_per_token
 from tongues.magnitudes import parse_count
 from tongues.plan.amounts import read_bytes, read_count, read_number, read_share
-from tongues.plan.bases import BaseCheckpoint, read_base, sample_tokens
+from tongues.plan.bases import BaseCheckpoint, read_base
 from tongues.plan.budget import Budget
 
 _LEAST_TEXT = 1e4  # tokens; no law of repeats was fitted on anywhere near as few
@@ -27,8 +27,8 @@ class Target:
     """A language to learn and the different text there is of it.
 
     language: a tag. text: bytes; infinite where nobody counted. tokens: of that text, where they
-    were counted instead. place: its file or folder. per_token: bytes of a token by the tokenizer
-    of the base, where it was measured on this text.
+    were counted instead, of no language that is known. place: its file or folder. per_token: bytes
+    of a token by the tokenizer of a base, where it was measured on this text. sample: of it.
     """
 
     language: str
@@ -36,6 +36,7 @@ class Target:
     tokens: float | None = None
     place: str = ""
     per_token: Mapping[str, float] | None = None
+    sample: tuple[str, ...] = ()
 
     def bytes_per_token(self, base: BaseCheckpoint | None) -> Estimate:
         """By the base's tokenizer, or by a vocabulary of the language's own."""
@@ -58,7 +59,8 @@ class Question:
     """What a plan answers.
 
     budget: what may be spent; None where `target_loss` is to be reached for as little as possible.
-    target_loss, base_loss: in bits per byte, or in nats per token where own laws are given.
+    target_loss: in bits per byte, or in nats per token where own laws are given.
+    losses: of bases before any training, by name, in the same unit.
     params: of a model from scratch, where they are settled.
     bases: checkpoints to continue from. chosen: whether the planner chose them.
     replay: share of text in the base's languages; None leaves it to the planner.
@@ -75,7 +77,7 @@ class Question:
     chosen: bool = False
     replay: float | None = None
     max_forgetting: float | None = None
-    base_loss: float | None = None
+    losses: Mapping[str, float] = field(default_factory=dict)
     runs: tuple[OwnRun, ...] = ()
     cluster: Cluster | None = None
 
@@ -87,10 +89,6 @@ class Question:
     def unique(self, base: BaseCheckpoint | None) -> float:
         """Tokens of different text in all languages to learn."""
         return sum(target.unique(base) for target in self.targets)
-
-    def measured(self, bits_per_byte: float) -> "Question":
-        """The same, with what the first base was measured at on the text."""
-        return replace(self, base_loss=bits_per_byte)
 
 
 _READERS: Mapping[str, Callable[[str, str], float]] = {
@@ -126,15 +124,22 @@ def ask(
     named = tuple(read_base(text) for text in bases if text != "auto")
     if len({base.name for base in named}) < len(named):
         raise UserError("two checkpoints have one name", where="--base")
+    own, learned = given.get("base_loss"), targets or _targets(available_text, languages, named)
+    if own and (len(named) != 1 or len(learned) != 1):
+        what, hint = "is of one base on one language", "name them, or leave it out"
+        raise UserError(what, where="--base-loss", hint=hint)
+    if named and "params" in given:
+        what, hint = "is of a model from scratch, and a base is named", "leave one of them out"
+        raise UserError(what, where="--params", hint=hint)
     question = Question(
         budget=_checked(budget, cluster) if budget else _budget(given, flags, cluster),
         target_loss=given.get("target_loss"),
-        targets=targets or _targets(available_text, languages, named),
+        targets=learned,
         params=given.get("params"),
         bases=named,
         replay=given.get("replay"),
         max_forgetting=given.get("max_forgetting"),
-        base_loss=given.get("base_loss"),
+        losses={named[0].name: own} if own else {},
         runs=tuple(runs),
         cluster=cluster,
     )
@@ -152,7 +157,7 @@ def _budget(
     given: Mapping[str, float], flags: Mapping[str, str], cluster: Cluster | None
 ) -> Budget | None:
     kinds = [name for name in _BUDGETS if name in given]
-    if len(kinds) > 1 and set(kinds) != {"tokens", "target_loss"}:
+    if len(kinds) > 1:
         what = f"{' and '.join(flags[name] for name in kinds)} at once"
         hint = "keep one of them; the others follow from it"
         raise UserError(what, code="two_budgets", hint=hint)
@@ -192,6 +197,25 @@ def _cluster(
     return Cluster(kind, round(count), given.get("mfu", USUAL_MFU), given.get("price", kind.price))
 
 
+def read_target(place: Path, language: str, bases: Sequence[BaseCheckpoint]) -> Target:
+    """The text of a file or folder, of any kind that `prepare` reads, checked by a sample."""
+    if not language:
+        raise UserError(
+            "text is of a language", where="--available-text", hint="add `--language sw`"
+        )
+    from tongues.text.folder import check_language  # these read files of any kind
+    from tongues.tokens.fertility import measure
+    from tongues.tokens.tokenizer import load_tokenizer
+
+    found = check_language({language: [str(place)]}, "--available-text")[language]
+    measured: dict[str, float] = {}
+    for base in bases:
+        if folder := base.tokenizer_folder:
+            counted = measure(load_tokenizer(folder), {language: [("", x) for x in found.sample]})
+            measured[base.name] = counted[language].bytes_per_token
+    return Target(language, float(found.bytes), None, str(place), measured, found.sample)
+
+
 def _targets(
     available: str | None, languages: Sequence[str], bases: Sequence[BaseCheckpoint]
 ) -> tuple[Target, ...]:
@@ -214,13 +238,14 @@ def _target(available: str | None, language: str, bases: Sequence[BaseCheckpoint
         return Target(language, float(known)) if known else Target(language)
     words = available.split()
     if len(words) == 2 and words[1] == "tokens" and parse_count(words[0]) is not None:
-        return Target(language, tokens=read_count(words[0], "--available-text"))
+        tokens = read_count(words[0], "--available-text")
+        if not language:
+            return Target(language, tokens=tokens)
+        each = Target(language).bytes_per_token(bases[0] if bases else None)
+        return Target(language, tokens * each.value)
     amount = read_bytes(available, "--available-text")
     if isinstance(amount, Path):
-        measured = {base.name: sample_tokens(amount, base) for base in bases}
-        size = next(iter(measured.values()), sample_tokens(amount, None))[0]
-        per_token = {name: each for name, (_, each) in measured.items() if not math.isnan(each)}
-        return Target(language, size, None, str(amount), per_token)
+        return read_target(amount, language, bases)
     if not language and bases:
         hint = "add `--language sw`, or write it as `200M tokens`"
         raise UserError("bytes become tokens by a language", where="--available-text", hint=hint)

@@ -47,6 +47,7 @@ _PER_TOKEN = 4  # bytes of text in a token, where nothing is known of the langua
 _SHORT = 10_000_000  # tokens of a run, below which evaluations during it would take long
 _READ_MORE = 1.25  # times the text that is needed: some of it is dropped
 _LEAST_TEXT = 2e6  # bytes
+_SAMPLES = (("sample-10BT", 4e4), ("sample-100BT", 4e5), ("sample-350BT", 1.4e6))  # MB of FineWeb
 _FARTHEST = 4.0  # times the size of the nearest shape that is still of use
 _STEPS = 100  # fewer steps than this teach little: rather a smaller batch
 
@@ -80,8 +81,8 @@ def recipe_of(plan: Plan, own: OwnFiles | None = None, name: str | None = None) 
         raise UserError(what, where="--write", hint="add `--language sw`", code="no_language")
     replayed = replay_language(option.base, targets, own.files if own else None)
     share = option.replay if replayed else 0.0
-    shares = {lang: (1.0 - share) / len(targets) for lang in targets}
-    shares |= {replayed: share} if share else {}
+    needed = {lang: option.parts.get(lang, 0.0) for lang in targets}
+    needed |= {replayed: share * option.tokens} if share else {}
     base, tokens = option.base, round(float(f"{option.tokens:.4g}"))
     machine = question.cluster.machine if question.cluster else this_machine()
     settings = _settings(option, tokens, machine)
@@ -90,7 +91,7 @@ def recipe_of(plan: Plan, own: OwnFiles | None = None, name: str | None = None) 
         source="the base" if base else "its size",
         about="".join(f"# {line}\n" for line in _about(base)),
         name=name or recipe_name(option, targets[0]),
-        texts="\n".join(_texts(shares, plan, own)),
+        texts="\n".join(_texts(needed, plan, own)),
         tokens="".join(f"  {line}\n" for line in _tokens(option, own, targets, replayed)),
         model="" if base else f"model: {{shape: {_shape_of(option).name}}}\n",
         base=_base(base),
@@ -128,7 +129,9 @@ def replay_language(
 def hub_text(language: str, limit: str) -> dict[str, str]:
     """Public text of a language on the hub: FineWeb, or FineWeb-2 for what is not English."""
     if language == "en":
-        source = {"dataset": "HuggingFaceFW/fineweb", "subset": "sample-10BT"}
+        megabytes = float(limit.split()[0])
+        sample = next((name for name, most in _SAMPLES if megabytes <= most), "default")
+        source = {"dataset": "HuggingFaceFW/fineweb", "subset": sample}
     else:
         one = find_language(language)
         source = {"dataset": "HuggingFaceFW/fineweb-2", "subset": f"{one.code}_{one.script}"}
@@ -195,7 +198,7 @@ def _tokens(
         held_out = min(held_out, round(_HELD_SHARE * smallest / _PER_TOKEN / 1000) * 1000)
     held = f"{max(held_out, 1000):,}".replace(",000", "k")
     yield f"held_out: {held} tokens    # never trained on, for `tongues evaluate`"
-    new = max(option.new_tokens, trial.new_tokens if trial else 0)
+    new = option.new_tokens or (trial.new_tokens if trial else 0)
     if new and replayed:
         langs = ", ".join(targets)
         yield f"extend: {{new_tokens: {new}, languages: [{langs}], preserve: [{replayed}]}}"
@@ -243,28 +246,25 @@ def _shape_of(option: Option) -> Shape:
     return shape
 
 
-def _texts(shares: Mapping[str, float], plan: Plan, own: OwnFiles | None) -> Iterator[str]:
+def _texts(needed: Mapping[str, float], plan: Plan, own: OwnFiles | None) -> Iterator[str]:
+    """needed: tokens by language, repeats included."""
     option = plan.decision.option
     targets = {target.language: target for target in plan.question.targets}
     files = dict(own.files) if own else {
         lang: [target.place] for lang, target in targets.items() if target.place
     }  # fmt: skip
-    roles = {lang: "learned" if lang in targets else "of the base, replayed" for lang in shares}
+    roles = {lang: "learned" if lang in targets else "of the base, replayed" for lang in needed}
     if files:
         yield "  files:    # folders, files or globs of .txt, .jsonl, .parquet, .csv"
-        for lang in (lang for lang in shares if lang in files):
+        for lang in (lang for lang in needed if lang in files):
             paths = json.dumps(list(files[lang]), ensure_ascii=False)
             yield f"    {lang}: {paths}    # {roles[lang]}"
-    rest = [lang for lang in shares if lang not in files]
+    rest = [lang for lang in needed if lang not in files]
     if rest:
         yield "  hub:    # streamed; own text: `files: {sw: [FOLDER]}`"
     for lang in rest:
-        tokens = shares[lang] * option.tokens
-        if lang in targets and targets[lang].language:
-            target, vocabulary = targets[lang], option.vocabularies.get(lang)
-            each = vocabulary.after.value if vocabulary else _PER_TOKEN
-            limit = text_limit(tokens, each, most=target.text)
-        else:
-            limit = text_limit(tokens)
+        target, vocabulary = targets.get(lang), option.vocabularies.get(lang)
+        each = vocabulary.after.value if vocabulary else _PER_TOKEN
+        limit = text_limit(needed[lang], each, target.text if target else math.inf)
         words = ", ".join(f"{key}: {value}" for key, value in hub_text(lang, limit).items())
         yield f"    {lang}: {{{words}}}    # {roles[lang]}"

@@ -21,7 +21,7 @@ EPOCHS = {"scratch": 16.0, "continue": 5.0, "experts": 5.0}
 LEAST_READ = 1e7  # tokens below which no law at the level of a language was ever tried
 _ENDLESS = 1e20  # tokens: where nobody counted
 _ROLES = {"continue": "cpt", "scratch": "scratch", "experts": "experts"}
-_SEARCHED, _HALVINGS = 1e-4, 60  # how far below the most tokens a loss is looked for
+SEARCHED, _HALVINGS = 1e-3, 40  # how far below the most tokens a loss is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,13 @@ class Way:
             learned -= parts[i]
         return parts
 
+    def epochs(self, tokens: float) -> float | None:
+        """How often the text that is read most is read; None where nobody counted it."""
+        if math.isinf(self.text):
+            return None
+        parts = self.parts((1.0 - self.share) * tokens)
+        return max(part / self.unique(t) for part, t in zip(parts, self.targets, strict=True))
+
     def losses(
         self, tokens: float, laws: OwnLaws, outlooks: Mapping[str, Outlook], own: float | None
     ) -> dict[str, Array]:
@@ -119,7 +126,7 @@ class Way:
         at["U"] = min(self.text, _ENDLESS)
         return {laws.target: laws.draws(self.role, **at)}
 
-    def tokens_to(
+    def fewest(
         self,
         loss: float,
         most: float,
@@ -127,7 +134,10 @@ class Way:
         outlooks: Mapping[str, Outlook],
         own: float | None,
     ) -> float | None:
-        """The fewest of at most `most` tokens whose median loss is `loss`; None where none are."""
+        """The fewest of at most `most` tokens whose median loss is `loss`; None where none are.
+
+        A thousandth of `most` stands for what is there already.
+        """
 
         def reached(tokens: float) -> bool:
             losses = self.losses(tokens, laws, outlooks, own)
@@ -135,10 +145,10 @@ class Way:
 
         if not reached(most):
             return None
-        low, high = math.log(_SEARCHED * most), math.log(most)
+        low, high = math.log(SEARCHED * most), math.log(most)
         for _ in range(_HALVINGS):
-            middle_ = (low + high) / 2.0
-            low, high = (low, middle_) if reached(math.exp(middle_)) else (middle_, high)
+            between = (low + high) / 2.0
+            low, high = (low, between) if reached(math.exp(between)) else (between, high)
         return math.exp(high)
 
 

@@ -39,8 +39,7 @@ _EXTEND = (
     "read."
 )
 _NEW_ROWS = (
-    "new tokens: {rows} weights to learn, {read} training tokens for each; a published extension "
-    "with 10k lost."
+    "new tokens: {rows} weights to learn, {read} training tokens for each; 10k were too few once."
 )
 _TRAINING = "training: {method}{memory}; batches of {batch} tokens, peak rate {rate}{caution}."
 _AFTER = "loss: {after} {unit} after training{text}."
@@ -50,11 +49,10 @@ _NO_LOSS = {
     "short": "loss: no forecast below {least} tokens of a language; train it and look.",
     "unknown": "loss: no forecast without `--language` or a law of your own.",
 }
-_PERHAPS = "target: the base may be there already; measure it before any training."
 _RISE = "forgetting: loss on the base's languages {rise}{kept}."
 _NO_PROMISE = "forgetting: no share of replay keeps {limit} with a probability of {likely}."
 _TEXT = "text: {text}{tokens}, read {epochs} times{ends}."
-_TEXT_ENDS = ", the most that is known to help; {left} of the budget is left"
+_TEXT_ENDS = ", more gains next to nothing; {left} of the budget is left"
 _MORE_TEXT = "more text: {sources}; they overlap."
 _ASSUMED = "assumed: {mfu} of the GPUs' peak speed; {price} US$ an hour each ({priced})."
 _CHAT = (
@@ -66,16 +64,16 @@ _LEVEL = (
     "rests on {rests}."
 )
 _LAW = "law: losses follow {law} at that level; a base counts as having read some of the language."
-_RULE = (
-    "rule: continue where a base fits; from scratch only from 2T tokens, or where own laws say so."
-)
+_RULE = "rule: continue where a base fits; from scratch where none does, or where own laws say so."
 _PROJECT = "published: {project}."
 _DONORS = "donors: the nearest languages that {name} may gain from are {donors}."
 _LEFT_OUT = "left out: {name}: {reason}."
 _BEYOND = "beyond: {name} is {times} times outside of its law's runs in {what}."
+_BASE = "base: {name}, {licence}{gated}, of {released}."
 _RIVAL = "rival: {rival} ends lower with a probability of {unlikely}."
 _REPLAY = "replay: {share} of all tokens, {why}."
 _PROJECTS, _LISTED = 3, 6
+_UNCHANGED = 0.003  # of a loss
 _TWO = fixed(2)
 
 
@@ -110,13 +108,17 @@ def answer_lines(question: Question, decision: Decision, unit: str) -> list[str]
     """The decision, and what it takes and gives: at most a dozen sentences."""
     option = decision.option
     lines = [_decision(question, decision)]
-    lines += _tokenizer(question, option)
+    if (base := option.base) and base.licence:
+        gated = ", gated" * base.gated
+        named = {"name": base.short, "licence": base.licence, "released": base.released or "?"}
+        lines.append(_BASE.format(gated=gated, **named))
+    lines += _tokenizer(option)
     if option.kind == "continue" and option.batch and option.rate:
         lines.append(_training(option))
     lines += _loss(question, option, unit)
     lines += _forgetting(question, option)
     lines += _text(question, option)
-    if (base := option.base) and base.asked:
+    if base and base.asked:
         lines.append(_CHAT.format(named=base.asked))
     if cluster := question.cluster:
         priced = cluster.gpu.priced if cluster.price == cluster.gpu.price else "as given"
@@ -151,8 +153,11 @@ def reason_lines(
             why = f"the least that keeps the limit, by {option.rise.method or 'own runs'}"
         lines.append(_REPLAY.format(share=f"{option.replay:.0%}", why=why))
     for one in options:
-        if one.beyond[0] > 1.0:
-            times, what = one.beyond
+        learned = (1.0 - one.replay) * one.tokens
+        times, what = laws.beyond(
+            "cpt" if one.kind == "continue" else one.kind, one.params, learned
+        )
+        if times > 1.0:
             lines.append(_BEYOND.format(name=one.name, times=f"{times:.2g}", what=what))
     if option.kind == "continue":
         near = nearest_projects(option.params, option.tokens)[:_PROJECTS]
@@ -185,7 +190,7 @@ def _decision(question: Question, decision: Decision) -> str:
     )
 
 
-def _tokenizer(question: Question, option: Option) -> Iterator[str]:
+def _tokenizer(option: Option) -> Iterator[str]:
     several = len(option.vocabularies) > 1
     for language, one in option.vocabularies.items():
         before = f"{one.before.value:.2f}"
@@ -223,7 +228,7 @@ def _loss(question: Question, option: Option, unit: str) -> Iterator[str]:
         least = show_count(LEAST_READ)
         yield _NO_LOSS[code].format(params=show_count(option.params), least=least)
         return
-    own = question.base_loss
+    own = question.losses.get(option.base.name if option.base else "")
     if option.kind == "continue":
         text = " on clean sentences" * (unit != "loss") if own is None else f", {own:.2f} before"
         yield _AFTER.format(
@@ -231,8 +236,6 @@ def _loss(question: Question, option: Option, unit: str) -> Iterator[str]:
         )
     if option.kind == "continue" and own is None and unit != "loss" and option.limit != "loss":
         yield _UNMEASURED
-    if option.limit == "loss" and own is None and option.kind == "continue":
-        yield _PERHAPS
     if len(option.losses) > 1:
         each = ", ".join(f"{lang} {number(one, _TWO)}" for lang, one in option.losses.items())
         yield f"by language: {each}."
@@ -243,15 +246,18 @@ def _forgetting(question: Question, option: Option) -> Iterator[str]:
         return
     limit, kept = question.max_forgetting, ""
     if limit is not None and option.kept is not None:
-        kept = f"; within {limit:.0%} with a probability of {option.kept:.0%}"
+        kept = f"; within {100.0 * limit:g}% with a probability of about {option.kept:.0%}"
     yield _RISE.format(rise=_percent(option.rise), kept=kept)
-    if limit is not None and option.kept is not None and option.kept < KEEPS:
-        yield _NO_PROMISE.format(limit=f"{limit:.0%}", likely=f"{KEEPS:.0%}")
+    asked = question.replay is None and limit is not None and option.kept is not None
+    if asked and (option.kept or 0.0) < KEEPS:
+        yield _NO_PROMISE.format(limit=f"{100.0 * (limit or 0.0):g}%", likely=f"{KEEPS:.0%}")
 
 
 def _percent(rise: Estimate) -> str:
     word = "rises" if rise.value >= 0 else "falls"
-    shown = f"{word} by {abs(rise.value):.1%}"
+    shown = (
+        f"{word} by {abs(rise.value):.1%}" if abs(rise.value) > 0.003 else "stays about the same"
+    )
     if rise.low is None or rise.high is None:
         return shown
     return f"{shown} [{100 * rise.low:+.1f}, {100 * rise.high:+.1f}]"
@@ -270,7 +276,10 @@ def _text(question: Question, option: Option) -> Iterator[str]:
     if all(target.tokens is None for target in question.targets):
         tokens = show_count(question.unique(option.base))
         counted = f" are {tokens} tokens{' of the base' * (option.base is not None)}"
-    epochs = f"{option.epochs:.2g}"
+        if option.new_tokens and option.epochs:
+            after = sum(option.parts.values()) / option.epochs
+            counted += f" ({show_count(after)} with the new ones)" * (len(option.parts) == 1)
+    epochs = f"{'up to ' * (len(option.parts) > 1)}{option.epochs:.2g}"
     yield _TEXT.format(text=text, tokens=counted, epochs=epochs, ends=ends)
     for target in question.targets[:1]:
         known = find_language(target.language).texts if target.language else ()

@@ -16,6 +16,7 @@ from tongues.plan import Budget, Plan, ask, make_plan, read_base, recipe_of
 from tongues.plan.budget import read_budget
 from tongues.plan.recipe import recipe_name, replay_language
 from tongues.verbs.own_text import OwnText, read_own_text
+from tongues.verbs.plans import measured, sample_of
 
 _USUAL = 1e8  # tokens of a budget that nobody gave
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
@@ -92,7 +93,8 @@ def new(
         targets=(own.target,) if own else (),
         replay=None if replays else "0",
     )
-    made = make_plan(replace(question, bases=(checkpoint,)))
+    question = measured(replace(question, bases=(checkpoint,)))
+    made = make_plan(question, sample=sample_of(question))
     name = _free_name(recipe_name(made.decision.option, one.tag), Path(out)) if out else None
     recipe = recipe_of(made, own.own if own else None, name)
     lines = [*_lines(made, own), *made.sentences()]

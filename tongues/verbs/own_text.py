@@ -54,7 +54,7 @@ def read_own_text(folder: Path, language: Language, base: BaseCheckpoint) -> Own
     place = base.tokenizer_folder
     trial = try_tokenizer(place, target, samples) if place else None
     measured = {base.name: trial.base} if trial else None
-    learned = Target(target, float(sizes[target]), per_token=measured)
+    learned = Target(target, float(sizes[target]), per_token=measured, sample=samples[target])
     if (tokens := learned.unique(base)) < _LEAST:
         what = f"about {show_count(tokens)} tokens of `{target}` are too little text: a recipe "
         what += "holds out 1k tokens, and trains on as many at least"

@@ -1,26 +1,24 @@
 """What to do with a base, a language and a budget."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from tongues.errors import UserError
-from tongues.estimate import Estimate
 from tongues.extras import EXTRAS
 from tongues.files import write_text
 from tongues.languages import OwnRun, find_language
 from tongues.laws import Law
 from tongues.laws.answer import FitAnswer
-from tongues.plan import OwnLaws, Plan, Question, ask, make_plan, read_laws, recipe_of
+from tongues.plan import Plan, Question, ask, make_plan, read_laws, recipe_of
 from tongues.plan.amounts import read_bytes, read_count, read_number
-from tongues.plan.bases import text_files
 from tongues.tables import read_table
 from tongues.verbs.measure import measure_base
 from tongues.verbs.shared import pairs
 
 Number = float | str  # a number, or one as people write it, such as `1.4B` or `20%`
-_SAMPLE = 4_000_000  # characters of text that are enough for n-grams
 _NGRAMS = 100_000  # bytes of a sample, from which its n-grams tell more than the catalogue
-_DOCUMENT = 4_000  # characters of a sample of the base's loss
 
 
 def plan(
@@ -69,7 +67,7 @@ def plan(
     names = [given] if isinstance(given, Law | Path | str) else list(given)
     tags = [language] if isinstance(language, str) else list(language or ())
     known = read_laws(names, tags[0] if tags else "")
-    if not (known and known.target):  # whose languages may be anybody's
+    if not known.target:  # whose languages may be anybody's
         tags = [find_language(tag, "--language").tag for tag in tags]
     if len(set(tags)) < len(tags):
         raise UserError("names a language twice", where="--language")
@@ -78,7 +76,7 @@ def plan(
         gpu=gpu,
         bases=pairs(bases),
         available_text=text,
-        languages=() if known.target else tags,
+        languages=_known(tags) if known else tags,
         runs=_own_runs(Path(runs)) if runs else (),
         gpus=gpus,
         mfu=mfu,
@@ -93,8 +91,7 @@ def plan(
         params=params,
         base_loss=base_loss,
     )
-    sample = _sample(question)
-    made = make_plan(_measured(question, known, sample), known, _for_ngrams(sample))
+    made = make_plan(question if known else measured(question), known, sample_of(question))
     if write is not None:
         place = Path(write)
         if place.exists():
@@ -104,42 +101,34 @@ def plan(
     return made
 
 
-def forecast_of(made: Plan) -> Estimate | None:
-    """Bits per byte after training, of the advised option."""
-    return made.decision.option.loss
+def _known(tags: Sequence[str]) -> list[str]:
+    """Those of the catalogue: laws may be of languages that it does not have."""
+    known = list[str]()
+    for tag in tags:
+        with suppress(UserError):
+            known.append(find_language(tag).tag)
+    return known
 
 
-def _measured(question: Question, laws: OwnLaws, sample: str) -> Question:
-    """With the loss of the base on the user's text, where both are on this disk."""
-    if question.base_loss is not None or laws or not sample or not question.bases:
+def measured(question: Question) -> Question:
+    """With the loss of every base that is here, on text that is here, before any training."""
+    sample = question.targets[0].sample
+    if question.losses or len(question.targets) > 1 or not sample:
         return question
-    folder = question.bases[0].folder
-    if (
-        not folder
-        or not any(Path(folder).glob("*.safetensors"))
-        or not EXTRAS["torch"].is_installed
-    ):
-        return question
-    starts = range(0, len(sample), max(_DOCUMENT, len(sample) // 48))
-    return question.measured(
-        measure_base(Path(folder), [sample[start : start + _DOCUMENT] for start in starts])
-    )
+    able = EXTRAS["torch"].is_installed
+    folders = {base.name: Path(base.folder) for base in question.bases if base.folder and able}
+    losses = {
+        name: measure_base(folder, sample)
+        for name, folder in folders.items()
+        if any(folder.glob("*.safetensors"))
+    }
+    return replace(question, losses=losses)
 
 
-def _sample(question: Question) -> str:
-    """The first characters of the text to learn, where it is on this disk."""
-    place = question.targets[0].place
-    text = ""
-    for one in text_files(Path(place)) if place else ():
-        with one.open(encoding="utf-8", errors="ignore") as file:
-            text += file.read(_SAMPLE - len(text))
-        if len(text) >= _SAMPLE:
-            break
-    return text
-
-
-def _for_ngrams(sample: str) -> str | None:
-    return sample if len(sample.encode()) >= _NGRAMS else None
+def sample_of(question: Question) -> str | None:
+    """Text for n-grams, where there is enough of it."""
+    text = "\n".join(question.targets[0].sample)
+    return text if len(text.encode()) >= _NGRAMS else None
 
 
 def _own_runs(path: Path) -> list[OwnRun]:
