@@ -101,8 +101,10 @@ def test_a_base_that_is_too_large_for_any_method_is_left_out_with_the_reason() -
     asked: dict[str, Any] = {"gpu": "rtx4090", "hours": 24, "language": "eu"}
     plan = tongues.plan(bases=["big=70B@15T", "Qwen/Qwen3-1.7B-Base"], **asked)
     assert [one.code for one in plan.left_out] == ["out_of_memory"]
-    alone = tongues.plan(bases=["big=70B@15T"], **asked)
-    assert alone.decision.code == "scratch" and alone.left_out[0].name == "big"
+    assert any("left out: big: 70B parameters" in line for line in plan.sentences())
+    with pytest.raises(UserError, match="do not fit 1 rtx4090") as caught:
+        tongues.plan(bases=["big=70B@15T"], **asked)
+    assert "`--base auto`" in caught.value.hint
 
 
 def test_a_loss_to_reach_takes_the_fewest_tokens() -> None:

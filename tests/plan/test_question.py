@@ -29,6 +29,9 @@ REFUSED = {
     "no amount of text": {"tokens": "1B", "available_text": "lots", "languages": ["sw"]},
     "a loss before of two bases": {"tokens": "1B", "bases": ["a=1B", "b=2B"], "base_loss": "1"},
     "a loss and tokens": {"tokens": "1B", "target_loss": "0.8", "languages": ["sw"]},
+    "nothing as text": {"tokens": "1B", "languages": ["sw"], "available_text": ""},
+    "nothing as base": {"tokens": "1B", "bases": [""]},
+    "no size of a base": {"tokens": "1B", "bases": ["a=1e30"]},
     "a size beside a base": {"tokens": "1B", "bases": ["a=1B"], "params": "2B"},
     "one amount for two": {"tokens": "1B", "available_text": "3GB", "languages": ["sw", "yo"]},
 }

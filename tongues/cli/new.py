@@ -13,7 +13,7 @@ from tongues.terminal import echo
 
 @click.command()
 @click.argument("base", required=False)
-@click.option("--language", metavar="TAG", help="To learn, such as sw.")
+@click.option("--language", "languages", multiple=True, metavar="TAG", help="To learn, as sw.")
 @click.option("--text", type=options.PATH, help="Folder with its text, such as sw/ and en/ (hub).")
 @click.option(
     "--budget", help="`40B tokens`, `7 days`, `5000 US$`, … (100M tokens, or 5 times a short text)."
@@ -26,7 +26,7 @@ from tongues.terminal import echo
 @options.as_json
 def new(
     base: str | None,
-    language: str | None,
+    languages: tuple[str, ...],
     text: Path | None,
     budget: str | None,
     gpu: str | None,
@@ -44,7 +44,10 @@ def new(
     from tongues.steps import free_place
     from tongues.terminal import hint_command, print_json, print_table, say
 
-    asks = not as_json and on_terminal()
+    asks, language = not as_json and on_terminal(), next(iter(languages), None)
+    if len(languages) > 1:
+        hint = "`tongues plan` takes several, and writes their recipe"
+        raise UserError("names one language", where="--language", hint=hint)
     if base is None:
         rows = [one.row() for one in known_bases().values()]
         if as_json:
@@ -70,7 +73,8 @@ def new(
     for line in draft.lines:
         say(line)
     if out:
-        hint_command("tongues", "check", out)
+        machine = ("--gpu", gpu, "--gpus", gpus or 1) if gpu else ()
+        hint_command("tongues", "check", out, *machine)
 
 
 def _asked(base: str, text: Path | None, out: Path | None) -> tuple[str, Path | None, Path]:

@@ -18,6 +18,7 @@ from tongues.train.base import find_base, find_run
 from tongues.train.metadata import languages_of, licence_of
 
 _COUNTS = ("params", "tokens", "active", "vocabulary", "context", "hidden", "layers")
+_SIZES = (1e4, 1e13)  # parameters
 _STORE = Path("runs")  # of this folder
 _NOT_KNOWN = "write its size and the tokens it has read, `{}=4B@36T`, or name a folder"
 
@@ -139,12 +140,17 @@ def read_base(text: str, where: str = "--base") -> BaseCheckpoint:
 
     where: what an error names.
     """
+    if not text.strip():
+        raise UserError("is empty", where=where, hint="such as `Qwen/Qwen3-4B-Base`")
     word, at, amount = text.strip().partition("@")
     tokens = read_count(amount, where) if at else math.nan
     name, equals, size = word.rpartition("=")
     known = _by_short_name().get((name if equals else word).split("/")[-1].lower())
     if equals and name.strip():
         params = read_count(size, where)
+        if not _SIZES[0] <= params <= _SIZES[1]:
+            hint = "write its parameters like `4B`"
+            raise UserError(f"`{size}` is no size of a model", where=where, hint=hint)
         tokenizer, languages = (known.tokenizer, known.languages) if known else ("", ())
         return BaseCheckpoint(name.strip(), params, tokens, tokenizer, languages)
     if not equals and (run := find_run(word, Path())):

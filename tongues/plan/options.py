@@ -32,6 +32,7 @@ _LIMIT = 0.02  # rise that counts as keeping them, where none is given and a law
 _GAIN = 0.01  # of the loss, from where training a base is worth it
 # Of the loss, which the last readings of a text must gain: Poro 2 gained nothing by 2 and 3.
 _ENOUGH = 0.01
+_FEWEST = 1e4  # tokens that teach anything
 _LONGEST = 8766.0  # hours: a year
 _SHARES = np.linspace(0.0, 0.95, 96)  # of replay, by a law of forgetting
 _ROUNDS = 3  # tokens, replay and new tokens depend on each other
@@ -126,7 +127,12 @@ class Planner:
         if method is None and (cluster := question.cluster):
             what = f"{show_count(base.params)} parameters do not fit {cluster.count} "
             what += f"{cluster.gpu.name} of {show_bytes(cluster.gpu.memory)}, LoRA included"
-            return LeftOut(base.short, "out_of_memory", what, "take a smaller base, or more GPUs")
+            return LeftOut(
+                base.short,
+                "out_of_memory",
+                what,
+                "`--base auto` takes one that fits; or give more GPUs",
+            )
         way = replace(way, method=method or ALL_WEIGHTS)
         for _ in range(_ROUNDS):
             way = replace(way, vocabularies=self._vocabularies(way))
@@ -182,6 +188,9 @@ class Planner:
         own = question.losses.get(base.name)
         known = {"laws": self.laws, "outlooks": self.outlooks, "own": own}
         limit = "text" if tokens >= 0.999 * way.most else "budget"
+        if tokens < _FEWEST:
+            what = f"the budget pays for {tokens:,.0f} tokens"
+            return LeftOut(name, "too_little", what, "give more hours, money or tokens")
         losses = way.losses(tokens, **known)
         lowest = float(np.median(mean_of(losses))) if losses else math.nan
         if own and way.kind == "continue" and lowest > (1.0 - _GAIN) * own:

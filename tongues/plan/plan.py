@@ -49,7 +49,7 @@ class Plan:
 
     def sentences(self) -> list[str]:
         """What to do, and what comes of it: at most a dozen lines."""
-        return words.answer_lines(self.question, self.decision, self.unit)
+        return words.answer_lines(self.question, self.decision, self.unit, self.left_out)
 
     def reasons(self) -> list[str]:
         """What the answer rests on, and what was left out."""
@@ -147,7 +147,7 @@ def make_plan(question: Question, laws: OwnLaws | None = None, sample: str | Non
     else:
         question, made = _chosen(planner)
     too_large = all(isinstance(one, LeftOut) and one.code == "out_of_memory" for one in made)
-    if not laws and too_large:
+    if question.chosen and too_large:
         made.append(planner.scratch())
     options = [one for one in made if isinstance(one, Option)]
     left_out = [one for one in made if isinstance(one, LeftOut)]

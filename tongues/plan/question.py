@@ -121,6 +121,8 @@ def ask(
     }
     given = {name: _READERS[name](str(words[name]), flag) for name, flag in flags.items()}
     cluster = _cluster(gpu, given, flags)
+    if available_text is not None and not available_text.strip():
+        raise UserError("is empty", where="--available-text", hint="such as `3GB` or a folder")
     named = tuple(read_base(text) for text in bases if text != "auto")
     if len({base.name for base in named}) < len(named):
         raise UserError("two checkpoints have one name", where="--base")
@@ -203,11 +205,12 @@ def read_target(place: Path, language: str, bases: Sequence[BaseCheckpoint]) -> 
         raise UserError(
             "text is of a language", where="--available-text", hint="add `--language sw`"
         )
-    from tongues.text.folder import check_language  # these read files of any kind
+    from tongues.text.folder import check_language, find_texts  # these read files of any kind
     from tongues.tokens.fertility import measure
     from tongues.tokens.tokenizer import load_tokenizer
 
-    found = check_language({language: [str(place)]}, "--available-text")[language]
+    paths = find_texts(place, (language,))[language] if place.is_dir() else [str(place)]
+    found = check_language({language: paths}, "--available-text")[language]
     measured: dict[str, float] = {}
     for base in bases:
         if folder := base.tokenizer_folder:
@@ -226,7 +229,7 @@ def _targets(
         raise UserError(what, where="--available-text", hint=hint)
     if len(languages) > 1:
         return tuple(
-            _target(str(Path(available) / tag) if available else None, tag, bases)
+            read_target(Path(available), tag, bases) if available else _target(None, tag, bases)
             for tag in languages
         )
     return (_target(available, languages[0] if languages else "", bases),)

@@ -14,7 +14,7 @@ from tongues.errors import UserError
 from tongues.hardware import Machine, this_machine
 from tongues.languages import find_language
 from tongues.models import Shape, of_shape
-from tongues.plan.bases import BaseCheckpoint
+from tongues.plan.bases import BaseCheckpoint, known_bases
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan
 from tongues.plan.ways import EPOCHS
@@ -151,6 +151,8 @@ def _title(option: Option) -> str:
 def _about(base: BaseCheckpoint | None) -> Iterator[str]:
     if base is None:
         return
+    if base.name not in known_bases() and not base.folder:
+        yield f"`{base.name}` is only a name: write the folder or id of the base in its place."
     yield f"The base: {base.params:,.0f} parameters, licence {base.licence or 'not known'}."
     if base.gated:
         yield f"Gated: accept its terms at huggingface.co/{base.name}"

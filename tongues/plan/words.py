@@ -10,6 +10,7 @@ from tongues.estimate import Estimate
 from tongues.languages.catalogue import find_language
 from tongues.languages.donors import rank_donors
 from tongues.pages import fixed, number
+from tongues.pages.numbers import minus
 from tongues.plan.budget import FORWARD_AND_BACKWARD
 from tongues.plan.decide import Decision
 from tongues.plan.options import KEEPS, LeftOut, Option
@@ -104,7 +105,9 @@ def rows(
     return [{name: row[name] for name in names} for row in made]
 
 
-def answer_lines(question: Question, decision: Decision, unit: str) -> list[str]:
+def answer_lines(
+    question: Question, decision: Decision, unit: str, left_out: Sequence[LeftOut]
+) -> list[str]:
     """The decision, and what it takes and gives: at most a dozen sentences."""
     option = decision.option
     lines = [_decision(question, decision)]
@@ -124,7 +127,7 @@ def answer_lines(question: Question, decision: Decision, unit: str) -> list[str]
         priced = cluster.gpu.priced if cluster.price == cluster.gpu.price else "as given"
         price = f"{cluster.price:.2f}"
         lines.append(_ASSUMED.format(mfu=f"{cluster.mfu:.0%}", price=price, priced=priced))
-    return lines
+    return lines + [_LEFT_OUT.format(name=one.name, reason=one.reason) for one in left_out[:2]]
 
 
 def reason_lines(
@@ -164,7 +167,7 @@ def reason_lines(
         lines += [_PROJECT.format(project=project) for project in near]
     lines += [_donors(language) for language in question.languages[:1]]
     return lines + [
-        _LEFT_OUT.format(name=one.name, reason=one.reason) for one in left_out[:_LISTED]
+        _LEFT_OUT.format(name=one.name, reason=one.reason) for one in left_out[2:_LISTED]
     ]
 
 
@@ -222,8 +225,7 @@ def _training(option: Option) -> str:
 
 def _loss(question: Question, option: Option, unit: str) -> Iterator[str]:
     if option.loss is None:
-        learned = (1.0 - option.replay) * option.tokens / max(len(question.targets), 1)
-        code = "short" if learned < LEAST_READ else "large"
+        code = "short" if min(option.parts.values()) < LEAST_READ else "large"
         code = code if question.languages else "unknown"
         least = show_count(LEAST_READ)
         yield _NO_LOSS[code].format(params=show_count(option.params), least=least)
@@ -254,13 +256,12 @@ def _forgetting(question: Question, option: Option) -> Iterator[str]:
 
 
 def _percent(rise: Estimate) -> str:
-    word = "rises" if rise.value >= 0 else "falls"
-    shown = (
-        f"{word} by {abs(rise.value):.1%}" if abs(rise.value) > 0.003 else "stays about the same"
-    )
+    shown = f"changes by {minus(f'{rise.value:+.1%}')}"
+    if abs(rise.value) < _UNCHANGED:
+        shown = "stays about the same"
     if rise.low is None or rise.high is None:
         return shown
-    return f"{shown} [{100 * rise.low:+.1f}, {100 * rise.high:+.1f}]"
+    return shown + minus(f" [{100 * rise.low:+.0f}, {100 * rise.high:+.0f}]")
 
 
 def _text(question: Question, option: Option) -> Iterator[str]:

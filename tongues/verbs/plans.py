@@ -66,6 +66,9 @@ def plan(
     given = laws.laws if isinstance(laws, FitAnswer) else laws
     names = [given] if isinstance(given, Law | Path | str) else list(given)
     tags = [language] if isinstance(language, str) else list(language or ())
+    if several := [tag for tag in tags if "," in tag]:
+        hint = f"write `--language` once for each: {several[0].replace(',', ' --language ')}"
+        raise UserError("names several languages", where="--language", hint=hint)
     known = read_laws(names, tags[0] if tags else "")
     if not known.target:  # whose languages may be anybody's
         tags = [find_language(tag, "--language").tag for tag in tags]
