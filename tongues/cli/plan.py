@@ -62,7 +62,7 @@ def plan(
     as_json: bool,
     **keywords: Any,
 ) -> None:
-    """Plan: which base, tokenizer, tokens and replay, at what price, and what comes out."""
+    """Plan: base, tokenizer, tokens, replay, price, and what comes out."""
     options.one_thread()
     import tongues
     from tongues.steps import free_place
