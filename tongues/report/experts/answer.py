@@ -39,17 +39,6 @@ def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
     if top:
         topics["Mixed text"] = list(_mixed(experts, top.partition))
     topics["Certainty"] = [_SURE, *_seeds(experts, top)]
-    if top:
-        run, time, memory = show_cost(top)
-        spent = f"{run} experts per token, {time} of CPU time per token, {memory} of weights"
-        topics["Cost"] = [f"`{top.name}`: {spent}."]
-    topics["Forgotten"] = []
-    for name in ("dense", *experts.partitions):
-        if experts.cells(name):
-            count, of_all, by_loss = forgotten(experts, name)
-            mean = f", on average by {by_loss} {_UNIT}"
-            line = f"`{name}`: {count} pairs of expert and language ({of_all}) became worse than "
-            topics["Forgotten"].append(f"{line}the base{mean if by_loss else ''}.")
     topics["Caveats"] = list(_caveats(experts, top))
     return {topic: sentences for topic, sentences in topics.items() if sentences}
 
@@ -136,16 +125,6 @@ def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
     others = [each for each in experts.usable() if not each.needs_language]
     if top.needs_language and (other := experts.best(others)):
         yield _NEEDS_LANGUAGE.format(other.name, nats(other.loss))
-    partitions = {each.name: each for each in experts.best_of_each.values()}
-    routings = {each.routing: each for each in experts.usable(top.partition)}
-    for what, settings in (
-        ("Partitions, each by its best routing", partitions),
-        (f"Routings of `{top.partition}`", routings),
-    ):
-        ranked = sorted(settings, key=lambda name: settings[name].loss)
-        if len(ranked) > 1:
-            losses = ", ".join(f"`{name}` {nats(settings[name].loss)}" for name in ranked)
-            yield f"{what}: {losses} {_UNIT}."
 
 
 def _mixed(experts: MeasuredExperts, partition: str) -> Iterator[str]:
