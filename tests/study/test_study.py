@@ -135,8 +135,10 @@ def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
 
 @pytest.mark.parametrize("override", cases("refused-studies"))
 def test_a_mistake_across_the_recipe_is_found_before_work(
-    recipe_file: Path, tmp_path: Path, override: str
+    recipe_file: Path, tmp_path: Path, override: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
     with pytest.raises(UserError) as caught:
         check_recipe(load_recipe(recipe_file, [*STUDY, override]), tmp_path)
     told = str(caught.value).replace(str(recipe_file.parent), "FOLDER")

@@ -1,7 +1,5 @@
 """The page of a plan: what to do, what it costs, what comes out, and how sure that is."""
 
-from collections.abc import Mapping, Sequence
-
 from tongues.pages import Figure
 from tongues.pages import blocks as b
 from tongues.pages.axes import LOSS, Axis, Row, colour, domain, linear, series_name
@@ -20,15 +18,10 @@ def plan_page(plan: Plan) -> b.Page:
     return b.Page("What to train", blocks, numbers=plan.to_json())
 
 
-def plan_answer(plan: Plan, more: Mapping[str, Sequence[str]] | None = None) -> list[b.Block]:
-    """The decision, what it comes to, and all options.
-
-    more: sentences by topic that come right after the decision.
-    """
+def plan_answer(plan: Plan) -> list[b.Block]:
+    """The decision, what it comes to, and all options."""
     first, *others = plan.sentences()
-    lines: dict[str, list[str]] = {"Advice": [first]} | {
-        k: list(v) for k, v in (more or {}).items()
-    }
+    lines = {"Advice": [first]}
     for line in others:
         topic, _, sentence = line.partition(": ")
         lines.setdefault(topic.capitalize(), []).append(sentence[:1].upper() + sentence[1:])
@@ -42,8 +35,8 @@ def plan_answer(plan: Plan, more: Mapping[str, Sequence[str]] | None = None) -> 
 
 def _losses(plan: Plan) -> Figure | None:
     """Every option's loss with its interval, the best first; None where no law knows one."""
-    known = [option for option in plan.options if option.loss]
-    rows = [_row(option, rank, plan) for rank, option in enumerate(sorted(known, key=_value))]
+    known = sorted((one.loss.value, i) for i, one in enumerate(plan.options) if one.loss)
+    rows = [_row(plan.options[i], rank, plan) for rank, (_, i) in enumerate(known)]
     if len(rows) < 2:
         return None
     values = [row[key] for row in rows for key in ("value", "low", "high")]
@@ -68,10 +61,6 @@ def _losses(plan: Plan) -> Figure | None:
     )
     caption = "Bars are 95 % intervals."
     return Figure("options", "What comes out", caption, (drawn,), tuple(rows))
-
-
-def _value(option: Option) -> float:
-    return option.loss.value if option.loss else float("inf")
 
 
 def _row(option: Option, rank: int, plan: Plan) -> Row:
