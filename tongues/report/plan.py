@@ -25,23 +25,22 @@ def plan_answer(plan: Plan) -> list[b.Block]:
     for line in others:
         topic, _, sentence = line.partition(": ")
         lines.setdefault(topic.capitalize(), []).append(sentence[:1].upper() + sentence[1:])
-    rows = plan.rows()
-    taken = next(row for row in rows if row[""].strip())
+    taken = next(row for row in plan.rows() if row[""].strip())
     values = {name: taken[name].partition(" [") for name in _CARDS if taken.get(name)}
     cards = [b.Card(x, f"[{ends}" if ends else "", name) for name, (x, _, ends) in values.items()]
-    options = b.Section("options", "Options", [b.Table.of(rows)])
+    options = b.Section("options", "Options", [b.Table.of(plan.rows())])
     return [b.Cards(cards), b.Topics.of(lines), options]
 
 
 def _losses(plan: Plan) -> Figure | None:
     """Every option's loss with its interval, the best first; None where no law knows one."""
     known = sorted((one.loss.value, i) for i, one in enumerate(plan.options) if one.loss)
-    rows = [_row(plan.options[i], rank, plan) for rank, (_, i) in enumerate(known)]
-    if len(rows) < 2:
+    if len(known) < 2:
         return None
+    rows = [_row(plan.options[i], rank, plan) for rank, (_, i) in enumerate(known)]
     values = [row[key] for row in rows for key in ("value", "low", "high")]
-    title = LOSS if plan.laws else "Loss (bits per byte)"
-    x, y = linear("value", title, values, room=0.05), Axis("rank", None, None, None, "O")
+    x = linear("value", LOSS if plan.laws else "Loss (bits per byte)", values, room=0.05)
+    y = Axis("rank", None, None, None, "O")
     names = Row(align="left", limit=_WIDE, dx=2)
     drawn = intervals(
         "After training, the best first",
@@ -59,8 +58,7 @@ def _losses(plan: Plan) -> Figure | None:
             *words(rows, 0, y, "note", field="details", dy=-2, **names),
         ),
     )
-    caption = "Bars are 95 % intervals."
-    return Figure("options", "What comes out", caption, (drawn,), tuple(rows))
+    return Figure("options", "What comes out", "Bars are 95 % intervals.", (drawn,), tuple(rows))
 
 
 def _row(option: Option, rank: int, plan: Plan) -> Row:
@@ -68,8 +66,8 @@ def _row(option: Option, rank: int, plan: Plan) -> Row:
     assert loss is not None
     if option.hours is not None:
         details.append(f"{option.hours:,.3g} h")
-    taken = " · advised" * (option is plan.decision.option)
-    row: Row = {"rank": rank, "option": option.name, "heading": option.name + taken}
+    heading = option.name + " · advised" * (option is plan.decision.option)
+    row: Row = {"rank": rank, "option": option.name, "heading": heading}
     row |= {"value": loss.value, "low": loss.low, "high": loss.high}
     series = series_name("cpt" if option.kind == "continue" else option.kind)
     return row | {"series": series, "details": " · ".join(details)}
