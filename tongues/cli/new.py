@@ -13,7 +13,7 @@ from tongues.terminal import echo
 
 @click.command()
 @click.argument("base", required=False)
-@click.option("--language", "languages", multiple=True, metavar="TAG", help="To learn, as sw.")
+@click.option("--language", multiple=True, metavar="TAG", help="To learn, such as sw.")
 @click.option("--text", type=options.PATH, help="Folder with its text, such as sw/ and en/ (hub).")
 @click.option(
     "--budget", help="`40B tokens`, `7 days`, `5000 US$`, … (100M tokens, or 5 times a short text)."
@@ -26,7 +26,7 @@ from tongues.terminal import echo
 @options.as_json
 def new(
     base: str | None,
-    languages: tuple[str, ...],
+    language: tuple[str, ...],
     text: Path | None,
     budget: str | None,
     gpu: str | None,
@@ -44,8 +44,8 @@ def new(
     from tongues.steps import free_place
     from tongues.terminal import hint_command, print_json, print_table, say
 
-    asks, language = not as_json and on_terminal(), next(iter(languages), None)
-    if len(languages) > 1:
+    asks, tag = not as_json and on_terminal(), next(iter(language), None)
+    if len(language) > 1:
         hint = "`tongues plan` takes several, and writes their recipe"
         raise UserError("names one language", where="--language", hint=hint)
     if base is None:
@@ -56,15 +56,15 @@ def new(
         print_table(rows, optional=("first token", "vocabulary", "languages"))
         if not asks:
             out = out or free_place(Path("recipe.yaml"))
-            words = ["--language", language or "sw", *(["--text", text] if text else [])]
+            words = ["--language", tag or "sw", *(["--text", text] if text else [])]
             hint_command("tongues", "new", "SmolLM2-135M", *words, "-o", out)
             return
         base = _ask("base: a name above, a run or a folder", "SmolLM2-135M", read_base)
-    if language is None:
+    if tag is None:
         if not asks:
             raise UserError("which language?", where="--language", hint="a tag such as `sw`")
-        language, text, out = _asked(base, text, out)
-    draft = tongues.new(base, language, out, text=text, budget=budget, gpu=gpu, gpus=gpus)
+        tag, text, out = _asked(base, text, out)
+    draft = tongues.new(base, tag, out, text=text, budget=budget, gpu=gpu, gpus=gpus)
     if as_json:
         path = str(out) if out else None
         print_json({"recipe": draft.recipe, "path": path} | draft.to_json())
