@@ -43,7 +43,7 @@ def test_html_has_the_table_and_the_sentences(law: Any, comparison: Any) -> None
     html = describe.html(law)
     assert html.count("<tr>") == 1 + len(law.params)
     assert "<li>fitted to 48 rows" in html
-    answer = FitAnswer(comparison=comparison)
+    answer: Any = FitAnswer(comparison=comparison)
     assert answer._repr_html_().count("<tr>") == 1 + len(comparison.entries)
 
 

@@ -53,9 +53,9 @@ def test_a_method_fits_as_check_counts_it(tmp_path: Path) -> None:
     """The recipe of a method, on a folder of the base's shape, is not refused for its memory."""
     shape = {"hidden_size": 3072, "intermediate_size": 8192, "num_hidden_layers": 28}
     shape |= {"num_attention_heads": 24, "num_key_value_heads": 8, "vocab_size": 128256}
-    config = {"model_type": "llama", "max_position_embeddings": 131072} | shape
-    (tmp_path / "config.json").write_text(json.dumps(config | {"tie_word_embeddings": True}))
-    folder_of(on_meta(AutoConfig.for_model(**config)), tmp_path)
+    config = {"max_position_embeddings": 131072, "tie_word_embeddings": True} | shape
+    (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "llama"}))
+    folder_of(on_meta(AutoConfig.for_model("llama", **config)), tmp_path)
     base = read_base(str(tmp_path))
     found = method_for(base, cluster("rtx4090"), 4096)
     assert found and "LoRA" in found.name and found.settings["recompute"]

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -120,7 +122,7 @@ def test_fixing_a_joint_exponent_on_a_base():
 
 def test_curved_laws_can_be_fixed_and_tied():
     axes = np.meshgrid(np.geomspace(1e5, 1e8, 8), [4.2, 5.0], [1.0, 2.0, 4.0, 8.0])
-    at = dict(zip("DSk", (axis.ravel() for axis in axes), strict=True))
+    at: dict[str, Any] = dict(zip("DSk", (axis.ravel() for axis in axes), strict=True))
     truth = {"F": 1.9, "D_0": 1e6, "beta": 0.3, "G": 0.3}
     loss = Law("experts", truth).loss(**at)
     tied = laws.fit("experts", loss, tie=[("beta", "G")], draws=0, **at)
