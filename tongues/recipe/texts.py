@@ -59,7 +59,7 @@ class Files(RecipeSection):
     """The files of a language."""
 
     paths: list[str] = Field(min_length=1)
-    """Files, folders, globs and URLs: text, Markdown, JSON, CSV, Parquet, packed or not."""
+    """Files, folders and globs: text, Markdown, JSON, CSV, Parquet, packed or not."""
     columns: Columns = Columns()
     """Names of the columns."""
     documents: Literal["files", "paragraphs"] = "files"
@@ -76,17 +76,6 @@ class Files(RecipeSection):
             return codecs.lookup(value).name if value else ""
         except LookupError:
             raise ValueError(f"`{value}` is not an encoding; write one such as `cp1251`") from None
-
-    @field_validator("paths")
-    @classmethod
-    def _urls_without_credentials(cls, value: list[str]) -> list[str]:
-        for path in value:
-            scheme, mark, rest = path.partition("://")
-            if (mark and "@" in rest.partition("/")[0]) or ("?" in rest and scheme[:4] == "http"):
-                what = "a URL with a name, password or query would be written into records and "
-                what += "pages; give credentials to the store's package in the environment"
-                raise ValueError(what)
-        return value
 
     @field_validator("paths", mode="before")
     @classmethod

@@ -135,7 +135,7 @@ def _gather_source(
         record.update(state=state, complete=state is None)
         write_json(folder / "source.json", record)
 
-    for item, state in read_source(source.telling(progress.tell), record["state"]):
+    for item, state in read_source(source, record["state"]):
         if isinstance(item, Fault):  # counted, and its place recorded
             if sum(record["faults"].values()) < _FAULTS:
                 row = {"source": item.source, "place": item.place, "reason": item.reason}

@@ -1,7 +1,7 @@
 """The sources of a recipe's text: files, data sets of the hub, synthetic languages."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,10 @@ from tongues import recipe
 from tongues.errors import UserError
 from tongues.files import file_hash, fingerprint, path_text
 from tongues.quantities import Amount
-from tongues.ranks import Say
 from tongues.text.reading import (
     Item,
-    Place,
-    Remote,
     State,
     find_files,
-    find_places,
     hub_source,
     passed_over,
     read_file,
@@ -60,7 +56,7 @@ class TextSource:
     name: str  # of its folder, unique in its language
     title: str  # for people
     settings: recipe.Files | recipe.Hub | recipe.Synthetic
-    paths: tuple[Place, ...] = ()
+    paths: tuple[Path, ...] = ()
 
     @property
     def at_most(self) -> Amount | None:
@@ -70,17 +66,11 @@ class TextSource:
     @property
     def is_local(self) -> bool:
         """Whether it is read without a network."""
-        remote = any(isinstance(path, Remote) for path in self.paths)
-        return not (remote or isinstance(self.settings, recipe.Hub))
+        return not isinstance(self.settings, recipe.Hub)
 
     def folder(self, corpus: Path) -> Path:
         """The folder of its parts, faults and counts."""
         return corpus / self.lang / self.name
-
-    def telling(self, tell: Say) -> "TextSource":
-        """The same, with lines of progress where a store is asked again."""
-        paths = (replace(x, tell=tell) if isinstance(x, Remote) else x for x in self.paths)
-        return replace(self, paths=tuple(paths))
 
     def made_from(self) -> dict[str, Any]:
         """Everything that its documents depend on, in JSON."""
@@ -102,7 +92,7 @@ def find_sources(settings: recipe.Text) -> list[TextSource]:
             sources.append(TextSource(lang, "synthetic", f"synthetic {lang}", settings.synthetic))
         if lang in settings.files:
             files = settings.files[lang]
-            for paths in _runs(find_places(files.paths, f"text.files.{lang}"), files):
+            for paths in _runs(find_files(files.paths, f"text.files.{lang}"), files):
                 more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
                 short = path_text(paths[0].name)[:_NAME]
                 name = f"{short}-{fingerprint([str(path) for path in paths])}"
@@ -122,13 +112,8 @@ def files_passed_over(settings: recipe.Text) -> dict[str, dict[str, dict[str, in
     return {lang: kinds for lang, kinds in every.items() if kinds}
 
 
-def content_hash(path: Place) -> str:
-    """The hash of a file; of one that cannot be read, `unreadable`: its reader reports it.
-
-    Of one in a store, by its size and checksum there.
-    """
-    if isinstance(path, Remote):
-        return path.identity
+def content_hash(path: Path) -> str:
+    """The hash of a file; of one that cannot be read, `unreadable`: its reader reports it."""
     try:
         return file_hash(path)
     except UserError:
@@ -231,7 +216,7 @@ def check_text(settings: recipe.Text) -> list[TextSource]:
     sources = find_sources(settings)
     for lang, files in settings.files.items():
         paths = [path for source in sources if source.lang == lang for path in source.paths]
-        _check_columns(files, [path for path in paths if isinstance(path, Path)][:_LOOKED_AT], lang)
+        _check_columns(files, paths[:_LOOKED_AT], lang)
     find_benchmarks(settings)
     if find_samples(settings) and settings.identifier:
         what = "languages are learned from samples by the built-in identifier alone"
@@ -258,8 +243,8 @@ def describe_synthetic(settings: recipe.Synthetic) -> list[str]:
     ]
 
 
-def _runs(paths: Sequence[Place], settings: recipe.Files) -> Iterator[list[Place]]:
-    run: list[Place] = []
+def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]:
+    run: list[Path] = []
     size = 0
     for path in paths:
         single = settings.documents == "files" and content_kind(path.name) in _SINGLE

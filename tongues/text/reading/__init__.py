@@ -1,11 +1,10 @@
 """Documents from files and hub data sets, and a fault for each that cannot be read."""
 
 from tongues.text.reading.files import read_file, without_column
-from tongues.text.reading.find import find_files, find_places, passed_over
+from tongues.text.reading.find import find_files, passed_over
 from tongues.text.reading.hub import hub_source, read_hub
-from tongues.text.reading.remote import Place, Remote, size_of
 from tongues.text.reading.rows import LONGEST, REASONS, Fault, Item, Reason, State
+from tongues.text.reading.streams import size_of
 
 __all__ = ["LONGEST", "REASONS", "Fault", "Item", "Reason", "State", "find_files"]
-__all__ += ["Place", "Remote", "find_places", "hub_source", "passed_over", "read_file", "read_hub"]
-__all__ += ["size_of", "without_column"]
+__all__ += ["hub_source", "passed_over", "read_file", "read_hub", "size_of", "without_column"]

@@ -11,7 +11,6 @@ from tongues.files import path_text
 from tongues.recipe import Columns, Files
 from tongues.text.document import Document
 from tongues.text.reading.parquet import read_parquet
-from tongues.text.reading.remote import Place, size_of
 from tongues.text.reading.rows import (
     LONGEST,
     Fault,
@@ -23,7 +22,7 @@ from tongues.text.reading.rows import (
     read_row,
     read_text,
 )
-from tongues.text.reading.streams import Broken, Line, blocks, content_kind, lines
+from tongues.text.reading.streams import Broken, Line, blocks, content_kind, lines, size_of
 from tongues.text.reading.tables import read_table_file
 
 _STRETCH = 250_000  # bytes of a file of paragraphs that make a group
@@ -33,9 +32,7 @@ _ROWS = 100  # of a file, in which its columns are looked for
 _ENDED: State = {"ended": True}
 
 
-def read_file(
-    path: Place, lang: str, settings: Files, start: State | None = None
-) -> Iterator[Item]:
+def read_file(path: Path, lang: str, settings: Files, start: State | None = None) -> Iterator[Item]:
     """Stream the documents of a file, and a fault for each part that is not a document.
 
     start: the state of an item; reading resumes after that item. Compressed files are unpacked up
@@ -76,7 +73,7 @@ def read_file(
         yield fault(path_text(path), error.place, error.reason, error.sample, lost), _ENDED
 
 
-def without_column(path: Place, settings: Files, name: str) -> str:
+def without_column(path: Path, settings: Files, name: str) -> str:
     """What columns the first rows of a file have, where none has this one; otherwise empty."""
     if content_kind(path.name) not in _OF_ROWS:
         return ""
@@ -104,7 +101,7 @@ def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | Fault]]:
         yield number, fault(source, error.place, error.reason, error.sample)
 
 
-def _read_lines(path: Place, lang: str, settings: Files, state: State) -> Iterator[Item]:
+def _read_lines(path: Path, lang: str, settings: Files, state: State) -> Iterator[Item]:
     source, columns = path_text(path), settings.columns
     for line in _lines(path, settings.encoding, state):
         if not line.blank:
@@ -136,7 +133,7 @@ def _decoded(line: Line, source: str) -> str | Fault:
     return decode(line.data, source, line.place)
 
 
-def _read_paragraphs(path: Place, lang: str, encoding: str, state: State) -> Iterator[Item]:
+def _read_paragraphs(path: Path, lang: str, encoding: str, state: State) -> Iterator[Item]:
     source = path_text(path)
     for held in _paragraphs(_lines(path, encoding, state)):
         first, last = held[0], held[-1]
@@ -163,7 +160,7 @@ def _paragraphs(each: Iterable[Line]) -> Iterator[list[Line]]:
         yield held
 
 
-def _read_whole(path: Place, lang: str, encoding: str) -> Iterator[Item]:
+def _read_whole(path: Path, lang: str, encoding: str) -> Iterator[Item]:
     held, size, source = [], 0, path_text(path)
     for block in blocks(path, encoding=encoding):
         size += len(block)
@@ -180,6 +177,6 @@ def _of_text(line: Line, source: str, lang: str, name: str, group: str) -> Docum
     return read_text(text.replace("\r\n", "\n"), lang, source, line.place, name, group)
 
 
-def _lines(path: Place, encoding: str, state: State) -> Iterator[Line]:
+def _lines(path: Path, encoding: str, state: State) -> Iterator[Line]:
     place = state.get("place", 0)
     return lines(blocks(path, place, encoding), place, state.get("line", 1))

@@ -1,29 +1,20 @@
 """The files that a recipe's paths, directories and globs name, and those that are passed over."""
 
 import glob
-import posixpath
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tongues.errors import UserError, nearest
-from tongues.text.reading.remote import Place, Remote, is_url, list_remote, size_of
-from tongues.text.reading.streams import PACKED, content_kind
+from tongues.text.reading.streams import PACKED, content_kind, size_of
 
 KINDS = ("txt", "md", "jsonl", "ndjson", "json", "csv", "tsv", "parquet")
+_URL = re.compile(r"[A-Za-z][\w+.-]*://")
 _READ = f"text is read from .{', .'.join(KINDS)}, also packed as {', '.join(PACKED)}"
 
 
 def find_files(patterns: Iterable[str], where: str) -> list[Path]:
-    """As `find_places`, of this machine alone."""
-    patterns = list(patterns)
-    if url := next(filter(is_url, patterns), None):
-        hint = "URLs are for `text.files`; copy it to this machine"
-        raise UserError(f"`{url}` is not a path", where=where, hint=hint)
-    return [path for path in find_places(patterns, where) if isinstance(path, Path)]
-
-
-def find_places(patterns: Iterable[str], where: str) -> list[Place]:
-    """The files that paths, directories, globs and URLs name, each once, in the order given.
+    """The files that paths, directories and globs name, each once, in the order given.
 
     A directory gives the text files in it and below, sorted by path, without names that begin with
     a dot and without its README. where: the recipe key of the patterns, for errors.
@@ -42,13 +33,13 @@ def passed_over(patterns: Iterable[str], where: str) -> dict[str, dict[str, int]
     return dict(sorted(kinds.items(), key=lambda each: -each[1]["bytes"]))
 
 
-def _named(patterns: Iterable[str], where: str) -> list[tuple[Place, str]]:
+def _named(patterns: Iterable[str], where: str) -> list[tuple[Path, str]]:
     """Each file once, and the kind of one that is passed over."""
-    every: dict[Place, str] = {}
+    every: dict[Path, str] = {}
     for pattern in patterns:
-        if is_url(pattern):
-            every |= {each: kind for each, kind in _remote(pattern, where) if each not in every}
-            continue
+        if _URL.match(pattern):
+            hint = "copy its files to this machine; data sets of the hub are named in `text.hub`"
+            raise UserError(f"`{pattern}` is not a path", where=where, hint=hint)
         is_path = Path(pattern).exists() or not glob.has_magic(pattern)
         paths = [pattern] if is_path else sorted(glob.glob(pattern, recursive=True))
         if not paths:
@@ -70,37 +61,14 @@ def _named(patterns: Iterable[str], where: str) -> list[tuple[Place, str]]:
     return list(every.items())
 
 
-def _remote(url: str, where: str) -> list[tuple[Remote, str]]:
-    files = list_remote(url, where)
-    if [each.name for each in files] == [posixpath.basename(url)]:  # it is named itself
-        kinds = [_ending(files[0])]
-    else:
-        common = len(posixpath.commonpath([each.url for each in files]))
-        kinds = [_below_kind(each, each.url[common:]) for each in files]
-    if all(kinds):
-        raise UserError(f"`{url}` holds no text file", where=where, hint=_READ)
-    return list(zip(files, kinds, strict=True))
-
-
-def _below_kind(place: Place, relative: str) -> str:
-    """What keeps a file in a folder from being read, by its name."""
-    if any(part.startswith(".") for part in (*relative.split("/"), place.name)):
-        return "hidden"
-    return "README" if place.name.lower().startswith("readme") else _ending(place)
-
-
-def _ending(place: Place) -> str:
-    known = content_kind(place.name) in KINDS
-    return "" if known else place.suffix.lower() or "no ending"
-
-
 def _kind(path: Path) -> str:
     """What keeps a file from being read; empty for a text file."""
     if not path.exists():
         return "dead link"
     if not path.is_file():
         return "device or pipe"
-    return _ending(path)
+    known = content_kind(path.name) in KINDS
+    return "" if known else path.suffix.lower() or "no ending"
 
 
 def _below(directory: Path, where: str) -> Iterator[tuple[Path, str]]:
@@ -115,9 +83,11 @@ def _below(directory: Path, where: str) -> Iterator[tuple[Path, str]]:
                 yield entry, "linked folder"
             else:
                 yield from _below(entry, where)
+        elif entry.name.startswith("."):
+            yield entry, "hidden"
         else:
-            named = _below_kind(entry, "")
-            yield entry, named if named in ("hidden", "README") else _kind(entry)
+            readme = entry.name.lower().startswith("readme")
+            yield entry, "README" if readme else _kind(entry)
 
 
 def _nearest_file(path: Path) -> str:

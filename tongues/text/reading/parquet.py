@@ -1,13 +1,12 @@
 """Documents from Parquet files, a few megabytes at a time."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tongues.files import path_text
 from tongues.recipe import Columns
-from tongues.text.reading.remote import Place
 from tongues.text.reading.rows import Item, State, fault, no_text_column, read_row
 from tongues.text.reading.streams import Broken
 
@@ -20,7 +19,7 @@ _BATCH = 4_000_000  # bytes, about
 _ROWS = 1000  # at most, in a batch
 
 
-def read_parquet(path: Place, lang: str, columns: Columns, state: State) -> Iterator[Item]:
+def read_parquet(path: Path, lang: str, columns: Columns, state: State) -> Iterator[Item]:
     """Stream the documents of a file, from row `state["row"]` on; may raise Broken.
 
     Damage in a row group costs the rest of that group.
@@ -28,14 +27,13 @@ def read_parquet(path: Place, lang: str, columns: Columns, state: State) -> Iter
     import pyarrow.parquet as pq
 
     source, start, begin = path_text(path), state.get("row", 0), 0
-    opened = path if isinstance(path, Path) else path.open()
     try:
-        with path.open("rb") if isinstance(path, Path) else nullcontext():
+        with path.open("rb"):
             pass
     except OSError as error:
         raise Broken("unreadable", 0, error.strerror or "") from None
     with _damage_told():
-        file = pq.ParquetFile(opened, buffer_size=2**20, page_checksum_verification=True)
+        file = pq.ParquetFile(path, buffer_size=2**20, page_checksum_verification=True)
         there = file.schema_arrow.names
     with file:
         if columns.text not in there:

@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from tongues.text.reading.remote import Place
 from tongues.text.reading.rows import LONGEST, Reason
 
 if sys.version_info >= (3, 14):
@@ -84,6 +83,11 @@ class Line:
         return not (self.too_long or self.data.strip())
 
 
+def size_of(path: Path) -> int:
+    """Bytes of a file; 0 where it is none."""
+    return path.stat().st_size if path.is_file() else 0
+
+
 def content_kind(name: str) -> str:
     """The ending of a file's name without that of an archive, in lower case: `jsonl`."""
     name = name.lower()
@@ -92,7 +96,7 @@ def content_kind(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def blocks(path: Place, start: int = 0, encoding: str = "") -> Iterator[bytes]:
+def blocks(path: Path, start: int = 0, encoding: str = "") -> Iterator[bytes]:
     """The unpacked text of a file from byte `start` of its UTF-8 on; may raise Broken anywhere.
 
     encoding: of the file; by default that of its byte order mark, or UTF-8.
@@ -126,17 +130,17 @@ def guess_encoding(path: Path) -> str:
     return best.encoding if best else ""
 
 
-def _marked(path: Place) -> str:
+def _marked(path: Path) -> str:
     head = next(_bytes(path), b"")[:4]
     return next((name for mark, name in _MARKS.items() if head.startswith(mark)), "")
 
 
-def _bytes(path: Place, start: int = 0) -> Iterator[bytes]:
+def _bytes(path: Path, start: int = 0) -> Iterator[bytes]:
     ending = path.suffix.lower()
     packed = ending in _ARCHIVES
     place = 0 if packed else start
     try:
-        with path.open("rb") if isinstance(path, Path) else path.open() as file:
+        with path.open("rb") as file:
             file.seek(place)
             for block in (
                 _unpack(file, *_ARCHIVES[ending])

@@ -5,11 +5,11 @@ import json
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from tongues.files import path_text
 from tongues.recipe import Files
-from tongues.text.reading.remote import Place
 from tongues.text.reading.rows import LONGEST, Fault, Item, State, fault, no_text_column, read_row
 from tongues.text.reading.streams import Broken, blocks, lines
 
@@ -17,7 +17,7 @@ _WHOLE = 100_000_000  # bytes of a JSON file, which is held in memory
 
 
 def read_table_file(
-    path: Place, kind: str, lang: str, settings: Files, state: State
+    path: Path, kind: str, lang: str, settings: Files, state: State
 ) -> Iterator[Item]:
     """Stream the rows of a file from row `state["row"]` on as documents; may raise Broken."""
     source, start = path_text(path), state.get("row", 0)
@@ -32,7 +32,7 @@ def read_table_file(
             yield item, {"row": number}
 
 
-def _json_rows(path: Place, settings: Files) -> Iterator[dict[str, Any]]:
+def _json_rows(path: Path, settings: Files) -> Iterator[dict[str, Any]]:
     """The objects of a list, which may be inside an object; texts alone are rows too."""
     held, size = [], 0
     for block in blocks(path, encoding=settings.encoding):
@@ -55,7 +55,7 @@ def _json_rows(path: Place, settings: Files) -> Iterator[dict[str, Any]]:
         yield row if isinstance(row, dict) else {text: row}
 
 
-def _csv_rows(path: Place, kind: str, settings: Files) -> Iterator[dict[str, Any] | Fault]:
+def _csv_rows(path: Path, kind: str, settings: Files) -> Iterator[dict[str, Any] | Fault]:
     csv.field_size_limit(LONGEST)
     written = _csv_lines(path, settings.encoding)
     head = next(written, "")
@@ -112,7 +112,7 @@ def _fields(written: Iterator[str], names: Sequence[str], mark: str) -> Iterator
         raise broken[0]
 
 
-def _csv_lines(path: Place, encoding: str) -> Iterator[str]:
+def _csv_lines(path: Path, encoding: str) -> Iterator[str]:
     for line in lines(blocks(path, encoding=encoding)):
         if line.too_long:
             raise Broken("too long", line.place, f"line {line.number}")
