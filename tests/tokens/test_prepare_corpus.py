@@ -34,42 +34,20 @@ def named(name: str, files: dict[str, list[str]], corpus: str | None, vocabulary
     return recipe.model_copy(update={"name": name})
 
 
-@pytest.mark.parametrize("corpus", ["web", None])
 def test_a_second_tokenizer_reads_nothing(
-    tmp_path: Path, files: dict[str, list[str]], corpus: str | None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, files: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small, large = (named(f"bpe{n}", files, corpus, n) for n in (400, 600))
+    small, large = (named(f"bpe{n}", files, "web", n) for n in (400, 600))
     alone = contents(prepare_tokens(large, tmp_path / "alone", quiet))
     prepare_tokens(small, tmp_path / "both", quiet)
     with monkeypatch.context() as patch:
         patch.setattr(gather, "read_source", lambda *_: pytest.fail("it reads again"))
         shared = contents(prepare_tokens(large, tmp_path / "both", quiet, ranks=1))
     assert shared == alone
-    places = sorted(path.name for path in (tmp_path / "both/corpus").iterdir() if path.is_dir())
-    assert places == (["web"] if corpus else ["bpe400", "bpe600"])
-    parts = list((tmp_path / "both/corpus").rglob("00000.parquet"))
-    assert len({part.stat().st_ino for part in parts}) == 4  # on disk once
-    assert corpus_of(tmp_path / "both/tokens/bpe600") == tmp_path / "both/corpus" / places[-1]
-    assert len(tokens_of(tmp_path / "both/corpus" / places[0])) == (2 if corpus else 1)
-
-
-def test_a_damaged_copy_is_read_again(tmp_path: Path, files: dict[str, list[str]]) -> None:
-    """The record of another corpus, without its text, is no copy of it."""
-    first, second = (named(name, files, None, 400) for name in "ab")
-    prepare_tokens(first, tmp_path / "both", quiet)
-    for part in (tmp_path / "both/corpus/a/de").rglob("*.parquet"):
-        part.unlink()
-    prepare_tokens(second, tmp_path / "both", quiet)
-    prepare_tokens(second, tmp_path / "alone", quiet)
-    assert contents(tmp_path / "both/tokens/b") == contents(tmp_path / "alone/tokens/b")
-
-
-def test_text_that_changed_is_not_shared(tmp_path: Path, files: dict[str, list[str]]) -> None:
-    prepare_tokens(named("a", files, None, 400), tmp_path / "both", quiet)
-    write_rows(tmp_path / "sw1.jsonl", [text(5000 + i) for i in range(40)])
-    for place in ("both", "alone"):
-        prepare_tokens(named("b", files, None, 400), tmp_path / place, quiet)
-    assert contents(tmp_path / "both/corpus/b") == contents(tmp_path / "alone/corpus/b")
+    (place,) = (path for path in (tmp_path / "both/corpus").iterdir() if path.is_dir())
+    assert place.name == "web"
+    assert corpus_of(tmp_path / "both/tokens/bpe600") == place
+    assert len(tokens_of(place)) == 2
 
 
 def test_tokens_stay_valid_when_a_recipe_key_is_added(

@@ -169,8 +169,6 @@ def _resume(folder: Path, made_from: dict[str, Any], title: str, known: bool) ->
     if record.get("made_from") != fingerprint(made_from):
         for left in (path, *folder.glob("*.parquet"), faults):
             left.unlink(missing_ok=True)
-        if _linked(folder, fingerprint(made_from)):
-            return read_json(path)
         record = {"made_from": fingerprint(made_from), "content": made_from["content"]}
         record |= {"title": title, "known": known, "complete": False, "parts": [], "state": None}
         record |= {
@@ -186,25 +184,3 @@ def _resume(folder: Path, made_from: dict[str, Any], title: str, known: bool) ->
         with faults.open("r+b") as file:
             file.truncate(record["fault_bytes"])
     return record
-
-
-def _linked(folder: Path, made_from: str) -> bool:
-    """Whether another corpus of the workspace has the source, which this one then shares.
-
-    Parts are written once and replaced as whole files, so links to them stay as they are.
-    """
-    for corpus in sorted(folder.parents[2].iterdir()):
-        other = corpus / folder.relative_to(folder.parents[1])
-        try:
-            record = read_json(other / "source.json")
-            if other == folder or not record["complete"] or record["made_from"] != made_from:
-                continue
-            parts = [part_path(other, number) for number in range(len(record["parts"]))]
-            for file in (*parts, *other.glob("faults.jsonl")):
-                (folder / file.name).unlink(missing_ok=True)
-                (folder / file.name).hardlink_to(file)
-        except (OSError, ValueError, KeyError):  # none there, or it is being replaced
-            continue
-        write_json(folder / "source.json", record)
-        return True
-    return False
