@@ -22,7 +22,6 @@ from tongues.train.defaults import (
     base_rate,
     base_warmup,
     complete_recipe,
-    usual_batch,
 )
 
 # As published: parameters, steps, peak learning rate.
@@ -58,12 +57,6 @@ def recipe_of(base: Path | str, **train: Any) -> Recipe:
 def completed(base: Path | str, workspace: Path, **train: Any) -> Train:
     """What training is by a recipe that names only this."""
     return complete_recipe(recipe_of(base, **train), workspace).recipe.train
-
-
-def test_the_usual_batch_is_the_completed_one(base: Path, tmp_path: Path) -> None:
-    for budget in ("10k tokens", "1M tokens"):
-        usual = usual_batch(recipe_of(base, budget=budget), 10**5, 256, None)
-        assert usual == completed(base, tmp_path, budget=budget).batch
 
 
 @pytest.mark.parametrize("project", PROJECTS)

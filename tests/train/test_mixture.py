@@ -170,8 +170,6 @@ def test_shares_by_proxies_are_those_with_the_least_loss(
     capped = make_recipe("train.mixture={by: proxies, runs: some, max_epochs: 0.15}")
     limited = run_of_recipe(capped, workspace).mixture
     assert limited and 0.12 < limited["languages"]["qab"]["epochs"] <= 0.15
-    weighed = "train.mixture={by: proxies, runs: some, max_epochs: off, weights: {qab: 0}}"
-    assert run_of_recipe(make_recipe(weighed), workspace).shares["qab"] < 0.9
 
 
 def test_proxies_of_two_lengths_show_what_those_of_one_do(

@@ -24,15 +24,13 @@ class MixtureRule(RecipeSection):
     nearly as much as new text."""
     runs: str | None = None
     """By proxies: the folder in `runs` of a study with `mixtures`."""
-    weights: dict[str, Annotated[float, Field(ge=0, strict=False)]] = Field(default={})
-    """By proxies: how much the loss on a language counts; default: 1."""
 
     @model_validator(mode="after")
     def _of_proxies(self) -> "MixtureRule":
         if self.by == "proxies" and self.runs is None:
             raise ValueError("name the study of the proxies: `{by: proxies, runs: NAME}`")
-        if self.by == "text" and (self.runs or self.weights):
-            raise ValueError("`runs` and `weights` are for `by: proxies`")
+        if self.by == "text" and self.runs:
+            raise ValueError("`runs` is for `by: proxies`")
         return self
 
 

@@ -119,15 +119,6 @@ def complete_recipe(recipe: Recipe, workspace: Path) -> Completed:
     return Completed(recipe.model_copy(update={"train": completed}), tuple(changed), cautions)
 
 
-def usual_batch(recipe: Recipe, params: int, positions: int, run: Run | None) -> int:
-    """Tokens of a step where a recipe leaves them to a base of this size and longest context.
-
-    run: of a base that was trained here.
-    """
-    usual = {one.key: one.value for one in _usual(recipe, _Facts(params, positions, run))}
-    return int(str(usual["batch"]).split()[0])
-
-
 def _questions(recipe: Recipe, usual: Sequence[Default]) -> Iterator[Caution]:
     """About each value of the recipe's own that is far from the rule for its base."""
     for one in usual:

@@ -183,9 +183,6 @@ def _by_proxies(
     if not folder.is_dir():
         what, hint = f"there are no runs in {folder}", nearest(folder.name, others)
         raise UserError(what, where=where, hint=hint)
-    if strange := next((lang for lang in rule.weights if lang not in languages), None):
-        what = f"`{strange}` is not in the mixture"
-        raise UserError(what, where="train.mixture.weights", hint=nearest(strange, languages))
     last: dict[str, dict[str, Cells]] = {}
     for row in sorted(run_rows([folder]), key=lambda row: row["step"]):
         last.setdefault(row["run"], {})[row["lang"]] = row
@@ -205,12 +202,7 @@ def _by_proxies(
     for size in set(sizes):  # what size and length do is not the mixtures'
         alike = [other == size for other in sizes]
         losses[alike] += mean - losses[alike].mean(0)
-    weights = np.array([rule.weights.get(lang, 1.0) for lang in languages])
-    if not weights.sum():
-        raise UserError(
-            "no language counts", where="train.mixture.weights", hint="give one above 0"
-        )
-    weights, prior = weights / weights.sum(), np.array(list(by_text.values()))
+    weights, prior = np.full(len(languages), 1 / len(languages)), np.array(list(by_text.values()))
     best = best_mixture(fit_mixtures(shares, losses), prior, caps, weights)
     return best, expected_gain(shares, losses, best, prior, weights)
 

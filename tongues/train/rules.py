@@ -93,14 +93,10 @@ _KEPT = {  # by bfloat16 and compiled; measured (benchmarks/memory.txt)
 }
 
 
-def nearest_shape(params: float, vocabulary: int, most: float = math.inf) -> tuple[Shape, int]:
-    """The shape whose exact count of parameters is nearest, by ratio, and that count.
-
-    most: parameters of the largest shape that is taken, where a smaller one is there.
-    """
+def nearest_shape(params: float, vocabulary: int) -> tuple[Shape, int]:
+    """The shape whose exact count of parameters is nearest, by ratio, and that count."""
     counts = [(shape, of_shape(shape, vocabulary).parameters["total"]) for shape in SHAPES.values()]
-    allowed = [pair for pair in counts if pair[1] <= most]
-    return min(allowed or counts, key=lambda pair: max(pair[1] / params, params / pair[1]))
+    return min(counts, key=lambda pair: max(pair[1] / params, params / pair[1]))
 
 
 def vocabulary_by_size(parameters: float) -> int:
