@@ -18,12 +18,10 @@ from tongues.pages import (
     Paragraph,
     Quote,
     Section,
-    Spans,
     Table,
     Terms,
     Topics,
     as_html,
-    as_text,
     page_as_html,
     prose,
     write_page,
@@ -113,15 +111,3 @@ def test_a_page_is_whole_with_its_figures_in_reading_order(tmp_path: Path) -> No
     with pytest.raises(UserError, match="not empty"):
         (tmp_path / "report.json").unlink(missing_ok=True)
         write_page(page, tmp_path)
-
-
-def test_pieces_of_a_text_in_the_colours_of_series() -> None:
-    pieces = [("ab", 0, "0: 70%"), (" <", 0, "0: 60%"), (" גד", 1, "1: 100%")]
-    block = Spans(pieces, "mixed", "qaa")
-    assert as_html([block]) == (
-        '<div class="spans"><small>mixed</small><p dir="auto" lang="qaa">'
-        '<b data-e="0" style="--e:var(--s0)"><i title="0: 70%">ab</i>'
-        '<i title="0: 60%"> &lt;</i></b>'
-        ' <b data-e="1" style="--e:var(--s1)"><i title="1: 100%">גד</i></b></p></div>'
-    )
-    assert as_text([block]) == "mixed\n\n[0] ab < [1] גד"

@@ -14,7 +14,6 @@ from tongues.estimate import Estimate
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.tasks import Normalisation
 from tongues.experts.partition.partition import Partition
-from tongues.experts.routed import RoutedText
 from tongues.files import check_readable, read_json, write_json
 from tongues.jsonable import from_plain, to_plain
 from tongues.roles import Roles
@@ -258,7 +257,6 @@ class ExpertScores:
     train_tokens: Mapping[str, int]  # by language
     cells: Sequence[ExpertCell]
     partitions: Mapping[str, Partition]  # by partition
-    routed: Mapping[str, Sequence[RoutedText]]  # by partition
     mixed: MixedScores | None = None  # None: one language
 
 

@@ -22,11 +22,9 @@ from tongues.evaluate.runner import EvalSpec, Results, Unit, evaluate
 from tongues.experts.ensemble.lineage import Lineage, expert_folder, read_lineage
 from tongues.experts.ensemble.model import open_model
 from tongues.experts.ensemble.places import find_model
-from tongues.experts.ensemble.router import load_router
 from tongues.experts.ensemble.routing import ONE_MODEL, ROUTINGS, Routing, parse_routing
 from tongues.experts.heldout import base_shares, same_tokenizer, unseen_documents
 from tongues.experts.partition.partition import Partition
-from tongues.experts.routed import routed_texts
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.tokens.extend import extends
 from tongues.train.base import model_folder
@@ -109,15 +107,6 @@ def evaluate_experts(
     read = ((unit, of) for unit, of in results.texts.items() if unit.model not in others)
     counts = {unit.language: of.tokens for unit, of in read}
     losses = _losses(results, text, settings, counts)
-    routed, tokenizer = {}, load_tokenizer(tokens.tokenizer_path)
-    begun = {
-        lang: [np.array(tokenizer.encode(own[0].text, add_special_tokens=False).ids)]
-        for lang, own in documents.items()
-    }
-    for partition, (lineage, *_) in lineages.items():
-        if lineage.router and len(lineage.experts) > 1 and partition not in shorter:
-            router = load_router(ensembles[partition][0] / lineage.router.file)
-            routed[partition] = routed_texts(lineage, router, tokenizer, begun)
     names = [one.name for one in settings]
     readers = [
         one
@@ -125,7 +114,10 @@ def evaluate_experts(
         if one.partition not in shorter and not any(unknown.get(of) for of in one.members)
     ]
     mixed = mixed_scores(
-        mixed_texts({lang: [of.text for of in own] for lang, own in documents.items()}, tokenizer),
+        mixed_texts(
+            {lang: [of.text for of in own] for lang, own in documents.items()},
+            load_tokenizer(tokens.tokenizer_path),
+        ),
         _groups(readers),
         lambda name: open_model(name, workspace, max_memory=memory, **placed).ensemble,
         context=context,
@@ -161,7 +153,6 @@ def evaluate_experts(
                 partition: Partition.from_json(each[0].partition)
                 for partition, each in lineages.items()
             },
-            routed=routed,
             mixed=mixed,
         ),
     )

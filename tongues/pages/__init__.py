@@ -19,7 +19,6 @@ from tongues.pages.blocks import (
     Paragraph,
     Quote,
     Section,
-    Spans,
     Table,
     Terms,
     Topics,
@@ -46,7 +45,7 @@ from tongues.pages.text import CARD, as_json, as_markdown, as_text
 from tongues.pages.write import chart_of, check_folder, write_figures, write_page
 
 __all__ = ["CARD", "Block", "Callout", "Card", "Cards", "Cell", "Details", "Entry", "Figure"]
-__all__ += ["Heading", "Items", "Page", "Paragraph", "Quote", "Section", "Show", "Spans", "Table"]
+__all__ += ["Heading", "Items", "Page", "Paragraph", "Quote", "Section", "Show", "Table"]
 __all__ += ["Terms", "Topics", "as_html", "as_json", "as_markdown", "as_text", "chart_of"]
 __all__ += ["check_folder", "compact", "estimate_card", "estimate_cell", "fixed", "interval"]
 __all__ += ["minus", "number", "page_as_html", "percent", "percent_cell", "prose", "share", "short"]

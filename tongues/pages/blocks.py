@@ -77,18 +77,6 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
-    """Text in stretches, each in the colour of a series; lang: as of a quote.
-
-    stretches: each with the number of its series, and what is shown under the pointer.
-    """
-
-    stretches: Sequence[tuple[str, int, str]]
-    about: str = ""
-    lang: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Details:
     """Blocks folded away below a line."""
 
@@ -239,7 +227,7 @@ class Figure:
         return min(count, 3) if count % 2 else 2
 
 
-Words = Heading | Paragraph | Items | Callout | Terms | Quote | Spans | str
+Words = Heading | Paragraph | Items | Callout | Terms | Quote | str
 Shown = Words | Topics | Details | Section | Cards | Table | Figure
 Block = Shown | None
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
-from itertools import groupby
 
 from tongues.pages import blocks as b
 from tongues.pages.blocks import Block, Cell, Figure, Page, Table
@@ -24,7 +23,6 @@ _NUMBERS = (  # a true minus, 2e12 as people write it, a unit that stays with it
     (re.compile(r"(?<=\d)e\+0*(?=\d)"), "e"),
     (re.compile(r"(?<=\d) (?=%)"), "\u00a0"),
 )
-_LEADING_SPACE = re.compile(r"^(<b[^>]*><i[^>]*>)(\s+)(?=[^<\s])")
 
 
 def page_as_html(page: Page) -> str:
@@ -99,16 +97,6 @@ def _block(block: b.Shown) -> str:
         case b.Quote():
             tags = f'lang="{escape(block.lang)}" dir="auto"'
             return f"<blockquote {tags}>{escape(block.text)}</blockquote>"
-        case b.Spans():  # the number of a series is before the first letter of each stretch of it
-            stretches = []
-            for series, own in groupby(block.stretches, key=lambda stretch: stretch[1]):
-                text = "".join(f'<i title="{escape(t)}">{escape(p)}</i>' for p, _, t in own)
-                head = f'<b data-e="{series}" style="--e:var(--s{series % 9})">'
-                stretches.append(_LEADING_SPACE.sub(r"\2\1", f"{head}{text}</b>"))
-            about = f"<small>{prose(block.about)}</small>" if block.about else ""
-            lang = f' lang="{escape(block.lang)}"' if block.lang else ""
-            text = f'<p dir="auto"{lang}>{"".join(stretches)}</p>'
-            return f'<div class="spans">{about}{text}</div>'
         case b.Details():
             count = f' <span class="quiet">{escape(block.count)}</span>' if block.count else ""
             head = f"<summary>{escape(block.summary)}{count}</summary>"

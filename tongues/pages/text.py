@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import groupby
 from typing import Any
 
 from tongues.estimate import Estimate
@@ -55,10 +54,6 @@ def _markdown(block: b.Shown, level: int) -> str:
         case b.Quote():
             fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(block.text)), default=0))
             return f"{fence}\n{block.text.rstrip()}\n{fence}"  # lines and indents stay
-        case b.Spans():
-            stretches = groupby(block.stretches, key=lambda stretch: stretch[1])
-            texts = (f"[{n}] {''.join(p[0] for p in own).strip()}" for n, own in stretches)
-            return f"{block.about}\n\n{' '.join(texts)}".lstrip()
         case b.Details():
             return f"{title}# {block.summary}\n\n{as_markdown(block.blocks, level + 1)}"
         case b.Section():

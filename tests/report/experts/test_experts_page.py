@@ -26,7 +26,7 @@ from tests.report.experts.measured import (
 from tongues.evaluate.evaluation import Evaluation
 from tongues.experts.partition.partition import Partition, of_languages
 from tongues.experts.partition.tree import by_tree
-from tongues.pages import as_text, page_as_html, write_page
+from tongues.pages import as_text, write_page
 from tongues.report.experts.answer import expert_answer
 from tongues.report.experts.figures import expert_figures
 from tongues.report.experts.partition import cluster_table, partition_lead, partition_page
@@ -185,17 +185,6 @@ def test_forgetting_goes_by_what_the_base_read_or_by_the_amount_of_text() -> Non
     assert [row["amount"] for row in drawn.rows if row["language"] == "qad"] == [0.0]
     plain["experts"]["base_shares"] = dict.fromkeys(LANGS, 0.25)
     assert "unlearned" not in expert_figures(seen(plain))
-
-
-def test_texts_in_the_colours_of_their_experts() -> None:
-    plain = compared(0.05)
-    pieces = [("ab", {"0": 0.7, "1": 0.3}), (" גד", {"1": 0.996})]
-    shown = [{"text": text, "weights": weights} for text, weights in pieces]
-    plain["experts"]["routed"] = {"typology-2": [{"languages": ["qaa"], "spans": shown}]}
-    page = page_as_html(experts_page(Evaluation.from_json(plain), "one"))
-    assert '<i title="0: 70%, 1: 30%">ab</i></b> <b data-e="1"' in page
-    assert '<i title="1: 100%">גד</i>' in page
-    assert '<b data-e="1" style="--e:var(--s1)"><i title="">qac, qad </i>' in page
 
 
 def test_a_page_with_its_files(tmp_path: Path) -> None:

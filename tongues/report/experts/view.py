@@ -1,6 +1,6 @@
 """The page of experts: the answer, then its tables and figures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -35,11 +35,6 @@ _FIGURES = {
     _LANGUAGES: ("shares",),
     _FORGETTING: ("forgetting", "unlearned"),
 }
-_ABOUT_ROUTED = (
-    "Beginnings of held-out texts under filter routing of `{}`. The colour of the line below shows "
-    "which expert has the highest weight. Weights depend on the text so far, at its start on how "
-    "much text each expert learned; those of a token show under the pointer."
-)
 
 
 def experts_page(evaluation: Evaluation, name: str) -> b.Page:
@@ -52,7 +47,6 @@ def experts_page(evaluation: Evaluation, name: str) -> b.Page:
         about = _ABOUT[title] + (f" {routing_sentences(experts.settings)}" if first else "")
         blocks.append(b.Section(place, title, [about, table]))
         blocks += map(figures.get, _FIGURES.get(title, ()))
-        blocks += _routed(experts) if first else ()
     tokens = fmean(of.tokens for of in experts.base.losses.values())
     lead = [
         counted(len(experts.languages), "language"),
@@ -167,26 +161,3 @@ def _added_table(experts: MeasuredExperts, added: AddedLanguages) -> b.Table:
         rows.append([lang, role, *(value_cell(value, nats) for value in values), change])
     heads = [b.Cell(each.partition, below=each.routing) for each in ways]
     return b.Table(["language", "", "base", *heads, "new expert alone", "versus before"], rows)
-
-
-def _routed(experts: MeasuredExperts) -> Iterator[b.Section]:
-    shown = experts.scores.routed
-    top = experts.best(each for each in experts.usable() if each.partition in shown)
-    if top is None:
-        return
-    names = {
-        rise.number: rise.expert.partition(": ")[2] or "parts of languages"
-        for rise in experts.rises
-        if rise.partition == top.partition
-    }
-    blocks: list[b.Block] = [_ABOUT_ROUTED.format(top.partition)]
-    blocks.append(b.Spans([(f"{name} ", number, "") for number, name in sorted(names.items())]))
-    for text in shown[top.partition]:
-        pieces: list[tuple[str, int, str]] = []
-        for piece in text.spans:
-            most = int(max(piece.weights, key=lambda number: piece.weights[number]))
-            each = ", ".join(f"{number}: {weight:.0%}" for number, weight in piece.weights.items())
-            pieces.append((piece.text, most, each))
-        lang = text.languages[0] if len(text.languages) == 1 else ""
-        blocks.append(b.Spans(pieces, ", ".join(text.languages), lang))
-    yield b.Section("routed", "What routing does", blocks)
