@@ -92,6 +92,7 @@ KEYS: dict[str, str] = {
     "text.clean.words": "leave it out, or teach the language filter by `text.clean.sample`",
     "text.clean.listed_words": "leave it out, or teach the language filter by `text.clean.sample`",
     "experts.budget.weights": "a budget is `even` or `by text`, with `max_epochs` as a limit",
+    "study.stop_early": "leave it out; `tongues ls` forecasts where each run will end",
     "train.teacher": "distillation showed no gain; train on the text alone",
 }
 

@@ -3,8 +3,8 @@
 A run is in `runs/<study>/<run>/`: `run.json` (its record, a `Run`), `metrics.jsonl` (a line a
 logged step), `evals.jsonl` (a line a language and evaluation), `timing.jsonl` (clock times; the
 only file that differs between two runs of one recipe), `checkpoints/`, `model/`; `recipe.yaml` of a
-run by itself; `failure.txt` where it failed, `hopeless.txt` where a study stopped it early.
-`.plans.json` in a study's folder lists the runs that are planned.
+run by itself; `failure.txt` where it failed. `.plans.json` in a study's folder lists the runs that
+are planned.
 """
 
 import shlex
@@ -21,7 +21,6 @@ from tongues.files import files_named, read_json, read_lines, write_json
 from tongues.roles import Roles
 
 FAILURE = "failure.txt"  # in a run's directory: why it failed
-HOPELESS = "hopeless.txt"  # in a run's directory: why it is to stop, for which it looks there
 RECIPE = "recipe.yaml"  # in a run's directory: what it was trained by, overrides included
 PLANS = ".plans.json"  # in a study's folder: its planned runs by name
 JOINED = "+"  # between the languages of a cell
@@ -109,7 +108,7 @@ class Run:
 
     run: str  # unique in the store: `<study>/<run>`
     fingerprint: str  # of the settings, the tokens and the base
-    status: str  # running, finished, failed; diverged, as on any machine; hopeless
+    status: str  # running, finished, failed; diverged, as on any machine
     strategy: str  # source, scratch, cpt or expert
     base: Base | None
     targets: tuple[str, ...]  # the languages that are learned

@@ -13,7 +13,7 @@ from tongues.estimate import Estimate
 from tongues.files import changed_at, files_named, is_held, newest_lines, read_json
 from tongues.pages.numbers import fixed, number
 from tongues.quantities import show_count, show_seconds
-from tongues.runs import FAILURE, HOPELESS, PLANS, Run, find_runs, read_run
+from tongues.runs import FAILURE, PLANS, Run, find_runs, read_run
 
 _CHECKPOINT = re.compile(r"^(?:step|milestone)-(\d+)$")
 _LOGS = ("timing.jsonl", "metrics.jsonl", "evals.jsonl", "run.json")
@@ -28,9 +28,7 @@ class RunState:
 
     run: str  # its name in the store; the directory where the record is damaged
     directory: str
-    state: Literal[
-        "waiting", "running", "stopped", "stopped early", "finished", "failed", "damaged"
-    ]
+    state: Literal["waiting", "running", "stopped", "finished", "failed", "damaged"]
     age: float  # seconds since its last sign of life
     reason: str = ""  # of a failure or a damage
     step: int | None = None  # where it is; of a stopped run, where it resumes
@@ -75,7 +73,7 @@ def _not_begun(folder: Path, begun: Mapping[str, RunState]) -> Iterator[RunState
         directory = folder / run.rpartition("/")[2]
         if str(directory) in begun:
             continue
-        why = _reason(directory, FAILURE)
+        why = _reason(directory)
         if why:
             failed.add(run)
         elif base in failed:
@@ -121,7 +119,7 @@ def state_of(directory: Path) -> RunState:
 
 
 def _status(directory: Path, record: Run) -> dict[str, Any]:
-    steps, why, finished = record.steps, _reason(directory, FAILURE), record.status == "finished"
+    steps, why, finished = record.steps, _reason(directory), record.status == "finished"
     timing = next(newest_lines(directory / "timing.jsonl"), {"step": 0, "seconds": 0.0})
     done, seconds = timing["step"], timing["seconds"]
     if finished:
@@ -130,8 +128,6 @@ def _status(directory: Path, record: Run) -> dict[str, Any]:
         state, step, why = "running", done, ""
     else:  # it would resume from its newest checkpoint
         state = "failed" if record.status in ("failed", "diverged") or why else "stopped"
-        if record.status == "hopeless":
-            state, why = "stopped early", _reason(directory, HOPELESS)
         names = (path.name for path in (directory / "checkpoints").glob("*"))
         saved = (_CHECKPOINT.match(name) for name in names)
         step = max((int(match[1]) for match in saved if match), default=0)
@@ -200,8 +196,8 @@ def _row(state: RunState) -> dict[str, str]:
     }
 
 
-def _reason(directory: Path, name: str) -> str:
+def _reason(directory: Path) -> str:
     try:
-        return (directory / name).read_text(encoding="utf-8")
+        return (directory / FAILURE).read_text(encoding="utf-8")
     except OSError:
         return ""

@@ -1,18 +1,14 @@
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.conftest import MakeRecipe
 from tests.records import make_run
 from tongues.files import append_line
-from tongues.runs import HOPELESS, read_run, write_run
-from tongues.states import state_of, states, states_table, study_lines
-from tongues.study import State, plan_runs, run_all
+from tongues.runs import read_run, write_run
+from tongues.states import states, states_table
 from tongues.study.forecasts import Forecaster, read_loss_curve, with_forecasts
-from tongues.train import RunPlan
 
 STEPS = 400
 SETTINGS = {"budget": "400k tokens", "schedule": "cosine", "warmup": "5%"}
@@ -69,79 +65,14 @@ def test_the_rates_to_come_are_those_of_the_schedule(tmp_path: Path) -> None:
     assert curve.heldout_steps.tolist() == [10, 50, 100]
 
 
-def test_a_run_without_hope_is_one_above_the_best_of_its_role_and_compute(tmp_path: Path) -> None:
-    worse = store(tmp_path, "worse", 2.6, 0.5)
-    assert not Forecaster([tmp_path]).hopeless(worse)  # nothing to compare it to
-    store(tmp_path, "of-less-compute", 1.9, flops=5e11)
-    store(tmp_path, "of-another-role", 1.9, strategy="cpt")
-    assert not Forecaster([tmp_path]).hopeless(worse)
+def test_the_list_of_runs_shows_the_forecast(tmp_path: Path) -> None:
     store(tmp_path, "good", 2.0)
-    why = Forecaster([tmp_path]).hopeless(worse)
-    assert why.startswith("stopped early: at 50% ") and why.endswith("of study/good")
-    assert not Forecaster([tmp_path]).hopeless(store(tmp_path, "better", 1.9, 0.5))
-    assert not Forecaster([tmp_path]).hopeless(store(tmp_path, "level", 2.005, 0.5))
-    assert not Forecaster([tmp_path]).hopeless(store(tmp_path, "early", 2.6, 0.25))
-
-
-def test_the_list_of_runs_shows_the_forecast_and_who_was_stopped(tmp_path: Path) -> None:
-    store(tmp_path, "good", 2.0)
-    stopped = store(tmp_path, "worse", 2.6, 0.5)
-    write_run(stopped, replace(read_run(stopped), status="hopeless"))
-    (stopped / HOPELESS).write_text("stopped early: at 50% …")
+    store(tmp_path, "worse", 2.6, 0.5)
     damaged = store(tmp_path, "damaged", 2.0, 0.5)
     (damaged / "metrics.jsonl").write_text("{\n")
     listed = with_forecasts(states([tmp_path]), [tmp_path])
     by_name = {row["run"].strip(): row for row in states_table(listed)}
-    assert by_name["worse"]["state"] == "stopped early"
-    assert by_name["worse"]["why"] == "stopped early: at 50% …"
+    assert by_name["worse"]["state"] == "stopped"
     low, high = by_name["worse"]["forecast at the end"].partition("[")[2].rstrip("]").split(", ")
     assert float(low) < 1.03 * losses(2.6)[-1] < float(high)
     assert by_name["good"]["forecast at the end"] == by_name["damaged"]["forecast at the end"] == ""
-    assert "1 stopped early" in study_lines(listed)[0]
-
-
-def rated(plan: RunPlan, name: str, rate: float) -> RunPlan:
-    settings = plan.settings.model_copy(update={"learning_rate": rate})
-    return replace(plan, name=f"small/{name}", settings=settings)
-
-
-def test_a_study_stops_a_run_without_hope_and_resumes_it_when_told_otherwise(
-    make_recipe: MakeRecipe, workspace: Path
-) -> None:
-    shape = "study={source: qaa, targets: [qab], shapes: [0.05M], strategies: [scratch]}"
-    budget = "train.budget=60k tokens"
-    (plan,) = plan_runs(make_recipe("model={}", "train.mixture={}", budget, shape))
-    run_all([rated(plan, "good", 1e-2)], workspace)
-    bad = [rated(plan, "bad", 1e-5)]
-    directory, said, seen = workspace / "runs/small/bad", list[str](), list[State]()
-
-    def train(plans: Sequence[RunPlan], *, stop_early: bool) -> None:
-        run_all(plans, workspace, tell=said.append, watch=seen.append, stop_early=stop_early)
-
-    train(bad, stop_early=True)
-    assert read_run(directory).status == "hopeless"
-    state = state_of(directory)
-    assert state.state == "stopped early" and state.reason.endswith("of small/good")
-    assert state.step and 0.3 * 117 <= state.step < 117  # it left a checkpoint
-    assert said == [f"small/bad: {state.reason}"]
-    assert (seen[-1].finished, seen[-1].hopeless, seen[-1].share) == (0, 1, 1.0)
-    before = (directory / "run.json").stat().st_mtime_ns
-    train(bad, stop_early=True)
-    assert (directory / "run.json").stat().st_mtime_ns == before
-    train(bad, stop_early=False)
-    assert state_of(directory).state == "finished"
-    assert not (directory / HOPELESS).exists()
-
-
-def test_a_run_that_others_continue_is_never_stopped(
-    make_recipe: MakeRecipe, workspace: Path
-) -> None:
-    study = "study={source: qaa, targets: [qab], shapes: [0.05M], strategies: [cpt]}"
-    short = ("model={}", "train.mixture={}", "train.budget=2k tokens", "train.num_evals=1")
-    source, continued = plan_runs(make_recipe(*short, study))
-    directory = workspace / "runs" / source.name
-    run_all([source], workspace)
-    write_run(directory, replace(read_run(directory), status="hopeless"))
-    (directory / HOPELESS).write_text("stopped early: by an earlier recipe")
-    run_all([source, continued], workspace, stop_early=True)
-    assert {state.state for state in states([workspace / "runs"])} == {"finished"}

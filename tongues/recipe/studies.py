@@ -78,8 +78,6 @@ class Study(RecipeSection):
     """Find the learning rate first."""
     workers: int | None = Field(default=None, ge=1)
     """Runs at a time; default: one per core."""
-    stop_early: bool = False
-    """Stop runs whose forecast loss is above the best of their kind."""
 
     @model_validator(mode="after")
     def _either(self) -> "Study":

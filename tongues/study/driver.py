@@ -15,9 +15,8 @@ from tongues.errors import Stopped, UserError
 from tongues.files import is_held, newest_lines, write_text
 from tongues.hardware import this_machine
 from tongues.launch import Job, Launcher, open_launcher, watched
-from tongues.runs import FAILURE, HOPELESS, Run, read_run
+from tongues.runs import FAILURE, Run, read_run
 from tongues.states import state_of
-from tongues.study.forecasts import Forecaster
 from tongues.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import find_base
@@ -28,9 +27,7 @@ _SPEED = 10_000.0  # tokens per second, to compare budgets of time with others
 _TURN = 0.5  # seconds between looks at the directories
 _PATIENCE = 3  # times a run may be stopped without having come further
 
-_FORECAST_EVERY = 0.05  # of the steps of a run
-
-Status = Literal["finished", "hopeless", "running", "failed", "blocked", "waiting", "ready"]
+Status = Literal["finished", "running", "failed", "blocked", "waiting", "ready"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +35,8 @@ class State:
     """Progress of a study.
 
     running: share of its steps done, by run. queued: given to the launcher, and not begun.
-    failed: why, by run. blocked: left out, since the run that they continue failed. hopeless:
-    stopped early, for their forecast. share: of the study's work done.
+    failed: why, by run. blocked: left out, since the run that they continue failed. share: of the
+    study's work done.
     """
 
     runs: int
@@ -48,13 +45,11 @@ class State:
     queued: int
     failed: dict[str, str]
     blocked: int
-    hopeless: int
     share: float
 
     def words(self) -> tuple[str, ...]:
         """For a live line, the names of runs without their folder."""
-        failed, early = len(self.failed), self.hopeless
-        counts = {"queued": self.queued, "stopped early": early, "failed": failed}
+        counts = {"queued": self.queued, "failed": len(self.failed)}
         parts = [f"{self.finished} finished", *(f"{n} {what}" for what, n in counts.items() if n)]
         running = [f"{name.rpartition('/')[2]} {share:.0%}" for name, share in self.running.items()]
         return (*parts, *running)
@@ -69,7 +64,6 @@ def run_all(
     tell: Callable[[str], None] = lambda line: None,
     overwrite: bool = False,
     complete: bool = False,
-    stop_early: bool = False,
 ) -> None:
     """Train every run, parents first, the longest chain of work first among those that can start.
 
@@ -78,13 +72,11 @@ def run_all(
     the first, `State.failed` all of them, and the same call tries them again. Runs of other
     settings are a UserError before anything starts, unless `overwrite`. complete: these are
     all runs of their recipe; others of its folder that have not begun are no longer planned.
-    stop_early: stop a run that no other continues once its forecast is above the best finished one
-    of its role and compute; without it, runs stopped so before are resumed.
     """
     if not plans:
         return
     launcher = launcher or open_launcher()
-    study = _Study(plans, workspace, launcher, overwrite, tell, stop_early)
+    study = _Study(plans, workspace, launcher, overwrite, tell)
     leave_plans(plans, workspace, complete=complete)
     try:
         with watched(launcher):
@@ -95,7 +87,6 @@ def run_all(
                         launcher.start(job)
                 state = study.state(status)
                 watch(state)
-                study.stop_hopeless(state.running)
                 for run, reason in launcher.ended(_TURN).items():
                     study.ended(run, reason)
             watch(study.state(status))
@@ -118,7 +109,6 @@ class _Study:
         launcher: Launcher,
         overwrite: bool,
         tell: Callable[[str], None],
-        stop_early: bool,
     ) -> None:
         self._runs = workspace / "runs"
         self._plans, self._tell = {plan.name: plan for plan in plans}, tell
@@ -164,9 +154,6 @@ class _Study:
         self._failed: dict[str, str] = {}
         self._tries: Counter[tuple[str, int]] = Counter()  # of a run from a step
         self._elsewhere: set[str] = set()
-        self._may_stop = {name for name in self._plans if stop_early and name not in children}
-        self._folders = {(self._runs / name).parent for name in self._may_stop}
-        self._forecast_at: dict[str, float] = {}  # share of the steps, by run
 
     def look(self) -> dict[str, Status]:
         """The status of every run now."""
@@ -179,8 +166,6 @@ class _Study:
                 status[name] = "running"
             elif self._is_finished(name):
                 status[name] = "finished"
-            elif self._is_hopeless(name):
-                status[name] = "hopeless"
             elif of_parent in ("failed", "blocked"):
                 status[name] = "blocked"
             elif is_held(self._runs / name):
@@ -198,25 +183,11 @@ class _Study:
         self._started.add(run)
         self._tries[run, self._step(run)] += 1
 
-    def stop_hopeless(self, running: dict[str, float]) -> None:
-        """Ask those of the running runs to stop that are forecast to end above a finished one."""
-        for name in self._may_stop & running.keys() & self._started:
-            place = self._runs / name / HOPELESS
-            later = running[name] >= self._forecast_at.get(name, 0.0) + _FORECAST_EVERY
-            if not later or place.exists():
-                continue
-            self._forecast_at[name] = running[name]
-            if why := Forecaster(self._folders).hopeless(place.parent):
-                write_text(place, why)
-
     def ended(self, run: str, reason: str) -> None:
         """Judge a run whose process is gone, by its directory and what is known of the process."""
         self._started.discard(run)
         failure = self._runs / run / FAILURE
         if self._is_finished(run):
-            return
-        if self._is_hopeless(run):
-            self._tell(f"{run}: {(self._runs / run / HOPELESS).read_text(encoding='utf-8')}")
             return
         if failure.is_file():
             reason = failure.read_text(encoding="utf-8").strip()
@@ -235,7 +206,7 @@ class _Study:
     def state(self, status: dict[str, Status]) -> State:
         """All of it in numbers."""
         counts, running = Counter(status.values()), dict[str, float]()
-        done = sum(self._work[n] for n in status if status[n] in ("finished", "hopeless"))
+        done = sum(self._work[n] for n in status if status[n] == "finished")
         for name in self.jobs:
             directory = self._runs / name
             if status[name] != "running" and name not in self._started:
@@ -252,7 +223,6 @@ class _Study:
             queued=len(self._started - running.keys()),
             failed=dict(self._failed),
             blocked=counts["blocked"],
-            hopeless=counts["hopeless"],
             share=done / sum(self._work.values()),
         )
 
@@ -275,20 +245,13 @@ class _Study:
         return None
 
     def _is_finished(self, name: str) -> bool:
-        if name not in self._finished and self._has(name, "finished"):
-            self._finished.add(name)
+        """Whether a run of these very settings is finished."""
+        if name not in self._finished:
+            record = self._record(name)
+            known = (self._fingerprints[name], "finished")
+            if record is not None and (record.fingerprint, record.status) == known:
+                self._finished.add(name)
         return name in self._finished
-
-    def _is_hopeless(self, name: str) -> bool:
-        there = name in self._may_stop and (self._runs / name / HOPELESS).exists()
-        return there and self._has(name, "hopeless")
-
-    def _has(self, name: str, status: str) -> bool:
-        """Whether a run of these very settings has that status."""
-        record = self._record(name)
-        return record is not None and (
-            (record.fingerprint, record.status) == (self._fingerprints[name], status)
-        )
 
     def _step(self, name: str) -> int:
         directory = self._runs / name

@@ -13,16 +13,13 @@ from tongues.estimate import Estimate
 from tongues.files import read_lines
 from tongues.laws.curves import LossCurve
 from tongues.laws.forecast import forecast_loss
-from tongues.pages.numbers import fixed, number
 from tongues.recipe import Train
 from tongues.runs import Run, find_runs, read_run
 from tongues.states import RunState
 from tongues.train.schedule import rate_at
 
 _PILOTS = 4  # those most like the run
-_EARLIEST = 0.3  # share of its steps before which no run is called hopeless
 _KNOTS = 2000  # of a schedule, between which rates are lines
-_SAME_BUDGET = 0.01  # of the compute
 
 
 class Forecaster:
@@ -50,26 +47,6 @@ class Forecaster:
             return forecast_loss(read_loss_curve(directory, record), curves)
         return None
 
-    def hopeless(self, directory: Path) -> str:
-        """Why a run will not come near the best finished one of its role and compute; or empty."""
-        record = read_run(directory)
-        finals = {
-            self._finished[place].run: float(self._curve(place).heldout[-1])
-            for place in self._alike(record)
-            if abs(self._finished[place].flops / record.flops - 1) < _SAME_BUDGET
-        }
-        share = read_loss_curve(directory, record).share
-        if not finals or share < _EARLIEST:
-            return ""
-        best = min(finals, key=finals.__getitem__)
-        forecast = self.forecast(directory)
-        if forecast is None or forecast.low is None or forecast.low <= finals[best]:
-            return ""
-        return (
-            f"stopped early: at {share:.0%} its final loss was forecast as "
-            f"{number(forecast, fixed(3))}, above {finals[best]:.3f} of {best}"
-        )
-
     def _alike(self, record: Run) -> list[Path]:
         """The finished runs of a role."""
         role = role_of(record)
@@ -90,7 +67,7 @@ def distance(one: Run, other: Run) -> float:
 def with_forecasts(states: Sequence[RunState], places: Iterable[Path]) -> list[RunState]:
     """The states of runs, those of unfinished ones with a forecast where there can be one."""
     forecaster = Forecaster(places)
-    unfinished = ("running", "stopped", "stopped early", "failed")
+    unfinished = ("running", "stopped", "failed")
     return [
         replace(state, forecast=forecaster.forecast(Path(state.directory)))
         if state.state in unfinished

@@ -195,8 +195,8 @@ def plan_study(recipe: Recipe, workspace: Path) -> list[RunPlan]:
 
 
 def unfinished(plans: Sequence[RunPlan], workspace: Path) -> list[str]:
-    """The runs of a sweep that have neither finished nor diverged nor been stopped early."""
-    done = ("finished", "diverged", "hopeless")
+    """The runs of a sweep that have neither finished nor diverged."""
+    done = ("finished", "diverged")
     return [plan.name for plan in plans if status_of(workspace / "runs" / plan.name) not in done]
 
 
@@ -226,7 +226,7 @@ def best_rates(plans: Sequence[RunPlan], workspace: Path) -> tuple[dict[str, flo
     """The best rate of each shape, and cautions about it, from the finished runs of a sweep.
 
     The lowest point of a parabola in the logarithm of the rate, through the lowest loss and its
-    two neighbours; runs that diverged or were stopped early count as worse than any.
+    two neighbours; runs that diverged count as worse than any.
     """
     losses: dict[str, dict[float, float]] = {}
     for plan in plans:

@@ -12,7 +12,6 @@ from tongues.errors import Stopped, UserError
 from tongues.files import newest_lines
 from tongues.hardware import this_machine
 from tongues.ranks import earlier_interrupts
-from tongues.runs import HOPELESS
 from tongues.tokens.mixture import Phase
 from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.processor import ceiling, seldom_collected
@@ -71,7 +70,7 @@ def train_steps(
             often = settings.checkpoint_every or checkpoint_interval(checkpoints)
             due = checkpoints.ready and time.monotonic() - saved >= often
             due = due and setup.processes.first
-            stop = bool(came) or (setup.directory / HOPELESS).exists()
+            stop = bool(came)
             computed = gradient(setup, loader, position.step, (stop, due))
             stopping, due = computed.flags
             if spike := judge(position.recent, computed.loss, computed.norm):

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from tongues.cores import core_count, threads_for
-from tongues.errors import Stopped, UserError
+from tongues.errors import UserError
 from tongues.files import only_one, write_text
 from tongues.models.token_map import TokenMap
 from tongues.roles import list_languages
-from tongues.runs import FAILURE, HOPELESS, RECIPE, Run, read_run, write_run
+from tongues.runs import FAILURE, RECIPE, Run, read_run, write_run
 from tongues.tokens import Tokens, load_tokenizer, open_cluster, open_tokens
 from tongues.train.base import base_fingerprint, find_base
 from tongues.train.checkpoint import Checkpoints, remove_passing
@@ -180,15 +180,10 @@ def _finish(
     del embeddings
     processes.once(lambda: roll_back(directory, position.step if position else -1))
     failure = directory / FAILURE
-    for earlier in (failure, directory / HOPELESS):
-        earlier.unlink(missing_ok=True)
+    failure.unlink(missing_ok=True)
     try:
         with enough_memory(plan.name, settings, setup.derived):
             ended = train_steps(setup, checkpoints, position, watch, tell)
-    except Stopped:
-        if processes.first and (directory / HOPELESS).exists():
-            write_run(directory, replace(run, status="hopeless"))
-        raise
     except UserError as error:
         if processes.first:
             status = "diverged" if error.code == "spike" else "failed"

@@ -142,7 +142,6 @@ def study(
                 tell=voice.say,
                 overwrite=overwrite,
                 complete=where is None,
-                stop_early=loaded.study is not None and loaded.study.stop_early,
             )
 
     if checked.sweep:
