@@ -104,7 +104,7 @@ def test_the_first_token_stands_once_before_a_text(house: Path) -> None:
     ("name", "task", "here"),
     [
         ("models/e1", "toy_qab", "models/e1"),
-        ("small/small", "toy_qab", "small/small@language"),
+        ("small/small@language", "toy_qab", "small/small@language"),
         ("small/small", "toy", "small/small@filter:1"),
         ("small/small@tfidf:2", "toy_qab", "small/small@tfidf:2"),
     ],

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from langcodes import standardize_tag, tag_is_valid
-from pydantic import TypeAdapter, ValidationError
 
 from tongues.errors import UserError
 from tongues.evaluate.losses import Policy
@@ -23,10 +22,7 @@ from tongues.evaluate.rows import Row, TokenLosses, score_rows, too_long
 from tongues.evaluate.texts import token_nats
 from tongues.experts.ensemble.generate import generate
 from tongues.experts.ensemble.model import Model, open_model
-from tongues.experts.ensemble.places import place_of
 from tongues.experts.ensemble.request import Sampling
-from tongues.experts.ensemble.routing import parse_routing
-from tongues.quantities import Bytes
 from tongues.tokens.frame import named_token, read_settings
 
 try:
@@ -43,36 +39,13 @@ _KNOWN = {"until", "max_gen_toks", "do_sample", "temperature", "top_p", "top_k"}
 class LmEvalModel(TemplateLM):
     """A model of lm-eval that scores and generates as `tongues evaluate` and `tongues generate` do.
 
-    name: as `tongues evaluate` takes it, or an open model. An ensemble without a routing in its
-    name is routed by the task's language where an expert was trained on it, else by `filter:1`.
-    memory: cap on expert weights in memory, such as `2GB`. device, dtype: `cuda` and `bf16`, as of
-    `tongues evaluate`. A request longer than the context loses its beginning, as lm-eval has it.
+    model: an open model, used by its routing; a routing that needs the language gets the task's. A
+    request longer than the context loses its beginning, as lm-eval has it.
     """
 
-    def __init__(
-        self,
-        name: str | Model,
-        workspace: str | Path = ".",
-        *,
-        memory: str | None = None,
-        device: str | None = None,
-        dtype: str | None = None,
-    ) -> None:
+    def __init__(self, model: Model) -> None:
         super().__init__()
-        try:
-            limit = TypeAdapter(Bytes).validate_python(memory) if memory else None
-        except ValidationError as error:
-            reason = error.errors()[0]["msg"].removeprefix("Value error, ")
-            raise UserError(reason, where="memory") from None
-        self._free = False
-        if isinstance(name, Model):
-            self.loaded = name
-        else:
-            self.loaded = open_model(
-                name, Path(workspace), max_memory=limit, device=device, dtype=dtype
-            )
-            _, routing = place_of(name, Path(workspace))
-            self._free = self.loaded.ensemble.k > 1 and routing is None
+        self.loaded = model
         self._stops: dict[tuple[str, ...], list[int]] = {}
 
     @property
@@ -96,9 +69,7 @@ class LmEvalModel(TemplateLM):
         """Kept by lm-eval with its results."""
         return {
             "tongues_name": self.loaded.name,
-            "tongues_routing": "language, else filter:1"
-            if self._free
-            else str(self.loaded.routing),
+            "tongues_routing": str(self.loaded.routing),
             "tongues_fingerprint": self.loaded.fingerprint,
         }
 
@@ -129,42 +100,38 @@ class LmEvalModel(TemplateLM):
 
         A token that the tokenizer puts before texts is scored too, behind itself, as lm-eval does.
         """
-        sums = [0.0] * len(requests)
-        for model, by_number in self._groups(requests):
-            asked = [requests[number].args[0] for number in by_number]
-            texts = [np.array(self.tok_encode(text), dtype=np.int64) for text in asked]
-            languages = list(by_number.values())
-            with _progress(disable_tqdm) as tell:
-                begun = replace(model, first=self.prefix_token_id)
-                nats = token_nats(begun, texts, Policy(back=True), languages=languages, tell=tell)
-            for number, own in zip(by_number, nats, strict=True):
-                sums[number] = -float(own.sum())
-        return sums
+        texts = [np.array(self.tok_encode(each.args[0]), dtype=np.int64) for each in requests]
+        begun, languages = (
+            replace(self.loaded, first=self.prefix_token_id),
+            self._languages(requests),
+        )
+        with _progress(disable_tqdm) as tell:
+            nats = token_nats(begun, texts, Policy(back=True), languages=languages, tell=tell)
+        return [-float(own.sum()) for own in nats]
 
     def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
         """What is generated behind each context, up to the first of its stop words."""
         utilities = importlib.import_module("lm_eval.models.utils")
-        texts = [""] * len(requests)
-        for model, by_number in self._groups(requests):
-            ways: dict[str, list[int]] = {}
-            for number in by_number:
-                ways.setdefault(repr(requests[number].args[1]), []).append(number)
-            for numbers in ways.values():
-                options = utilities.normalize_gen_kwargs(requests[numbers[0]].args[1])
-                count, until = options["max_gen_toks"], tuple(filter(None, options["until"]))
-                if until not in self._stops:  # tokens at which a text can be ended at once
-                    self._stops[until] = begins_with(model, until) if until else []
-                written = write(
-                    model,
-                    [self._begun(requests[number], count) for number in numbers],
-                    max_tokens=count,
-                    languages=[by_number[number] for number in numbers],
-                    sampling=_sampling(options),
-                    stop=[self.eot_token_id, *self._stops[until]],
-                )
-                for number, tokens in zip(numbers, written, strict=True):
-                    text = self.tok_decode(tokens.tolist())
-                    texts[number] = utilities.postprocess_generated_text(text, list(until), None)
+        texts, languages = [""] * len(requests), self._languages(requests)
+        ways: dict[str, list[int]] = {}
+        for number, request in enumerate(requests):
+            ways.setdefault(repr(request.args[1]), []).append(number)
+        for numbers in ways.values():
+            options = utilities.normalize_gen_kwargs(requests[numbers[0]].args[1])
+            count, until = options["max_gen_toks"], tuple(filter(None, options["until"]))
+            if until not in self._stops:  # tokens at which a text can be ended at once
+                self._stops[until] = begins_with(self.loaded, until) if until else []
+            written = write(
+                self.loaded,
+                [self._begun(requests[number], count) for number in numbers],
+                max_tokens=count,
+                languages=[languages[number] for number in numbers],
+                sampling=_sampling(options),
+                stop=[self.eot_token_id, *self._stops[until]],
+            )
+            for number, tokens in zip(numbers, written, strict=True):
+                text = self.tok_decode(tokens.tolist())
+                texts[number] = utilities.postprocess_generated_text(text, list(until), None)
         return texts
 
     def _encode_pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
@@ -185,22 +152,18 @@ class LmEvalModel(TemplateLM):
         self, pairs: Sequence[tuple[list[int], list[int]]], requests: Sequence[Any], quiet: bool
     ) -> list[tuple[float, bool]]:
         """The answers to pairs in tokens. requests: theirs, None where it is not known."""
-        answers = [(0.0, False)] * len(pairs)
         families: dict[tuple[int, ...], int] = {}
-        for model, by_number in self._groups(requests):
-            rows = []
-            for number, language in by_number.items():
-                context, continuation = pairs[number]
-                tokens = np.array([*context, *continuation], dtype=np.int64)
-                family = families.setdefault(tuple(context), len(families))
-                row = Row(tokens, len(context), language, family)
-                rows.append(self._fitting(row, requests[number]))
-            with _progress(quiet) as tell:
-                scored = score_rows(model, rows, tell=tell)
-            greedy = would_write(model, rows, scored)
-            for number, own, whether in zip(by_number, scored, greedy, strict=True):
-                answers[number] = (-float(own.nats.sum()), whether)
-        return answers
+        rows: list[Row] = []
+        each = zip(pairs, requests, self._languages(requests), strict=True)
+        for (context, continuation), request, language in each:
+            tokens = np.array([*context, *continuation], dtype=np.int64)
+            family = families.setdefault(tuple(context), len(families))
+            rows.append(self._fitting(Row(tokens, len(context), language, family), request))
+        with _progress(quiet) as tell:
+            scored = score_rows(self.loaded, rows, tell=tell)
+        greedy = would_write(self.loaded, rows, scored)
+        sums = (-float(own.nats.sum()) for own in scored)
+        return list(zip(sums, greedy, strict=True))
 
     def _fitting(self, row: Row, request: Any) -> Row:
         if row.start >= len(row.tokens):
@@ -226,23 +189,18 @@ class LmEvalModel(TemplateLM):
             tokens = tokens[length - context :]
         return np.array(tokens, dtype=np.int64)
 
-    def _groups(self, requests: Sequence[Any]) -> Iterator[tuple[Model, dict[int, str | None]]]:
-        """Requests that are answered in one way: the way, and the languages by their numbers."""
+    def _languages(self, requests: Sequence[Any]) -> list[str | None]:
+        """Those of the requests' tasks, where an expert was trained on them."""
         known = self.loaded.ensemble.lineage.languages
-        languages = {
-            number: language_of(request.task_name or "", request.doc, known) if request else None
-            for number, request in enumerate(requests)
-        }
-        for way, by_language in (("language", True), ("filter:1", False)):
-            own = {n: lang for n, lang in languages.items() if bool(lang) is by_language}
-            routing = parse_routing(way) if self._free else self.loaded.routing
-            if own:
-                yield replace(self.loaded, routing=routing), own
+        return [
+            language_of(request.task_name or "", request.doc, known) if request else None
+            for request in requests
+        ]
 
 
-def as_lm_eval(name: str, workspace: str | Path = ".", **options: Any) -> Any:
-    """What lm-eval takes as `model`; see `LmEvalModel`."""
-    return LmEvalModel(name, workspace, **options)
+def as_lm_eval(name: str, workspace: str | Path = ".") -> LmEvalModel:
+    """What lm-eval takes as `model`; name: as `tongues evaluate` takes it."""
+    return LmEvalModel(open_model(name, Path(workspace)))
 
 
 def language_of(task: str, doc: Any, known: Mapping[str, Any]) -> str | None:
