@@ -62,7 +62,7 @@ tokens:
   held_out: 2k tokens
   extend: {{new_tokens: 120, languages: [qac], preserve: [qaa, qab]}}
 train: {{budget: 8k tokens, {TRAIN}}}
-experts: {{add_to: old/languages-s1, add: {{qac: loss}}}}
+experts: {{add_to: old/languages-s1, add: {{qac: qaa}}}}
 """
 
 

@@ -79,7 +79,7 @@ def _piped() -> tuple[str, ...]:
 @click.argument("prompts", nargs=-1, metavar="[PROMPT]...")
 @options.workspace
 @click.option(
-    "--routing", metavar="WAY", help="Routing of an ensemble: filter:1 (default), text, …."
+    "--routing", metavar="WAY", help="Routing of an ensemble: filter:1 (default), tfidf:2, …."
 )
 @click.option("--language", metavar="TAG", help="Language of the text, for `--routing language`.")
 @click.option("--max-tokens", type=options.COUNT, help="Tokens to generate, at most (64).")

@@ -11,8 +11,6 @@ from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
-
 from tongues.errors import Caution, UserError, nearest
 from tongues.experts.base import with_own_base
 from tongues.experts.budgets import share_budget
@@ -42,8 +40,6 @@ from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_languages, check_held, find_base
 from tongues.train.defaults import complete_recipe
 from tongues.train.mixture import text_of
-
-_HELD_OUT = 4000  # held-out tokens of a new language by which its donor is found
 
 # The experts that others branch from: of each run or Hugging Face folder, the share of
 # every language's text that it learned.
@@ -90,7 +86,7 @@ def plan_rounds(recipe: Recipe, workspace: Path, *, make: bool) -> list[Round]:
         known[parent] = base_languages(choice, workspace)
     rounds = list[Round]()
     if experts.add:
-        donors = _donors(recipe, ensembles[experts.seeds[0]][1], workspace, make=make)
+        donors = _donors(recipe, ensembles[experts.seeds[0]][1])
         partition = dense(recipe.text.languages)
         rounds = [
             plan_added(recipe, partition, donors, members[seed], amounts, seed, known)
@@ -328,7 +324,7 @@ def _ensembles(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tupl
     return {seed: (folder, lineages[folder]) for seed, folder in folders.items()}
 
 
-def _donors(recipe: Recipe, ensemble: Lineage, workspace: Path, *, make: bool) -> dict[str, str]:
+def _donors(recipe: Recipe, ensemble: Lineage) -> dict[str, str]:
     added, texts = _experts(recipe).add, recipe.text.languages
     known = [lang for lang in texts if lang in ensemble.languages and lang not in added]
     donors: dict[str, str] = {}
@@ -349,32 +345,10 @@ def _donors(recipe: Recipe, ensemble: Lineage, workspace: Path, *, make: bool) -
                 donors |= nearest_donors(language_distances(recipe)[0], known, [lang])
             else:
                 donors[lang] = best_donor(lang, known, where)
-        elif way == "loss":
-            donors[lang] = _by_loss(recipe, ensemble, lang, known, workspace) if make else known[0]
         elif way in known:
             donors[lang] = way
         else:
             what = f"`{way}` is not a language of the ensemble with text here"
-            hint = f"name one of {', '.join(known)}, or `transfer`, or `loss`"
+            hint = f"name one of {', '.join(known)}, or `transfer`"
             raise UserError(what, where=where, hint=nearest(way, known) or hint)
     return donors
-
-
-def _by_loss(
-    recipe: Recipe, lineage: Lineage, lang: str, known: Sequence[str], workspace: Path
-) -> str:
-    from tongues.experts.ensemble.ensemble import assembled, expert_log_probs
-    from tongues.experts.heldout import documents_of, tuning_documents
-
-    tokens = open_tokens(workspace / "tokens" / recipe.name)
-    ensemble = assembled(lineage, None, workspace, tokens=tokens.tokenizer_path)
-    shard = tokens.shard(lang, "valid")
-    numbers = tuning_documents(shard.bounds, _HELD_OUT)
-    documents = documents_of(shard.tokens, shard.bounds, numbers)
-    likely = np.concatenate(expert_log_probs(ensemble, documents)).mean(axis=0)
-    for place in np.argsort(-likely):
-        learned = ensemble.lineage.experts[place].languages
-        candidates = [other for other in known if learned.get(other)]
-        if candidates:
-            return max(candidates, key=lambda other: tokens.counts[other]["train"]["tokens"])
-    raise UserError("no expert knows a language that has text here", where=f"experts.add.{lang}")

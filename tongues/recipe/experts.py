@@ -107,7 +107,7 @@ class Experts(RecipeSection):
     add_to: str | None = None
     """An ensemble whose experts the new ones branch from."""
     add: dict[str, str] = Field(default={})
-    """Languages to add: `{language: donor}`, the donor by name, by `transfer` or by `loss`."""
+    """Languages to add: `{language: donor}`, the donor by name or by `transfer`."""
     shared_expert: bool = False
     """One new expert for all added languages and their donors."""
     workers: int | None = Field(default=None, ge=1)

@@ -46,7 +46,7 @@ def generate(
     """Continue each prompt with a model: an ensemble, a run, a Hugging Face folder or a hub id.
 
     prompts: texts; without one, a text is generated from its beginning.
-    routing: of an ensemble, such as `filter:1` (the default) or `text`.
+    routing: of an ensemble, such as `filter:1` (the default) or `tfidf:2`.
     language: of the text, for the routing `language`.
     max_tokens: to generate; None: 64, or what the model's context leaves.
     n: completions of each prompt.

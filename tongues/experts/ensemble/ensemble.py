@@ -179,18 +179,13 @@ def assembled(
     router: Router | None,
     workspace: Path,
     *,
-    tokens: Path | None = None,
     memory: int | None = None,
     placement: Placement | None = None,
 ) -> Ensemble:
-    """Experts and a router as one, without looking whether they are what they were.
-
-    tokens: the `tokenizer.json` of the texts, an extension of the experts'; None: the ensemble's.
-    """
+    """Experts and a router as one, without looking whether they are what they were."""
     places = [expert_folder(expert, workspace) for expert in lineage.experts]
     widest = expert_folder(lineage.widest, workspace)
-    tokenizer = load_tokenizer(tokens or widest)
-    whole = file_hash(tokens) if tokens else lineage.tokenizer_sha256
+    tokenizer, whole = load_tokenizer(widest), lineage.tokenizer_sha256
     own: dict[str, OwnTokens] = {}  # by tokenizer
     each = [expert.sha256.get(TOKENIZER, lineage.tokenizer_sha256) for expert in lineage.experts]
     for digest, place in zip(each, places, strict=True):

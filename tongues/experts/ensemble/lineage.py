@@ -72,7 +72,7 @@ class Lineage:
     def number_of(self, language: str) -> int:
         """The place of a language's expert; a UserError where it has none."""
         if language not in self.languages:
-            hint = f"use `text`, which finds it; {nearest(language, self.languages)}"
+            hint = f"use `filter:1`, which finds it; {nearest(language, self.languages)}"
             raise UserError(f"no expert learned `{language}`", where="routing", hint=hint)
         return self.names.index(self.languages[language])
 

@@ -30,7 +30,7 @@ def nearest_donors(
         far = {distances[lang][other] for other in known}
         if len(known) > 1 and len(far) == 1:
             what = f"all languages are equally far from `{lang}`, at {far.pop():.3g}"
-            raise UserError(what, hint="name its donor, or choose by loss")
+            raise UserError(what, hint="name its donor")
         chosen[lang] = min(known, key=distances[lang].__getitem__)
     return chosen
 
