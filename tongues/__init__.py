@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from tongues.verbs.plans import plan
     from tongues.verbs.recipes import check, prepare, train
     from tongues.verbs.steps import next_steps
-    from tongues.verbs.studies import dry_run, study
+    from tongues.verbs.studies import study
 
-__all__ = ["Recipe", "UserError", "__version__", "check", "doctor", "dry_run", "evaluate"]
+__all__ = ["Recipe", "UserError", "__version__", "check", "doctor", "evaluate"]
 __all__ += [
     "experts",
     "export",
@@ -59,7 +59,7 @@ _HOMES = {
     **dict.fromkeys(("ls", "report", "watch"), "tongues.verbs.pages"),
     "new": "tongues.verbs.new",
     **dict.fromkeys(("check", "prepare", "train"), "tongues.verbs.recipes"),
-    **dict.fromkeys(("dry_run", "study"), "tongues.verbs.studies"),
+    "study": "tongues.verbs.studies",
     "experts": "tongues.verbs.experts",  # a group: the module itself
 }
 

@@ -13,6 +13,9 @@ OPTIONS: dict[str, str] = {
         for verb in ("prepare", "study", "experts train", "evaluate")
         for setting in ("partition", "time")
     },
+    "study --where": "override the lists, as in `study.shapes=[0.1M]`; other runs stay",
+    "study --dry-run": "`tongues check` shows its runs, and its own first line how long they take",
+    "experts train --dry-run": "`tongues check` shows its runs, its own first line how long",
     "fit --drop-highest": "use `--where`, as in `--where 'loss < 4'`",
     "fit --delta": "`laws.fit(…, delta=…)` in Python has it; 1e-3 is used here",
     "fit --tie": "`laws.fit(…, tie=…)` in Python has it; here hold parameters by `--fix`",
@@ -50,8 +53,7 @@ OPTIONS: dict[str, str] = {
     "evaluate --templates": "tasks of lm-eval ask in the language: `--tasks lm-eval:xnli_sw`",
     "languages --country": "`--json` names the countries of every language",
     "languages --limit": "`--json` has all languages",
-    "languages --out": "`--json` has all that a page had",
-    "languages -o": "`--json` has all that a page had",
+    **dict.fromkeys(("languages --out", "languages -o"), "`--json` has all that a page had"),
     "report --title": "the page is named by what it is about",
     "demo --base": "write a recipe for another base by `tongues new BASE`",
     "new --machine": "name GPUs by `--gpu h100 --gpus 8`",

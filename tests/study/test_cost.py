@@ -1,15 +1,11 @@
-import shlex
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from tests.conftest import MakeRecipe
 from tongues.check import check_recipe
-from tongues.cli.main import command
-from tongues.errors import UserError
-from tongues.study import choose_plans, measure_cost, run_all
+from tongues.study import measure_cost, run_all
 
 
 @pytest.fixture(autouse=True)
@@ -72,31 +68,3 @@ def test_the_trials_leave_no_memory_behind(make_recipe: MakeRecipe, workspace: P
 
     before = measured("0.05M")  # with what is imported once
     assert measured("12M") - before < 60  # the weights, gradients and moments take 200
-
-
-def test_runs_are_chosen_with_their_parents(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    pairs = check_recipe(make_recipe(*STUDY), tmp_path).runs
-
-    def chosen(condition: str) -> list[str]:
-        return [plan.name.removeprefix("small/") for plan, _ in choose_plans(pairs, condition)]
-
-    assert chosen("shape == '0.1M' and replay > 0") == [
-        "qaa-source-0.1M-s1",
-        "qab-cpt-replay25-0.1M-s1",
-    ]
-    assert chosen("strategy == 'scratch' and params < 1e5") == ["qab-scratch-0.05M-s1"]
-    with pytest.raises(UserError, match="none of the 12 rows"):
-        choose_plans(pairs, "target == 'fr'")
-    with pytest.raises(UserError, match="shape"):
-        choose_plans(pairs, "shap == '0.1M'")
-
-
-def test_a_dry_run_ends_with_the_command_that_trains(
-    workspace: Path, recipe_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(workspace)
-    shown = ["study", str(recipe_file), *STUDY, "study.shapes=[0.05M]"]
-    options = ["--overwrite", "--where", "target == 'qab'", "--launcher", "slurm"]
-    done = CliRunner().invoke(command, [*shown, "--dry-run", *options])
-    assert done.stderr.startswith("→ ")
-    assert shlex.split(done.stderr[2:]) == ["tongues", *shown, *options]

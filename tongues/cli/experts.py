@@ -66,31 +66,17 @@ def partition(
 @experts.command()
 @options.recipe
 @options.overwrite
-@click.option("--dry-run", is_flag=True, help="Show runs, hours and disk; train nothing.")
 @options.launch
 @options.processes
 @options.quiet
 @options.as_json
-def train(
-    recipe: Path, overrides: tuple[str, ...], dry_run: bool, as_json: bool, **keywords: Any
-) -> None:
+def train(recipe: Path, overrides: tuple[str, ...], as_json: bool, **keywords: Any) -> None:
     """Train the experts of RECIPE and put them together. Safe to interrupt and run again."""
     import tongues
-    from tongues.cli.recipes import show_runs
     from tongues.terminal import print_paths
-    from tongues.verbs.experts import check_experts
 
     loaded = tongues.load_recipe(recipe, overrides)
-    if dry_run:
-        check_experts(recipe, loaded)
-        names = ("workspace", "overwrite", "launcher", "processes")
-        made = tongues.dry_run(loaded, **{name: keywords[name] for name in names})
-        show_runs(made, as_json)
-        if made.cost.runs:
-            options.hint_again("tongues experts train", without=("dry_run",))
-            return
-    else:
-        print_paths(tongues.experts.train(recipe, overrides, **keywords), as_json=as_json)
+    print_paths(tongues.experts.train(recipe, overrides, **keywords), as_json=as_json)
     options.hint_recipe(loaded, (recipe, *overrides), keywords["workspace"])
 
 

@@ -1,15 +1,12 @@
 """The verbs of one recipe: check, prepare, train, study."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tongues.cli import options
 from tongues.terminal import echo
-
-if TYPE_CHECKING:
-    from tongues.verbs.studies import DryRun
 
 
 @click.command()
@@ -103,48 +100,18 @@ def train(recipe: Path, as_json: bool, **keywords: Any) -> None:
 @click.command()
 @options.recipe
 @options.overwrite
-@click.option("--where", metavar="CONDITION", help="""Which runs, as in "shape == '0.1M'".""")
-@click.option("--dry-run", is_flag=True, help="Show runs, hours and disk; train nothing.")
 @options.launch
 @options.processes
 @options.quiet
 @options.as_json
-def study(
-    recipe: Path, overrides: tuple[str, ...], dry_run: bool, as_json: bool, **keywords: Any
-) -> None:
+def study(recipe: Path, as_json: bool, **keywords: Any) -> None:
     """Train all runs of RECIPE. Safe to interrupt; run it again to resume.
 
-    With --dry-run it shows the runs and what they take, and trains nothing.
+    Its first line says what they take.
     """
     import tongues
     from tongues.terminal import print_paths
-    from tongues.verbs.studies import check_study
 
-    if dry_run:
-        loaded = tongues.load_recipe(recipe, overrides)
-        check_study(recipe, loaded)
-        names = ("workspace", "where", "overwrite", "launcher", "processes")
-        made = tongues.dry_run(loaded, **{name: keywords[name] for name in names})
-        show_runs(made, as_json)
-        if as_json:
-            return
-        if made.cost.runs:
-            options.hint_again("tongues study", without=("dry_run",))
-        else:
-            options.hint_recipe(loaded, (recipe, *overrides), keywords["workspace"])
-        return
-    made = tongues.study(recipe, overrides, **keywords)
+    made = tongues.study(recipe, **keywords)
     print_paths([made], as_json=as_json)
     options.hint_runs(made, keywords["workspace"])
-
-
-def show_runs(made: "DryRun", as_json: bool) -> None:
-    """A row a run, and what is still to be trained."""
-    from tongues.terminal import print_json, print_table
-
-    if as_json:
-        print_json(made.to_json())
-        return
-    print_table(made.rows())
-    if made.cost.runs:
-        echo(f"\n{made}")

@@ -2,20 +2,12 @@
 
 from tongues.study.cost import StudyCost, measure_cost
 from tongues.study.driver import State, run_all
-from tongues.study.grid import (
-    best_rates,
-    choose_plans,
-    plan_runs,
-    plan_study,
-    plan_sweep,
-    unfinished,
-)
+from tongues.study.grid import best_rates, plan_runs, plan_study, plan_sweep, unfinished
 
 __all__ = [
     "State",
     "StudyCost",
     "best_rates",
-    "choose_plans",
     "measure_cost",
     "plan_runs",
     "plan_study",

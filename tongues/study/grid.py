@@ -16,9 +16,8 @@ from tongues.models import find_shape
 from tongues.quantities import Budget
 from tongues.recipe import BaseChoice, Recipe, Study, Train
 from tongues.roles import Roles
-from tongues.runs import JOINED, run_rows, status_of
-from tongues.tables import RunTable, select_rows
-from tongues.train import Derived, RunPlan, run_of_recipe
+from tongues.runs import run_rows, status_of
+from tongues.train import RunPlan, run_of_recipe
 from tongues.train.mixture import proxy_mixtures, text_of
 
 _OWN = ("mixture", "replay", "base", "run", "eval_languages", "max_forgetting")
@@ -64,31 +63,6 @@ def plan_runs(
                     hint="they must differ in four digits",
                 )
     return list(runs.values())
-
-
-def choose_plans(
-    pairs: Sequence[tuple[RunPlan, Derived]], condition: str
-) -> list[tuple[RunPlan, Derived]]:
-    """The runs of which `condition` is true, and their bases, in the order given.
-
-    Its columns: run, strategy, target, base_languages, replay, shape, seed, params, tokens, flops.
-    """
-    columns = {
-        "run": [plan.name.rpartition("/")[2] for plan, _ in pairs],
-        "strategy": [plan.strategy for plan, _ in pairs],
-        "target": [JOINED.join(plan.roles.targets) for plan, _ in pairs],
-        "base_languages": [JOINED.join(plan.roles.base_languages) for plan, _ in pairs],
-        "replay": [plan.roles.replay_share for plan, _ in pairs],
-        "shape": [derived.anatomy.name for _, derived in pairs],
-        "seed": [plan.settings.seed for plan, _ in pairs],
-        "params": [derived.parameters["total"] for _, derived in pairs],
-        "tokens": [derived.tokens for _, derived in pairs],
-        "flops": [derived.flops for _, derived in pairs],
-    }
-    names = [plan.name for plan, _ in pairs]
-    wanted = set(select_rows(RunTable(columns, names), condition).places)
-    wanted |= {plan.base for plan, _ in pairs if plan.name in wanted and plan.base}
-    return [pair for pair in pairs if pair[0].name in wanted]
 
 
 def plan_source(
