@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import tongues
 from tongues.cli.main import command
 from tongues.hardware import VisibleGpu
-from tongues.verbs.doctor import Finding, available_memory
+from tongues.verbs.doctor import Finding
 
 
 def found(name: str, workspace: Path | str = ".") -> Finding:
@@ -41,16 +41,6 @@ def test_more_threads_than_cores_are_noticed(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     one = found("processor")
     assert one.value.endswith("threads: 1") and one == Finding("processor", "ok", one.value)
-
-
-@pytest.mark.parametrize(("most", "used", "free"), [("max", "0", 6e6), ("5000000", "2000000", 3e6)])
-def test_memory_is_the_machines_or_what_the_container_grants(
-    tmp_path: Path, most: str, used: str, free: float
-) -> None:
-    (tmp_path / "meminfo").write_text("MemTotal: 9999999 kB\nMemAvailable: 5859.375 kB\n")
-    (tmp_path / "memory.max").write_text(f"{most}\n")
-    (tmp_path / "memory.current").write_text(f"{used}\n")
-    assert available_memory(tmp_path / "meminfo", tmp_path) == free
 
 
 def test_torch_may_be_missing_but_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:

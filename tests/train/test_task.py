@@ -44,16 +44,15 @@ def test_a_queued_run_is_trained_as_it_was_meant(plan: RunPlan, workspace: Path)
     assert read_run(workspace / "runs" / plan.name).seed == plan.settings.seed
 
 
-def test_a_part_of_a_study_leaves_the_rest_listed(plan: RunPlan, workspace: Path) -> None:
+def test_the_runs_of_a_recipe_are_listed_and_no_others(plan: RunPlan, workspace: Path) -> None:
     one, two, three = (replace(plan, name=f"study/{name}") for name in ("one", "two", "three"))
 
     def listed() -> set[str]:
         return {state.run for state in states([workspace / "runs"])}
 
-    leave_plans([one, two], workspace, complete=True)
-    leave_plans([two], workspace)
+    leave_plans([one, two], workspace)
     assert listed() == {one.name, two.name}
-    leave_plans([two, three], workspace, complete=True)
+    leave_plans([two, three], workspace)
     assert listed() == {two.name, three.name}
 
 

@@ -73,7 +73,6 @@ def train_experts(
             watch=watch,
             tell=tell,
             overwrite=overwrite,
-            complete=True,
         )
     except UserError as error:
         if error.code != "runs_failed":

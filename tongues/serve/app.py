@@ -224,7 +224,7 @@ class App:
 
 
 def _page(file: PageFile, one: _Exchange) -> Response:
-    return file.answer(one.headers)
+    return file.answer()
 
 
 def _json(content: Mapping[str, Any] | bytes) -> Response:

@@ -36,7 +36,7 @@ TokenList = Annotated[list[Token], Field(fail_fast=True), BeforeValidator(_whole
 TokenLists = Annotated[list[TokenList], Field(min_length=1, fail_fast=True)]
 Stop = Annotated[str, Field(min_length=1, max_length=200)]
 Stops = Annotated[list[Stop], Field(max_length=16, fail_fast=True)]
-Penalty = Annotated[float, Field(ge=-2, le=2)]
+Penalty = Annotated[float, Field(ge=0, le=0)]  # clients send 0, which changes nothing
 TokenName = Annotated[str, Field(pattern="^(0|[1-9][0-9]{0,9})$")]
 Bias = Annotated[float, Field(ge=-100, le=100)]
 Biases = Annotated[dict[TokenName, Bias], Field(max_length=1024, fail_fast=True)]
@@ -47,6 +47,8 @@ T = TypeVar("T", bound="Body")
 _MEANT = {
     "tools": "are not supported here; leave them out",
     "response_format": "is text here; leave it out",
+    "presence_penalty": "is not supported here; leave it out",
+    "frequency_penalty": "is not supported here; leave it out",
     "prompt": "is a text, a list of texts, a list of token ids, or a list of such lists",
     "stop": "is a text, or a list of at most 16 texts, none of them empty or over 200 characters",
     "content": "is a text, or a list of parts such as {'type': 'text', 'text': …}",
@@ -95,9 +97,7 @@ class Body(Object):
     stop: Stop | Stops | None = None
     """Strings that end a text; they are not part of it."""
     presence_penalty: Penalty | None = None
-    """Taken from the log-probability of tokens written already."""
     frequency_penalty: Penalty | None = None
-    """The same for each time."""
     logit_bias: Biases | None = None
     """Added to the log-probability of these token ids."""
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63), BeforeValidator(_whole)] | None = None

@@ -188,8 +188,6 @@ def _completions(
         top_k=1 if body.top_p == 0 else body.top_k,
         top_p=body.top_p or None,
         seed=secrets.randbits(63) if body.seed is None else body.seed,
-        presence=body.presence_penalty or 0.0,
-        frequency=body.frequency_penalty or 0.0,
         bias=bias,
     )
     usual_way = "language" if body.language and len(model.experts) > 1 else None

@@ -1,7 +1,6 @@
 """The files of the page, and the names that requests may use of this server."""
 
 import contextlib
-import hashlib
 import ipaddress
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -35,14 +34,10 @@ class PageFile:
 
     content: bytes
     kind: str
-    tag: str
 
-    def answer(self, headers: Headers) -> Response:
-        """For a request with these headers."""
-        own = {"etag": self.tag, **_HEADERS}
-        if headers.get("if-none-match") == self.tag:
-            return Response(status_code=304, headers=own)
-        return Response(self.content, headers=own, media_type=self.kind)
+    def answer(self) -> Response:
+        """For any request."""
+        return Response(self.content, headers=_HEADERS, media_type=self.kind)
 
 
 @cache
@@ -51,10 +46,8 @@ def page_files() -> dict[str, PageFile]:
     files: dict[str, PageFile] = {}
     for file in sorted(_PAGE.iterdir()):
         if kind := _KINDS.get(file.suffix):
-            content = file.read_bytes()
-            tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
             address = "/" if file.name == "index.html" else f"/{file.name}"
-            files[address] = PageFile(content, kind, tag)
+            files[address] = PageFile(file.read_bytes(), kind)
     return files
 
 

@@ -63,21 +63,20 @@ def run_all(
     watch: Callable[[State], None] = lambda state: None,
     tell: Callable[[str], None] = lambda line: None,
     overwrite: bool = False,
-    complete: bool = False,
 ) -> None:
     """Train every run, parents first, the longest chain of work first among those that can start.
 
     launcher: by default this machine's. Stopped or killed, the same call resumes where each run
     was. A run that fails does not stop the others; in the end a UserError (`runs_failed`) names
     the first, `State.failed` all of them, and the same call tries them again. Runs of other
-    settings are a UserError before anything starts, unless `overwrite`. complete: these are
-    all runs of their recipe; others of its folder that have not begun are no longer planned.
+    settings are a UserError before anything starts, unless `overwrite`. Others of their folder that
+    have not begun are no longer planned.
     """
     if not plans:
         return
     launcher = launcher or open_launcher()
     study = _Study(plans, workspace, launcher, overwrite, tell)
-    leave_plans(plans, workspace, complete=complete)
+    leave_plans(plans, workspace)
     try:
         with watched(launcher):
             while {"ready", "running"} & set((status := study.look()).values()):

@@ -11,26 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tongues.errors import Stopped, UserError
-from tongues.files import fingerprint, is_held, only_one, read_json, write_json, write_text
+from tongues.files import fingerprint, is_held, only_one, write_json, write_text
 from tongues.launch import DONE, FAILED, UNTOLD, Job, torchrun
 from tongues.runs import FAILURE, PLANS
 from tongues.train.plan import RunPlan
 
 
-def leave_plans(plans: Iterable[RunPlan], workspace: Path, *, complete: bool = False) -> None:
-    """Add runs to the list of planned runs.
-
-    complete: these are all runs of their recipe; others are removed from the list.
-    """
+def leave_plans(plans: Iterable[RunPlan], workspace: Path) -> None:
+    """Write the list of planned runs: all of their recipe, and no others."""
     folders: dict[Path, dict[str, object]] = {}
     for plan in plans:
         folder = (workspace / "runs" / plan.name).parent
         folders.setdefault(folder, {})[plan.name] = plan.to_json()
     for folder, planned in folders.items():
         with only_one(folder / PLANS):
-            listed = {} if complete or not (folder / PLANS).exists() else read_json(folder / PLANS)
-            others = {run: plan for run, plan in listed.items() if run not in planned}
-            write_json(folder / PLANS, planned | others)
+            write_json(folder / PLANS, planned)
 
 
 def training_job(

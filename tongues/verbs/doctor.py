@@ -128,29 +128,10 @@ def _cores() -> Finding:
 
 
 def _memory() -> Finding:
-    total, free = host_memory(), available_memory()
-    few = free < _MEMORY
+    total = host_memory()
+    few = total < _MEMORY
     advice = f"under {show_bytes(_MEMORY)}: too little to train a base of 135M" if few else ""
-    value = f"{show_bytes(free)} of {show_bytes(total)} available"
-    return Finding("memory", "note" if few else "ok", value, advice)
-
-
-def available_memory(
-    info: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs/cgroup")
-) -> float:
-    """Bytes that may still be used: of the machine, or of a container's limit."""
-    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
-    named = dict(line.split(":", 1) for line in lines if ":" in line)
-    free = host_memory()
-    if "MemAvailable" in named:
-        free = float(named["MemAvailable"].split()[0]) * 1024
-    try:
-        most, used = (
-            (group / name).read_text().strip() for name in ("memory.max", "memory.current")
-        )
-        return min(free, float(most) - float(used)) if most != "max" else free
-    except (OSError, ValueError):  # no limit is set here
-        return free
+    return Finding("memory", "note" if few else "ok", show_bytes(total), advice)
 
 
 def _disk(workspace: Path) -> Finding:

@@ -56,7 +56,6 @@ def study(
                 watch=lambda state: show(state.share, *state.words()),
                 tell=voice.say,
                 overwrite=overwrite,
-                complete=True,
             )
 
     if checked.sweep:

@@ -70,20 +70,18 @@ def test_alternatives_are_the_likeliest_of_the_model(copies: Ensemble, folders: 
     assert told.log_prob == pytest.approx(told.alternatives[0][1])
 
 
-def test_penalties_and_biases_change_what_is_drawn(copies: Ensemble) -> None:
+def test_biases_change_what_is_drawn(copies: Ensemble) -> None:
     def written(sampling: Sampling) -> list[int]:
         return alone(copies, PROMPTS[0], "tfidf", 30, sampling)
 
     free = written(GREEDY)
     assert len(set(free)) < 30
-    assert len(set(written(Sampling(temperature=0, presence=100.0)))) == 30
-    assert len(set(written(Sampling(temperature=0, frequency=100.0)))) == 30
     assert set(written(Sampling(temperature=0, bias={7: 1000.0}))) == {7}
     assert free[0] not in written(Sampling(bias={free[0]: -1000.0}))
     assert written(Sampling(temperature=1e-30)) == written(Sampling(temperature=1e-50)) == free
     for wrong in (float("nan"), float("inf")):
         with pytest.raises(UserError):
-            Sampling(presence=wrong)
+            Sampling(bias={7: wrong})
 
 
 def test_a_model_of_no_numbers_ends_its_own_texts_alone(ensemble: Ensemble) -> None:

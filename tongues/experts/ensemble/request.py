@@ -25,8 +25,6 @@ class Sampling:
     top_k: int | None = None  # only so many of the likeliest
     top_p: float | None = None  # only the smallest set of tokens with this probability
     seed: int = 0
-    presence: float = 0.0  # taken from the log-probability of every token written so far
-    frequency: float = 0.0  # the same for each time it was written
     bias: Mapping[int, float] = field(default_factory=dict)  # added to the log-probability of these
 
     def __post_init__(self) -> None:
@@ -34,8 +32,8 @@ class Sampling:
         if not 0 <= self.temperature < math.inf:
             hint = "0 takes the most probable token, 1 the probabilities as they are"
             raise UserError("a temperature is a number from 0 on", where=where, hint=hint)
-        if not all(map(math.isfinite, (self.presence, self.frequency, *self.bias.values()))):
-            raise UserError("penalties and biases are numbers", where=where)
+        if not all(map(math.isfinite, self.bias.values())):
+            raise UserError("biases are numbers", where=where)
         if self.top_k is not None and self.top_k < 1:
             raise UserError("`top_k` is at least 1", where=where)
         if self.top_p is not None and not 0 < self.top_p <= 1:

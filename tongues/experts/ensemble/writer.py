@@ -5,7 +5,7 @@ Only experts with a weight run. A text is the same whatever is written next to i
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from tongues.errors import UserError
 from tongues.experts.ensemble.caches import TokenSequence
 from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.own_caches import open_caches
-from tongues.experts.ensemble.request import Request, Sampling, Token
+from tongues.experts.ensemble.request import Request, Token
 from tongues.experts.ensemble.routing import Guide
 from tongues.models.scorer import log_probs
 from tongues.randomness import derive_seed
@@ -295,10 +295,10 @@ def _likeliest(
 
 def _choose(mixed: Tensor, texts: Sequence[RunningText]) -> Tensor:
     samplings = [text.request.sampling for text in texts]
-    changed = [row for row, s in enumerate(samplings) if s.presence or s.frequency or s.bias]
-    mixed = mixed.clone() if changed else mixed
-    for row in changed:
-        mixed[row] = _changed(mixed[row], samplings[row], texts[row].written)
+    biased = [row for row, sampling in enumerate(samplings) if sampling.bias]
+    mixed = mixed.clone() if biased else mixed
+    for row in biased:
+        mixed[row] = _biased(mixed[row], samplings[row].bias)
     draws = np.array([text.random.random() for text in texts])
     shapes = [sampling.shape for sampling in samplings]
     if len(set(shapes)) == 1:
@@ -310,14 +310,9 @@ def _choose(mixed: Tensor, texts: Sequence[RunningText]) -> Tensor:
     return chosen
 
 
-def _changed(odds: Tensor, sampling: Sampling, written: Sequence[int]) -> Tensor:
-    logs = odds.log()
-    tokens, counts = np.unique(np.array(written, dtype=np.int64), return_counts=True)
-    penalties = sampling.presence + sampling.frequency * counts
-    logs[torch.from_numpy(tokens).to(logs.device)] -= torch.from_numpy(penalties).to(logs)
-    if sampling.bias:
-        ids, values = torch.tensor(list(sampling.bias)), torch.tensor([*sampling.bias.values()])
-        logs[ids.to(logs.device)] += values.to(logs)
+def _biased(odds: Tensor, bias: Mapping[int, float]) -> Tensor:
+    ids, logs = torch.tensor(list(bias)), odds.log()
+    logs[ids.to(logs.device)] += torch.tensor([*bias.values()]).to(logs)
     return logs.softmax(0)
 
 
