@@ -36,7 +36,6 @@ _KEYS = [
         "block_size context_length",
         "schedule": "lr_scheduler lr_scheduler_type lr_schedule scheduler",
         "warmup": "warmup_steps warmup_ratio num_warmup_steps",
-        "optimizer": "optim",
         "precision": "dtype bf16 fp16 mixed_precision torch_dtype",
         "trainable": "lora dora peft adapter use_lora finetuning_type train_on",
         "rank": "r lora_r lora_rank",

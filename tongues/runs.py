@@ -40,14 +40,6 @@ class Parameters(TypedDict):
     non_embedding: int
 
 
-class Probe(TypedDict):
-    """The short training in which initializations were compared."""
-
-    steps: int
-    batch: int  # tokens
-    losses: dict[str, dict[str, float]]  # at its end, by initialization and language
-
-
 class LanguageShare(TypedDict):
     """A language of a mixture whose shares follow from a rule."""
 
@@ -71,9 +63,7 @@ class VocabularyExtension(TypedDict):
     """How tokens that the base's tokenizer does not have got their embeddings."""
 
     new_tokens: int
-    initialization: str  # that the run uses
-    losses: dict[str, dict[str, float]]  # of each that was compared, held-out nats per token
-    probe: NotRequired[Probe | None]  # None: none was trained
+    initialization: str  # `distilled` or `mean`
 
 
 @dataclass(frozen=True, slots=True)

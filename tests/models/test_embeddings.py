@@ -16,7 +16,7 @@ from tests.models.published import PUBLISHED
 from tests.models.shortened import shortened
 from tongues.errors import UserError
 from tongues.models import find_shape
-from tongues.models.embeddings import EMBEDDING_METHODS, NewTokens, calibrate, similar_tokens
+from tongues.models.embeddings import calibrate, mean_rows
 from tongues.models.huggingface import build_model, configure
 from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
 
@@ -60,18 +60,6 @@ def few(
     shared = np.where(np.arange(size) < known, np.arange(size), -1)
     spelt = [(spellings or {}).get(n, b"a") for n in range(size)]
     return TokenMap(shared, parts, spelt[:known], spelt)
-
-
-def composed(
-    model: PreTrainedModel,
-    tokens: TokenMap,
-    name: str,
-    *texts: np.ndarray,
-    seed: int = 0,
-) -> list[torch.Tensor]:
-    """The new rows by a method, in the model's matrices in turn."""
-    matrices = resize_vocabulary(model, tokens)
-    return EMBEDDING_METHODS[name].compose(NewTokens(tokens, matrices, texts, seed))
 
 
 def model_of(vocabulary: int, tied: bool = False) -> PreTrainedModel:
@@ -121,67 +109,9 @@ def test_rows_that_pad_never_get_a_share_of_the_probability(tokens: TokenMap) ->
 def test_by_mean_a_new_row_is_the_mean_of_its_parts(tokens: TokenMap) -> None:
     model = model_of(280)
     before = [matrix.clone() for matrix in rows(model)]
-    for old, new in zip(before, composed(model, tokens, "mean"), strict=True):
+    for old, new in zip(before, mean_rows(tokens, resize_vocabulary(model, tokens)), strict=True):
         for row, parts in zip(new, tokens.parts.values(), strict=True):
             torch.testing.assert_close(row, old[parts].mean(0))
-
-
-def test_asymmetric_rows_weigh_parts_by_length_and_have_the_norm_of_their_script() -> None:
-    greek = {n: "λ".encode() for n in range(20)} | {60: "λλλ".encode()}
-    tokens = few({60: [0, 40]}, 60, greek | {40: b"abcd"})
-    model = model_of(60)
-    with torch.no_grad():
-        rows(model)[0][:20] *= 7
-    before = [matrix.clone() for matrix in rows(model)]
-    first, last = composed(model, tokens, "asymmetric")
-    plain = before[0][[0, 40]].mean(0)
-    usual = before[0][:20].norm(dim=1).median()
-    torch.testing.assert_close(first[0], plain * usual / plain.norm(), rtol=0.1, atol=0)
-    assert float(first[0].norm()) == pytest.approx(np.median(before[0][:20].norm(dim=1)), rel=1e-5)
-    torch.testing.assert_close(last[0], (2 * before[1][0] + 4 * before[1][40]) / 6)
-    tied = model_of(60, tied=True)
-    (only,) = composed(tied, tokens, "asymmetric")
-    torch.testing.assert_close(only[0], (2 * rows(tied)[0][0] + 4 * rows(tied)[0][40]) / 6)
-
-
-def test_random_rows_have_the_mean_and_spread_of_the_old(tokens: TokenMap) -> None:
-    model = model_of(280)
-    with torch.no_grad():
-        rows(model)[0].mul_(torch.linspace(1, 9, 32)).add_(1)
-    old = rows(model)[0].clone()
-    new = composed(model, few({number: [1] for number in range(280, 4280)}, 280), "random", seed=1)[
-        0
-    ]
-    torch.testing.assert_close(new.std(0), old.std(0), rtol=0.1, atol=0)
-    assert float(((new.mean(0) - old.mean(0)) / old.std(0)).abs().max()) < 0.1
-    some = composed(model_of(280), tokens, "random", seed=1)[0]
-    assert not torch.equal(some, composed(model_of(280), tokens, "random", seed=2)[0])
-
-
-def twins(count: int) -> np.ndarray:
-    """Tokens in which 20 and 21 occur where 4 and 5 do, in noise."""
-    rng = np.random.default_rng(1)
-    words = rng.choice([4, 5, 6, 7, 8], count)
-    before = {4: 10, 5: 11, 6: 12, 7: 13, 8: 14}
-    written = np.where(rng.random(count) < 0.5, words + 16, words)
-    text = np.stack([np.vectorize(before.get)(words), written, words + 5], axis=1)
-    return text[written < 22].ravel()
-
-
-def test_similar_tokens_are_those_in_the_same_company() -> None:
-    tokens = few({20: [1], 21: [2], 22: [3]}, 20)
-    found = similar_tokens(tokens, [twins(3000)])
-    assert set(found) == {20, 21}  # 22 never occurs
-    for number, twin in ((20, 4), (21, 5)):
-        weights = dict(zip(*found[number], strict=True))
-        assert sum(weights.values()) == pytest.approx(1)
-        assert max(weights, key=weights.__getitem__) == twin
-    model = model_of(20)
-    old = rows(model)[0].clone()
-    new = composed(model, tokens, "similar", twins(3000))[0]
-    blend = sum(weight * old[number] for number, weight in zip(*found[20], strict=True))
-    torch.testing.assert_close(new[0], blend)
-    torch.testing.assert_close(new[2], old[3])  # too rare: the mean of its parts
 
 
 def test_rows_that_pad_the_matrix_of_the_base_are_used(tokens: TokenMap) -> None:

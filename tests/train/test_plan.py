@@ -113,7 +113,7 @@ def test_replay_of_a_language_without_text_is_found_before_work(
 
 
 def test_new_embeddings_matter_to_a_continued_run_alone(make_recipe: MakeRecipe) -> None:
-    plain = "model.new_embeddings=random"
+    plain = "model.new_embeddings=mean"
     assert plan_of(make_recipe, plain).identity() == plan_of(make_recipe).identity()
     continued = plan_of(make_recipe, CONTINUED).identity()
     assert plan_of(make_recipe, CONTINUED, plain).identity() != continued

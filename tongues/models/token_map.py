@@ -11,7 +11,6 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from tongues.models.anatomy import embedding_matrices, padded_rows
-from tongues.text.signals.characters import character_signals
 from tongues.tokens.spelling import byte_alphabet, byte_tokens, is_bytewise, token_spellings
 
 
@@ -52,16 +51,6 @@ class TokenMap:
     def is_new(self) -> Tensor:
         """Of each id, whether the base does not have its token."""
         return torch.from_numpy(self.shared < 0)
-
-    @cached_property
-    def scripts(self) -> tuple[np.ndarray, np.ndarray]:
-        """The script of each token of the base and of the tokenizer; `Zyyy` without letters."""
-        texts = [
-            [spelling.decode(errors="ignore") for spelling in spellings]
-            for spellings in (self.base_spellings, self.spellings)
-        ]
-        base, own = (character_signals(some)["script"] for some in texts)
-        return base, own
 
 
 def map_tokens(base: Tokenizer, tokenizer: Tokenizer) -> TokenMap:

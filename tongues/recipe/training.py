@@ -16,7 +16,7 @@ from tongues.recipe.mixtures import MixtureRule, MixtureShares, by_language
 from tongues.recipe.trainable import LowRank, Trainable
 from tongues.registry import registry
 
-Initialization = Literal["mean", "similar", "asymmetric", "distilled", "random"]
+Initialization = Literal["distilled", "mean"]
 _Rate = Annotated[float, Field(gt=0, lt=1)]
 _LEAST_FINAL = 0.005  # of the peak; less, but not 0, is surely meant as a rate
 Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
@@ -29,8 +29,8 @@ class ModelShape(RecipeSection):
     """Name of a shape; `tongues check` shows exact counts."""
     tied_embeddings: bool = False
     """Whether input and output share one matrix."""
-    new_embeddings: Literal["auto", Initialization] = "auto"
-    """How embeddings of tokens new to the base start; `auto`: the best in a short try."""
+    new_embeddings: Initialization = "distilled"
+    """How tokens new to the base start: by the `mean` of what spells them, or trained from that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,6 @@ class Train(RecipeSection):
     """Tokens of a step, or the rule `by size`; with a base it follows from that."""
     context: Tokens = 128
     """Tokens of a sample; with a base it follows from that."""
-    optimizer: Literal["adamw", "muon"] = "adamw"
-    """`muon` is for the layers' matrices; the rest stays with AdamW."""
     optimizer_states: Literal["float32", "bfloat16"] = "float32"
     """Type in which AdamW's moments are kept; `bfloat16` takes half their memory."""
     learning_rate: Rate = 3e-3
@@ -204,12 +202,6 @@ class Train(RecipeSection):
         if 0.0 in self.milestones:
             raise ValueError("at 0% nothing is learned yet; the first milestone comes after it")
         self.schedule.check(self.warmup, self.min_learning_rate)
-        if self.optimizer == "muon" and self.optimizer_states != "float32":
-            raise ValueError("`muon` keeps its momentum in float32; leave `optimizer_states` out")
-        if self.optimizer == "muon" and self.trainable != "all":
-            raise ValueError(
-                "`muon` is for whole matrices, and `trainable` leaves them as they are"
-            )
         if 0 < self.min_learning_rate < _LEAST_FINAL:
             peak = (
                 max(self.learning_rate.values())

@@ -17,7 +17,7 @@ from tongues.randomness import derive_seed
 from tongues.train.engine.sharding import reshard
 from tongues.train.step import Setup
 
-DISTILLED = 0.01  # of the run's work at most
+_SHARE = 0.01  # of the run's work at most
 _WORK = 2.0  # of reading a snippet twice and deriving once, in training steps of as many tokens
 _LENGTH = 50  # tokens of a snippet (as published)
 _EACH = 100  # snippets of a token: more bring little (as published)
@@ -29,10 +29,12 @@ _READ = 2**22  # tokens of each text, from its start, in which tokens are looked
 def distill(setup: Setup, new: NewTokens, rows: Tensor) -> Tensor:
     """Train input rows that the model has already; returns them as they should be."""
     processes, device = setup.processes, setup.processor.device
-    budget = int(DISTILLED * setup.derived.tokens / _WORK / _LENGTH)
+    budget = int(_SHARE * setup.derived.tokens / _WORK / _LENGTH)
     seed = derive_seed(setup.plan.settings.seed, "snippets")
-    windows = snippets(new, budget, seed)
     size = math.ceil(_BATCH / processes.count) * processes.count
+    if budget < size:
+        return rows
+    windows = snippets(new, budget, seed)
     steps = len(windows) // size
     if not steps:
         return rows
@@ -83,10 +85,14 @@ def snippets(new: NewTokens, count: int, seed: int) -> np.ndarray:
     found: list[tuple[np.ndarray, np.ndarray]] = []
     for text in new.texts:
         text = np.asarray(text[:_READ])
+        if len(text) < _LENGTH:
+            continue
         occurrences = rng.permutation(np.flatnonzero(np.isin(text, new.tokens.missing)))
         windows = np.lib.stride_tricks.sliding_window_view(text, _LENGTH)
         starts = occurrences - rng.integers(_LENGTH, size=len(occurrences))
         found.append((text[occurrences], windows[starts.clip(0, len(windows) - 1)]))
+    if not found:
+        return np.empty((0, _LENGTH), dtype=np.int64)
     tokens = np.concatenate([tokens for tokens, _ in found])
     order = np.argsort(tokens, kind="stable")
     _, first, sizes = np.unique(tokens[order], return_index=True, return_counts=True)

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tongues.cores import core_count
 from tongues.errors import UserError
@@ -48,7 +48,7 @@ class RunPlan:
     tokens: str  # name of the prepared tokens
     shape: Shape | None  # None: the base's
     tied_embeddings: bool
-    new_embeddings: Literal["auto", Initialization]  # of tokens the base does not have
+    new_embeddings: Initialization  # of tokens the base does not have
     settings: Train
     cluster: str | None = None  # expert: of a partition of the training text by documents
     mixture: DerivedMixture | None = None  # None: the recipe names the shares
@@ -200,7 +200,6 @@ def derive(
             flops,
             machine or this_machine(),
             new_tokens=base is not None and _lacks_rows(model_folder(base), vocabulary),
-            compared=plan.new_embeddings == "auto",
         ),
     )
 

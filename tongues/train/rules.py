@@ -60,7 +60,6 @@ _GRADIENT = 4  # bytes of a parameter's
 _OUTPUT = 12  # of the output matrix, in its loss: its gradient, a part of it, itself in bfloat16
 _LOGITS = 16  # of each logit in the trial of the fastest ways, whose logits are whole
 _WHOLE = {True: 16, False: 24}  # of each where they stay whole; by bfloat16, measured
-_COMPARED = 2700  # contexts of a run from which methods are compared (initialize.py)
 _TRIED = 257  # tokens of the trial's two samples (engine/fitting.py)
 _ROWS = 128  # queries whose scores are computed, and kept, together (engine/attention.py)
 _AGAIN = 2  # layers' worth that computing one anew takes: what it keeps, and its backward pass
@@ -218,7 +217,6 @@ def run_bytes(
     machine: Machine,
     *,
     new_tokens: bool = False,
-    compared: bool = False,
 ) -> int:
     """Bytes of each process at the peak, on a machine.
 
@@ -226,8 +224,7 @@ def run_bytes(
     weights, moments, and the most of three: what layers keep with the gradient of the output
     matrix, all gradients, or, before there are moments, the trial of the fastest ways. Gradients
     come as what the layers kept goes, unless there are several micro-batches. new_tokens: they get
-    their embeddings from a copy of the base's; compared: by the best of several methods, each tried
-    from a copy of what is trained, if the run is long enough for that.
+    their embeddings from a copy of the base's.
     """
     share = max(batch // machine.processes, settings.context)
     at_a_time = min(settings.micro_batch or share, share)
@@ -274,9 +271,6 @@ def run_bytes(
     weights = WEIGHT * (anatomy.parameters["total"] + anatomy.updates)
     if new_tokens:
         weights += WEIGHT * anatomy.parameters["embedding"]
-    tokens = flops / anatomy.flops_per_token(settings.context)
-    if new_tokens and compared and tokens >= _COMPARED * settings.context:
-        weights += WEIGHT * trained_parameters(anatomy)
     moments = moments_bytes(settings) * trained_parameters(anatomy)
     training = moments + max(step, gradients + _GRADIENT * table)
     scored = max(at_a_time, min(_SCORED, settings.eval_tokens or _SCORED))

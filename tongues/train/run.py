@@ -172,8 +172,7 @@ def _finish(
         tell(f"{plan.name} resumes from step {position.step} of {setup.derived.steps}")
     elif token_map:
         with enough_memory(plan.name, settings, setup.derived):
-            before = run.vocabulary_extension
-            extension = initialize(setup, token_map, embeddings, before, tell)
+            extension = initialize(setup, token_map, embeddings, tell)
         run = replace(run, vocabulary_extension=extension)
         if processes.first:
             write_run(directory, run)

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 
 from tongues.files import fingerprint, whole_directory
 from tongues.models.anatomy import embedding_matrices
-from tongues.models.embeddings import EMBEDDING_METHODS, NewTokens
+from tongues.models.embeddings import mean_rows
 from tongues.models.huggingface import load_model, save_model
 from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
 from tongues.tokens import Tokens, load_tokenizer, tokenizer_files
@@ -49,9 +49,9 @@ def transplanted(base: Path, tokens: Tokens, workspace: Path, tell: Say) -> Path
     token_map = map_tokens(theirs, own)
     texts = {lang: _held_out(tokens, own, lang) for lang in tokens.languages}
     before = {lang: _bits_per_byte(model, theirs, text) for lang, text in texts.items()}
-    new = NewTokens(token_map, resize_vocabulary(model, token_map), [])
+    known = resize_vocabulary(model, token_map)
     if len(token_map.missing):
-        rows = EMBEDDING_METHODS["mean"].compose(new)
+        rows = mean_rows(token_map, known)
         with torch.no_grad():
             for matrix, content in zip(embedding_matrices(model), rows, strict=True):
                 matrix[token_map.missing] = content

@@ -48,7 +48,7 @@ LARGE = ("new-10", "own-10", "new-0", "new-scratch", "own-0", "new-25", "own-25"
 RECIPES = {"own": "case", "new": "new"}
 DOCUMENTS = 40  # of each language that `compare` scores
 FROM_SCRATCH = ["train.base=null", "train.replay={}", "model.tied_embeddings=true"]
-FROM_SCRATCH += ["model.new_embeddings=auto"]
+FROM_SCRATCH += ["model.new_embeddings=distilled"]
 
 
 def amount(tokens: int) -> str:
