@@ -26,7 +26,8 @@ from tongues.serve.engine import Engine
 from tongues.serve.refusal import Limits
 from tongues.serve.server import address, listen, run
 
-SAID = {"model": "small/small", "prompt": "a", "max_tokens": 5, "stream": True}
+# Greedy: a sampled answer may end before it has all its tokens.
+SAID = {"model": "small/small", "prompt": "a", "max_tokens": 5, "stream": True, "temperature": 0}
 
 
 class Held(Engine):
