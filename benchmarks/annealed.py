@@ -26,6 +26,7 @@ from tongues.runs import run_rows
 from tongues.study import run_all
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan, run_of_recipe
+from tongues.train.work import open_work
 
 RATE = 8e-3
 RECIPE = f"""\
@@ -67,7 +68,9 @@ SHOWN = (0.1, 0.3, 1.0)  # shares of the continued run that the table tells
 
 def plan_of(path: Path, **settings: Any) -> RunPlan:
     """A run of the recipe with other settings."""
-    return run_of_recipe(load_recipe(path, [f"train.{k}={v}" for k, v in settings.items()]))
+    return run_of_recipe(
+        open_work(load_recipe(path, [f"train.{k}={v}" for k, v in settings.items()]))
+    )
 
 
 def plans(path: Path) -> Iterator[RunPlan]:

@@ -34,6 +34,7 @@ from tongues.study import run_all
 from tongues.study.forecasts import distance, read_loss_curve, role_of
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan, run_of_recipe
+from tongues.train.work import open_work
 
 PUBLISHED = Path(__file__).parents[1] / "../shared/data/published/curves"
 WARMUP = 2160  # steps of the published curves
@@ -100,7 +101,7 @@ def published() -> Iterator[Trained]:
 def plan_of(path: Path, shape: str, name: str, **settings: Any) -> RunPlan:
     """A run of the recipe with other settings."""
     changed = [f"train.{key}={value}" for key, value in (settings | {"run": name}).items()]
-    return run_of_recipe(load_recipe(path, [f"model.shape={shape}", *changed]))
+    return run_of_recipe(open_work(load_recipe(path, [f"model.shape={shape}", *changed])))
 
 
 def plans(path: Path) -> Iterator[RunPlan]:

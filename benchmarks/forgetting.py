@@ -27,6 +27,7 @@ from tongues.recipe import load_recipe
 from tongues.runs import run_rows
 from tongues.study import plan_runs, run_all
 from tongues.tokens import prepare_tokens
+from tongues.train.work import open_work
 
 RECIPE = """\
 name: {name}
@@ -354,13 +355,13 @@ def train(study: Study, workspace: Path) -> Path:
     path = workspace / "recipe.yaml"
     path.write_text(study.recipe())
     prepare_tokens(load_recipe(path), workspace, print)
-    plans = plan_runs(load_recipe(path))
+    plans = plan_runs(open_work(load_recipe(path)))
     for budget in study.shorter:
         settings = ["study.shapes=[0.1M]", f"study.replay=[{study.replay_of_shorter}]"]
         settings += [f"train.budget={budget} tokens", "train.num_evals=10"]
         plans += [
             replace(plan, name=plan.name.replace(f"{study.name}/", f"b{budget}/"))
-            for plan in plan_runs(load_recipe(path, settings))
+            for plan in plan_runs(open_work(load_recipe(path, settings)))
             if plan.strategy == "cpt"  # they start from the source models of the study
         ]
     run_all(plans, workspace)

@@ -25,6 +25,7 @@ from tongues.runs import read_run
 from tongues.tokens import prepare_tokens
 from tongues.train import run_of_recipe
 from tongues.train.run import train
+from tongues.train.work import open_work
 
 __all__ = ["main"]
 
@@ -59,7 +60,9 @@ class Outcome:
 def trained(workspace: Path, name: str, *settings: str) -> Path:
     """A run of the recipe with settings changed, trained or found."""
     recipe = load_recipe(workspace / "recipe.yaml", settings)
-    return train(replace(run_of_recipe(recipe, workspace), name=f"hold/{name}"), workspace)
+    return train(
+        replace(run_of_recipe(open_work(recipe, workspace)), name=f"hold/{name}"), workspace
+    )
 
 
 def continued(workspace: Path, target: str, seed: int, name: str, *settings: str) -> Outcome:

@@ -21,6 +21,7 @@ from tongues.recipe import load_recipe
 from tongues.tokens import open_tokens
 from tongues.train import derive
 from tongues.train.base import find_base
+from tongues.train.work import open_work
 
 sys.path.insert(0, str(Path(__file__).parent))
 from tongues.models.smollm2 import make_smollm2
@@ -78,6 +79,7 @@ from tongues.recipe import load_recipe
 from tongues.train import run_of_recipe
 from tongues.train.progress import peak_memory
 from tongues.train.run import train
+from tongues.train.work import open_work
 
 recipe, workspace, *settings = sys.argv[1:]
 def stop(progress):
@@ -95,7 +97,7 @@ def peaks(place: Path, recipe: Path, name: str, settings: list[str]) -> tuple[in
     if not done.is_file():
         child = [sys.executable, "-c", CODE, str(recipe), str(place), *settings]
         done.write_text(subprocess.run(child, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    ((plan, _),) = check_recipe(load_recipe(recipe, settings), place).runs
+    ((plan, _),) = check_recipe(open_work(load_recipe(recipe, settings), place)).runs
     vocabulary = len(open_tokens(place / "tokens" / plan.tokens).token_bytes)
     return derive(plan, vocabulary, find_base(plan.base, place)).memory, int(done.read_text())
 

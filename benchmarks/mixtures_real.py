@@ -32,6 +32,7 @@ from tongues.runs import DerivedMixture, read_run
 from tongues.significance import paired_mean
 from tongues.train import run_of_recipe
 from tongues.train.mixture import describe_mixture
+from tongues.train.work import open_work
 
 TEXT = (Path(__file__).parents[1] / "../shared/data/text/mdn").resolve()
 LANGUAGES = ("en", "ru", "zh", "ko", "pl", "tr", "ar", "he")
@@ -77,7 +78,7 @@ def train(workspace: Path) -> tuple[DerivedMixture, dict[str, Path]]:
     tongues.study(proxies, workspace=workspace)
     large = recipe(workspace, "large", RUN)
     rule = "train.mixture={by: proxies, runs: mixed}"
-    advice = run_of_recipe(load_recipe(large, (rule,)), workspace).mixture
+    advice = run_of_recipe(open_work(load_recipe(large, (rule,)), workspace)).mixture
     assert advice
     assert "by_proxies" in advice
     best = {lang: f"{share:.2%}" for lang, share in advice["by_proxies"].items() if share}

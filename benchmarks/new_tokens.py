@@ -31,6 +31,7 @@ from tongues.train.initialize import initialize
 from tongues.train.schedule import rate_at
 from tongues.train.start import LocalRun, assemble, check_base
 from tongues.train.step import BatchLoader, Setup, gradient, update, validate
+from tongues.train.work import open_work
 
 ROOT = Path(__file__).parents[1]
 TEXT = ROOT / "../shared/data/text"
@@ -73,7 +74,7 @@ def cell(lang: str, method: str, seed: int, tokens: int) -> dict:
     recipe = load_recipe(file, (f"train.seed={seed}", f"model.new_embeddings={method}"))
     if not (BUILD / "tokens" / lang).is_dir():
         prepare_tokens(recipe, BUILD, print)
-    text, plan = open_tokens(BUILD / "tokens" / lang), run_of_recipe(recipe)
+    text, plan = open_tokens(BUILD / "tokens" / lang), run_of_recipe(open_work(recipe))
     derived = derive(plan, text.vocabulary_size, base)
     token_map = check_base(plan, load_tokenizer(text.tokenizer_path), base)
     assert token_map is not None

@@ -53,9 +53,10 @@ def child(recipe: Path, workspace: Path, shards: int | None, limit: int) -> None
     from tongues.train.engine.sharding import gather_layers, is_sharded
     from tongues.train.start import LocalRun, assemble
     from tongues.train.step import BatchLoader, gradient, update
+    from tongues.train.work import open_work
 
     changes = [f"train.shards={shards}"] if shards else []
-    processes, plan = join_processes("cpu"), run_of_recipe(load_recipe(recipe, changes))
+    processes, plan = join_processes("cpu"), run_of_recipe(open_work(load_recipe(recipe, changes)))
     tokens = open_tokens(workspace / "tokens" / plan.tokens)
     derived = derive(plan, tokens.vocabulary_size)
     empty, peaks = status("VmRSS"), list[int]()

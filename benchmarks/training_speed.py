@@ -87,10 +87,11 @@ def run(workspace: Path, shape: str, steps: int, *changes: str) -> tuple[Path, d
     from tongues.recipe import load_recipe
     from tongues.train import run_of_recipe
     from tongues.train.run import train
+    from tongues.train.work import open_work
 
     settings = [f"model.shape={shape}", f"train.budget={steps * BATCH} tokens", *changes]
     recipe = load_recipe(workspace / "speed.yaml", settings)
-    plan = replace(run_of_recipe(recipe), name=f"{shape}-{os.getpid()}")
+    plan = replace(run_of_recipe(open_work(recipe)), name=f"{shape}-{os.getpid()}")
     seen = {0: now()}
 
     def watch(progress: Any) -> None:

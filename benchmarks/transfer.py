@@ -21,6 +21,7 @@ from tongues.study import plan_runs, run_all
 from tongues.study.findings import Findings, findings
 from tongues.text.synthetic import Drift, World, make_family, shared_order, shared_words
 from tongues.tokens import prepare_tokens
+from tongues.train.work import open_work
 
 SEEDS = (1, 2, 3)
 T_975 = 4.303  # Student's t, two degrees of freedom
@@ -32,7 +33,7 @@ def study(seed: int, workspace: Path) -> tuple[Recipe, Findings]:
         changes = [f"name=demo-{seed}", f"text.synthetic.seed={seed}", f"train.seed={seed}"]
         recipe = load_recipe(path, [*changes, f"study.seeds=[{seed}]"])
     prepare_tokens(recipe, workspace, lambda line: None)
-    run_all(plan_runs(recipe), workspace)
+    run_all(plan_runs(open_work(recipe)), workspace)
     return recipe, findings(run_rows([workspace / "runs" / recipe.name]))
 
 

@@ -21,6 +21,7 @@ from tests.studies import (  # noqa: F401 - fixtures
 )
 from tongues.recipe import Recipe, load_recipe
 from tongues.tokens import prepare_tokens
+from tongues.train.work import open_work
 
 RECIPE = """
 name: small
@@ -117,7 +118,7 @@ def trained_once(
     from tongues.train.run import train
 
     workspace = with_tokens(tmp_path_factory.mktemp("trained"), tokens)
-    return train(replace(run_of_recipe(make_recipe()), name="small"), workspace)
+    return train(replace(run_of_recipe(open_work(make_recipe())), name="small"), workspace)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.hardware import GPUS, Machine
 from tongues.runs import write_run
+from tongues.train.work import open_work
 
 PIECES = 400
 
@@ -35,7 +36,7 @@ def test_the_parents_shape_counts_where_none_is_said(
     make_recipe: MakeRecipe, parent: Path, tmp_path: Path
 ) -> None:
     recipe = make_recipe(based_on(parent), "model.shape=null", f"tokens.base={parent}")
-    checked = check_recipe(recipe, tmp_path)
+    checked = check_recipe(open_work(recipe, tmp_path))
     ((_, derived),) = checked.runs
     assert derived.parameters["embedding"] == 2 * PIECES * 32
     assert checked.rows()[0]["shape"] == derived.anatomy.name
@@ -50,27 +51,27 @@ def test_a_parent_still_to_be_trained_may_be_named_where_the_shape_is_said(
     (tmp_path / "runs/later").mkdir(parents=True)
     write_run(tmp_path / "runs/later", make_run(status="running"))
     learns = ("train.mixture={qaa: 100%}", "train.base=later")
-    assert check_recipe(make_recipe(*learns), tmp_path).runs
+    assert check_recipe(open_work(make_recipe(*learns), tmp_path)).runs
     with pytest.raises(UserError, match="not finished"):
-        check_recipe(make_recipe(*learns, "model.shape=null"), tmp_path)
+        check_recipe(open_work(make_recipe(*learns, "model.shape=null"), tmp_path))
     (tmp_path / "runs/later/run.json").unlink()
     experts = ("model={}", "train.mixture={}", "experts={partitions: [{by: dense}]}")
     asked = make_recipe("train.base=later", *experts)
     with pytest.raises(UserError, match="`later` is neither a run") as caught:
-        check_recipe(asked, tmp_path)
+        check_recipe(open_work(asked, tmp_path))
     assert "`tongues train` of a recipe with `train.run: later`" in caught.value.hint
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     Path("own.yaml").write_text(f"extends: {recipe_file}\ntrain: {{run: later}}\n")
     with pytest.raises(UserError) as caught:  # its workspace is elsewhere
-        check_recipe(asked, tmp_path)
+        check_recipe(open_work(asked, tmp_path))
     assert caught.value.hint == f"make it by `tongues train own.yaml --workspace {tmp_path}`"
 
 
 def test_the_languages_of_a_base_are_tags(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     recipe = make_recipe("train.base={model: x, languages: [English]}")
     with pytest.raises(UserError, match="`English` is not a language tag") as caught:
-        check_recipe(recipe, tmp_path)
+        check_recipe(open_work(recipe, tmp_path))
     assert caught.value.where == "train.base.languages" and "`en`" in caught.value.hint
 
 
@@ -83,7 +84,7 @@ def test_a_parent_of_another_tokenizer_is_found_by_the_base(
     (tmp_path / "tokenizer_config.json").write_text(settings)
     recipe = make_recipe(based_on(parent), "model.shape=null", other)
     with pytest.raises(UserError, match="another tokenizer") as caught:
-        check_recipe(recipe, tmp_path)
+        check_recipe(open_work(recipe, tmp_path))
     assert str(parent) in caught.value.hint
 
 
@@ -92,10 +93,10 @@ def test_a_parent_of_another_tokenizer_is_found_by_what_was_prepared(
 ) -> None:
     file = parent / "tokenizer.json"
     recipe = make_recipe(based_on(parent), "model.shape=null")
-    assert check_recipe(recipe, workspace).runs
+    assert check_recipe(open_work(recipe, workspace)).runs
     file.write_text(file.read_text().replace('"a":', '"☃":'))
     with pytest.raises(UserError, match="another tokenizer"):
-        check_recipe(recipe, workspace)
+        check_recipe(open_work(recipe, workspace))
 
 
 @pytest.mark.parametrize(
@@ -111,13 +112,13 @@ def test_what_cannot_be_is_refused(
     make_recipe: MakeRecipe, tmp_path: Path, overrides: tuple[str, ...], says: str, where: str
 ) -> None:
     with pytest.raises(UserError, match=says) as caught:
-        check_recipe(make_recipe(*overrides), tmp_path)
+        check_recipe(open_work(make_recipe(*overrides), tmp_path))
     assert caught.value.where == where
 
 
 def test_milestones_take_their_place_on_disk(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    plain = check_recipe(make_recipe(), tmp_path)
-    more = check_recipe(make_recipe("train.milestones=[25%, 50%]"), tmp_path)
+    plain = check_recipe(open_work(make_recipe(), tmp_path))
+    more = check_recipe(open_work(make_recipe("train.milestones=[25%, 50%]"), tmp_path))
     assert more.disk - plain.disk == 2 * more.runs[0][1].checkpoint_bytes
 
 
@@ -138,31 +139,33 @@ def test_a_base_that_is_not_there_is_refused_with_the_way_to_get_it(
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(UserError, match=r"is neither a run|is not here") as caught:
-        check_recipe(make_recipe(f"train.base={base}"), tmp_path)
+        check_recipe(open_work(make_recipe(f"train.base={base}"), tmp_path))
     assert caught.value.where == "train.base"
     assert advice in caught.value.hint
     declared = make_recipe(f"train.base={{model: {base}, languages: [qab]}}")
     if base == "nosuch":  # may be trained later; a path or a data set of the hub may not
-        assert check_recipe(declared, tmp_path, training=False).runs
+        assert check_recipe(open_work(declared, tmp_path), training=False).runs
     else:
         with pytest.raises(UserError, match=r"is neither a run|is not here"):
-            check_recipe(declared, tmp_path, training=False)
+            check_recipe(open_work(declared, tmp_path), training=False)
 
 
 def test_gpus_are_checked_instead_of_this_machine(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     settings = ("train.batch=8192 tokens", "train.budget=1M tokens")
     large = make_recipe("model.shape=1085M", *settings)
     with pytest.raises(UserError, match="this machine has") as refused:
-        check_recipe(make_recipe("model.shape=5534M", "train.batch=16384 tokens"), tmp_path)
+        check_recipe(
+            open_work(make_recipe("model.shape=5534M", "train.batch=16384 tokens"), tmp_path)
+        )
     assert "check with `--gpu`" in refused.value.hint
-    checked = check_recipe(large, tmp_path, machine=Machine.of_gpus(GPUS["a100"], 8))
+    checked = check_recipe(open_work(large, tmp_path), machine=Machine.of_gpus(GPUS["a100"], 8))
     assert 1e9 < checked.memory < 80e9
     assert "on each GPU of 8 a100" in checked.memory_sentence()
     larger = make_recipe("model.shape=3647M", "train.batch=8192 tokens", "train.budget=1M tokens")
     with pytest.raises(UserError, match="on each GPU of 1 rtx4090, which has 24 GB"):
-        check_recipe(larger, tmp_path, machine=Machine.of_gpus(GPUS["rtx4090"], 1))
+        check_recipe(open_work(larger, tmp_path), machine=Machine.of_gpus(GPUS["rtx4090"], 1))
     with pytest.raises(UserError, match="cannot be shared by 7 processes"):
-        check_recipe(large, tmp_path, machine=Machine.of_gpus(GPUS["a100"], 7))
+        check_recipe(open_work(large, tmp_path), machine=Machine.of_gpus(GPUS["a100"], 7))
 
 
 def test_processes_of_a_run_of_a_study_divide_its_model(
@@ -172,11 +175,11 @@ def test_processes_of_a_run_of_a_study_divide_its_model(
     sizes = ("train.batch=8192 tokens", "train.budget=100k tokens")
     recipe, gpus = make_recipe(*study, *sizes), Machine.of_gpus(GPUS["rtx4090"], 8)
     with pytest.raises(UserError, match="on each GPU of 8 rtx4090, which has 24 GB"):
-        check_recipe(recipe, tmp_path, machine=gpus)
-    checked = check_recipe(recipe, tmp_path, machine=gpus, processes=4)
+        check_recipe(open_work(recipe, tmp_path), machine=gpus)
+    checked = check_recipe(open_work(recipe, tmp_path), machine=gpus, processes=4)
     assert checked.at_once == 2
     with pytest.raises(UserError, match="cannot be shared by 7 processes"):
-        check_recipe(recipe, tmp_path, machine=gpus, processes=7)
+        check_recipe(open_work(recipe, tmp_path), machine=gpus, processes=7)
 
 
 def test_evaluation_is_told_of_where_it_is_much_of_what_is_read(
@@ -184,9 +187,9 @@ def test_evaluation_is_told_of_where_it_is_much_of_what_is_read(
 ) -> None:
     scored = 2 * 2000 * 5  # two languages, after steps 0, 1, 4, 12 and 39
     share = f"{scored / (scored + 39 * 512):.0%} of the tokens"
-    assert check_recipe(make_recipe(), tmp_path).evaluation_sentence().startswith(share)
+    assert check_recipe(open_work(make_recipe(), tmp_path)).evaluation_sentence().startswith(share)
     fewer = make_recipe("train.eval_tokens=400 tokens")
-    assert not check_recipe(fewer, tmp_path).evaluation_sentence()
+    assert not check_recipe(open_work(fewer, tmp_path)).evaluation_sentence()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +202,7 @@ def test_evaluation_is_told_of_where_it_is_much_of_what_is_read(
 def test_few_steps_and_a_high_rate_are_doubted(
     make_recipe: MakeRecipe, tmp_path: Path, doubtful: str, fine: str, code: str
 ) -> None:
-    checked = check_recipe(make_recipe(doubtful), tmp_path)
+    checked = check_recipe(open_work(make_recipe(doubtful), tmp_path))
     assert [caution.code for caution in checked.cautions] == [code]
     assert checked.to_json()["warnings"][0]["code"] == code
-    assert check_recipe(make_recipe(fine), tmp_path).cautions == ()
+    assert check_recipe(open_work(make_recipe(fine), tmp_path)).cautions == ()

@@ -29,8 +29,8 @@ from tongues.hardware import (
     visible_gpus,
 )
 from tongues.recipe import Train
-from tongues.train.defaults import complete_recipe
 from tongues.train.rules import least_bytes
+from tongues.train.work import open_work
 
 A100, SLICE = "NVIDIA A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB MIG 1g.10gb"
 See = Callable[..., None]
@@ -103,27 +103,29 @@ def test_what_nvidia_smi_says_changes_nothing(
     machine = this_machine()
     assert (machine.device, machine.memory, machine.gpu) == ("cuda", 10e9, None)
     assert len(visible_gpus()) == 1
-    checked = check_recipe(make_recipe(), tmp_path)
+    checked = check_recipe(open_work(make_recipe(), tmp_path))
     assert "of 10 GB on each GPU of this machine" in checked.memory_sentence()
     large = recipe_of(base, batch="24576 tokens")
-    assert complete_recipe(large, tmp_path).recipe.train.micro_batch is None  # tried at the start
+    assert open_work(large, tmp_path).recipe.train.micro_batch is None  # tried at the start
     see()
-    assert complete_recipe(large, tmp_path).recipe.train.micro_batch == 2048
+    assert open_work(large, tmp_path).recipe.train.micro_batch == 2048
 
 
 def test_a_known_gpu_of_this_machine_has_hours_and_still_the_disk_of_here(
     see: See, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     see((A100, 85e9), (A100, 85e9))
-    checked = check_recipe(make_recipe(), tmp_path)
+    checked = check_recipe(open_work(make_recipe(), tmp_path))
     assert "GPU-hours at 40% of the peak" in checked.time_sentence()
     study = ("study={source: qaa, targets: [qab], shapes: [0.1M]}", "model={}", "train.mixture={}")
-    checked = check_recipe(make_recipe(*study), tmp_path)
+    checked = check_recipe(open_work(make_recipe(*study), tmp_path))
     assert checked.at_once == 2  # a run on each
     monkeypatch.setattr("os.statvfs", lambda path: SimpleNamespace(f_bavail=0, f_frsize=1))
     with pytest.raises(UserError, match="of disk"):
-        check_recipe(make_recipe(), tmp_path)
-    assert check_recipe(make_recipe(), tmp_path, machine=Machine.of_gpus(GPUS["a100"], 2)).disk
+        check_recipe(open_work(make_recipe(), tmp_path))
+    assert check_recipe(
+        open_work(make_recipe(), tmp_path), machine=Machine.of_gpus(GPUS["a100"], 2)
+    ).disk
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from tongues.runs import read_run
 from tongues.tokens import open_tokens, prepare_tokens
 from tongues.train import run_of_recipe
 from tongues.train.run import train
+from tongues.train.work import open_work
 
 NAME = "org/tiny"
 WEIGHTS = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
@@ -206,14 +207,14 @@ def test_a_recipe_with_a_base_of_the_hub_is_checked_prepared_and_trained(
         "train.budget=2k tokens",
     )
     workspace = tmp_path / "work"
-    checked = check_recipe(recipe, workspace)
+    checked = check_recipe(open_work(recipe, workspace))
     assert [model.name for model in checked.hub] == [f"{NAME}@v1"]
     assert checked.to_json()["hub"][0]["licence"] == "apache-2.0"
     assert not list(fetch(NAME, weights=False).glob("*.safetensors"))  # headers alone were read
     place = prepare_tokens(recipe, workspace, progress=lambda line: None)
     assert read_json(place / "tokens.json")["commit"] == COMMIT
     assert not list(fetch(NAME, weights=False).glob("*.safetensors"))
-    directory = train(run_of_recipe(recipe), workspace)
+    directory = train(run_of_recipe(open_work(recipe)), workspace)
     base = read_run(directory).base
     assert base
     assert (base.model, base.commit) == (f"{NAME}@v1", COMMIT)

@@ -16,6 +16,7 @@ from tongues.check import Checked, check_recipe
 from tongues.hardware import GPUS, USUAL_MFU, Machine
 from tongues.models import TABLE
 from tongues.recipe import load_recipe
+from tongues.train.work import open_work
 
 PAPERS = Path(__file__).parents[1] / "docs/examples/papers"
 XGLM = {"d_model": 2048, "ffn_dim": 8192, "num_layers": 24, "attention_heads": 16}
@@ -46,7 +47,9 @@ def folder_of(model: torch.nn.Module, folder: Path) -> None:
 
 def checked(name: str, gpu: str, folder: Path, *overrides: str) -> Checked:
     machine = Machine.of_gpus(GPUS[gpu], 1)
-    return check_recipe(load_recipe(PAPERS / f"{name}.yaml", overrides), folder, machine=machine)
+    return check_recipe(
+        open_work(load_recipe(PAPERS / f"{name}.yaml", overrides), folder), machine=machine
+    )
 
 
 def test_the_study_of_42_shapes_fits_on_gpus_and_has_the_papers_settings(tmp_path: Path) -> None:

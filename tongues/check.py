@@ -21,7 +21,7 @@ from tongues.text import check_tag, check_text, text_bytes
 from tongues.tokens.fitting import check_spelling
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import find_base, is_run_name
-from tongues.train.defaults import LORA_RATE, Completed, complete_recipe
+from tongues.train.defaults import LORA_RATE
 from tongues.train.rules import (
     check_batch,
     micro_batch_that_fits,
@@ -30,6 +30,7 @@ from tongues.train.rules import (
     what_would_fit,
 )
 from tongues.train.schedule import scored_tokens
+from tongues.train.work import Work
 
 _CORPUS = 0.7  # bytes that a byte of text takes in the corpus, packed and with its signals
 _TOKEN = 3  # bytes of text in a token, about
@@ -43,7 +44,7 @@ _HIGH = 10.0  # times the rate by size, from which a run is likely to diverge
 class Checked:
     """A sound recipe's runs, with the numbers that follow."""
 
-    completed: Completed  # the recipe
+    work: Work
     runs: tuple[tuple[RunPlan, Derived], ...]
     sweep: tuple[tuple[RunPlan, Derived], ...]  # which come before, to find the rate
     at_once: int  # runs that go on at the same time
@@ -80,7 +81,7 @@ class Checked:
     @property
     def cautions(self) -> tuple[Caution, ...]:
         """What is allowed and likely to be a mistake."""
-        questioned = (*self.completed.cautions, *self._few_steps())
+        questioned = (*self.work.cautions, *self._few_steps())
         if any(one.code == "unusual_learning_rate" for one in questioned):
             return questioned
         by_shape: dict[str, Caution] = {}
@@ -106,7 +107,7 @@ class Checked:
 
     def evaluation_sentence(self) -> str:
         """Evaluation's share of the tokens that a run reads; empty where that is small."""
-        recipe, shares = self.completed.recipe, list[float]()
+        recipe, shares = self.work.recipe, list[float]()
         held_out = recipe.tokens.held_out
         for plan, derived in self.all:
             languages = len(recipe.text.languages)
@@ -179,13 +180,12 @@ class Checked:
         whole |= {"hub": [asdict(model) for model in self.hub]}
         if (hours := self.gpu_hours([derived for _, derived in self.all])) is not None:
             whole |= {"gpu_hours": hours}
-        whole |= {"defaults": [asdict(one) for one in self.completed.defaults]}
+        whole |= {"defaults": [asdict(one) for one in self.work.defaults]}
         return whole | {"machine": self.machine.name, "warnings": cautions}
 
 
 def check_recipe(
-    recipe: Recipe,
-    workspace: Path,
+    work: Work,
     *,
     machine: Machine | None = None,
     processes: int = 1,
@@ -200,20 +200,19 @@ def check_recipe(
     here: whether the runs are computed on that machine, whose memory must then hold them.
     training: whether the runs come next, so that a base must be there; its text needs none.
     """
+    recipe, workspace = work.recipe, work.workspace
     sources = check_text(recipe.text)
     sizes = text_bytes(sources)
     for lang in recipe.train.base.languages if recipe.train.base else ():
         check_tag(lang, "train.base.languages")
-    completed = complete_recipe(recipe, workspace)
-    recipe = completed.recipe
-    if recipe.pilot:
-        recipe = study_of_pilot(recipe, _vocabulary(recipe, workspace))
+    runs = study_of_pilot(work, _vocabulary(recipe, workspace)) if recipe.pilot else work
+    recipe = runs.recipe
     sweep = plan_sweep(recipe)
     if recipe.experts:
-        rounds = plan_rounds(recipe, workspace, make=False)
+        rounds = plan_rounds(work, make=False)
         plans = [run for made in rounds for run in made.runs]
     else:
-        plans = [*sweep, *plan_study(recipe, workspace)]
+        plans = [*sweep, *plan_study(runs)]
     known = recipe.text.languages
     for plan in plans:
         for key in ("mixture", "replay", "eval_languages"):
@@ -251,8 +250,8 @@ def check_recipe(
     workers = workers if machine.elsewhere else max(workers, len(visible_gpus()))
     workers = max(1, workers // each.processes)
     at_once = min((many and many.workers) or workers, len(pairs)) if many else 1
-    runs, first = pairs[len(sweep) :], pairs[: len(sweep)]
-    checked = Checked(completed, runs, first, at_once, round(disk), machine, each.processes, hub)
+    later, first = pairs[len(sweep) :], pairs[: len(sweep)]
+    checked = Checked(work, later, first, at_once, round(disk), machine, each.processes, hub)
     if here:
         _check_memory(checked, each)
     if not machine.elsewhere:

@@ -27,6 +27,7 @@ from tongues.train.engine.processor import ceiling, release_memory
 from tongues.train.progress import peak_memory
 from tongues.train.start import LocalRun, assemble
 from tongues.train.step import BatchLoader, Setup, gradient, update
+from tongues.train.work import open_work
 
 RECIPE = """
 name: {name}
@@ -200,7 +201,9 @@ class Bench:
         """A run of the 1B shape, or from a base."""
         given = [f"train.base={{model: {base}, languages: [qab]}}", "model.shape=null"]
         given += ["train.learning_rate=1e-4"]
-        plan = run_of_recipe(load_recipe(self.recipe(tokens), [*(given if base else ()), *changes]))
+        plan = run_of_recipe(
+            open_work(load_recipe(self.recipe(tokens), [*(given if base else ()), *changes]))
+        )
         return plan if base else replace(plan, shape=self.sizes.billion)
 
 

@@ -25,6 +25,7 @@ from tongues.runs import read_run
 from tongues.tokens import load_tokenizer, open_tokens, prepare_tokens
 from tongues.tokens.tokenizer import save_tokenizer
 from tongues.train.transplant import transplanted
+from tongues.train.work import open_work
 
 SAME = ("model/model.safetensors", "metrics.jsonl", "evals.jsonl")
 
@@ -54,7 +55,7 @@ def ask(make_recipe: MakeRecipe, seed_model: Path) -> Ask:
 
 
 def planned(recipe: Recipe, workspace: Path) -> list[Round]:
-    return plan_rounds(recipe, workspace, make=True)
+    return plan_rounds(open_work(recipe, workspace), make=True)
 
 
 @pytest.fixture
@@ -244,7 +245,7 @@ def test_experts_branch_from_a_trimmed_base(make_recipe: MakeRecipe, workspace: 
     prepare_tokens(recipe, workspace, lambda line: None)
     tokens = open_tokens(workspace / "tokens/trimmed")
     assert tokens.vocabulary_size < wide.vocabulary_size
-    rounds = plan_rounds(recipe, workspace, make=True)
+    rounds = plan_rounds(open_work(recipe, workspace), make=True)
     (changed,) = (workspace / "bases").iterdir()
     assert {run.base for run, _ in expert_runs(rounds, workspace)} == {str(changed)}
     assert any("tokens become" in note for note in rounds[0].notes)

@@ -25,6 +25,7 @@ from tongues.roles import Roles
 from tongues.tokens import load_tokenizer, open_tokens
 from tongues.train import run_of_recipe
 from tongues.train.run import train
+from tongues.train.work import open_work
 
 ROWS = 416  # 400 tokens, padded
 TEMPLATE = (
@@ -239,7 +240,9 @@ def test_a_run_of_the_base_learns_to_chat(
 ) -> None:
     tokenizer = open_tokens(workspace / "tokens" / "small").tokenizer_path
     base, other, instruct = make_three(tmp_path / "models", tokenizer, "llama")
-    plan = run_of_recipe(make_recipe("train.budget=2k tokens", "train.learning_rate=1e-5"))
+    plan = run_of_recipe(
+        open_work(make_recipe("train.budget=2k tokens", "train.learning_rate=1e-5"))
+    )
     roles = Roles(("qaa",), ("en",))
     plan = replace(plan, name="more", strategy="cpt", base=str(base), roles=roles, shape=None)
     directory = train(plan, workspace)

@@ -26,13 +26,16 @@ from tongues.train.engine.scorer import Scorer
 from tongues.train.metadata import CardScores
 from tongues.train.run import train
 from tongues.train.step import cut_windows, validate
+from tongues.train.work import open_work
 
 
 def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
     make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
 ) -> None:
     settings = ("train.milestones=[25%]", "train.precision=float32")
-    directory = train(replace(run_of_recipe(make_recipe(*settings)), name="small"), workspace)
+    directory = train(
+        replace(run_of_recipe(open_work(make_recipe(*settings))), name="small"), workspace
+    )
     tokens = open_tokens(workspace / "tokens" / "small")
     rows = [row for row in read_lines(directory / "evals.jsonl") if row["lang"] == "qab"]
     steps = rows[-1]["step"]
@@ -87,7 +90,7 @@ def test_a_run_without_checkpoints_or_tokens_says_so(
         export_run(tmp_path / "begun", workspace, tmp_path / "out", Changes())
     assert "`tongues train`" in caught.value.hint
     short = make_recipe("train.milestones=[50%]", "train.budget=5k tokens")
-    kept = replace(run_of_recipe(short), name="kept")
+    kept = replace(run_of_recipe(open_work(short)), name="kept")
     directory = train(kept, workspace)
     step = round(read_run(directory).steps * 0.5)
     with pytest.raises(UserError, match="tokens that the run read"):

@@ -16,6 +16,7 @@ from tongues.launch import open_launcher
 from tongues.states import states
 from tongues.study import State, plan_runs, run_all
 from tongues.train import RunPlan
+from tongues.train.work import open_work
 
 ray: Any = pytest.importorskip("ray", reason="Ray is not installed: pip install 'tongues[cluster]'")
 
@@ -34,7 +35,7 @@ SAME = ("model/model.safetensors", "metrics.jsonl", "evals.jsonl")
 
 @pytest.fixture
 def plans(make_recipe: MakeRecipe) -> list[RunPlan]:
-    return plan_runs(make_recipe(*STUDY))
+    return plan_runs(open_work(make_recipe(*STUDY)))
 
 
 @pytest.fixture(scope="module")

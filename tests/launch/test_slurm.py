@@ -13,6 +13,7 @@ from tongues.errors import UserError
 from tongues.launch import Job, Launcher, open_launcher
 from tongues.train import run_of_recipe
 from tongues.train.task import training_job
+from tongues.train.work import open_work
 
 slurm: Any = importlib.import_module("tongues.launch.slurm")
 
@@ -37,7 +38,7 @@ def stand_in(folder: Path, **commands: str) -> None:
 
 @pytest.fixture
 def job(make_recipe: MakeRecipe, tmp_path: Path) -> Job:
-    plan = run_of_recipe(make_recipe("train.threads=3"))
+    plan = run_of_recipe(open_work(make_recipe("train.threads=3")))
     return training_job(plan, tmp_path, threads=1, processes=2, memory=3 * 2**30)
 
 

@@ -15,6 +15,7 @@ from tongues.files import write_json
 from tongues.runs import read_run, write_run
 from tongues.study import plan_runs
 from tongues.tokens import open_tokens, runs_trained_on
+from tongues.train.work import open_work
 
 GRID = "name: grid\nextends: small.yaml\nmodel: null\ntrain: {mixture: null}\n"
 STUDY = "study: {source: qaa, targets: [qab], shapes: [0.1M]}\n"
@@ -35,7 +36,7 @@ def train(file: str, *overrides: str) -> None:
     """Write the records of a study's runs, and its page."""
     recipe = tongues.load_recipe(file, overrides)
     mark = open_tokens(Path("tokens", recipe.name)).fingerprint
-    for plan in plan_runs(recipe):
+    for plan in plan_runs(open_work(recipe)):
         place = Path("runs", plan.name)
         shutil.copytree("runs/small", place, dirs_exist_ok=True)
         own = {"run": plan.name, "strategy": plan.strategy, "settings": plan.identity()}

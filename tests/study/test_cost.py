@@ -6,6 +6,7 @@ import pytest
 from tests.conftest import MakeRecipe
 from tongues.check import check_recipe
 from tongues.study import measure_cost, run_all
+from tongues.train.work import open_work
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +30,7 @@ def test_what_is_left_to_train_is_reckoned(
 ) -> None:
     start = import_module("tongues.train.start")
     monkeypatch.setattr(start, "measure_speed", lambda *_, seconds: 1e5)  # tokens a second
-    pairs = check_recipe(make_recipe(*STUDY), workspace).runs
+    pairs = check_recipe(open_work(make_recipe(*STUDY), workspace)).runs
     whole = measure_cost(pairs, workspace, at_once=2)
     assert whole.runs == len(pairs) == 12
     assert whole.flops == sum(derived.flops for _, derived in pairs)
@@ -49,7 +50,9 @@ def test_what_is_left_to_train_is_reckoned(
 def test_for_a_cluster_or_several_processes_nothing_is_tried_here(
     make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
-    pairs = check_recipe(make_recipe(*STUDY), tmp_path).runs  # a trial would need prepared text
+    pairs = check_recipe(
+        open_work(make_recipe(*STUDY), tmp_path)
+    ).runs  # a trial would need prepared text
     cost = measure_cost(pairs, tmp_path, at_once=2, launcher="slurm")
     assert (cost.runs, cost.seconds, cost.run_seconds) == (12, None, {})
     assert str(cost) == f"12 runs to train: {cost.flops:.2g} FLOPs"
@@ -62,7 +65,9 @@ def test_the_trials_leave_no_memory_behind(make_recipe: MakeRecipe, workspace: P
 
     def measured(shape: str) -> float:
         measure_cost(
-            check_recipe(make_recipe(f"model.shape={shape}"), workspace).runs, workspace, 1
+            check_recipe(open_work(make_recipe(f"model.shape={shape}"), workspace)).runs,
+            workspace,
+            1,
         )
         return resident()
 

@@ -26,6 +26,7 @@ from tongues.runs import FAILURE
 from tongues.states import RunState, state_of, states, states_table
 from tongues.study import State, plan_runs, run_all
 from tongues.train import RunPlan
+from tongues.train.work import open_work
 
 STUDY = (
     "model={}",
@@ -42,7 +43,7 @@ SOURCE, SCRATCH, CPT = (
 
 @pytest.fixture
 def plans(make_recipe: MakeRecipe) -> list[RunPlan]:
-    return plan_runs(make_recipe(*STUDY))
+    return plan_runs(open_work(make_recipe(*STUDY)))
 
 
 def changed(plans: list[RunPlan], run: str, **settings: object) -> list[RunPlan]:

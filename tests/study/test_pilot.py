@@ -20,6 +20,7 @@ from tongues.runs import Base, write_run
 from tongues.study import StudyCost, plan_study
 from tongues.study.pilot import forecast_large_run, study_of_pilot
 from tongues.train import RunPlan, derive, run_of_recipe
+from tongues.train.work import open_work
 from tongues.verbs import studies
 
 PILOT = (
@@ -72,31 +73,34 @@ def leave(plans: Sequence[RunPlan], workspace: Path) -> None:
 
 
 def test_the_small_runs_are_the_largest_grid_within_the_share(make_recipe: MakeRecipe) -> None:
-    recipe = study_of_pilot(make_recipe(*PILOT), VOCABULARY)
-    assert recipe.study and recipe.study.shapes == ["0.05M", "0.1M", "0.2M"]
-    runs = [(plan, derive(plan, VOCABULARY)) for plan in plan_study(recipe, Path())]
+    work = study_of_pilot(open_work(make_recipe(*PILOT)), VOCABULARY)
+    assert work.recipe.study and work.recipe.study.shapes == ["0.05M", "0.1M", "0.2M"]
+    runs = [(plan, derive(plan, VOCABULARY)) for plan in plan_study(work)]
     kinds = [plan.strategy for plan, _ in runs]
     assert [kinds.count(kind) for kind in ("source", "scratch", "cpt")] == [3, 9, 9]
     ratios = [round(of.tokens / of.parameters["total"], 1) for _, of in runs]
     assert {x for x, kind in zip(ratios, kinds, strict=True) if kind == "source"} == {12.0}
     assert set(ratios) == {3.0, 6.0, 12.0}
     assert min(of.steps for _, of in runs) >= 200
-    large = derive(run_of_recipe(make_recipe(*PILOT, "pilot=null", ALONE)), VOCABULARY).flops
+    alone = open_work(make_recipe(*PILOT, "pilot=null", ALONE))
+    large = derive(run_of_recipe(alone), VOCABULARY).flops
     assert 0.1 * large < sum(of.flops for _, of in runs) <= 0.3 * large
-    more = study_of_pilot(make_recipe(*PILOT, "model.shape=12M"), VOCABULARY).study
+    larger = open_work(make_recipe(*PILOT, "model.shape=12M"))
+    more = study_of_pilot(larger, VOCABULARY).recipe.study
     assert more and more.shapes == ["0.4M", "0.6M", "1.4M"]
 
 
 def test_a_budget_of_flops_says_the_size_by_itself(make_recipe: MakeRecipe) -> None:
     recipe = make_recipe(*PILOT, "model.shape=null", "train.budget=2e16 FLOPs")
-    study = study_of_pilot(recipe, VOCABULARY).study  # 20 tokens per parameter: the 12M
+    study = study_of_pilot(open_work(recipe), VOCABULARY).recipe.study
+    # 20 tokens per parameter: the 12M
     assert study and study.shapes == ["0.4M", "0.6M", "1.4M"]
 
 
 @pytest.mark.parametrize("change", cases("refused-pilots"))
 def test_what_no_pilot_can_be_made_of(make_recipe: MakeRecipe, change: str) -> None:
     with pytest.raises(UserError) as caught:
-        plan_study(study_of_pilot(make_recipe(*PILOT, change), VOCABULARY), Path())
+        plan_study(study_of_pilot(open_work(make_recipe(*PILOT, change)), VOCABULARY))
     golden(f"refused-pilots/{change}", str(caught.value))
 
 
@@ -117,4 +121,5 @@ def test_the_large_run_is_forecast_by_the_laws_of_the_small_ones(
     said = capsys.readouterr().err
     assert "from scratch" in said and "continued" in said and "were tested up to 15 times" in said
     assert "it reads its text" in said  # 300 kB of it
-    assert forecast_large_run(tongues.load_recipe(recipe_file, PILOT), workspace).to_json() == made
+    work = open_work(tongues.load_recipe(recipe_file, PILOT), workspace)
+    assert forecast_large_run(work).to_json() == made

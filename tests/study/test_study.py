@@ -20,6 +20,7 @@ from tongues.recipe import Recipe, load_recipe
 from tongues.runs import FAILURE, find_runs, read_run, run_rows
 from tongues.study import State, plan_runs, run_all
 from tongues.train import RunPlan
+from tongues.train.work import open_work
 
 STUDY = (
     "model={}",
@@ -41,7 +42,7 @@ def whole(
 ) -> tuple[Path, list[State]]:
     """A workspace in which the study is trained, and what was seen of its state."""
     place, states = with_tokens(tmp_path_factory.mktemp("study"), tokens), list[State]()
-    run_all(plan_runs(make_recipe(*STUDY)), place, watch=states.append)
+    run_all(plan_runs(open_work(make_recipe(*STUDY))), place, watch=states.append)
     return place, states
 
 
@@ -52,7 +53,7 @@ def test_the_grid_holds_every_combination_with_parents_first(make_recipe: MakeRe
         "study.seeds=[1, 2]",
         "study.source_budgets=[9k tokens]",
     )
-    plans = plan_runs(recipe)
+    plans = plan_runs(open_work(recipe))
     names = [plan.name for plan in plans]
     assert len(set(names)) == 2 * 2 * (1 + 1 + 2)
     for plan in plans:
@@ -78,9 +79,9 @@ def test_a_study_trains_all_its_runs_and_is_then_left_alone(
     rows = run_rows([workspace / "runs"])
     assert {row["replay"] for row in rows} == {0.0, 0.25}
     before = {run: (run / "run.json").stat().st_mtime_ns for run in runs}
-    run_all(plan_runs(study), workspace)
+    run_all(plan_runs(open_work(study)), workspace)
     assert {run: (run / "run.json").stat().st_mtime_ns for run in runs} == before
-    for plan, derived in check_recipe(study, workspace).runs:
+    for plan, derived in check_recipe(open_work(study, workspace)).runs:
         record = read_run(workspace / "runs" / plan.name)
         assert record.params == derived.parameters
         assert (record.steps, record.flops) == (derived.steps, derived.flops)
@@ -92,7 +93,7 @@ def test_a_changed_recipe_is_refused_once_before_anything_starts(
     workspace = shutil.copytree(whole[0], tmp_path / "copy", symlinks=True)
     records = {run: (run / "run.json").read_text() for run in find_runs([workspace / "runs"])}
     changed = [*STUDY, "train.learning_rate=5.0e-3"]
-    other, told = plan_runs(make_recipe(*changed)), list[str]()
+    other, told = plan_runs(open_work(make_recipe(*changed))), list[str]()
     with pytest.raises(UserError, match="3 more: learning_rate was") as caught:
         run_all(other, workspace, tell=told.append)
     assert (caught.value.exit_code, told) == (2, [])
@@ -136,7 +137,7 @@ def test_a_mistake_across_the_recipe_is_found_before_work(
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     with pytest.raises(UserError) as caught:
-        check_recipe(load_recipe(recipe_file, [*STUDY, override]), tmp_path)
+        check_recipe(open_work(load_recipe(recipe_file, [*STUDY, override]), tmp_path))
     told = str(caught.value).replace(str(recipe_file.parent), "FOLDER")
     golden(f"refused-studies/{override}", told)
 
@@ -182,7 +183,10 @@ def names(*plans: RunPlan) -> list[str]:
 
 
 def test_a_further_grid_differs_in_the_keys_it_gives(make_recipe: MakeRecipe) -> None:
-    plain, more = plan_runs(make_recipe(*GRID)), plan_runs(make_recipe(*GRID, ALSO))
+    plain, more = (
+        plan_runs(open_work(make_recipe(*GRID))),
+        plan_runs(open_work(make_recipe(*GRID, ALSO))),
+    )
     assert more[: len(plain)] == plain
     assert names(*more[len(plain) :]) == [
         "qab-scratch-0.2M-20tpp-s1",
@@ -196,7 +200,7 @@ def test_a_further_grid_differs_in_the_keys_it_gives(make_recipe: MakeRecipe) ->
 
 def test_runs_continue_from_bases_of_every_budget(make_recipe: MakeRecipe) -> None:
     budgets = "study.source_budgets=[8k tokens, 100 tokens per parameter]"
-    plans = plan_runs(make_recipe(*GRID, budgets, "study.shapes=[0.1M]"))
+    plans = plan_runs(open_work(make_recipe(*GRID, budgets, "study.shapes=[0.1M]")))
     continued = {plan.name: plan.base for plan in plans if plan.base}
     assert continued == {
         f"small/qab-cpt{replay}-0.1M{origin}-s1": f"small/qaa-source-0.1M{base}-s1"
@@ -207,7 +211,7 @@ def test_runs_continue_from_bases_of_every_budget(make_recipe: MakeRecipe) -> No
 
 
 def test_a_study_grows_without_renaming_what_is_there(make_recipe: MakeRecipe) -> None:
-    before = {plan.name: plan for plan in plan_runs(make_recipe(*GRID))}
+    before = {plan.name: plan for plan in plan_runs(open_work(make_recipe(*GRID)))}
     grown = make_recipe(
         *GRID,
         "study.seeds=[2, 1]",
@@ -216,14 +220,16 @@ def test_a_study_grows_without_renaming_what_is_there(make_recipe: MakeRecipe) -
         "study.shapes=[0.05M, 0.1M, 0.2M]",
         "study.replay=[50%, 0%, 25%]",
     )
-    after = {plan.name: plan for plan in plan_runs(grown)}
+    after = {plan.name: plan for plan in plan_runs(open_work(grown))}
     assert before.items() <= after.items()
     assert len(after) == len({json.dumps(plan.identity()) for plan in after.values()})
 
 
 def test_a_plan_survives_being_written_down(make_recipe: MakeRecipe) -> None:
     for plan in plan_runs(
-        make_recipe(*GRID, ALSO, "train.batch=by size", "train.learning_rate={0.1M: 0.01}")
+        open_work(
+            make_recipe(*GRID, ALSO, "train.batch=by size", "train.learning_rate={0.1M: 0.01}")
+        )
     ):
         assert RunPlan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
 
@@ -233,7 +239,7 @@ MIXTURES = ("model={}", "train.mixture={}", "train.budget=4k tokens")
 
 def test_a_study_of_mixtures_begins_with_equal_content(make_recipe: MakeRecipe) -> None:
     study = "study={targets: [qaa, qab], shapes: [0.1M], mixtures: 9}"
-    plans = plan_runs(make_recipe(*MIXTURES, study))
+    plans = plan_runs(open_work(make_recipe(*MIXTURES, study)))
     assert names(*plans[:2]) == ["mixture000-0.1M-s1", "mixture001-0.1M-s1"]
     assert plans[0].shares == {"qaa": 0.5, "qab": 0.5}
     assert len({tuple(plan.shares.items()) for plan in plans}) == len(plans) == 9
@@ -241,7 +247,7 @@ def test_a_study_of_mixtures_begins_with_equal_content(make_recipe: MakeRecipe) 
     assert {plan.strategy for plan in plans} == {"scratch"}
     assert all(plan.settings.eval_languages == ["qaa", "qab"] for plan in plans)
     more = "study={targets: [qaa, qab], shapes: [0.1M], mixtures: 9, seeds: [1, 2]}"
-    assert [plan.name for plan in plan_runs(make_recipe(*MIXTURES, more))][:9] == [
+    assert [plan.name for plan in plan_runs(open_work(make_recipe(*MIXTURES, more)))][:9] == [
         plan.name for plan in plans
     ]
 
@@ -249,5 +255,5 @@ def test_a_study_of_mixtures_begins_with_equal_content(make_recipe: MakeRecipe) 
 @pytest.mark.parametrize("study", cases("refused-study-mixtures"))
 def test_wrong_studies_of_mixtures(make_recipe: MakeRecipe, study: str) -> None:
     with pytest.raises(UserError) as caught:
-        plan_runs(make_recipe(*MIXTURES, f"study={study}"))
+        plan_runs(open_work(make_recipe(*MIXTURES, f"study={study}")))
     golden(f"refused-study-mixtures/{study}", str(caught.value))

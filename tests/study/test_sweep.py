@@ -11,6 +11,7 @@ from tongues.files import append_line
 from tongues.runs import read_run, write_run
 from tongues.study import best_rates, plan_study, plan_sweep, run_all, unfinished
 from tongues.train.rules import rate_at_size
+from tongues.train.work import open_work
 
 SWEEP = (
     "model={}",
@@ -39,7 +40,9 @@ def test_the_bottom_of_the_parabola_is_found(make_recipe: MakeRecipe, tmp_path: 
     rates, doubts = best_rates(plan_sweep(recipe), tmp_path)
     assert rates == {"0.05M": pytest.approx(6e-3), "0.1M": pytest.approx(3e-3)}
     assert not doubts
-    assert all(plan.settings.learning_rate == rates for plan in plan_study(recipe, tmp_path))
+    assert all(
+        plan.settings.learning_rate == rates for plan in plan_study(open_work(recipe, tmp_path))
+    )
 
 
 def test_a_rate_at_the_end_of_what_was_tried_is_doubted(
@@ -61,9 +64,11 @@ def test_every_run_takes_the_rate_that_the_sweep_leads_to(
 ) -> None:
     short = ("train.budget=2k tokens", "train.num_evals=1")
     recipe = make_recipe(*SWEEP, *short, "study.strategies=[scratch]")
-    assert all(plan.settings.learning_rate == 3e-3 for plan in plan_study(recipe, workspace))
+    assert all(
+        plan.settings.learning_rate == 3e-3 for plan in plan_study(open_work(recipe, workspace))
+    )
     run_all(plan_sweep(recipe), workspace)
-    (plan,) = plan_study(recipe, workspace)
+    (plan,) = plan_study(open_work(recipe, workspace))
     rates, _ = best_rates(plan_sweep(recipe), workspace)
     assert plan.settings.learning_rate == rates
     run_all([plan], workspace)
@@ -83,7 +88,7 @@ def test_a_run_that_did_not_end_is_no_verdict_on_its_rate(
     write_run(tmp_path / "runs" / plans[2].name, replace(record, status="running"))  # killed
     assert unfinished(plans, tmp_path) == [plans[2].name]
     assert (
-        plan_study(recipe, tmp_path)[0].settings.learning_rate == 3e-3
+        plan_study(open_work(recipe, tmp_path))[0].settings.learning_rate == 3e-3
     )  # as the recipe says, so far
     write_run(tmp_path / "runs" / plans[2].name, replace(record, status="diverged"))
-    assert plan_study(recipe, tmp_path)[0].settings.learning_rate == {"0.1M": 0.004}
+    assert plan_study(open_work(recipe, tmp_path))[0].settings.learning_rate == {"0.1M": 0.004}

@@ -26,6 +26,7 @@ from tongues.files import read_lines
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.run import train
+from tongues.train.work import open_work
 
 PIECES, NEW = 400, 60  # of the small recipe's tokenizer, and of those how many a base may lack
 STOPPABLE = ("train.budget=12k tokens", "train.checkpoint_every=0.001 seconds")
@@ -54,7 +55,7 @@ def base_of(workspace: Path, family: str, new: int = 0, rows: int | None = None)
 
 def plan_of(make_recipe: MakeRecipe, *overrides: str, name: str = "small") -> RunPlan:
     """The small recipe's run, with overrides."""
-    return replace(run_of_recipe(make_recipe(*overrides)), name=name)
+    return replace(run_of_recipe(open_work(make_recipe(*overrides))), name=name)
 
 
 def child_of(

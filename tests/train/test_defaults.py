@@ -21,8 +21,8 @@ from tongues.train.defaults import (
     base_context,
     base_rate,
     base_warmup,
-    complete_recipe,
 )
+from tongues.train.work import open_work
 
 # As published: parameters, steps, peak learning rate.
 PROJECTS = {
@@ -56,7 +56,7 @@ def recipe_of(base: Path | str, **train: Any) -> Recipe:
 
 def completed(base: Path | str, workspace: Path, **train: Any) -> Train:
     """What training is by a recipe that names only this."""
-    return complete_recipe(recipe_of(base, **train), workspace).recipe.train
+    return open_work(recipe_of(base, **train), workspace).recipe.train
 
 
 @pytest.mark.parametrize("project", PROJECTS)
@@ -100,7 +100,7 @@ def test_what_is_left_out_follows_and_what_is_named_stays(base: Path, tmp_path: 
     named = {"batch": "512 tokens", "learning_rate": 1e-3, "warmup": "10%"}
     train = completed(base, tmp_path, **named)
     assert (train.batch, train.learning_rate, train.warmup) == (512, 1e-3, 0.1)
-    defaults = complete_recipe(recipe_of(base, **named), tmp_path).defaults
+    defaults = open_work(recipe_of(base, **named), tmp_path).defaults
     assert [one.key for one in defaults] == ["context"]  # the schedule is the usual one
 
 
@@ -112,10 +112,10 @@ def test_the_context_goes_into_the_recipes_batch_and_held_out_text(
     train = completed(base, tmp_path, micro_batch="128 tokens")
     assert (train.context, train.micro_batch) == (128, 128)
     short = load_recipe(recipe_of(base), {"tokens.held_out": "200 tokens"})
-    assert complete_recipe(short, tmp_path).recipe.train.context == 128
+    assert open_work(short, tmp_path).recipe.train.context == 128
     full = completed(base, tmp_path).context
     shared = load_recipe(recipe_of(base), {"tokens.held_out": "2%"})  # of text of unknown length
-    assert complete_recipe(shared, tmp_path).recipe.train.context == full > 128
+    assert open_work(shared, tmp_path).recipe.train.context == full > 128
     with pytest.raises(UserError, match="not a whole number of contexts"):
         recipe_of(base, batch="1000 tokens", context="128 tokens")
 
@@ -140,12 +140,10 @@ def test_a_base_trained_here_repeats_its_own_settings(base: Path, tmp_path: Path
     write_run(run, make_run(batch=1024, learning_rate=6e-3, settings=settings))
     recipe = recipe_of("own")
     recipe = load_recipe(recipe, {"train.base": "own", "train.targets": ["qaa"]})
-    train = complete_recipe(recipe, tmp_path).recipe.train
+    train = open_work(recipe, tmp_path).recipe.train
     assert (train.context, train.batch, train.learning_rate) == (128, 1024, 6e-3)
     assert (train.schedule.name, train.warmup, train.checkpoint_every) == ("linear", 0.07, None)
-    quarter = complete_recipe(
-        load_recipe(recipe, {"train.batch": "256 tokens"}), tmp_path
-    ).recipe.train
+    quarter = open_work(load_recipe(recipe, {"train.batch": "256 tokens"}), tmp_path).recipe.train
     assert quarter.learning_rate == pytest.approx(3e-3)
 
 
@@ -155,18 +153,20 @@ def test_without_a_base_that_is_there_a_recipe_stays_as_it_is(base: Path, tmp_pa
     assert (scratch.train.batch, scratch.train.context) == (2048, 128)
     nowhere = str(tmp_path / "nowhere")
     assert not is_hub_id(nowhere)
-    once = complete_recipe(recipe_of(base), tmp_path).recipe
+    once = open_work(recipe_of(base), tmp_path).recipe
     for each in (scratch, recipe_of(nowhere), once):
-        assert complete_recipe(each, tmp_path).recipe == each
+        assert open_work(each, tmp_path).recipe == each
     assert load_recipe(once, "train.seed=2").train.batch == once.train.batch
 
 
 def test_runs_and_experts_take_the_values_and_check_shows_them(base: Path, tmp_path: Path) -> None:
     recipe = load_recipe(recipe_of(base), {"tokens.base": str(base)})
-    checked = check_recipe(recipe, tmp_path)
+    checked = check_recipe(open_work(recipe, tmp_path))
     ((plan, derived),) = checked.runs
     assert (
-        plan.settings == checked.completed.recipe.train == run_of_recipe(recipe, tmp_path).settings
+        plan.settings
+        == checked.work.recipe.train
+        == run_of_recipe(open_work(recipe, tmp_path)).settings
     )
     assert derived.batch == base_batch(1e6, 256)
     shown = {one["key"]: one["value"] for one in checked.to_json()["defaults"]}
@@ -174,7 +174,8 @@ def test_runs_and_experts_take_the_values_and_check_shows_them(base: Path, tmp_p
     assert json.dumps(checked.to_json())
     partition = {"train.mixture": {}, "experts.partitions": [{"by": "dense"}]}
     ((run,),) = [
-        one.runs for one in plan_rounds(load_recipe(recipe, partition), tmp_path, make=False)
+        one.runs
+        for one in plan_rounds(open_work(load_recipe(recipe, partition), tmp_path), make=False)
     ]
     assert run.settings.context == 256
 
@@ -184,7 +185,7 @@ def test_a_budget_too_short_for_the_new_tokens_is_questioned(base: Path, tmp_pat
         extend = Extend(new_tokens=100, languages=["qaa"], preserve=["qac"])
         extended = TokenSettings(base=str(base), extend=extend)
         recipe = recipe_of(base, budget=f"{tokens} tokens").model_copy(update={"tokens": extended})
-        return {one.code for one in complete_recipe(recipe, tmp_path).cautions}
+        return {one.code for one in open_work(recipe, tmp_path).cautions}
 
     assert "few_for_new_tokens" not in codes(500_000)
     assert "few_for_new_tokens" in codes(499_999)
@@ -194,17 +195,17 @@ def test_values_far_from_the_rule_are_questioned_with_the_published_range(
     base: Path, tmp_path: Path
 ) -> None:
     usual = completed(base, tmp_path)
-    assert complete_recipe(recipe_of(base), tmp_path).cautions == ()
+    assert open_work(recipe_of(base), tmp_path).cautions == ()
     assert isinstance(usual.batch, int)
     assert isinstance(usual.learning_rate, float)
     near = {"batch": f"{4 * usual.batch} tokens", "context": "128 tokens"}
-    assert complete_recipe(recipe_of(base, **near), tmp_path).cautions == ()
+    assert open_work(recipe_of(base, **near), tmp_path).cautions == ()
     far = {"batch": f"{16 * usual.batch} tokens", "context": "32 tokens", "learning_rate": 1e-7}
     cautions = {
-        one.code: one.sentence for one in complete_recipe(recipe_of(base, **far), tmp_path).cautions
+        one.code: one.sentence for one in open_work(recipe_of(base, **far), tmp_path).cautions
     }
     codes = {"unusual_batch", "unusual_context", "unusual_learning_rate"}
     assert cautions.keys() == codes
     assert "1e-05 to 0.0003" in cautions["unusual_learning_rate"]
     recipe = load_recipe(recipe_of(base, **far), {"tokens.base": str(base)})
-    assert {one.code for one in check_recipe(recipe, tmp_path).cautions} == codes
+    assert {one.code for one in check_recipe(open_work(recipe, tmp_path)).cautions} == codes

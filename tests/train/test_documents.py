@@ -19,6 +19,7 @@ from tongues.train import run_of_recipe
 from tongues.train.engine.attention import BLOCKED, DOCUMENTS
 from tongues.train.engine.scorer import positions
 from tongues.train.run import train
+from tongues.train.work import open_work
 
 END = 3
 CONTEXT = 24
@@ -108,12 +109,12 @@ def test_a_hybrid_keeps_documents_apart_in_rows_as_check_says_beforehand(
         )
         for sees in ("false", "true")
     )
-    apart, together = (check_recipe(each, workspace) for each in (recipe, joined))
+    apart, together = (check_recipe(open_work(each, workspace)) for each in (recipe, joined))
     assert "documents in rows, uncompiled" in apart.memory_sentence()
     assert "row" not in together.memory_sentence()
     assert apart.memory > together.memory
     lines: list[str] = []
-    directory = train(run_of_recipe(recipe), workspace, tell=lines.append)
+    directory = train(run_of_recipe(open_work(recipe)), workspace, tell=lines.append)
     assert any("in a row of its own" in line for line in lines)
     first, *_, last = losses(directory)
     assert last == pytest.approx(one_by_one(directory, workspace), rel=1e-5)

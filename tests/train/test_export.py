@@ -19,6 +19,7 @@ from tongues.train import run_of_recipe
 from tongues.train.card import data_section
 from tongues.train.export import copy_model, new_folder
 from tongues.train.run import train
+from tongues.train.work import open_work
 
 
 def part_from_their_corpus(workspace: Path) -> None:
@@ -33,7 +34,7 @@ def test_a_card_tells_the_data_as_far_as_it_is_known(
     make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
 ) -> None:
     part_from_their_corpus(workspace)
-    plan = replace(run_of_recipe(make_recipe("train.budget=5k tokens")), name="small")
+    plan = replace(run_of_recipe(open_work(make_recipe("train.budget=5k tokens"))), name="small")
     directory = train(plan, workspace)
     counts = open_tokens(workspace / "tokens" / "small").counts["qaa"]
     card = (directory / "model" / "README.md").read_text()

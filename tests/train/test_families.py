@@ -19,6 +19,7 @@ from tongues.runs import read_run
 from tongues.tokens import prepare_tokens
 from tongues.train import run_of_recipe
 from tongues.train.run import train
+from tongues.train.work import open_work
 
 SHORT = ("train.budget=3k tokens", "train.eval_languages=[qab]", "train.precision=float32")
 
@@ -134,6 +135,6 @@ def test_tokenizer_ids_beyond_the_rows_are_accepted_if_text_never_has_them(
         *SHORT,
     )
     prepare_tokens(recipe, workspace, progress=lambda line: None)
-    directory = train(run_of_recipe(recipe), workspace)
+    directory = train(run_of_recipe(open_work(recipe)), workspace)
     assert read_run(directory).params["embedding"] == PIECES * 32
     assert len(stored(directory / "model")["model.embed_tokens.weight"]) == PIECES

@@ -25,6 +25,7 @@ from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
 from tongues.train.framing import compare_frames, frame_lines
 from tongues.train.run import train
+from tongues.train.work import open_work
 
 END, BOS, CONTEXT = 272, 273, 64
 EXACT = Processor(torch.device("cpu"), bfloat16=False, threads=1)
@@ -54,7 +55,9 @@ def recipe_of(make_recipe: MakeRecipe, base: Path, *overrides: str) -> Recipe:
 
 def trained(recipe: Recipe, workspace: Path, said: list[str]) -> tuple[Path, Tokens]:
     prepare_tokens(recipe, workspace, progress=said.append)
-    directory = train(replace(run_of_recipe(recipe), name="child"), workspace, tell=said.append)
+    directory = train(
+        replace(run_of_recipe(open_work(recipe)), name="child"), workspace, tell=said.append
+    )
     return directory, open_tokens(workspace / "tokens/small")
 
 

@@ -26,6 +26,7 @@ from tongues.train.metadata import (
     without_paths,
 )
 from tongues.train.run import train
+from tongues.train.work import open_work
 
 
 def test_the_head_is_read_by_the_hub_as_it_was_meant() -> None:
@@ -96,7 +97,7 @@ def test_the_hub_parses_the_whole_card(
     tokens = open_tokens(workspace / "tokens" / "small")
     base = save_tiny(tiny("llama", 400), tmp_path / "deep/bases/tiny", tokens.tokenizer_path)
     (base / "README.md").write_text("---\nlicense: apache-2.0\n---\n")
-    plan = run_of_recipe(make_recipe("train.budget=1k tokens"))
+    plan = run_of_recipe(open_work(make_recipe("train.budget=1k tokens")))
     roles = Roles(("qaa",), ("en",))
     plan = replace(plan, name="small", strategy="cpt", base=str(base), roles=roles, shape=None)
     folder = train(plan, workspace) / "model"

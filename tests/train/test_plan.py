@@ -25,13 +25,14 @@ from tongues.train.rules import (
     shared_batch,
     vocabulary_by_size,
 )
+from tongues.train.work import open_work
 
 CONTINUED = "train.base={model: elsewhere, languages: [en, fr]}"
 LEARNS = "train.mixture={qab: 100%}"
 
 
 def plan_of(make_recipe: MakeRecipe, *overrides: str) -> RunPlan:
-    return run_of_recipe(make_recipe(*overrides))
+    return run_of_recipe(open_work(make_recipe(*overrides)))
 
 
 def test_replay_is_of_all_tokens_and_the_mixture_shares_out_the_rest(
@@ -98,17 +99,17 @@ def test_a_run_knows_what_it_and_its_base_were_trained_on(
     shares = {"sw": 0.8, "en": 0.2}
     write_run(tmp_path / "runs/one", make_run(base=before, targets=("sw",), shares=shares))
     recipe = make_recipe("train.base=one", LEARNS)
-    assert run_of_recipe(recipe, tmp_path).roles.base_languages == ("en", "sw")
+    assert run_of_recipe(open_work(recipe, tmp_path)).roles.base_languages == ("en", "sw")
     wrong = make_recipe("train.base={model: one, languages: [en]}", LEARNS)
     with pytest.raises(UserError, match="was trained on en and sw, by its record"):
-        run_of_recipe(wrong, tmp_path)
+        run_of_recipe(open_work(wrong, tmp_path))
 
 
 def test_replay_of_a_language_without_text_is_found_before_work(
     make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match="`fr` has no text") as caught:
-        check_recipe(make_recipe(CONTINUED, LEARNS, "train.replay={fr: 5%}"), tmp_path)
+        check_recipe(open_work(make_recipe(CONTINUED, LEARNS, "train.replay={fr: 5%}"), tmp_path))
     assert caught.value.where == "train.replay"
 
 

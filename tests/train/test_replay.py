@@ -27,6 +27,7 @@ from tongues.train.replay import check_steps, cut_parts, next_share
 from tongues.train.run import train
 from tongues.train.schedule import rate_at
 from tongues.train.step import BatchLoader, HeldOut
+from tongues.train.work import open_work
 
 STEPS = 1000
 CONTINUED = (
@@ -124,7 +125,7 @@ def knowing(recipe_file: Path, tokens: Path, tmp_path_factory: pytest.TempPathFa
     """A run that has learned enough to forget."""
     place = with_tokens(tmp_path_factory.mktemp("knowing"), tokens)
     recipe = load_recipe(recipe_file, ("train.budget=100k tokens", "model.shape=0.05M"))
-    return train(replace(run_of_recipe(recipe), name="parent"), place)
+    return train(replace(run_of_recipe(open_work(recipe)), name="parent"), place)
 
 
 @pytest.fixture
@@ -230,5 +231,5 @@ def test_a_run_that_holds_nothing_is_what_it_was_before(
 @pytest.mark.parametrize("overrides", cases("refused-holds"))
 def test_what_cannot_be_held_is_refused_beforehand(make_recipe: MakeRecipe, overrides: str) -> None:
     with pytest.raises(UserError) as caught:
-        run_of_recipe(make_recipe(*json.loads(overrides)))
+        run_of_recipe(open_work(make_recipe(*json.loads(overrides))))
     golden(f"refused-holds/{overrides}", str(caught.value))

@@ -18,13 +18,14 @@ from tongues.train.rules import (
     run_bytes,
     what_would_fit,
 )
+from tongues.train.work import open_work
 
 LARGE = ("model.shape=22M", "train.batch=64000 tokens", "train.context=250 tokens")
 LONG = "train.budget=1B tokens"
 
 
 def test_less_at_a_time_is_named_where_a_run_does_not_fit(make_recipe: MakeRecipe) -> None:
-    plan = run_of_recipe(make_recipe(*LARGE, LONG))
+    plan = run_of_recipe(open_work(make_recipe(*LARGE, LONG)))
     derived = derive(plan, 8000)
     for share in (0.5, 0.2):
         less = replace(this_machine(), memory=share * derived.memory)
@@ -42,7 +43,7 @@ def test_less_at_a_time_is_named_where_a_run_does_not_fit(make_recipe: MakeRecip
 @pytest.mark.parametrize("change", ["train.recompute=true", "train.micro_batch=1000 tokens"])
 def test_settings_that_save_memory_do(make_recipe: MakeRecipe, change: str) -> None:
     plain, saving = (
-        derive(run_of_recipe(make_recipe(*LARGE, LONG, *more)), 8000).memory
+        derive(run_of_recipe(open_work(make_recipe(*LARGE, LONG, *more))), 8000).memory
         for more in ((), (change,))
     )
     assert saving < 0.5 * plain
@@ -60,7 +61,7 @@ def test_settings_that_save_memory_do(make_recipe: MakeRecipe, change: str) -> N
 def test_running_out_of_memory_is_told_with_what_would_fit_and_other_errors_are_not(
     make_recipe: MakeRecipe, error: Exception
 ) -> None:
-    plan = run_of_recipe(make_recipe(*LARGE, LONG))
+    plan = run_of_recipe(open_work(make_recipe(*LARGE, LONG)))
     derived = derive(plan, 8000)
     with (
         pytest.raises(UserError, match="out of memory; its checkpoints are kept") as caught,

@@ -19,11 +19,14 @@ from tongues.runs import FAILURE, read_run
 from tongues.states import state_of, states
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.task import Training, leave_plans, training_job
+from tongues.train.work import open_work
 
 
 @pytest.fixture
 def plan(make_recipe: MakeRecipe) -> RunPlan:
-    return replace(run_of_recipe(make_recipe("train.budget=2k tokens")), name="study/run")
+    return replace(
+        run_of_recipe(open_work(make_recipe("train.budget=2k tokens"))), name="study/run"
+    )
 
 
 @pytest.mark.long

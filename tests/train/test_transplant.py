@@ -20,6 +20,7 @@ from tongues.tokens import load_tokenizer, open_tokens, prepare_tokens
 from tongues.train import run_of_recipe
 from tongues.train.run import train
 from tongues.train.transplant import transplanted
+from tongues.train.work import open_work
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def continued(workspace: Path, base: Path, tokens: str) -> tuple[Path, list[str]
     file.write_text(text.replace("model: {shape: 0.1M}", "model: {}"))
     recipe = load_recipe(file, (f"train.base={{model: {base}, languages: [qab]}}",))
     prepare_tokens(recipe, workspace, printed.append, overwrite=True)
-    return train(run_of_recipe(recipe), workspace, tell=printed.append), printed
+    return train(run_of_recipe(open_work(recipe)), workspace, tell=printed.append), printed
 
 
 def input_rows(folder: Path) -> torch.Tensor:
@@ -75,7 +76,9 @@ def test_a_trimmed_base_keeps_its_embeddings_and_its_loss(workspace: Path, base:
     assert model.config.eos_token_id == end
     assert read_run(directory).params["total"] == model.num_parameters()
     named = (f"train.base={{model: {base}, languages: [qab]}}",)
-    ((_, derived),) = check_recipe(load_recipe(workspace / "child.yaml", named), workspace).runs
+    ((_, derived),) = check_recipe(
+        open_work(load_recipe(workspace / "child.yaml", named), workspace)
+    ).runs
     assert derived.parameters["total"] == model.num_parameters()
 
 

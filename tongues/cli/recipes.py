@@ -27,15 +27,15 @@ def check(
     loaded = tongues.load_recipe(recipe, overrides)
     checked = tongues.check(loaded, workspace=workspace, **keywords)
     if as_json:
-        print_json({"recipe": checked.completed.recipe.model_dump(mode="json")} | checked.to_json())
+        print_json({"recipe": checked.work.recipe.model_dump(mode="json")} | checked.to_json())
         return
-    echo(show_recipe(checked.completed.recipe))
-    if checked.completed.defaults:
+    echo(show_recipe(checked.work.recipe))
+    if checked.work.defaults:
         echo("left out in the recipe, and taken by the rules for the base:")
         print_table(
             [
                 {"train": one.key, "value": str(one.value), "rule": one.rule}
-                for one in checked.completed.defaults
+                for one in checked.work.defaults
             ]
         )
         echo()

@@ -38,8 +38,8 @@ from tongues.tokens import open_tokens
 from tongues.tokens.extend import extends
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_languages, check_held, find_base
-from tongues.train.defaults import complete_recipe
 from tongues.train.mixture import text_of
+from tongues.train.work import Work
 
 # The experts that others branch from: of each run or Hugging Face folder, the share of
 # every language's text that it learned.
@@ -64,13 +64,13 @@ class Round:
     add_to: Path | None = None  # the ensemble whose experts the new ones branched from
 
 
-def plan_rounds(recipe: Recipe, workspace: Path, *, make: bool) -> list[Round]:
+def plan_rounds(work: Work, *, make: bool) -> list[Round]:
     """The ensembles that a recipe means, with the runs of their experts.
 
     make: whether partitions and donors that need tokens or models are found now, or replaced by
     placeholders.
     """
-    recipe = complete_recipe(recipe, workspace).recipe
+    recipe, workspace = work.recipe, work.workspace
     experts = _experts(recipe)
     amounts = {lang: tokens for lang, (tokens, _) in text_of(recipe, workspace).items()}
     ensembles = _ensembles(recipe, workspace, make=make) if experts.add_to else {}

@@ -11,6 +11,7 @@ from tongues.study import plan_study
 from tongues.tokens import check_tokens, runs_trained_on
 from tongues.train.plan import run_of_recipe
 from tongues.train.record import OTHER_SETTINGS, check_settings
+from tongues.train.work import open_work
 
 
 def under_own_name(
@@ -55,12 +56,12 @@ def _is_changed(recipe: Recipe, workspace: Path) -> bool:
         return False
     try:
         if recipe.study:
-            for plan in plan_study(recipe, workspace):
+            for plan in plan_study(open_work(recipe, workspace)):
                 check_settings(plan, workspace)
         elif (file := folder / RECIPE).is_file() and (
             show_recipe(load_recipe(file)) != show_recipe(recipe)
         ):
-            check_settings(run_of_recipe(recipe, workspace), workspace)
+            check_settings(run_of_recipe(open_work(recipe, workspace)), workspace)
     except UserError as error:
         return error.code == OTHER_SETTINGS
     return False

@@ -19,23 +19,22 @@ from tongues.roles import Roles
 from tongues.runs import run_rows, status_of
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.mixture import proxy_mixtures, text_of
+from tongues.train.work import Work
 
 _OWN = ("mixture", "replay", "base", "run", "eval_languages", "max_forgetting")
 _SCALES = {"G": 1e9, "M": 1e6, "k": 1e3}
 
 
-def plan_runs(
-    recipe: Recipe, workspace: Path = Path(), rates: dict[str, float] | None = None
-) -> list[RunPlan]:
+def plan_runs(work: Work, rates: dict[str, float] | None = None) -> list[RunPlan]:
     """The runs of a recipe, bases first; a single one without a `study` section.
 
     A continued run starts from the source model of its own shape and seed, which is trained once.
     A name says what sets a run apart, so that a study may grow without renaming what is there.
-    workspace: whose runs know what languages they were trained on. rates: the best ones of a
-    sweep, by shape; they take the place of the recipe's.
+    rates: the best ones of a sweep, by shape; they take the place of the recipe's.
     """
+    recipe = work.recipe
     if recipe.study is None:
-        return [run_of_recipe(recipe, workspace)]
+        return [run_of_recipe(work)]
     study, train = recipe.study, recipe.train
     taken = [f"train.{key}" for key in _OWN if getattr(train, key)]
     taken += ["model.shape"] if recipe.model.shape else []
@@ -47,7 +46,7 @@ def plan_runs(
             update={"train": train.model_copy(update={"learning_rate": rates})}
         )
     if study.mixtures:
-        return list(_mixture_runs(recipe, study, workspace))
+        return list(_mixture_runs(recipe, study, work.workspace))
     runs: dict[str, RunPlan] = {}
     usual_base = (study.source_budgets or [train.budget])[0]
     changes = [{key: getattr(grid, key) for key in grid.model_fields_set} for grid in study.also]
@@ -161,11 +160,11 @@ def _label(budget: Budget, usual: Budget) -> str:
     return f"-{amount / _SCALES.get(scale, 1):.12g}{scale}{unit}"
 
 
-def plan_study(recipe: Recipe, workspace: Path) -> list[RunPlan]:
+def plan_study(work: Work) -> list[RunPlan]:
     """The runs of a recipe, at the rates that its sweep found, once all of that is done."""
-    sweep = plan_sweep(recipe)
-    done = sweep and not unfinished(sweep, workspace)
-    return plan_runs(recipe, workspace, best_rates(sweep, workspace)[0] if done else None)
+    sweep = plan_sweep(work.recipe)
+    done = sweep and not unfinished(sweep, work.workspace)
+    return plan_runs(work, best_rates(sweep, work.workspace)[0] if done else None)
 
 
 def unfinished(plans: Sequence[RunPlan], workspace: Path) -> list[str]:

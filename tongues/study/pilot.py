@@ -8,7 +8,6 @@ large run's tokens per parameter (benchmarks/pilot.txt).
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError
@@ -21,6 +20,7 @@ from tongues.recipe import Pilot, Recipe, Study
 from tongues.runs import run_rows
 from tongues.tokens.store import read_manifest
 from tongues.train.rules import batch_by_size, nearest_shape
+from tongues.train.work import Work
 
 LENGTHS = (0.5, 1.0, 2.0)  # times the large run's tokens per parameter
 STEP = 2.0  # from a size to the next one
@@ -86,8 +86,9 @@ class PilotForecast:
         return {"large": large, "losses": losses, **rest}
 
 
-def study_of_pilot(recipe: Recipe, vocabulary: int) -> Recipe:
-    """The recipe of a pilot as that of its study: the largest grid within the pilot's share."""
+def study_of_pilot(work: Work, vocabulary: int) -> Work:
+    """The work of a pilot as that of its study: the largest grid within the pilot's share."""
+    recipe = work.recipe
     pilot, large = _pilot(recipe), _large(recipe, vocabulary)
     most, ratio = pilot.share * large.flops, large.tokens / large.params
     every = sorted(
@@ -112,11 +113,12 @@ def study_of_pilot(recipe: Recipe, vocabulary: int) -> Recipe:
     train = recipe.train.model_copy(update=settings)
     model = recipe.model.model_copy(update={"shape": None})
     changed = {"study": study, "pilot": None, "train": train, "model": model}
-    return recipe.model_copy(update=changed)
+    return replace(work, recipe=recipe.model_copy(update=changed))
 
 
-def forecast_large_run(recipe: Recipe, workspace: Path) -> PilotForecast:
+def forecast_large_run(work: Work) -> PilotForecast:
     """What the large run will end at, by the laws of the finished small runs."""
+    recipe, workspace = work.recipe, work.workspace
     manifest = read_manifest(workspace / "tokens" / recipe.name)
     large, target = _large(recipe, manifest["vocabulary_size"]), _pilot(recipe).target
     runs = gather_runs(run_rows([workspace / "runs" / recipe.name]))

@@ -9,14 +9,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tongues.errors import Caution, UserError
 from tongues.hardware import this_machine
 from tongues.models.folders import read_config, stored_shapes
 from tongues.quantities import show_count
-from tongues.recipe import LowRank, Recipe, Train
-from tongues.recipe.loading import load_section
+from tongues.recipe import LowRank, Recipe
 from tongues.runs import Run, read_run
 from tongues.train.base import find_base, model_folder
 from tongues.train.rules import batch_by_size
@@ -62,16 +60,9 @@ class Default:
 
 
 @dataclass(frozen=True, slots=True)
-class Completed:
-    """A recipe with nothing left out, and how that came."""
+class BaseFacts:
+    """What the rules need to know of a base."""
 
-    recipe: Recipe
-    defaults: tuple[Default, ...]  # values that follow from the base and are not the usual ones
-    cautions: tuple[Caution, ...]  # about values of the recipe that are far from published ones
-
-
-@dataclass(frozen=True, slots=True)
-class _Facts:
     params: int
     positions: int | None  # the longest context
     run: Run | None  # of a base that was trained here
@@ -101,25 +92,7 @@ def base_warmup(steps: float) -> float:
     return max(_WARMUP, min(_MOST_WARMING, _WARMING / steps))
 
 
-def complete_recipe(recipe: Recipe, workspace: Path) -> Completed:
-    """The recipe with the values that follow from its base, as if it had named them.
-
-    Without a base, or where it is not there, as it is.
-    """
-    facts, train = _facts(recipe, workspace), recipe.train
-    if facts is None:
-        return Completed(recipe, (), ())
-    usual = _usual(recipe, facts)
-    left_out = [one for one in usual if one.key not in train.model_fields_set]
-    values: dict[str, Any] = train.model_dump(mode="json", exclude_unset=True)
-    values |= {one.key: one.value for one in left_out}
-    completed = load_section(values, Train, "train") if left_out else train
-    changed = [x for x in left_out if getattr(completed, x.key) != getattr(train, x.key)]
-    cautions = () if facts.run else (*_questions(recipe, usual), *_few_for_new(recipe, facts))
-    return Completed(recipe.model_copy(update={"train": completed}), tuple(changed), cautions)
-
-
-def _questions(recipe: Recipe, usual: Sequence[Default]) -> Iterator[Caution]:
+def value_cautions(recipe: Recipe, usual: Sequence[Default]) -> Iterator[Caution]:
     """About each value of the recipe's own that is far from the rule for its base."""
     for one in usual:
         value = getattr(recipe.train, one.key)
@@ -136,7 +109,7 @@ def _questions(recipe: Recipe, usual: Sequence[Default]) -> Iterator[Caution]:
             yield Caution(f"unusual_{one.key}", what)
 
 
-def _few_for_new(recipe: Recipe, facts: _Facts) -> Iterator[Caution]:
+def new_token_cautions(recipe: Recipe, facts: BaseFacts) -> Iterator[Caution]:
     """About new tokens that the budget is too short to learn."""
     extend, tokens = recipe.tokens.extend, _tokens(recipe, facts)
     if extend and tokens is not None and tokens < _FEWEST_FOR_NEW * extend.new_tokens:
@@ -146,13 +119,14 @@ def _few_for_new(recipe: Recipe, facts: _Facts) -> Iterator[Caution]:
         yield Caution("few_for_new_tokens", what)
 
 
-def _tokens(recipe: Recipe, facts: _Facts) -> int | None:
+def _tokens(recipe: Recipe, facts: BaseFacts) -> int | None:
     """Of the budget; None where it is a time."""
     budget = recipe.train.budget
     return None if budget.seconds else budget.tokens(facts.params, 6.0 * facts.params)
 
 
-def _facts(recipe: Recipe, workspace: Path) -> _Facts | None:
+def base_facts(recipe: Recipe, workspace: Path) -> BaseFacts | None:
+    """Of the base that a recipe continues; None without one, or where it cannot be read."""
     try:
         base = find_base(recipe.train.base_model, workspace, weights=False)
         if base is None:
@@ -164,10 +138,11 @@ def _facts(recipe: Recipe, workspace: Path) -> _Facts | None:
     text = config.get("text_config", config)
     positions = text.get("max_position_embeddings") or text.get("n_positions")
     run = read_run(base) if (base / "run.json").is_file() else None
-    return _Facts(sum(map(math.prod, shapes.values())), positions, run)
+    return BaseFacts(sum(map(math.prod, shapes.values())), positions, run)
 
 
-def _usual(recipe: Recipe, facts: _Facts) -> list[Default]:
+def usual_values(recipe: Recipe, facts: BaseFacts) -> list[Default]:
+    """The value of each setting by the rules for the base, whether the recipe names it or not."""
     train = recipe.train
     given, run = train.model_fields_set, facts.run
     tokens = _tokens(recipe, facts) or _ROUGHLY

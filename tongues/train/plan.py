@@ -1,138 +1,27 @@
-"""One run before it runs: what it trains on, and the numbers that follow from it."""
+"""How a run is planned: from a recipe to a `RunPlan`, and from that to its numbers."""
 
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from tongues.cores import core_count
 from tongues.errors import UserError
 from tongues.hardware import Machine, this_machine
-from tongues.models import Anatomy, Shape, find_shape, of_folder, of_shape
+from tongues.models import Anatomy, find_shape, of_folder, of_shape
 from tongues.models.folders import read_config
 from tongues.quantities import show_count
-from tongues.recipe import Initialization, MixtureRule, Recipe, Train
-from tongues.roles import Roles
-from tongues.runs import DerivedMixture, Parameters, read_run
+from tongues.recipe import MixtureRule
+from tongues.runs import read_run
 from tongues.tokens import open_tokens
 from tongues.train.base import find_base, model_folder, roles_of
-from tongues.train.defaults import complete_recipe
-from tongues.train.gpu_memory import WEIGHT, moments_bytes
+from tongues.train.gpu_memory import moments_bytes
 from tongues.train.mixture import derive_mixture, mixture_languages, text_of
+from tongues.train.planned import Derived, RunPlan
 from tongues.train.rules import batch_by_size, rate_at_size, run_bytes
+from tongues.train.work import Work
 
-# Settings that say how a machine goes about it, or what else is measured, not what the run is.
-_MACHINES = {"run", "checkpoint_every", "milestones", "micro_batch"}
-_MACHINES |= {"recompute", "shards", "offload"}
-_MACHINES |= {"compile", "threads", "track"}
-_ROLE_KEYS = {"base", "targets", "replay"}  # of the settings, which the roles name already
 _CORE = 1e11  # operations a second of a core in bfloat16, about
-
-
-def token_shares(mixture: Mapping[str, float], replay: Mapping[str, float]) -> dict[str, float]:
-    """Share of all tokens by language: what is replayed, and the mixture in the rest."""
-    rest = 1 - sum(replay.values())
-    return {lang: rest * share for lang, share in mixture.items()} | dict(replay)
-
-
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """A run, wholly determined but for the tokens it reads."""
-
-    name: str  # `<folder>/<run>` in the run store
-    strategy: str  # source, scratch, cpt or expert
-    roles: Roles
-    base: str | None  # a run of the store, or a Hugging Face folder
-    tokens: str  # name of the prepared tokens
-    shape: Shape | None  # None: the base's
-    tied_embeddings: bool
-    new_embeddings: Initialization  # of tokens the base does not have
-    settings: Train
-    cluster: str | None = None  # expert: of a partition of the training text by documents
-    mixture: DerivedMixture | None = None  # None: the recipe names the shares
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """Share of all tokens by language: what is replayed, and the mixture in the rest."""
-        return token_shares(self.settings.shares, self.settings.replay)
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as plain values."""
-        return {key: getattr(self, key) for key in self.__dataclass_fields__} | {
-            "roles": self.roles.to_json(),
-            "shape": self.shape.name if self.shape else None,
-            "settings": self.settings.model_dump(mode="json"),
-        }
-
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> "RunPlan":
-        """The plan that `to_json` wrote."""
-        shape = find_shape(plain["shape"]) if plain["shape"] else None
-        settings = Train.model_validate(plain["settings"])
-        roles = Roles.from_json(plain["roles"])
-        return cls(**{**plain, "roles": roles, "shape": shape, "settings": settings})
-
-    def identity(self) -> dict[str, Any]:
-        """The settings that decide the bytes of the result."""
-        settings = self.settings.model_dump(mode="json", exclude=_MACHINES)
-        cluster = {"cluster": self.cluster} if self.cluster else {}
-        return cluster | {
-            "strategy": self.strategy,
-            "base": self.base,
-            **self.roles.to_json(),
-            "shape": self.shape.name if self.shape else None,
-            "tied_embeddings": self.tied_embeddings,
-            "new_embeddings": self.new_embeddings if self.base else None,
-            **{key: value for key, value in settings.items() if key not in _ROLE_KEYS},
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Derived:
-    """Numbers that follow from a plan and a vocabulary."""
-
-    anatomy: Anatomy
-    batch: int  # tokens
-    learning_rate: float  # at its peak
-    steps: int
-    tokens: int
-    flops: float  # exact, attention included
-    memory: int  # bytes of each process at the peak
-    moments: int  # bytes of a parameter's
-
-    @property
-    def parameters(self) -> Parameters:
-        """Exact counts."""
-        return self.anatomy.parameters
-
-    @property
-    def flops_rule(self) -> float:
-        """6 x parameters x tokens."""
-        return 6.0 * self.parameters["total"] * self.tokens
-
-    @property
-    def model_bytes(self) -> int:
-        """Of the model on disk."""
-        return 4 * self.parameters["total"]
-
-    @property
-    def trained(self) -> int:
-        """Parameters that are trained, low-rank updates included."""
-        trained = self.anatomy.trained
-        return self.parameters["total"] if trained is None else trained
-
-    @property
-    def checkpoint_bytes(self) -> int:
-        """Of each checkpoint on disk: trained weights and two moments."""
-        return (WEIGHT + self.moments) * self.trained
-
-    def as_json(self) -> dict[str, Any]:
-        """The numbers by their names."""
-        names = ("parameters", "batch", "learning_rate", "steps", "tokens", "flops", "flops_rule")
-        names += ("trained", "memory", "model_bytes", "checkpoint_bytes")
-        return {name: getattr(self, name) for name in names}
 
 
 def derive(
@@ -234,13 +123,13 @@ def _anatomy(plan: RunPlan, vocabulary: int, base: Path | None, *, replaced: boo
     return theirs
 
 
-def run_of_recipe(recipe: Recipe, workspace: Path = Path()) -> RunPlan:
+def run_of_recipe(work: Work) -> RunPlan:
     """The one run of a recipe without a study; it is named by `train.run` or the recipe.
 
-    workspace: whose runs know what languages they were trained on, and whose tokens say how much
+    The workspace's runs know what languages they were trained on, and its tokens say how much
     text there is, for a mixture by rule.
     """
-    settings = complete_recipe(recipe, workspace).recipe.train
+    recipe, workspace, settings = work.recipe, work.workspace, work.recipe.train
     if recipe.model.shape is None and settings.base is None:
         raise UserError("`shape` is missing", where="model.shape", hint="such as `shape: 0.2M`")
     rule = settings.mixture if isinstance(settings.mixture, MixtureRule) else None
@@ -262,12 +151,13 @@ def run_of_recipe(recipe: Recipe, workspace: Path = Path()) -> RunPlan:
         new_embeddings=recipe.model.new_embeddings,
         settings=settings,
     )
-    return _with_rule(plan, rule, recipe, workspace) if rule else plan
+    return _with_rule(plan, rule, work) if rule else plan
 
 
-def _with_rule(plan: RunPlan, rule: MixtureRule, recipe: Recipe, workspace: Path) -> RunPlan:
+def _with_rule(plan: RunPlan, rule: MixtureRule, work: Work) -> RunPlan:
     """The plan with the shares that a rule gives for its budget."""
-    settings, folder = plan.settings, workspace / "tokens" / plan.tokens
+    recipe, workspace, settings = work.recipe, work.workspace, plan.settings
+    folder = workspace / "tokens" / plan.tokens
     if settings.budget.seconds is not None and rule.max_epochs != "off":
         what = "a budget in time has a number of tokens only in the run, and the limit needs it now"
         hint = "give `train.budget` in tokens, or `max_epochs: off`"

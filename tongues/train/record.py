@@ -18,7 +18,7 @@ from tongues.runs import Base, Run, read_run, write_run
 from tongues.tokens import Mixture, Tokens, open_tokens
 from tongues.tokens.store import read_manifest
 from tongues.train.base import base_fingerprint, find_base
-from tongues.train.plan import Derived, RunPlan
+from tongues.train.planned import Derived, RunPlan
 
 OTHER_SETTINGS = "other_settings"  # code of the error
 _RENAME = "name this run otherwise (`train.run`), or overwrite that one with --overwrite"

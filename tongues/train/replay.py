@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tongues.recipe import Train
-from tongues.train.plan import token_shares
+from tongues.train.planned import token_shares
 from tongues.train.schedule import rate_at
 from tongues.train.step import HeldOut, Setup, held_out_windows, validate
 

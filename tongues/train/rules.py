@@ -18,7 +18,7 @@ from tongues.recipe import Train
 from tongues.train.gpu_memory import WEIGHT, moments_bytes, share_bytes, trained_parameters
 
 if TYPE_CHECKING:
-    from tongues.train.plan import Derived
+    from tongues.train.planned import Derived
 
 
 VOCABULARY = 36_152  # of the published study (Zheng et al. 2024), whose sizes the shapes are

@@ -25,7 +25,8 @@ from tongues.train.framing import compare_frames, frame_lines
 from tongues.train.initialize import initialize
 from tongues.train.loop import samples_and_epochs, train_steps
 from tongues.train.parts import gather_parts, write_adapter
-from tongues.train.plan import Derived, RunPlan, derive
+from tongues.train.plan import derive
+from tongues.train.planned import Derived, RunPlan
 from tongues.train.progress import Progress
 from tongues.train.record import make_record, open_directory, roll_back, run_fingerprint
 from tongues.train.rules import check_batch, enough_memory

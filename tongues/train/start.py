@@ -39,7 +39,7 @@ from tongues.train.engine.processor import set_up
 from tongues.train.engine.sharding import make_mesh, shard
 from tongues.train.micro_batch import samples_that_fit
 from tongues.train.parts import narrow_frozen, select_parts
-from tongues.train.plan import Derived, RunPlan
+from tongues.train.planned import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
 from tongues.train.step import BatchLoader, Setup, cut_windows, gradient, update

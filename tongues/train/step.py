@@ -20,7 +20,7 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor, uncompiled
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import full_tensor, reshard, synchronize
-from tongues.train.plan import Derived, RunPlan
+from tongues.train.planned import Derived, RunPlan
 
 if TYPE_CHECKING:
     from peft import PeftModel

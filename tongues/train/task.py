@@ -14,7 +14,7 @@ from tongues.errors import Stopped, UserError
 from tongues.files import fingerprint, is_held, only_one, write_json, write_text
 from tongues.launch import DONE, FAILED, UNTOLD, Job, torchrun
 from tongues.runs import FAILURE, PLANS
-from tongues.train.plan import RunPlan
+from tongues.train.planned import RunPlan
 
 
 def leave_plans(plans: Iterable[RunPlan], workspace: Path) -> None:

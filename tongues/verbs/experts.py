@@ -17,8 +17,8 @@ from tongues.magnitudes import counted
 from tongues.recipe import Experts, Overrides, Recipe, RecipeSource, load_recipe
 from tongues.study import measure_cost
 from tongues.tokens import check_tokens, open_tokens
-from tongues.train.defaults import complete_recipe
 from tongues.train.mixture import text_of
+from tongues.train.work import open_work
 from tongues.verbs.recipes import check_prepared
 from tongues.verbs.shared import Voice, memory_bytes, where_of
 
@@ -45,7 +45,7 @@ def partition(
     named = check_experts(recipe, loaded).partitions
     if not named:
         raise UserError("there are no `experts.partitions`", where=where_of(recipe), hint=_ADD)
-    loaded = check_prepared(loaded, workspace).completed.recipe
+    loaded = check_prepared(open_work(loaded, workspace)).work.recipe
     from tongues.pages import write_page
     from tongues.report.experts.partition import partition_page
 
@@ -109,9 +109,9 @@ def train(
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     workers = check_experts(recipe, loaded).workers
-    checked = check_prepared(loaded, workspace, launcher, processes)
+    checked = check_prepared(open_work(loaded, workspace), launcher, processes)
     starts = open_launcher(launcher, workers=workers, processes=processes)
-    rounds = plan_rounds(loaded, workspace, make=True)
+    rounds = plan_rounds(checked.work, make=True)
     pairs = expert_runs(rounds, workspace)
     from tongues.experts.train import train_experts  # with torch
 
@@ -163,7 +163,8 @@ def measure(
 
     name, voice = f"{loaded.name}-experts", Voice(quiet)
     store, place = workspace / "ensembles", workspace / "evaluations" / name
-    rounds = plan_rounds(loaded, workspace, make=True)
+    work = open_work(loaded, workspace)
+    rounds = plan_rounds(work, make=True)
     _say_cautions(rounds, loaded.name, workspace, voice)
     folders: dict[str, list[Path]] = {}
     if add_to:
@@ -177,7 +178,7 @@ def measure(
             workspace,
             place,
             scored=eval_tokens,
-            context=complete_recipe(loaded, workspace).recipe.train.context,
+            context=work.recipe.train.context,
             memory=held,
             device=device,
             dtype=dtype,

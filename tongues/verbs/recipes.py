@@ -25,6 +25,7 @@ from tongues.recipe import (
 from tongues.tokens import check_tokens, prepare_tokens
 from tongues.train.plan import run_of_recipe
 from tongues.train.record import check_settings
+from tongues.train.work import Work, open_work
 from tongues.verbs.shared import Voice, where_of
 
 
@@ -44,7 +45,7 @@ def check(
     if gpus and not gpu:
         raise UserError("--gpus says nothing without `--gpu`", hint="such as `--gpu h100`")
     machine = Machine.of_gpus(find_gpu(gpu), gpus or 1) if gpu else None
-    return check_recipe(load_recipe(recipe, overrides), Path(workspace), machine=machine)
+    return check_recipe(open_work(load_recipe(recipe, overrides), Path(workspace)), machine=machine)
 
 
 def prepare(
@@ -67,7 +68,7 @@ def prepare(
     workspace, loaded = Path(workspace), load_text_recipe(recipe, overrides)
     require("pyarrow", "prepare")
     if isinstance(loaded, Recipe):
-        check_recipe(loaded, workspace, training=False)
+        check_recipe(open_work(loaded, workspace), training=False)
     check_ranks(launcher, ranks)
     starts = open_launcher(launcher, workers=ranks)
     tell = Voice(quiet).say
@@ -111,15 +112,15 @@ def _name(loaded: Recipe) -> str:
 
 
 def _train(loaded: Recipe, workspace: Path, overwrite: bool, voice: Voice) -> Path:
-    name = _name(loaded)
+    name, work = _name(loaded), open_work(loaded, workspace)
     if not overwrite and (workspace / "runs" / name / "run.json").is_file():
         check_tokens(loaded, workspace)
-        check_settings(run_of_recipe(loaded, workspace), workspace)  # before torch is there
-    checked = check_prepared(loaded, workspace)
+        check_settings(run_of_recipe(work), workspace)  # before torch is there
+    checked = check_prepared(work)
     from tongues.train.run import train as train_run  # with torch
 
-    if checked.completed.defaults:
-        values = (f"`{one.key}: {one.value}`" for one in checked.completed.defaults)
+    if checked.work.defaults:
+        values = (f"`{one.key}: {one.value}`" for one in checked.work.defaults)
         voice.say(f"by the rules for the base: {', '.join(values)}")
     for caution in checked.cautions:
         voice.say(f"caution: {caution}")
@@ -147,14 +148,12 @@ def _telling_need(run: str, disk: int, workspace: Path) -> Iterator[None]:
         raise OSError(error.errno, what, str(workspace / "runs" / run)) from None
 
 
-def check_prepared(
-    loaded: Recipe, workspace: Path, launcher: str = "local", processes: int | None = None
-) -> Checked:
+def check_prepared(work: Work, launcher: str = "local", processes: int | None = None) -> Checked:
     """The runs of a sound recipe whose text is prepared; they must fit where it is launched.
 
     processes: of each run of a study, or of experts; None: one.
     """
     here = launcher_kind(launcher).here
-    checked = check_recipe(loaded, workspace, processes=processes or 1, here=here)
-    check_tokens(loaded, workspace)
+    checked = check_recipe(work, processes=processes or 1, here=here)
+    check_tokens(work.recipe, work.workspace)
     return checked

@@ -12,6 +12,7 @@ from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
 from tongues.study import best_rates, measure_cost, run_all, unfinished
 from tongues.study.pilot import forecast_large_run
 from tongues.train import RunPlan
+from tongues.train.work import open_work
 from tongues.verbs.recipes import check_prepared
 from tongues.verbs.shared import Voice, where_of
 
@@ -35,7 +36,8 @@ def study(
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     check_study(recipe, loaded)
-    checked = check_prepared(loaded, workspace, launcher, processes)
+    work = open_work(loaded, workspace)
+    checked = check_prepared(work, launcher, processes)
     starts = open_launcher(
         launcher,
         workers=loaded.study.workers if loaded.study else None,
@@ -69,11 +71,11 @@ def study(
         shown = ", ".join(f"{rate:.3g} at {shape}" for shape, rate in rates.items())
         for line in (f"best rates: {shown}", *doubts):
             voice.say(line)
-        runs = check_prepared(loaded, workspace, launcher, processes).runs
+        runs = check_prepared(work, launcher, processes).runs
     run([plan for plan, _ in runs], loaded.name)
     folder = workspace / "runs" / loaded.name
     if loaded.pilot:
-        forecast = forecast_large_run(loaded, workspace)
+        forecast = forecast_large_run(work)
         write_json(folder / "forecast.json", forecast.to_json())
         for line in (text_table(forecast.rows()), *forecast.remarks()):
             voice.say(line)

@@ -27,6 +27,7 @@ from tongues.train.engine.sharding import full_tensor, make_mesh, shard
 from tongues.train.engine.trial import differences, exact_products, take_gradients
 from tongues.train.engine.vocabulary import powers
 from tongues.train.run import train
+from tongues.train.work import open_work
 
 COMPILED = (*STOPPABLE, "train.compile=on")
 EXACT = Processor(torch.device("cpu"), bfloat16=False, threads=1)
@@ -41,7 +42,7 @@ def test_compiled_too_a_run_is_the_same_bytes_in_another_process_and_resumed(
     command = [sys.executable, "-m", "tongues", "train", str(recipe_file), *settings]
     subprocess.run([*command, "train.run=alone", "--workspace", str(workspace)], check=True)
     alone = workspace / "runs/alone"
-    plan = run_of_recipe(make_recipe(*settings))
+    plan = run_of_recipe(open_work(make_recipe(*settings)))
     train_and_stop(replace(plan, name="stopped"), workspace)
     stopped = train(replace(plan, name="stopped"), workspace)
     record = read_run(stopped)

@@ -1,0 +1,60 @@
+"""How an object walks through the package: the files whose functions are given it, in order."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import tongues
+
+PACKAGE = Path(tongues.__file__).parent
+
+
+@dataclass(slots=True)
+class Walk:
+    """The files that were entered with the object, without repeats of the same one in a row."""
+
+    order: tuple[str, ...]  # rooms, lowest first
+    stops: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)  # `file:function`, each call
+
+    @property
+    def files(self) -> set[str]:
+        """Each file once."""
+        return set(self.stops)
+
+    @property
+    def climbs(self) -> int:
+        """How often it went to a room above the one where it was."""
+        floors = [self.order.index(Path(stop).parts[0].removesuffix(".py")) for stop in self.stops]
+        return sum(later > earlier for earlier, later in zip(floors, floors[1:], strict=False))
+
+
+@contextmanager
+def walked(kinds: tuple[type, ...], order: tuple[str, ...]) -> Iterator[Walk]:
+    """The walk of objects of these kinds as arguments, while entered, in this thread."""
+    walk = Walk(order)
+
+    def look(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event != "call" or not code.co_filename.startswith(str(PACKAGE)):
+            return
+        if code.co_name.startswith("<"):
+            return  # parts of the function that it stands in
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        if not any(isinstance(frame.f_locals.get(name), kinds) for name in names):
+            return
+        place = str(Path(code.co_filename).relative_to(PACKAGE))
+        walk.calls.append(f"{place}:{code.co_name}")
+        if not walk.stops or walk.stops[-1] != place:
+            walk.stops.append(place)
+
+    before: Callable[..., Any] | None = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        yield walk
+    finally:
+        sys.setprofile(before)
