@@ -22,11 +22,6 @@ class Walk:
     calls: list[str] = field(default_factory=list)  # `file:function`, each call
 
     @property
-    def files(self) -> set[str]:
-        """Each file once."""
-        return set(self.stops)
-
-    @property
     def climbs(self) -> int:
         """How often it went to a room above the one where it was."""
         floors = [self.order.index(Path(stop).parts[0].removesuffix(".py")) for stop in self.stops]
@@ -45,6 +40,7 @@ def walked(kinds: tuple[type, ...], order: tuple[str, ...]) -> Iterator[Walk]:
         if code.co_name.startswith("<"):
             return  # parts of the function that it stands in
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        names = names[names[:1] == ("self",) :]  # one that is asked is not passed on
         if not any(isinstance(frame.f_locals.get(name), kinds) for name in names):
             return
         place = str(Path(code.co_filename).relative_to(PACKAGE))

@@ -1,0 +1,39 @@
+"""The way of a recipe through the package: few files, no going back up, completed once."""
+
+from pathlib import Path
+
+import pytest
+
+import tongues
+from tests.test_structure import ORDER
+from tests.walks import walked
+from tongues.check import Checked
+from tongues.recipe import Recipe
+from tongues.train import run
+from tongues.train.planned import RunPlan
+from tongues.train.work import Work
+
+
+class Begun(Exception):
+    """The training itself begins."""
+
+
+@pytest.mark.parametrize("continued", [False, True])
+def test_a_recipe_walks_straight_into_training(
+    continued: bool, recipe_file: Path, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begin(*_: object, **__: object) -> Path:
+        raise Begun
+
+    workspace = trained.parents[1]
+    base = [
+        "train.base=small",
+        "train.mixture={qab: 100%}",
+        "train.run=more",
+        "train.replay={qaa: 10%}",
+    ]
+    monkeypatch.setattr(run, "train", begin)
+    with walked((Recipe, Work, Checked, RunPlan), ORDER) as walk, pytest.raises(Begun):
+        tongues.train(recipe_file, base if continued else ["train.run=more"], workspace, quiet=True)
+    assert len(set(walk.stops)) <= 15 and walk.climbs <= 5, walk.stops
+    assert walk.calls.count("train/work.py:open_work") == 1
