@@ -118,7 +118,7 @@ assert not heavy & set(sys.modules)
 import tongues.train.plan, tongues.experts.plans
 from tongues.train import RunPlan
 from tongues.experts.partition.partition import Partition
-assert RunPlan.__module__ == "tongues.train.plan"
+assert RunPlan.__module__ == "tongues.train.planned"
 assert tongues.train.__module__ == "tongues.verbs.recipes"
 assert tongues.experts.partition.__module__ == "tongues.verbs.experts"
 assert callable(tongues.prepare) and callable(tongues.study) and callable(tongues.plan)

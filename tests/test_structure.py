@@ -201,7 +201,7 @@ BUDGETS = {
     "experts": 5_387,
     "evaluate": 4_490,
     "export": 1_602,
-    "check": 364,
+    "check": 363,
     "steps": 559,
     "report": 4_038,
     "serve": 2_184,

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -25,7 +26,7 @@ class Walk:
     def climbs(self) -> int:
         """How often it went to a room above the one where it was."""
         floors = [self.order.index(Path(stop).parts[0].removesuffix(".py")) for stop in self.stops]
-        return sum(later > earlier for earlier, later in zip(floors, floors[1:], strict=False))
+        return sum(later > earlier for earlier, later in pairwise(floors))
 
 
 @contextmanager
