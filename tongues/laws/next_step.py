@@ -24,7 +24,7 @@ def plan_command(laws: Sequence[Law], file: Path) -> str:
     several = len({law.target for law in laws if law.target}) > 1
     target = f" --language {shlex.quote(able[-1].target)}" if several else ""
     flops = f"{_BEYOND * max(map(_most_compute, able)):.0e}".replace("e+", "e")
-    return f"tongues plan --law {shlex.quote(str(file))}{target} --flops {flops}"
+    return f"tongues plan --law {shlex.quote(str(file))}{target} --budget '{flops} FLOPs'"
 
 
 def _most_compute(law: Law) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tongues.errors import UserError, nearest
 from tongues.hub import local
 from tongues.models.folders import read_config, stored_shapes
-from tongues.plan.amounts import read_count
+from tongues.plan.budget import read_number
 from tongues.quantities import show_count
 from tongues.runs import read_run
 from tongues.train.base import find_base, find_run
@@ -143,11 +143,11 @@ def read_base(text: str, where: str = "--base") -> BaseCheckpoint:
     if not text.strip():
         raise UserError("is empty", where=where, hint="such as `Qwen/Qwen3-4B-Base`")
     word, at, amount = text.strip().partition("@")
-    tokens = read_count(amount, where) if at else math.nan
+    tokens = read_number(amount, where) if at else math.nan
     name, equals, size = word.rpartition("=")
     known = _by_short_name().get((name if equals else word).split("/")[-1].lower())
     if equals and name.strip():
-        params = read_count(size, where)
+        params = read_number(size, where)
         if not _SIZES[0] <= params <= _SIZES[1]:
             hint = "write its parameters like `4B`"
             raise UserError(f"`{size}` is no size of a model", where=where, hint=hint)
@@ -172,11 +172,14 @@ def read_base(text: str, where: str = "--base") -> BaseCheckpoint:
 
 
 def _of_folder(name: str, folder: Path, tokens: float) -> BaseCheckpoint:
+    if not any(folder.glob("*.safetensors")):
+        hint = "write `NAME=PARAMS@TOKENS`"
+        raise UserError("there are no weights to count", where=str(folder), hint=hint)
     config = read_config(folder)
     text = config.get("text_config", config)
     return BaseCheckpoint(
         name,
-        _parameters(folder),
+        float(sum(math.prod(shape) for shape in stored_shapes(folder).values())),
         tokens,
         str(folder),
         languages_of(folder),
@@ -188,24 +191,3 @@ def _of_folder(name: str, folder: Path, tokens: float) -> BaseCheckpoint:
         licence=licence_of(str(folder)).licence,
         folder=str(folder),
     )
-
-
-def _parameters(folder: Path) -> float:
-    """Of a Hugging Face folder: of its weights, or as its config gives them."""
-    config = read_config(folder)
-    if any(folder.glob("*.safetensors")):
-        return float(sum(math.prod(shape) for shape in stored_shapes(folder).values()))
-    try:
-        width, layers, vocabulary = (
-            config[name] for name in ("hidden_size", "num_hidden_layers", "vocab_size")
-        )
-        heads, between = config["num_attention_heads"], config["intermediate_size"]
-        head = config.get("head_dim") or width // heads
-        keys = config.get("num_key_value_heads") or heads
-    except KeyError as error:
-        what = f"its config.json has no {error}, and there are no weights to count"
-        raise UserError(what, where=str(folder), hint="write `NAME=PARAMS@TOKENS`") from None
-    attention = 2 * width * head * (heads + keys)
-    matrices = 1 if config.get("tie_word_embeddings") else 2
-    layer = attention + 3 * width * between + 2 * width
-    return float(matrices * vocabulary * width + layers * layer + width)

@@ -58,7 +58,7 @@ def _methods(base_bytes: float) -> Iterator[tuple[TrainingMethod, int]]:
     yield ALL_WEIGHTS, 0
     states = {"optimizer_states": "bfloat16"}
     yield TrainingMethod("all weights, bfloat16 optimizer states", states), 0
-    low = "it learns less than all weights, which the loss is of"
+    low = "It learns less than all weights, which the loss is of"
     for rank, embeddings in ((64, True), (16, False)):
         trained = {"lora": {"rank": rank}, "embeddings": embeddings}
         what = f"LoRA of rank {rank}{', embeddings too' if embeddings else ''}"

@@ -1,9 +1,8 @@
-"""What is asked: a budget or a loss to reach, the bases, the languages and the text there is."""
+"""What is asked: a budget, the bases, the languages and the text there is."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from tongues.errors import UserError
@@ -12,14 +11,12 @@ from tongues.hardware import USUAL_MFU, Cluster, find_gpu
 from tongues.languages import OwnRun
 from tongues.languages.catalogue import find_language
 from tongues.languages.fertility import bytes_per_token
-from tongues.magnitudes import parse_count
-from tongues.plan.amounts import read_bytes, read_count, read_number, read_share
 from tongues.plan.bases import BaseCheckpoint, read_base
-from tongues.plan.budget import Budget
+from tongues.plan.budget import Budget, read_as, read_budget, read_number
+from tongues.quantities import Bytes, Share, Tokens
 
 _LEAST_TEXT = 1e4  # tokens; no law of repeats was fitted on anywhere near as few
-_LEAST_FLOPS, _MOST_FLOPS, _MOST_TOKENS = 1e6, 1e30, 1e15
-_BUDGETS = ("flops", "hours", "cost", "target_loss", "tokens")
+_SHARES = ("mfu", "replay", "max_forgetting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +55,8 @@ class Target:
 class Question:
     """What a plan answers.
 
-    budget: what may be spent; None where `target_loss` is to be reached for as little as possible.
-    target_loss: in bits per byte, or in nats per token where own laws are given.
-    losses: of bases before any training, by name, in the same unit.
-    params: of a model from scratch, where they are settled.
+    losses: of bases before any training, by name, in bits per byte, or in nats per token where own
+    laws are given. params: of a model from scratch, where they are settled.
     bases: checkpoints to continue from. chosen: whether the planner chose them.
     replay: share of text in the base's languages; None leaves it to the planner.
     max_forgetting: rise of the loss on the base's languages that is allowed, 0.01 for 1 %.
@@ -69,8 +64,7 @@ class Question:
     cluster: what trains; None leaves hours and money open.
     """
 
-    budget: Budget | None = None
-    target_loss: float | None = None
+    budget: Budget
     targets: tuple[Target, ...] = (Target(""),)
     params: float | None = None
     bases: tuple[BaseCheckpoint, ...] = ()
@@ -91,38 +85,28 @@ class Question:
         return sum(target.unique(base) for target in self.targets)
 
 
-_READERS: Mapping[str, Callable[[str, str], float]] = {
-    **dict.fromkeys(("flops", "params", "tokens", "cost", "gpus"), read_count),
-    **dict.fromkeys(("hours", "target_loss", "base_loss", "price"), read_number),
-    "mfu": partial(read_number, most=1),
-    **dict.fromkeys(("max_forgetting", "replay"), read_share),
-}
-
-
 def ask(
+    budget: str | None = None,
     *,
-    gpu: str | None = None,
     bases: Sequence[str] = (),
-    available_text: str | None = None,
     languages: Sequence[str] = (),
-    runs: Sequence[OwnRun] = (),
-    budget: Budget | None = None,
+    available_text: str | None = None,
     targets: tuple[Target, ...] = (),
+    runs: Sequence[OwnRun] = (),
+    gpu: str | None = None,
     **words: str | float | None,
 ) -> Question:
     """The question from what a user typed behind each option; a UserError names a wrong one.
 
-    budget, targets: where they are read already.
-    words: flops, hours, cost, target_loss, params, tokens, gpus, mfu, price, replay,
-        max_forgetting and base_loss, as of `tongues.plan`.
+    targets: languages whose text is read already.
+    words: gpus, mfu, price, params, base_loss, replay and max_forgetting, as of `tongues.plan`.
     """
-    flags = {
-        name: f"--{name.replace('_', '-')}" for name, word in words.items() if word is not None
-    }
-    given = {name: _READERS[name](str(words[name]), flag) for name, flag in flags.items()}
-    cluster = _cluster(gpu, given, flags)
-    if available_text is not None and not available_text.strip():
-        raise UserError("is empty", where="--available-text", hint="such as `3GB` or a folder")
+    given = {name: _read(name, str(word)) for name, word in words.items() if word is not None}
+    cluster = _cluster(gpu, given)
+    if budget is None:
+        hint = "such as `--budget '40B tokens'`, `'72 hours'`, `'5000 US$'` or `'1e21 FLOPs'`"
+        raise UserError("there is no budget", code="no_budget", hint=hint)
+    spent = read_budget(budget, "--budget", cluster)
     named = tuple(read_base(text) for text in bases if text != "auto")
     if len({base.name for base in named}) < len(named):
         raise UserError("two checkpoints have one name", where="--base")
@@ -134,9 +118,8 @@ def ask(
         what, hint = "is of a model from scratch, and a base is named", "leave one of them out"
         raise UserError(what, where="--params", hint=hint)
     question = Question(
-        budget=_checked(budget, cluster) if budget else _budget(given, flags, cluster),
-        target_loss=given.get("target_loss"),
-        targets=learned,
+        spent,
+        learned,
         params=given.get("params"),
         bases=named,
         replay=given.get("replay"),
@@ -155,43 +138,20 @@ def ask(
     return question
 
 
-def _budget(
-    given: Mapping[str, float], flags: Mapping[str, str], cluster: Cluster | None
-) -> Budget | None:
-    kinds = [name for name in _BUDGETS if name in given]
-    if len(kinds) > 1:
-        what = f"{' and '.join(flags[name] for name in kinds)} at once"
-        hint = "keep one of them; the others follow from it"
-        raise UserError(what, code="two_budgets", hint=hint)
-    if not kinds:
-        hint = "give one of `--hours 72`, `--cost 5000` (with `--gpu`), `--tokens 40B`"
-        raise UserError("there is no budget", code="no_budget", hint=f"{hint}, `--flops 1e21`")
-    kind = kinds[0]
-    return None if kind == "target_loss" else _checked(Budget(given[kind], kind), cluster)
+def _read(name: str, text: str) -> float:
+    flag = f"--{name.replace('_', '-')}"
+    if name not in _SHARES:
+        return read_number(text, flag)
+    share = read_as(Share, text, flag)
+    if name == "replay" and share == 1.0:
+        raise UserError("all of the text would be replay", where=flag, hint="write it like `20%`")
+    return share
 
 
-def _checked(budget: Budget, cluster: Cluster | None) -> Budget:
-    """A budget that can be turned into tokens."""
-    if budget.kind in ("hours", "cost") and cluster is None:
-        what = "hours and money buy tokens on GPUs that are named"
-        raise UserError(what, where="--gpu", hint="such as `--gpu h100 --gpus 8`")
-    flops = budget.flops(cluster)
-    if flops is not None and not _LEAST_FLOPS <= flops <= _MOST_FLOPS:
-        what = f"{flops:.3g} FLOPs are not what a model takes"
-        raise UserError(what, code="implausible", hint="give from 1e6 to 1e30 FLOPs")
-    if budget.kind == "tokens" and budget.amount > _MOST_TOKENS:
-        what = f"{budget.amount:.3g} tokens are more than there are"
-        raise UserError(what, code="implausible", hint="write it like `40B tokens`")
-    return budget
-
-
-def _cluster(
-    gpu: str | None, given: Mapping[str, float], flags: Mapping[str, str]
-) -> Cluster | None:
+def _cluster(gpu: str | None, given: Mapping[str, float]) -> Cluster | None:
     if gpu is None:
-        unused = [flags[name] for name in ("gpus", "mfu", "price") if name in given]
-        if unused:
-            raise UserError(f"{unused[0]} needs `--gpu`", hint="such as `--gpu h100`")
+        if unused := [name for name in ("gpus", "mfu", "price") if name in given]:
+            raise UserError(f"--{unused[0]} needs `--gpu`", hint="such as `--gpu h100`")
         return None
     kind, count = find_gpu(gpu), given.get("gpus", 1.0)
     if count != round(count):
@@ -227,29 +187,25 @@ def _targets(
         what = "one amount of text, and several languages"
         hint = "name a folder with `sw/`, `yo/`; without it the catalogue's amounts are taken"
         raise UserError(what, where="--available-text", hint=hint)
-    if len(languages) > 1:
-        return tuple(
-            read_target(Path(available), tag, bases) if available else _target(None, tag, bases)
-            for tag in languages
-        )
-    return (_target(available, languages[0] if languages else "", bases),)
+    return tuple(_target(available, tag, bases) for tag in languages or ("",))
 
 
 def _target(available: str | None, language: str, bases: Sequence[BaseCheckpoint]) -> Target:
     if available is None:
         known = find_language(language).text_bytes if language else 0
         return Target(language, float(known)) if known else Target(language)
-    words = available.split()
-    if len(words) == 2 and words[1] == "tokens" and parse_count(words[0]) is not None:
-        tokens = read_count(words[0], "--available-text")
+    if not available.strip():
+        raise UserError("is empty", where="--available-text", hint="such as `3GB` or a folder")
+    if Path(available).exists():
+        return read_target(Path(available), language, bases)
+    if available.split()[-1] in ("token", "tokens"):
+        tokens = float(read_as(Tokens, available, "--available-text"))
         if not language:
             return Target(language, tokens=tokens)
         each = Target(language).bytes_per_token(bases[0] if bases else None)
         return Target(language, tokens * each.value)
-    amount = read_bytes(available, "--available-text")
-    if isinstance(amount, Path):
-        return read_target(amount, language, bases)
     if not language and bases:
         hint = "add `--language sw`, or write it as `200M tokens`"
         raise UserError("bytes become tokens by a language", where="--available-text", hint=hint)
-    return Target(language, amount)
+    hint = "name a file or folder, or give tokens: `200M tokens`"
+    return Target(language, float(read_as(Bytes, available, "--available-text", hint)))
