@@ -66,8 +66,7 @@ def _row(option: Option, rank: int, plan: Plan) -> Row:
     assert loss is not None
     if option.hours is not None:
         details.append(f"{option.hours:,.3g} h")
-    heading = option.name + " · advised" * (option is plan.decision.option)
-    row: Row = {"rank": rank, "option": option.name, "heading": heading}
+    row: Row = {"rank": rank, "option": option.name}
+    row["heading"] = option.name + " · advised" * (option is plan.decision.option)
     row |= {"value": loss.value, "low": loss.low, "high": loss.high}
-    series = series_name("cpt" if option.kind == "continue" else option.kind)
-    return row | {"series": series, "details": " · ".join(details)}
+    return row | {"series": series_name(option.role), "details": " · ".join(details)}
