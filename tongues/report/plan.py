@@ -13,8 +13,7 @@ _ROW, _WIDE = 58, 424  # pixels of an option, and that a name may take
 
 def plan_page(plan: Plan) -> b.Page:
     """The page of a plan."""
-    drawn = [figure] if (figure := _losses(plan)) else []
-    blocks = [*plan_answer(plan), *drawn, b.Topics.of({"Why": plan.reasons()})]
+    blocks = [*plan_answer(plan), _losses(plan), b.Topics.of({"Why": plan.reasons()})]
     return b.Page("What to train", blocks, numbers=plan.to_json())
 
 

@@ -117,12 +117,10 @@ def tokenizer_numbers(measures: TokenizerMeasures) -> dict[str, Any]:
     names = "bytes characters words tokens bytes_per_token tokens_per_word unknown partial"
     languages: dict[str, Any] = {}
     for lang, found in measures.languages.items():
-        languages[lang] = {
-            x: getattr(found, x) for x in (*names.split(), "multiplier", "spelt_out")
-        }
-        if curve := measures.extensions.get(lang):
-            numbers = {"new_tokens": worth_adding(curve), "bytes_per_token": curve}
-            languages[lang]["advice"] = numbers
+        numbers = {x: getattr(found, x) for x in (*names.split(), "multiplier", "spelt_out")}
+        curve = measures.extensions.get(lang)
+        tried = curve and {"new_tokens": worth_adding(curve), "bytes_per_token": curve}
+        languages[lang] = numbers | {"advice": tried}
     sentences = [_about(measures), *spelling(measures).values()]
     about = {x: getattr(measures, x) for x in ("name", "kind", "scripts", "unused", "home")}
     return {**about, "vocab_size": measures.size, "sentences": sentences, "languages": languages}
