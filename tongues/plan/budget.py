@@ -32,7 +32,7 @@ class Budget:
         if cluster and self.kind == "hours":
             return cluster.flops(self.amount)
         if cluster and self.kind == "cost":
-            return cluster.flops(cluster.hours_for(self.amount))
+            return cluster.flops(self.amount / cluster.cost(1.0))
         return None
 
     def tokens(
