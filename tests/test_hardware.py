@@ -143,8 +143,6 @@ def test_a_known_gpu_of_this_machine_has_hours_and_still_the_disk_of_here(
         ("NVIDIA GeForce RTX 4090", 25.4, "rtx4090"),
         ("NVIDIA GeForce RTX 3090", 25.4, "rtx3090"),
         ("NVIDIA GeForce RTX 3090 Ti", 25.4, None),
-        ("Tesla T4", 15.8, "t4"),
-        ("NVIDIA T400 4GB", 4.1, None),
         ("NVIDIA GeForce RTX 4090 D", 25.4, None),
         ("NVIDIA GeForce RTX 4090 Laptop GPU", 17.0, None),
         ("NVIDIA RTX A6000", 51.0, "a6000"),

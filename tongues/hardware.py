@@ -17,12 +17,12 @@ USUAL_MFU = 0.4  # share of the peak that a well-kept training run of a decoder 
 # 5.6 kW of GPUs, and draws less)
 OVERHEAD = 1.5
 _GRID = 445.0  # g of CO₂ a kWh: the world's average of 2024 (IEA, Electricity 2025)
-_NO_BFLOAT16 = ("t4", "v100")
+_NO_BFLOAT16 = ("v100",)
 # What a driver of NVIDIA, of Tegra, of AMD, or Windows under Linux puts there.
 _SIGNS = ("/dev/nvidia*", "/proc/driver/nvidia", "/dev/nvhost*", "/dev/kfd", "/dev/dxg")
 # In names that contain a known one, spaces left out: slices, and cards of another peak.
 _VARIANTS = ("mig", "laptop", "max-q", "nvl", "gb200", "h100pcie", "rtx4090d", "v100-pcie")
-_VARIANTS += ("rtx3090ti", "t400")
+_VARIANTS += ("rtx3090ti",)
 # A device with a smaller share of the memory of its type is a slice, or one die of two.
 _WHOLE = 0.75
 
@@ -52,7 +52,6 @@ LARGER_MACHINE = ("h100", 8)  # type and number, that is named where this machin
 GPUS = {
     name: Gpu(name, peak, gigabytes * 1e9, price, watts)
     for name, peak, gigabytes, price, watts in (
-        ("t4", 65e12, 16, 0.35, 70),  # float16: it has no bfloat16
         ("v100", 125e12, 32, 0.60, 300),  # float16: it has no bfloat16
         ("a100-40", 312e12, 40, 1.20, 400),
         ("a100", 312e12, 80, 1.60, 400),
