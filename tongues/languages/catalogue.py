@@ -176,7 +176,7 @@ def _names() -> dict[str, list[str]]:
 
 @cache
 def _language(tag: str) -> Language:
-    cells = dict(zip(_COLUMNS, _rows()[tag], strict=True))
+    cells: dict[str, str] = dict(zip(_COLUMNS, _rows()[tag], strict=True))
     values: dict[str, Any] = {name: cells[name] for name in _WORDS}
     values |= {name: _many(cells[name], by) for name, by in _LISTS.items()}
     return Language(

@@ -2,11 +2,12 @@
 
 import csv
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from tongues.errors import UserError, nearest
 from tongues.hub import local
@@ -17,7 +18,6 @@ from tongues.runs import read_run
 from tongues.train.base import find_base, find_run
 from tongues.train.metadata import languages_of, licence_of
 
-_COUNTS = ("params", "tokens", "active", "vocabulary", "context", "hidden", "layers")
 _SIZES = (1e4, 1e13)  # parameters
 _STORE = Path("runs")  # of this folder
 _NOT_KNOWN = "write its size and the tokens it has read, `{}=4B@36T`, or name a folder"
@@ -104,26 +104,13 @@ def known_bases() -> dict[str, BaseCheckpoint]:
     """The bases of `bases.csv` by their id on the Hugging Face hub, in its order."""
     text = (files("tongues.plan") / "bases.csv").read_text(encoding="utf-8")
     rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
-    return {row["base"]: _of_row(row) for row in rows}
-
-
-def _of_row(row: Mapping[str, str]) -> BaseCheckpoint:
-    counts = {key: float(value) for key, value in row.items() if key in _COUNTS and value}
-    return BaseCheckpoint(
-        row["base"],
-        counts["params"],
-        counts.get("tokens", math.nan),
-        row["tokenizer"],
-        tuple(row["languages"].split()),
-        counts.get("active"),
-        *(int(counts[key]) if key in counts else None for key in _COUNTS[3:]),
-        tied=row["tied"] == "yes" if row["tied"] else None,
-        licence=row["licence"],
-        gated=row["gated"] == "yes",
-        first=row["first"],
-        released=row["released"],
-        instruct=row["instruct"],
-    )
+    read = TypeAdapter(BaseCheckpoint).validate_python
+    found = dict[str, BaseCheckpoint]()
+    for row in rows:
+        known = {key: cell for key, cell in row.items() if cell}
+        listed = {"name": row["base"], "languages": row["languages"].split()}
+        found[row["base"]] = read(known | listed)
+    return found
 
 
 @lru_cache

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
@@ -11,11 +10,12 @@ from tongues.hardware import USUAL_MFU, Cluster, find_gpu
 from tongues.languages import OwnRun
 from tongues.languages.catalogue import find_language
 from tongues.languages.fertility import bytes_per_token
-from tongues.plan.bases import BaseCheckpoint, read_base
+from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.budget import Budget, read_as, read_budget, read_number
 from tongues.quantities import Bytes, Share, Tokens
 
 _LEAST_TEXT = 1e4  # tokens; no law of repeats was fitted on anywhere near as few
+_TEXT = "--available-text"
 _SHARES = ("mfu", "replay", "max_forgetting")
 
 
@@ -88,17 +88,14 @@ class Question:
 def ask(
     budget: str | None = None,
     *,
-    bases: Sequence[str] = (),
-    languages: Sequence[str] = (),
-    available_text: str | None = None,
-    targets: tuple[Target, ...] = (),
+    bases: Sequence[BaseCheckpoint] = (),
+    targets: tuple[Target, ...] = (Target(""),),
     runs: Sequence[OwnRun] = (),
     gpu: str | None = None,
     **words: str | float | None,
 ) -> Question:
     """The question from what a user typed behind each option; a UserError names a wrong one.
 
-    targets: languages whose text is read already.
     words: gpus, mfu, price, params, base_loss, replay and max_forgetting, as of `tongues.plan`.
     """
     given = {name: _read(name, str(word)) for name, word in words.items() if word is not None}
@@ -107,34 +104,30 @@ def ask(
         hint = "such as `--budget '40B tokens'`, `'72 hours'`, `'5000 US$'` or `'1e21 FLOPs'`"
         raise UserError("there is no budget", code="no_budget", hint=hint)
     spent = read_budget(budget, "--budget", cluster)
-    named = tuple(read_base(text) for text in bases if text != "auto")
-    if len({base.name for base in named}) < len(named):
+    if len({base.name for base in bases}) < len(bases):
         raise UserError("two checkpoints have one name", where="--base")
-    own, learned = given.get("base_loss"), targets or _targets(available_text, languages, named)
-    if own and (len(named) != 1 or len(learned) != 1):
+    own = given.get("base_loss")
+    if own and (len(bases) != 1 or len(targets) != 1):
         what, hint = "is of one base on one language", "name them, or leave it out"
         raise UserError(what, where="--base-loss", hint=hint)
-    if named and "params" in given:
+    if bases and "params" in given:
         what, hint = "is of a model from scratch, and a base is named", "leave one of them out"
         raise UserError(what, where="--params", hint=hint)
     question = Question(
         spent,
-        learned,
+        targets,
         params=given.get("params"),
-        bases=named,
+        bases=tuple(bases),
         replay=given.get("replay"),
         max_forgetting=given.get("max_forgetting"),
-        losses={named[0].name: own} if own else {},
+        losses={bases[0].name: own} if own else {},
         runs=tuple(runs),
         cluster=cluster,
     )
-    if question.unique(named[0] if named else None) < _LEAST_TEXT:
-        raise UserError(
-            f"`{available_text}` is too little text: no law knows what that few tokens teach",
-            where="--available-text",
-            code="too_little_text",
-            hint="write it like `3GB` or `200M tokens`",
-        )
+    if question.unique(bases[0] if bases else None) < _LEAST_TEXT:
+        what = "it is too little text: no law knows what that few tokens teach"
+        hint = "write it like `3GB` or `200M tokens`"
+        raise UserError(what, where=_TEXT, code="too_little_text", hint=hint)
     return question
 
 
@@ -159,53 +152,23 @@ def _cluster(gpu: str | None, given: Mapping[str, float]) -> Cluster | None:
     return Cluster(kind, round(count), given.get("mfu", USUAL_MFU), given.get("price", kind.price))
 
 
-def read_target(place: Path, language: str, bases: Sequence[BaseCheckpoint]) -> Target:
-    """The text of a file or folder, of any kind that `prepare` reads, checked by a sample."""
-    if not language:
-        raise UserError(
-            "text is of a language", where="--available-text", hint="add `--language sw`"
-        )
-    from tongues.text.folder import check_language, find_texts  # these read files of any kind
-    from tongues.tokens.fertility import measure
-    from tongues.tokens.tokenizer import load_tokenizer
+def read_target(available: str | None, language: str, base: BaseCheckpoint | None) -> Target:
+    """The text there is of a language: an amount such as `3GB` or `200M tokens` of the base's.
 
-    paths = find_texts(place, (language,))[language] if place.is_dir() else [str(place)]
-    found = check_language({language: paths}, "--available-text")[language]
-    measured: dict[str, float] = {}
-    for base in bases:
-        if folder := base.tokenizer_folder:
-            counted = measure(load_tokenizer(folder), {language: [("", x) for x in found.sample]})
-            measured[base.name] = counted[language].bytes_per_token
-    return Target(language, float(found.bytes), None, str(place), measured, found.sample)
-
-
-def _targets(
-    available: str | None, languages: Sequence[str], bases: Sequence[BaseCheckpoint]
-) -> tuple[Target, ...]:
-    """The languages to learn with their text: as given, else what the catalogue knows of."""
-    if len(languages) > 1 and available is not None and not Path(available).is_dir():
-        what = "one amount of text, and several languages"
-        hint = "name a folder with `sw/`, `yo/`; without it the catalogue's amounts are taken"
-        raise UserError(what, where="--available-text", hint=hint)
-    return tuple(_target(available, tag, bases) for tag in languages or ("",))
-
-
-def _target(available: str | None, language: str, bases: Sequence[BaseCheckpoint]) -> Target:
+    available: None is for all that the catalogue knows of.
+    """
     if available is None:
         known = find_language(language).text_bytes if language else 0
         return Target(language, float(known)) if known else Target(language)
     if not available.strip():
-        raise UserError("is empty", where="--available-text", hint="such as `3GB` or a folder")
-    if Path(available).exists():
-        return read_target(Path(available), language, bases)
+        raise UserError("is empty", where=_TEXT, hint="such as `3GB` or a folder")
     if available.split()[-1] in ("token", "tokens"):
-        tokens = float(read_as(Tokens, available, "--available-text"))
+        tokens = float(read_as(Tokens, available, _TEXT))
         if not language:
             return Target(language, tokens=tokens)
-        each = Target(language).bytes_per_token(bases[0] if bases else None)
-        return Target(language, tokens * each.value)
-    if not language and bases:
+        return Target(language, tokens * Target(language).bytes_per_token(base).value)
+    if not language and base:
         hint = "add `--language sw`, or write it as `200M tokens`"
-        raise UserError("bytes become tokens by a language", where="--available-text", hint=hint)
+        raise UserError("bytes become tokens by a language", where=_TEXT, hint=hint)
     hint = "name a file or folder, or give tokens: `200M tokens`"
-    return Target(language, float(read_as(Bytes, available, "--available-text", hint)))
+    return Target(language, float(read_as(Bytes, available, _TEXT, hint)))

@@ -1,7 +1,7 @@
 """A recipe and its plan: a base, a language, its text and a budget."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from itertools import chain, count
 from pathlib import Path
@@ -14,7 +14,7 @@ from tongues.files import check_writable, write_json, write_text
 from tongues.languages import find_language
 from tongues.plan import Plan, ask, make_plan, read_base, recipe_of
 from tongues.plan.recipe import recipe_name, replay_language
-from tongues.verbs.own_text import OwnText, read_own_text
+from tongues.verbs.own_text import OwnText, read_own_text, read_targets
 from tongues.verbs.plans import measured, sample_of
 
 _USUAL = "100M tokens"  # of a budget that nobody gave
@@ -87,11 +87,11 @@ def new(
         _USUAL if budget is None else budget,
         gpu=gpu,
         gpus=gpus,
-        languages=(one.tag,),
-        targets=(own.target,) if own else (),
+        bases=(checkpoint,),
+        targets=(own.target,) if own else read_targets(None, (one.tag,), (checkpoint,)),
         replay=None if replays else "0",
     )
-    question = measured(replace(question, bases=(checkpoint,)))
+    question = measured(question)
     made = make_plan(question, sample=sample_of(question))
     name = _free_name(recipe_name(made.decision.option, one.tag), Path(out)) if out else None
     recipe = recipe_of(made, own.own if own else None, name)

@@ -11,11 +11,12 @@ from tongues.files import write_text
 from tongues.languages import OwnRun, find_language
 from tongues.laws import Law
 from tongues.laws.answer import FitAnswer
-from tongues.plan import Plan, Question, ask, make_plan, read_laws, recipe_of
+from tongues.plan import Plan, Question, ask, make_plan, read_base, read_laws, recipe_of
 from tongues.plan.budget import read_as, read_number
 from tongues.quantities import Bytes
 from tongues.tables import read_table
 from tongues.verbs.measure import measure_base
+from tongues.verbs.own_text import read_targets
 from tongues.verbs.shared import pairs
 
 Number = float | str  # a number, or one as people write it, such as `1.4B` or `20%`
@@ -70,11 +71,11 @@ def plan(
         tags = [find_language(tag, "--language").tag for tag in tags]
     if len(set(tags)) < len(tags):
         raise UserError("names a language twice", where="--language")
+    named = [read_base(word) for word in pairs(bases) if word != "auto"]
     question = ask(
         budget,
-        bases=pairs(bases),
-        languages=_known(tags) if known else tags,
-        available_text=None if available_text is None else str(available_text),
+        bases=named,
+        targets=read_targets(available_text, _known(tags) if known else tags, named),
         runs=_own_runs(Path(runs)) if runs else (),
         gpu=gpu,
         gpus=gpus,
