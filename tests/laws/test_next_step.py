@@ -35,6 +35,12 @@ def test_the_language_is_named_where_there_are_several() -> None:
     assert "--target" not in plan_command(alone, Path("l.json"))
 
 
+def test_laws_of_continued_training_alone_ask_for_a_base() -> None:
+    law = Law("chinchilla", SMALL, strategy="cpt", range={"N": (1e6, 1e8), "D": (1e8, 1e10)})
+    said = plan_command([law], Path("l.json"))
+    assert said == "tongues plan --law l.json --base NAME=SIZE --budget '6e19 FLOPs'"
+
+
 def test_runs_that_pin_down_no_law_are_to_become_more() -> None:
     few = [run for run in PLAIN if run.params < 3e5]
     answer = FitAnswer(targets=tuple(fit_targets(few, draws=20)))

@@ -83,11 +83,11 @@ def expected_scripts(text: str) -> frozenset[str]:
 
 def field_sources() -> list[dict[str, str]]:
     """Where each field comes from: field, source, version, licence and reference."""
-    return read_rows("sources.csv")
+    return packaged_rows("sources.csv")
 
 
 @cache
-def read_rows(name: str) -> list[dict[str, str]]:
+def packaged_rows(name: str) -> list[dict[str, str]]:
     """Cells of a CSV file of this package, by column."""
     with (files("tongues.languages") / name).open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
@@ -207,7 +207,7 @@ def _texts(tag: str, cell: str) -> tuple[AvailableText, ...]:
 def _more_texts() -> dict[str, list[AvailableText]]:
     """Corpora by tag, where only bytes and documents are known."""
     texts: dict[str, list[AvailableText]] = {}
-    for row in read_rows("texts.csv"):
+    for row in packaged_rows("texts.csv"):
         size, documents = int(row["bytes"]), int(row["documents"])
         text = AvailableText(row["source"], size, documents=documents)
         texts.setdefault(row["language"], []).append(text)

@@ -14,7 +14,7 @@ from functools import cache
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.languages.catalogue import find_language, languages, read_rows, unpack
+from tongues.languages.catalogue import find_language, languages, packaged_rows, unpack
 from tongues.languages.language import Language
 
 # How near a donor is: its kinship, and this for the same script and for each decade of its text.
@@ -89,7 +89,7 @@ def best_donor(target: str, candidates: Sequence[str], where: str = "") -> str:
 @cache
 def measured_transfer() -> Mapping[tuple[str, str], float]:
     """ATLAS's scores by the tags of target and donor."""
-    rows = read_rows("transfer.csv")
+    rows = packaged_rows("transfer.csv")
     tags = {name: find_language(name).tag for name in rows[0] if name != "target"}
     tags |= {row["target"]: find_language(row["target"]).tag for row in rows}
     return {

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from statistics import fmean, linear_regression, stdev
 
 from tongues.estimate import Estimate
-from tongues.languages.catalogue import find_language, languages, read_rows
+from tongues.languages.catalogue import find_language, languages, packaged_rows
 from tongues.languages.language import Language
 
 # Chosen and tested in benchmarks/fertility.txt; spreads are standard deviations of logarithms.
@@ -30,7 +30,7 @@ _OWN_SIZE = 50_000  # tokens of `own`
 _LOSS, _EXTENDED_SPREAD = 0.03, 0.1
 
 
-_FAMILIES = {row["tokenizer"]: row for row in read_rows("tokenizers.csv")}
+_FAMILIES = {row["tokenizer"]: row for row in packaged_rows("tokenizers.csv")}
 # The models of each family.
 TOKENIZERS = {"own": "its own, 50,000 tokens"} | {x: row["models"] for x, row in _FAMILIES.items()}
 
@@ -91,7 +91,7 @@ def measured_logs(column: str) -> Mapping[str, float]:
     """Logarithms of what was measured, by tag; column: of `bytes_per_token.csv`, or `premium`."""
     if column == "premium":
         return {x.tag: math.log(x.byte_premium) for x in languages() if x.byte_premium}
-    rows = read_rows("bytes_per_token.csv")
+    rows = packaged_rows("bytes_per_token.csv")
     return {row["language"]: math.log(float(row[column])) for row in rows if row[column]}
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from tongues.errors import Caution
 from tongues.estimate import Estimate
-from tongues.languages.catalogue import find_language, read_rows
+from tongues.languages.catalogue import find_language, packaged_rows
 from tongues.languages.fertility import byte_premium
 from tongues.languages.language import Language
 from tongues.languages.ngrams import NGrams, measure_ngrams
@@ -203,7 +203,7 @@ def _log_law(parameters: float, data: float, epochs: float) -> float:
 
 @cache
 def _read_lines() -> Lines:
-    rows = read_rows("forecast.csv")
+    rows = packaged_rows("forecast.csv")
     kinds = dict.fromkeys(row["known"] for row in rows)
     return {
         kind: np.array([[float(r[c]) for c in _COLUMNS] for r in rows if r["known"] == kind])
