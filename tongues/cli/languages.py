@@ -40,4 +40,4 @@ def languages(language: str | None, as_json: bool, **conditions: Any) -> None:
     from tongues.pages import as_text
 
     echo(as_text(describe.facts_blocks(answer)))
-    hint(f"tongues plan --language {answer.language.tag} --gpu h100 --hours 24")
+    hint(f"tongues plan --language {answer.language.tag} --gpu h100 --budget '24 hours'")

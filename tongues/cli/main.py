@@ -39,7 +39,7 @@ _RECIPE = "name, text, tokens, model, train"
 # An example of each verb, and the recipe keys that it reads.
 _EXAMPLES = {
     "languages": ("tongues languages sw", ""),
-    "plan": ("tongues plan --base auto --language sw --gpu h100 --hours 24", ""),
+    "plan": ("tongues plan --base auto --language sw --gpu h100 --budget '24 hours'", ""),
     "new": ("tongues new SmolLM2-135M --language sw --text texts -o sw.yaml", ""),
     "check": ("tongues check recipe.yaml train.seed=2", "all"),
     "prepare": ("tongues prepare recipe.yaml --ranks 8", "name, text, tokens"),

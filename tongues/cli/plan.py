@@ -11,6 +11,9 @@ from tongues.terminal import echo
 
 @click.command()
 @click.option(
+    "--budget", metavar="AMOUNT", help="`72 hours`, `5000 US$`, `40B tokens`, `1e21 FLOPs`, …"
+)
+@click.option(
     "--base",
     "bases",
     multiple=True,
@@ -27,13 +30,6 @@ from tongues.terminal import echo
 )
 @click.option("--gpu", metavar="NAME", help="GPU type, such as h100.")
 @click.option("--gpus", metavar="COUNT", help="Number of GPUs (1).")
-@click.option("--hours", metavar="HOURS", help="Hours to spend on all GPUs.")
-@click.option("--cost", metavar="US$", help="Money to spend.")
-@click.option("--tokens", metavar="COUNT", help="Tokens to train on, such as 30B.")
-@click.option("--flops", metavar="FLOPS", help="Compute to spend, such as 1e21.")
-@click.option(
-    "--target-loss", metavar="LOSS", help="Loss to reach, bits per byte (--law: nats per token)."
-)
 @click.option(
     "--max-forgetting", metavar="SHARE", help="Tolerated rise of the base-language loss, as 1%."
 )

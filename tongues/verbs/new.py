@@ -1,7 +1,7 @@
 """A recipe and its plan: a base, a language, its text and a budget."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from itertools import chain, count
 from pathlib import Path
@@ -12,13 +12,12 @@ from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.files import check_writable, write_json, write_text
 from tongues.languages import find_language
-from tongues.plan import Budget, Plan, ask, make_plan, read_base, recipe_of
-from tongues.plan.budget import read_budget
+from tongues.plan import Plan, ask, make_plan, read_base, recipe_of
 from tongues.plan.recipe import recipe_name, replay_language
-from tongues.verbs.own_text import OwnText, read_own_text
+from tongues.verbs.own_text import OwnText, read_own_text, read_targets
 from tongues.verbs.plans import measured, sample_of
 
-_USUAL = 1e8  # tokens of a budget that nobody gave
+_USUAL = "100M tokens"  # of a budget that nobody gave
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
 
 
@@ -79,21 +78,20 @@ def new(
         hint = "write the recipe for one; `tongues plan` takes several, and writes theirs"
         raise UserError("names one language to learn", where="--language", hint=hint)
     one, checkpoint = find_language(language, "--language"), read_base(base, "BASE")
-    spent = read_budget(budget, "--budget") if budget is not None else Budget(_USUAL, "tokens")
     if out is not None:
         check_new_file(Path(out))
     own = read_own_text(Path(text), one, checkpoint) if text is not None else None
     files = own.own.files if own else None
     replays = bool(replay_language(checkpoint, (one.tag,), files))
     question = ask(
+        _USUAL if budget is None else budget,
         gpu=gpu,
         gpus=gpus,
-        languages=(one.tag,),
-        budget=spent,
-        targets=(own.target,) if own else (),
+        bases=(checkpoint,),
+        targets=(own.target,) if own else read_targets(None, (one.tag,), (checkpoint,)),
         replay=None if replays else "0",
     )
-    question = measured(replace(question, bases=(checkpoint,)))
+    question = measured(question)
     made = make_plan(question, sample=sample_of(question))
     name = _free_name(recipe_name(made.decision.option, one.tag), Path(out)) if out else None
     recipe = recipe_of(made, own.own if own else None, name)
