@@ -36,8 +36,6 @@ def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
         topics |= _added(experts, added)
     elif top:
         topics["Languages"] = list(_languages(experts, top))
-    if top:
-        topics["Mixed text"] = list(_mixed(experts, top.partition))
     topics["Certainty"] = [_SURE, *_seeds(experts, top)]
     topics["Caveats"] = list(_caveats(experts, top))
     return {topic: sentences for topic, sentences in topics.items() if sentences}
@@ -125,20 +123,6 @@ def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
     others = [each for each in experts.usable() if not each.needs_language]
     if top.needs_language and (other := experts.best(others)):
         yield _NEEDS_LANGUAGE.format(other.name, nats(other.loss))
-
-
-def _mixed(experts: MeasuredExperts, partition: str) -> Iterator[str]:
-    usable = (each for each in experts.usable(partition) if not each.needs_language)
-    losses = {each.name: each.mixed for each in usable if each.mixed}
-    name = min(losses, key=lambda name: losses[name].loss.value, default=None)
-    if name is None or experts.scores.mixed is None:
-        return
-    line = f"On text that switches languages `{name}` is best of the routings that are not given "
-    line += f"the language: {number(losses[name].loss, nats)} {_UNIT}"
-    if given := losses[name].versus_given:
-        line += f", {signed(given.value, nats)} {interval(given, nats)}".rstrip()
-        line += " versus being given that of every token"
-    yield f"{line} ({experts.scores.mixed.texts} texts)."
 
 
 def _seeds(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
