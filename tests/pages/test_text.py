@@ -7,8 +7,6 @@ from tests.golden import golden
 from tongues.estimate import Estimate
 from tongues.pages import (
     Callout,
-    Card,
-    Cards,
     Cell,
     Details,
     Figure,
@@ -25,7 +23,6 @@ from tongues.pages import (
     as_markdown,
     as_text,
     compact,
-    estimate_card,
     estimate_cell,
     fixed,
     interval,
@@ -44,7 +41,6 @@ TABLE = Table(
 )
 BLOCKS = (
     Paragraph("[CPT]{.cpt} of `sw`, see [below](#losses), N^{α}.", "lead"),
-    Cards([Card("43 %", "[38, 47]", "saved on `sw`")]),
     Topics({"Saved": [Items(["One.", "Two."])]}),
     Section("losses", "Losses", [TABLE, Details("All", [Quote("a\nb", "sw")])]),
     Heading("Method"),
@@ -109,7 +105,7 @@ def test_a_number_stands_with_its_interval() -> None:
     assert [signed(x, fixed(1)) for x in (0.3, -0.3, 0.01)] == ["+0.3", "−0.3", "0.0"]
 
 
-def test_cells_and_cards_hold_the_number_and_why_there_is_no_interval() -> None:
+def test_cells_hold_the_number_and_why_there_is_no_interval() -> None:
     cell = estimate_cell(UP, fixed(2), plus=True)
     assert (cell.text, cell.below, cell.value) == ("+0.43", "[0.30, 0.50]", UP)
     reasons = [f"6 documents are needed, there are {count}" for count in (3, 4)]
@@ -121,8 +117,6 @@ def test_cells_and_cards_hold_the_number_and_why_there_is_no_interval() -> None:
     unknown = estimate_cell(Estimate(nan, reason="not measured"), fixed(1))
     assert (unknown.text, unknown.below) == ("not known", "not measured")
     assert estimate_cell(None, fixed(1)).text == ""
-    card = estimate_card(UP, fixed(2), "of `sw`", " nats", plus=True, below="n = 3")
-    assert (card.number, card.below) == ("+0.43 nats", "[0.30, 0.50] · n = 3")
 
 
 def test_shares_and_large_numbers() -> None:

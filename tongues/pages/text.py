@@ -58,9 +58,6 @@ def _markdown(block: b.Shown, level: int) -> str:
             return f"{title}# {block.summary}\n\n{as_markdown(block.blocks, level + 1)}"
         case b.Section():
             return f"{title} {_marked(block.title)}\n\n{as_markdown(block.blocks, level + 1)}"
-        case b.Cards():
-            lines = (f"- **{c.number}** {c.below} {_marked(c.what)}" for c in block.cards)
-            return "\n".join(line.replace("  ", " ") for line in lines)
         case b.Figure():
             image = f"![{block.title}](figures/{block.name}.svg)"
             return f"{title} {block.title}\n\n{_marked(block.caption)}\n\n{image}"

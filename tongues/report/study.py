@@ -23,7 +23,7 @@ from tongues.report.answer import (
 )
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
-from tongues.report.summary import page_cards, page_lead, page_title
+from tongues.report.summary import page_lead, page_title
 from tongues.roles import list_languages
 from tongues.runs import RECIPE, Run, find_runs, read_run, run_rows
 from tongues.states import RunState, states
@@ -154,7 +154,6 @@ def study_page(
         page_title(findings),
         [
             answer_section(findings, step),
-            b.Cards(page_cards(findings)),
             Section("contents", "", [links]),
             *rest,
         ],

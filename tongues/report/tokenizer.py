@@ -119,9 +119,8 @@ def tokenizer_numbers(measures: TokenizerMeasures) -> dict[str, Any]:
         advice = measures.advice.get(lang)
         tried = advice and {"new_tokens": advice.new_tokens, "bytes_per_token": advice.curve}
         languages[lang] = numbers | {"advice": tried}
-    sentences = [_about(measures), *spelling(measures).values()]
     about = {x: getattr(measures, x) for x in ("name", "kind", "scripts", "unused", "home")}
-    return {**about, "vocab_size": measures.size, "sentences": sentences, "languages": languages}
+    return {**about, "vocab_size": measures.size, "languages": languages}
 
 
 def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[b.Block]:
