@@ -1,4 +1,3 @@
-import json
 from math import nan
 
 import pytest
@@ -12,14 +11,12 @@ from tongues.pages import (
     Figure,
     Heading,
     Items,
-    Page,
     Paragraph,
     Quote,
     Section,
     Table,
     Terms,
     Topics,
-    as_json,
     as_markdown,
     as_text,
     compact,
@@ -71,17 +68,6 @@ def test_a_quote_keeps_its_lines_and_indents_and_ends_where_it_ends() -> None:
     assert as_markdown([Quote(recipe)]) == "```\ntext:\n  files: {}\n```"
     assert as_text([Quote(recipe)]) == "text:\n  files: {}"
     assert as_markdown([Quote("a\n````\n# b")]) == "`````\na\n````\n# b\n`````"
-
-
-def test_programs_get_the_numbers_behind_the_cells() -> None:
-    page = Page("Losses", BLOCKS, versions={"altair": "6"}, numbers={"sentences": ["One."]})
-    plain = json.loads(json.dumps(as_json(page)))
-    assert plain["title"] == "Losses" and plain["sentences"] == ["One."]
-    (section,) = (block for block in plain["blocks"] if block["kind"] == "section")
-    rows = section["blocks"][0]["rows"]
-    assert rows[0]["loss"] == LOSS.to_json()
-    assert rows[0]["documents"] == 1200
-    assert rows[1] == {"language": "he", "loss": "not known", "documents": ""}
 
 
 UP, DOWN = Estimate(0.4321, 0.3, 0.5), Estimate(-0.0004, -0.2, 0.1, reason="")

@@ -122,4 +122,3 @@ def test_the_page_of_a_plan_opens_with_the_advice(tmp_path: Path) -> None:
     assert page.said.index("Advice") < page.said.index("Options") < page.said.index("Why")
     options = read_json(path.with_name("report.json"))["options"]
     assert taken.cost in [option["cost"] for option in options]
-    assert {figure.stem for figure in (path.parent / "figures").glob("*.svg")} == {"options"}

@@ -32,20 +32,15 @@ def page_as_html(page: Page) -> str:
         f"<header><h1>{escape(page.title)}</h1>{as_html(page.lead)}</header>{as_html(page.blocks)}"
         f'<footer>{escape(made)} · <a href="report.json">all numbers as JSON</a></footer>'
     )
-    return frame(page.title, body, page.figures)
-
-
-def frame(title: str, body: str, figures: Sequence[Figure]) -> str:
-    """A page around a `body` that has a place for every panel of the figures."""
     drawing = {
         "palettes": {palette: config(palette) for palette in ("light", "dark")},
-        "panels": [panel.to_dict() for figure in figures for panel in figure.panels],
+        "panels": [panel.to_dict() for figure in page.figures for panel in figure.panels],
     }
     data = json.dumps(drawing, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_file('page.css')}</style></head>"
+        f"<title>{escape(page.title)}</title><style>{_file('page.css')}</style></head>"
         f"<body><main>{body}</main>"
         f'<script type="application/json" id="drawing">{data}</script>'
         f"<script>{_library()}</script>"

@@ -135,16 +135,12 @@ def intervals(
     tooltip: Sequence[str] = (),
     size: float = 75,
     width: float = 2.5,
-    lower: float = 0.0,
-    singles: Sequence[Row] = (),
     under: Sequence[alt.Chart | None] = (),
-    over: Sequence[alt.Chart] = (),
     padding: float | None = None,
 ) -> alt.LayerChart:
     """Points with intervals by category, along x: a row each, `low` to `high` where it has them.
 
-    side_by_side: the series that share a category's row. singles: what the points are means of.
-    lower: pixels below the middle of a row.
+    side_by_side: the series that share a category's row.
     """
     offset = Row()
     if side_by_side:
@@ -152,14 +148,11 @@ def intervals(
         offset = Row(yOffset=alt.YOffset("series:N", sort=list(side_by_side), **scale))
     ranged = [row for row in rows if row.get("low") is not None]
     ends = _at(ranged, x.of("low"), y, tint).encode(x2="high:Q", **offset)
-    down = Row(yOffset=lower) if lower else {}
     return panel(
         title,
         *under,
-        dots(singles, x, y, tint, size=26, opacity=0.45).encode(**offset) if singles else None,
-        ends.mark_rule(strokeWidth=width, opacity=1.0, **down) if ranged else None,
-        dots(rows, x, y, tint, size=size, tooltip=tooltip, **down).encode(**offset),
-        *(layer.encode(**offset) for layer in over),
+        ends.mark_rule(strokeWidth=width, opacity=1.0) if ranged else None,
+        dots(rows, x, y, tint, size=size, tooltip=tooltip).encode(**offset),
         height=height,
     )
 

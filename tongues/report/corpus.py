@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.pages import blocks as b
-from tongues.pages import percent, percent_cell, share
+from tongues.pages import percent_cell
 from tongues.quantities import counted, show_bytes
 from tongues.report.corpus_figures import languages_identified
 from tongues.report.tokenizer import choice, tokenizer_blocks, tokenizer_numbers
@@ -202,22 +202,13 @@ def _amount(size: Mapping[str, Any]) -> dict[str, b.Entry]:
 
 def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
     read, faults = about["read"], faults_by_reason(about)
-    lines = []
-    for what, counts in (
-        ("Scripts, by documents", about["scripts"]),
-        ("Identified as, by documents", about["labels"]),
-        ("Found inside what is kept, by bytes", about["identified"]),
-    ):
-        whole = 1.0 if counts is about["identified"] else read["documents"]
-        parts = [f"`{name}` {percent(share(n, whole))}" for name, n in list(counts.items())[:6]]
-        lines += [f"{what}: {', '.join(parts)}."] if parts else []
     dropped = ((why, size, _rule(why, about)) for why, size in about["dropped"].items())
     table = b.Table.of(
         {"step": b.Cell(name, strong=not rule), **_amount(size)}
         | {"of the bytes": percent_cell(size["bytes"], read["bytes"]), "what goes": rule}
         for name, size, rule in [("read", read, ""), *dropped, ("kept", about["kept"], "")]
     )
-    blocks: list[b.Block] = [b.Items(lines, "plain"), table, b.Heading("Samples")]
+    blocks: list[b.Block] = [table, b.Heading("Samples")]
     for why, samples in about["samples"].items():
         kept = why == "kept"
         quotes: list[b.Block] = []

@@ -1,20 +1,13 @@
 """The page of a plan: what to do, what it costs, what comes out, and how sure that is."""
 
-from tongues.pages import Figure
 from tongues.pages import blocks as b
-from tongues.pages.axes import LOSS, Axis, Row, colour, domain, linear, series_name
-from tongues.pages.plots import intervals, words
-from tongues.plan import Option, Plan
-from tongues.quantities import show_count
-
-_ROW, _WIDE = 58, 424  # pixels of an option, and that a name may take
+from tongues.plan import Plan
 
 
 def plan_page(plan: Plan) -> b.Page:
     """The page of a plan."""
-    drawn = [figure] if (figure := _losses(plan)) else []
-    blocks = [*plan_answer(plan), *drawn, b.Topics.of({"Why": plan.reasons()})]
-    return b.Page("What to train", blocks, numbers=plan.to_json())
+    reasons = b.Topics.of({"Why": plan.reasons()})
+    return b.Page("What to train", [*plan_answer(plan), reasons], numbers=plan.to_json())
 
 
 def plan_answer(plan: Plan) -> list[b.Block]:
@@ -24,46 +17,4 @@ def plan_answer(plan: Plan) -> list[b.Block]:
     for line in others:
         topic, _, sentence = line.partition(": ")
         lines.setdefault(topic.capitalize(), []).append(sentence[:1].upper() + sentence[1:])
-    options = b.Section("options", "Options", [b.Table.of(plan.rows())])
-    return [b.Topics.of(lines), options]
-
-
-def _losses(plan: Plan) -> Figure | None:
-    """Every option's loss with its interval, the best first; None where no law knows one."""
-    known = sorted((one.loss.value, i) for i, one in enumerate(plan.options) if one.loss)
-    if len(known) < 2:
-        return None
-    rows = [_row(plan.options[i], rank, plan) for rank, (_, i) in enumerate(known)]
-    values = [row[key] for row in rows for key in ("value", "low", "high")]
-    x = linear("value", LOSS if plan.laws else "Loss (bits per byte)", values, room=0.05)
-    y = Axis("rank", None, None, None, "O")
-    names = Row(align="left", limit=_WIDE, dx=2)
-    drawn = intervals(
-        "After training, the best first",
-        rows,
-        x,
-        y,
-        colour(domain(), rows, "circle"),
-        height=_ROW * len(rows),
-        tooltip=("option", "value:.3f"),
-        size=110,
-        width=3,
-        lower=17,
-        over=(
-            *words(rows, 0, y, field="heading", dy=-19, **names),
-            *words(rows, 0, y, "note", field="details", dy=-2, **names),
-        ),
-    )
-    return Figure("options", "What comes out", "Bars are 95 % intervals.", (drawn,), tuple(rows))
-
-
-def _row(option: Option, rank: int, plan: Plan) -> Row:
-    loss, details = option.loss, [f"{show_count(option.tokens)} tokens", option.method.name]
-    assert loss is not None
-    if option.hours is not None:
-        details.append(f"{option.hours:,.3g} h")
-    heading = option.name + " · advised" * (option is plan.decision.option)
-    row: Row = {"rank": rank, "option": option.name, "heading": heading}
-    row |= {"value": loss.value, "low": loss.low, "high": loss.high}
-    series = series_name("cpt" if option.kind == "continue" else option.kind)
-    return row | {"series": series, "details": " · ".join(details)}
+    return [b.Topics.of(lines), b.Section("options", "Options", [b.Table.of(plan.rows())])]
