@@ -100,17 +100,11 @@ for _signal in (
         "uint64",
     ),
     _measured("characters", "characters", "uint32", _SHORT),
-    _measured("lines", "lines that are not blank", "uint32"),
-    _measured(
-        "line_length",
-        "mean characters of a line",
-    ),
     _measured(
         "repeated_lines",
         "share of the characters in lines that occurred before",
         rule=_above(0.5, "repeated lines", _LINES, 5),
     ),
-    _measured("letters", "share of letters and marks"),
     _measured(
         "digits",
         "share of digits",
@@ -137,11 +131,6 @@ for _signal in (
         "share of the bytes identified as the document's own language, or not as a large other one",
         _own_language,
         rule=Rule("other language", _OWN, "at least", 0.5, Share, "language", order=1),
-    ),
-    Signal(
-        "language_score",
-        "mean probability of the language that most of it is in",
-        lambda batch: [found.score for found in batch.languages],
     ),
     Signal(
         "repetition",
