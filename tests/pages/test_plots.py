@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tongues.pages.axes import Axis, categories, colour, linear, logs, ranks, shade, tips
-from tongues.pages.plots import alt, area, bars, beyond, dots, heat, intervals, line, panel, rule
+from tongues.pages.plots import alt, bars, beyond, dots, heat, intervals, line, panel, rule
 
 ROWS: list[dict[str, Any]] = [
     {"language": "sw", "series": "a", "value": 1.0, "low": 0.5, "high": 2.0},
@@ -100,9 +100,3 @@ def test_bars_and_matrices_say_what_they_show() -> None:
     written = heat("H", ROWS, Y, Y, tint, "value", {}, written="datum.value", **cells).to_dict()
     assert written["height"] == bar["height"] == 2 * 9 + 20
     assert written["layer"][1]["mark"]["type"] == "text"
-
-
-def test_a_zone_lies_between_two_fields_or_the_edges() -> None:
-    drawn = encoding(area((X, X.of("end")), value=1.0, end=2.0))
-    assert drawn["x2"]["field"] == "end"
-    assert drawn["y2"] == {"value": "height"}

@@ -93,18 +93,14 @@ def rule(
     return _at([{axis.field: at}], x, y).mark_rule(strokeWidth=1.2, style="quiet", **dashes)
 
 
-def area(x: tuple[Place, Place] = (0, "width"), **row: Any) -> alt.Chart:
-    """A panel shaded between two ends; row: the values of the fields among these."""
-    base = _at([row or {"all": 0}], x[0], 0)
-    return base.encode(x2=_end(x[1]), y2=_end("height")).mark_rect(style="beyond")
-
-
 def beyond(x: Axis, start: float | None) -> tuple[alt.Chart, ...]:
     """Shading to the right of `start`, named a projection; goes below lines. Nothing at None."""
     if start is None:
         return ()
+    shaded = _at([{x.field: start}], x, 0)
+    shaded = shaded.encode(x2=alt.value("width"), y2=alt.value("height"))
     return (
-        area((x, "width"), **Row({x.field: start})),
+        shaded.mark_rect(style="beyond"),
         *words("projection", "width", 0, "note", align="right", baseline="top", dx=-6, dy=6),
     )
 
@@ -221,7 +217,3 @@ def _at(
             base = base.encode(**Row({name: value}))
     base = base if tint is None else base.encode(color=tint)
     return base.encode(tooltip=tips(*tooltip)) if tooltip else base
-
-
-def _end(place: Place) -> Any:
-    return f"{place.field}:Q" if isinstance(place, Axis) else alt.value(place)
