@@ -51,7 +51,7 @@ OPTIONS: dict[str, str] = {
     "serve --max-queue": "64 completions may wait; more are answered with status 429",
     "evaluate --fewshot-seeds": "examples are drawn five times, or once for tasks of lm-eval",
     "evaluate --identifier": "language confusion is no longer measured",
-    "evaluate --normalisation": "set `normalisation` in a task's file",
+    "evaluate --normalisation": "choices are compared by tokens; lm-eval's tasks have `acc_norm`",
     "evaluate --on-error": "items that cannot be scored are skipped, counted and named",
     "evaluate --seed": "items and examples are the same in every evaluation",
     "evaluate --stride": "windows do not overlap; set `--window`",
@@ -71,12 +71,6 @@ KEYS: dict[str, str] = {
     "pilot.max_forgetting": "leave it out; a study with `replay` shows what is forgotten",
     "pilot.shapes": "leave it out; the share says how large the small runs are",
     "pilot.seeds": "leave it out; the small runs have `train.seed`",
-    # Of a task's file.
-    "demonstrations_end": "an empty line ends an example",
-    "files.items": "put the items into `NAME/LANGUAGE.jsonl`",
-    "replace": "change the text in the rows",
-    "translated": "write a file for each language, or use `lm-eval:NAME`",
-    # Of a recipe.
     "train.tasks": "keep `train.milestones`, and score what `tongues export --step` makes of them",
     "train.base.revision": "write it behind the model: `base: org/name@revision`",
     "train.clip": "leave it out: gradients are always clipped to a norm of 1",

@@ -146,14 +146,10 @@ def _show_measured(folder: Path) -> None:
     from tongues.evaluate.settings import MeasuredExperts
     from tongues.pages import as_text
     from tongues.report.experts.answer import expert_answer
-    from tongues.report.experts.view import mixed_table
+    from tongues.report.experts.view import setting_table
 
     experts = MeasuredExperts.of(read_evaluation(folder))
-    if experts.scores.mixed:
-        echo(as_text([mixed_table(experts)]) + "\n")
-        what = "all in nats per token: mean losses on text in one language, and in two by turns"
-        other = f"`versus {experts.references[0]}`: less its loss on one language"
-        given = "`versus given`: less the loss where every token's language is given"
-        echo(f"{what}; {other}; {given}; in brackets 95 % confidence intervals")
+    echo(as_text([setting_table(experts)]) + "\n")
+    echo("losses in nats per token, means over languages; in brackets 95 % confidence intervals")
     for line in expert_answer(experts).get("Choice", ())[:1]:
         echo(line)

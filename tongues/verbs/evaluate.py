@@ -16,7 +16,6 @@ from tongues.evaluate.tasks import (
     FewShotTask,
     ItemFault,
     is_task,
-    merge_tasks,
     read_named_tasks,
 )
 from tongues.experts.ensemble.places import lineage_of, resolve_model, with_bases
@@ -114,22 +113,22 @@ def evaluate(
             there = Path(what).exists() or (workspace / "tokens" / what).exists()
             known = f"{nearest(task, TASKS.names())}; others are lm-eval's: `{HARNESS}NAME`"
             hint = f"use `--text {what}`" if there else known
+            if what.endswith((".yaml", ".yml")):
+                hint = f"write it as a task of lm-eval's, and `--tasks {HARNESS}{what}`"
             raise UserError(f"`{task}` is not a task", where="--tasks", hint=hint)
         if not places:
             hint = f"pass `--data FOLDER` or `--data hub` for `{task}`"
             raise UserError("a task needs its items", where="--tasks", hint=hint)
-        by_task = merge_tasks(
-            by_task,
-            read_named_tasks(
-                what,
-                places,
-                chosen,
-                limit=limit,
-                num_fewshot=num_fewshot or 0,
-                fewshot_seeds=_FEWSHOT_SEEDS if num_fewshot else 1,
-                fewshot_language=fewshot_language,
-            ),
+        read = read_named_tasks(
+            what,
+            places,
+            chosen,
+            limit=limit,
+            num_fewshot=num_fewshot or 0,
+            fewshot_seeds=_FEWSHOT_SEEDS if num_fewshot else 1,
+            fewshot_language=fewshot_language,
         )
+        by_task.setdefault(task, {}).update(read)
     for by_language in by_task.values():
         for fewshot in by_language.values():
             voice.say(fewshot.power)

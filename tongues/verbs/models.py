@@ -219,7 +219,7 @@ def export(
     dtype: of the stored weights; None: the base's own.
     add_chat: folder of a model that was tuned to follow instructions; what that changed in its
         base is added to a run's model.
-    chat_weight: of that change; None: chosen by held-out text and checks of answers.
+    chat_weight: of that change; None: chosen by held-out text.
     gguf: writes a run for llama.cpp too, by the source of llama.cpp that LLAMA_CPP names, and
         compares its token ids on held-out text.
     """

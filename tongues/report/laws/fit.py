@@ -1,6 +1,5 @@
 """How well laws fit, the lowest loss by compute, and the law of forgetting over tokens."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ from tongues.laws.rows import Rows
 from tongues.pages import Figure, compact
 from tongues.pages import axes as a
 from tongues.pages.axes import Row
-from tongues.pages.plots import alt, band, beyond, dots, line, panel, rule, words
+from tongues.pages.plots import alt, band, beyond, dots, line, panel, rule
 from tongues.report.laws.series import (
     BEYOND,
     UNKNOWN,
@@ -25,8 +24,6 @@ from tongues.report.laws.series import (
 _PANELS = 3  # starting losses shown: the lowest, the highest, and between
 _LIKE = 1e-6  # starting losses nearer than this are one
 _SHARES = (0.0, 0.01, 0.05, 0.2)  # of replay, drawn for a law without rows
-_ROOM = 0.22  # of the tokens' span, for the labels at the lines' ends
-_APART = 0.05  # least distance between two labels, as a share of the panel's height
 _POINTS = 61
 _RUN_TIPS = ("run", "compute:.2e=FLOPs", "loss:.3f")
 _OFF_TIPS = (
@@ -92,10 +89,8 @@ def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
     if not rows:
         return None
     shares = sorted({row["replay"] for row in rows})
-    low, high = min(row["tokens"] for row in rows), max(row["tokens"] for row in rows)
-    ends, ticks = [low, high * (high / low) ** _ROOM], a.decades(low * 0.96, high * 1.04)
-    x = a.logs("tokens", "Tokens trained on, all languages", ends, grid=False, ticks=ticks)
-    tint = a.ranks([str(share) for share in shares], legend=False)
+    x = a.logs("tokens", "Tokens trained on, all languages", rows, grid=False)
+    tint = a.ranks([f"{share * 100:.3g} %" for share in shares])
     tips = ("run", "replay:.3~%", "tokens:.3s", "loss:.3f")
     panels: list[alt.LayerChart] = []
     for each, S, own in drawn:
@@ -110,13 +105,12 @@ def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
             rule(y=y, at=S),
             dots(of_kind(own, "measured"), x, y, tint, size=22, opacity=0.75, tooltip=tips),
             line(lines, x, y, tint, width=2.2),
-            *words(_share_names(lines, max(loss) / min(loss)), x, y, align="left", dx=6),
             height=320,
         )
         panels.append(shown)
     caption = (
-        "Loss on a base language while another is learned, a line for each share of replay, named "
-        "at its end. The dashed line is the loss before the first step: above it is forgotten.",
+        "Loss on a base language while another is learned, a line for each share of "
+        "replay. The dashed line is the loss before the first step: above it is forgotten.",
         "Dots were measured, lines are the law." * bool(of_kind(rows, "measured")),
     )
     title = "What replay keeps, by the law of forgetting"
@@ -150,17 +144,6 @@ def _forgetting_rows(fitted: LawSeries, S: float) -> list[Row]:
         law = shared | {"kind": "law", "replay": r}
         rows += points(law, tokens=D, loss=fitted.law.loss(D=D, r=r, S=S))
     return rows
-
-
-def _share_names(lines: Sequence[Row], span: float) -> list[Row]:
-    """Each line's share of replay at its end, none upon another; span: of the panel, a factor."""
-    ends = {row["replay"]: row for row in lines}  # the last of each
-    names: list[Row] = []
-    place = -math.inf
-    for row in sorted(ends.values(), key=lambda row: row["loss"]):
-        place = max(math.log(row["loss"]), place + _APART * math.log(span))
-        names.append(row | {"loss": math.exp(place), "text": f"{row['replay'] * 100:.3g} %"})
-    return names
 
 
 def power_laws(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | None:
