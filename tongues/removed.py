@@ -14,8 +14,8 @@ OPTIONS: dict[str, str] = {
         for setting in ("partition", "time")
     },
     "fit --drop-highest": "use `--where`, as in `--where 'loss < 4'`",
-    "fit --delta": "`laws.fit(…, delta=…)` in Python has it; 1e-3 is used here",
-    "fit --tie": "`laws.fit(…, tie=…)` in Python has it; here hold parameters by `--fix`",
+    "fit --delta": "1e-3 is used",
+    "fit --tie": "hold parameters at a value by `--fix`",
     "fit --narrow-at": "add runs of other sizes and lengths",
     **{f"fit --{role}": f"write `--column {role}=NAME`" for role in _ROLES},
     "plan --prices": "give the price of a GPU-hour by `--price`",

@@ -25,7 +25,7 @@ def test_a_known_scratch_law_comes_back():
     rows = small_runs(SMALL)
     law = laws.fit("chinchilla", **rows, draws=20)
     assert law.params == pytest.approx(SMALL, rel=1e-8)
-    assert (law.form, law.n_rows, law.n_runs, law.delta) == ("chinchilla", 32, 4, 1e-3)
+    assert (law.form, law.n_rows, law.n_runs) == ("chinchilla", 32, 4)
     lowest, highest = rows["loss"].min(), rows["loss"].max()
     own = {"N": (1e5, 3e6), "D": (1e6, 4e7), "loss": (lowest, highest)}
     joint = {"C": (6e11, pytest.approx(7.2e14)), "D/N": (pytest.approx(1 / 3), 400.0)}
@@ -55,15 +55,6 @@ def test_objective_and_mean_are_those_of_the_law_it_gives():
     huber = np.where(off < 1e-3, off**2 / 2, 1e-3 * (off - 5e-4))
     assert law.objective == pytest.approx(huber.sum(), rel=1e-9)
     assert law.mean_huber == pytest.approx(huber.mean(), rel=1e-9)
-
-
-def test_a_wide_threshold_is_least_squares():
-    rows = small_runs(SMALL, 0.01)
-    law = laws.fit("chinchilla", **rows, draws=0, delta=10.0)
-    off = np.log(law.loss(rows["N"], rows["D"]) / rows["loss"])
-    assert law.objective == pytest.approx((off**2).sum() / 2, rel=1e-9)
-    again = laws.fit("chinchilla", **rows, draws=0, delta=100.0)
-    assert again.params == pytest.approx(law.params, rel=1e-6)
 
 
 def test_a_cpt_interval_carries_the_uncertainty_of_its_base():
@@ -103,7 +94,7 @@ def test_repeated_epochs_are_valued_on_the_runs_that_repeat_nothing():
     base = laws.fit("chinchilla", loss[once], N=N[once], D=D[once], draws=0)
     assert base.gradient_norm < 1e-9
     law = laws.fit("data-constrained", loss, N=N, D=D, U=U, base=base, draws=0)
-    assert law.gradient_norm < 1e-6 * law.delta
+    assert law.gradient_norm < 1e-9
     assert {name: law.params[name] for name in SMALL} == base.params
     assert 5 < law.params["R_D"] < 100  # there 15.4, on fewer and other runs
     kept = (U / D > 0.02) & (loss < 6)  # the rest diverged
@@ -120,7 +111,7 @@ def test_every_law_converges_on_published_runs(form):
     loss = np.array([float(row["loss"]) for row in table])
     given: Columns = {name: columns[name] for name in laws.FORMS.find(form).variables}
     law = laws.fit(form, loss, **given, draws=0)
-    assert law.gradient_norm < 1e-6 * law.delta
+    assert law.gradient_norm < 1e-9
     assert "not_converged" not in codes(law)
     best = {"chinchilla": 1.018274e-3, "extended": 9.376510e-4}
     if form in best:
@@ -156,8 +147,6 @@ def test_what_stands_on_a_base_is_not_fitted_without(form):
 
 def test_questions_that_make_no_sense_are_refused():
     rows = small_runs(SMALL)
-    with pytest.raises(UserError, match="delta must be positive"):
-        laws.fit("chinchilla", **rows, delta=0)
     with pytest.raises(UserError, match="draws must not be negative"):
         laws.fit("chinchilla", **rows, draws=-1)
     with pytest.raises(UserError, match="is a chinchilla law, not cpt"):

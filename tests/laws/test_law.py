@@ -18,7 +18,7 @@ def test_json_holds_everything_at_full_precision(fitted):
     data = fitted.to_json()
     assert {
         *("law", "n_rows", "n_runs", "params", "objective", "mean_huber", "gradient_norm"),
-        *("interval", "allocation", "holdout", "warnings", "range", "delta"),
+        *("interval", "allocation", "holdout", "warnings", "range"),
     } <= data.keys()
     assert data["holdout"] and data["allocation"]
     back = Law.from_json(json.loads(json.dumps(data, allow_nan=False)))
@@ -40,7 +40,7 @@ def test_every_form_goes_through_json():
     source = Law("forgetting", params).loss(D=tokens, r=share, S=start) * noise(48, 0.01)
     found = [
         laws.fit("cpt", loss, N=N, D=D, base=base, draws=5),
-        laws.fit("extended", loss, N=N, D=D, draws=5, tie=[("alpha", "beta")], fix={"E": 1.5}),
+        laws.fit("extended", loss, N=N, D=D, draws=5, fix={"E": 1.5}),
         laws.fit("line", loss, D=D, draws=2),
         laws.fit("data-constrained", loss, N=N, D=D, U=U, base=base, draws=3),
         laws.fit("forgetting", source, D=tokens, r=share, S=start, draws=0),
@@ -59,11 +59,10 @@ def test_a_law_from_print_goes_through_json_without_the_figures_of_a_fit():
     assert Law.from_json(data).to_json() == data
 
 
-def test_what_is_fixed_and_tied_is_told():
-    law = laws.fit("extended", **rows_of(CPT), fix={"E": 1.5}, tie=[("alpha", "beta")], draws=20)
+def test_what_is_fixed_is_told():
+    law = laws.fit("extended", **rows_of(CPT), fix={"E": 1.5}, draws=20)
     data = law.to_json()
     assert data["fixed"] == {"E": 1.5}
-    assert data["tied"] == {"beta": "alpha"}
     assert law.interval.keys() == {"A", "B", "alpha", "beta", "gamma"}
 
 
@@ -129,6 +128,6 @@ def test_what_is_no_law_is_refused():
 def test_a_file_that_is_not_whole_says_where(fitted, change, where):
     with pytest.raises(UserError, match=f"its chinchilla law is not whole .{where}"):
         Law.from_json(fitted.to_json() | change)
-    missing = {name: value for name, value in fitted.to_json().items() if name != "delta"}
-    with pytest.raises(UserError, match="delta: is missing"):
+    missing = {name: value for name, value in fitted.to_json().items() if name != "range"}
+    with pytest.raises(UserError, match="range: is missing"):
         Law.from_json(missing)

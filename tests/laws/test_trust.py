@@ -22,7 +22,7 @@ def checkpoints(spread=0.002, planted=None, off=1.0):
 
 
 def test_what_is_said_of_a_law_and_of_a_loose_one():
-    law = laws.fit("chinchilla", **checkpoints(0.002, "run-0", 1.2), draws=100, delta=0.1)
+    law = laws.fit("chinchilla", **checkpoints(0.002, "run-0", 1.2), draws=100)
     golden("fit/a run that went wrong", "\n".join(sentences(law)))
     loose = replace(law, warnings=(Caution("at_bound", "alpha stopped at the edge"),))
     golden("fit/a run that went wrong, a loose law", "\n".join(sentences(loose)))

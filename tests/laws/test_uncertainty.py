@@ -41,7 +41,7 @@ def test_two_runs_are_not_resampled():
 
 def test_a_refit_in_a_batch_ends_where_a_whole_search_does_and_a_refit_alone():
     rows = rows_of()
-    problem = pose(FORM, rows.variables, rows.loss, 1e-3)
+    problem = pose(FORM, rows.variables, rows.loss)
     context = problem.context({})
     theta = solve(problem, np.ones(48), context).theta[0]
     weights = draw_runs(rows, FORM, 70, seed=0)

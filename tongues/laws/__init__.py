@@ -4,16 +4,10 @@ from tongues.laws.allocation import Allocation, allocate
 from tongues.laws.compare import LawComparison, compare
 from tongues.laws.fit import fit
 from tongues.laws.forms import FORMS
-from tongues.laws.inverse import (
-    compute_of,
-    envelope,
-    frontier,
-    params_for,
-    tokens_for,
-)
 from tongues.laws.law import HoldOut, Law
 from tongues.laws.predict import Prediction, Predictor
 from tongues.laws.presets import PRESETS, preset, read_laws_file
+from tongues.laws.rows import envelope
 from tongues.laws.transfer import Curve, Saving, Savings, savings
 
 __all__ = [
@@ -30,13 +24,9 @@ __all__ = [
     "Savings",
     "allocate",
     "compare",
-    "compute_of",
     "envelope",
     "fit",
-    "frontier",
-    "params_for",
     "preset",
     "read_laws_file",
     "savings",
-    "tokens_for",
 ]

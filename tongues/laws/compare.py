@@ -82,22 +82,20 @@ def compare(
     by_strategy: Mapping[str, Mapping[str, ArrayLike]],
     base: Law | None = None,
     *,
-    delta: float = 1e-3,
     draws: int = 1000,
-    seed: int = 0,
 ) -> LawComparison:
     """Which law the runs of each strategy support.
 
     by_strategy: columns `N`, `D`, `loss` and `runs`, by strategy: rows of the same run, or of runs
         that are not independent of each other, are resampled and left out together.
     base: the scratch law that the `cpt` law takes parameters from; without it that law is left out.
-    delta, draws, seed: as for `fit`.
+    draws: as for `fit`.
     """
     entries = dict[str, list[Entry]]()
     for strategy, of in by_strategy.items():
         variables = {name: of[name] for name in "ND"}
         runs, named = of.get("runs"), "chinchilla"
-        task = prepare(named, variables, of["loss"], runs, delta=delta, draws=draws, seed=seed)
+        task = prepare(named, variables, of["loss"], runs, draws=draws)
         entries[strategy] = _entries(strategy, task, base if strategy != "scratch" else None)
     if not any(entries.values()):
         raise UserError("no law can be compared on these rows", where="rows")

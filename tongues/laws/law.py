@@ -20,7 +20,7 @@ from tongues.magnitudes import counted
 from tongues.randomness import derive_seed
 from tongues.roles import Roles
 
-_NUMBERS = ("objective", "mean_huber", "gradient_norm", "delta")
+_NUMBERS = ("objective", "mean_huber", "gradient_norm")
 _LOOSE = {"at_bound", "zero_E", "ill_conditioned", "not_converged", "no_interior_optimum"}
 _LOOSE |= {"loose_base", "sizes_and_tokens_together", "few_sizes", "no_intervals"}
 _LOOSE |= {"mixed_experiments"}
@@ -57,14 +57,13 @@ class Law:
     params: by name.
     draws: bootstrap draws of each parameter, all of one length.
     interval: the 95 % percentile interval of each parameter that was fitted.
-    objective: the sum over rows of Huber_delta(log predicted − log measured).
+    objective: the sum over rows of Huber(log predicted − log measured), threshold 1e-3.
     mean_huber: the same, per row.
     gradient_norm: the objective's largest slope at the optimum, in centred logs.
     n_rows, n_runs: what the fit saw.
-    delta: the Huber threshold, in log loss.
     range: lowest and highest value of each variable and the loss; outside it the law extrapolates.
     warnings: cautions about it.
-    fixed, tied: parameters held at a value, or at that of another.
+    fixed: parameters held at a value.
     holdout: how well the small ones predict the largest.
     source: where a printed law comes from. strategy, target: which runs it is the law of.
     roles: base languages and targets of these runs, where it was fitted on runs.
@@ -80,11 +79,9 @@ class Law:
     gradient_norm: float = math.nan
     n_rows: int = 0
     n_runs: int = 0
-    delta: float = math.nan
     range: dict[str, tuple[float, float]] = field(default_factory=dict)
     warnings: tuple[Caution, ...] = ()
     fixed: dict[str, float] = field(default_factory=dict)
-    tied: dict[str, str] = field(default_factory=dict)
     holdout: HoldOut | None = None
     source: str = ""
     strategy: str = ""
@@ -110,7 +107,6 @@ class Law:
         """Each parameter with its interval; `reason` is why one has none."""
         notes = dict.fromkeys(self.equation.taken_names, "of the base")
         notes |= dict.fromkeys(self.fixed, "fixed")
-        notes |= {name: f"tied to {leader}" for name, leader in self.tied.items()}
         estimates = {}
         for name, value in self.params.items():
             low, high = self.interval.get(name, (None, None))
@@ -225,7 +221,6 @@ class Law:
             "range": self.range,
             "rows": self.rows.to_json() if self.rows else None,
             "fixed": self.fixed,
-            "tied": self.tied,
         }
         return _plain(plain | ({"draws": self.draws} if draws else {}))
 
@@ -306,7 +301,6 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "draws": _draws,
     "interval": _ends,
     "range": _range,
-    "tied": dict,
     "warnings": lambda cautions: tuple(Caution(**one) for one in cautions),
     "holdout": lambda held: HoldOut(**held) if held else None,
     "roles": lambda roles: Roles.from_json(roles) if roles else None,

@@ -143,6 +143,20 @@ def spent(variables: Mapping[str, np.ndarray]) -> np.ndarray:
     return 6.0 * variables.get("N", np.ones(1)) * variables.get("D", np.ones(1))
 
 
+def records(loss: np.ndarray) -> np.ndarray:
+    """Which of the points, in order of compute, are below all before them (last axis)."""
+    before = np.minimum.accumulate(loss, axis=-1)[..., :-1]
+    first = np.full((*loss.shape[:-1], 1), np.inf)
+    return loss < np.concatenate([first, before], axis=-1)
+
+
+def envelope(C: ArrayLike, loss: ArrayLike) -> np.ndarray:
+    """Indices of the points no cheaper point beats, in order of compute."""
+    compute, losses = positive("C", C), positive("loss", loss)
+    order = np.lexsort((losses, compute))
+    return order[records(losses[order])]
+
+
 def hold_out_compute(rows: Rows, fewest: int = 1) -> np.ndarray | None:
     """Which rows are of the runs of most compute; None where too few sizes would be left.
 

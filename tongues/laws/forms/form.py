@@ -3,14 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
 from tongues.errors import UserError, nearest
+from tongues.laws.forms.terms import Term, TwoTerms, Values
 
-Values = Mapping[str, float] | Mapping[str, np.ndarray]
-"""Parameters or variables by name: numbers or arrays."""
 Spans = dict[str, tuple[float, float]]
 
 VARIABLES: Mapping[str, str] = {
@@ -25,68 +24,6 @@ VARIABLES: Mapping[str, str] = {
 }
 
 _NEEDS = {"compute": {"E", "A", "gamma"}, "repetition": {"R_D", "R_N"}}
-
-
-_POSITIVE = tuple(np.geomspace(0.02, 2.0, 12).tolist())
-SIGNED = tuple(np.linspace(-0.6, 1.6, 12).tolist())
-
-
-@dataclass(frozen=True, slots=True)
-class Exponent:
-    """A power of one variable: `variable ** -name`, looked for on `grid`, kept in `[low, high]`."""
-
-    name: str
-    variable: str
-    low: float = 0.01
-    high: float = 3.0
-    grid: tuple[float, ...] = _POSITIVE
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One addend of a law: a positive coefficient over powers of the variables."""
-
-    coefficient: str
-    exponents: tuple[Exponent, ...] = ()
-
-    def value(self, params: Values, variables: Values) -> np.ndarray:
-        """The term in nats per token; parameters and variables broadcast."""
-        value = np.asarray(params[self.coefficient])
-        for exponent in self.exponents:
-            value = value * variables[exponent.variable] ** -params[exponent.name]
-        return value
-
-
-class Split(Protocol):
-    """How a law divides compute between parameters and tokens, C = 6 N D, in closed form."""
-
-    def interior(self, params: Values) -> np.ndarray:
-        """Where a compute-optimal size exists."""
-        ...
-
-    def sizes(self, params: Values) -> dict[str, np.ndarray]:
-        """`N = N_coef C^a`, `D = D_coef C^b`: the four numbers, of parameters that have a split."""
-        ...
-
-    def frontier(self, params: Values) -> dict[str, np.ndarray]:
-        """E, A and gamma of the lowest loss `E + A/C^gamma` along these sizes."""
-        ...
-
-    def why_not(self, params: Mapping[str, float]) -> str:
-        """Why these parameters have none."""
-        ...
-
-
-class Inverse(Protocol):
-    """The tokens, and the parameters, that a law needs for a loss; infinite where none suffice."""
-
-    def tokens(self, params: Values, N: np.ndarray, loss: np.ndarray) -> np.ndarray:
-        """Tokens after which a model of N parameters has that loss."""
-        ...
-
-    def parameters(self, params: Values, D: np.ndarray, loss: np.ndarray) -> np.ndarray:
-        """The smallest model that has that loss after D tokens, which may be infinite."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,8 +50,7 @@ class Form(ABC):
         it at the middle of the runs.
     drift: how far a prediction takes it to stray, in what is usual of laws.
     predicts: the form that its predictions are of, with what it leaves out; None: its own.
-    pairs: the pairs of parameters whose bootstrap draws the figure shows.
-    split: of compute, for `allocate` and `frontier`. inverse: for `tokens_for` and `params_for`.
+    split: of compute, for `allocate`, where its terms have one.
     """
 
     name: str
@@ -134,9 +70,7 @@ class Form(ABC):
     amounts: Mapping[str, str] = field(default_factory=dict)
     drift: float = 1.0
     predicts: "Form | None" = None
-    pairs: tuple[tuple[str, str], ...] = ()
-    split: Split | None = None
-    inverse: Inverse | None = None
+    split: TwoTerms | None = None
 
     def __post_init__(self) -> None:
         """Refuse a form that could not play its role, or depends on what nobody measures."""

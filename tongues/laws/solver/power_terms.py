@@ -2,7 +2,7 @@
 
 The logarithm of each term is linear in the parameters (log coefficients and exponents), so slopes
 and curvature are exact and cheap. Logs are centred on the rows, which takes the Hessian's condition
-number from about 1e13 to 1e4. Parameters held fixed or tied leave the free ones in a linear map:
+number from about 1e13 to 1e4. Parameters held at a value leave the free ones in a linear map:
 the full centred parameters are `spread @ free + shift`.
 """
 
@@ -14,11 +14,11 @@ import numpy as np
 
 from tongues.laws.forms import PowerForm
 from tongues.laws.solver.descent import FitProblem, emphasis, objective, solve_free
-from tongues.laws.solver.ties import Ties
 
 _FLOOR = 1e-6  # the smallest a term may be in units of the lowest loss
 _REWEIGHTINGS = 4
 _ZONES = 3  # of each exponent's grid, every combination with a start of its own
+_NOTHING = -1e4  # the log of a coefficient fixed at zero: its term is exactly 0
 _MOST_FINE = 2  # exponents on the whole grid; of more, every other value does
 
 
@@ -32,6 +32,7 @@ class _PowerTerms(FitProblem):
     pairs: each two terms once, and themselves, (2, pairs).
     products: for each pair and row the two terms' derivatives multiplied, both ways round,
         (pairs x rows, free x free).
+    spread, shift: from free to full coordinates, `spread @ free + shift`.
     """
 
     form: PowerForm
@@ -42,6 +43,8 @@ class _PowerTerms(FitProblem):
     products: np.ndarray
     grid: tuple[tuple[float, ...], ...]
     centre: Mapping[str, float]
+    spread: np.ndarray
+    shift: np.ndarray
 
     def context(self, taken: Mapping[str, np.ndarray]) -> np.ndarray:
         columns = {name: np.reshape(value, (-1, 1)) for name, value in taken.items()}
@@ -117,30 +120,45 @@ class _PowerTerms(FitProblem):
             values[term.coefficient] = np.exp(values[term.coefficient] + shift)
         return values
 
-    def free(self, params: Mapping[str, float]) -> np.ndarray:
-        terms = {term.coefficient: term for term in self.form.fitted}
-        return np.array(
-            [
-                params[name]
-                if name in self.form.exponents
-                else np.log(params[name])
-                - sum(params[e.name] * self.centre[e.variable] for e in terms[name].exponents)
-                for name in self.names
-            ]
-        )
-
     def _values(self, theta: np.ndarray) -> np.ndarray:
         terms, rows, size = self.design.shape
         logs = theta @ self.design.reshape(-1, size).T + self.offset.ravel()
         return np.exp(logs).reshape(-1, terms, rows)
 
 
+def _held(
+    form: PowerForm,
+    names: tuple[str, ...],
+    fixed: Mapping[str, float],
+    centre: Mapping[str, float],
+) -> tuple[np.ndarray, np.ndarray]:
+    """The map from free to full coordinates.
+
+    An exponent is its own coordinate. A coefficient has its term's log at the middle of the rows,
+    log A − Σ exponent · mean log of its variable, so that a fixed one moves with the exponents.
+    """
+    spread, shift = np.zeros((len(form.free), len(names))), np.zeros(len(form.free))
+    for name in names:
+        spread[form.free.index(name), names.index(name)] = 1.0
+    for name in fixed.keys() & set(form.exponents):
+        shift[form.free.index(name)] = fixed[name]
+    for term in form.fitted:
+        if term.coefficient in fixed:
+            row, value = form.free.index(term.coefficient), fixed[term.coefficient]
+            shift[row] = np.log(value) if value > 0 else _NOTHING
+            for e in term.exponents:
+                power, middle = form.free.index(e.name), centre[e.variable]
+                spread[row] -= spread[power] * middle
+                shift[row] -= shift[power] * middle
+    return spread, shift
+
+
 def pose_terms(
     form: PowerForm,
     variables: Mapping[str, np.ndarray],
     loss: np.ndarray,
+    fixed: Mapping[str, float],
     delta: float,
-    ties: Ties,
 ) -> _PowerTerms:
     """Arrange rows for a sum of power terms."""
     of_fit = dict.fromkeys(e.variable for term in form.fitted for e in term.exponents)
@@ -151,11 +169,12 @@ def pose_terms(
         block[:, form.free.index(term.coefficient)] = 1.0
         for e in term.exponents:
             block[:, form.free.index(e.name)] -= logs[e.variable] - centre[e.variable]
-    names, spread, shift = ties.coordinates(form, centre)
+    names = tuple(name for name in form.free if name not in fixed)
+    spread, shift = _held(form, names, fixed, centre)
     scales = [name for name in names if name not in form.exponents]
     powers = [form.powers[name] for name in names if name in form.exponents]
     low, high = np.log(loss.min() * _FLOOR), np.log(loss.max() / _FLOOR)
-    leaders = [ties.leader(term.coefficient) for term in form.fitted]
+    coefficients = [term.coefficient for term in form.fitted]
     design = full @ spread
     pairs = np.array(np.triu_indices(len(design)))
     products = design[pairs[0]][..., :, None] * design[pairs[1]][..., None, :]
@@ -169,7 +188,7 @@ def pose_terms(
         variables=variables,
         design=design,
         offset=full @ shift,
-        owner=np.array([scales.index(name) if name in scales else -1 for name in leaders]),
+        owner=np.array([scales.index(name) if name in scales else -1 for name in coefficients]),
         pairs=pairs,
         products=products.reshape(-1, len(names) ** 2),
         grid=tuple(power.grid[step] for power in powers),
