@@ -86,12 +86,11 @@ def test_losses_broadcast_and_variables_go_by_name():
 
 def test_each_draw_has_its_own_loss(fitted):
     N, D = np.array([1e8, 1e9]), np.array([[1e10], [1e11], [1e12]])
-    losses = fitted.loss_draws(N, D)
-    assert losses.shape == (60, 3, 2)
-    for i in (0, 59):
-        one = Law("chinchilla", {name: float(v[i]) for name, v in fitted.draws.items()})
-        np.testing.assert_allclose(losses[i], one.loss(N, D), rtol=1e-14)
-    np.testing.assert_array_equal(losses, fitted.loss_draws(N, D))
+    each = (
+        Law("chinchilla", {name: float(v[i]) for name, v in fitted.draws.items()})
+        for i in range(60)
+    )
+    losses = np.stack([one.loss(N, D) for one in each])
     low, high = fitted.loss_interval(N, D)
     np.testing.assert_allclose(low, np.percentile(losses, 2.5, axis=0))
     np.testing.assert_allclose(high, np.percentile(losses, 97.5, axis=0))
@@ -118,7 +117,7 @@ def test_what_is_no_law_is_refused():
         ({"params": 7}, "params"),
         ({"params": {"E": None}}, "params"),
         ({"interval": {"E": [2.0, 1.0]}}, "interval: goes from 2 to 1"),
-        ({"range": {"N": [-1.0, 1.0]}}, "range"),
+        ({"range": {"N": [1.0, -1.0]}}, "range"),
         ({"draws": {"E": [1.0], "A": []}}, "draws: are not of one number"),
         ({"warnings": [{"code": "x"}]}, "warnings"),
         ({"rows": {"loss": [1.0]}}, "rows"),

@@ -3,11 +3,10 @@ import pytest
 
 from tests.laws.made import noise
 from tongues import laws
-from tongues.errors import UserError
 from tongues.laws import FORMS
 from tongues.laws.rows import read_rows
 from tongues.laws.solver import pose, solve
-from tongues.laws.uncertainty import bootstrap_intervals, draw_runs, percentiles, refit, upright
+from tongues.laws.uncertainty import bootstrap_intervals, draw_runs, refit
 
 FORM = FORMS.find("chinchilla")
 N = np.repeat(np.geomspace(1e7, 1e10, 8), 6)
@@ -80,14 +79,3 @@ def test_a_point_above_most_draws_shifts_the_interval_up():
     draws = {"E": np.arange(1001.0)}
     plain, shifted = (bootstrap_intervals(draws, {"E": point})["E"] for point in (500.0, 700.0))
     assert shifted[0] > plain[0] and shifted[1] > plain[1]
-    with pytest.raises(UserError, match="no draws"):
-        upright({}, 1)
-
-
-def test_percentiles_of_draws_without_end_are_without_end():
-    low, high = percentiles(np.array([*range(90), *[np.inf] * 10], dtype=float))
-    assert low == pytest.approx(np.percentile(np.arange(90), 2.5), rel=0.2)
-    assert high == np.inf
-    low, high = percentiles(np.array([[-np.inf, 0.0], [1.0, 2.0], [1.0, 4.0]]))
-    assert low[0] == -np.inf
-    assert (low[1], high[1]) == (pytest.approx(0.1), pytest.approx(3.9))

@@ -9,14 +9,7 @@ from typing import Any
 from tongues.errors import Caution
 from tongues.files import write_json
 from tongues.laws.compare import LawComparison
-from tongues.laws.describe import (
-    html,
-    html_of,
-    law_title,
-    parameter_rows,
-    predicted,
-    sentences,
-)
+from tongues.laws.describe import law_title, parameter_rows, predicted, sentences
 from tongues.laws.experts import worth_sentence
 from tongues.laws.forms import LINE
 from tongues.laws.law import Law
@@ -60,11 +53,6 @@ class FitAnswer:
     def __repr__(self) -> str:
         """A few lines for each law, or the sentences of a comparison."""
         return repr(self.comparison) if self.comparison else "\n\n".join(map(repr, self.laws))
-
-    def _repr_html_(self) -> str:
-        if self.comparison:
-            return html_of(self.comparison.rows, "Comparison", self.comparison.sentences)
-        return "".join(map(html, self.laws))
 
     def to_json(self, *, draws: bool) -> dict[str, Any]:
         """One JSON object; draws: whether the bootstrap draws come along."""

@@ -9,8 +9,7 @@ import numpy as np
 
 from tongues.errors import Caution, UserError
 from tongues.laws.answer import FitAnswer
-from tongues.laws.compare import LawComparison
-from tongues.laws.compare import compare as compare_laws
+from tongues.laws.compare import LawComparison, compare_observed
 from tongues.laws.experts import fit_experts
 from tongues.laws.fit import fit_observed
 from tongues.laws.forms import FORMS, LINE, Form
@@ -38,11 +37,6 @@ from tongues.tables import (
 )
 
 _OF_SOME = "CUShk"  # variables that only some laws read
-_GONE = {
-    "skaling": "`chinchilla` predicts where its runs bend from it",
-    "farseer": "`chinchilla` predicts where its runs bend from it",
-    "one-base": "`--law line` is of continued runs of one base",
-}
 _KNOWN = {"source", "scratch", "cpt"}
 _ALSO_CALLED = {"from_scratch": "scratch", "continued": "cpt", "continual": "cpt"}
 _ALSO_CALLED |= {"continued_pretraining": "cpt", "continual_pretraining": "cpt"}
@@ -117,8 +111,6 @@ def _form(law: str) -> Form:
     try:
         return FORMS.find(law, "--law")
     except UserError as error:
-        if instead := _GONE.get(law):
-            raise UserError(f"the law `{law}` is gone", where="--law", hint=instead) from None
         known = "\n".join(f"  {form.name}: {form.summary}" for form in FORMS)
         hint = f"{error.hint}\nThe laws are\n{known}"
         raise UserError(error.what, where=error.where, hint=hint) from None
@@ -145,11 +137,8 @@ def _compared(
     """Every law on every strategy's rows; the cpt law on the base asked for, or that of scratch."""
     if base is None and "scratch" in by_strategy and len(by_strategy) > 1:
         base, _ = fit_observed(by_strategy["scratch"], "chinchilla", draws=draws)
-    columns = {
-        strategy or "all rows": {**of.variables, "loss": of.loss, "runs": of.units or of.runs or []}
-        for strategy, of in by_strategy.items()
-    }
-    return compare_laws(columns, base, draws=draws)
+    named = {strategy or "all rows": rows for strategy, rows in by_strategy.items()}
+    return compare_observed(named, base, draws)
 
 
 def _of_table(

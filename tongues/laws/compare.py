@@ -14,6 +14,7 @@ from tongues.laws.law import Law
 from tongues.laws.rows import hold_out_compute
 from tongues.laws.uncertainty import FEWEST_RUNS
 from tongues.magnitudes import counted
+from tongues.tables import Observations
 
 _THIN = ("few_sizes", "few_runs")  # cautions of a fit whose intervals are too narrow
 _OF_OPTIMUM = "no_interior_optimum"  # which is about no single parameter
@@ -101,6 +102,17 @@ def compare(
         raise UserError("no law can be compared on these rows", where="rows")
     sentences = [line for strategy, own in entries.items() for line in _sentences(strategy, own)]
     return LawComparison(tuple(one for own in entries.values() for one in own), tuple(sentences))
+
+
+def compare_observed(
+    by_strategy: Mapping[str, Observations], base: Law | None, draws: int
+) -> LawComparison:
+    """The same of rows from a table or from runs; those of one unit count as one run."""
+    columns = {
+        strategy: {**own.variables, "loss": own.loss, "runs": own.units or own.runs or []}
+        for strategy, own in by_strategy.items()
+    }
+    return compare(columns, base, draws=draws)
 
 
 def _entries(strategy: str, task: FitTask, base: Law | None) -> list[Entry]:

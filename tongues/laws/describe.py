@@ -1,15 +1,10 @@
-"""A law in words: for a terminal and a notebook."""
+"""A law in words."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 
 import numpy as np
 
-from tongues.errors import Caution
-from tongues.frames import html_table
-from tongues.laws.allocation import allocate
-from tongues.laws.law import Law
+from tongues.laws.law import Law, allocate
 from tongues.magnitudes import counted, show_count
 
 _BEYOND = 10.0  # how far past the runs a prediction goes that is printed
@@ -70,20 +65,3 @@ def predicted(law: Law) -> list[str]:
         f"predicted for one run of {where}: {of.value:.4g}, 95 % of such runs {of.low:.4g} to "
         f"{of.high:.4g}"
     ]
-
-
-def html(law: Law) -> str:
-    """Parameters, sentences and cautions as HTML."""
-    lines = [*(sentences(law) if law.n_rows else ()), *law.origin]
-    return html_of(parameter_rows(law), law_title(law), lines, law.warnings)
-
-
-def html_of(
-    rows: Sequence[Mapping[str, str]],
-    title: str,
-    lines: Iterable[str],
-    cautions: Iterable[Caution] = (),
-) -> str:
-    """A table with sentences below it."""
-    items = "".join(f"<li>{escape(line)}</li>" for line in (*lines, *map(str, cautions)))
-    return f"{html_table(rows, title)}<ul>{items}</ul>"

@@ -77,7 +77,7 @@ class FitTask:
             draws = {name: draws[name] for name in form.names}
         interval = {n: e for n, e in bootstrap_intervals(draws, params).items() if n not in fixed}
         fitted = rows.take(np.flatnonzero(used))
-        return Law(
+        law = Law(
             form=form.name,
             params=params,
             draws=draws,
@@ -90,10 +90,9 @@ class FitTask:
             range=fitted.range,
             fixed=dict(fixed),
             rows=fitted,
-            warnings=doubts_of_fit(
-                problem, optimum, rows, fitted, self.base, self.draws, params, draws, interval
-            ),
         )
+        doubts = doubts_of_fit(law, fitted, problem, optimum, rows, self.base)
+        return replace(law, warnings=doubts)
 
 
 def prepare(

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from tongues.errors import Caution, UserError
 from tongues.estimate import Estimate
-from tongues.laws.allocation import allocate
+from tongues.laws.allocation import Allocation, allocation_of
 from tongues.laws.forms import FORMS, Form, check_names
 from tongues.laws.predict import Prediction, Predictor, learn, of_print
 from tongues.laws.rows import Rows
-from tongues.laws.uncertainty import percentiles, upright
+from tongues.laws.uncertainty import percentiles
 from tongues.magnitudes import counted
 from tongues.randomness import derive_seed
 from tongues.roles import Roles
@@ -120,13 +120,6 @@ class Law:
         """Why the runs do not pin it down, so that it promises nothing beyond them."""
         return tuple(caution for caution in self.warnings if caution.code in _LOOSE)
 
-    @property
-    def origin(self) -> list[str]:
-        """Where a printed law comes from, and what the languages of a fitted one's runs are."""
-        several = "r" in self.equation.variables  # shares of replay
-        runs = f"runs: {self.roles}".removesuffix(", no replay" if several else "")
-        return [f"from {self.source}"] * bool(self.source) + [runs] * bool(self.roles)
-
     def loss(
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
     ) -> np.ndarray:
@@ -134,19 +127,17 @@ class Law:
         form, variables = self._variables(N, D, others)
         return np.asarray(form.loss(self.params, variables))
 
-    def loss_draws(
-        self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
-    ) -> np.ndarray:
-        """The predicted loss of every draw, along a new first axis."""
-        form, variables = self._variables(N, D, others)
-        shape = np.broadcast_shapes(*(np.shape(value) for value in variables.values()))
-        return np.asarray(form.loss(upright(self.draws, len(shape)), variables))
-
     def loss_interval(
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
         """The 95 % interval of the law's curve, its form taken as true; `predict` is about runs."""
-        return percentiles(self.loss_draws(N, D, **others))
+        form, variables = self._variables(N, D, others)
+        if not self.draws:
+            what = "this law has no draws, so no intervals"
+            raise UserError(what, where="law", code="no_intervals")
+        axes = (1,) * len(np.broadcast_shapes(*map(np.shape, variables.values())))
+        draws = {name: values.reshape(-1, *axes) for name, values in self.draws.items()}
+        return percentiles(np.asarray(form.loss(draws, variables)))
 
     def predictor(self, draws: int = 1000, seed: int = 0) -> Predictor:
         """Draws of whole laws with their errors, to be asked anywhere: `predictor(N=…, D=…)`.
@@ -192,7 +183,10 @@ class Law:
         if self.n_rows:
             held = f"; held out: off by {self.holdout.error:.2%}" if self.holdout else ""
             lines.append(f"fitted to {counted(self.n_rows)} of {counted(self.n_runs, 'run')}{held}")
-        lines += self.origin
+        lines += [f"from {self.source}"] if self.source else []
+        several = "r" in self.equation.variables  # shares of replay
+        runs = f"runs: {self.roles}".removesuffix(", no replay" if several else "")
+        lines += [runs] if self.roles else []
         codes = ", ".join(dict.fromkeys(caution.code for caution in self.warnings))
         lines += [f"cautions, explained in `law.warnings`: {codes}"] if codes else []
         return "\n".join(lines)
@@ -242,6 +236,14 @@ class Law:
             raise UserError(what, hint="write it again by `tongues fit`") from None
 
 
+def allocate(law: Law) -> Allocation | None:
+    """The compute-optimal allocation of a law, or None where it has no interior optimum.
+
+    The law's own cautions (`no_interior_optimum`, `optimum_in_doubt`) give the reason.
+    """
+    return allocation_of(law.equation, law.params, law.draws)
+
+
 def _plain(value: Any) -> Any:
     """As JSON has it, with None for numbers that it does not know."""
     if isinstance(value, float):
@@ -285,22 +287,13 @@ def _ends(values: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     return ends
 
 
-def _range(values: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    ends = _ends(values)
-    for low, high in ends.values():
-        if low < 0 or high <= 0:
-            raise ValueError(f"goes from {low:g} to {high:g}")
-    return ends
-
-
 _READ: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("params", "fixed"), _finite),
     **dict.fromkeys(_NUMBERS, _number),
     **dict.fromkeys(("n_rows", "n_runs"), int),
     **dict.fromkeys(("source", "strategy", "target"), _text),
     "draws": _draws,
-    "interval": _ends,
-    "range": _range,
+    **dict.fromkeys(("interval", "range"), _ends),
     "warnings": lambda cautions: tuple(Caution(**one) for one in cautions),
     "holdout": lambda held: HoldOut(**held) if held else None,
     "roles": lambda roles: Roles.from_json(roles) if roles else None,

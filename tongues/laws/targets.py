@@ -13,11 +13,11 @@ from functools import partial
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.laws.allocation import allocate, with_interval
-from tongues.laws.compare import LawComparison, compare
+from tongues.laws.allocation import with_interval
+from tongues.laws.compare import LawComparison, compare_observed
 from tongues.laws.fit import fit_observed
 from tongues.laws.forms import LINE
-from tongues.laws.law import Law
+from tongues.laws.law import Law, allocate
 from tongues.laws.observed import RunCurves, once, usual_bases
 from tongues.laws.transfer import Curve
 from tongues.roles import Roles
@@ -166,13 +166,8 @@ def compare_laws(
     On the very losses its laws were fitted on; None where there is too little to compare. Runs of
     one shape and seed are resampled and left out together, and count as one.
     """
-    rows, _ = law_rows(runs)
-    columns = {
-        name: {**own.variables, "loss": own.loss, "runs": own.units or []}
-        for name, own in rows.items()
-    }
     try:
-        return compare(columns, fitted.laws.get("scratch"), draws=draws)
+        return compare_observed(law_rows(runs)[0], fitted.laws.get("scratch"), draws)
     except UserError:
         return None
 

@@ -5,7 +5,6 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tongues.errors import UserError
 from tongues.laws.forms import Form
 from tongues.laws.rows import Rows
 from tongues.laws.solver import FitProblem, descend
@@ -18,7 +17,6 @@ _GAIN = 1e-8
 _LEVEL = (2.5, 97.5)
 _CORRECTED = 0.5  # share of the bias correction
 _NORMAL = NormalDist()
-_ENDLESS = 1e300  # in place of infinity, between which nothing can be interpolated
 
 
 def draw_runs(rows: Rows, form: Form, draws: int, seed: int) -> np.ndarray:
@@ -65,24 +63,9 @@ def refit(
 
 
 def percentiles(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The 95 % percentile interval over the first axis.
-
-    Draws that are not a number are left out; infinite ones count as farther than any other.
-    """
-    known = values[~np.isnan(values.reshape(len(values), -1)).any(1)]
-    low, high = np.percentile(np.clip(known, -_ENDLESS, _ENDLESS), _LEVEL, axis=0)
-    return _unbounded(low), _unbounded(high)
-
-
-def _unbounded(end: np.ndarray) -> np.ndarray:
-    return np.where(np.abs(end) > _ENDLESS / 1e9, np.copysign(np.inf, end), end)
-
-
-def upright(draws: dict[str, np.ndarray], dimensions: int) -> dict[str, np.ndarray]:
-    """The draws along a new first axis, ready to broadcast over arrays of `dimensions` axes."""
-    if not draws:
-        raise UserError("this law has no draws, so no intervals", where="law", code="no_intervals")
-    return {name: values.reshape(-1, *(1,) * dimensions) for name, values in draws.items()}
+    """The 95 % percentile interval over the first axis."""
+    low, high = np.percentile(values, _LEVEL, axis=0)
+    return low, high
 
 
 def bootstrap_intervals(
@@ -97,12 +80,11 @@ def bootstrap_intervals(
     ends = {}
     for name, values in draws.items():
         if len(values) >= FEWEST_DRAWS:
-            values = np.clip(values[~np.isnan(values)], -_ENDLESS, _ENDLESS)
             below = float(np.mean(values < point[name]) + 0.5 * np.mean(values == point[name]))
             shift = 2.0 * _CORRECTED * _NORMAL.inv_cdf(min(max(below, 0.01), 0.99))
             levels = [
                 100.0 * _NORMAL.cdf(shift + _NORMAL.inv_cdf(level / 100.0)) for level in _LEVEL
             ]
-            low, high = _unbounded(np.percentile(values, levels))
+            low, high = np.percentile(values, levels)
             ends[name] = (float(low), float(high))
     return ends

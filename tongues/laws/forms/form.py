@@ -23,8 +23,6 @@ VARIABLES: Mapping[str, str] = {
     "k": "experts that share the tokens; 1 is one model",
 }
 
-_NEEDS = {"compute": {"E", "A", "gamma"}, "repetition": {"R_D", "R_N"}}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Form(ABC):
@@ -37,9 +35,8 @@ class Form(ABC):
     envelope: whether it is fitted to the lowest loss at each compute only.
     free: the parameters a fit may find. taken_names: those that come from the base.
     variables: what the law depends on.
-    role: what a plan uses it for: `loss` over size and tokens, `compute` (E, A and gamma of
-        E + A/C^gamma), `repetition` (R_D and R_N, how fast repeated text and parameters beyond
-        the text lose their value), or `forgetting` of the source language.
+    role: what a plan uses it for: `loss` over size and tokens, `compute` (the lowest loss of any
+        size), `repetition` of text, or `forgetting` of the source language.
     strategy: the runs it is about, `scratch` or `cpt`; empty where it may be either.
     compared: whether `--compare` fits it; one with a base is then compared on continued runs.
     terms: its coefficients with the powers under each; a prediction states what is usual of
@@ -73,15 +70,10 @@ class Form(ABC):
     split: TwoTerms | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a form that could not play its role, or depends on what nobody measures."""
-        unknown = set(self.variables) - set(VARIABLES)
-        missing = _NEEDS.get(self.role, set()) - set(self.names)
-        if unknown or missing or (self.role == "forgetting" and "r" not in self.variables):
-            raise ValueError(
-                f"the form `{self.name}` is not whole: variables are {', '.join(VARIABLES)}; "
-                "role `compute` has E, A and gamma, `repetition` R_D and R_N, and `forgetting` "
-                "depends on r"
-            )
+        """Refuse a form that depends on what nobody measures."""
+        if unknown := set(self.variables) - set(VARIABLES):
+            what = f"the form `{self.name}` depends on {', '.join(sorted(unknown))}"
+            raise ValueError(f"{what}; variables are {', '.join(VARIABLES)}")
 
     @property
     def names(self) -> tuple[str, ...]:
