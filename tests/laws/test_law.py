@@ -121,7 +121,6 @@ def test_what_is_no_law_is_refused():
         ({"draws": {"E": [1.0], "A": []}}, "draws: are not of one number"),
         ({"warnings": [{"code": "x"}]}, "warnings"),
         ({"rows": {"loss": [1.0]}}, "rows"),
-        ({"source": 3}, "source"),
     ],
 )
 def test_a_file_that_is_not_whole_says_where(fitted, change, where):

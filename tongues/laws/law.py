@@ -259,12 +259,6 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not a text")
-    return value
-
-
 def _finite(values: Mapping[str, float]) -> dict[str, float]:
     numbers = {name: float(value) for name, value in values.items()}
     if not all(map(math.isfinite, numbers.values())):
@@ -291,7 +285,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("params", "fixed"), _finite),
     **dict.fromkeys(_NUMBERS, _number),
     **dict.fromkeys(("n_rows", "n_runs"), int),
-    **dict.fromkeys(("source", "strategy", "target"), _text),
+    **dict.fromkeys(("source", "strategy", "target"), str),
     "draws": _draws,
     **dict.fromkeys(("interval", "range"), _ends),
     "warnings": lambda cautions: tuple(Caution(**one) for one in cautions),
