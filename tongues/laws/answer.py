@@ -9,7 +9,7 @@ from typing import Any
 from tongues.errors import Caution
 from tongues.files import write_json
 from tongues.laws.compare import LawComparison
-from tongues.laws.describe import law_title, parameter_rows, predicted, sentences
+from tongues.laws.describe import parameter_rows, predicted, sentences
 from tongues.laws.experts import worth_sentence
 from tongues.laws.forms import LINE
 from tongues.laws.law import Law
@@ -83,7 +83,7 @@ class FitAnswer:
     @property
     def title(self) -> str:
         """What to print above the tables."""
-        return law_title(self.law) if self.law else ""
+        return f"{self.law.form}: L = {self.law.equation.formula}" if self.law else ""
 
     @property
     def tables(self) -> list[list[dict[str, str]]]:

@@ -21,11 +21,6 @@ def parameter_rows(law: Law) -> list[dict[str, str]]:
     return rows
 
 
-def law_title(law: Law) -> str:
-    """Its name and formula."""
-    return f"{law.form}: L = {law.equation.formula}"
-
-
 def sentences(law: Law, *, brief: bool = False) -> list[str]:
     """What the law gives and how far to trust it, a line each; `brief` leaves out the use."""
     runs = " ".join(filter(None, (str(law.n_runs), law.strategy, "runs")))

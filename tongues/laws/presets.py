@@ -1,7 +1,6 @@
 """Laws to start from: published ones, with what is known to be wrong with them, and files."""
 
 import json
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,16 +132,6 @@ def read_laws_file(path: Path | str) -> list[Law]:
         return [Law.from_json(entry) for entry in entries]
     except UserError as error:
         raise UserError(error.what, where=str(path), hint=error.hint) from None
-
-
-def law_files(folder: Path) -> list[Path]:
-    """The files of a folder that hold laws, by name."""
-    laws = list[Path]()
-    for path in sorted(folder.glob("*.json")):
-        with suppress(UserError):
-            read_laws_file(path)
-            laws.append(path)
-    return laws
 
 
 def find_law(word: str, form: str) -> Law:

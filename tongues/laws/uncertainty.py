@@ -11,7 +11,7 @@ from tongues.laws.solver import FitProblem, descend
 
 FEWEST_RUNS = 3  # resamples of two runs would all be alike
 _BATCH = 16_000  # rows times draws that stay in a core's cache
-FEWEST_DRAWS = 20  # draws below which a percentile of 2.5 means nothing
+_FEWEST_DRAWS = 20  # draws below which a percentile of 2.5 means nothing
 _ROUNDS = 200  # a draw along a flat valley need not be exact
 _GAIN = 1e-8
 _LEVEL = (2.5, 97.5)
@@ -79,7 +79,7 @@ def bootstrap_intervals(
     """
     ends = {}
     for name, values in draws.items():
-        if len(values) >= FEWEST_DRAWS:
+        if len(values) >= _FEWEST_DRAWS:
             below = float(np.mean(values < point[name]) + 0.5 * np.mean(values == point[name]))
             shift = 2.0 * _CORRECTED * _NORMAL.inv_cdf(min(max(below, 0.01), 0.99))
             levels = [
