@@ -1,9 +1,10 @@
 """What laws are in a notebook: short text."""
 
+import numpy as np
 import pytest
 
 from tests.golden import golden
-from tests.laws.made import CHINCHILLA, CPT, rows_of
+from tests.laws.made import CHINCHILLA, CPT, Columns, codes, rows_of
 from tongues import laws
 from tongues.laws import Law, LawComparison, allocate, preset
 from tongues.laws.forms import FORMS
@@ -38,3 +39,20 @@ def test_every_form_prints_its_numbers_and_no_names() -> None:
 def test_few_draws_give_no_intervals() -> None:
     assert not laws.fit("chinchilla", **rows_of(CHINCHILLA), draws=19).interval
     assert laws.fit("chinchilla", **rows_of(CHINCHILLA), draws=20).interval
+
+
+def test_copies_are_left_out_by_the_library_too() -> None:
+    rows = rows_of(CHINCHILLA)
+    plain = laws.fit("chinchilla", **rows, draws=0)
+    twice: Columns = {name: np.concatenate([values, values[:3]]) for name, values in rows.items()}
+    law = laws.fit("chinchilla", **twice, draws=0)
+    assert law.params == plain.params and law.n_rows == 48
+    assert codes(law) == {"duplicate_rows"}
+    runs = [f"run {i}" for i in range(51)]
+    assert laws.fit("chinchilla", **twice, runs=runs, draws=0).n_rows == 51
+
+
+def test_perplexities_are_cautioned_by_the_library_too() -> None:
+    rows = rows_of(CHINCHILLA)
+    rows["loss"] = np.exp(rows["loss"] + 1.0)
+    assert "not_nats" in codes(laws.fit("chinchilla", **rows, draws=0))

@@ -6,14 +6,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tongues.errors import UserError
+from tongues.errors import Caution, UserError
 from tongues.laws.cautions import doubts_of_fit
 from tongues.laws.forms import FORMS, Form, check_names
 from tongues.laws.law import HoldOut, Law
 from tongues.laws.rows import Rows, hold_out_compute, read_rows, records, spent
 from tongues.laws.solver import FitProblem, pose, read_fixed, solve
 from tongues.laws.uncertainty import FEWEST_RUNS, bootstrap_intervals, draw_runs, refit
+from tongues.magnitudes import counted
 from tongues.tables import Observations
+from tongues.tables.checks import copies, name_rows, other_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,8 @@ def fit(
 ) -> Law:
     """Fit a law to runs, with intervals, cautions and a held-out test.
 
+    Rows that are copies of others are left out, as `tongues fit` does with a table.
+
     law: a name from `FORMS`, such as `chinchilla` or `cpt`.
     loss: held-out loss in nats per token, a value a row.
     runs: the run each row is a checkpoint of; runs are resampled whole. Without it each row is a
@@ -159,7 +163,24 @@ def fit(
     variables: the law's, by name: `N=…, D=…`.
     """
     task = prepare(law, variables, loss, runs, base=base, fix=fix, draws=draws, seed=seed)
-    return replace(task.fit(), holdout=_hold_out(task, None))
+    task, doubts = _checked(task, of_runs=runs is not None)
+    fitted = _examined(task)
+    return replace(fitted, warnings=(*doubts, *fitted.warnings))
+
+
+def _checked(task: FitTask, *, of_runs: bool) -> tuple[FitTask, list[Caution]]:
+    """The same without rows that are copies of others, and what is odd about the losses."""
+    rows, doubts = task.rows, list[Caution]()
+    columns = [*rows.variables.values(), rows.loss, *([rows.run] if of_runs else [])]
+    again = copies(zip(*(column.tolist() for column in columns), strict=True))
+    if again.any():
+        named = name_rows([f"row {i}" for i in range(len(again))], np.flatnonzero(again))
+        what = f"{counted(int(again.sum()))} left out as copies of others: {named}"
+        doubts.append(Caution("duplicate_rows", what))
+        task = replace(task, rows=rows.take(np.flatnonzero(~again)))
+    if unit := other_unit("loss", task.rows.loss):
+        doubts.append(unit)
+    return task, doubts
 
 
 def fit_observed(
@@ -177,10 +198,14 @@ def fit_observed(
     """
     units = observed.units or observed.runs
     task = prepare(law, observed.variables, observed.loss, units, base=base, fix=fix, draws=draws)
-    fitted = replace(task.fit(), holdout=_hold_out(task, base_rows))
+    fitted = _examined(task, base_rows)
     if observed.units and observed.runs:
         fitted = replace(fitted, n_runs=len(set(observed.runs)))
     return fitted, task.rows
+
+
+def _examined(task: FitTask, base_rows: Rows | None = None) -> Law:
+    return replace(task.fit(), holdout=_hold_out(task, base_rows))
 
 
 def _hold_out(task: FitTask, base_rows: Rows | None) -> HoldOut | None:
