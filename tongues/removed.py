@@ -2,7 +2,7 @@
 
 import re
 
-_ROLES = ("params", "tokens", "loss", "flops", "unique", "replay", "start", "share", "experts")
+_ROLES = ("params", "tokens", "loss", "flops", "unique", "replay", "start", "experts")
 _ROLES += ("run", "strategy", "lang")
 
 # `verb --option`.

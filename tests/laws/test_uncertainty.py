@@ -21,7 +21,7 @@ def rows_of(runs=None, sizes=N):
 
 
 def test_runs_are_drawn_whole_and_as_many_as_there_are():
-    counts = draw_runs(rows_of(SIZES), FORM, 500, seed=0)
+    counts = draw_runs(rows_of(SIZES), FORM, 500)
     assert counts.shape == (500, 8)
     assert (counts.sum(1) == 8).all()
     assert counts.mean(0) == pytest.approx(1, abs=0.15)
@@ -29,12 +29,12 @@ def test_runs_are_drawn_whole_and_as_many_as_there_are():
 
 def test_no_resample_has_a_single_size():
     rows = rows_of(SIZES, sizes=np.where(N < 2e7, 1e7, 1e8))
-    counts = draw_runs(rows, FORM, 300, seed=0)
+    counts = draw_runs(rows, FORM, 300)
     assert ((counts[:, 0] > 0) & (counts[:, 0] < 8)).all()
 
 
 def test_two_runs_are_not_resampled():
-    counts = draw_runs(rows_of(np.arange(48) % 2), FORM, 300, seed=0)
+    counts = draw_runs(rows_of(np.arange(48) % 2), FORM, 300)
     assert counts.shape == (0, 2)
 
 
@@ -43,7 +43,7 @@ def test_a_refit_in_a_batch_ends_where_a_whole_search_does_and_a_refit_alone():
     problem = pose(FORM, rows.variables, rows.loss)
     context = problem.context({})
     theta = solve(problem, np.ones(48), context).theta[0]
-    weights = draw_runs(rows, FORM, 70, seed=0)
+    weights = draw_runs(rows, FORM, 70)
     together = refit(problem, theta, weights, context)
     for i in (0, 9, 63, 64, 69):
         searched = problem.params(solve(problem, weights[i], context).theta[0])

@@ -7,7 +7,6 @@ from tongues.laws.forms import FORMS
 from tongues.laws.law import HoldOut, Law, allocate
 from tongues.laws.predict import Prediction, Predictor
 from tongues.laws.presets import PRESETS, preset, read_laws_file
-from tongues.laws.rows import envelope
 from tongues.laws.transfer import Curve, Saving, savings
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "Saving",
     "allocate",
     "compare",
-    "envelope",
     "fit",
     "preset",
     "read_laws_file",

@@ -14,7 +14,6 @@ from tongues.laws.experts import worth_sentence
 from tongues.laws.forms import LINE
 from tongues.laws.law import Law
 from tongues.laws.next_step import MORE_SHAPES, plan_command, well_known
-from tongues.laws.rows import Rows
 from tongues.laws.targets import TargetLaws
 
 _MISREAD = {"not_nats", "implausible_amounts"}  # cautions of numbers of another kind
@@ -24,11 +23,11 @@ _MISREAD = {"not_nats", "implausible_amounts"}  # cautions of numbers of another
 class FitAnswer:
     """One law, all laws of runs by target, or a comparison: whichever was asked for.
 
-    fitted: the law with the rows it was fitted on; before it the one it is based on, where that was
-    fitted too. experts: laws of ensembles. places: the tables and folders of runs behind it.
+    fitted: the law; before it the one it is based on, where that was fitted too. experts: laws of
+    ensembles. places: the tables and folders of runs behind it.
     """
 
-    fitted: tuple[tuple[Law, Rows], ...] = ()
+    fitted: tuple[Law, ...] = ()
     targets: tuple[TargetLaws, ...] = ()
     experts: tuple[Law, ...] = ()
     comparison: LawComparison | None = None
@@ -39,16 +38,12 @@ class FitAnswer:
     def laws(self) -> list[Law]:
         """The laws a plan is made by."""
         of_targets = (law for one in self.targets for law in one.all)
-        return [*(law for law, _ in self.fitted), *of_targets, *self.experts]
+        return [*self.fitted, *of_targets, *self.experts]
 
     @property
     def law(self) -> Law | None:
         """The one law that was asked for."""
-        return self.fitted[-1][0] if self.fitted else None
-
-    @property
-    def _below(self) -> list[Law]:
-        return [law for law, _ in self.fitted[:-1]]
+        return self.fitted[-1] if self.fitted else None
 
     def __repr__(self) -> str:
         """A few lines for each law, or the sentences of a comparison."""
@@ -69,16 +64,14 @@ class FitAnswer:
     def write(self, path: Path | str) -> None:
         """Write all of it; the law underneath, where it was fitted too, comes along."""
         several = {"laws": [law.to_json() for law in self.laws]}
-        plain = several if self._below else self.to_json(draws=True)
+        plain = several if self.fitted[:-1] else self.to_json(draws=True)
         write_json(Path(path), plain | {"tables": list(self.places)})
 
     @property
-    def drawn(self) -> tuple[list[Law], list[Rows | None]]:
-        """The laws to draw, and the rows of each where they are at hand."""
-        pairs: list[tuple[Law, Rows | None]] = list(self.fitted)
-        for one in self.targets:
-            pairs += [(law, None) for law in (*one.all, *one.powers.values())]
-        return [law for law, _ in pairs], [rows for _, rows in pairs]
+    def drawn(self) -> list[Law]:
+        """The laws to draw."""
+        of_targets = (law for one in self.targets for law in (*one.all, *one.powers.values()))
+        return [*self.fitted, *of_targets]
 
     @property
     def title(self) -> str:
@@ -111,14 +104,16 @@ class FitAnswer:
             for x in predicted(law)
         ]
         lines += map(worth_sentence, self.experts)
-        lines += [f"its base: {line}" for law in self._below for line in sentences(law, brief=True)]
+        lines += [
+            f"its base: {line}" for law in self.fitted[:-1] for line in sentences(law, brief=True)
+        ]
         return lines
 
     @property
     def remarks(self) -> list[str]:
         """Every caution about it."""
         doubts = [str(caution) for caution in self.cautions]
-        doubts += [f"its base: {caution}" for law in self._below for caution in law.warnings]
+        doubts += [f"its base: {caution}" for law in self.fitted[:-1] for caution in law.warnings]
         doubts += map(str, self.law.warnings if self.law else ())
         doubts += [f"{law.target}, experts: {one}" for law in self.experts for one in law.warnings]
         return doubts + [line for one in self.targets for line in one.remarks]

@@ -16,7 +16,6 @@ from tongues.laws.forms import FORMS, LINE, Form
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, gather_runs, usual_bases
 from tongues.laws.presets import find_law
-from tongues.laws.rows import Rows
 from tongues.laws.targets import (
     base_losses,
     fit_targets,
@@ -36,7 +35,7 @@ from tongues.tables import (
     without_replay,
 )
 
-_OF_SOME = "CUShk"  # variables that only some laws read
+_OF_SOME = "CUSk"  # variables that only some laws read
 _KNOWN = {"source", "scratch", "cpt"}
 _ALSO_CALLED = {"from_scratch": "scratch", "continued": "cpt", "continual": "cpt"}
 _ALSO_CALLED |= {"continued_pretraining": "cpt", "continual_pretraining": "cpt"}
@@ -136,7 +135,7 @@ def _compared(
 ) -> LawComparison:
     """Every law on every strategy's rows; the cpt law on the base asked for, or that of scratch."""
     if base is None and "scratch" in by_strategy and len(by_strategy) > 1:
-        base, _ = fit_observed(by_strategy["scratch"], "chinchilla", draws=draws)
+        base = fit_observed(by_strategy["scratch"], "chinchilla", draws=draws)
     named = {strategy or "all rows": rows for strategy, rows in by_strategy.items()}
     return compare_observed(named, base, draws)
 
@@ -214,8 +213,8 @@ def _fit(
     base: Law | None,
     fixed: Mapping[str, float],
     draws: int,
-) -> tuple[tuple[Law, Rows], ...]:
-    """Fit the law asked for to the rows of its strategy, on the base asked for or fitted first."""
+) -> tuple[Law, ...]:
+    """The law asked for, of the rows of its strategy; before it its base, where that was fitted."""
     strategy, below = form.strategy, ()
     if strategy not in by_strategy and len(by_strategy) == 1:
         strategy = next(iter(by_strategy))
@@ -227,7 +226,7 @@ def _fit(
             hint="call them `scratch` and `cpt` in the table, or choose rows with --where",
             code="several_strategies",
         )
-    own, base_rows = by_strategy[strategy], None
+    own = by_strategy[strategy]
     if form.base and base is None:
         rows = by_strategy.get("scratch")
         if "U" in own.variables:  # the rows that repeat nothing
@@ -243,14 +242,13 @@ def _fit(
         names = set(FORMS.find(form.base).free) - set(form.free)
         of_base = {name: value for name, value in fixed.items() if name in names}
         fixed = {name: value for name, value in fixed.items() if name not in names}
-        base, base_rows = fit_observed(rows, form.base, fix=of_base, draws=draws)
-        base = replace(base, strategy="scratch")
-        below = ((base, base_rows),)
-    law, rows = fit_observed(own, form.name, base, base_rows, fix=fixed, draws=draws)
+        base = replace(fit_observed(rows, form.base, fix=of_base, draws=draws), strategy="scratch")
+        below = (base,)
+    law = fit_observed(own, form.name, base, fix=fixed, draws=draws)
     doubts, known = law.warnings, strategy if strategy in _KNOWN else ""
     unknown = [name for name in by_strategy if name != strategy and name not in _KNOWN]
     if unknown:
         left = sum(len(by_strategy[name]) for name in unknown)
         what = f"{left} rows of strategy {', '.join(unknown)} are left out"
         doubts = (Caution("other_strategies", f"{what}; known are scratch and cpt"), *doubts)
-    return (*below, (replace(law, strategy=known, warnings=doubts), rows))
+    return (*below, replace(law, strategy=known, warnings=doubts))

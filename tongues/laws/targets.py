@@ -20,7 +20,6 @@ from tongues.laws.forms import LINE
 from tongues.laws.law import Law, allocate
 from tongues.laws.observed import RunCurves, once, usual_bases
 from tongues.laws.transfer import Curve
-from tongues.roles import Roles
 from tongues.tables import Observations
 
 _NAMES = ("E", "A", "alpha", "B", "beta", "gamma")  # columns of the table
@@ -116,13 +115,12 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
         try:
             if form == "cpt" and base is None:
                 raise UserError("it builds on the scratch law, which is missing")
-            law, _ = fit_observed(rows(), form, base, draws=draws)
+            law = fit_observed(rows(), form, base, draws=draws)
         except UserError as error:
             name = {"cpt": "CPT"}.get(strategy, strategy)
             refused.append(f"The {name} {what} on `{target}` was not fitted: {error.what}.")
             return {}
-        roles = _roles([run for run in runs if run.strategy == strategy], law)
-        return {strategy: replace(law, strategy=strategy, target=target, roles=roles)}
+        return {strategy: replace(law, strategy=strategy, target=target)}
 
     by_strategy, ended = law_rows(runs)
     by_ends = {"laws"} if ended else set()
@@ -146,16 +144,6 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
         by_ends |= {"forgetting"} if _ends_tell("forgetting", continued) else set()
     forgot = forgetting.get("cpt")
     return TargetLaws(target, laws, powers, forgot, tuple(refused), frozenset(by_ends))
-
-
-def _roles(runs: Sequence[RunCurves], law: Law) -> Roles:
-    """What the languages are to the runs of a law; with the share of replay that they all have."""
-    used = set(law.rows.runs) if law.rows else set()
-    own = [run for run in runs if run.name in used] or runs[:1]
-    replay: dict[str, float] = {}
-    if len({run.replay for run in own}) == 1 and "r" not in law.equation.variables:
-        replay = {x: s for x, s in own[0].shares.items() if s and x in own[0].forgettable}
-    return Roles(own[0].targets, own[0].base_languages, replay)
 
 
 def compare_laws(

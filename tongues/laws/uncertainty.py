@@ -19,14 +19,14 @@ _CORRECTED = 0.5  # share of the bias correction
 _NORMAL = NormalDist()
 
 
-def draw_runs(rows: Rows, form: Form, draws: int, seed: int) -> np.ndarray:
+def draw_runs(rows: Rows, form: Form, draws: int) -> np.ndarray:
     """How often each run is in each resample, (draws, runs); no resamples of fewer than 3 runs.
 
     A resample with a single value of a variable that has several cannot be fitted and is drawn
     again.
     """
     stage = sum(form.name.encode())  # a law and its base must not resample in step
-    random = np.random.default_rng([seed, stage])
+    random = np.random.default_rng([0, stage])
     even = np.full(rows.n_runs, 1.0 / rows.n_runs)
     holds = []  # by variable: which runs have which of its values
     for name in form.variables:

@@ -13,7 +13,6 @@ from tongues.laws.forms.published import (
     CHINCHILLA,
     CPT,
     EXTENDED,
-    FAMILY,
     LINE,
     POWER,
     POWER_FLOOR,
@@ -40,6 +39,6 @@ __all__ = [
 FORMS: Registry[Form] = Registry("law form", "tongues.law_forms")
 for _form in (
     *(CHINCHILLA, EXTENDED, CPT, LINE, DATA_CONSTRAINED, OVERFITTED),
-    *(EXPERTS, FAMILY, FORGETTING, POWER, POWER_FLOOR),
+    *(EXPERTS, FORGETTING, POWER, POWER_FLOOR),
 ):
     FORMS.add(_form)

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tongues.errors import UserError, nearest
-from tongues.laws.forms.terms import Term, TwoTerms, Values
+from tongues.laws.forms.terms import Exponent, Term, TwoTerms, Values
 
 Spans = dict[str, tuple[float, float]]
 
@@ -19,7 +20,6 @@ VARIABLES: Mapping[str, str] = {
     "U": "unique tokens there are",
     "r": "share of replayed text",
     "S": "loss before the first step, on the language the law is about",
-    "h": "share of the language in the training text",
     "k": "experts that share the tokens; 1 is one model",
 }
 
@@ -81,6 +81,11 @@ class Form(ABC):
         return self.taken_names + self.free
 
     @property
+    def powers(self) -> dict[str, Exponent]:
+        """The exponents of the terms by name."""
+        return {one.name: one for term in self.terms for one in term.exponents}
+
+    @property
     def exponents(self) -> tuple[str, ...]:
         """The fitted parameters whose interval a reader looks at."""
         return self.free
@@ -89,6 +94,14 @@ class Form(ABC):
     def floor(self) -> str | None:
         """The fitted parameter below which no loss falls, if there is one."""
         return None
+
+    def read(self, given: Mapping[str, ArrayLike | None]) -> dict[str, np.ndarray]:
+        """The values of its variables; a UserError names those that are missing or not known."""
+        check_names(given)
+        missing = [name for name in self.variables if given.get(name) is None]
+        if missing:
+            raise UserError(f"the {self.name} law needs {' and '.join(missing)}", where="loss")
+        return {name: np.asarray(given[name], dtype=float) for name in self.variables}
 
     def limits(self, name: str) -> tuple[float, float, bool]:
         """The lowest and highest value of a free parameter, and whether the ends are allowed."""

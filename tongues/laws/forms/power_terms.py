@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tongues.laws.forms.form import Form
-from tongues.laws.forms.terms import Exponent, Term, TwoTerms, Values
+from tongues.laws.forms.terms import Term, TwoTerms, Values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,12 +51,7 @@ class PowerForm(Form):
     @property
     def exponents(self) -> tuple[str, ...]:
         """The fitted exponents."""
-        return tuple(self.powers)
-
-    @property
-    def powers(self) -> dict[str, Exponent]:
-        """The fitted exponents by name."""
-        return {one.name: one for term in self.fitted for one in term.exponents}
+        return tuple(one.name for term in self.fitted for one in term.exponents)
 
     def limits(self, name: str) -> tuple[float, float, bool]:
         """An exponent within its bounds, a coefficient from zero on."""

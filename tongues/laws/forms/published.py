@@ -10,8 +10,8 @@ _A = Term("A", (Exponent("alpha", "N"),))
 _BETA = Exponent("beta", "D")
 _JOINT = Term("B", (_BETA, Exponent("gamma", "N", low=-1.0, grid=SIGNED)))
 _JOINT_FORMULA = "E + A/N^alpha + B/(D^beta N^gamma)"
-_SLOW = tuple(np.geomspace(1e-3, 1.0, 12).tolist())
 _OF_COMPUTE = (_E, Term("A", (Exponent("gamma", "C"),)))
+_SLOW = tuple(np.geomspace(1e-3, 1.0, 12).tolist())
 
 EXTENDED = PowerForm(
     name="extended",
@@ -47,14 +47,6 @@ LINE = PowerForm(
     spread={"A": (0.0, 0.3), "beta": (float(np.log(0.08)), 0.7)},  # benchmarks/one_base.txt
     drift=2.0,  # it has no floor
     strategy="cpt",
-)
-_SHARE = Exponent("gamma", "h", low=1e-3, grid=tuple(np.geomspace(5e-3, 0.5, 12).tolist()))
-FAMILY = PowerForm(
-    name="family",
-    summary="runs of one length on mixtures, by a language's own share (He et al. 2024)",
-    formula="(E + A/N^alpha)/h^gamma",
-    fitted=(Term("E", (_SHARE,)), Term("A", (Exponent("alpha", "N"), _SHARE))),
-    strategy="scratch",
 )
 POWER = PowerForm(
     name="power",

@@ -2,8 +2,7 @@
 
 The logarithm of each term is linear in the parameters (log coefficients and exponents), so slopes
 and curvature are exact and cheap. Logs are centred on the rows, which takes the Hessian's condition
-number from about 1e13 to 1e4. Parameters held at a value leave the free ones in a linear map:
-the full centred parameters are `spread @ free + shift`.
+number from about 1e13 to 1e4; a term whose coefficient is held at a value is left as it is.
 """
 
 from collections.abc import Mapping
@@ -32,7 +31,7 @@ class _PowerTerms(FitProblem):
     pairs: each two terms once, and themselves, (2, pairs).
     products: for each pair and row the two terms' derivatives multiplied, both ways round,
         (pairs x rows, free x free).
-    spread, shift: from free to full coordinates, `spread @ free + shift`.
+    centre: the mean log of each variable, by name. fixed: parameters held at a value.
     """
 
     form: PowerForm
@@ -43,8 +42,7 @@ class _PowerTerms(FitProblem):
     products: np.ndarray
     grid: tuple[tuple[float, ...], ...]
     centre: Mapping[str, float]
-    spread: np.ndarray
-    shift: np.ndarray
+    fixed: Mapping[str, float]
 
     def context(self, taken: Mapping[str, np.ndarray]) -> np.ndarray:
         columns = {name: np.reshape(value, (-1, 1)) for name, value in taken.items()}
@@ -113,44 +111,18 @@ class _PowerTerms(FitProblem):
         return theta[list(best.values())]
 
     def params(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        full = theta @ self.spread.T + self.shift
-        values = dict(zip(self.form.free, np.moveaxis(full, -1, 0), strict=True))
+        values = {name: np.full(theta.shape[:-1], value) for name, value in self.fixed.items()}
+        values |= dict(zip(self.names, np.moveaxis(theta, -1, 0), strict=True))
         for term in self.form.fitted:
-            shift = sum(values[e.name] * self.centre[e.variable] for e in term.exponents)
-            values[term.coefficient] = np.exp(values[term.coefficient] + shift)
+            if term.coefficient not in self.fixed:
+                shift = sum(values[e.name] * self.centre[e.variable] for e in term.exponents)
+                values[term.coefficient] = np.exp(values[term.coefficient] + shift)
         return values
 
     def _values(self, theta: np.ndarray) -> np.ndarray:
         terms, rows, size = self.design.shape
         logs = theta @ self.design.reshape(-1, size).T + self.offset.ravel()
         return np.exp(logs).reshape(-1, terms, rows)
-
-
-def _held(
-    form: PowerForm,
-    names: tuple[str, ...],
-    fixed: Mapping[str, float],
-    centre: Mapping[str, float],
-) -> tuple[np.ndarray, np.ndarray]:
-    """The map from free to full coordinates.
-
-    An exponent is its own coordinate. A coefficient has its term's log at the middle of the rows,
-    log A − Σ exponent · mean log of its variable, so that a fixed one moves with the exponents.
-    """
-    spread, shift = np.zeros((len(form.free), len(names))), np.zeros(len(form.free))
-    for name in names:
-        spread[form.free.index(name), names.index(name)] = 1.0
-    for name in fixed.keys() & set(form.exponents):
-        shift[form.free.index(name)] = fixed[name]
-    for term in form.fitted:
-        if term.coefficient in fixed:
-            row, value = form.free.index(term.coefficient), fixed[term.coefficient]
-            shift[row] = np.log(value) if value > 0 else _NOTHING
-            for e in term.exponents:
-                power, middle = form.free.index(e.name), centre[e.variable]
-                spread[row] -= spread[power] * middle
-                shift[row] -= shift[power] * middle
-    return spread, shift
 
 
 def pose_terms(
@@ -164,18 +136,26 @@ def pose_terms(
     of_fit = dict.fromkeys(e.variable for term in form.fitted for e in term.exponents)
     logs = {name: np.log(variables[name]) for name in of_fit}
     centre = {name: float(values.mean()) for name, values in logs.items()}
-    full = np.zeros((len(form.fitted), len(loss), len(form.free)))
-    for term, block in zip(form.fitted, full, strict=True):
-        block[:, form.free.index(term.coefficient)] = 1.0
-        for e in term.exponents:
-            block[:, form.free.index(e.name)] -= logs[e.variable] - centre[e.variable]
     names = tuple(name for name in form.free if name not in fixed)
-    spread, shift = _held(form, names, fixed, centre)
+    design = np.zeros((len(form.fitted), len(loss), len(names)))
+    offset = np.zeros(design.shape[:2])
+    for term, block, part in zip(form.fitted, design, offset, strict=True):
+        held = term.coefficient in fixed
+        if held:
+            value = fixed[term.coefficient]
+            part += np.log(value) if value > 0 else _NOTHING
+        else:
+            block[:, names.index(term.coefficient)] = 1.0
+        for e in term.exponents:
+            column = logs[e.variable] - (0.0 if held else centre[e.variable])
+            if e.name in fixed:
+                part -= fixed[e.name] * column
+            else:
+                block[:, names.index(e.name)] -= column
     scales = [name for name in names if name not in form.exponents]
     powers = [form.powers[name] for name in names if name in form.exponents]
     low, high = np.log(loss.min() * _FLOOR), np.log(loss.max() / _FLOOR)
     coefficients = [term.coefficient for term in form.fitted]
-    design = full @ spread
     pairs = np.array(np.triu_indices(len(design)))
     products = design[pairs[0]][..., :, None] * design[pairs[1]][..., None, :]
     apart = pairs[0] != pairs[1]
@@ -187,14 +167,13 @@ def pose_terms(
         log_loss=np.log(loss),
         variables=variables,
         design=design,
-        offset=full @ shift,
+        offset=offset,
         owner=np.array([scales.index(name) if name in scales else -1 for name in coefficients]),
         pairs=pairs,
         products=products.reshape(-1, len(names) ** 2),
         grid=tuple(power.grid[step] for power in powers),
-        spread=spread,
-        shift=shift,
         centre=centre,
+        fixed=fixed,
         low=np.array([low] * len(scales) + [power.low for power in powers]),
         high=np.array([high] * len(scales) + [power.high for power in powers]),
         delta=delta,
