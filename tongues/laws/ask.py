@@ -9,12 +9,12 @@ import numpy as np
 
 from tongues.errors import Caution, UserError
 from tongues.laws.answer import FitAnswer
-from tongues.laws.compare import LawComparison, compare_observed
+from tongues.laws.compare import compare_observed
 from tongues.laws.experts import fit_experts
 from tongues.laws.fit import fit_observed
 from tongues.laws.forms import FORMS, LINE, Form
 from tongues.laws.law import Law
-from tongues.laws.observed import RunCurves, gather_runs, usual_bases
+from tongues.laws.observed import RunCurves, continued, gather_runs
 from tongues.laws.presets import find_law
 from tongues.laws.targets import (
     base_losses,
@@ -84,7 +84,7 @@ def fit_places(
     else:
         by_strategy = _of_runs(runs, form)
     if compare:
-        return FitAnswer(comparison=_compared(by_strategy, under, draws), cautions=cautions)
+        return FitAnswer(comparison=compare_observed(by_strategy, under, draws), cautions=cautions)
     return FitAnswer(fitted=_fit(by_strategy, form, under, fixed, draws), cautions=cautions)
 
 
@@ -119,25 +119,12 @@ def _every_law(runs: Sequence[RunCurves], place: Path, draws: int) -> FitAnswer:
     """All laws of every target, and those of ensembles."""
     targets = fit_targets(runs, draws=draws)
     experts, cautions = fit_experts(runs, draws=draws)
-    if not targets and not experts:
-        hint = "; ".join(caution.sentence for caution in cautions)
-        raise UserError("there is no finished run to fit", where=str(place), hint=hint)
     answer = FitAnswer(targets=tuple(targets), experts=tuple(experts), cautions=tuple(cautions))
     if not answer.laws:
         what = "no law can be fitted to these runs"
         hint = "\n  ".join([*answer.remarks, "train more sizes or budgets: `tongues study`"])
         raise UserError(what, where=str(place), hint=hint, code="no_law")
     return answer
-
-
-def _compared(
-    by_strategy: Mapping[str, Observations], base: Law | None, draws: int
-) -> LawComparison:
-    """Every law on every strategy's rows; the cpt law on the base asked for, or that of scratch."""
-    if base is None and "scratch" in by_strategy and len(by_strategy) > 1:
-        base = fit_observed(by_strategy["scratch"], "chinchilla", draws=draws)
-    named = {strategy or "all rows": rows for strategy, rows in by_strategy.items()}
-    return compare_observed(named, base, draws)
 
 
 def _of_table(
@@ -196,15 +183,16 @@ def _of_runs(runs: Sequence[RunCurves], form: Form) -> dict[str, Observations]:
             code="several_languages",
         )
     if form.role == "forgetting":
-        return {"cpt": base_losses([run for run in usual_bases(runs) if run.strategy == "cpt"])}
-    if form is LINE:
+        rows = base_losses(continued(runs))
+        needs = "continued runs that were evaluated on a language of their base before they began"
+    elif form is LINE:
         rows = line_rows(runs)
-        if rows is None:
-            what = "it needs four or more lengths of runs that continue a base of one size"
-            hint = "with the same share of replay"
-            raise UserError(what, where="--law line", hint=hint, code="too_few_rows")
-        return {"cpt": rows}
-    return law_rows(runs)[0]
+        needs = "four or more lengths of runs that continue a base of one size, with as much replay"
+    else:
+        return law_rows(runs)[0]
+    if rows is None:
+        raise UserError(f"it needs {needs}", where=f"--law {form.name}", code="too_few_rows")
+    return {"cpt": rows}
 
 
 def _fit(

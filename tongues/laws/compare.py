@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
-from tongues.laws.fit import FitTask, prepare
+from tongues.laws.fit import FitTask, fit_observed, prepare
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
 from tongues.laws.rows import hold_out_compute
@@ -107,9 +107,18 @@ def compare(
 def compare_observed(
     by_strategy: Mapping[str, Observations], base: Law | None, draws: int
 ) -> LawComparison:
-    """The same of rows from a table or from runs; those of one unit count as one run."""
+    """The same of rows from a table or from runs; those of one unit count as one run.
+
+    base: None for a law fitted to the rows from scratch.
+    """
+    if base is None and "scratch" in by_strategy and len(by_strategy) > 1:
+        base = fit_observed(by_strategy["scratch"], "chinchilla", draws=draws)
     columns = {
-        strategy: {**own.variables, "loss": own.loss, "runs": own.units or own.runs or []}
+        strategy or "all rows": {
+            **own.variables,
+            "loss": own.loss,
+            "runs": own.units or own.runs or [],
+        }
         for strategy, own in by_strategy.items()
     }
     return compare(columns, base, draws=draws)

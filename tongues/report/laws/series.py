@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tongues.laws import Law
-from tongues.laws.observed import usual_bases
+from tongues.laws.observed import continued
 from tongues.laws.rows import Rows, hold_out_compute
 from tongues.laws.targets import base_losses, law_rows
 from tongues.pages.axes import Row, domain, series_name
@@ -91,9 +91,11 @@ def of_findings(findings: Findings) -> list[LawSeries]:
             rows = _rows(observed[strategy], "N", "D")
             fitted.append(LawSeries(law, rows, series_name(strategy)))
         if target.forgetting:
-            continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
-            rows = _rows(base_losses(continued), "D", "r", "S")
-            starts = ((run.curves[x].loss[0], run) for run in continued for x in run.forgettable)
+            replayed = continued(runs)
+            observed = base_losses(replayed)
+            assert observed  # the law was fitted to them
+            rows = _rows(observed, "D", "r", "S")
+            starts = ((run.curves[x].loss[0], run) for run in replayed for x in run.forgettable)
             bases = {float(loss): run.shape for loss, run in starts}
             fitted.append(LawSeries(target.forgetting, rows, series_name("cpt"), bases))
     return fitted
