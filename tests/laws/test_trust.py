@@ -8,7 +8,7 @@ from tests.laws.made import CHINCHILLA, SMALL, grid, noise, rows_of, small_runs
 from tongues import laws
 from tongues.errors import Caution
 from tongues.laws import Law
-from tongues.laws.describe import sentences
+from tongues.laws.answer import sentences
 
 SIZES = np.geomspace(1e7, 1e10, 10)
 

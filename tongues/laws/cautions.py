@@ -52,7 +52,9 @@ def _about_rows(rows: Rows, problem: FitProblem) -> Iterator[Caution]:
     """Too few sizes or runs, implausible counts, or sizes and tokens that only grew together."""
     N, D = (rows.variables.get(name) for name in "ND")
     sizes = _FEW_SIZES if N is None else len(np.unique(N))
-    if sizes < _FEW_SIZES and problem.form.finds_size(problem.names):
+    powers = problem.form.powers
+    of_size = any(powers[name].variable == "N" for name in problem.names if name in powers)
+    if sizes < _FEW_SIZES and of_size:
         yield Caution("few_sizes", f"only {sizes} model sizes; the exponent of N is a guess")
     for column, things, name in ((N, "parameters", "params"), (D, "tokens", "tokens")):
         if column is not None and np.median(column) < _FEWEST_COUNTED:

@@ -107,10 +107,6 @@ class Form(ABC):
         """The lowest and highest value of a free parameter, and whether the ends are allowed."""
         return 0.0, np.inf, False
 
-    def finds_size(self, free: Iterable[str]) -> bool:
-        """Whether an exponent of N is among the parameters `free` that a fit finds."""
-        return self.base is None
-
     def known(self, params: Values, variables: Values) -> np.ndarray:
         """The part of the loss that the base fixes, in nats per token; 0 if it has no such part."""
         return np.zeros(1)

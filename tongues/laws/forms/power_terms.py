@@ -3,7 +3,6 @@
 The logarithm of each term is linear in the parameters, which makes a fit fast and exact.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,10 +56,6 @@ class PowerForm(Form):
         """An exponent within its bounds, a coefficient from zero on."""
         power = self.powers.get(name)
         return (power.low, power.high, True) if power else (0.0, np.inf, True)
-
-    def finds_size(self, free: Iterable[str]) -> bool:
-        """Whether an exponent of N is looked for."""
-        return any(self.powers[name].variable == "N" for name in free if name in self.powers)
 
     def known(self, params: Values, variables: Values) -> np.ndarray:
         """The sum of the taken terms."""
