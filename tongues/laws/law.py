@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
@@ -256,6 +256,10 @@ def _ends(values: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     return ends
 
 
+def _held_out(held: Mapping[str, Any] | None) -> HoldOut | None:
+    return HoldOut(**{of.name: held[of.name] for of in fields(HoldOut)}) if held else None
+
+
 _READ: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("params", "fixed"), _finite),
     "mean_huber": _number,
@@ -264,7 +268,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "draws": _draws,
     **dict.fromkeys(("interval", "range"), _ends),
     "warnings": lambda cautions: tuple(Caution(**one) for one in cautions),
-    "holdout": lambda held: HoldOut(**held) if held else None,
+    "holdout": _held_out,
     "rows": lambda rows: Rows.from_json(rows) if rows else None,
 }
 _OPTIONAL = ("draws", "holdout", "rows")
