@@ -112,6 +112,7 @@ def test_a_law_is_as_loose_as_the_one_below_it():
 
 def test_what_the_source_lost_is_told_with_where_it_began():
     rows = base_losses([run for run in RUNS if run.strategy == "cpt"])
+    assert rows is not None
     D, r, S = rows.variables.values()
     loss, names = rows.loss, list(rows.runs or [])
     assert len(D) == 12 * len(D[np.array(names) == names[0]])
@@ -163,10 +164,11 @@ def test_what_is_forgotten_is_told_by_ends_where_lengths_and_shares_are_enough()
         for replay in (0.0, 0.05, 0.2)
         for length in (0.25, 0.5, 2.0)
     ]
-    rows = base_losses(runs)
+    rows, fewer = base_losses(runs), base_losses(runs[:6])
+    assert rows is not None and fewer is not None
     assert len(rows) == len(set(rows.runs or [])) == 9
     assert set(rows.variables["r"]) == {0.0, 0.05, 0.2}
-    assert len(base_losses(runs[:6])) > 6
+    assert len(fewer) > 6
 
 
 def test_runs_of_one_shape_and_seed_are_resampled_together():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.laws.made import CHINCHILLA, CPT, codes, objective, rows_of
+from tests.laws.made import CHINCHILLA, CPT, Columns, codes, objective, rows_of
 from tongues import laws
 from tongues.errors import UserError
 from tongues.laws import FORMS, Law
@@ -93,7 +93,7 @@ def test_fixing_a_joint_exponent_on_a_base():
 
 def test_curved_laws_can_be_fixed():
     axes = np.meshgrid(np.geomspace(1e5, 1e8, 8), [4.2, 5.0], [1.0, 2.0, 4.0, 8.0])
-    at = dict(zip("DSk", (axis.ravel() for axis in axes), strict=True))
+    at: Columns = dict(zip("DSk", (axis.ravel() for axis in axes), strict=True))
     truth = {"F": 1.9, "D_0": 1e6, "beta": 0.3, "G": 0.3}
     loss = Law("experts", truth).loss(**at)
     fixed = laws.fit("experts", loss, fix={"F": 1.9, "G": 0.3}, draws=0, **at)
