@@ -2,7 +2,7 @@
 
 import re
 
-_ROLES = ("params", "tokens", "loss", "flops", "unique", "replay", "start", "share", "experts")
+_ROLES = ("params", "tokens", "loss", "flops", "unique", "replay", "start", "experts")
 _ROLES += ("run", "strategy", "lang")
 
 # `verb --option`.
@@ -17,8 +17,8 @@ OPTIONS: dict[str, str] = {
     "study --dry-run": "`tongues check` shows its runs, and its own first line how long they take",
     "experts train --dry-run": "`tongues check` shows its runs, its own first line how long",
     "fit --drop-highest": "use `--where`, as in `--where 'loss < 4'`",
-    "fit --delta": "`laws.fit(…, delta=…)` in Python has it; 1e-3 is used here",
-    "fit --tie": "`laws.fit(…, tie=…)` in Python has it; here hold parameters by `--fix`",
+    "fit --delta": "1e-3 is used",
+    "fit --tie": "hold parameters at a value by `--fix`",
     "fit --narrow-at": "add runs of other sizes and lengths",
     **{f"fit --{role}": f"write `--column {role}=NAME`" for role in _ROLES},
     "plan --prices": "give the price of a GPU-hour by `--price`",

@@ -19,7 +19,7 @@ from tongues.terminal import echo
     multiple=True,
     metavar="ROLE=NAME",
     help="Column of a role that is called otherwise, such as loss=eval/loss. Roles: params, "
-    "tokens, loss, flops, unique, replay, start, share, experts, run, strategy, lang. Repeatable.",
+    "tokens, loss, flops, unique, replay, start, experts, run, strategy, lang. Repeatable.",
 )
 @click.option("--where", metavar="CONDITION", help="""Rows to use, as in "tokens > 1e9".""")
 @click.option("--fix", multiple=True, metavar="NAME=VALUE", help="Hold a parameter at a value.")
@@ -63,7 +63,7 @@ def fit(
         from tongues.pages import write_figures
         from tongues.report.laws import law_figures
 
-        write_figures(law_figures(*answer.drawn), figures, say)
+        write_figures(law_figures(answer.drawn), figures, say)
     if as_json:
         print_json(answer.to_json(draws=False))
         return

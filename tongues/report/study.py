@@ -194,7 +194,7 @@ def _method(findings: Findings, records: Sequence[Run]) -> Section:
     fitted_laws = [fitted for fitted in findings.laws if fitted.laws or fitted.powers]
     points += [_ABOUT_LAWS] * bool(fitted_laws)
     for by_ends, text in _LAWS_OF.items():
-        laws = [fitted for fitted in fitted_laws if ("laws" in fitted.by_ends) == by_ends]
+        laws = [fitted for fitted in fitted_laws if fitted.by_ends == by_ends]
         if laws:
             points.append(text.format(list_languages(f"`{fitted.target}`" for fitted in laws)))
     shared = {
@@ -253,7 +253,7 @@ def _numbers(known: Findings) -> dict[str, Any]:
         "outcomes": [outcome.to_json() for outcome in known.rows],
         "left_out": [*filter(None, [unmeasured(known)]), *known.left_out, *known.refused],
         "fitting_errors": {t: compared.to_json() for t, compared in known.compared.items()},
-        "laws_by_final_losses": {f.target: sorted(f.by_ends) for f in known.laws},
+        "laws_by_final_losses": {f.target: f.by_ends for f in known.laws},
         "laws": {
             fitted.target: {name: law.to_json(draws=False) for name, law in fitted.laws.items()}
             for fitted in known.laws

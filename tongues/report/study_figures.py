@@ -52,7 +52,7 @@ def _by_compute(findings: Findings) -> Figure | None:
         law = line(ends, x, y, tint, strokeDash=[7, 4])
         panels.append(panel(target, thin, law, dots(own, x, y, opacity=0, tooltip=_RUN_TIPS)))
         envelopes += ends
-    ended = any("laws" in fitted.by_ends for fitted in findings.laws)
+    ended = any(fitted.by_ends for fitted in findings.laws)
     caption = (
         "Each thin line is a run, larger sizes further right." * (not findings.only),
         f"Dashed: the power law along the lowest {'final ' if ended else ''}losses of all sizes."

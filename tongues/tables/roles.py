@@ -31,7 +31,6 @@ ROLES: Mapping[str, Role] = {
     "U": Role("unique", ("unique_tokens", "unique_D", "U"), "unique tokens"),
     "r": Role("replay", ("replay",), "replay shares from 0 to 1"),
     "S": Role("start", ("start_loss", "loss_start"), "losses before the first step"),
-    "h": Role("share", ("share", "h"), "shares of the language, 0 to 1"),
     "k": Role("experts", ("experts", "k"), "numbers of experts"),
     "run": Role("run", ("run", "run_id", "name"), "names of runs"),
     "strategy": Role("strategy", ("strategy",), "strategies"),

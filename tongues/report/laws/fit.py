@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tongues.laws import Law, envelope
+from tongues.laws import Law
 from tongues.laws.rows import Rows
 from tongues.pages import Figure, compact
 from tongues.pages import axes as a
@@ -163,7 +163,6 @@ def power_laws(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | No
         layers = (
             *beyond(x, known and known[1]),
             band(of_kind(own, "band"), x, y, "loss_high", tint),
-            dots(of_kind(own, "point"), x, y, tint, size=14, opacity=0.4, **tips),
             line(of_kind(own, "law"), x, y, tint),
             line(of_kind(own, "predicted"), x, y, tint, width=2.2, strokeDash=[6, 4]),
             dots(of_kind(own, "envelope"), x, y, tint, size=40, opacity=0.9, **tips),
@@ -172,8 +171,7 @@ def power_laws(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | No
         panels.append(panel(of_target[0].title("Lowest loss by compute"), *layers, height=320))
     kinds = {row["kind"] for row in rows}
     caption = (
-        "Small dots are all points, large ones those that no cheaper point beats."
-        * ("point" in kinds),
+        "Dots are the points that no cheaper point beats." * ("envelope" in kinds),
         f"The line is the law of these{', the band its 95 % interval' * ('band' in kinds)}.",
         "Rings are the points with most compute; the dashed line is the law fitted without "
         "them, which had to predict them." * ("predicted" in kinds),
@@ -189,13 +187,10 @@ def _power_rows(fitted: Sequence[LawSeries]) -> list[Row]:
         shared: Row = {"target": each.law.target, "series": each.series}
         if each.rows is not None:
             compute, loss = each.rows.variables["C"], each.rows.loss
-            lowest = set(envelope(compute, loss).tolist())
-            above = each.law.holdout.above if each.law.holdout else np.inf
-            for i, run in enumerate(each.rows.run):
-                kind = "held out" if compute[i] > above else "envelope"
-                row = shared | {"kind": kind if i in lowest else "point"}
-                row |= {"run": each.rows.runs[run], "compute": float(compute[i])}
-                rows.append(row | {"loss": float(loss[i])})
+            runs = np.array(each.rows.runs, object)[each.rows.run]
+            late = compute > (each.law.holdout.above if each.law.holdout else np.inf)
+            kinds = np.where(late, "held out", "envelope")
+            rows += points(shared, kind=kinds, run=runs, compute=compute, loss=loss)
         rows += points(shared | {"kind": "law"}, compute=C, loss=each.law.loss(C=C))
         if each.law.draws:
             low, high = each.law.loss_interval(C=C)

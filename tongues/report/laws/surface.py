@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tongues.laws import Law, allocate, params_for, tokens_for
+from tongues.laws import Law, allocate
 from tongues.pages import Figure
 from tongues.pages.axes import SCIENTIFIC, Row, colour, logs
 from tongues.pages.plots import alt, band, beyond, dots, line, panel, words
@@ -29,7 +29,8 @@ def loss_surface(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | 
 
     names: every series, in the order of their colours.
     """
-    fitted = [each for each in fitted if each.law.equation.inverse]
+    forms = ((each, each.law.equation) for each in fitted)
+    fitted = [each for each, form in forms if form.split and set(form.variables) == {"N", "D"}]
     if not fitted:
         return None
     corners = np.concatenate([each.corners for each in fitted])
@@ -104,9 +105,13 @@ def _levels(law: Law, compute: Ends, size: Ends) -> list[float]:
 def _contour(law: Law, loss: float, compute: Ends, size: Ends) -> dict[str, np.ndarray]:
     """Where the law predicts that loss; none where no tokens would do."""
     N = np.geomspace(*size, _POINTS)
-    near = params_for(law, np.inf, loss) * (1.0 + np.geomspace(1e-4, 1.0, _POINTS))  # turns level
+    split = law.equation.split
+    assert split  # of all laws that are drawn
+    near = split.smallest(law.params, loss) * (
+        1.0 + np.geomspace(1e-4, 1.0, _POINTS)
+    )  # turns level
     N = np.sort(np.concatenate([N, near[(near > N[0]) & (near < N[-1])]]))
-    C = 6.0 * N * tokens_for(law, N, loss)
+    C = 6.0 * N * split.tokens(law.params, N, loss)
     inside = (compute[0] / BEYOND < C) & (compute[1] * BEYOND > C)  # the panel cuts the rest
     return {"compute": C[inside], "size": N[inside]}
 
