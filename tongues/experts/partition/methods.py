@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from tongues.errors import UserError, nearest
-from tongues.experts.partition.distances import family_distances, read_distances
+from tongues.experts.partition.distances import family_distances
 from tongues.experts.partition.partition import (
     Distances,
     Partition,
@@ -131,20 +131,13 @@ class _File(Method[_InFile]):
         return [file_hash(Path(settings.file))]
 
 
-class _ByTypology(ClusterSettings):
-    distances: str | None = None  # a file of distances, not lang2vec's
-
-
-class _Typology(Method[_ByTypology]):
+class _Typology(Method[ClusterSettings]):
     name, summary = "typology", "by typology, languages of like grammar together"
-    section = _ByTypology
+    section = ClusterSettings
 
-    def make(self, settings: _ByTypology, source: Source, folder: Path) -> Partition:
-        distances, notes = language_distances(source.recipe, settings.distances)
+    def make(self, settings: ClusterSettings, source: Source, folder: Path) -> Partition:
+        distances, notes = language_distances(source.recipe)
         return by_tree(self.name, distances, settings.k, notes=notes)
-
-    def made_from(self, settings: _ByTypology, source: Source) -> list[Any]:
-        return [file_hash(Path(settings.distances))] if settings.distances else []
 
 
 class _GradientSimilarity(Method[ClusterSettings]):
@@ -294,13 +287,9 @@ def clusters_of(settings: PartitionSettings, partition: Partition) -> str | None
     return f"{settings.label}-{partition.fingerprint[:8]}"
 
 
-def language_distances(
-    recipe: Recipe, file: str | None = None
-) -> tuple[Distances, tuple[str, ...]]:
-    """Between the recipe's languages: from a file, of synthetic languages, or by lang2vec."""
+def language_distances(recipe: Recipe) -> tuple[Distances, tuple[str, ...]]:
+    """Between the recipe's languages: by their family if they are synthetic, else by lang2vec."""
     languages = recipe.text.languages
-    if file:
-        return read_distances(Path(file), languages), ()
     made = recipe.text.synthetic
     if made and set(languages) <= made.languages.keys():
         return family_distances(made.languages), ("synthetic languages, by how far they drifted",)
