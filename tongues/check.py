@@ -15,7 +15,7 @@ from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
 from tongues.quantities import counted, show_bytes, show_count
 from tongues.recipe import LowRank, Recipe
 from tongues.runs import KEPT_CHECKPOINTS
-from tongues.study import plan_study, plan_sweep
+from tongues.study import plan_runs
 from tongues.study.pilot import study_of_pilot
 from tongues.text import check_tag, check_text, text_bytes
 from tongues.tokens.fitting import check_spelling
@@ -45,7 +45,6 @@ class Checked:
 
     completed: Completed  # the recipe
     runs: tuple[tuple[RunPlan, Derived], ...]
-    sweep: tuple[tuple[RunPlan, Derived], ...]  # which come before, to find the rate
     at_once: int  # runs that go on at the same time
     token_bytes: int  # on disk, about
     machine: Machine
@@ -53,14 +52,9 @@ class Checked:
     hub: tuple[HubModel, ...] = ()  # bases that are there
 
     @property
-    def all(self) -> tuple[tuple[RunPlan, Derived], ...]:
-        """Of the sweep, and of the study."""
-        return (*self.sweep, *self.runs)
-
-    @property
     def memory(self) -> int:
         """Bytes at the peak, about: the largest runs that can meet; on GPUs those of each one."""
-        needs = sorted((derived.memory for _, derived in self.all), reverse=True)
+        needs = sorted((derived.memory for _, derived in self.runs), reverse=True)
         on_cpu = self.machine.device == "cpu"
         return sum(needs[: self.at_once]) * self.processes if on_cpu else sum(needs[:1])
 
@@ -72,7 +66,7 @@ class Checked:
         """
         kept = self.token_bytes
         passing: list[int] = []
-        for plan, derived in self.all:
+        for plan, derived in self.runs:
             kept += derived.model_bytes + len(plan.settings.milestones) * derived.checkpoint_bytes
             passing.append((KEPT_CHECKPOINTS + 1) * derived.checkpoint_bytes)
         return kept + sum(sorted(passing, reverse=True)[: self.at_once])
@@ -84,7 +78,7 @@ class Checked:
         if any(one.code == "unusual_learning_rate" for one in questioned):
             return questioned
         by_shape: dict[str, Caution] = {}
-        for plan, derived in self.all:
+        for plan, derived in self.runs:
             usual = rate_at_size(None, derived.parameters["non_embedding"])
             if isinstance(plan.settings.trainable, LowRank):
                 usual *= LORA_RATE
@@ -96,7 +90,7 @@ class Checked:
         return (*questioned, *by_shape.values())
 
     def _few_steps(self) -> Iterator[Caution]:
-        few = [derived for plan, derived in self.all if plan.settings.budget.seconds is None]
+        few = [derived for plan, derived in self.runs if plan.settings.budget.seconds is None]
         for derived in sorted(few, key=lambda one: one.steps)[:1]:
             if derived.steps < FEW_STEPS:
                 what = f"the budget is {counted(derived.steps, 'step')} of {derived.batch:,} tokens"
@@ -108,7 +102,7 @@ class Checked:
         """Evaluation's share of the tokens that a run reads; empty where that is small."""
         recipe, shares = self.completed.recipe, list[float]()
         held_out = recipe.tokens.held_out
-        for plan, derived in self.all:
+        for plan, derived in self.runs:
             languages = len(recipe.text.languages)
             scored = scored_tokens(plan.settings, held_out, languages, derived.steps)
             shares.append(scored / (scored + derived.tokens))
@@ -119,7 +113,7 @@ class Checked:
 
     def rows(self) -> list[dict[str, str]]:
         """A row of text a run: name, parameters, tokens, steps, operations, memory."""
-        part = any(plan.settings.trains_part for plan, _ in self.all)
+        part = any(plan.settings.trains_part for plan, _ in self.runs)
         return [
             {
                 "run": plan.name,
@@ -138,7 +132,7 @@ class Checked:
                     else {"GPU-hours": f"{hours:,.3g}"}
                 ),
             }
-            for plan, derived in self.all
+            for plan, derived in self.runs
         ]
 
     def gpu_hours(self, runs: Sequence[Derived]) -> float | None:
@@ -149,7 +143,7 @@ class Checked:
 
     def time_sentence(self) -> str:
         """The hours of GPUs of all runs, and their price; empty without GPUs or runs."""
-        gpu, hours = self.machine.gpu, self.gpu_hours([derived for _, derived in self.all])
+        gpu, hours = self.machine.gpu, self.gpu_hours([derived for _, derived in self.runs])
         if gpu is None or not hours:
             return ""
         price = f"${gpu.price:.2f} an hour ({gpu.priced})"
@@ -160,7 +154,7 @@ class Checked:
 
     def memory_sentence(self) -> str:
         """How much memory it takes, and where."""
-        rows = any(reads_rows(derived.anatomy, plan.settings) for plan, derived in self.all)
+        rows = any(reads_rows(derived.anatomy, plan.settings) for plan, derived in self.runs)
         filled = "; documents in rows, uncompiled: up to twice the tokens" if rows else ""
         if self.machine.device == "cpu":
             return f"{show_bytes(self.memory)}, {self.at_once} at a time{filled}"
@@ -172,12 +166,12 @@ class Checked:
         runs = [
             {"run": plan.name, "shape": derived.anatomy.name, **derived.as_json()}
             | ({"mixture": plan.mixture} if plan.mixture else {})
-            for plan, derived in self.all
+            for plan, derived in self.runs
         ]
         cautions = [{"code": one.code, "sentence": one.sentence} for one in self.cautions]
         whole = {"runs": runs, "memory": self.memory, "disk": self.disk}
         whole |= {"hub": [asdict(model) for model in self.hub]}
-        if (hours := self.gpu_hours([derived for _, derived in self.all])) is not None:
+        if (hours := self.gpu_hours([derived for _, derived in self.runs])) is not None:
             whole |= {"gpu_hours": hours}
         whole |= {"defaults": [asdict(one) for one in self.completed.defaults]}
         return whole | {"machine": self.machine.name, "warnings": cautions}
@@ -208,12 +202,11 @@ def check_recipe(
     recipe = completed.recipe
     if recipe.pilot:
         recipe = study_of_pilot(recipe, _vocabulary(recipe, workspace))
-    sweep = plan_sweep(recipe)
     if recipe.experts:
         rounds = plan_rounds(recipe, workspace, make=False)
         plans = [run for made in rounds for run in made.runs]
     else:
-        plans = [*sweep, *plan_study(recipe, workspace)]
+        plans = plan_runs(recipe, workspace)
     known = recipe.text.languages
     for plan in plans:
         for key in ("mixture", "replay", "eval_languages"):
@@ -251,8 +244,7 @@ def check_recipe(
     workers = workers if machine.elsewhere else max(workers, len(visible_gpus()))
     workers = max(1, workers // each.processes)
     at_once = min((many and many.workers) or workers, len(pairs)) if many else 1
-    runs, first = pairs[len(sweep) :], pairs[: len(sweep)]
-    checked = Checked(completed, runs, first, at_once, round(disk), machine, each.processes, hub)
+    checked = Checked(completed, pairs, at_once, round(disk), machine, each.processes, hub)
     if here:
         _check_memory(checked, each)
     if not machine.elsewhere:
@@ -326,7 +318,7 @@ def _check_memory(checked: Checked, each: Machine) -> None:
     machine = checked.machine
     if checked.memory <= machine.memory:
         return
-    largest, derived = max(checked.all, key=lambda run: run[1].memory)
+    largest, derived = max(checked.runs, key=lambda run: run[1].memory)
     settings = largest.settings
     if machine.device == "cuda" and not machine.elsewhere and settings.micro_batch is None:
         sizes = derived.anatomy, settings, derived.batch, derived.flops, each

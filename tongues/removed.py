@@ -97,6 +97,7 @@ KEYS: dict[str, str] = {
     "text.clean.listed_words": "leave it out, or teach the language filter by `text.clean.sample`",
     "experts.partitions.distances": "list the clusters in a file, and write `by: file`",
     "experts.budget.weights": "a budget is `even` or `by text`, with `max_epochs` as a limit",
+    "study.sweep": "train small models at several rates; name the best in `train.learning_rate`",
     "study.stop_early": "leave it out; `tongues ls` forecasts where each run will end",
     "train.teacher": "distillation showed no gain; train on the text alone",
 }

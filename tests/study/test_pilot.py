@@ -17,7 +17,7 @@ from tongues.files import read_json
 from tongues.laws import Law
 from tongues.randomness import derive_seed
 from tongues.runs import Base, write_run
-from tongues.study import StudyCost, plan_study
+from tongues.study import StudyCost, plan_runs
 from tongues.study.pilot import forecast_large_run, study_of_pilot
 from tongues.train import RunPlan, derive, run_of_recipe
 from tongues.verbs import studies
@@ -74,7 +74,7 @@ def leave(plans: Sequence[RunPlan], workspace: Path) -> None:
 def test_the_small_runs_are_the_largest_grid_within_the_share(make_recipe: MakeRecipe) -> None:
     recipe = study_of_pilot(make_recipe(*PILOT), VOCABULARY)
     assert recipe.study and recipe.study.shapes == ["0.05M", "0.1M", "0.2M"]
-    runs = [(plan, derive(plan, VOCABULARY)) for plan in plan_study(recipe, Path())]
+    runs = [(plan, derive(plan, VOCABULARY)) for plan in plan_runs(recipe, Path())]
     kinds = [plan.strategy for plan, _ in runs]
     assert [kinds.count(kind) for kind in ("source", "scratch", "cpt")] == [3, 9, 9]
     ratios = [round(of.tokens / of.parameters["total"], 1) for _, of in runs]
@@ -96,7 +96,7 @@ def test_a_budget_of_flops_says_the_size_by_itself(make_recipe: MakeRecipe) -> N
 @pytest.mark.parametrize("change", cases("refused-pilots"))
 def test_what_no_pilot_can_be_made_of(make_recipe: MakeRecipe, change: str) -> None:
     with pytest.raises(UserError) as caught:
-        plan_study(study_of_pilot(make_recipe(*PILOT, change), VOCABULARY), Path())
+        plan_runs(study_of_pilot(make_recipe(*PILOT, change), VOCABULARY), Path())
     golden(f"refused-pilots/{change}", str(caught.value))
 
 

@@ -20,7 +20,6 @@ _Strategies = Annotated[list[Literal["scratch", "cpt"]], Field(min_length=1)]
 _Replays = Annotated[list[Share], Field(min_length=1), AfterValidator(_some_target)]
 _Budgets = Annotated[list[Budget], Field(min_length=1)]
 _Seeds = Annotated[list[int], Field(min_length=1)]
-_Rates = Annotated[list[Annotated[float, Field(gt=0, lt=1)]], Field(min_length=3)]
 
 
 class Grid(RecipeSection):
@@ -40,15 +39,6 @@ class Grid(RecipeSection):
     """As of the study."""
     seeds: _Seeds | None = None
     """As of the study."""
-
-
-class Sweep(RecipeSection):
-    """Peak rates tried on source models of small shapes; all other rates follow from the best."""
-
-    shapes: _Shapes
-    """Shapes of the source models."""
-    learning_rates: _Rates
-    """Peaks to try, at least three."""
 
 
 class Study(RecipeSection):
@@ -74,8 +64,6 @@ class Study(RecipeSection):
     """Further grids with some of the keys above."""
     mixtures: int | None = Field(default=None, ge=2, le=10_000)
     """Number of mixtures of the targets, each a run from scratch: proxies of a larger run."""
-    sweep: Sweep | None = None
-    """Find the learning rate first."""
     workers: int | None = Field(default=None, ge=1)
     """Runs at a time; default: one per core."""
 
@@ -83,7 +71,7 @@ class Study(RecipeSection):
     def _either(self) -> "Study":
         if not (self.source or self.mixtures):
             raise ValueError("`source` is missing: the language that continued runs start from")
-        wrong = {"source", "strategies", "replay", "source_budgets", "also", "sweep"}
+        wrong = {"source", "strategies", "replay", "source_budgets", "also"}
         if self.mixtures and (named := sorted(wrong & self.model_fields_set)):
             raise ValueError(f"with `mixtures` all runs are from scratch; leave out `{named[0]}`")
         if self.mixtures and len(self.targets) < 2:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tongues.errors import UserError
 from tongues.recipe import Recipe, TextRecipe, load_recipe, results_name, show_recipe
 from tongues.runs import RECIPE
-from tongues.study import plan_study
+from tongues.study import plan_runs
 from tongues.tokens import check_tokens, runs_trained_on
 from tongues.train.plan import run_of_recipe
 from tongues.train.record import OTHER_SETTINGS, check_settings
@@ -55,7 +55,7 @@ def _is_changed(recipe: Recipe, workspace: Path) -> bool:
         return False
     try:
         if recipe.study:
-            for plan in plan_study(recipe, workspace):
+            for plan in plan_runs(recipe, workspace):
                 check_settings(plan, workspace)
         elif (file := folder / RECIPE).is_file() and (
             show_recipe(load_recipe(file)) != show_recipe(recipe)

@@ -27,7 +27,7 @@ from tongues.steps.runs import (
     step_of_unfinished,
 )
 from tongues.steps.step import Step, is_run, next_step, quoted
-from tongues.study import plan_study, plan_sweep
+from tongues.study import plan_runs
 from tongues.text import check_text
 from tongues.tokens import check_tokens
 from tongues.train.base import PLACEHOLDER_BASE
@@ -136,7 +136,7 @@ def _added(recipe: Recipe, train: str, workspace: Path) -> Step | None:
     """Train the runs of a study that were added to its recipe since it was trained."""
     if recipe.study is None:
         return None
-    plans = [*plan_sweep(recipe), *plan_study(recipe, workspace)]
+    plans = plan_runs(recipe, workspace)
     new = [plan for plan in plans if not is_run(workspace / "runs" / plan.name)]
     return next_step("runs added", train=train, count=len(new), of=len(plans)) if new else None
 

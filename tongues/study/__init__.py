@@ -2,16 +2,12 @@
 
 from tongues.study.cost import StudyCost, measure_cost
 from tongues.study.driver import State, run_all
-from tongues.study.grid import best_rates, plan_runs, plan_study, plan_sweep, unfinished
+from tongues.study.grid import plan_runs
 
 __all__ = [
     "State",
     "StudyCost",
-    "best_rates",
     "measure_cost",
     "plan_runs",
-    "plan_study",
-    "plan_sweep",
     "run_all",
-    "unfinished",
 ]

@@ -1,22 +1,15 @@
-"""The runs of a study: every shape, strategy, target, replay ratio, budget and seed.
+"""The runs of a study: every shape, strategy, target, replay ratio, budget and seed."""
 
-The best learning rate is tried on source models of small shapes, and carried up by rule.
-"""
-
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-
-import numpy as np
 
 from tongues.errors import UserError, nearest
 from tongues.models import find_shape
 from tongues.quantities import Budget
 from tongues.recipe import BaseChoice, Recipe, Study, Train
 from tongues.roles import Roles
-from tongues.runs import run_rows, status_of
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.mixture import proxy_mixtures, text_of
 
@@ -24,15 +17,12 @@ _OWN = ("mixture", "replay", "base", "run", "eval_languages", "max_forgetting")
 _SCALES = {"G": 1e9, "M": 1e6, "k": 1e3}
 
 
-def plan_runs(
-    recipe: Recipe, workspace: Path = Path(), rates: dict[str, float] | None = None
-) -> list[RunPlan]:
+def plan_runs(recipe: Recipe, workspace: Path = Path()) -> list[RunPlan]:
     """The runs of a recipe, bases first; a single one without a `study` section.
 
     A continued run starts from the source model of its own shape and seed, which is trained once.
     A name says what sets a run apart, so that a study may grow without renaming what is there.
-    workspace: whose runs know what languages they were trained on. rates: the best ones of a
-    sweep, by shape; they take the place of the recipe's.
+    workspace: whose runs know what languages they were trained on.
     """
     if recipe.study is None:
         return [run_of_recipe(recipe, workspace)]
@@ -42,10 +32,6 @@ def plan_runs(
     if taken:
         what = "a study or a pilot sets it for each of its runs"
         raise UserError(what, where=taken[0], hint="take it out")
-    if rates:
-        recipe = recipe.model_copy(
-            update={"train": train.model_copy(update={"learning_rate": rates})}
-        )
     if study.mixtures:
         return list(_mixture_runs(recipe, study, workspace))
     runs: dict[str, RunPlan] = {}
@@ -159,81 +145,3 @@ def _label(budget: Budget, usual: Budget) -> str:
     amount, unit = budget.amount, {"tokens per parameter": "tpp"}.get(budget.unit, budget.unit)
     scale = next((s for s in ("G", "M", "k") if amount % _SCALES[s] == 0), "")
     return f"-{amount / _SCALES.get(scale, 1):.12g}{scale}{unit}"
-
-
-def plan_study(recipe: Recipe, workspace: Path) -> list[RunPlan]:
-    """The runs of a recipe, at the rates that its sweep found, once all of that is done."""
-    sweep = plan_sweep(recipe)
-    done = sweep and not unfinished(sweep, workspace)
-    return plan_runs(recipe, workspace, best_rates(sweep, workspace)[0] if done else None)
-
-
-def unfinished(plans: Sequence[RunPlan], workspace: Path) -> list[str]:
-    """The runs of a sweep that have neither finished nor diverged."""
-    done = ("finished", "diverged")
-    return [plan.name for plan in plans if status_of(workspace / "runs" / plan.name) not in done]
-
-
-def plan_sweep(recipe: Recipe) -> list[RunPlan]:
-    """A source model of every shape and rate of the sweep, with the study's first seed.
-
-    They have a folder of their own, since no law is to be fitted on them.
-    """
-    study = recipe.study
-    if study is None or study.sweep is None:
-        return []
-    return [
-        plan_source(
-            recipe,
-            study.source,
-            shape,
-            study.seeds[0],
-            name=f"{recipe.name}-sweep/{shape}-rate{rate:g}",
-            settings=recipe.train.model_copy(update={"learning_rate": rate}),
-        )
-        for shape in study.sweep.shapes
-        for rate in study.sweep.learning_rates
-    ]
-
-
-def best_rates(plans: Sequence[RunPlan], workspace: Path) -> tuple[dict[str, float], list[str]]:
-    """The best rate of each shape, and cautions about it, from the finished runs of a sweep.
-
-    The lowest point of a parabola in the logarithm of the rate, through the lowest loss and its
-    two neighbours; runs that diverged count as worse than any.
-    """
-    losses: dict[str, dict[float, float]] = {}
-    for plan in plans:
-        directory, rate, loss = (
-            workspace / "runs" / plan.name,
-            plan.settings.learning_rate,
-            math.inf,
-        )
-        if status_of(directory) == "finished":
-            loss = max(run_rows([directory]), key=lambda row: row["step"])["loss"]
-        if plan.shape and isinstance(rate, float):
-            losses.setdefault(plan.shape.name, {})[rate] = loss
-    rates: dict[str, float] = {}
-    doubts: list[str] = []
-    for shape, of_rate in losses.items():
-        tried = sorted(of_rate)
-        best = min(range(len(tried)), key=lambda place: of_rate[tried[place]])
-        rates[shape] = tried[best]
-        if math.isinf(of_rate[tried[best]]):
-            what = f"no run of shape {shape} ended with any of the rates"
-            raise UserError(what, where="study.sweep.learning_rates", hint="try lower ones")
-        if best in (0, len(tried) - 1):
-            end = "lowest" if best == 0 else "highest"
-            doubts.append(
-                f"the best rate of {shape} is the {end} that was tried, {tried[best]:g}: the best "
-                "of all may be beyond it"
-            )
-            continue
-        near = tried[best - 1 : best + 2]
-        if all(math.isfinite(of_rate[rate]) for rate in near):
-            squared, linear, _ = np.polyfit(
-                list(map(math.log, near)), [of_rate[r] for r in near], 2
-            )
-            if squared > 0:
-                rates[shape] = math.exp(-linear / (2 * squared))
-    return rates, doubts

@@ -1,6 +1,5 @@
 """Many runs of one recipe: what they take, and training them."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from tongues.errors import UserError
@@ -9,9 +8,8 @@ from tongues.frames import text_table
 from tongues.launch import open_launcher
 from tongues.quantities import counted, show_bytes
 from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
-from tongues.study import best_rates, measure_cost, run_all, unfinished
+from tongues.study import measure_cost, run_all
 from tongues.study.pilot import forecast_large_run
-from tongues.train import RunPlan
 from tongues.verbs.recipes import check_prepared
 from tongues.verbs.shared import Voice, where_of
 
@@ -42,35 +40,20 @@ def study(
         processes=processes,
     )
     voice = Voice(quiet)
-    runs, at_once = checked.runs, checked.at_once
-    cost = measure_cost(checked.all, workspace, at_once, launcher, processes, overwrite=overwrite)
+    cost = measure_cost(
+        checked.runs, workspace, checked.at_once, launcher, processes, overwrite=overwrite
+    )
     if cost.runs:
         voice.say(f"{cost}; {show_bytes(checked.disk)} of disk at most")
-
-    def run(plans: Sequence[RunPlan], title: str) -> None:
-        with voice.progress(f"{title}: {counted(len(plans), 'run')}") as show:
-            run_all(
-                plans,
-                workspace,
-                launcher=starts,
-                watch=lambda state: show(state.share, *state.words()),
-                tell=voice.say,
-                overwrite=overwrite,
-            )
-
-    if checked.sweep:
-        plans = [plan for plan, _ in checked.sweep]
-        try:
-            run(plans, f"{loaded.name}, the rate")
-        except UserError:
-            if unfinished(plans, workspace):
-                raise
-        rates, doubts = best_rates(plans, workspace)
-        shown = ", ".join(f"{rate:.3g} at {shape}" for shape, rate in rates.items())
-        for line in (f"best rates: {shown}", *doubts):
-            voice.say(line)
-        runs = check_prepared(loaded, workspace, launcher, processes).runs
-    run([plan for plan, _ in runs], loaded.name)
+    with voice.progress(f"{loaded.name}: {counted(len(checked.runs), 'run')}") as show:
+        run_all(
+            [plan for plan, _ in checked.runs],
+            workspace,
+            launcher=starts,
+            watch=lambda state: show(state.share, *state.words()),
+            tell=voice.say,
+            overwrite=overwrite,
+        )
     folder = workspace / "runs" / loaded.name
     if loaded.pilot:
         forecast = forecast_large_run(loaded, workspace)

@@ -13,6 +13,7 @@ from tongues.experts.partition.distances import (
 from tongues.experts.partition.typology import by_typology, typology_distances
 from tongues.languages import grammar
 
+
 def test_cosine_by_hand() -> None:
     features = np.array([[1, 1, 0, np.nan], [1, np.nan, 1, 1], [np.nan] * 4])
     distances, notes = cosine_distances("abc", features)

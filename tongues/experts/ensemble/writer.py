@@ -7,7 +7,6 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -45,41 +44,20 @@ class RunningText:
         return self.known == len(self.request.prompt)
 
 
-class Memory(Protocol):
-    """What experts remember of texts, as `Caches` does."""
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of keys and values that are held."""
-        ...
-
-    def behind(self, expert: int, text: TokenSequence) -> int:
-        """See `Caches`, as for the rest."""
-        ...
-
-    def logits(self, expert: int, texts: Sequence[TokenSequence]) -> Tensor: ...  # noqa: D102
-
-    def read(  # noqa: D102
-        self, expert: int, text: TokenSequence, stop: int, last: int = 1
-    ) -> Tensor: ...
-
-    def forget(self, text: TokenSequence) -> None: ...  # noqa: D102
-
-
 class Writer:
     """What writes texts with an ensemble, a token each at a step.
 
-    pace: tokens of prompts that are read in a step, so that no text waits long for another's
-    beginning; None: any. caches: what remembers texts and gives logits; None: transformers' models.
+    memory: bytes of keys and values. pace: tokens of prompts that are read in a step, so that no
+    text waits long for another's beginning. None: any.
     """
 
     def __init__(
-        self, ensemble: Ensemble, *, pace: int | None = None, caches: Memory | None = None
+        self, ensemble: Ensemble, *, memory: int | None = None, pace: int | None = None
     ) -> None:
         self.ensemble, self.pace = ensemble, pace
         self._chunk = _CHUNK if pace is None else min(_CHUNK, pace)
         self.running: list[RunningText] = []
-        self.caches = caches or open_caches(ensemble)
+        self.caches = open_caches(ensemble, memory)
 
     @property
     def bytes(self) -> int:
@@ -135,7 +113,7 @@ class Writer:
             weight = text.guide.weights()
             if text.weights is not None and not text.writes:
                 weight = text.weights[text.known : text.known + self._chunk].sum(axis=0)
-            text.sequence.experts = np.flatnonzero(weight).tolist()
+            text.sequence.experts[:] = np.flatnonzero(weight).tolist()
             behind = self._behind(text)
             fits = behind <= max(budget, 1) or (
                 not text.writes and budget > 0 and behind <= self._chunk
