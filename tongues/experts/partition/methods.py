@@ -3,7 +3,6 @@
 Another package adds a way by the entry-point group `tongues.partitions`.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -199,15 +198,13 @@ def dense(languages: Sequence[str]) -> Partition:
 
 
 def from_file(path: Path, languages: Sequence[str]) -> Partition:
-    """The clusters that a JSON or YAML file lists: `[[en, es], [de, el]]`, or a mapping by name.
+    """The clusters that a YAML (or JSON) file lists: `[[en, es], [de, el]]`, or a mapping by name.
 
     Every one of the languages must be in exactly one cluster, and no other.
     """
     where = str(path)
     try:
-        text = path.read_text(encoding="utf-8")
-        as_json = path.suffix.lower() == ".json"
-        data: Any = json.loads(text) if as_json else YAML(typ="safe", pure=True).load(text)
+        data: Any = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, YAMLError) as error:
         reason = str(error).strip().splitlines()[0]
         raise UserError(f"cannot be read ({reason})", where=where) from None
