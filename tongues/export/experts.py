@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.experts.ensemble.card import write_ensemble_card, write_merged_card
+from tongues.experts.ensemble.card import write_ensemble_card, write_expert_card, write_merged_card
 from tongues.experts.ensemble.lineage import (
     ADAPTER,
     ROUTER,
@@ -40,7 +40,7 @@ from tongues.files import file_name
 from tongues.frames import text_table
 from tongues.models.folders import stored_shapes
 from tongues.models.huggingface import save_model
-from tongues.pages import Table, as_markdown
+from tongues.pages import CARD, Table, as_markdown
 from tongues.quantities import show_count
 from tongues.runs import Run, read_run
 from tongues.text import Document
@@ -78,6 +78,8 @@ def export_ensemble(folder: Path, workspace: Path, out: Path, *, evaluated: Eval
                 _add_scores(copied, evaluated(run))
                 continue
             copy_files(place, copied)
+            if not (copied / CARD).is_file():
+                write_expert_card(copied, expert, name, workspace)
         router = None
         if lineage.router:
             shutil.copyfile(folder / lineage.router.file, aside / ROUTER)

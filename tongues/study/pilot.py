@@ -7,9 +7,8 @@ large run's tokens per parameter (benchmarks/pilot.txt).
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
@@ -77,13 +76,6 @@ class PilotForecast:
         if self.epochs > 1:
             lines.append(f"it reads its text {self.epochs:.2g} times, the forecast is of one time")
         return [*lines, *self.refused]
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        large = asdict(self.large) | {"flops": self.large.flops}
-        losses = {name: of.to_json() for name, of in self.losses.items()}
-        rest = {"beyond": self.beyond, "epochs": self.epochs, "refused": [*self.refused]}
-        return {"large": large, "losses": losses, **rest}
 
 
 def study_of_pilot(recipe: Recipe, vocabulary: int) -> Recipe:

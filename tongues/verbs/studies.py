@@ -5,6 +5,7 @@ from pathlib import Path
 from tongues.errors import UserError
 from tongues.files import write_json
 from tongues.frames import text_table
+from tongues.jsonable import to_plain
 from tongues.launch import open_launcher
 from tongues.quantities import counted, show_bytes
 from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
@@ -57,7 +58,7 @@ def study(
     folder = workspace / "runs" / loaded.name
     if loaded.pilot:
         forecast = forecast_large_run(loaded, workspace)
-        write_json(folder / "forecast.json", forecast.to_json())
+        write_json(folder / "forecast.json", to_plain(forecast))
         for line in (text_table(forecast.rows()), *forecast.remarks()):
             voice.say(line)
     return folder

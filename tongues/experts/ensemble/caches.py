@@ -194,8 +194,8 @@ class _Memory(Cache):
         self._layers: dict[int, list[Tensor]] = {}  # keys and values of each
         self._start = self._stop = 0  # columns of what comes next, where alike in all slots
         self._rows: Tensor | None = None  # its slots; None: all
-        self._tokens: tuple[Tensor, Tensor]  # row and place there of each of its tokens
-        self._places: tuple[Tensor, Tensor]  # the slot and column of each
+        self._tokens: tuple[Tensor, ...] = ()  # where not alike, row and place of each token,
+        self._places: tuple[Tensor, ...] = ()  # and its slot and column
 
     @property
     def bytes(self) -> int:
@@ -264,11 +264,13 @@ class _Memory(Cache):
         self._stop = int(stops.max())
         self._start = self._stop - width
         self._rows = None if len(slots) == len(self.slots) else self._tensor(slots)
+        self._tokens = ()
+        if (filled == filled[0]).all() and (stops == stops[0]).all():
+            return None
         rows, places = np.nonzero(np.arange(width) < (stops - filled)[:, None])
         self._tokens = self._tensor(rows), self._tensor(places)
         self._places = self._tensor(slots[rows]), self._tensor(filled[rows] + places)
-        alike = (filled == filled[0]).all() and (stops == stops[0]).all()
-        return None if alike else self._mask(filled, width)
+        return self._mask(filled, width)
 
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
@@ -281,10 +283,13 @@ class _Memory(Cache):
                 for new in (key_states, value_states)
             ]
         states = self._layers[layer_idx]
-        (rows, places), (slots, columns) = self._tokens, self._places
-        for kept, new in zip(states, (key_states, value_states), strict=True):
-            kept[slots, :, columns] = new[rows, :, places]
         some = slice(len(self.slots)) if self._rows is None else self._rows
+        for kept, new in zip(states, (key_states, value_states), strict=True):
+            if self._tokens:
+                (rows, places), (slots, columns) = self._tokens, self._places
+                kept[slots, :, columns] = new[rows, :, places]
+            else:
+                kept[some, :, self._start : self._stop] = new
         keys, values = (state[:, :, : self._stop] for state in states)
         return keys[some], values[some]
 

@@ -29,7 +29,7 @@ _ENSEMBLE = """{head}
 
 {table}
 
-Each folder has a card of its own, with its recipe and data, as far as its run was there.
+Each folder has a card of its own, with its recipe and data.
 
 ## Use
 
@@ -113,6 +113,17 @@ def write_ensemble_card(
         table = _table({"language": lang, "expert": folder_of[expert]} for lang, expert in best)
         text += f"\n## Routing\n\n{how}\n\n{table}\n"
     (directory / CARD).write_text(text, encoding="utf-8")
+
+
+def write_expert_card(directory: Path, expert: Expert, name: str, workspace: Path) -> None:
+    """Write README.md next to an expert of which nothing else is known."""
+    head = _head(expert.languages, expert.parent, workspace)
+    base = f" from `{base_label(expert.parent, workspace)}`" if expert.parent else ""
+    learned = f"trained{base} on {show_count(expert.tokens)} tokens ({_languages(expert)})"
+    text = f"An expert of `{name}`, {learned}. How it was trained is not known here."
+    (directory / CARD).write_text(
+        f"{head}\n# {expert.name}\n\n{text}\n\n{usage()}", encoding="utf-8"
+    )
 
 
 def write_merged_card(

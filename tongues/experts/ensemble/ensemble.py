@@ -74,10 +74,6 @@ class ExpertModels:
         """The device on which what they predict is mixed."""
         return self.placement.devices[0]
 
-    def __len__(self) -> int:
-        """How many experts there are, opened or not."""
-        return len(self.folders)
-
     def __getitem__(self, number: int) -> PreTrainedModel:
         """An expert, opened now if it was not."""
         if number not in self._models:
