@@ -194,7 +194,7 @@ BUDGETS = {
     "launch": 959,
     "text": 4_878,
     "tokens": 2_841,
-    "models": 1_892,
+    "models": 1_734,
     "train": 7_233,
     "plan": 2_627,
     "study": 1_214,
@@ -206,8 +206,8 @@ BUDGETS = {
     "report": 4_067,
     "serve": 2_193,
     "terminal": 153,
-    "verbs": 2_145,
-    "cli": 1_481,
+    "verbs": 1_961,
+    "cli": 1_401,
     "__main__": 6,
 }
 AROUND = {"tongues": 58_200, "tests": 41_300, "benchmarks": 10_500}
