@@ -23,7 +23,6 @@ def experts() -> None:
 @options.overrides
 @options.workspace
 @click.option("--by", default="typology", help="Without a recipe: typology, or languages.")
-@click.option("--distances", type=options.PATH, help="File of distances (default: lang2vec's).")
 @click.option("--languages", metavar="A,B,…", help="Without a recipe: what to partition.")
 @click.option("-k", type=int, help="Without a recipe: the number of clusters.")
 @options.as_json
@@ -33,7 +32,6 @@ def partition(
     workspace: Path,
     languages: str | None,
     k: int | None,
-    distances: Path | None,
     as_json: bool,
     **keywords: Any,
 ) -> None:
@@ -43,13 +41,13 @@ def partition(
 
     if recipe is None:
         codes = [code.strip() for code in (languages or "").split(",") if code.strip()]
-        made = tongues.experts.partition_languages(codes, k, distances=distances, **keywords)
+        made = tongues.experts.partition_languages(codes, k, **keywords)
         if as_json:
             print_json(made.to_json())
         else:
             _show_partition(made, None)
         return
-    if languages or k or distances:
+    if languages or k:
         raise UserError("the recipe names its partitions", hint="leave out the options")
     partitions = tongues.experts.partition(recipe, overrides, workspace)
     if as_json:

@@ -205,7 +205,6 @@ def _pair(cpt: RunCurves, scratch: RunCurves) -> Pair:
         cpt,
         scratch,
         saved,
-        reached=bool(own.loss.min() <= other.loss[-1]),
         ahead=_loss_at(other, tokens) - _loss_at(own, tokens),
         points=points,
     )

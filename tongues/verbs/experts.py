@@ -64,15 +64,12 @@ def partition_languages(
     k: int | None = None,
     *,
     by: str = "typology",
-    distances: Path | str | None = None,
 ) -> Partition:
     """A partition of languages into `k` clusters, without any text.
 
-    by: `typology`, or `languages`, each by itself. distances: a file of them.
+    by: `typology`, or `languages`, each by itself.
     """
-    from tongues.experts.partition.distances import read_distances
     from tongues.experts.partition.methods import one_each
-    from tongues.experts.partition.tree import by_tree
     from tongues.experts.partition.typology import by_typology
 
     if not languages:
@@ -80,17 +77,15 @@ def partition_languages(
     if twice := [code for code in languages if languages.count(code) > 1]:
         raise UserError(f"`{twice[0]}` is named twice", where="--languages")
     if by == "languages":
-        if k or distances:
-            raise UserError("every language by itself needs no `-k` and no distances", where="--by")
+        if k:
+            raise UserError("every language by itself needs no `-k`", where="--by")
         return one_each(languages)
     if by != "typology":
         hint = "`typology` or `languages`; other partitions need a recipe and its text"
         raise UserError(f"languages alone cannot be partitioned by {by}", where="--by", hint=hint)
     if k is None:
         raise UserError("how many clusters?", where="-k", hint="such as `-k 4`")
-    if distances is None:
-        return by_typology(languages, k)
-    return by_tree("distances", read_distances(Path(distances), languages), k)
+    return by_typology(languages, k)
 
 
 def train(
