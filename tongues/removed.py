@@ -25,7 +25,6 @@ OPTIONS: dict[str, str] = {
     "plan --prices": "give the price of a GPU-hour by `--price`",
     "plan --grid": "the world's average is used, 445 g of CO₂ a kWh",
     "plan --flops": "write `--budget '1e21 FLOPs'`",
-    "plan --ratio": "write `--budget '20 tokens per parameter'`",
     "plan --hours": "write `--budget '72 hours'`, or `'3 days'`",
     "plan --cost": "write `--budget '5000 US$'`",
     "plan --tokens": "write `--budget '40B tokens'`",
@@ -39,13 +38,14 @@ OPTIONS: dict[str, str] = {
     "generate --frequency-penalty": "export the model; llama.cpp and vLLM have it",
     "generate --presence-penalty": "export the model; llama.cpp and vLLM have it",
     "export --allow-worse": "only the mean of experts was refused, and mergekit makes means",
-    "export --average": "mergekit averages models; `export --step` writes a milestone as a model",
     "export --experts-per-token": "set `num_experts_per_tok` in the exported config.json",
-    "export --last": "mergekit averages models; `export --step` writes a milestone as a model",
     "export --law": "the file of `tongues fit -o` holds the laws; publish it beside the model",
     "export --llama-cpp": "name the source of llama.cpp in the environment, as LLAMA_CPP",
     "export --of": "the base is the run's; put it back where the run found it",
-    "export --weights": "mergekit averages models with weights",
+    **{
+        f"export --{word}": "mergekit averages models; `export --step` writes a milestone"
+        for word in ("average", "last", "weights")
+    },
     "serve --engine": "llama.cpp serves a GGUF file itself, by `llama-server -m FILE`",
     "serve --lenient": "leave out the parameters that answers with status 400 name",
     "serve --max-cache": "it is a quarter of the memory, of the machine or of the GPU",
@@ -60,8 +60,6 @@ OPTIONS: dict[str, str] = {
     "languages --country": "`--json` names the countries of every language",
     "languages --limit": "`--json` has all languages",
     **dict.fromkeys(("languages --out", "languages -o"), "`--json` has all that a page had"),
-    "report --title": "the page is named by what it is about",
-    "demo --base": "write a recipe for another base by `tongues new BASE`",
     "new --machine": "name GPUs by `--gpu h100 --gpus 8`",
     "demo --overwrite": "name another folder by `--workspace`",
 }
