@@ -191,21 +191,17 @@ def test_a_budget_too_short_for_the_new_tokens_is_questioned(base: Path, tmp_pat
     assert "few_for_new_tokens" in codes(499_999)
 
 
-def test_values_far_from_the_rule_are_questioned_with_the_published_range(
+def test_a_rate_far_from_the_rule_is_questioned_with_the_published_range(
     base: Path, tmp_path: Path
 ) -> None:
     usual = completed(base, tmp_path)
     assert open_work(recipe_of(base), tmp_path).cautions == ()
-    assert isinstance(usual.batch, int)
     assert isinstance(usual.learning_rate, float)
-    near = {"batch": f"{4 * usual.batch} tokens", "context": "128 tokens"}
+    near = {"learning_rate": 9 * usual.learning_rate}
     assert open_work(recipe_of(base, **near), tmp_path).cautions == ()
-    far = {"batch": f"{16 * usual.batch} tokens", "context": "32 tokens", "learning_rate": 1e-7}
-    cautions = {
-        one.code: one.sentence for one in open_work(recipe_of(base, **far), tmp_path).cautions
-    }
-    codes = {"unusual_batch", "unusual_context", "unusual_learning_rate"}
-    assert cautions.keys() == codes
-    assert "1e-05 to 0.0003" in cautions["unusual_learning_rate"]
-    recipe = load_recipe(recipe_of(base, **far), {"tokens.base": str(base)})
-    assert {one.code for one in check_recipe(open_work(recipe, tmp_path)).cautions} == codes
+    for rate in (1e-7, 11 * usual.learning_rate):
+        far = recipe_of(base, learning_rate=rate)
+        (caution,) = open_work(far, tmp_path).cautions
+        assert caution.code == "unusual_learning_rate" and "1e-05 to 0.0003" in caution.sentence
+        recipe = load_recipe(far, {"tokens.base": str(base)})
+        assert check_recipe(open_work(recipe, tmp_path)).cautions == (caution,)

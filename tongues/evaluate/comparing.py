@@ -27,9 +27,8 @@ from tongues.significance import (
     win_rates,
 )
 
-_PARALLEL = (
-    0.5  # share of documents or items in several languages, from which they are translations
-)
+# Share of documents or items in several languages, from which they are translations.
+_PARALLEL = 0.5
 
 Losses: TypeAlias = Mapping[str, Mapping[str, DocumentLosses]]  # by model and language
 

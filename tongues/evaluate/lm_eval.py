@@ -101,10 +101,8 @@ class LmEvalModel(TemplateLM):
         A token that the tokenizer puts before texts is scored too, behind itself, as lm-eval does.
         """
         texts = [np.array(self.tok_encode(each.args[0]), dtype=np.int64) for each in requests]
-        begun, languages = (
-            replace(self.loaded, first=self.prefix_token_id),
-            self._languages(requests),
-        )
+        begun = replace(self.loaded, first=self.prefix_token_id)
+        languages = self._languages(requests)
         with _progress(disable_tqdm) as tell:
             nats = token_nats(begun, texts, Policy(back=True), languages=languages, tell=tell)
         return [-float(own.sum()) for own in nats]

@@ -61,10 +61,8 @@ def steps_in(workspace: Path) -> list[Step]:
             steps.append(replace(step, place=str(folder), since=last_trained(folder)))
     if not steps:
         inside = next(iter(sorted(workspace.glob("*/runs/"))), None)
-        step = (
-            next_step("work inside", folder=inside.parent) if inside else next_step("nothing here")
-        )
-        steps = [replace(step, place=str(workspace))]
+        step = next_step("work inside", folder=inside.parent) if inside else None
+        steps = [replace(step or next_step("nothing here"), place=str(workspace))]
     return sorted(steps, key=lambda step: (step.urgency, -step.since))
 
 
@@ -104,9 +102,8 @@ def _step(
     train = f"tongues {training_verb(recipe)} {shlex.join(words)}{in_workspace(workspace)}"
     begun = next_step("other run" if renamed else "not trained", train=train, before=_name(before))
     if recipe.experts:
-        return _step_of_experts(recipe, train, workspace, values) or (
-            step_of_unfinished(folder, train) or begun
-        )
+        step = _step_of_experts(recipe, train, workspace, values)
+        return step or step_of_unfinished(folder, train) or begun
     if recipe.pilot:
         if (folder / "forecast.json").is_file():
             return next_step("pilot finished", folder=folder)

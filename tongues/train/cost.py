@@ -45,8 +45,7 @@ def run_cost(record: Run) -> RunCost | None:
     if gpu is None:
         return RunCost(hours, None, None, f"{count} GPUs; their draw and price are not known here")
     cluster = Cluster(gpu, count, 1.0, gpu.price)
-    basis = (
-        f"{count} × {gpu.name} at its rated draw, {OVERHEAD - 1:.0%} more for hosts and cooling, "
-    )
-    basis += f"and US$ {gpu.price:.2f} an hour, {gpu.priced}"
+    more = f"{OVERHEAD - 1:.0%} more for hosts and cooling"
+    price = f"US$ {gpu.price:.2f} an hour, {gpu.priced}"
+    basis = f"{count} × {gpu.name} at its rated draw, {more}, and {price}"
     return RunCost(hours, cluster.energy(hours), cluster.cost(hours), basis)

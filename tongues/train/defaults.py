@@ -39,13 +39,8 @@ _ROUGHLY = 100e6  # tokens that a budget in time counts as, on any machine
 # Tokens of a micro-batch, so that its activations are few: 4,096 are as fast, 256 take 1.6 times as
 # long (5M parameters, one thread, November 2026).
 _AT_A_TIME = 2048
-_FAR = {"learning_rate": 10.0, "batch": 8.0, "context": 4.0}  # times the rule, or a part of it
-_UNITS = {"batch": " tokens", "context": " tokens", "learning_rate": ""}
-_PUBLISHED = {  # the range of those projects, bases of 2B to 70B parameters
-    "learning_rate": "1e-05 to 0.0003",
-    "batch": "16,384 to 4.2M tokens",
-    "context": "2,048 to 8,192 tokens",
-}
+_FAR = 10.0  # times the rule, or a part of it, from which a rate is questioned
+_PUBLISHED = "1e-05 to 0.0003"  # rates of those projects, bases of 2B to 70B parameters
 # Training tokens for each new token in the project that had the fewest (the same benchmark).
 _FEWEST_FOR_NEW = 5_000
 
@@ -92,21 +87,17 @@ def base_warmup(steps: float) -> float:
     return max(_WARMUP, min(_MOST_WARMING, _WARMING / steps))
 
 
-def value_cautions(recipe: Recipe, usual: Sequence[Default]) -> Iterator[Caution]:
-    """About each value of the recipe's own that is far from the rule for its base."""
-    for one in usual:
-        value = getattr(recipe.train, one.key)
-        named = one.key in _FAR and one.key in recipe.train.model_fields_set
-        if not named or not isinstance(value, float | int):
-            continue
-        rule = float(str(one.value).split()[0])
-        if max(value / rule, rule / value) > _FAR[one.key]:
-            name, unit = one.key.replace("_", " "), _UNITS[one.key]
-            what = f"a {name} of {value:,}{unit} is far from the rule for this base, {rule:,g}"
-            what += f"{unit}; published projects used {_PUBLISHED[one.key]}"
-            if one.key == "learning_rate" and isinstance(recipe.train.trainable, LowRank):
-                what += f" with all weights, and {LORA_RATE:g} times that with LoRA"
-            yield Caution(f"unusual_{one.key}", what)
+def rate_cautions(recipe: Recipe, usual: Sequence[Default]) -> Iterator[Caution]:
+    """About a learning rate of the recipe's own that is far from the rule for its base."""
+    train = recipe.train
+    rule = next(float(str(one.value)) for one in usual if one.key == "learning_rate")
+    rate = train.learning_rate if "learning_rate" in train.model_fields_set else rule
+    if isinstance(rate, float) and max(rate / rule, rule / rate) > _FAR:
+        what = f"a learning rate of {rate:,} is far from the rule for this base, {rule:,g}; "
+        what += f"published projects used {_PUBLISHED}"
+        if isinstance(train.trainable, LowRank):
+            what += f" with all weights, and {LORA_RATE:g} times that with LoRA"
+        yield Caution("unusual_learning_rate", what)
 
 
 def new_token_cautions(recipe: Recipe, facts: BaseFacts) -> Iterator[Caution]:

@@ -74,6 +74,7 @@ def derive(
         what = f"a budget of {show_count(budget)} tokens is less than a batch of {batch:,}"
         raise UserError(what, where="train.budget", hint="raise it, or lower `train.batch`")
     flops = per_token * steps * batch
+    stored = read_config(model_folder(base)).get("vocab_size") if base else None  # rows
     return Derived(
         anatomy=anatomy,
         batch=batch,
@@ -88,7 +89,7 @@ def derive(
             batch,
             flops,
             machine or this_machine(),
-            new_tokens=base is not None and _lacks_rows(model_folder(base), vocabulary),
+            new_tokens=stored is not None and stored < vocabulary,
         ),
     )
 
@@ -97,11 +98,6 @@ def derive(
 def _operations() -> float:
     """What this machine computes in a second, about."""
     return core_count() * _CORE
-
-
-def _lacks_rows(folder: Path, vocabulary: int) -> bool:
-    """Whether a base's matrices are to be enlarged."""
-    return read_config(folder).get("vocab_size", vocabulary) < vocabulary
 
 
 def _anatomy(plan: RunPlan, vocabulary: int, base: Path | None, *, replaced: bool) -> Anatomy:

@@ -132,10 +132,8 @@ def check_settings(plan: RunPlan, workspace: Path) -> None:
     `open_directory` refuses the rest, such as another base of the same name: it reads the weights.
     A base whose tokens are trimmed or replaced is known only then.
     """
-    tokens, directory = (
-        open_tokens(workspace / "tokens" / plan.tokens),
-        workspace / "runs" / plan.name,
-    )
+    tokens = open_tokens(workspace / "tokens" / plan.tokens)
+    directory = workspace / "runs" / plan.name
     inputs = read_manifest(tokens.path)["inputs"]["tokens"]
     there = _record(directory)
     if there is None or inputs.get("trim") or inputs.get("replace"):

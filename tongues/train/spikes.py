@@ -60,9 +60,8 @@ def judge(recent: Recent, loss: float, norm: float) -> Spike | None:
         if not step.finite:
             return step
     for step in steps if len(recent.losses) >= _FEWEST else ():
-        if step.value > max(
-            step.mean + _DEVIATIONS * step.deviation, _LEAST[step.what] * step.mean
-        ):
+        far = step.mean + _DEVIATIONS * step.deviation
+        if step.value > max(far, _LEAST[step.what] * step.mean):
             return step
     return None
 

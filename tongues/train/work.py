@@ -11,8 +11,8 @@ from tongues.train.defaults import (
     Default,
     base_facts,
     new_token_cautions,
+    rate_cautions,
     usual_values,
-    value_cautions,
 )
 
 
@@ -40,8 +40,6 @@ def open_work(recipe: Recipe, workspace: Path = Path()) -> Work:
     values |= {one.key: one.value for one in left_out}
     completed = load_section(values, Train, "train") if left_out else train
     changed = [x for x in left_out if getattr(completed, x.key) != getattr(train, x.key)]
-    cautions = ()
-    if not facts.run:
-        cautions = (*value_cautions(recipe, usual), *new_token_cautions(recipe, facts))
+    cautions = (*rate_cautions(recipe, usual), *new_token_cautions(recipe, facts))
     recipe = recipe.model_copy(update={"train": completed})
-    return Work(recipe, workspace, tuple(changed), cautions)
+    return Work(recipe, workspace, tuple(changed), () if facts.run else cautions)
