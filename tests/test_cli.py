@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from tests.command import run_command
-from tongues.cli.main import command, main
 from tongues.errors import Stopped, UserError
 from tongues.recipe import load_recipe
 from tongues.terminal import hint_command
+from tongues.verbs.main import command, main
 
 
 @pytest.mark.parametrize(

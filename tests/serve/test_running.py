@@ -18,13 +18,13 @@ import pytest
 from click.testing import CliRunner
 
 from tests.serve.test_requests import until
-from tongues.cli.models import serve
 from tongues.errors import Stopped, UserError
 from tongues.experts.ensemble.model import Model
 from tongues.serve.app import App
 from tongues.serve.engine import Engine
 from tongues.serve.refusal import Limits
 from tongues.serve.server import address, listen, run
+from tongues.verbs.models import serve_command as serve
 
 # Greedy: a sampled answer may end before it has all its tokens.
 SAID = {"model": "small/small", "prompt": "a", "max_tokens": 5, "stream": True, "temperature": 0}

@@ -1,131 +1,150 @@
-"""A recipe and its plan: a base, a language, its text and a budget."""
+"""The verb new: a recipe and its plan, from options or from answers on a terminal."""
 
-import re
-from dataclasses import dataclass, replace
-from datetime import date
-from itertools import chain, count
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tongues.check import FEW_STEPS
+import click
+
 from tongues.errors import UserError
-from tongues.estimate import Estimate
-from tongues.files import check_writable, write_json, write_text
-from tongues.languages import find_language
-from tongues.plan import Budget, Plan, ask, make_plan, read_base, recipe_of
-from tongues.plan.budget import read_budget
-from tongues.plan.recipe import recipe_name, replay_language
-from tongues.verbs.own_text import OwnText, read_own_text
-from tongues.verbs.plans import measured, sample_of
+from tongues.terminal import echo
+from tongues.verbs.options import AS_JSON, COUNT, OUT_FILE, PATH, one_thread
+from tongues.verbs.settings import argument, command, function, option, settings
+from tongues.verbs.shared import listed
 
-_USUAL = 1e8  # tokens of a budget that nobody gave
-_NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
+if TYPE_CHECKING:
+    from tongues.verbs.work.new import Draft
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A recipe as YAML, and the plan of it.
-
-    lines: what it takes and what comes of it, in sentences. forecast: bits per byte on held-out
-    text of the language; None where no law covers the budget.
-    """
-
-    recipe: str
-    lines: tuple[str, ...]
-    forecast: Estimate | None
-    plan: Plan
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan as plain values."""
-        return {
-            "date": date.today().isoformat(),
-            "lines": list(self.lines),
-            "bits_per_byte": self.forecast and self.forecast.to_json(),
-            "plan": self.plan.to_json(),
-        }
-
-    def write(self, out: Path) -> None:
-        """Write the recipe, and next to it the plan to be read and as JSON."""
-        from tongues.pages import as_markdown
-        from tongues.report.plan import plan_answer
-
-        write_text(out, self.recipe)
-        lines = "\n".join(f"- {line}" for line in self.lines)
-        title = f"# Plan of {out.name}, {date.today().isoformat()}"
-        more = as_markdown(plan_answer(self.plan))
-        write_text(out.with_suffix(".plan.md"), f"{title}\n\n{lines}\n\n{more}".rstrip() + "\n")
-        write_json(out.with_suffix(".plan.json"), self.to_json())
-
-
-def new(
-    base: str,
-    language: str,
-    out: Path | str | None = None,
-    *,
-    text: Path | str | None = None,
-    budget: str | None = None,
-    gpu: str | None = None,
-    gpus: int | None = None,
-) -> Draft:
+@settings
+class New:
     """A recipe that continues a base on a language, and what it takes and comes to.
 
-    base: its id on the hub, its end, a run, or a folder. language: a tag or name such as `sw`.
-    out: a file for the recipe; its plan goes next to it. text: a folder with folders or files named
-    by language; None: public text of the hub. budget: `40B tokens`, `7 days`, `1e21 FLOPs`,
-    `5000 US$` or `20 tokens per parameter`; None: 100M tokens, or as many as read a smaller text
-    five times. gpu, gpus: what trains; time and money need it.
+    The base is its id on the hub, its end, a run, or a folder; the language a tag or a name. The
+    budget is 100M tokens where it is left out, or as many as read a smaller text five times.
     """
-    if "," in language:
-        hint = "write the recipe for one; `tongues plan` takes several, and writes theirs"
-        raise UserError("names one language to learn", where="--language", hint=hint)
-    one, checkpoint = find_language(language, "--language"), read_base(base, "BASE")
-    spent = read_budget(budget, "--budget") if budget is not None else Budget(_USUAL, "tokens")
-    if out is not None:
-        check_new_file(Path(out))
-    own = read_own_text(Path(text), one, checkpoint) if text is not None else None
-    files = own.own.files if own else None
-    replays = bool(replay_language(checkpoint, (one.tag,), files))
-    question = ask(
-        gpu=gpu,
-        gpus=gpus,
-        languages=(one.tag,),
-        budget=spent,
-        targets=(own.target,) if own else (),
-        replay=None if replays else "0",
+
+    base: str = argument(required=False)
+    language: str | Sequence[str] = option(many=True, metavar="TAG", about="To learn, such as sw.")
+    out: Path | str | None = option(
+        "-o",
+        "--out",
+        default=None,
+        kind=OUT_FILE,
+        about="Write it to this file, its plan next to it.",
     )
-    question = measured(replace(question, bases=(checkpoint,)))
-    made = make_plan(question, sample=sample_of(question))
-    name = _free_name(recipe_name(made.decision.option, one.tag), Path(out)) if out else None
-    recipe = recipe_of(made, own.own if own else None, name)
-    lines = [*_lines(made, own), *made.sentences()]
-    lines.append("Written before any training: `tongues report` shows it next to what came of it.")
-    draft = Draft(recipe, tuple(lines), made.decision.option.loss, made)
-    if out is not None:
-        draft.write(Path(out))
-    return draft
+    _: KW_ONLY
+    text: Path | str | None = option(
+        default=None, kind=PATH, about="Folder with its text, such as sw/ and en/ (hub)."
+    )
+    budget: str | None = option(
+        default=None,
+        about="`40B tokens`, `7 days`, `5000 US$`, … (100M tokens, or 5 times a short text).",
+    )
+    gpu: str | None = option(
+        default=None, metavar="NAME", about="GPU type, such as h100; days and money need it."
+    )
+    gpus: int | None = option(default=None, kind=COUNT, about="Number of GPUs (1).")
+
+    def run(self) -> "Draft":
+        """Draft it."""
+        from tongues.verbs.work.new import new
+
+        return new(self)
 
 
-def _lines(made: Plan, own: OwnText | None) -> list[str]:
-    option = made.decision.option
-    steps = option.tokens / (option.batch or 1.0)
-    lines = list(own.lines) if own else []
-    if steps < FEW_STEPS:
-        lines.append(f"caution: fewer than {FEW_STEPS} steps teach little: give a larger budget.")
-    return lines
+@command(New, AS_JSON)
+def new_command(asked: New, *, as_json: bool) -> None:
+    """Write a recipe that continues BASE, and its plan; or list bases.
+
+    On a terminal it asks for what is not given. BASE is a name of the list, a run or a folder.
+    """
+    one_thread()
+    from tongues.plan import known_bases, read_base
+    from tongues.steps import free_place
+    from tongues.terminal import hint_command, print_json, print_table, say
+
+    base: str | None = asked.base  # may be left out on the command line
+    text, out = asked.text, asked.out
+    tags = listed(asked.language)
+    asks, tag = not as_json and on_terminal(), next(iter(tags), None)
+    if base is None:
+        rows = [one.row() for one in known_bases().values()]
+        if as_json:
+            print_json({"bases": rows})
+            return
+        print_table(rows, optional=("first token", "vocabulary", "languages"))
+        if not asks:
+            out = out or free_place(Path("recipe.yaml"))
+            words = ["--language", tag or "sw", *(["--text", text] if text else [])]
+            hint_command("tongues", "new", "SmolLM2-135M", *words, "-o", out)
+            return
+        base = _ask("base: a name above, a run or a folder", "SmolLM2-135M", read_base)
+    if tag is None:
+        if not asks:
+            raise UserError("which language?", where="--language", hint="a tag such as `sw`")
+        tag, text, out = _asked(base, text, out)
+        tags = [tag]
+    draft = replace(asked, base=base, language=tags, text=text, out=out).run()
+    if as_json:
+        path = str(out) if out else None
+        print_json({"recipe": draft.recipe, "path": path} | draft.to_json())
+        return
+    echo(draft.recipe if out is None else out)
+    for line in draft.lines:
+        say(line)
+    if out:
+        machine = ("--gpu", asked.gpu, "--gpus", asked.gpus or 1) if asked.gpu else ()
+        hint_command("tongues", "check", out, *machine)
 
 
-def _free_name(name: str, out: Path) -> str:
-    """The name, or with a number that no recipe next to `out` and no run here has."""
-    files = out.parent.glob("*.yaml")
-    texts = [file.read_text(encoding="utf-8", errors="ignore") for file in files]
-    taken = {match[1] for text in texts for match in _NAME.finditer(text)}
-    taken |= {folder.name for folder in Path("runs").glob("*")}
-    numbered = (f"{name}-{number}" for number in count(2))
-    return next(one for one in chain([name], numbered) if one not in taken)
+def _asked(
+    base: str, text: Path | str | None, out: Path | str | None
+) -> tuple[str, Path | str | None, Path | str]:
+    """Language, text and file of a recipe, as they are answered."""
+    from tongues.languages import find_language
+    from tongues.plan import read_base
+    from tongues.verbs.work.new import check_new_file
+    from tongues.verbs.work.own_text import read_own_text
+
+    checkpoint = read_base(base)
+    if out:
+        check_new_file(Path(out))
+    language = _ask("language to learn, such as sw", None, find_language)
+
+    def check(place: str) -> None:
+        if place and not Path(place).is_dir():
+            raise UserError(f"`{place}` is not a folder", hint=f"this is `{Path.cwd()}`")
+        if place:
+            read_own_text(Path(place), find_language(language), checkpoint)
+
+    if text is None:
+        place = _ask("folder of its text; empty: public text of the hub", "", check)
+        text = Path(place) if place else None
+    if out is None:
+        name = _ask("write it to", f"{language}.yaml", lambda x: check_new_file(Path(x)))
+        out = Path(name)
+    return language, text, out
 
 
-def check_new_file(out: Path) -> None:
-    """A UserError where a file is already, or none can be written."""
-    if out.exists():
-        raise UserError("is there already", where=str(out), hint="name another file")
-    check_writable(out)
+def on_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _ask(question: str, default: str | None, check: Callable[[str], object] = str) -> str:
+    """An answer that passes its check."""
+    while True:
+        answer = str(click.prompt(question, default=default, show_default=bool(default), err=True))
+        try:
+            check(answer)
+            return answer
+        except UserError as error:
+            where = "" if error.where.startswith("-") else f"{error.where}: "
+            hint = f"; {error.hint}" if error.hint else ""
+            echo(f"  {where.removeprefix(': ')}{error.what}{hint}", err=True)
+
+
+new = function(New)

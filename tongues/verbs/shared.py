@@ -1,16 +1,100 @@
-"""What several verbs share: progress on standard error, arguments as lists, sizes."""
+"""What several verbs share: settings, progress on standard error, arguments as lists, sizes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tongues.errors import UserError
 from tongues.terminal import Show, progress_line, say
+from tongues.verbs.options import COUNT, DTYPES, FOLDER, PATH, LauncherOption
+from tongues.verbs.settings import argument, option, settings
 
 if TYPE_CHECKING:
-    from tongues.recipe import RecipeSource
+    from tongues.recipe import Overrides, RecipeSource
+
+Dtype = Literal["bf16", "fp16", "fp32"]
+KEYS = "[SECTION.KEY=VALUE]..."
+
+
+def in_workspace() -> Any:
+    """The folder that a verb works in."""
+    names, about = ("-w", "--workspace"), "Folder of all inputs and outputs."
+    return option(*names, default=".", shown=Path(), kind=FOLDER, about=about)
+
+
+@settings
+class OfRecipe:
+    """Of verbs that read a recipe."""
+
+    recipe: "RecipeSource" = argument(kind=PATH)
+    overrides: "Overrides" = argument(default=(), many=True, required=False, metavar=KEYS)
+    workspace: Path | str = in_workspace()
+
+
+@settings
+class Overwriting:
+    """Of verbs that may find output of other settings."""
+
+    _: KW_ONLY
+    overwrite: bool = option(default=False, about="Overwrite output made with other settings.")
+
+
+@settings
+class Together:
+    """Of verbs whose runs may have several processes each."""
+
+    _: KW_ONLY
+    processes: int | None = option(
+        default=None, kind=COUNT, about="Processes per run, started by torchrun."
+    )
+
+
+@settings
+class Launched:
+    """Of verbs whose jobs something else may start: `local`, `ray`, `slurm:partition=gpu`, …."""
+
+    _: KW_ONLY
+    launcher: str = option(
+        default="local", metavar="NAME", cls=LauncherOption, about="What starts the jobs."
+    )
+
+
+@settings
+class Shared:
+    """Of verbs whose work several processes may share."""
+
+    _: KW_ONLY
+    ranks: int | None = option(default=None, kind=COUNT, about="Processes that share the work.")
+
+
+@settings
+class Placed:
+    """Of verbs that open models."""
+
+    _: KW_ONLY
+    max_memory: int | str | None = option(
+        default=None,
+        metavar="SIZE",
+        about="Cap on expert weights in memory; the least recently used are unloaded.",
+    )
+    device: str | None = option(
+        default=None, metavar="NAME", about="cpu, cuda or cuda:1; default: GPUs if any."
+    )
+    dtype: Dtype | None = option(
+        default=None,
+        kind=DTYPES,
+        about="Precision of weights; default: bf16 on GPUs, else fp32.",
+    )
+
+
+@settings
+class Quietly:
+    """Of verbs that say on standard error how they get on."""
+
+    _: KW_ONLY
+    quiet: bool = option("-q", "--quiet", default=False, about="No progress, notes or hints.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,39 +7,41 @@ import time
 import click
 
 from tongues import __version__
-from tongues.cli import options
-from tongues.cli.demo import demo
-from tongues.cli.experts import experts
-from tongues.cli.guide import doctor, next_steps
-from tongues.cli.languages import languages
-from tongues.cli.laws import fit
-from tongues.cli.models import evaluate, export, generate, serve
-from tongues.cli.new import new
-from tongues.cli.pages import ls, report, watch
-from tongues.cli.plan import plan
-from tongues.cli.recipes import check, prepare, study, train
 from tongues.errors import Stopped, UserError, nearest
 from tongues.extras import required_by
 from tongues.removed import OPTIONS
 from tongues.terminal import echo, is_first_rank
+from tongues.verbs import experts, guide, laws, models, pages, recipes
+from tongues.verbs.demo import demo_command
+from tongues.verbs.languages import languages_command
+from tongues.verbs.new import new_command
+from tongues.verbs.options import SECTIONS, Verbs
+from tongues.verbs.plan import plan_command
 
 _PATIENCE = 5.0  # seconds
 
 
 # The verbs in the order of work.
 _ORDER: dict[str, tuple[click.Command, ...]] = {
-    "Plan": (languages, plan, new, check),
-    "Prepare": (prepare,),
-    "Train": (train, study, experts),
-    "Evaluate": (evaluate, fit),
-    "Use": (generate, serve, export),
-    "Look": (next_steps, ls, watch, report, demo, doctor),
+    "Plan": (languages_command, plan_command, new_command, recipes.check_command),
+    "Prepare": (recipes.prepare_command,),
+    "Train": (recipes.train_command, recipes.study_command, experts.experts_command),
+    "Evaluate": (models.evaluate_command, laws.fit_command),
+    "Use": (models.generate_command, models.serve_command, models.export_command),
+    "Look": (
+        guide.next_command,
+        pages.ls_command,
+        pages.watch_command,
+        pages.report_command,
+        demo_command,
+        guide.doctor_command,
+    ),
 }
 _RECIPE = "name, text, tokens, model, train"
 # An example of each verb, and the recipe keys that it reads.
 _EXAMPLES = {
     "languages": ("tongues languages sw", ""),
-    "plan": ("tongues plan --base auto --language sw --gpu h100 --hours 24", ""),
+    "plan": ("tongues plan --base auto --language sw --gpu h100 --budget '24 hours'", ""),
     "new": ("tongues new SmolLM2-135M --language sw --text texts -o sw.yaml", ""),
     "check": ("tongues check recipe.yaml train.seed=2", "all"),
     "prepare": ("tongues prepare recipe.yaml --ranks 8", "name, text, tokens"),
@@ -64,7 +66,7 @@ _EXAMPLES = {
 
 
 @click.group(
-    cls=options.Verbs,
+    cls=Verbs,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(__version__, message="tongues %(version)s")
@@ -75,9 +77,9 @@ def command() -> None:
 for title, group in _ORDER.items():
     for verb in group:
         command.add_command(verb)
-        options.SECTIONS[verb.name or ""] = title
-for verb in (*command.commands.values(), *experts.commands.values()):
-    key = "experts train" if verb is experts.commands["train"] else verb.name or ""
+        SECTIONS[verb.name or ""] = title
+for verb in (*command.commands.values(), *experts.experts_command.commands.values()):
+    key = "experts train" if verb is experts.train_command else verb.name or ""
     if key in _EXAMPLES:
         example, reads = _EXAMPLES[key]
         sections = f"\nRecipe sections it reads: {reads}" if reads else ""

@@ -53,13 +53,10 @@ class Diagnosis:
         return {"findings": [asdict(of) for of in self.findings], "extras": extras}
 
 
-def doctor(workspace: Path | str = ".") -> Diagnosis:
-    """Look at torch, GPUs, compiler, cores, memory, disk, extras; makes no network requests.
-
-    workspace: the folder whose disk is meant.
-    """
+def diagnose(workspace: Path) -> Diagnosis:
+    """What this machine offers, and what is missing in it."""
     found = [Finding("tongues", "ok", __version__), *_torch(), _compiler(), _cores(), _memory()]
-    return Diagnosis((*found, _disk(Path(workspace)), *_extras()))
+    return Diagnosis((*found, _disk(workspace), *_extras()))
 
 
 def _torch() -> Iterator[Finding]:

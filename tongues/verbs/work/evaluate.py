@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from tongues.errors import Caution, UserError, nearest
 from tongues.evaluate.documents import read_texts
@@ -31,51 +30,8 @@ from tongues.verbs.shared import Voice, listed, memory_bytes
 _FEWSHOT_SEEDS = 5  # draws of examples: Blevins et al. 2024
 
 
-def evaluate(
-    models: str | Sequence[str],
-    workspace: Path | str = ".",
-    *,
-    text: str | Path | Sequence[str | Path] = (),
-    tasks: str | Sequence[str] = (),
-    data: str | Path | Sequence[str | Path] = (),
-    languages: str | Sequence[str] | None = None,
-    limit: int | None = None,
-    num_fewshot: int | None = None,
-    fewshot_language: str | None = None,
-    window: int | None = None,
-    max_memory: int | str | None = None,
-    device: str | None = None,
-    dtype: Literal["bf16", "fp16", "fp32"] | None = None,
-    name: str | None = None,
-    page: bool = True,
-    ranks: int | None = None,
-    launcher: str = "local",
-    quiet: bool = False,
-) -> Evaluation:
-    """Score models on texts and tasks, side by side; every model is compared with the first.
-
-    The base of a run or ensemble is scored too, to measure forgetting. Writes
-    `evaluations/NAME`. Safe to interrupt; call it again to resume.
-
-    models: runs, ensembles (`NAME@tfidf:2` by a routing), folders, hub ids (`org/name@revision`).
-    text: prepared tokens or files to measure the loss on.
-    tasks: such as `xcopa`, or `lm-eval:NAME` of lm-eval; `xcopa:sw,tr` for some languages.
-    data: folders with the items of the tasks, or `hub`.
-    languages: of texts and tasks; None: all.
-    limit: items, and documents, of a language.
-    num_fewshot: examples before every item, in the mean of five draws; None: 0. Of a task of
-        lm-eval in lm-eval's one draw; None: the task's own number.
-    fewshot_language: of the examples; None: the language of the item.
-    window: tokens of text in a window; None: the model's context.
-    max_memory: for expert weights, in bytes or as `2GB`.
-    device, dtype: where and in what type models compute, such as `cuda:1` and `bf16`; None: every
-        GPU, or the processor; bf16 on GPUs that have it, else fp32.
-    name: of the folder in `evaluations/`; None: `evaluation`, or the first of it and a number that
-        holds nothing else.
-    page: whether to write the page `reports/NAME-evaluation` (`evaluation_folder`).
-    ranks: processes that share the work; None: this one alone.
-    launcher: what starts them, such as `local`, `ray` or `slurm:partition=gpu`.
-    """
+def evaluate(asked: Evaluate) -> Evaluation:
+    """Score models on texts and tasks."""
     workspace, voice = Path(workspace), Voice(quiet)
     try:
         readable_name(name or "evaluation")

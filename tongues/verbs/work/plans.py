@@ -14,8 +14,8 @@ from tongues.laws.answer import FitAnswer
 from tongues.plan import Plan, Question, ask, make_plan, read_laws, recipe_of
 from tongues.plan.amounts import read_bytes, read_count, read_number
 from tongues.tables import read_table
-from tongues.verbs.measure import measure_base
 from tongues.verbs.shared import pairs
+from tongues.verbs.work.measure import measure_base
 
 Number = float | str  # a number, or one as people write it, such as `1.4B` or `20%`
 _NGRAMS = 100_000  # bytes of a sample, from which its n-grams tell more than the catalogue
