@@ -24,18 +24,16 @@ _BEGUN = 12  # tokens of a text that can be typed in
 class Demo:
     """Words of the demonstration, which is for the command line alone."""
 
-    overrides: tuple[str, ...] = argument(default=(), many=True, required=False, metavar=KEYS)
+    overrides: tuple[str, ...] = argument(metavar=KEYS, many=True, required=False, default=())
     _: KW_ONLY
     workspace: Path = option(
-        "-w", "--workspace", default=Path("demo"), kind=FOLDER, about="Folder for all of it."
+        "Folder for all of it.", FOLDER, names=("-w", "--workspace"), default=Path("demo")
     )
-    experts: bool = option(default=False, about="Language experts, to be served, instead of laws.")
+    experts: bool = option("Language experts, to be served, instead of laws.", default=False)
     real: str | None = option(
-        default=None, metavar="LANG", about="A real base on a real language, in ten minutes."
+        "A real base on a real language, in ten minutes.", metavar="LANG", default=None
     )
-    text: Path | None = option(
-        default=None, kind=PATH, about="For --real: folder of its text and of English."
-    )
+    text: Path | None = option("For --real: folder of its text and of English.", PATH, default=None)
 
 
 @command(Demo)

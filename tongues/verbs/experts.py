@@ -11,7 +11,7 @@ from tongues.errors import UserError
 from tongues.terminal import echo
 from tongues.verbs.hints import hint_recipe
 from tongues.verbs.options import AS_JSON, COUNT, PATH, Verbs
-from tongues.verbs.settings import argument, command, function, option, settings
+from tongues.verbs.settings import Verb, argument, command, function, option, settings
 from tongues.verbs.shared import (
     KEYS,
     Launched,
@@ -30,48 +30,39 @@ if TYPE_CHECKING:
 
 
 @settings
-class PartitionText(OfRecipe):
+class PartitionText(OfRecipe, Verb["dict[str, PartitionedText]"]):
     """Make the partitions that a recipe names in `experts.partitions`; by label.
 
     The text must be prepared. Each partition gets a page in `reports/`.
     """
 
-    def run(self) -> "dict[str, PartitionedText]":
-        """Make them."""
-        from tongues.verbs.work.experts import partition
-
-        return partition(self)
+    work = "experts:partition"
 
 
 @settings
-class PartitionLanguages:
+class PartitionLanguages(Verb["Partition"]):
     """A partition of languages into `k` clusters, without any text."""
 
+    work = "experts:partition_languages"
     languages: Sequence[str] = ()
     k: int | None = None
     _: KW_ONLY
     by: str = "typology"  # or `languages`, each by itself
-
-    def run(self) -> "Partition":
-        """Make it."""
-        from tongues.verbs.work.experts import partition_languages
-
-        return partition_languages(self)
 
 
 @settings
 class PartitionWords:
     """Words of the command: a recipe, or languages."""
 
-    recipe: Path | None = argument(default=None, kind=PATH, required=False)
-    overrides: tuple[str, ...] = argument(default=(), many=True, required=False, metavar=KEYS)
+    recipe: Path | None = argument(PATH, required=False, default=None)
+    overrides: tuple[str, ...] = argument(metavar=KEYS, many=True, required=False, default=())
     workspace: Path | str = in_workspace()
-    by: str = option(default="typology", about="Without a recipe: typology, or languages.")
+    by: str = option("Without a recipe: typology, or languages.", default="typology")
     languages: str | None = option(
-        default=None, metavar="A,B,…", about="Without a recipe: what to partition."
+        "Without a recipe: what to partition.", metavar="A,B,…", default=None
     )
     k: int | None = option(
-        "-k", default=None, kind=int, about="Without a recipe: the number of clusters."
+        "Without a recipe: the number of clusters.", int, names=("-k",), default=None
     )
 
 
@@ -104,17 +95,13 @@ def partition_command(asked: PartitionWords, *, as_json: bool) -> None:
 
 
 @settings
-class Train(OfRecipe, Overwriting, Launched, Together, Quietly):
+class Train(OfRecipe, Overwriting, Launched, Together, Quietly, Verb[list[Path]]):
     """Train the experts of a recipe and put them together; returns the ensembles' folders.
 
     The text must be prepared. Safe to interrupt; call it again. Options as of `tongues.study`.
     """
 
-    def run(self) -> list[Path]:
-        """Train them."""
-        from tongues.verbs.work.experts import train
-
-        return train(self)
+    work = "experts:train"
 
 
 @command(Train, AS_JSON)
@@ -129,20 +116,15 @@ def train_command(asked: Train, *, as_json: bool) -> None:
 
 
 @settings
-class Measure(OfRecipe, Placed, Quietly):
+class Measure(OfRecipe, Placed, Quietly, Verb[Path]):
     """Evaluate all ensembles of a recipe by every routing on held-out text; returns the page.
 
     The evaluation is kept in `evaluations/NAME-experts`. Safe to interrupt; run it again to resume.
     """
 
+    work = "experts:measure"
     _: KW_ONLY
-    eval_tokens: int = option(default=20_000, kind=COUNT, about="Tokens of each language.")
-
-    def run(self) -> Path:
-        """Evaluate them."""
-        from tongues.verbs.work.experts import measure
-
-        return measure(self)
+    eval_tokens: int = option("Tokens of each language.", COUNT, default=20_000)
 
 
 @command(Measure, AS_JSON)
@@ -159,17 +141,12 @@ def measure_command(asked: Measure, *, as_json: bool) -> None:
 
 
 @settings
-class Show:
+class Show(Verb["Lineage"]):
     """What an ensemble is made of; a UserError where anything is not as it was made."""
 
+    work = "experts:show"
     ensemble: str = argument()
     workspace: Path | str = in_workspace()
-
-    def run(self) -> "Lineage":
-        """Look at it."""
-        from tongues.verbs.work.experts import show
-
-        return show(self)
 
 
 @command(Show, AS_JSON)

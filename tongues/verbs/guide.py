@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tongues.errors import UserError
 from tongues.verbs.hints import hint_next
 from tongues.verbs.options import AS_JSON, PATH
-from tongues.verbs.settings import argument, command, function, settings
+from tongues.verbs.settings import Verb, argument, command, function, settings
 from tongues.verbs.shared import existing_folder, in_workspace
 
 if TYPE_CHECKING:
@@ -15,19 +15,14 @@ if TYPE_CHECKING:
 
 
 @settings
-class Doctor:
+class Doctor(Verb["Diagnosis"]):
     """Look at torch, GPUs, compiler, cores, memory, disk, extras; makes no network requests.
 
     The disk is that of the workspace.
     """
 
+    work = "doctor:diagnose"
     workspace: Path | str = in_workspace()
-
-    def run(self) -> "Diagnosis":
-        """Look at it."""
-        from tongues.verbs.work.doctor import diagnose
-
-        return diagnose(Path(self.workspace))
 
 
 @command(Doctor, AS_JSON)
@@ -51,13 +46,13 @@ def doctor_command(asked: Doctor, *, as_json: bool) -> None:
 
 
 @settings
-class NextSteps:
+class NextSteps(Verb["list[Step]"]):
     """The next step of every recipe, run and study of a folder, the most urgent first, with why.
 
     Each step has a `command`, a `reason` and the `place` that it is for.
     """
 
-    folder: Path | str = argument(default=Path(), kind=PATH, required=False)
+    folder: Path | str = argument(PATH, required=False, default=Path())
 
     def run(self) -> "list[Step]":
         """Find them."""

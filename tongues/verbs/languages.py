@@ -15,12 +15,12 @@ _OPTIONAL = ("byte premium", "Bible", "family", "speakers", "tasks", "script")  
 class Languages:
     """Words of the command: a language, or conditions on those that are listed."""
 
-    language: str | None = argument(default=None, required=False)
-    family: str = option(default="", about="A group, such as bantu.")
-    script: str = option(default="", about="Such as Arab.")
-    task: str = option(default="", about="A benchmark in it, such as xcopa.")
+    language: str | None = argument(required=False, default=None)
+    family: str = option("A group, such as bantu.", default="")
+    script: str = option("Such as Arab.", default="")
+    task: str = option("A benchmark in it, such as xcopa.", default="")
     min_text: str | None = option(
-        default=None, metavar="SIZE", about="Text there is at least, such as 100MB."
+        "Text there is at least, such as 100MB.", metavar="SIZE", default=None
     )
 
 

@@ -10,7 +10,7 @@ import click
 from tongues.errors import UserError
 from tongues.terminal import echo
 from tongues.verbs.options import AS_JSON, FIGURES, OUT_FILE, PATH, one_thread
-from tongues.verbs.settings import argument, command, function, option, settings
+from tongues.verbs.settings import Verb, argument, command, function, option, settings
 from tongues.verbs.shared import pairs, paths
 
 if TYPE_CHECKING:
@@ -18,41 +18,38 @@ if TYPE_CHECKING:
 
 
 @settings
-class Fit:
+class Fit(Verb["FitAnswer"]):
     """Fit scaling laws to tables (CSV, JSONL, Parquet) or directories of runs."""
 
-    tables: Path | str | Sequence[Path | str] = argument(kind=PATH, many=True)
+    tables: Path | str | Sequence[Path | str] = argument(PATH, many=True)
     law: str | None = option(
-        default=None, metavar="LAW", about="Law to fit; run directories: all by default."
+        "Law to fit; run directories: all by default.", metavar="LAW", default=None
     )
     _: KW_ONLY
     columns: Sequence[str] | Mapping[str, str] = option(
-        "--column",
-        default=(),
-        many=True,
-        metavar="ROLE=NAME",
-        about="Column of a role that is called otherwise, such as loss=eval/loss. Roles: params, "
+        "Column of a role that is called otherwise, such as loss=eval/loss. Roles: params, "
         "tokens, loss, flops, unique, replay, start, experts, run, strategy, lang. Repeatable.",
+        names=("--column",),
+        metavar="ROLE=NAME",
+        many=True,
+        default=(),
     )
     where: str | None = option(
-        default=None, metavar="CONDITION", about="""Rows to use, as in "tokens > 1e9"."""
+        """Rows to use, as in "tokens > 1e9".""", metavar="CONDITION", default=None
     )
     fix: Sequence[str] | Mapping[str, float] = option(
-        default=(), many=True, metavar="NAME=VALUE", about="Hold a parameter at a value."
+        "Hold a parameter at a value.", metavar="NAME=VALUE", many=True, default=()
     )
     base: Path | str | None = option(
-        default=None,
+        "Law that this one takes parameters from, with their uncertainty.",
         metavar="NAME|FILE",
-        about="Law that this one takes parameters from, with their uncertainty.",
+        default=None,
     )
     compare: bool = option(
-        default=False, about="Compare the laws of size and tokens on each strategy's rows."
+        "Compare the laws of size and tokens on each strategy's rows.", default=False
     )
     draws: int = option(
-        "--bootstrap",
-        default=1000,
-        kind=click.IntRange(0),
-        about="Bootstrap draws of the intervals.",
+        "Bootstrap draws of the intervals.", click.IntRange(0), names=("--bootstrap",), default=1000
     )
 
     def run(self) -> "FitAnswer":

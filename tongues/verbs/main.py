@@ -66,8 +66,7 @@ _EXAMPLES = {
 
 
 @click.group(
-    cls=Verbs,
-    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
 )
 @click.version_option(__version__, message="tongues %(version)s")
 def command() -> None:

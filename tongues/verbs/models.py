@@ -12,19 +12,13 @@ import click
 from tongues.errors import Stopped
 from tongues.terminal import echo
 from tongues.verbs.options import AS_JSON, COUNT, DTYPES, FOLDER, OUT, PATH
-from tongues.verbs.settings import argument, command, function, option, settings
-from tongues.verbs.shared import (
-    Dtype,
-    Launched,
-    Placed,
-    Quietly,
-    Shared,
-    in_workspace,
-)
+from tongues.verbs.settings import Verb, argument, command, function, option, settings
+from tongues.verbs.shared import Dtype, Launched, Placed, Quietly, Shared, in_workspace
 
 if TYPE_CHECKING:
     from tongues.evaluate.evaluation import Evaluation
     from tongues.experts.ensemble.generate import Generation
+
 
 _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "bright_black")
 _POSITIVE = click.FloatRange(min=0, min_open=True)
@@ -32,7 +26,7 @@ _PORT = click.IntRange(0, 65_535)
 
 
 @settings
-class Evaluate(Placed, Shared, Launched, Quietly):
+class Evaluate(Placed, Shared, Launched, Quietly, Verb["Evaluation"]):
     """Score models on texts and tasks, side by side; every model is compared with the first.
 
     Models are runs, ensembles (`NAME@tfidf:2` by a routing), folders and hub ids
@@ -40,50 +34,45 @@ class Evaluate(Placed, Shared, Launched, Quietly):
     Writes `evaluations/NAME`. Safe to interrupt; call it again to resume.
     """
 
+    work = "evaluate:evaluate"
     models: str | Sequence[str] = argument(metavar="MODEL...", many=True)
     workspace: Path | str = in_workspace()
     _: KW_ONLY
     text: str | Path | Sequence[str | Path] = option(
-        default=(),
-        many=True,
+        "Prepared tokens or files to measure the loss on. Repeatable.",
         metavar="WHAT",
-        about="Prepared tokens or files to measure the loss on. Repeatable.",
+        many=True,
+        default=(),
     )
     tasks: str | Sequence[str] = option(
-        default=(),
-        many=True,
+        "Tasks: xcopa, xcopa:sw,tr for some of its languages, or lm-eval:NAME. Repeatable.",
         metavar="NAME",
-        about="Tasks: xcopa, xcopa:sw,tr for some of its languages, or lm-eval:NAME. Repeatable.",
+        many=True,
+        default=(),
     )
     data: str | Path | Sequence[str | Path] = option(
-        default=(),
-        many=True,
+        "Folder with the items of the tasks, or the hub. Repeatable.",
         metavar="FOLDER|hub",
-        about="Folder with the items of the tasks, or the hub. Repeatable.",
+        many=True,
+        default=(),
     )
     languages: str | Sequence[str] | None = option(
-        default=None, metavar="A,B,…", about="Languages of texts and tasks (all)."
+        "Languages of texts and tasks (all).", metavar="A,B,…", default=None
     )
-    limit: int | None = option(default=None, kind=COUNT, about="Items and documents per language.")
+    limit: int | None = option("Items and documents per language.", COUNT, default=None)
     num_fewshot: int | None = option(
+        "Examples before an item (0, or the number of lm-eval's task).",
+        click.IntRange(0),
         default=None,
-        kind=click.IntRange(0),
-        about="Examples before an item (0, or the number of lm-eval's task).",
     )
     fewshot_language: str | None = option(
-        default=None, metavar="TAG", about="Language of the examples (the item's)."
+        "Language of the examples (the item's).", metavar="TAG", default=None
     )
-    window: int | None = option(default=None, kind=COUNT, about="Tokens of context per window.")
+    window: int | None = option("Tokens of context per window.", COUNT, default=None)
     name: str | None = option(
-        default=None, about="Name of the result in evaluations/ (evaluation, or evaluation-2, …)."
+        "Name of the result in evaluations/ (evaluation, or evaluation-2, …).", default=None
     )
     page: bool = True  # whether to write the page `reports/NAME-evaluation`
-
-    def run(self) -> "Evaluation":
-        """Score them."""
-        from tongues.verbs.work.evaluate import evaluate
-
-        return evaluate(self)
 
 
 @command(
@@ -122,49 +111,40 @@ def evaluate_command(asked: Evaluate, *, compare: bool, as_json: bool) -> None:
 
 
 @settings
-class Generate(Placed):
+class Generate(Placed, Verb["Generation"]):
     """Continue each prompt with a model: an ensemble, a run, a Hugging Face folder or a hub id.
 
     Without a prompt a text is generated from its beginning.
     """
 
+    work = "models:generate"
     model: str = argument()
     prompts: str | Sequence[str] = argument(
-        default=(), many=True, required=False, metavar="[PROMPT]..."
+        metavar="[PROMPT]...", many=True, required=False, default=()
     )
     workspace: Path | str = in_workspace()
     _: KW_ONLY
     routing: str | None = option(
-        default=None,
-        metavar="WAY",
-        about="Routing of an ensemble: filter:1 (default), tfidf:2, ….",
+        "Routing of an ensemble: filter:1 (default), tfidf:2, ….", metavar="WAY", default=None
     )
     language: str | None = option(
-        default=None, metavar="TAG", about="Language of the text, for `--routing language`."
+        "Language of the text, for `--routing language`.", metavar="TAG", default=None
     )
-    max_tokens: int | None = option(
-        default=None, kind=COUNT, about="Tokens to generate, at most (64)."
-    )
-    n: int = option("-n", default=1, kind=COUNT, about="Completions of each prompt.")
+    max_tokens: int | None = option("Tokens to generate, at most (64).", COUNT, default=None)
+    n: int = option("Completions of each prompt.", COUNT, names=("-n",), default=1)
     stop: Sequence[str] = option(
-        default=(), many=True, metavar="TEXT", about="String that ends a completion. Repeatable."
+        "String that ends a completion. Repeatable.", metavar="TEXT", many=True, default=()
     )
-    temperature: float = option(default=0.8, kind=click.FloatRange(0), about="0: no sampling.")
+    temperature: float = option("0: no sampling.", click.FloatRange(0), default=0.8)
     top_k: int | None = option(
-        default=None, kind=COUNT, about="Sample from this number of most probable tokens."
+        "Sample from this number of most probable tokens.", COUNT, default=None
     )
     top_p: float | None = option(
+        "Nucleus sampling: smallest set of tokens with this probability.",
+        click.FloatRange(min=0, max=1, min_open=True),
         default=None,
-        kind=click.FloatRange(min=0, max=1, min_open=True),
-        about="Nucleus sampling: smallest set of tokens with this probability.",
     )
-    seed: int = option(default=0, kind=int, about="Random seed of the sampling.")
-
-    def run(self) -> "Generation":
-        """Continue them."""
-        from tongues.verbs.work.models import generate
-
-        return generate(self)
+    seed: int = option("Random seed of the sampling.", int, default=0)
 
 
 @command(
@@ -205,41 +185,31 @@ def _piped() -> tuple[str, ...]:
 
 
 @settings
-class Serve(Placed, Quietly):
+class Serve(Placed, Quietly, Verb[None]):
     """Serve models by OpenAI's API, and on a page to try them; returns when it is stopped.
 
     Models are ensembles (`NAME@tfidf:2` by a routing), runs, folders and hub ids.
     """
 
+    work = "models:serve"
     models: str | Sequence[str] = argument(
-        default=(), many=True, required=False, metavar="[MODEL]..."
+        metavar="[MODEL]...", many=True, required=False, default=()
     )
     workspace: Path | str = in_workspace()
     _: KW_ONLY
-    host: str = option(default="127.0.0.1", about="Where to listen.")
-    port: int = option(default=8000, kind=_PORT, about="0: any that is free.")
+    host: str = option("Where to listen.", default="127.0.0.1")
+    port: int = option("0: any that is free.", _PORT, default=8000)
     key_file: Path | str | None = option(
-        default=None, kind=PATH, about="File with the API key (or TONGUES_API_KEY)."
+        "File with the API key (or TONGUES_API_KEY).", PATH, default=None
     )
     allow_host: Sequence[str] = option(
-        default=(),
-        many=True,
-        metavar="NAME",
-        about="Host name that requests may use. Repeatable.",
+        "Host name that requests may use. Repeatable.", metavar="NAME", many=True, default=()
     )
-    max_batch: int = option(default=16, kind=COUNT, about="Completions generated at a time.")
-    max_tokens: int = option(default=1024, kind=COUNT, about="Longest completion.")
-    timeout: float = option(
-        default=120.0, kind=_POSITIVE, about="Longest time of a request, in seconds."
-    )
-    example: bool = option(default=False, about="Serve a small ensemble that comes with tongues.")
+    max_batch: int = option("Completions generated at a time.", COUNT, default=16)
+    max_tokens: int = option("Longest completion.", COUNT, default=1024)
+    timeout: float = option("Longest time of a request, in seconds.", _POSITIVE, default=120.0)
+    example: bool = option("Serve a small ensemble that comes with tongues.", default=False)
     ready: Callable[[str], None] | None = None  # gets the address; None: standard error does
-
-    def run(self) -> None:
-        """Serve them."""
-        from tongues.verbs.work.models import serve
-
-        serve(self)
 
 
 @command(Serve)
@@ -259,40 +229,29 @@ def serve_command(asked: Serve) -> None:
 
 
 @settings
-class Export(Quietly):
+class Export(Quietly, Verb[Path]):
     """Write a run or an ensemble as Hugging Face folders, each with a model card; returns `out`."""
 
+    work = "models:export"
     model: str = argument()
-    out: Path | str = option("-o", "--out", kind=OUT, about="Folder to write.")
+    out: Path | str = option("Folder to write.", OUT, names=("-o", "--out"))
     workspace: Path | str = in_workspace()
     _: KW_ONLY
     step: int | None = option(
-        default=None,
-        kind=click.IntRange(0),
-        about="Step of the run's checkpoint or milestone (the newest).",
+        "Step of the run's checkpoint or milestone (the newest).", click.IntRange(0), default=None
     )
-    moe: bool = option(default=False, about="One model: the experts as a mixture of experts.")
-    dtype: Dtype | None = option(
-        default=None, kind=DTYPES, about="Dtype of the stored weights (the base's)."
-    )
+    moe: bool = option("One model: the experts as a mixture of experts.", default=False)
+    dtype: Dtype | None = option("Dtype of the stored weights (the base's).", DTYPES, default=None)
     add_chat: Path | str | None = option(
-        default=None,
-        kind=FOLDER,
+        "Add what instruction tuning changed in the base: INSTRUCT − BASE.",
+        FOLDER,
         metavar="INSTRUCT",
-        about="Add what instruction tuning changed in the base: INSTRUCT − BASE.",
+        default=None,
     )
     chat_weight: float | None = option(
-        default=None, kind=_POSITIVE, about="Weight of that difference (chosen on held-out loss)."
+        "Weight of that difference (chosen on held-out loss).", _POSITIVE, default=None
     )
-    gguf: bool = option(
-        default=False, about="Write a GGUF for llama.cpp too, and compare its token ids."
-    )
-
-    def run(self) -> Path:
-        """Write it."""
-        from tongues.verbs.work.models import export
-
-        return export(self)
+    gguf: bool = option("Write a GGUF for llama.cpp too, and compare its token ids.", default=False)
 
 
 @command(Export, AS_JSON)

@@ -11,7 +11,7 @@ import click
 from tongues.errors import UserError
 from tongues.terminal import echo
 from tongues.verbs.options import AS_JSON, COUNT, OUT_FILE, PATH, one_thread
-from tongues.verbs.settings import argument, command, function, option, settings
+from tongues.verbs.settings import Verb, argument, command, function, option, settings
 from tongues.verbs.shared import listed
 
 if TYPE_CHECKING:
@@ -19,40 +19,31 @@ if TYPE_CHECKING:
 
 
 @settings
-class New:
+class New(Verb["Draft"]):
     """A recipe that continues a base on a language, and what it takes and comes to.
 
     The base is its id on the hub, its end, a run, or a folder; the language a tag or a name. The
     budget is 100M tokens where it is left out, or as many as read a smaller text five times.
     """
 
+    work = "new:draft"
     base: str = argument(required=False)
-    language: str | Sequence[str] = option(many=True, metavar="TAG", about="To learn, such as sw.")
+    language: str | Sequence[str] = option("To learn, such as sw.", metavar="TAG", many=True)
     out: Path | str | None = option(
-        "-o",
-        "--out",
-        default=None,
-        kind=OUT_FILE,
-        about="Write it to this file, its plan next to it.",
+        "Write it to this file, its plan next to it.", OUT_FILE, names=("-o", "--out"), default=None
     )
     _: KW_ONLY
     text: Path | str | None = option(
-        default=None, kind=PATH, about="Folder with its text, such as sw/ and en/ (hub)."
+        "Folder with its text, such as sw/ and en/ (hub).", PATH, default=None
     )
     budget: str | None = option(
+        "`40B tokens`, `7 days`, `5000 US$`, … (100M tokens, or 5 times a short text).",
         default=None,
-        about="`40B tokens`, `7 days`, `5000 US$`, … (100M tokens, or 5 times a short text).",
     )
     gpu: str | None = option(
-        default=None, metavar="NAME", about="GPU type, such as h100; days and money need it."
+        "GPU type, such as h100; days and money need it.", metavar="NAME", default=None
     )
-    gpus: int | None = option(default=None, kind=COUNT, about="Number of GPUs (1).")
-
-    def run(self) -> "Draft":
-        """Draft it."""
-        from tongues.verbs.work.new import new
-
-        return new(self)
+    gpus: int | None = option("Number of GPUs (1).", COUNT, default=None)
 
 
 @command(New, AS_JSON)

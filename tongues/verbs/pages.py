@@ -10,30 +10,26 @@ import click
 from tongues.terminal import echo
 from tongues.verbs.hints import hint_next, hint_runs
 from tongues.verbs.options import AS_JSON, OUT, PATH
-from tongues.verbs.settings import argument, command, function, option, settings
+from tongues.verbs.settings import Verb, argument, command, function, option, settings
 from tongues.verbs.shared import Quietly, in_workspace, paths
 
 if TYPE_CHECKING:
     from tongues.experts.ensemble.lineage import EnsembleState
     from tongues.states import RunState
 
+
 _OPTIONAL = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out nats/token")  # first to go
 
 
 @settings
-class Ls:
+class Ls(Verb["tuple[list[RunState], list[EnsembleState]]"]):
     """The runs and the ensembles at or below places, by default all, with their states."""
 
+    work = "pages:ls"
     places: Path | str | Sequence[Path | str] = argument(
-        default=(), kind=PATH, many=True, required=False
+        PATH, many=True, required=False, default=()
     )
     workspace: Path | str = in_workspace()
-
-    def run(self) -> "tuple[list[RunState], list[EnsembleState]]":
-        """List them."""
-        from tongues.verbs.work.pages import ls
-
-        return ls(self)
 
 
 @command(Ls, AS_JSON)
@@ -66,32 +62,27 @@ def ls_command(asked: Ls, *, as_json: bool) -> None:
 
 
 @settings
-class Report(Quietly):
+class Report(Quietly, Verb[Path]):
     """Write one page about runs, a corpus, or tokenizers side by side; returns its `index.html`.
 
     Without places it is the page of the whole workspace, with a receipt: its README.md, recipes and
     plans. Each figure is also written as SVG, PNG and data.
     """
 
+    work = "pages:report"
     places: Path | str | Sequence[Path | str] = argument(
-        default=(), kind=PATH, many=True, required=False
+        PATH, many=True, required=False, default=()
     )
     out: Path | str | None = option(
-        "-o", "--out", default=None, kind=OUT, about="Folder of the page (reports/NAME)."
+        "Folder of the page (reports/NAME).", OUT, names=("-o", "--out"), default=None
     )
     _: KW_ONLY
     text: Path | str | None = option(
+        "Text or recipe to compare tokenizers on.",
+        click.Path(path_type=Path, exists=True),
         default=None,
-        kind=click.Path(path_type=Path, exists=True),
-        about="Text or recipe to compare tokenizers on.",
     )
     workspace: Path | str = in_workspace()
-
-    def run(self) -> Path:
-        """Write it."""
-        from tongues.verbs.work.pages import report
-
-        return report(self)
 
 
 @command(Report, AS_JSON)
@@ -118,12 +109,12 @@ def report_command(asked: Report, *, as_json: bool) -> None:
 
 
 @settings
-class Watch:
+class Watch(Verb[None]):
     """Serve a page of the runs to this machine alone until interrupted; it renews itself."""
 
     workspace: Path | str = in_workspace()
     _: KW_ONLY
-    port: int = option(default=8765, kind=click.IntRange(0, 65_535), about="0: any that is free.")
+    port: int = option("0: any that is free.", click.IntRange(0, 65_535), default=8765)
     ready: Callable[[str], None] = lambda address: None  # gets the page's address
 
     def run(self) -> None:

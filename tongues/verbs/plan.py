@@ -10,82 +10,73 @@ import click
 from tongues.terminal import echo
 from tongues.verbs.hints import hint_again
 from tongues.verbs.options import AS_JSON, OUT, OUT_FILE, one_thread
-from tongues.verbs.settings import command, function, option, settings
+from tongues.verbs.settings import Verb, command, function, option, settings
 
 if TYPE_CHECKING:
     from tongues.laws import Law
     from tongues.laws.answer import FitAnswer
     from tongues.plan import Plan as Made
 
+
 Number = float | str  # a number, or one as people write it, such as `1.4B` or `20%`
 
 
 @settings
-class Plan:
+class Plan(Verb["Made"]):
     """Which base to continue on a language, with which tokenizer, on how much, and at what price.
 
     Laws may be what `fit` returned; losses are then in nats per token, else in bits per byte.
     """
 
+    work = "plans:make"
     laws: "FitAnswer | Law | Path | str | Sequence[Law | Path | str]" = option(
-        "--law",
-        default=(),
-        many=True,
+        "Published law, or file of `tongues fit -o`, in place of the language's. Repeatable.",
+        names=("--law",),
         metavar="NAME|FILE",
-        about="Published law, or file of `tongues fit -o`, in place of the language's. Repeatable.",
+        many=True,
+        default=(),
     )
     _: KW_ONLY
     budget: str | None = option(
-        default=None,
-        metavar="AMOUNT",
-        about="`72 hours`, `5000 US$`, `40B tokens`, `1e21 FLOPs`, …",
+        "`72 hours`, `5000 US$`, `40B tokens`, `1e21 FLOPs`, …", metavar="AMOUNT", default=None
     )
     bases: Sequence[str] | Mapping[str, str] = option(
-        "--base",
-        default=(),
-        many=True,
+        "A model to continue: a hub id, a folder, or llama=8B@15T; auto chooses. Repeatable.",
+        names=("--base",),
         metavar="BASE",
-        about="A model to continue: a hub id, a folder, or llama=8B@15T; auto chooses. Repeatable.",
+        many=True,
+        default=(),
     )
     language: str | Sequence[str] | None = option(
-        default=None, many=True, metavar="LANG", about="Language to learn, such as sw. Repeatable."
+        "Language to learn, such as sw. Repeatable.", metavar="LANG", many=True, default=None
     )
     available_text: Path | str | None = option(
-        default=None,
+        "Text of it: 3GB, `200M tokens`, a file or folder. Default: what the catalogue knows of.",
         metavar="AMOUNT|PATH",
-        about="Text of it: 3GB, `200M tokens`, a file or folder. Default: what the catalogue knows "
-        "of.",
+        default=None,
     )
-    gpu: str | None = option(default=None, metavar="NAME", about="GPU type, such as h100.")
-    gpus: Number | None = option(default=None, metavar="COUNT", about="Number of GPUs (1).")
+    gpu: str | None = option("GPU type, such as h100.", metavar="NAME", default=None)
+    gpus: Number | None = option("Number of GPUs (1).", metavar="COUNT", default=None)
     max_forgetting: Number | None = option(
-        default=None, metavar="SHARE", about="Tolerated rise of the base-language loss, as 1%."
+        "Tolerated rise of the base-language loss, as 1%.", metavar="SHARE", default=None
     )
     replay: Number | None = option(
-        default=None, metavar="SHARE", about="Share of base-language text, as 20%."
+        "Share of base-language text, as 20%.", metavar="SHARE", default=None
     )
     params: Number | None = option(
-        default=None, metavar="COUNT", about="Parameters of a model from scratch."
+        "Parameters of a model from scratch.", metavar="COUNT", default=None
     )
     base_loss: Number | None = option(
-        default=None, metavar="LOSS", about="Loss of the base on the text before training."
+        "Loss of the base on the text before training.", metavar="LOSS", default=None
     )
     mfu: Number | None = option(
-        default=None, metavar="SHARE", about="Share of the GPUs' peak speed that is reached (0.4)."
+        "Share of the GPUs' peak speed that is reached (0.4).", metavar="SHARE", default=None
     )
-    price: Number | None = option(default=None, metavar="US$", about="Price of a GPU-hour.")
+    price: Number | None = option("Price of a GPU-hour.", metavar="US$", default=None)
     runs: Path | str | None = option(
-        default=None, metavar="FILE", about="CSV of own small runs: bytes, loss (bits per byte)."
+        "CSV of own small runs: bytes, loss (bits per byte).", metavar="FILE", default=None
     )
-    write: Path | str | None = option(
-        default=None, kind=OUT_FILE, about="Write the advice as a recipe."
-    )
-
-    def run(self) -> "Made":
-        """Plan it."""
-        from tongues.verbs.work.plans import plan
-
-        return plan(self)
+    write: Path | str | None = option("Write the advice as a recipe.", OUT_FILE, default=None)
 
 
 @command(

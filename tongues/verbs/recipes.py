@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tongues.terminal import echo
 from tongues.verbs.hints import hint_recipe, hint_runs
 from tongues.verbs.options import AS_JSON, COUNT
-from tongues.verbs.settings import command, function, option, settings
+from tongues.verbs.settings import Verb, command, function, option, settings
 from tongues.verbs.shared import Launched, OfRecipe, Overwriting, Quietly, Shared, Together
 
 if TYPE_CHECKING:
@@ -15,23 +15,18 @@ if TYPE_CHECKING:
 
 
 @settings
-class Check(OfRecipe):
+class Check(OfRecipe, Verb["Checked"]):
     """Find every mistake in a recipe before anything runs, and what its runs take.
 
     Returns the runs with their sizes, tokens and FLOPs, and the memory and disk they need in bytes.
     """
 
+    work = "recipes:check"
     _: KW_ONLY
     gpu: str | None = option(
-        default=None, metavar="NAME", about="Check for this GPU, such as h100, not this machine."
+        "Check for this GPU, such as h100, not this machine.", metavar="NAME", default=None
     )
-    gpus: int | None = option(default=None, kind=COUNT, about="Number of them (1).")
-
-    def run(self) -> "Checked":
-        """Check it."""
-        from tongues.verbs.work.recipes import check
-
-        return check(self)
+    gpus: int | None = option("Number of them (1).", COUNT, default=None)
 
 
 @command(Check, AS_JSON)
@@ -81,17 +76,13 @@ def check_command(asked: Check, *, as_json: bool) -> None:
 
 
 @settings
-class Prepare(OfRecipe, Overwriting, Shared, Launched, Quietly):
+class Prepare(OfRecipe, Overwriting, Shared, Launched, Quietly, Verb[Path]):
     """Turn the text of a recipe into token shards; returns their folder, `tokens/NAME`.
 
     A recipe of `name`, `text` and `tokens` is enough. Safe to interrupt; call it again to resume.
     """
 
-    def run(self) -> Path:
-        """Prepare it."""
-        from tongues.verbs.work.recipes import prepare
-
-        return prepare(self)
+    work = "recipes:prepare"
 
 
 @command(Prepare, AS_JSON)
@@ -106,17 +97,13 @@ def prepare_command(asked: Prepare, *, as_json: bool) -> None:
 
 
 @settings
-class Train(OfRecipe, Overwriting, Together, Quietly):
+class Train(OfRecipe, Overwriting, Together, Quietly, Verb[Path]):
     """Train the one run of a recipe; returns its directory, `runs/NAME`.
 
     The text must be prepared. Safe to interrupt: the same call resumes from the last checkpoint.
     """
 
-    def run(self) -> Path:
-        """Train it."""
-        from tongues.verbs.work.recipes import train
-
-        return train(self)
+    work = "recipes:train"
 
 
 @command(Train, AS_JSON)
@@ -130,7 +117,7 @@ def train_command(asked: Train, *, as_json: bool) -> None:
 
 
 @settings
-class Study(OfRecipe, Overwriting, Launched, Together, Quietly):
+class Study(OfRecipe, Overwriting, Launched, Together, Quietly, Verb[Path]):
     """Train all runs of a recipe's study; returns their folder, `runs/NAME`.
 
     The text must be prepared. Safe to interrupt; call it again to resume. Of a recipe with a
@@ -138,11 +125,7 @@ class Study(OfRecipe, Overwriting, Launched, Together, Quietly):
     folder.
     """
 
-    def run(self) -> Path:
-        """Train them."""
-        from tongues.verbs.work.studies import study
-
-        return study(self)
+    work = "studies:study"
 
 
 @command(Study, AS_JSON)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
-from typing import Any, ParamSpec, Protocol, TypeVar, dataclass_transform
+from importlib import import_module
+from typing import Any, ClassVar, Generic, ParamSpec, TypeVar, dataclass_transform
 
 import click
 
@@ -24,39 +25,42 @@ Kind = click.ParamType | type | None
 _WORD, _HELP = "word", "about"  # keys of a field's metadata
 
 
-class Verb(Protocol[Result]):
-    """Settings of a verb, and what they lead to."""
+class Verb(Generic[Result]):
+    """Settings of a verb, which give a result."""
+
+    work: ClassVar[str]  # what does it: `module:function` of `tongues.verbs.work`
 
     def run(self) -> Result:
-        """Do it; returns what was made."""
-        ...
+        """Do the work; its module is imported now."""
+        module, name = self.work.split(":")
+        return getattr(import_module(f"tongues.verbs.work.{module}"), name)(self)
 
 
 def argument(
-    *,
-    default: Any = MISSING,
     kind: Kind = None,
+    *,
     metavar: str | None = None,
     many: bool = False,
     required: bool = True,
-    about: str = "",
+    default: Any = MISSING,
 ) -> Any:
     """A word by its place. many: any number of them. required: on the command line."""
     given = {"type": kind, "metavar": metavar, "required": required, "nargs": -1 if many else 1}
     if not required and not many:
         given |= {"default": default}
-    return field(default=default, metadata={_WORD: partial(_argument, given), _HELP: about})
+    return field(default=default, metadata={_WORD: partial(_argument, given)})
 
 
 def option(
-    *names: str,
     about: str,
-    default: Any = MISSING,
     kind: Kind = None,
+    *,
+    names: tuple[str, ...] = (),
     metavar: str | None = None,
     many: bool = False,
-    shown: Any = MISSING,
     cls: type[click.Option] = click.Option,
+    shown: Any = MISSING,
+    default: Any = MISSING,
 ) -> Any:
     """A word by its name, such as `--max-tokens` of the field `max_tokens`.
 

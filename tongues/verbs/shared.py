@@ -14,6 +14,7 @@ from tongues.verbs.settings import argument, option, settings
 if TYPE_CHECKING:
     from tongues.recipe import Overrides, RecipeSource
 
+
 Dtype = Literal["bf16", "fp16", "fp32"]
 KEYS = "[SECTION.KEY=VALUE]..."
 
@@ -21,15 +22,15 @@ KEYS = "[SECTION.KEY=VALUE]..."
 def in_workspace() -> Any:
     """The folder that a verb works in."""
     names, about = ("-w", "--workspace"), "Folder of all inputs and outputs."
-    return option(*names, default=".", shown=Path(), kind=FOLDER, about=about)
+    return option(about, FOLDER, names=names, shown=Path(), default=".")
 
 
 @settings
 class OfRecipe:
     """Of verbs that read a recipe."""
 
-    recipe: "RecipeSource" = argument(kind=PATH)
-    overrides: "Overrides" = argument(default=(), many=True, required=False, metavar=KEYS)
+    recipe: "RecipeSource" = argument(PATH)
+    overrides: "Overrides" = argument(metavar=KEYS, many=True, required=False, default=())
     workspace: Path | str = in_workspace()
 
 
@@ -38,7 +39,7 @@ class Overwriting:
     """Of verbs that may find output of other settings."""
 
     _: KW_ONLY
-    overwrite: bool = option(default=False, about="Overwrite output made with other settings.")
+    overwrite: bool = option("Overwrite output made with other settings.", default=False)
 
 
 @settings
@@ -46,9 +47,7 @@ class Together:
     """Of verbs whose runs may have several processes each."""
 
     _: KW_ONLY
-    processes: int | None = option(
-        default=None, kind=COUNT, about="Processes per run, started by torchrun."
-    )
+    processes: int | None = option("Processes per run, started by torchrun.", COUNT, default=None)
 
 
 @settings
@@ -57,7 +56,7 @@ class Launched:
 
     _: KW_ONLY
     launcher: str = option(
-        default="local", metavar="NAME", cls=LauncherOption, about="What starts the jobs."
+        "What starts the jobs.", metavar="NAME", cls=LauncherOption, default="local"
     )
 
 
@@ -66,7 +65,7 @@ class Shared:
     """Of verbs whose work several processes may share."""
 
     _: KW_ONLY
-    ranks: int | None = option(default=None, kind=COUNT, about="Processes that share the work.")
+    ranks: int | None = option("Processes that share the work.", COUNT, default=None)
 
 
 @settings
@@ -75,17 +74,15 @@ class Placed:
 
     _: KW_ONLY
     max_memory: int | str | None = option(
-        default=None,
+        "Cap on expert weights in memory; the least recently used are unloaded.",
         metavar="SIZE",
-        about="Cap on expert weights in memory; the least recently used are unloaded.",
+        default=None,
     )
     device: str | None = option(
-        default=None, metavar="NAME", about="cpu, cuda or cuda:1; default: GPUs if any."
+        "cpu, cuda or cuda:1; default: GPUs if any.", metavar="NAME", default=None
     )
     dtype: Dtype | None = option(
-        default=None,
-        kind=DTYPES,
-        about="Precision of weights; default: bf16 on GPUs, else fp32.",
+        "Precision of weights; default: bf16 on GPUs, else fp32.", DTYPES, default=None
     )
 
 
@@ -94,7 +91,7 @@ class Quietly:
     """Of verbs that say on standard error how they get on."""
 
     _: KW_ONLY
-    quiet: bool = option("-q", "--quiet", default=False, about="No progress, notes or hints.")
+    quiet: bool = option("No progress, notes or hints.", names=("-q", "--quiet"), default=False)
 
 
 @dataclass(frozen=True, slots=True)

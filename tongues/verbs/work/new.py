@@ -1,7 +1,7 @@
 """A recipe and its plan: a base, a language, its text and a budget."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from itertools import chain, count
 from pathlib import Path
@@ -12,13 +12,13 @@ from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.files import check_writable, write_json, write_text
 from tongues.languages import find_language
-from tongues.plan import Budget, Plan, ask, make_plan, read_base, recipe_of
-from tongues.plan.budget import read_budget
+from tongues.plan import Plan, ask, make_plan, read_base, recipe_of
 from tongues.plan.recipe import recipe_name, replay_language
-from tongues.verbs.work.own_text import OwnText, read_own_text
+from tongues.verbs.new import New
+from tongues.verbs.work.own_text import OwnText, read_own_text, read_targets
 from tongues.verbs.work.plans import measured, sample_of
 
-_USUAL = 1e8  # tokens of a budget that nobody gave
+_USUAL = "100M tokens"  # of a budget that nobody gave
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
 
 
@@ -57,43 +57,32 @@ class Draft:
         write_json(out.with_suffix(".plan.json"), self.to_json())
 
 
-def new(
-    base: str,
-    language: str,
-    out: Path | str | None = None,
-    *,
-    text: Path | str | None = None,
-    budget: str | None = None,
-    gpu: str | None = None,
-    gpus: int | None = None,
-) -> Draft:
-    """A recipe that continues a base on a language, and what it takes and comes to.
-
-    base: its id on the hub, its end, a run, or a folder. language: a tag or name such as `sw`.
-    out: a file for the recipe; its plan goes next to it. text: a folder with folders or files named
-    by language; None: public text of the hub. budget: `40B tokens`, `7 days`, `1e21 FLOPs`,
-    `5000 US$` or `20 tokens per parameter`; None: 100M tokens, or as many as read a smaller text
-    five times. gpu, gpus: what trains; time and money need it.
-    """
+def draft(asked: New) -> Draft:
+    """A recipe that continues a base on a language; writes it where that was asked for."""
+    language, out, text, budget = asked.language, asked.out, asked.text, asked.budget
+    if not isinstance(language, str):
+        if len(language) > 1:
+            hint = "`tongues plan` takes several, and writes their recipe"
+            raise UserError("names one language", where="--language", hint=hint)
+        (language,) = language
     if "," in language:
         hint = "write the recipe for one; `tongues plan` takes several, and writes theirs"
         raise UserError("names one language to learn", where="--language", hint=hint)
-    one, checkpoint = find_language(language, "--language"), read_base(base, "BASE")
-    spent = read_budget(budget, "--budget") if budget is not None else Budget(_USUAL, "tokens")
+    one, checkpoint = find_language(language, "--language"), read_base(asked.base, "BASE")
     if out is not None:
         check_new_file(Path(out))
     own = read_own_text(Path(text), one, checkpoint) if text is not None else None
     files = own.own.files if own else None
     replays = bool(replay_language(checkpoint, (one.tag,), files))
     question = ask(
-        gpu=gpu,
-        gpus=gpus,
-        languages=(one.tag,),
-        budget=spent,
-        targets=(own.target,) if own else (),
+        _USUAL if budget is None else budget,
+        gpu=asked.gpu,
+        gpus=asked.gpus,
+        bases=(checkpoint,),
+        targets=(own.target,) if own else read_targets(None, (one.tag,), (checkpoint,)),
         replay=None if replays else "0",
     )
-    question = measured(replace(question, bases=(checkpoint,)))
+    question = measured(question)
     made = make_plan(question, sample=sample_of(question))
     name = _free_name(recipe_name(made.decision.option, one.tag), Path(out)) if out else None
     recipe = recipe_of(made, own.own if own else None, name)

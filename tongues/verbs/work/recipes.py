@@ -14,12 +14,7 @@ from tongues.hardware import Machine, find_gpu
 from tongues.launch import check_ranks, in_processes, launcher_kind, open_launcher
 from tongues.quantities import show_bytes
 from tongues.ranks import interrupts_noted
-from tongues.recipe import (
-    Recipe,
-    load_recipe,
-    load_text_recipe,
-    show_recipe,
-)
+from tongues.recipe import Recipe, load_recipe, load_text_recipe, show_recipe
 from tongues.tokens import check_tokens, prepare_tokens
 from tongues.train.plan import run_of_recipe
 from tongues.train.record import check_settings

@@ -26,9 +26,7 @@ def study(asked: Study) -> Path:
     work = open_work(loaded, workspace)
     checked = check_prepared(work, launcher, processes)
     starts = open_launcher(
-        launcher,
-        workers=loaded.study.workers if loaded.study else None,
-        processes=processes,
+        launcher, workers=loaded.study.workers if loaded.study else None, processes=processes
     )
     voice = Voice(asked.quiet)
     runs, at_once = checked.runs, checked.at_once
