@@ -44,7 +44,7 @@ class PartitionLanguages(Verb["Partition"]):
     """A partition of languages into `k` clusters, without any text."""
 
     work = "experts:partition_languages"
-    languages: Sequence[str] = ()
+    languages: Sequence[str]
     k: int | None = None
     _: KW_ONLY
     by: str = "typology"  # or `languages`, each by itself
