@@ -14,10 +14,10 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import tongues
 from tongues.errors import UserError
 from tongues.frames import text_table
-from tongues.plan import Budget, ask, make_plan
-from tongues.plan.bases import known_bases
+from tongues.plan import known_bases
 
 TABLE = Path(__file__).parents[2] / "shared/data/published/projects.csv"
 SCALE = {"M": 1e6, "B": 1e9, "T": 1e12}
@@ -72,13 +72,13 @@ def asked(row: dict[str, str]) -> str:
     language = row["languages_bcp47"].split(",")[0].split(" ")[0]
     scratch = row["kind"] == "scratch"
     base = OF_THE_TIME[row["year"]] if scratch else base_of(row)
-    budget = Budget(6 * size * tokens, "flops") if scratch else Budget(tokens, "tokens")
+    budget = f"{6 * size * tokens:g} FLOPs" if scratch else f"{tokens:g} tokens"
     unique, text = amount(row["target_tokens_unique"]), None
     if unique and unique < tokens and "e.g." not in row["target_tokens_unique"]:
         text = f"{unique:g} tokens"
-    languages = () if language == "mul" else (language,)
+    languages = [] if language == "mul" else [language]
     try:
-        plan = make_plan(ask(bases=[base], languages=languages, available_text=text, budget=budget))
+        plan = tongues.plan(budget=budget, bases=[base], language=languages, available_text=text)
     except UserError as error:
         return f"refused ({error.code})"
     return plan.decision.code

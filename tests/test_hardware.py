@@ -28,8 +28,9 @@ from tongues.hardware import (
     this_machine,
     visible_gpus,
 )
+from tongues.plan import BaseCheckpoint
+from tongues.plan.fits import LEAST_MEMORY, anatomy_of, method_bytes
 from tongues.recipe import Train
-from tongues.train.rules import least_bytes
 from tongues.train.work import open_work
 
 A100, SLICE = "NVIDIA A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB MIG 1g.10gb"
@@ -142,6 +143,8 @@ def test_a_known_gpu_of_this_machine_has_hours_and_still_the_disk_of_here(
         ("NVIDIA A100 80GB PCIe", 85.0, "a100"),
         (SLICE, 10.0, None),
         ("NVIDIA GeForce RTX 4090", 25.4, "rtx4090"),
+        ("NVIDIA GeForce RTX 3090", 25.4, "rtx3090"),
+        ("NVIDIA GeForce RTX 3090 Ti", 25.4, None),
         ("NVIDIA GeForce RTX 4090 D", 25.4, None),
         ("NVIDIA GeForce RTX 4090 Laptop GPU", 17.0, None),
         ("NVIDIA RTX A6000", 51.0, "a6000"),
@@ -220,7 +223,7 @@ def test_the_table_is_what_the_rules_of_check_and_plan_give() -> None:
             float(name[:-1]) * SIZES[name[-1]],
             Cluster(gpu, int(count), USUAL_MFU, gpu.price),
         )
-        needed = least_bytes(N, cluster.count)
+        needed = method_bytes(anatomy_of(BaseCheckpoint(name, N)), LEAST_MEMORY, cluster)
         assert needed < 0.9 * gpu.memory
         hours = [cluster.hours(6 * N * tokens) for tokens in (PER_PARAMETER * N, CONTINUED)]
         expected = [f"{needed / 1e9:.0f} GB", *map(shown, hours)]

@@ -142,8 +142,8 @@ def test_library_and_command_say_the_same(study: tuple[Path, str, str], tmp_path
     said = json.loads(asked("fit", runs, "--law", "chinchilla", "--where", scratch, *held))
     assert said == json.loads(json.dumps(fitted.to_json(draws=False)))
     fitted.write(tmp_path / "law.json")
-    plan = tongues.plan(fitted, flops=1e11)
-    words = ("--flops", "1e11", "--json")
+    plan = tongues.plan(fitted, budget="1e11 FLOPs")
+    words = ("--budget", "1e11 FLOPs", "--json")
     told = json.loads(asked("plan", "--law", tmp_path / "law.json", *words))
     mine = json.loads(json.dumps(plan.to_json()))
     assert [one["params"] for one in mine["options"]] == [one["params"] for one in told["options"]]

@@ -275,7 +275,10 @@ def test_a_study_goes_from_its_page_to_a_law_and_a_plan(workspace: Path) -> None
     write_json(Path("notes.json"), {"a": 1})
     write_json(Path("law.json"), {"law": "chinchilla", "tables": ["runs/other"]})
     assert first() == "tongues fit runs/many -o law-many.json"  # that law is of another study
-    for where, step in (("", "tongues plan --law law-many.json --flops 5e22"), ("1e8", more)):
+    for where, step in (
+        ("", "tongues plan --law law-many.json --budget '5e22 FLOPs'"),
+        ("1e8", more),
+    ):
         chosen = "strategy == 'scratch'" + f" and params < {where}" * bool(where)
         law = tongues.fit(DOCS / "examples/runs.csv", where=chosen, draws=60)
         replace(law, places=("runs/many",)).write(Path("law-many.json"))

@@ -121,7 +121,9 @@ def test_the_core_plans(command: Path, tmp_path: Path) -> None:
     shutil.copy(ROOT / "docs/examples/law.json", tmp_path)
     version = run(command, tmp_path, "--version")
     assert re.fullmatch(r"tongues \d+\.\d+\.\d+", version.stdout.strip())
-    planned = run(command, tmp_path, "plan", "--law", "law.json", "--flops", "1e21", "--json")
+    planned = run(
+        command, tmp_path, "plan", "--law", "law.json", "--budget", "1e21 FLOPs", "--json"
+    )
     assert planned.returncode == 0, planned.stderr
     assert json.loads(planned.stdout)["options"]
 

@@ -22,6 +22,7 @@ _NO_BFLOAT16 = ("v100",)
 _SIGNS = ("/dev/nvidia*", "/proc/driver/nvidia", "/dev/nvhost*", "/dev/kfd", "/dev/dxg")
 # In names that contain a known one, spaces left out: slices, and cards of another peak.
 _VARIANTS = ("mig", "laptop", "max-q", "nvl", "gb200", "h100pcie", "rtx4090d", "v100-pcie")
+_VARIANTS += ("rtx3090ti",)
 # A device with a smaller share of the memory of its type is a slice, or one die of two.
 _WHOLE = 0.75
 
@@ -55,6 +56,7 @@ GPUS = {
         ("a100-40", 312e12, 40, 1.20, 400),
         ("a100", 312e12, 80, 1.60, 400),
         ("a6000", 155e12, 48, 0.50, 300),
+        ("rtx3090", 71e12, 24, 0.22, 350),  # GA102 white paper, sums in float32
         ("rtx4090", 165e12, 24, 0.40, 450),
         ("rtx6000ada", 364e12, 48, 0.80, 300),
         ("l40s", 362e12, 48, 0.90, 350),
@@ -124,10 +126,6 @@ class Cluster:
     def carbon(self, hours: float) -> float:
         """The kg of CO₂ of that energy, at the world's average."""
         return self.energy(hours) * _GRID / 1000
-
-    def hours_for(self, cost: float) -> float:
-        """The hours that an amount of US$ pays."""
-        return cost / self.cost(1)
 
 
 def find_gpu(name: str) -> Gpu:

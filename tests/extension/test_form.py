@@ -75,7 +75,7 @@ def test_it_is_compared(tongues: Tongues) -> None:
 
 
 def test_a_plan_is_made_by_it(tongues: Tongues) -> None:
-    words = ("plan", "--flops", "1e20", "--json", "--law")
+    words = ("plan", "--budget", "1e20 FLOPs", "--json", "--law")
     ours, known = (
         json.loads(tongues(*words, f"{name}.json").stdout)["options"][0] for name in FORMS
     )
@@ -91,5 +91,5 @@ def test_what_is_wrong_is_said_as_of_a_built_in_one(tongues: Tongues) -> None:
     assert "chinchilla: training from scratch" in unknown
     low = tongues("fit", "runs.csv", "--law", "two-powers", "--fix", "L0=99", fails=True)
     assert "L0 cannot be 99: 48 rows have a loss at or below it" in low.stderr
-    words = ("plan", "--law", "two-powers.json", "--flops", "1e20")
+    words = ("plan", "--law", "two-powers.json", "--budget", "1e20 FLOPs")
     assert "there is no law form `two-powers`" in tongues(*words, fails=True, plain=True).stderr

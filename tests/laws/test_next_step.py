@@ -22,15 +22,23 @@ def test_a_plan_is_of_a_budget_near_the_runs() -> None:
     law = fit("chinchilla", N=N, D=D, loss=Law("chinchilla", SMALL).loss(N, D) * noise, draws=60)
     most = 10 * 6 * 3e6 * 1e8
     said = plan_command([law], Path("my law.json"))
-    assert said == f"tongues plan --law 'my law.json' --flops {most:.0e}".replace("e+", "e")
+    assert said == f"tongues plan --law 'my law.json' --budget '{most:.0e} FLOPs'".replace(
+        "e+", "e"
+    )
 
 
 def test_the_language_is_named_where_there_are_several() -> None:
     other = [run_of(size, target="yy", wrong=1.3) for size in np.geomspace(1e5, 3e6, 6)]
     both = [law for one in fit_targets([*PLAIN, *other], draws=20) for law in one.all]
-    assert " --language yy --flops " in plan_command(both, Path("l.json"))
+    assert " --language yy --budget " in plan_command(both, Path("l.json"))
     alone = [law for law in both if law.target == "xx"]
     assert "--target" not in plan_command(alone, Path("l.json"))
+
+
+def test_laws_of_continued_training_alone_ask_for_a_base() -> None:
+    law = Law("chinchilla", SMALL, strategy="cpt", range={"N": (1e6, 1e8), "D": (1e8, 1e10)})
+    said = plan_command([law], Path("l.json"))
+    assert said == "tongues plan --law l.json --base NAME=SIZE --budget '6e19 FLOPs'"
 
 
 def test_runs_that_pin_down_no_law_are_to_become_more() -> None:

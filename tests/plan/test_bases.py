@@ -4,15 +4,16 @@ import re
 from pathlib import Path
 
 import pytest
+from transformers import AutoConfig
 
 from tests.golden import golden
+from tests.test_papers import folder_of, on_meta
 from tongues.errors import UserError
 from tongues.languages import find_language
 from tongues.plan import BaseCheckpoint
 from tongues.plan.bases import known_bases, read_base
 
 LLAMA = {
-    "model_type": "llama",
     "hidden_size": 2048,
     "num_hidden_layers": 16,
     "vocab_size": 128256,
@@ -20,7 +21,7 @@ LLAMA = {
     "num_key_value_heads": 8,
     "head_dim": 64,
     "intermediate_size": 8192,
-    "tie_word_embeddings": True,
+    "tie_word_embeddings": False,
 }
 
 
@@ -67,15 +68,14 @@ def test_a_base_by_its_size() -> None:
     assert unknown.params == 1e9 and math.isnan(unknown.tokens)
 
 
-def test_a_folder_has_the_parameters_of_its_config(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
-    base = read_base(f"{tmp_path}@9T")
-    assert base.params == 1_235_814_400  # as its model card has it
-    assert base.tokens == 9e12
-    assert (base.vocabulary, base.hidden, base.layers, base.tied) == (128256, 2048, 16, True)
-    untied = LLAMA | {"tie_word_embeddings": False}
-    (tmp_path / "config.json").write_text(json.dumps(untied))
-    assert read_base(str(tmp_path)).params == 1_235_814_400 + 128256 * 2048
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
-    with pytest.raises(UserError, match="no 'hidden_size'"):
+def test_a_folder_has_the_parameters_of_its_weights(tmp_path: Path) -> None:
+    model = on_meta(AutoConfig.for_model("llama", **LLAMA))
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA | {"model_type": "llama"}))
+    with pytest.raises(UserError, match="no weights to count"):
         read_base(str(tmp_path))
+    folder_of(model, tmp_path)
+    base = read_base(f"{tmp_path}@9T")
+    # As its model card has it, and an output matrix of its own.
+    assert base.params == 1_235_814_400 + 128256 * 2048
+    assert base.tokens == 9e12
+    assert (base.vocabulary, base.hidden, base.layers, base.tied) == (128256, 2048, 16, False)

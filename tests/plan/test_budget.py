@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tongues.errors import UserError
 from tongues.hardware import GPUS, Cluster
 from tongues.plan import Budget
-from tongues.plan.budget import read_budget
+from tongues.plan.budget import Kind, read_budget
 
 H100 = Cluster(GPUS["h100"], 8, 0.4, 2.5)
 FLOPS = 8 * 989e12 * 0.4 * 3600  # of an hour
@@ -26,11 +26,11 @@ FLOPS = 8 * 989e12 * 0.4 * 3600  # of an hour
     ],
 )
 def test_a_budget_buys_tokens(written: str, tokens: float) -> None:
-    assert read_budget(written, "--budget").tokens(8e9, H100) == pytest.approx(tokens)
+    assert read_budget(written, "--budget", H100).tokens(8e9, H100) == pytest.approx(tokens)
 
 
 @given(st.floats(1e-3, 1e6), st.floats(1e6, 1e12), st.sampled_from(["hours", "cost", "flops"]))
-def test_what_a_run_takes_is_what_was_given(amount: float, params: float, kind: str) -> None:
+def test_what_a_run_takes_is_what_was_given(amount: float, params: float, kind: Kind) -> None:
     tokens = Budget(amount, kind).tokens(params, H100)
     flops = 6.0 * params * tokens
     hours = H100.hours(flops)

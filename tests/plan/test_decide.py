@@ -15,19 +15,14 @@ ASKED = Question(Budget(1e9, "tokens"), targets=(Target("uk"),))
 
 
 def option(name: str, loss: float | None, flops: float = 1e20, **more: Any) -> Option:
-    draws = None if loss is None else loss * np.exp(0.02 * CHANCE)
-    kind = more.pop("kind", "continue")
-    released, languages = more.pop("released", ""), more.pop("languages", ("en",))
-    base = BaseCheckpoint(name, 1e9, languages=languages, released=released)
-    given: dict[str, Any] = {"params": 1e9, "tokens": 1e9, "replay": 0.2, "epochs": 1.0}
-    given |= {
-        "limit": "budget",
-        "parts": {},
-        "method": ALL_WEIGHTS,
-        "base": base,
-        "draws": draws,
-    } | more
-    return Option(name, kind, flops=flops, **given)
+    draws = {} if loss is None else {"uk": loss * np.exp(0.02 * CHANCE)}
+    kind, experts = more.pop("kind", "continue"), more.pop("experts", 0)
+    facts: dict[str, Any] = {"languages": ("en",)} | more
+    base = BaseCheckpoint(name, 1e9, **facts)
+    tokens = flops / (6.0 * base.params)
+    return Option(
+        name, kind, base, ALL_WEIGHTS, ASKED.targets, experts=experts, tokens=tokens, draws=draws
+    )
 
 
 def test_the_cheapest_of_the_best_is_taken() -> None:
@@ -53,7 +48,7 @@ def test_a_base_that_knows_the_language_is_measured_first() -> None:
 
 
 def test_a_model_from_scratch_is_never_first_beside_a_base() -> None:
-    scratch = option("scratch", None, kind="scratch", base=None)
+    scratch = option("scratch", None, kind="scratch")
     assert decide([scratch, option("base", 0.5)], ASKED).option.name == "base"
     assert decide([scratch], ASKED).code == "scratch"
 
@@ -66,8 +61,8 @@ def test_own_laws_of_both_ways_decide_where_they_are_sure(
     scratch: float, continued: float, code: str
 ) -> None:
     other = np.random.default_rng(1).standard_normal(4000)
-    first = option("scratch", scratch, kind="scratch", base=None)
-    second = replace(option("base", continued), draws=continued * np.exp(0.02 * other))
+    first = option("scratch", scratch, kind="scratch")
+    second = replace(option("base", continued), draws={"uk": continued * np.exp(0.02 * other)})
     taken = decide([first, second], ASKED)
     assert taken.code == code and taken.rival is not None
     assert taken.decided == (code != "either")
@@ -75,7 +70,7 @@ def test_own_laws_of_both_ways_decide_where_they_are_sure(
 
 
 def test_experts_are_taken_where_they_are_better() -> None:
-    one = option("one model", 2.0, kind="experts", base=None, experts=1)
-    four = option("4 experts", 1.8, kind="experts", base=None, experts=4)
+    one = option("one model", 2.0, kind="experts", experts=1)
+    four = option("4 experts", 1.8, kind="experts", experts=4)
     assert decide([one, four], ASKED).code == "experts"
     assert decide([one, replace(four, draws=one.draws)], ASKED).option.experts == 1

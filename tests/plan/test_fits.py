@@ -12,7 +12,13 @@ from tests.test_papers import folder_of, on_meta
 from tongues.hardware import GPUS, Cluster
 from tongues.models import SHAPES, of_folder, of_shape
 from tongues.plan import BaseCheckpoint, known_bases, read_base
-from tongues.plan.fits import anatomy_of, largest_from_scratch, method_for
+from tongues.plan.fits import (
+    LEAST_MEMORY,
+    anatomy_of,
+    largest_from_scratch,
+    method_bytes,
+    method_for,
+)
 from tongues.recipe import Train
 from tongues.train.parts import trained_anatomy
 from tongues.train.rules import VOCABULARY, run_bytes
@@ -79,3 +85,12 @@ def test_a_decoder_of_a_size_has_that_many_parameters() -> None:
 def test_the_largest_model_from_scratch_grows_with_the_gpus() -> None:
     one, eight = largest_from_scratch(cluster("a100")), largest_from_scratch(cluster("a100", 8))
     assert 2e9 < one < 6e9 and 5 * one < eight < 9 * one
+
+
+def test_the_least_that_a_size_takes_is_less_on_more_gpus_and_grows_with_it() -> None:
+    def least(params: float, gpus: int) -> float:
+        shaped = anatomy_of(BaseCheckpoint("b", params))
+        return method_bytes(shaped, LEAST_MEMORY, cluster("h100", gpus))
+
+    assert 4e9 < least(1e9, 8) < least(1e9, 1) < 30e9 and least(1e9, 1) > 16e9
+    assert least(70e9, 64) > least(7e9, 64)

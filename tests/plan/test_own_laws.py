@@ -37,13 +37,13 @@ def test_the_best_size_is_that_of_the_closed_form(name: str) -> None:
     laws, best = read_laws([name]), allocate(preset(name))
     assert best is not None
     for flops in (1e19, 1e21, 1e23):
-        found = laws.best_size("scratch", flops, math.inf, math.inf)
+        found = laws.best_size(flops, math.inf, math.inf)
         assert found == pytest.approx(best.N_coef * flops**best.a, rel=0.05)
 
 
 def test_where_text_ends_a_model_of_that_text_is_best() -> None:
     laws = read_laws(["muennighoff2023"])
-    short = laws.best_size("scratch", 1e22, 1e9, 16e9)
+    short = laws.best_size(1e22, 1e9, 16e9)
     sizes, law = np.geomspace(1e8, 1e12, 2001), preset("muennighoff2023")
     tokens = np.minimum(1e22 / 6 / sizes, 16e9)
     best = sizes[np.argmin(law.loss(sizes, tokens, U=np.full(2001, 1e9)))]

@@ -18,7 +18,7 @@ from tongues.plan import Plan, known_bases
 UKRAINIAN: dict[str, Any] = {
     "gpu": "h100",
     "gpus": 8,
-    "hours": 168,
+    "budget": "168 hours",
     "language": "uk",
     "available_text": "20GB",
 }
@@ -48,7 +48,8 @@ def test_a_larger_base_ends_lower_and_every_number_follows(ukrainian: Plan) -> N
 def test_the_answer_is_one_screen_with_the_decision_first(ukrainian: Plan) -> None:
     lines = str(ukrainian).splitlines()
     assert len(lines) <= 20 and lines[0].startswith("Continue Llama-3.1-8B on Ukrainian: ")
-    assert all(len(line.split()) <= 26 for line in ukrainian.sentences())
+    said = [part for line in ukrainian.sentences() for part in line.split(". ")]
+    assert all(len(part.split()) <= 20 for part in said)
     golden("plan/two bases", str(ukrainian))
     golden("plan/why", "\n".join(ukrainian.reasons()))
 
@@ -59,8 +60,6 @@ def test_its_json_has_every_number(ukrainian: Plan) -> None:
     first = told["options"][0]
     assert first["tokens"] == ukrainian.options[0].tokens
     assert first["loss"]["low"] < first["loss"]["value"] < first["loss"]["high"]
-    frame = ukrainian.to_frame()
-    assert list(frame["recommended"]) == [True, False]
 
 
 def test_bases_of_the_catalogue_are_chosen_where_nobody_names_one() -> None:
@@ -70,7 +69,7 @@ def test_bases_of_the_catalogue_are_chosen_where_nobody_names_one() -> None:
         plan.options
     )
     assert all(option.loss for option in plan.options)
-    small = tongues.plan(language="yo", gpu="rtx4090", hours=72, available_text="300MB")
+    small = tongues.plan(language="yo", gpu="rtx4090", budget="72 hours", available_text="300MB")
     assert all((option.method.memory or math.inf) <= 0.9 * 24e9 for option in small.options)
     assert all(option.kind == "continue" for option in small.options)
 
@@ -78,19 +77,22 @@ def test_bases_of_the_catalogue_are_chosen_where_nobody_names_one() -> None:
 @pytest.mark.parametrize("limit", [0.01, 0.02, 0.1])
 def test_a_limit_of_forgetting_is_answered_with_a_share_and_a_probability(limit: float) -> None:
     plan = tongues.plan(
-        bases=["meta-llama/Llama-3.1-8B"], language="yo", tokens="10B", max_forgetting=limit
+        bases=["meta-llama/Llama-3.1-8B"], language="yo", budget="10B tokens", max_forgetting=limit
     )
     option = plan.decision.option
     assert option.rise and option.kept is not None
     looser = tongues.plan(
-        bases=["meta-llama/Llama-3.1-8B"], language="yo", tokens="10B", max_forgetting=limit * 3
+        bases=["meta-llama/Llama-3.1-8B"],
+        language="yo",
+        budget="10B tokens",
+        max_forgetting=limit * 3,
     ).decision.option
     assert looser.replay <= option.replay
 
 
 def test_several_languages_are_planned_together() -> None:
     plan = tongues.plan(
-        bases=["Qwen/Qwen3-4B-Base"], language=["sw", "rn", "zu"], gpu="h100", cost=500
+        bases=["Qwen/Qwen3-4B-Base"], language=["sw", "rn", "zu"], gpu="h100", budget="500 US$"
     )
     option = plan.decision.option
     assert set(option.losses) == set(option.vocabularies) == {"sw", "rn", "zu"}
@@ -98,7 +100,7 @@ def test_several_languages_are_planned_together() -> None:
 
 
 def test_a_base_that_is_too_large_for_any_method_is_left_out_with_the_reason() -> None:
-    asked: dict[str, Any] = {"gpu": "rtx4090", "hours": 24, "language": "eu"}
+    asked: dict[str, Any] = {"gpu": "rtx4090", "budget": "24 hours", "language": "eu"}
     plan = tongues.plan(bases=["big=70B@15T", "Qwen/Qwen3-1.7B-Base"], **asked)
     assert [one.code for one in plan.left_out] == ["out_of_memory"]
     assert any("left out: big: 70B parameters" in line for line in plan.sentences())
@@ -107,23 +109,16 @@ def test_a_base_that_is_too_large_for_any_method_is_left_out_with_the_reason() -
     assert "`--base auto`" in caught.value.hint
 
 
-def test_a_loss_to_reach_takes_the_fewest_tokens() -> None:
-    base, language = ["Qwen/Qwen3-1.7B-Base"], "sw"
-    reached = tongues.plan(bases=base, language=language, target_loss=0.95).decision.option
-    assert reached.limit == "loss" and reached.loss
-    assert reached.loss.value == pytest.approx(0.95, rel=1e-3)
-    with pytest.raises(UserError, match=r"reaches a loss of 0\.1"):
-        tongues.plan(bases=base, language=language, target_loss=0.1)
-
-
 def test_a_measured_base_that_is_good_already_is_left_as_it_is() -> None:
     with pytest.raises(UserError, match="before any training, and hardly lower afterwards"):
-        tongues.plan(bases=["Qwen/Qwen3-1.7B-Base"], language="de", tokens="20M", base_loss="0.6")
+        tongues.plan(
+            bases=["Qwen/Qwen3-1.7B-Base"], language="de", budget="20M tokens", base_loss="0.6"
+        )
 
 
 @pytest.mark.parametrize(("tokens", "start"), [("1M", "no forecast below"), ("10B", "")])
 def test_no_loss_is_told_outside_of_what_a_law_knows(tokens: str, start: str) -> None:
-    plan = tongues.plan(bases=["b=70B@15T"], language="uk", tokens=tokens)
+    plan = tongues.plan(bases=["b=70B@15T"], language="uk", budget=f"{tokens} tokens")
     assert plan.decision.option.loss is None
     said = next(line for line in plan.sentences() if line.startswith("loss: "))
     assert (start or "no law here was fitted on models of 70B") in said
@@ -131,14 +126,14 @@ def test_no_loss_is_told_outside_of_what_a_law_knows(tokens: str, start: str) ->
 
 def test_an_instruction_model_is_pointed_to_its_base() -> None:
     named = next(base.instruct for base in known_bases().values() if base.instruct)
-    plan = tongues.plan(bases=[named], language="eu", tokens="1B")
+    plan = tongues.plan(bases=[named], language="eu", budget="1B tokens")
     assert plan.decision.option.base and plan.decision.option.base.name != named
     assert any("--add-chat" in line for line in plan.sentences())
 
 
 def test_experts_are_weighed_by_a_law_of_them() -> None:
     law = fit_experts(study(), draws=40)[0][-1]
-    plan = tongues.plan(law, flops=6e13, gpu="h100")
+    plan = tongues.plan(law, budget="6e13 FLOPs", gpu="h100")
     assert {option.name for option in plan.options} == {"one model", "2 experts", "4 experts"}
     assert plan.decision.code == "experts" and plan.decision.option.experts == 4
     assert plan.decision.option.loss
@@ -156,7 +151,7 @@ def forgetting() -> Law:
 
 
 def test_a_law_of_forgetting_sets_the_share() -> None:
-    asked: dict[str, Any] = {"bases": ["b=100M@2B"], "tokens": "1B"}
+    asked: dict[str, Any] = {"bases": ["b=100M@2B"], "budget": "1B tokens"}
     taken = [
         tongues.plan([forgetting(), "zheng2024-cpt"], max_forgetting=limit, **asked).decision.option
         for limit in (0.02, 0.2)
@@ -173,4 +168,19 @@ def test_a_law_of_forgetting_sets_the_share() -> None:
 
 def test_nothing_to_plan_says_what_to_name() -> None:
     with pytest.raises(UserError, match="knows compute alone"):
-        tongues.plan("zheng2024-scratch-compute", flops=1e20)
+        tongues.plan("zheng2024-scratch-compute", budget="1e20 FLOPs")
+
+
+def test_a_law_of_continued_training_needs_a_base() -> None:
+    with pytest.raises(UserError, match="no base is named"):
+        tongues.plan("zheng2024-cpt", budget="1e20 FLOPs")
+    both = tongues.plan(["zheng2024-cpt", "besiroglu2024"], budget="1e20 FLOPs")
+    assert [one.code for one in both.left_out] == ["no_base"]
+
+
+def test_tokens_per_parameter_need_the_parameters() -> None:
+    asked: dict[str, Any] = {"budget": "20 tokens per parameter"}
+    with pytest.raises(UserError, match="do not say how many parameters"):
+        tongues.plan("besiroglu2024", **asked)
+    option = tongues.plan("besiroglu2024", params="1B", **asked).decision.option
+    assert (option.params, option.tokens) == (1e9, 20e9)

@@ -12,7 +12,16 @@ from click.testing import CliRunner, Result
 from tongues.recipe import load_recipe
 from tongues.verbs.main import command
 
-ASKED = ("--base", "meta-llama/Llama-3.2-1B", "--language", "sw", "--gpu", "h100", "--hours", "2")
+ASKED = (
+    "--base",
+    "meta-llama/Llama-3.2-1B",
+    "--language",
+    "sw",
+    "--gpu",
+    "h100",
+    "--budget",
+    "2 hours",
+)
 
 
 def run(*words: str | Path) -> Result:
@@ -50,6 +59,8 @@ def test_a_page_is_written(tmp_path: Path) -> None:
 
 def test_a_mistake_ends_with_its_place_and_no_traceback() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tongues", "plan", "--hours", "3"], capture_output=True, text=True
+        [sys.executable, "-m", "tongues", "plan", "--budget", "3 hours"],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 2 and "--gpu" in done.stderr and "Traceback" not in done.stderr

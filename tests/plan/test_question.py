@@ -3,37 +3,49 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tongues.verbs.work.own_text import read_targets
 
+import tongues
 from tests.golden import golden
 from tongues.errors import UserError
-from tongues.plan import ask
+from tongues.plan import Target, read_base
 
-REFUSED = {
+REFUSED: dict[str, dict[str, Any]] = {
     "no budget": {},
-    "two budgets": {"flops": "1e21", "hours": "3", "gpu": "h100"},
-    "hours without a GPU": {"hours": "3"},
-    "GPUs without a type": {"flops": "1e21", "gpus": "8"},
-    "half a GPU": {"flops": "1e21", "gpu": "h100", "gpus": "1.5"},
-    "an unknown GPU": {"flops": "1e21", "gpu": "rtx409"},
-    "not a count": {"flops": "much"},
-    "too few FLOPs": {"flops": "10"},
-    "hours without an end": {"hours": "1e30", "gpu": "h100"},
-    "tokens without an end": {"tokens": "9e30"},
-    "a share above one": {"flops": "1e21", "max_forgetting": "200%"},
-    "one base twice": {"tokens": "1B", "bases": ["a=1B", "a=2B"]},
-    "an unknown base": {"tokens": "1B", "bases": ["meta-llama/Llama-3.1-9B"]},
-    "too little text": {"tokens": "1B", "available_text": "9 tokens"},
-    "bytes of no language": {"tokens": "1B", "available_text": "3GB", "bases": ["a=1B"]},
-    "no amount of text": {"tokens": "1B", "available_text": "lots", "languages": ["sw"]},
-    "a loss before of two bases": {"tokens": "1B", "bases": ["a=1B", "b=2B"], "base_loss": "1"},
-    "a loss and tokens": {"tokens": "1B", "target_loss": "0.8", "languages": ["sw"]},
-    "nothing as text": {"tokens": "1B", "languages": ["sw"], "available_text": ""},
-    "nothing as base": {"tokens": "1B", "bases": [""]},
-    "no size of a base": {"tokens": "1B", "bases": ["a=1e30"]},
-    "a size beside a base": {"tokens": "1B", "bases": ["a=1B"], "params": "2B"},
-    "one amount for two": {"tokens": "1B", "available_text": "3GB", "languages": ["sw", "yo"]},
+    "a budget without its unit": {"budget": "40B"},
+    "hours without a GPU": {"budget": "3 hours"},
+    "GPUs without a type": {"budget": "1e21 FLOPs", "gpus": "8"},
+    "half a GPU": {"budget": "1e21 FLOPs", "gpu": "h100", "gpus": "1.5"},
+    "an unknown GPU": {"budget": "1e21 FLOPs", "gpu": "rtx409"},
+    "not a number": {"budget": "1e21 FLOPs", "params": "much"},
+    "a letter in another case": {"budget": "1e21 FLOPs", "params": "1,300m"},
+    "too few FLOPs": {"budget": "10 FLOPs"},
+    "hours without an end": {"budget": "1e30 hours", "gpu": "h100"},
+    "tokens without an end": {"budget": "9e30 tokens"},
+    "a share above one": {"budget": "1e21 FLOPs", "max_forgetting": "200%"},
+    "one base twice": {"budget": "1B tokens", "bases": ["a=1B", "a=2B"]},
+    "an unknown base": {"budget": "1B tokens", "bases": ["meta-llama/Llama-3.1-9B"]},
+    "too little text": {"budget": "1B tokens", "available_text": "9 tokens"},
+    "bytes of no language": {"budget": "1B tokens", "available_text": "3GB", "bases": ["a=1B"]},
+    "no amount of text": {"budget": "1B tokens", "available_text": "lots", "language": "sw"},
+    "a loss before of two bases": {
+        "budget": "1B tokens",
+        "bases": ["a=1B", "b=2B"],
+        "base_loss": "1",
+    },
+    "nothing but replay": {"budget": "1B tokens", "replay": "100%"},
+    "nothing as text": {"budget": "1B tokens", "language": "sw", "available_text": ""},
+    "nothing as base": {"budget": "1B tokens", "bases": [""]},
+    "no size of a base": {"budget": "1B tokens", "bases": ["a=1e30"]},
+    "a size beside a base": {"budget": "1B tokens", "bases": ["a=1B"], "params": "2B"},
+    "one amount for two": {
+        "budget": "1B tokens",
+        "available_text": "3GB",
+        "language": ["sw", "yo"],
+    },
 }
 
 
@@ -47,40 +59,43 @@ def test_every_mistake_says_what_to_write() -> None:
     lines = []
     for name, words in REFUSED.items():
         with pytest.raises(UserError) as caught:
-            ask(**words)
+            tongues.plan(**words)
         error = caught.value
         lines.append(f"{name}: [{error.where}] {error.what} / {error.hint}")
     golden("plan/refused questions", "\n".join(lines))
 
 
+def text_of(language: str, available: Path | str | None = None) -> Target:
+    (found,) = read_targets(available, (language,), ())
+    return found
+
+
 def test_text_is_of_the_catalogue_a_size_tokens_or_a_file(tmp_path: Path) -> None:
-    known = ask(tokens="1B", languages=["sw"]).targets[0]
+    known = text_of("sw")
     assert known.text > 1e9 and not known.place
-    assert ask(tokens="1B", languages=["sw"], available_text="3GB").targets[0].text == 3e9
-    counted = ask(tokens="1B", languages=["sw"], available_text="200M tokens")
-    assert counted.unique(None) == pytest.approx(200e6)
+    assert text_of("sw", "3GB").text == 3e9
+    assert text_of("sw", "200M tokens").unique(None) == pytest.approx(200e6)
     file = tmp_path / "text.txt"
     file.write_text("habari ya leo ni njema sana kwa watu wote wa dunia " * 3_000)
-    of_file = ask(tokens="1B", languages=["sw"], available_text=str(file)).targets[0]
+    of_file = text_of("sw", file)
     assert of_file.text == file.stat().st_size and of_file.place == str(file)
-    assert math.isinf(ask(tokens="1B").targets[0].text)
+    (nobody,) = read_targets(None, (), ())
+    assert math.isinf(nobody.text) and not nobody.language
 
 
 def test_several_languages_have_texts_of_their_own(tmp_path: Path) -> None:
     for tag, size in (("sw", 30_000), ("yo", 90_000)):
         (tmp_path / tag).mkdir()
         (tmp_path / tag / "a.txt").write_text((TEXT[tag] * size)[:size])
-    question = ask(tokens="1B", languages=["sw", "yo"], available_text=str(tmp_path))
-    sizes = [target.text for target in question.targets]
+    targets = read_targets(tmp_path, ("sw", "yo"), ())
+    sizes = [target.text for target in targets]
     assert sizes == pytest.approx([30_000, 120_000], rel=0.05)  # in bytes; Yoruba has accents
-    assert question.languages == ("sw", "yo")
+    assert [target.language for target in targets] == ["sw", "yo"]
 
 
 def test_bytes_become_tokens_by_the_bases_tokenizer() -> None:
-    question = ask(
-        tokens="1B", languages=["ka"], available_text="3GB", bases=["meta-llama/Llama-3.1-8B"]
-    )
-    assert question.unique(question.bases[0]) == pytest.approx(2.0e9, rel=0.15)  # measured
+    base = read_base("meta-llama/Llama-3.1-8B")
+    assert text_of("ka", "3GB").unique(base) == pytest.approx(2.0e9, rel=0.15)  # measured
 
 
 def test_packed_rows_of_text_are_read_and_not_counted_by_their_bytes(tmp_path: Path) -> None:
@@ -88,7 +103,7 @@ def test_packed_rows_of_text_are_read_and_not_counted_by_their_bytes(tmp_path: P
     (tmp_path / "a.jsonl").write_text(
         "".join(json.dumps({"text": x, "id": "x" * 999}) + "\n" for x in rows)
     )
-    target = ask(tokens="1B", languages=["sw"], available_text=str(tmp_path / "a.jsonl")).targets[0]
+    target = text_of("sw", tmp_path / "a.jsonl")
     assert target.text == sum(len(row.encode()) for row in rows) and target.sample
     with pytest.raises(UserError, match="was identified as"):
-        ask(tokens="1B", languages=["ru"], available_text=str(tmp_path / "a.jsonl"))
+        text_of("ru", tmp_path / "a.jsonl")

@@ -58,36 +58,38 @@ def test_the_text_covers_the_tokens_of_every_kind_of_budget(budget: str, tmp_pat
 
 
 def test_a_method_and_new_tokens_are_in_the_recipe(tmp_path: Path) -> None:
-    plan = tongues.plan(bases=["Qwen/Qwen3-4B-Base"], language="sw", gpu="rtx4090", hours=72)
+    plan = tongues.plan(
+        bases=["Qwen/Qwen3-4B-Base"], language="sw", gpu="rtx4090", budget="72 hours"
+    )
     assert "LoRA" in plan.decision.option.method.name
     recipe = read(recipe_of(plan), tmp_path)
     assert recipe.train.trains_part
-    georgian = tongues.plan(bases=["meta-llama/Llama-3.1-8B"], language="ka", tokens="10B")
+    georgian = tongues.plan(bases=["meta-llama/Llama-3.1-8B"], language="ka", budget="10B tokens")
     extend = read(recipe_of(georgian), tmp_path).tokens.extend
     assert extend and extend.new_tokens == georgian.decision.option.new_tokens
     assert extend.languages == ["ka"] and extend.preserve == ["en"]
 
 
 def test_a_model_from_scratch_gets_a_shape_and_its_rules(tmp_path: Path) -> None:
-    plan = tongues.plan("besiroglu2024", flops=1e20, language="sw")
+    plan = tongues.plan("besiroglu2024", budget="1e20 FLOPs", language="sw")
     recipe = read(recipe_of(plan), tmp_path)
     assert recipe.model.shape and recipe.train.base is None
     assert recipe.train.learning_rate and recipe.train.batch != "by size"
     with pytest.raises(UserError, match="the nearest shape"):
-        recipe_of(tongues.plan("besiroglu2024", flops=1e20, params="2T", language="sw"))
+        recipe_of(tongues.plan("besiroglu2024", budget="1e20 FLOPs", params="2T", language="sw"))
     with pytest.raises(UserError, match="no language"):
-        recipe_of(tongues.plan("besiroglu2024", flops=1e20))
+        recipe_of(tongues.plan("besiroglu2024", budget="1e20 FLOPs"))
 
 
 def test_several_languages_are_read_alike(tmp_path: Path) -> None:
-    plan = tongues.plan(bases=["Qwen/Qwen3-4B-Base"], language=["sw", "zu"], tokens="1B")
+    plan = tongues.plan(bases=["Qwen/Qwen3-4B-Base"], language=["sw", "zu"], budget="1B tokens")
     recipe = read(recipe_of(plan), tmp_path)
     assert recipe.train.targets == ["sw", "zu"] and set(recipe.text.hub) == {"sw", "zu", "en"}
 
 
 def test_own_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "sw.txt").write_text("habari ya leo ni njema sana " * 20_000)
-    asked: dict[str, Any] = {"bases": [LLAMA], "language": "sw", "tokens": "1M"}
+    asked: dict[str, Any] = {"bases": [LLAMA], "language": "sw", "budget": "1M tokens"}
     plan = tongues.plan(available_text=tmp_path / "sw.txt", **asked)
     recipe = read(recipe_of(plan), tmp_path)
     assert list(recipe.text.files) == ["sw"] and list(recipe.text.hub) == ["en"]
@@ -96,7 +98,7 @@ def test_own_text_is_named(tmp_path: Path) -> None:
 def test_what_no_single_run_can_do_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is there already"):
         (tmp_path / "x.yaml").touch()
-        tongues.plan(bases=[LLAMA], tokens="1B", language="sw", write=tmp_path / "x.yaml")
+        tongues.plan(bases=[LLAMA], budget="1B tokens", language="sw", write=tmp_path / "x.yaml")
 
 
 def test_little_text_is_still_some() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tongues.plan import BaseCheckpoint, Target, known_bases
-from tongues.plan.vocabulary import choose_vocabulary
+from tongues.plan.vocabulary import choose_vocabulary, worth_adding
 
 LLAMA = known_bases()["meta-llama/Llama-3.1-8B"]
 QWEN = known_bases()["Qwen/Qwen3-14B-Base"]
@@ -43,3 +43,10 @@ def test_what_was_measured_on_the_users_text_counts() -> None:
 def test_nothing_is_said_of_an_unknown_tokenizer_or_language() -> None:
     assert choose_vocabulary(Target("ka"), BaseCheckpoint("x", 1e9), 1e10).reason == "unknown"
     assert choose_vocabulary(Target(""), LLAMA, 1e10).reason == "unknown"
+
+
+def test_new_tokens_save_nearly_half_and_are_read_often_enough() -> None:
+    curve = {0: 2.0, 500: 3.0, 1000: 3.7, 2000: 3.8, 4000: 4.2}  # saved: 33, 46, 47, 52 %
+    assert worth_adding(curve) == 4000
+    assert worth_adding(curve, 4000 * 50_000) == 1000  # half as many are read with new tokens
+    assert worth_adding({0: 2.0, 4000: 3.0}) == worth_adding({0: 2.0}) == worth_adding({}) == 0

@@ -111,7 +111,7 @@ def test_the_page_of_a_plan_opens_with_the_price_and_the_advice(tmp_path: Path) 
         language="sw",
         gpu="h100",
         gpus=8,
-        hours=24,
+        budget="24 hours",
     )
     path = write_page(plan_page(plan), tmp_path / "page")
     page, taken = Page(path.read_text()), plan.decision.option

@@ -103,7 +103,7 @@ def test_more_pieces_are_tried_for_all_but_the_home_language(recipe: Path, tmp_p
     place = saved(llama([*ENGLISH, *RUSSIAN[:5]], 330), tmp_path / "l")
     (measured,) = measure_tokenizers([place], documents_on(recipe, 10**6), lambda line: None)
     assert measured.home == "en"
-    assert set(measured.advice) == {"ru"}
+    assert set(measured.extensions) == {"ru"}
     assert set(spelling(measured)) == {"en", "ru"}
 
 

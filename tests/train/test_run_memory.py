@@ -13,7 +13,6 @@ from tongues.train.gpu_memory import share_bytes, stays_gathered
 from tongues.train.rules import (
     enough_memory,
     layer_bytes,
-    least_bytes,
     micro_batch_that_fits,
     run_bytes,
     what_would_fit,
@@ -146,13 +145,6 @@ def test_the_micro_batch_that_fits_a_gpu_fits_and_twice_as_much_does_not() -> No
     assert on(machine, anatomy, micro_batch=2 * micro_batch) > 0.9 * machine.memory
     large, small = of_shape(find_shape("3647M"), 36_152), gpus("rtx4090", 1)
     assert micro_batch_that_fits(large, SETTINGS, 512 * CONTEXT, 1e20, small) is None
-
-
-def test_the_least_that_a_size_takes_is_less_on_more_gpus_and_grows_with_it() -> None:
-    one, eight = least_bytes(1e9, 1), least_bytes(1e9, 8)
-    assert 16e9 < one < 30e9
-    assert 4e9 < eight < one
-    assert least_bytes(70e9, 64) > least_bytes(7e9, 64)
 
 
 def test_memory_falls_with_what_is_trained_and_with_narrow_moments() -> None:

@@ -9,6 +9,7 @@ import gzip
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from tongues.errors import UserError, nearest
 from tongues.languages.language import AvailableText, Language
@@ -16,6 +17,9 @@ from tongues.languages.language import AvailableText, Language
 _COLUMNS = ("tag", "code", "other_codes", "script", "name", "names", "family", "macroarea")
 _COLUMNS += ("latitude", "longitude", "countries", "speakers", "byte_premium", "texts")
 _COLUMNS += ("identified_by", "tasks")
+_WORDS = ("tag", "code", "script", "name", "macroarea")
+_LISTS = {"other_codes": " ", "names": "|", "family": "/", "countries": " "}
+_LISTS |= {"identified_by": " ", "tasks": " "}
 _CODE, _OTHERS, _SCRIPT, _NAME, _TEXTS = 1, 2, 3, 4, 13
 # Scripts that the catalogue does not tell apart from another.
 _VARIANTS = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang", "Aran": "Arab"}
@@ -79,7 +83,13 @@ def expected_scripts(text: str) -> frozenset[str]:
 
 def field_sources() -> list[dict[str, str]]:
     """Where each field comes from: field, source, version, licence and reference."""
-    with (files("tongues.languages") / "sources.csv").open(encoding="utf-8") as file:
+    return packaged_rows("sources.csv")
+
+
+@cache
+def packaged_rows(name: str) -> list[dict[str, str]]:
+    """Cells of a CSV file of this package, by column."""
+    with (files("tongues.languages") / name).open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
@@ -166,22 +176,14 @@ def _names() -> dict[str, list[str]]:
 
 @cache
 def _language(tag: str) -> Language:
-    cells = dict(zip(_COLUMNS, _rows()[tag], strict=True))
+    cells: dict[str, str] = dict(zip(_COLUMNS, _rows()[tag], strict=True))
+    values: dict[str, Any] = {name: cells[name] for name in _WORDS}
+    values |= {name: _many(cells[name], by) for name, by in _LISTS.items()}
     return Language(
-        tag=tag,
-        code=cells["code"],
-        other_codes=_many(cells["other_codes"], " "),
-        script=cells["script"],
-        name=cells["name"],
-        names=_many(cells["names"], "|"),
-        family=_many(cells["family"], "/"),
-        macroarea=cells["macroarea"],
-        countries=_many(cells["countries"], " "),
+        **values,
         speakers=_count(cells["speakers"]),
         byte_premium=_number(cells["byte_premium"]),
         texts=_texts(tag, cells["texts"]),
-        identified_by=_many(cells["identified_by"], " "),
-        tasks=_many(cells["tasks"], " "),
     )
 
 
@@ -205,11 +207,10 @@ def _texts(tag: str, cell: str) -> tuple[AvailableText, ...]:
 def _more_texts() -> dict[str, list[AvailableText]]:
     """Corpora by tag, where only bytes and documents are known."""
     texts: dict[str, list[AvailableText]] = {}
-    with (files("tongues.languages") / "texts.csv").open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            size, documents = int(row["bytes"]), int(row["documents"])
-            text = AvailableText(row["source"], size, documents=documents)
-            texts.setdefault(row["language"], []).append(text)
+    for row in packaged_rows("texts.csv"):
+        size, documents = int(row["bytes"]), int(row["documents"])
+        text = AvailableText(row["source"], size, documents=documents)
+        texts.setdefault(row["language"], []).append(text)
     return texts
 
 

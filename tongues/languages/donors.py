@@ -7,16 +7,14 @@ donor is: by family, script and the amount of its text. ATLAS's differences betw
 out: they put Hebrew first for languages that have nothing to do with it (benchmarks/donors.py).
 """
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.languages.catalogue import find_language, languages, unpack
+from tongues.languages.catalogue import find_language, languages, packaged_rows, unpack
 from tongues.languages.language import Language
 
 # How near a donor is: its kinship, and this for the same script and for each decade of its text.
@@ -91,8 +89,7 @@ def best_donor(target: str, candidates: Sequence[str], where: str = "") -> str:
 @cache
 def measured_transfer() -> Mapping[tuple[str, str], float]:
     """ATLAS's scores by the tags of target and donor."""
-    with (files("tongues.languages") / "transfer.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = packaged_rows("transfer.csv")
     tags = {name: find_language(name).tag for name in rows[0] if name != "target"}
     tags |= {row["target"]: find_language(row["target"]).tag for row in rows}
     return {

@@ -8,16 +8,14 @@ What was not measured is forecast from languages in the same script, nearer rela
 script without one by the amount of text in it, since tokenizers are trained on what there is.
 """
 
-import csv
 import math
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from importlib.resources import files
 from statistics import fmean, linear_regression, stdev
 
 from tongues.estimate import Estimate
-from tongues.languages.catalogue import find_language, languages
+from tongues.languages.catalogue import find_language, languages, packaged_rows
 from tongues.languages.language import Language
 
 # Chosen and tested in benchmarks/fertility.txt; spreads are standard deviations of logarithms.
@@ -32,13 +30,7 @@ _OWN_SIZE = 50_000  # tokens of `own`
 _LOSS, _EXTENDED_SPREAD = 0.03, 0.1
 
 
-@cache
-def _rows(name: str) -> list[dict[str, str]]:
-    with (files("tongues.languages") / name).open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-_FAMILIES = {row["tokenizer"]: row for row in _rows("tokenizers.csv")}
+_FAMILIES = {row["tokenizer"]: row for row in packaged_rows("tokenizers.csv")}
 # The models of each family.
 TOKENIZERS = {"own": "its own, 50,000 tokens"} | {x: row["models"] for x, row in _FAMILIES.items()}
 
@@ -99,7 +91,7 @@ def measured_logs(column: str) -> Mapping[str, float]:
     """Logarithms of what was measured, by tag; column: of `bytes_per_token.csv`, or `premium`."""
     if column == "premium":
         return {x.tag: math.log(x.byte_premium) for x in languages() if x.byte_premium}
-    rows = _rows("bytes_per_token.csv")
+    rows = packaged_rows("bytes_per_token.csv")
     return {row["language"]: math.log(float(row[column])) for row in rows if row[column]}
 
 
@@ -139,9 +131,8 @@ def _text_in(script: str) -> float:
 @lru_cache(maxsize=16)
 def _kin(language: Language) -> Mapping[str, float]:
     """Weights of the other languages in its script that have a measurement, by tag."""
-    tags = {row["language"] for row in _rows("bytes_per_token.csv")} | measured_logs(
-        "premium"
-    ).keys()
+    columns = ("premium", "own", *_FAMILIES)
+    tags = set[str]().union(*(measured_logs(column) for column in columns))
     return {
         other.tag: math.exp(_KIN * language.kinship(other))
         for other in map(find_language, sorted(tags))

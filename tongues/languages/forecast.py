@@ -8,19 +8,17 @@ that curve by ridge: its level, its slope and the effect of model size are drawn
 lines and a published law say, as far as few runs leave them open.
 """
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from tongues.errors import Caution
 from tongues.estimate import Estimate
-from tongues.languages.catalogue import find_language
+from tongues.languages.catalogue import find_language, packaged_rows
 from tongues.languages.fertility import byte_premium
 from tongues.languages.language import Language
 from tongues.languages.ngrams import NGrams, measure_ngrams
@@ -205,8 +203,7 @@ def _log_law(parameters: float, data: float, epochs: float) -> float:
 
 @cache
 def _read_lines() -> Lines:
-    with (files("tongues.languages") / "forecast.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = packaged_rows("forecast.csv")
     kinds = dict.fromkeys(row["known"] for row in rows)
     return {
         kind: np.array([[float(r[c]) for c in _COLUMNS] for r in rows if r["known"] == kind])

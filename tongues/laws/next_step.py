@@ -24,11 +24,11 @@ def plan_command(laws: Sequence[Law], file: Path) -> str:
     several = len({law.target for law in laws if law.target}) > 1
     target = f" --language {shlex.quote(able[-1].target)}" if several else ""
     flops = f"{_BEYOND * max(map(_most_compute, able)):.0e}".replace("e+", "e")
-    return f"tongues plan --law {shlex.quote(str(file))}{target} --flops {flops}"
+    base = " --base NAME=SIZE" * all("cpt" in (x.equation.role, x.strategy) for x in able)
+    return f"tongues plan --law {shlex.quote(str(file))}{target}{base} --budget '{flops} FLOPs'"
 
 
 def _most_compute(law: Law) -> float:
     """FLOPs of the largest run behind a law."""
-    if "C" in law.range:
-        return law.range["C"][1]
-    return 6.0 * law.range.get("N", (0.0, 1e9))[1] * law.range["D"][1]
+    by_size = 6.0 * law.range.get("N", (0.0, 1e9))[1] * law.range.get("D", (0.0, 0.0))[1]
+    return law.range.get("C", (0.0, by_size))[1]

@@ -2,24 +2,19 @@
 
 from tongues.plan.bases import BaseCheckpoint, known_bases, read_base
 from tongues.plan.budget import Budget
-from tongues.plan.decide import Decision
-from tongues.plan.options import LeftOut, Option
-from tongues.plan.own_laws import OwnLaws, read_laws
+from tongues.plan.options import Option
+from tongues.plan.own_laws import read_laws
 from tongues.plan.plan import Plan, make_plan
-from tongues.plan.published import Project, published_projects
+from tongues.plan.published import published_projects
 from tongues.plan.question import Question, Target, ask
 from tongues.plan.recipe import OwnFiles, hub_text, recipe_of
 
 __all__ = [
     "BaseCheckpoint",
     "Budget",
-    "Decision",
-    "LeftOut",
     "Option",
     "OwnFiles",
-    "OwnLaws",
     "Plan",
-    "Project",
     "Question",
     "Target",
     "ask",

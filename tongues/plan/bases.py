@@ -2,22 +2,22 @@
 
 import csv
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from tongues.errors import UserError, nearest
 from tongues.hub import local
 from tongues.models.folders import read_config, stored_shapes
-from tongues.plan.amounts import read_count
+from tongues.plan.budget import read_number
 from tongues.quantities import show_count
 from tongues.runs import read_run
 from tongues.train.base import find_base, find_run
 from tongues.train.metadata import languages_of, licence_of
 
-_COUNTS = ("params", "tokens", "active", "vocabulary", "context", "hidden", "layers")
 _SIZES = (1e4, 1e13)  # parameters
 _STORE = Path("runs")  # of this folder
 _NOT_KNOWN = "write its size and the tokens it has read, `{}=4B@36T`, or name a folder"
@@ -104,26 +104,13 @@ def known_bases() -> dict[str, BaseCheckpoint]:
     """The bases of `bases.csv` by their id on the Hugging Face hub, in its order."""
     text = (files("tongues.plan") / "bases.csv").read_text(encoding="utf-8")
     rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
-    return {row["base"]: _of_row(row) for row in rows}
-
-
-def _of_row(row: Mapping[str, str]) -> BaseCheckpoint:
-    counts = {key: float(value) for key, value in row.items() if key in _COUNTS and value}
-    return BaseCheckpoint(
-        row["base"],
-        counts["params"],
-        counts.get("tokens", math.nan),
-        row["tokenizer"],
-        tuple(row["languages"].split()),
-        counts.get("active"),
-        *(int(counts[key]) if key in counts else None for key in _COUNTS[3:]),
-        tied=row["tied"] == "yes" if row["tied"] else None,
-        licence=row["licence"],
-        gated=row["gated"] == "yes",
-        first=row["first"],
-        released=row["released"],
-        instruct=row["instruct"],
-    )
+    read = TypeAdapter(BaseCheckpoint).validate_python
+    found = dict[str, BaseCheckpoint]()
+    for row in rows:
+        known = {key: cell for key, cell in row.items() if cell}
+        listed = {"name": row["base"], "languages": row["languages"].split()}
+        found[row["base"]] = read(known | listed)
+    return found
 
 
 @lru_cache
@@ -143,11 +130,11 @@ def read_base(text: str, where: str = "--base") -> BaseCheckpoint:
     if not text.strip():
         raise UserError("is empty", where=where, hint="such as `Qwen/Qwen3-4B-Base`")
     word, at, amount = text.strip().partition("@")
-    tokens = read_count(amount, where) if at else math.nan
+    tokens = read_number(amount, where) if at else math.nan
     name, equals, size = word.rpartition("=")
     known = _by_short_name().get((name if equals else word).split("/")[-1].lower())
     if equals and name.strip():
-        params = read_count(size, where)
+        params = read_number(size, where)
         if not _SIZES[0] <= params <= _SIZES[1]:
             hint = "write its parameters like `4B`"
             raise UserError(f"`{size}` is no size of a model", where=where, hint=hint)
@@ -172,11 +159,14 @@ def read_base(text: str, where: str = "--base") -> BaseCheckpoint:
 
 
 def _of_folder(name: str, folder: Path, tokens: float) -> BaseCheckpoint:
+    if not any(folder.glob("*.safetensors")):
+        hint = "write `NAME=PARAMS@TOKENS`"
+        raise UserError("there are no weights to count", where=str(folder), hint=hint)
     config = read_config(folder)
     text = config.get("text_config", config)
     return BaseCheckpoint(
         name,
-        _parameters(folder),
+        float(sum(math.prod(shape) for shape in stored_shapes(folder).values())),
         tokens,
         str(folder),
         languages_of(folder),
@@ -188,24 +178,3 @@ def _of_folder(name: str, folder: Path, tokens: float) -> BaseCheckpoint:
         licence=licence_of(str(folder)).licence,
         folder=str(folder),
     )
-
-
-def _parameters(folder: Path) -> float:
-    """Of a Hugging Face folder: of its weights, or as its config gives them."""
-    config = read_config(folder)
-    if any(folder.glob("*.safetensors")):
-        return float(sum(math.prod(shape) for shape in stored_shapes(folder).values()))
-    try:
-        width, layers, vocabulary = (
-            config[name] for name in ("hidden_size", "num_hidden_layers", "vocab_size")
-        )
-        heads, between = config["num_attention_heads"], config["intermediate_size"]
-        head = config.get("head_dim") or width // heads
-        keys = config.get("num_key_value_heads") or heads
-    except KeyError as error:
-        what = f"its config.json has no {error}, and there are no weights to count"
-        raise UserError(what, where=str(folder), hint="write `NAME=PARAMS@TOKENS`") from None
-    attention = 2 * width * head * (heads + keys)
-    matrices = 1 if config.get("tie_word_embeddings") else 2
-    layer = attention + 3 * width * between + 2 * width
-    return float(matrices * vocabulary * width + layers * layer + width)

@@ -13,14 +13,14 @@ from typing import Literal
 
 import numpy as np
 
-from tongues.plan.options import Option
+from tongues.plan.options import Kind, Option
 from tongues.plan.question import Question
 
 LIKELY = 0.8  # probability with which own laws of two ways decide between them
 _ALIKE = 0.02  # of the loss, within which the newest base is taken: a law does not know quality
 FLAT = 0.005  # a loss this little above the lowest is as good: laws are off by more
 
-Code = Literal["continue", "measure", "scratch", "experts", "either"]
+Code = Kind | Literal["measure", "either"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,44 +46,25 @@ class Decision:
 def decide(options: Sequence[Option], question: Question) -> Decision:
     """The option to take, of one or more."""
     pick = _newest if question.chosen else _cheapest
-    best = {kind: pick([one for one in options if one.kind == kind]) for kind in _kinds(options)}
-    if len(best) > 1 and all(option.draws is not None for option in best.values()):
-        return _by_laws(best)
-    for kind in ("continue", "experts", "scratch"):
-        if kind in best:
-            option = best[kind]
-            return Decision(_code(option, question), option)
-    raise ValueError("there is nothing to decide")
-
-
-def _kinds(options: Sequence[Option]) -> list[str]:
-    return list(dict.fromkeys(option.kind for option in options))
-
-
-def _by_laws(best: dict[str, Option]) -> Decision:
-    """By the draws of own laws, which all options of a plan have, or none."""
-    first, second, *_ = sorted(best.values(), key=lambda one: float(np.median(_paired(one))))
-    likely = float(np.mean(_paired(first) < _paired(second)))
-    code: Code = "either"
-    if likely >= LIKELY:
-        code = "scratch" if first.kind == "scratch" else "continue"
-        code = "experts" if first.kind == "experts" else code
-    return Decision(code, first, second, likely)
-
-
-def _paired(option: Option) -> np.ndarray:
-    assert option.draws is not None
-    return option.draws
-
-
-def _code(option: Option, question: Question) -> Code:
-    if option.kind == "scratch":
-        return "scratch"
-    if option.kind == "experts":
-        return "experts"
+    kinds = dict.fromkeys(option.kind for option in options)
+    best = {kind: pick([one for one in options if one.kind == kind]) for kind in kinds}
+    if len(best) > 1 and all(option.loss for option in best.values()):
+        return _by_laws(list(best.values()))
+    order = ("continue", "experts", "scratch")
+    option = min(best.values(), key=lambda one: order.index(one.kind))
     base = option.base
-    named = base and set(base.languages) & set(question.languages)
-    return "measure" if base and named and base.name not in question.losses else "continue"
+    if base and set(base.languages) & set(question.languages) and base.name not in question.losses:
+        return Decision("measure", option)
+    return Decision(option.kind, option)
+
+
+def _by_laws(best: Sequence[Option]) -> Decision:
+    """By the draws of own laws, which all options of a plan have, or none."""
+    first, second, *_ = sorted(best, key=lambda one: one.loss.value if one.loss else 0.0)
+    assert first.mean is not None
+    assert second.mean is not None
+    likely = float(np.mean(first.mean < second.mean))
+    return Decision(first.kind if likely >= LIKELY else "either", first, second, likely)
 
 
 def _cheapest(options: Sequence[Option]) -> Option:
@@ -94,10 +75,10 @@ def _cheapest(options: Sequence[Option]) -> Option:
 def _newest(options: Sequence[Option]) -> Option:
     """The newest base of those whose forecasts are alike; of one month the cheapest."""
     alike = _good(options, _ALIKE) or options
-    return max(alike, key=lambda one: (one.base.released if one.base else "", -one.flops))
+    return max(alike, key=lambda one: (one.model.released, -one.flops))
 
 
 def _good(options: Sequence[Option], within: float) -> list[Option]:
-    known = [(float(np.median(_paired(one))), one) for one in options if one.draws is not None]
+    known = [(one.loss.value, one) for one in options if one.loss]
     lowest = min((loss for loss, _ in known), default=0.0)
     return [one for loss, one in known if loss <= lowest * (1.0 + within)]

@@ -50,7 +50,7 @@ class TrainingMethod:
 
 
 ALL_WEIGHTS = TrainingMethod("all weights", {})
-_AGAIN = TrainingMethod("all weights", {"recompute": True})
+LEAST_MEMORY = TrainingMethod("all weights", {"recompute": True})
 
 
 def _methods(base_bytes: float) -> Iterator[tuple[TrainingMethod, int]]:
@@ -58,7 +58,7 @@ def _methods(base_bytes: float) -> Iterator[tuple[TrainingMethod, int]]:
     yield ALL_WEIGHTS, 0
     states = {"optimizer_states": "bfloat16"}
     yield TrainingMethod("all weights, bfloat16 optimizer states", states), 0
-    low = "it learns less than all weights, which the loss is of"
+    low = "It learns less than all weights, which the loss is of"
     for rank, embeddings in ((64, True), (16, False)):
         trained = {"lora": {"rank": rank}, "embeddings": embeddings}
         what = f"LoRA of rank {rank}{', embeddings too' if embeddings else ''}"
@@ -80,7 +80,7 @@ def method_for(
         anatomy = _with_updates(whole, rank, embeddings=method.new_tokens) if rank else whole
         for again in ({}, {"recompute": True}):
             tried = replace(method, settings=method.settings | again)
-            needed = _bytes(anatomy, tried, cluster, context)
+            needed = method_bytes(anatomy, tried, cluster, context)
             if needed <= usable_memory(cluster.gpu.memory):
                 return replace(tried, memory=needed)
     return None
@@ -92,7 +92,7 @@ def largest_from_scratch(cluster: Cluster) -> float:
     while high - low > 0.01:
         middle = (low + high) / 2.0
         shaped = anatomy_of(BaseCheckpoint("", math.exp(middle)))
-        fits = _bytes(shaped, _AGAIN, cluster, _CONTEXT) <= usable_memory(cluster.gpu.memory)
+        fits = method_bytes(shaped, LEAST_MEMORY, cluster) <= usable_memory(cluster.gpu.memory)
         low, high = (middle, high) if fits else (low, middle)
     return float(f"{math.exp(low):.2g}")
 
@@ -131,7 +131,10 @@ def _with_updates(anatomy: Anatomy, rank: int, *, embeddings: bool) -> Anatomy:
     return replace(anatomy, updates=updates, trained=trained, frozen_width=2)
 
 
-def _bytes(anatomy: Anatomy, method: TrainingMethod, cluster: Cluster, context: int) -> float:
+def method_bytes(
+    anatomy: Anatomy, method: TrainingMethod, cluster: Cluster, context: int = _CONTEXT
+) -> float:
+    """Bytes that each GPU holds at the peak, one sample at a time."""
     sample = dict.fromkeys(_AMOUNTS, f"{context} tokens")
     named = {key: value for key, value in method.settings.items() if key != "trainable"}
     settings = Train.model_validate(sample | named)

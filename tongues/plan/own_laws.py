@@ -46,12 +46,14 @@ class OwnLaws:
         draws = _predictor(law).draws(**taken)[0]
         return draws.reshape(len(draws), *np.broadcast_shapes(*map(np.shape, taken.values())))
 
-    def best_size(self, role: str, flops: float, unique: float, most: float) -> float:
-        """Parameters that learn most from `flops`, reading `unique` tokens up to `most` in all.
+    def best_size(self, flops: float, unique: float, most: float) -> float:
+        """Parameters from scratch that learn most from `flops`, with `unique` tokens of text.
+
+        most: tokens to read, repeats included.
 
         A UserError where the law has no best size, or its runs do not pin it down.
         """
-        law, name = self.laws[role], self.names[role]
+        law, name = self.laws["scratch"], self.names["scratch"]
         if law.loose:
             reasons = "; ".join(dict.fromkeys(caution.sentence for caution in law.loose))
             what = f"the runs behind `{name}` do not pin it down ({reasons})"

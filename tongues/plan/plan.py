@@ -3,17 +3,17 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any
 
 from tongues.errors import UserError
-from tongues.frames import html_table, text_table, to_frame
+from tongues.frames import text_table
 from tongues.plan import words
 from tongues.plan.bases import BaseCheckpoint, known_bases
 from tongues.plan.decide import Decision, decide
-from tongues.plan.options import LeftOut, Option, Planner, refuse_empty
+from tongues.plan.options import LeftOut, Option
 from tongues.plan.outlook import Outlook, outlook
 from tongues.plan.own_laws import OwnLaws
+from tongues.plan.planner import Planner
 from tongues.plan.question import Question
 
 _SHOWN = 4  # bases that the planner chose
@@ -64,41 +64,12 @@ class Plan:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        first, *others = (f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
-        return first + html_table(self.rows()) + "".join(others)
-
-    def to_frame(self) -> Any:
-        """A row an option with its numbers, as a data frame of pandas or polars."""
-        taken = self.decision.option
-        nested = (
-            "train",
-            "parts",
-            "losses",
-            "bytes_per_token",
-            "bytes_per_new_token",
-            "new_tokens",
-        )
-        rows = []
-        for option in self.options:
-            plain = option.to_json()
-            loss = plain.pop("loss") or {}
-            rise = plain.pop("rise") or {}
-            flat = {key: value for key, value in plain.items() if key not in nested}
-            flat |= {"recommended": option is taken, "rise": rise.get("value")}
-            flat |= {key: loss.get(of) for key, of in _OF_LOSS.items()}
-            rows.append(flat)
-        return to_frame(rows)
-
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, without draws."""
-        question, taken = self.question, self.decision
-        budget = question.budget and {"amount": question.budget.amount, "of": question.budget.kind}
-        cluster = question.cluster
+        question, taken, cluster = self.question, self.decision, self.question.cluster
         return {
             "question": {
-                "budget": budget,
-                "target_loss": question.target_loss,
+                "budget": {"amount": question.budget.amount, "of": question.budget.kind},
                 "languages": list(question.languages),
                 "text": [_finite(target.text) for target in question.targets],
                 "max_forgetting": question.max_forgetting,
@@ -128,9 +99,6 @@ class Plan:
         }
 
 
-_OF_LOSS = {"loss": "value", "loss_low": "low", "loss_high": "high"}
-
-
 def make_plan(question: Question, laws: OwnLaws | None = None, sample: str | None = None) -> Plan:
     """Every way of spending the budget that can be taken, and the one to take.
 
@@ -140,18 +108,15 @@ def make_plan(question: Question, laws: OwnLaws | None = None, sample: str | Non
     if not (laws or question.bases or question.languages):
         hint = "name a base by `--base`, or a language by `--language`"
         raise UserError("there is nothing to plan", hint=hint, code="nothing")
+    question = replace(question, chosen=not (question.bases or laws))
     outlooks = {} if laws else _outlooks(question, sample)
     planner = Planner(question, laws, outlooks)
-    if question.bases or laws:
-        made = list(_named(planner))
-    else:
-        question, made = _chosen(planner)
-    too_large = all(isinstance(one, LeftOut) and one.code == "out_of_memory" for one in made)
-    if question.chosen and too_large:
-        made.append(planner.scratch())
+    made = _chosen(planner) if question.chosen else list(_named(planner))
     options = [one for one in made if isinstance(one, Option)]
     left_out = [one for one in made if isinstance(one, LeftOut)]
-    refuse_empty(options, left_out)
+    if not options:
+        what = "; ".join(f"`{one.name}`: {one.reason}" for one in left_out[:3])
+        raise UserError(what, code=left_out[0].code, hint=left_out[0].hint)
     taken = decide(options, question)
     options.sort(key=lambda option: option is not taken.option)
     return Plan(question, laws, outlooks, tuple(options), taken, tuple(left_out))
@@ -167,30 +132,30 @@ def _outlooks(question: Question, sample: str | None) -> dict[str, Outlook]:
 
 def _named(planner: Planner) -> Iterator[Option | LeftOut]:
     """Of the bases that were named, and what own laws are of."""
-    question, laws = planner.question, planner.laws
+    laws, bases = planner.laws, planner.question.bases
     if not laws or laws.find("cpt"):
-        yield from map(planner.continued, question.bases)
-        if not question.bases:
-            yield planner.of_any_base()
+        yield from map(planner.continued, bases)
+    if not bases and laws.find("cpt"):
+        hint = "name one that your runs continued: `--base mine=1.3B@26B`"
+        yield LeftOut("continue", "no_base", "no base is named", hint)
     yield from planner.ensembles()
     if laws.find("scratch"):
         yield planner.scratch()
 
 
-def _chosen(planner: Planner) -> tuple[Question, list[Option | LeftOut]]:
-    """The bases of the catalogue that promise the lowest loss, one of each maker."""
-    question = replace(planner.question, chosen=True)
-    if not question.languages:
-        return question, []
+def _chosen(planner: Planner) -> list[Option | LeftOut]:
+    """The bases of the catalogue that promise the lowest loss, one of each maker.
+
+    A model from scratch where none of them fits.
+    """
     made = [planner.continued(base) for base in _candidates()]
     options = [one for one in made if isinstance(one, Option) and not one.method.offloads]
-    options.sort(key=_order)
     makers: dict[str, Option] = {}
-    for option in options:
-        maker = option.base.name.split("/")[0] if option.base else ""
-        makers.setdefault(maker, option)
-    shown = list(makers.values())[:_SHOWN]
-    return question, [*shown] if shown else made[:1]
+    for option in sorted(options, key=_order):
+        makers.setdefault(option.model.name.split("/")[0], option)
+    shown: list[Option | LeftOut] = [*list(makers.values())[:_SHOWN]] or made[:1]
+    too_large = all(isinstance(one, LeftOut) and one.code == "out_of_memory" for one in shown)
+    return [*shown, planner.scratch()] if too_large else shown
 
 
 def _order(option: Option) -> tuple[float, float]:

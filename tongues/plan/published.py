@@ -5,12 +5,14 @@
 
 import csv
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
 from tongues.quantities import show_count
+
+_NUMBERS = ("params", "tokens", "replay", "english")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,19 +20,15 @@ class Project:
     """A published adaptation to a language, or a model from scratch; None: not reported.
 
     method: `continued` (all weights), `lora`, `new tokenizer` or `scratch`. tokens: of the whole
-    run. replay: share of the base's own languages. target: better, mixed, same or worse than the
-    base, or for `scratch` than continuing. english: change in points of its own tests.
+    run. replay: share of the base's own languages. english: change in points of its own tests.
     """
 
     project: str
-    year: int
     method: str
     base: str
     params: float
     tokens: float
     replay: float | None
-    epochs: float | None
-    target: str
     english: float | None
     outcome: str
     source: str
@@ -47,14 +45,10 @@ class Project:
 def published_projects() -> tuple[Project, ...]:
     """The table that comes with the package."""
     text = (files("tongues.plan") / "projects.csv").read_text(encoding="utf-8")
-    numbers = {"params", "tokens", "replay", "epochs", "english"}
     projects: list[Project] = []
     for row in csv.DictReader(text.splitlines()):
-        values: dict[str, Any] = {
-            name: (float(value) if value else None) if name in numbers else value
-            for name, value in row.items()
-        }
-        values["year"] = int(row["year"])
+        values: dict[str, Any] = {one.name: row[one.name] for one in fields(Project)}
+        values |= {name: float(row[name]) if row[name] else None for name in _NUMBERS}
         projects.append(Project(**values))
     return tuple(projects)
 

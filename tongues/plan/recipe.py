@@ -15,9 +15,8 @@ from tongues.hardware import Machine, this_machine
 from tongues.languages import find_language
 from tongues.models import Shape, of_shape
 from tongues.plan.bases import BaseCheckpoint, known_bases
-from tongues.plan.options import Option
+from tongues.plan.options import EPOCHS, Option
 from tongues.plan.plan import Plan
-from tongues.plan.ways import EPOCHS
 from tongues.quantities import show_count
 from tongues.recipe import Train
 from tongues.tokens.trial import TokenizerTrial

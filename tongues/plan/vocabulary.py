@@ -6,8 +6,9 @@ scratch. Of published projects those extended whose text got shorter by about ha
 tasks, and those of LlamaTurk and Tweety, on few tokens, lost.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from tongues.estimate import Estimate
 from tongues.languages.catalogue import find_language
@@ -18,7 +19,7 @@ from tongues.plan.question import Target
 _SIZES = (4_000, 8_000, 16_000, 32_000)
 MOST_NEW = _SIZES[-1]  # tokens of all languages together
 _SAVES = 0.45  # of the tokens, from where it is worth new rows
-_READ = 50_000  # training tokens for each new one; LlamaTurk's 28k on 0.27B (9,800) hurt
+READ = 50_000  # training tokens for each new one; LlamaTurk's 28k on 0.27B (9,800) hurt
 _GAINS = 0.05  # more of the tokens, from where a larger extension is worth it
 
 
@@ -54,20 +55,28 @@ def choose_vocabulary(
 
     learns: whether the training method can learn new rows. most: new tokens.
     """
-    before = target.bytes_per_token(base)
-    keep = partial(Vocabulary, 0, before, before, 0.0)
+    before, matrices = target.bytes_per_token(base), 1 if base.tied else 2
     if not target.language or not base.tokenizer:
-        return keep(reason="unknown")
-    one, matrices = find_language(target.language), 1 if base.tied else 2
-    found, reason = keep(reason="suits"), "suits"
+        return Vocabulary(0, before, before, 0.0, "unknown")
+    one, after = find_language(target.language), {0: before}
     for size in (size for size in _SIZES if size <= most):
-        after = extended_bytes_per_token(one, base.tokenizer, size, before)
-        rows = float(matrices * size * (base.hidden or 0))
-        bigger = Vocabulary(size, before, after, rows, "saves")
-        if bigger.saved < max(_SAVES, found.saved + _GAINS):
-            continue
-        if tokens * (1.0 - bigger.saved) < _READ * size or not learns:
-            reason = "too_short" if not found.new_tokens else found.reason
-            continue
-        found = bigger
-    return found if found.new_tokens else keep(reason=reason)
+        after[size] = extended_bytes_per_token(one, base.tokenizer, size, before)
+    curve = {size: estimate.value for size, estimate in after.items()}
+    added = worth_adding(curve, tokens) if learns else 0
+    reason = "saves" if added else "too_short" if worth_adding(curve) else "suits"
+    return Vocabulary(added, before, after[added], matrices * added * (base.hidden or 0.0), reason)
+
+
+def worth_adding(per_token: Mapping[int, float], tokens: float = math.inf) -> int:
+    """The most new tokens that are worth it; 0 for none.
+
+    per_token: bytes per token by the number of new ones, from 0 on. tokens: of training in the
+    language, by the tokenizer as it is; infinite where that is open.
+    """
+    found, most = 0, 0.0
+    for count, value in per_token.items():
+        saved = 1.0 - per_token[0] / value
+        read_enough = tokens * (1.0 - saved) >= READ * count
+        if read_enough and saved >= max(_SAVES, most + _GAINS):
+            found, most = count, saved
+    return found

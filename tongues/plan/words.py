@@ -8,17 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tongues.estimate import Estimate
 from tongues.languages.catalogue import find_language
-from tongues.languages.donors import rank_donors
 from tongues.pages import fixed, number
 from tongues.pages.numbers import minus
 from tongues.plan.budget import FORWARD_AND_BACKWARD
 from tongues.plan.decide import Decision
-from tongues.plan.options import KEEPS, LeftOut, Option
+from tongues.plan.options import LEAST_READ, LeftOut, Option
 from tongues.plan.outlook import LAW, Outlook
 from tongues.plan.own_laws import OwnLaws
+from tongues.plan.planner import KEEPS
 from tongues.plan.published import nearest_projects
 from tongues.plan.question import Question, Target
-from tongues.plan.ways import LEAST_READ
 from tongues.quantities import show_bytes, show_count
 
 _DECISIONS = {
@@ -29,51 +28,53 @@ _DECISIONS = {
     "experts": "Train {name}{language}: {spent}.",
     "either": "Own laws do not decide; first is {name}{language}: {spent}.",
 }
+_BASE = "base: {name}, {licence}{gated}, of {released}."
 _KEEP = {
-    "suits": "tokenizer: keep it; a token has {before} bytes{measured}.",
-    "too_short": "tokenizer: keep it; a token has {before} bytes{measured}, "
+    "suits": "tokenizer: keep it; a token has {before} bytes.",
+    "too_short": "tokenizer: keep it; a token has {before} bytes, "
     "and new tokens would be read too seldom.",
     "unknown": "tokenizer: keep it; no bytes per token are known, so text counts as given.",
 }
 _EXTEND = (
-    "tokenizer: extend it by {count} tokens: {before} → {after} bytes a token, {saved} fewer to "
-    "read."
+    "tokenizer: extend it by {count} tokens{whose}: {before} → {after} bytes a token, {saved} "
+    "fewer to read."
 )
 _NEW_ROWS = (
     "new tokens: {rows} weights to learn, {read} training tokens for each; 10k were too few once."
 )
 _TRAINING = "training: {method}{memory}; batches of {batch} tokens, peak rate {rate}{caution}."
-_AFTER = "loss: {after} {unit} after training{text}."
-_UNMEASURED = "before: not known; name the base's folder and a file of your text to measure it."
-_NO_LOSS = {
+_LOSS = {
+    "measured": "loss: {before:.2f} before, {after} {unit} after.",
+    "unmeasured": "loss: {after} {unit} after, on clean sentences; name the base's folder and your "
+    "text to know it before.",
     "large": "loss: no law here was fitted on models of {params} parameters.",
     "short": "loss: no forecast below {least} tokens of a language; train it and look.",
     "unknown": "loss: no forecast without `--language` or a law of your own.",
 }
+_EACH = "by language: {each}."
 _RISE = "forgetting: loss on the base's languages {rise}{kept}."
-_NO_PROMISE = "forgetting: no share of replay keeps {limit} with a probability of {likely}."
+_KEPT = "; within {limit:g}% with a probability of about {kept:.0%}"
+_NO_PROMISE = "forgetting: no share of replay keeps {limit:g}% with a probability of {likely:.0%}."
 _TEXT = "text: {text}{tokens}, read {epochs} times{ends}."
-_TEXT_ENDS = ", more gains next to nothing; {left} of the budget is left"
+_TEXT_ENDS = ". More gains next to nothing; {left:.0%} of the budget is left"
 _MORE_TEXT = "more text: {sources}; they overlap."
-_ASSUMED = "assumed: {mfu} of the GPUs' peak speed; {price} US$ an hour each ({priced})."
 _CHAT = (
     "instructions: {named} is an instruction model; continue its base, then `tongues export "
     "--add-chat {named}`."
 )
+_ASSUMED = "assumed: {mfu:.0%} of the GPUs' peak speed; {price:.2f} US$ an hour each ({priced})."
+_LEFT_OUT = "left out: {name}: {reason}."
+_RULE = "rule: continue where a base fits; from scratch where none does, or where own laws say so."
+_RIVAL = "rival: {rival} ends lower with a probability of {unlikely:.0%}."
 _LEVEL = (
     "language: 125M parameters on {text} of {name} are forecast to end at {loss} bits per byte; it "
     "rests on {rests}."
 )
 _LAW = "law: losses follow {law} at that level; a base counts as having read some of the language."
-_RULE = "rule: continue where a base fits; from scratch where none does, or where own laws say so."
+_REPLAY = "replay: {share:.0%} of all tokens, {why}."
+_BEYOND = "beyond: {name} is {times:.2g} times outside of its law's runs in {what}."
 _PROJECT = "published: {project}."
-_DONORS = "donors: the nearest languages that {name} may gain from are {donors}."
-_LEFT_OUT = "left out: {name}: {reason}."
-_BEYOND = "beyond: {name} is {times} times outside of its law's runs in {what}."
-_BASE = "base: {name}, {licence}{gated}, of {released}."
-_RIVAL = "rival: {rival} ends lower with a probability of {unlikely}."
-_REPLAY = "replay: {share} of all tokens, {why}."
-_PROJECTS, _LISTED = 3, 6
+_PROJECTS, _FIRST, _LISTED = 3, 2, 6
 _UNCHANGED = 0.003  # of a loss
 _TWO = fixed(2)
 
@@ -90,14 +91,12 @@ def rows(
             "parameters": show_count(option.params),
             "tokens": show_count(option.tokens),
             "epochs": "" if option.epochs is None else f"{option.epochs:,.2g}",
-            "replay": f"{option.replay:.0%}" if option.kind == "continue" else "",
+            "replay": f"{option.replay:.0%}" if option.base else "",
             "hours": _amount(option.hours),
             "US$": _amount(option.cost),
             "FLOPs": "" if option.hours else f"{option.flops:.2g}",
             "trained": option.method.name,
-            f"{unit}{' (mean)' * (languages > 1)}": number(option.loss, _TWO)
-            if option.loss
-            else "",
+            f"{unit}{' (mean)' * (languages > 1)}": _shown(option.loss),
         }
         for option in options
     ]
@@ -109,25 +108,23 @@ def answer_lines(
     question: Question, decision: Decision, unit: str, left_out: Sequence[LeftOut]
 ) -> list[str]:
     """The decision, and what it takes and gives: at most a dozen sentences."""
-    option = decision.option
+    option, base, cluster = decision.option, decision.option.base, question.cluster
     lines = [_decision(question, decision)]
-    if (base := option.base) and base.licence:
-        gated = ", gated" * base.gated
-        named = {"name": base.short, "licence": base.licence, "released": base.released or "?"}
-        lines.append(_BASE.format(gated=gated, **named))
+    if base and base.licence:
+        gated, released = ", gated" * base.gated, base.released or "?"
+        named = {"name": base.short, "licence": base.licence}
+        lines.append(_BASE.format(gated=gated, released=released, **named))
     lines += _tokenizer(option)
-    if option.kind == "continue" and option.batch and option.rate:
-        lines.append(_training(option))
+    lines += _training(option)
     lines += _loss(question, option, unit)
     lines += _forgetting(question, option)
     lines += _text(question, option)
     if base and base.asked:
         lines.append(_CHAT.format(named=base.asked))
-    if cluster := question.cluster:
+    if cluster:
         priced = cluster.gpu.priced if cluster.price == cluster.gpu.price else "as given"
-        price = f"{cluster.price:.2f}"
-        lines.append(_ASSUMED.format(mfu=f"{cluster.mfu:.0%}", price=price, priced=priced))
-    return lines + [_LEFT_OUT.format(name=one.name, reason=one.reason) for one in left_out[:2]]
+        lines.append(_ASSUMED.format(mfu=cluster.mfu, price=cluster.price, priced=priced))
+    return lines + [_LEFT_OUT.format(name=x.name, reason=x.reason) for x in left_out[:_FIRST]]
 
 
 def reason_lines(
@@ -141,118 +138,113 @@ def reason_lines(
     """What the answer rests on, and what was left out."""
     option, lines = decision.option, [_RULE]
     if decision.rival and decision.likely is not None:
-        unlikely = f"{1.0 - decision.likely:.0%}"
+        unlikely = 1.0 - decision.likely
         lines.append(_RIVAL.format(rival=decision.rival.name, unlikely=unlikely))
-    for one in () if laws else outlooks.values():
-        rests = "; ".join(one.forecast.rests_on)
-        shown = number(one.forecast.loss, _TWO)
+    for one in outlooks.values():
+        rests, shown = "; ".join(one.forecast.rests_on), _shown(one.forecast.loss)
         text = show_bytes(one.text_bytes)
         lines.append(_LEVEL.format(text=text, name=one.name, loss=shown, rests=rests))
-    if outlooks and not laws:
+    if outlooks:
         lines.append(_LAW.format(law=LAW))
     if option.rise:
         why = "as asked" if question.replay is not None else "the median of published projects"
         if question.replay is None and question.max_forgetting is not None:
             why = f"the least that keeps the limit, by {option.rise.method or 'own runs'}"
-        lines.append(_REPLAY.format(share=f"{option.replay:.0%}", why=why))
+        lines.append(_REPLAY.format(share=option.replay, why=why))
     for one in options:
-        learned = (1.0 - one.replay) * one.tokens
-        times, what = laws.beyond(
-            "cpt" if one.kind == "continue" else one.kind, one.params, learned
-        )
+        times, what = laws.beyond(one.role, one.params, (1.0 - one.replay) * one.tokens)
         if times > 1.0:
-            lines.append(_BEYOND.format(name=one.name, times=f"{times:.2g}", what=what))
-    if option.kind == "continue":
+            lines.append(_BEYOND.format(name=one.name, times=times, what=what))
+    if option.base:
         near = nearest_projects(option.params, option.tokens)[:_PROJECTS]
         lines += [_PROJECT.format(project=project) for project in near]
-    lines += [_donors(language) for language in question.languages[:1]]
-    return lines + [
-        _LEFT_OUT.format(name=one.name, reason=one.reason) for one in left_out[2:_LISTED]
-    ]
-
-
-def _shown(loss: Estimate | None) -> str:
-    return number(loss, _TWO) if loss else ""
+    others = left_out[_FIRST:_LISTED]
+    return lines + [_LEFT_OUT.format(name=one.name, reason=one.reason) for one in others]
 
 
 def _decision(question: Question, decision: Decision) -> str:
     option, cluster = decision.option, question.cluster
-    spent = f"{show_count(option.tokens)} tokens"
+    spent = [f"{show_count(option.tokens)} tokens"]
     if option.replay:
-        spent += f", {option.replay:.0%} of them replay"
-    if cluster and option.hours is not None and option.cost is not None:
-        spent += f", {_amount(option.hours)} hours on {cluster.count} {cluster.gpu.name}"
-        spent += f", {_amount(option.cost)} US$"
+        spent.append(f"{option.replay:.0%} of them replay")
+    if cluster:
+        spent.append(f"{_amount(option.hours)} hours on {cluster.count} {cluster.gpu.name}")
+        spent.append(f"{_amount(option.cost)} US$")
     names = [find_language(tag).name for tag in question.languages]
-    listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
     return _DECISIONS[decision.code].format(
         name=option.name,
         language=f" on {listed}" if listed else "",
         params=show_count(option.params),
-        spent=spent,
+        spent=", ".join(spent),
     )
 
 
 def _tokenizer(option: Option) -> Iterator[str]:
-    several = len(option.vocabularies) > 1
+    several, kept = len(option.vocabularies) > 1, dict[str, list[str]]()
     for language, one in option.vocabularies.items():
         before = f"{one.before.value:.2f}"
-        whose = f" ({language})" * several
         if not one.new_tokens:
-            measured = "" if "measured" in one.before.method else f" {_ends(one.before)}"
-            line = _KEEP[one.reason].format(before=before, measured=measured)
-            yield line.replace("tokenizer:", f"tokenizer{whose}:")
+            sure = "" if "measured" in one.before.method else f" {_ends(one.before)}"
+            size = before + sure + f" ({language})" * several
+            kept.setdefault(one.reason, []).append(size)
             continue
-        after, saved = f"{one.after.value:.2f}", f"{one.saved:.0%}"
-        count = f"{one.new_tokens:,}"
-        line = _EXTEND.format(count=count, before=before, after=after, saved=saved)
-        yield line.replace("tokenizer:", f"tokenizer{whose}:")
-        if one.rows and not several:
-            read = show_count((1.0 - option.replay) * option.tokens / one.new_tokens)
+        yield _EXTEND.format(
+            count=f"{one.new_tokens:,}",
+            whose=f" for {language}" * several,
+            before=before,
+            after=f"{one.after.value:.2f}",
+            saved=f"{one.saved:.0%}",
+        )
+        if one.rows:
+            read = show_count(option.parts[language] / one.new_tokens)
             yield _NEW_ROWS.format(rows=show_count(one.rows), read=read)
+    yield from (_KEEP[reason].format(before=", ".join(sizes)) for reason, sizes in kept.items())
 
 
-def _training(option: Option) -> str:
+def _training(option: Option) -> Iterator[str]:
     method, memory = option.method, option.method.memory
-    return _TRAINING.format(
-        method=method.name,
-        memory=f" in {show_bytes(memory)} a GPU" if memory else "",
-        batch=show_count(option.batch or 0.0),
-        rate=f"{option.rate:.1e}".replace("e-0", "e-"),
-        caution=f"; {method.caution}" if method.caution else "",
-    )
+    if option.batch and option.rate:
+        yield _TRAINING.format(
+            method=method.name,
+            memory=f" in {show_bytes(memory)} a GPU" if memory else "",
+            batch=show_count(option.batch),
+            rate=f"{option.rate:.1e}".replace("e-0", "e-"),
+            caution=f". {method.caution}" if method.caution else "",
+        )
 
 
 def _loss(question: Question, option: Option, unit: str) -> Iterator[str]:
+    before = question.losses.get(option.model.name)
     if option.loss is None:
         code = "short" if min(option.parts.values()) < LEAST_READ else "large"
         code = code if question.languages else "unknown"
-        least = show_count(LEAST_READ)
-        yield _NO_LOSS[code].format(params=show_count(option.params), least=least)
-        return
-    own = question.losses.get(option.base.name if option.base else "")
-    if option.kind == "continue":
-        text = " on clean sentences" * (unit != "loss") if own is None else f", {own:.2f} before"
-        yield _AFTER.format(
-            after=number(option.loss, _TWO) if option.loss else "", unit=unit, text=text
+    else:
+        code = "unmeasured" if before is None else "measured"
+    if option.loss is None or (option.base and (before or unit != "loss")):
+        yield _LOSS[code].format(
+            before=before,
+            after=_shown(option.loss),
+            unit=unit,
+            params=show_count(option.params),
+            least=show_count(LEAST_READ),
         )
-    if option.kind == "continue" and own is None and unit != "loss" and option.limit != "loss":
-        yield _UNMEASURED
     if len(option.losses) > 1:
-        each = ", ".join(f"{lang} {number(one, _TWO)}" for lang, one in option.losses.items())
-        yield f"by language: {each}."
+        each = ", ".join(f"{language} {_shown(one)}" for language, one in option.losses.items())
+        yield _EACH.format(each=each)
 
 
 def _forgetting(question: Question, option: Option) -> Iterator[str]:
     if option.rise is None:
         return
-    limit, kept = question.max_forgetting, ""
-    if limit is not None and option.kept is not None:
-        kept = f"; within {100.0 * limit:g}% with a probability of about {option.kept:.0%}"
+    if question.max_forgetting is None or option.kept is None:
+        yield _RISE.format(rise=_percent(option.rise), kept="")
+        return
+    limit = 100.0 * question.max_forgetting
+    kept = _KEPT.format(limit=limit, kept=option.kept)
     yield _RISE.format(rise=_percent(option.rise), kept=kept)
-    asked = question.replay is None and limit is not None and option.kept is not None
-    if asked and (option.kept or 0.0) < KEEPS:
-        yield _NO_PROMISE.format(limit=f"{100.0 * (limit or 0.0):g}%", likely=f"{KEEPS:.0%}")
+    if question.replay is None and option.kept < KEEPS:
+        yield _NO_PROMISE.format(limit=limit, likely=KEEPS)
 
 
 def _percent(rise: Estimate) -> str:
@@ -267,27 +259,27 @@ def _percent(rise: Estimate) -> str:
 def _text(question: Question, option: Option) -> Iterator[str]:
     if option.epochs is None:
         return
-    text, ends, budget = ", ".join(filter(None, map(_size, question.targets))), "", question.budget
-    if option.limit == "text" and budget is not None:
+    several = len(option.targets) > 1
+    text, ends = ", ".join(filter(None, map(_size, question.targets))), ""
+    if option.limit == "text":
         work = FORWARD_AND_BACKWARD * option.method.work
-        each = option.flops / (work * option.tokens)
-        left = 1.0 - option.tokens / budget.tokens(each, question.cluster, work)
-        ends = _TEXT_ENDS.format(left=f"{left:.0%}") if left > 0.1 else ""
+        paid = question.budget.tokens(option.met, question.cluster, work)
+        left = 1.0 - option.tokens / paid
+        ends = _TEXT_ENDS.format(left=left) if left > 0.1 else ""
     counted = ""
     if all(target.tokens is None for target in question.targets):
-        tokens = show_count(question.unique(option.base))
-        counted = f" are {tokens} tokens{' of the base' * (option.base is not None)}"
-        if option.new_tokens and option.epochs:
-            after = sum(option.parts.values()) / option.epochs
-            counted += f" ({show_count(after)} with the new ones)" * (len(option.parts) == 1)
-    epochs = f"{'up to ' * (len(option.parts) > 1)}{option.epochs:.2g}"
+        counted = f" are {show_count(question.unique(option.base))} tokens"
+        counted += " of the base" if option.base else ""
+        if option.new_tokens and not several:
+            counted += f" ({show_count(option.text)} with the new ones)"
+    epochs = f"{'up to ' * several}{option.epochs:.2g}"
     yield _TEXT.format(text=text, tokens=counted, epochs=epochs, ends=ends)
-    for target in question.targets[:1]:
-        known = find_language(target.language).texts if target.language else ()
-        more = [one for one in known if one.bytes > 1.2 * target.text and "," not in one.source]
-        if more and option.limit == "text":
-            sources = ", ".join(f"{one.source} has {show_bytes(one.bytes)}" for one in more[:3])
-            yield _MORE_TEXT.format(sources=sources)
+    target = question.targets[0]
+    known = find_language(target.language).texts if target.language else ()
+    more = [one for one in known if one.bytes > 1.2 * target.text and "," not in one.source]
+    if more and option.limit == "text":
+        sources = ", ".join(f"{one.source} has {show_bytes(one.bytes)}" for one in more[:3])
+        yield _MORE_TEXT.format(sources=sources)
 
 
 def _size(target: Target) -> str:
@@ -296,11 +288,8 @@ def _size(target: Target) -> str:
     return show_bytes(target.text) if math.isfinite(target.text) else ""
 
 
-def _donors(language: str) -> str:
-    one = find_language(language)
-    first = rank_donors(one, count=3)
-    listed = ", ".join(f"{of.language.name} (`{of.language.tag}`)" for of in first)
-    return _DONORS.format(name=one.name, donors=listed)
+def _shown(loss: Estimate | None) -> str:
+    return number(loss, _TWO) if loss else ""
 
 
 def _ends(estimate: Estimate) -> str:

@@ -13,8 +13,7 @@ _ROW, _WIDE = 58, 424  # pixels of an option, and that a name may take
 
 def plan_page(plan: Plan) -> b.Page:
     """The page of a plan."""
-    drawn = [figure] if (figure := _losses(plan)) else []
-    blocks = [*plan_answer(plan), *drawn, b.Topics.of({"Why": plan.reasons()})]
+    blocks = [*plan_answer(plan), _losses(plan), b.Topics.of({"Why": plan.reasons()})]
     return b.Page("What to train", blocks, numbers=plan.to_json())
 
 
@@ -66,8 +65,7 @@ def _row(option: Option, rank: int, plan: Plan) -> Row:
     assert loss is not None
     if option.hours is not None:
         details.append(f"{option.hours:,.3g} h")
-    heading = option.name + " · advised" * (option is plan.decision.option)
-    row: Row = {"rank": rank, "option": option.name, "heading": heading}
+    row: Row = {"rank": rank, "option": option.name}
+    row["heading"] = option.name + " · advised" * (option is plan.decision.option)
     row |= {"value": loss.value, "low": loss.low, "high": loss.high}
-    series = series_name("cpt" if option.kind == "continue" else option.kind)
-    return row | {"series": series, "details": " · ".join(details)}
+    return row | {"series": series_name(option.role), "details": " · ".join(details)}

@@ -8,6 +8,7 @@ from tongues.pages import blocks as b
 from tongues.pages import fixed, percent, percent_cell, share, value_cell
 from tongues.pages.axes import Row, colour, linear, logs
 from tongues.pages.plots import dots, line, panel, words
+from tongues.plan.vocabulary import READ, worth_adding
 from tongues.quantities import show_bytes, show_count
 from tongues.roles import list_languages
 from tongues.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
@@ -101,11 +102,12 @@ def spelling(measures: TokenizerMeasures) -> dict[str, str]:
             clauses.append(f"{times} for the same text")
         if found.unknown:
             clauses.append(f"{percent(share(found.unknown, found.tokens))} of its tokens unknown")
-        advice = measures.advice.get(lang)
-        if advice and len(advice.curve) > 1:
-            more = f"{show_count(advice.new_tokens)} more tokens shorten it by"
-            worth = f"{more} {percent(advice.saved)}"
-            clauses.append(worth if advice.new_tokens else "more tokens are not worth it")
+        curve = measures.extensions.get(lang, {})
+        if added := worth_adding(curve):
+            more = f"{show_count(added)} more tokens, trained on {show_count(READ * added)},"
+            clauses.append(f"{more} shorten it by {percent(1 - curve[0] / curve[added])}")
+        elif len(curve) > 1:
+            clauses.append("more tokens are not worth it")
         sentences[lang] = "; ".join(clauses)
     return sentences
 
@@ -116,8 +118,8 @@ def tokenizer_numbers(measures: TokenizerMeasures) -> dict[str, Any]:
     languages: dict[str, Any] = {}
     for lang, found in measures.languages.items():
         numbers = {x: getattr(found, x) for x in (*names.split(), "multiplier", "spelt_out")}
-        advice = measures.advice.get(lang)
-        tried = advice and {"new_tokens": advice.new_tokens, "bytes_per_token": advice.curve}
+        curve = measures.extensions.get(lang)
+        tried = curve and {"new_tokens": worth_adding(curve), "bytes_per_token": curve}
         languages[lang] = numbers | {"advice": tried}
     sentences = [_about(measures), *spelling(measures).values()]
     about = {x: getattr(measures, x) for x in ("name", "kind", "scripts", "unused", "home")}
@@ -153,11 +155,11 @@ def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[b.Block]:
 def _extensions(measures: Sequence[TokenizerMeasures]) -> b.Figure | None:
     rows: list[Row] = [
         {"tokenizer": each.name, "language": lang, "added": count}
-        | {"saved": 1 - advice.curve[0] / ratio, "bytes per token": ratio}
-        | {"advised": count == advice.new_tokens}
+        | {"saved": 1 - curve[0] / ratio, "bytes per token": ratio}
+        | {"advised": count == worth_adding(curve)}
         for each in measures
-        for lang, advice in each.advice.items()
-        for count, ratio in advice.curve.items()
+        for lang, curve in each.extensions.items()
+        for count, ratio in curve.items()
         if count
     ]
     if not rows:

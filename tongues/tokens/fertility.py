@@ -1,9 +1,8 @@
-"""How well a tokenizer fits each language, and whether new tokens are worth it."""
+"""How well a tokenizer fits each language, and what new tokens bring."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import median
 
 import numpy as np
@@ -21,8 +20,6 @@ BYTEWISE = 1.25  # bytes per token, under which the tokenizer falls back to byte
 _UNKNOWN = 0.01  # share of the tokens
 
 _SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)  # of extensions that are tried
-_WORTH = 0.2  # of the tokens saved, to extend at all
-_GROWTH = 0.05  # of the tokens saved, to double the new tokens
 _UNSEEN = 5  # every fifth text is not used to extend, but to measure
 _LEAST_SHARED = 2  # groups, to compare what two languages cost
 _TEXTS = 256  # encoded at a time
@@ -78,23 +75,6 @@ class Fertility:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class ExtensionAdvice:
-    """Whether to extend a tokenizer for a language.
-
-    curve: bytes per token of unseen text, by the number of new tokens; it begins with 0.
-    new_tokens: the number that is worth it; 0 for leaving the tokenizer as it is.
-    """
-
-    curve: dict[int, float]
-    new_tokens: int
-
-    @property
-    def saved(self) -> float:
-        """Share of the tokens that the new ones save."""
-        return 1 - self.curve[0] / self.curve[self.new_tokens]
-
-
 def measure(
     tokenizer: Tokenizer, documents: Mapping[str, Sequence[tuple[str, str]]], reference: str = "en"
 ) -> dict[str, Fertility]:
@@ -135,13 +115,13 @@ def unused_tokens(tokenizer: Tokenizer, measured: Mapping[str, Fertility]) -> np
     return np.flatnonzero((used == 0) & (token_bytes(tokenizer) > 1))
 
 
-def advise_extension(
+def try_extensions(
     tokenizer: Tokenizer, texts: Sequence[str], preserve: Sequence[str]
-) -> ExtensionAdvice | None:
-    """Try extensions of a tokenizer for a language; None where it cannot be extended.
+) -> dict[int, float] | None:
+    """Bytes per token of unseen text of a language, by the number of new tokens, from 0 on.
 
-    Advised are the most tokens whose last doubling still saves 5 % of the text's tokens, if they
-    save at least 20 %. preserve: text that must not change, as in `extend_tokenizer`.
+    None where the tokenizer cannot be extended. preserve: text that must not change, as in
+    `extend_tokenizer`.
     """
     if not texts or not isinstance(tokenizer.model, models.BPE):
         return None
@@ -154,10 +134,7 @@ def advise_extension(
         if count <= len(most.added):
             shorter = shorten(most.tokenizer, vocabulary_size(tokenizer) + count)
             curve[count] = size / max(_tokens(shorter, unseen), 1)
-    steps = pairwise(curve)
-    worth = [more for less, more in steps if 1 - curve[less] / curve[more] >= _GROWTH]
-    advice = ExtensionAdvice(curve, max(worth, default=0))
-    return advice if advice.saved >= _WORTH else ExtensionAdvice(curve, 0)
+    return curve
 
 
 def changed_share(before: Tokenizer, after: Tokenizer, texts: Sequence[str]) -> float:

@@ -15,7 +15,7 @@ from tongues.text.document import normalised
 from tongues.text.select import read_selection
 from tongues.text.signals.characters import character_signals
 from tongues.tokens import fertility
-from tongues.tokens.fertility import ExtensionAdvice, Fertility
+from tongues.tokens.fertility import Fertility
 from tongues.tokens.fitting import sample_documents
 from tongues.tokens.spelling import token_spellings
 from tongues.tokens.tokenizer import load_tokenizer
@@ -35,7 +35,8 @@ class TokenizerMeasures:
     scripts: tokens by script, the most frequent first; `bytes`: parts of characters, `Zyyy`: no
         letters. special: tokens without text.
     home: the language that others are compared to, and whose segmentation more tokens leave.
-    languages: what it makes of each language's text; advice: whether to extend it for that one.
+    languages: what it makes of each language's text. extensions: bytes per token by language and by
+        the number of new tokens, from 0 on.
     unused: tokens of two bytes or more that this text never uses; None without text.
     """
 
@@ -45,7 +46,7 @@ class TokenizerMeasures:
     special: int
     home: str = ""
     languages: Mapping[str, Fertility] = field(default_factory=dict)
-    advice: Mapping[str, ExtensionAdvice] = field(default_factory=dict)
+    extensions: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     unused: int | None = None
 
     @property
@@ -111,13 +112,13 @@ def measure_tokenizers(
             continue
         progress(f"{name}: encoding {', '.join(documents)}")
         counts = fertility.measure(tokenizer, documents, home)
-        advice: dict[str, ExtensionAdvice] = {}
+        extensions: dict[str, dict[int, float]] = {}
         for lang in others:
             progress(f"{name}: trying more tokens for {lang}")
-            if tried := fertility.advise_extension(tokenizer, passages[lang], keep):
-                advice[lang] = tried
+            if tried := fertility.try_extensions(tokenizer, passages[lang], keep):
+                extensions[lang] = tried
         unused = len(fertility.unused_tokens(tokenizer, counts))
-        numbers = home, counts, advice, unused
+        numbers = home, counts, extensions, unused
         measures.append(TokenizerMeasures(name, kind, scripts, special, *numbers))
     return measures
 

@@ -280,23 +280,6 @@ def run_bytes(
     return round(_VARIES * (_EMPTY["cpu"] + besides + weights + max(training, trial)))
 
 
-def least_bytes(params: float, gpus: int) -> float:
-    """Bytes on each of the GPUs for a model of any size, one sample of 2,048 tokens at a time.
-
-    Layers are computed again in the backward pass. Weights and the rest are those of the nearest
-    shape, in proportion; beyond the largest shape activations, and what is gathered of a layer,
-    grow with N^(2/3).
-    """
-    shape, count = nearest_shape(params, VOCABULARY)
-    anatomy, context = of_shape(shape, VOCABULARY), _CONTEXTS[0][1]
-    ways = {"bfloat16": True, "recompute": True, "scores": False, "shared": True}
-    step = layer_bytes(anatomy, context, context, **ways)
-    gathered = share_bytes(anatomy, gpus, offload=True)
-    share = (share_bytes(anatomy, gpus) - gathered) * params / count
-    rest = _EMPTY["cuda"] + _loss_bytes(anatomy, context)
-    return rest + share + (step + gathered) * max(1.0, params / count) ** (2 / 3)
-
-
 def _loss_bytes(anatomy: Anatomy, tokens: int) -> int:
     """Of a chunk of logits on a GPU."""
     return _GPU_LOGIT * min(tokens * anatomy.vocabulary, _GPU_CHUNK)

@@ -140,7 +140,7 @@ def planned(tokenizer: str, share: float) -> Estimate:
         for run in own_runs():
             rows.writerow([round(run.text_bytes), run.loss, round(run.parameters or 0), run.epochs])
     plan = tongues.plan(
-        tokens=FULL,
+        budget=f"{FULL} tokens",
         bases=["models/smollm2"],
         language="ar",
         available_text=f"{read / per_token:.0f} tokens",

@@ -88,10 +88,10 @@ def draft(asked: New) -> Draft:
     recipe = recipe_of(made, own.own if own else None, name)
     lines = [*_lines(made, own), *made.sentences()]
     lines.append("Written before any training: `tongues report` shows it next to what came of it.")
-    draft = Draft(recipe, tuple(lines), made.decision.option.loss, made)
+    made_draft = Draft(recipe, tuple(lines), made.decision.option.loss, made)
     if out is not None:
-        draft.write(Path(out))
-    return draft
+        made_draft.write(Path(out))
+    return made_draft
 
 
 def _lines(made: Plan, own: OwnText | None) -> list[str]:

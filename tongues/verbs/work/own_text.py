@@ -7,9 +7,12 @@ from pathlib import Path
 from tongues.errors import UserError
 from tongues.languages import Language
 from tongues.plan import BaseCheckpoint, OwnFiles, Target
+from tongues.plan.question import read_target
 from tongues.plan.recipe import replay_language
 from tongues.quantities import show_bytes, show_count
 from tongues.text.folder import check_language, find_texts
+from tongues.tokens.fertility import measure
+from tongues.tokens.tokenizer import load_tokenizer
 from tongues.tokens.trial import try_tokenizer
 
 _LEAST = 2000  # tokens of text; `prepare` refuses fewer where 1,000 are held out
@@ -37,6 +40,38 @@ class OwnText:
         for lang, caution in trial.unfit.items():
             lines.append(f"caution: `{lang}`: {caution.sentence}; `byte_fallback` allows it.")
         return lines
+
+
+def read_targets(
+    available: Path | str | None, languages: Sequence[str], bases: Sequence[BaseCheckpoint]
+) -> tuple[Target, ...]:
+    """The languages to learn with their text: of a file or folder, an amount, or the catalogue's.
+
+    Files are of any kind that `prepare` reads; a sample is checked, and encoded by every base that
+    is on this disk.
+    """
+    where, base = "--available-text", bases[0] if bases else None
+    place = Path(available) if available and Path(available).exists() else None
+    if len(languages) > 1 and available is not None and not (place and place.is_dir()):
+        hint = "name a folder with `sw/`, `yo/`; without it the catalogue's amounts are taken"
+        raise UserError("one amount of text, and several languages", where=where, hint=hint)
+    if place is None:
+        amount = None if available is None else str(available)
+        return tuple(read_target(amount, language, base) for language in languages or ("",))
+    if not languages:
+        raise UserError("text is of a language", where=where, hint="add `--language sw`")
+    alone = not place.is_dir()
+    files = {x: [str(place)] if alone else find_texts(place, (x,))[x] for x in languages}
+    texts, folders = check_language(files, where), {x.name: x.tokenizer_folder for x in bases}
+    known = {name: load_tokenizer(folder) for name, folder in folders.items() if folder}
+    targets: list[Target] = []
+    for language, text in texts.items():
+        sample = {language: [("", document) for document in text.sample]}
+        measured = {name: measure(of, sample)[language] for name, of in known.items()}
+        per_token = {name: of.bytes_per_token for name, of in measured.items()}
+        size = float(text.bytes)
+        targets.append(Target(language, size, None, str(place), per_token, text.sample))
+    return tuple(targets)
 
 
 def read_own_text(folder: Path, language: Language, base: BaseCheckpoint) -> OwnText:

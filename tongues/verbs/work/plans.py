@@ -16,9 +16,9 @@ from tongues.plan.budget import read_as, read_number
 from tongues.quantities import Bytes
 from tongues.tables import read_table
 from tongues.verbs import plan as verb
-from tongues.verbs.own_text import read_targets
 from tongues.verbs.shared import pairs
 from tongues.verbs.work.measure import measure_base
+from tongues.verbs.work.own_text import read_targets
 
 _NGRAMS = 100_000  # bytes of a sample, from which its n-grams tell more than the catalogue
 
@@ -37,11 +37,11 @@ def make(asked: verb.Plan) -> Plan:
         tags = [find_language(tag, "--language").tag for tag in tags]
     if len(set(tags)) < len(tags):
         raise UserError("names a language twice", where="--language")
-    named = [read_base(word) for word in pairs(bases) if word != "auto"]
+    named = [read_base(word) for word in pairs(asked.bases) if word != "auto"]
     question = ask(
         asked.budget,
         bases=named,
-        targets=read_targets(available_text, _known(tags) if known else tags, named),
+        targets=read_targets(asked.available_text, _known(tags) if known else tags, named),
         runs=_own_runs(Path(asked.runs)) if asked.runs else (),
         gpu=asked.gpu,
         gpus=asked.gpus,
