@@ -24,7 +24,7 @@ import numpy as np
 from langcodes import Language, standardize_tag, tag_is_valid
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from tongues.evaluate.tasks import TASKS, load_task
+from tongues.evaluate.tasks import TASKS
 from tongues.languages.tags import catalogue_tag
 
 ROOT = Path(__file__).parents[1]
@@ -127,7 +127,7 @@ def task_places() -> dict[tuple[str, str], set[str]]:
     """Names of tasks by short code and script, empty where the task names none."""
     places: dict[tuple[str, str], set[str]] = defaultdict(set)
     for name in TASKS.names():
-        for tag in load_task(name).languages:
+        for tag in TASKS.find(name).languages:
             places[split(tag)].add(name)
     folder = Path(str(files("lm_eval"))) / "tasks"
     for name, pattern in PATTERNS.items():

@@ -152,7 +152,7 @@ def table_of_settings(found: MeasuredExperts) -> str:
     """Mean over the languages of each partition and routing, in nats per token."""
     rows = []
     for one in (one for one in found.settings if one.whole):
-        of, mixed = one.difference, one.mixed
+        of = one.difference
         minus = {f"minus {name}": of(name) for name in ("base", "dense")}
         rows.append(
             {
@@ -163,10 +163,6 @@ def table_of_settings(found: MeasuredExperts) -> str:
                 "perplexity": f"{one.perplexity:.2f}",
                 "bits/byte": f"{one.bits_per_byte:.3f}",
                 **{name: number(of, fixed(3)) if of else "" for name, of in minus.items()},
-                "two languages": f"{mixed.loss.value:.3f}" if mixed else "",
-                "versus given": number(mixed.versus_given, fixed(3))
-                if mixed and mixed.versus_given
-                else "",
             }
         )
     return text_table(rows)

@@ -108,7 +108,7 @@ def ours(data: Points, draws: int, times: int) -> Way:
     spent, law = timed(
         lambda: laws.fit("chinchilla", data.loss, N=data.N, D=data.D, draws=draws), times
     )
-    return Way(name, spent, law.params, f"gradient {law.gradient_norm:.0e}")
+    return Way(name, spent, law.params, ", ".join(sorted(caution.code for caution in law.warnings)))
 
 
 def whole_process(data: Points, times: int) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 from tongues.laws.forms import CurvedForm, Values
 from tongues.laws.forms.forgetting import FORGETTING
 from tongues.laws.observed import RunCurves, gather_runs
-from tongues.laws.solver import Ties, pose, solve
+from tongues.laws.solver import pose, solve
 from tongues.recipe import load_recipe
 from tongues.runs import run_rows
 from tongues.study import plan_runs, run_all
@@ -88,7 +88,6 @@ STUDIES = (
     ),
 )
 SETTLED = 0.1  # share of a run before which its losses are warm-up
-DELTA = 1e-3
 FOLDS = 7
 NEAR, LATE = 1e5, 0.5  # scale of tokens and parameters; share of the tokens that is predicted
 STARTS = 1000
@@ -226,7 +225,7 @@ def fitted(name: str, rows: Rows, seed: int = 0) -> dict[str, float]:
         spans=lambda variables, loss: spans,
         starts=lambda variables, loss: starts,
     )
-    problem = pose(form, rows.variables, rows.loss, DELTA, Ties())
+    problem = pose(form, rows.variables, rows.loss)
     with np.errstate(all="ignore"):
         optimum = solve(problem, np.ones(len(rows.loss)), problem.context({}))
     return {key: float(value[0]) for key, value in problem.params(optimum.theta).items()}

@@ -122,7 +122,7 @@ def held(ensemble: str) -> dict[str, float]:
 
     before, found = resident(), []
     with torch.inference_mode():
-        for number in range(len(models)):
+        for number in range(len(folders)):
             models[number](ids)
             found.append(resident() - before)
     return {"first": found[0], "all": found[-1], "more": (found[-1] - found[0]) / (len(found) - 1)}

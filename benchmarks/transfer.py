@@ -56,7 +56,7 @@ def never(found: Findings, target: str) -> float:
     """CPT runs that did not reach the final loss of their twin from scratch."""
     transfer = found.outcome(target)
     assert transfer
-    return sum(not pair.reached for pair in transfer.pairs)
+    return sum(pair.ahead < 0 for pair in transfer.pairs)
 
 
 def main(workspace: Path) -> None:

@@ -12,7 +12,6 @@ from tongues.evaluate.evaluation import read_evaluation
 from tongues.experts.ensemble.lineage import read_lineage
 from tongues.experts.ensemble.router import load_router
 from tongues.experts.partition.partition import read_partition
-from tongues.experts.partition.topics import load_topics
 from tongues.files import (
     append_line,
     changed_at,
@@ -155,7 +154,6 @@ def test_folders_that_vanish_while_files_are_looked_for_are_passed_over(
         (read_manifest, "tokens.json"),
         (lambda folder: open_shard(folder / "train"), "train.bin"),
         (lambda folder: load_router(folder / "router.safetensors"), "router.safetensors"),
-        (lambda folder: load_topics(folder / "topics"), "topics"),
         (lambda folder: read_columns(folder / "part.parquet", ["text"]), "part.parquet"),
         (read_partition, "partition.json"),
         (read_lineage, "ensemble.json"),

@@ -1,7 +1,6 @@
 """An English base continued on Turkish and Hebrew: every place names the roles as declared."""
 
 import gzip
-import json
 import re
 from itertools import islice
 from pathlib import Path
@@ -12,8 +11,7 @@ import pytest
 
 import tongues
 from tests.laws.test_targets import run_of
-from tongues.files import read_json, write_json
-from tongues.laws import Law
+from tongues.files import read_json
 from tongues.laws.observed import gather_runs
 from tongues.laws.targets import fit_targets
 from tongues.roles import Roles
@@ -131,17 +129,11 @@ def test_the_evaluation_names_the_roles(workspace: Path) -> None:
     assert "en → tr + he, no replay" in page.read_text()
 
 
-def test_a_law_names_the_roles_of_its_runs(tmp_path: Path) -> None:
+def test_a_law_names_all_that_its_runs_learn() -> None:
     runs = [
         run_of(size, strategy, target="tr", also=("he",))
         for size in np.geomspace(1e5, 3e6, 6)
         for strategy in ("scratch", "cpt")
     ]
     (fitted,) = fit_targets(runs, draws=20)
-    assert fitted.target == "tr (with he)"
-    law = fitted.laws["cpt"]
-    assert law.roles == Roles(("tr", "he"), ("home",))
-    assert "runs: home → tr + he, no replay" in f"{law!r}"
-    write_json(tmp_path / "law.json", law.to_json())
-    again = Law.from_json(json.loads((tmp_path / "law.json").read_text()))
-    assert again.roles == law.roles
+    assert fitted.target == fitted.laws["cpt"].target == "tr (with he)"

@@ -2,7 +2,7 @@
 
 import re
 
-_ROLES = ("params", "tokens", "loss", "flops", "unique", "replay", "start", "share", "experts")
+_ROLES = ("params", "tokens", "loss", "flops", "unique", "replay", "start", "experts")
 _ROLES += ("run", "strategy", "lang")
 
 # `verb --option`.
@@ -16,15 +16,15 @@ OPTIONS: dict[str, str] = {
     "study --where": "override the lists, as in `study.shapes=[0.1M]`; other runs stay",
     "study --dry-run": "`tongues check` shows its runs, and its own first line how long they take",
     "experts train --dry-run": "`tongues check` shows its runs, its own first line how long",
+    "experts partition --distances": "list the clusters in a file, and write `by: file`",
     "fit --drop-highest": "use `--where`, as in `--where 'loss < 4'`",
-    "fit --delta": "`laws.fit(…, delta=…)` in Python has it; 1e-3 is used here",
-    "fit --tie": "`laws.fit(…, tie=…)` in Python has it; here hold parameters by `--fix`",
+    "fit --delta": "1e-3 is used",
+    "fit --tie": "hold parameters at a value by `--fix`",
     "fit --narrow-at": "add runs of other sizes and lengths",
     **{f"fit --{role}": f"write `--column {role}=NAME`" for role in _ROLES},
     "plan --prices": "give the price of a GPU-hour by `--price`",
     "plan --grid": "the world's average is used, 445 g of CO₂ a kWh",
     "plan --flops": "write `--budget '1e21 FLOPs'`",
-    "plan --ratio": "write `--budget '20 tokens per parameter'`",
     "plan --hours": "write `--budget '72 hours'`, or `'3 days'`",
     "plan --cost": "write `--budget '5000 US$'`",
     "plan --tokens": "write `--budget '40B tokens'`",
@@ -38,20 +38,21 @@ OPTIONS: dict[str, str] = {
     "generate --frequency-penalty": "export the model; llama.cpp and vLLM have it",
     "generate --presence-penalty": "export the model; llama.cpp and vLLM have it",
     "export --allow-worse": "only the mean of experts was refused, and mergekit makes means",
-    "export --average": "mergekit averages models; `export --step` writes a milestone as a model",
     "export --experts-per-token": "set `num_experts_per_tok` in the exported config.json",
-    "export --last": "mergekit averages models; `export --step` writes a milestone as a model",
     "export --law": "the file of `tongues fit -o` holds the laws; publish it beside the model",
     "export --llama-cpp": "name the source of llama.cpp in the environment, as LLAMA_CPP",
     "export --of": "the base is the run's; put it back where the run found it",
-    "export --weights": "mergekit averages models with weights",
+    **{
+        f"export --{word}": "mergekit averages models; `export --step` writes a milestone"
+        for word in ("average", "last", "weights")
+    },
     "serve --engine": "llama.cpp serves a GGUF file itself, by `llama-server -m FILE`",
     "serve --lenient": "leave out the parameters that answers with status 400 name",
     "serve --max-cache": "it is a quarter of the memory, of the machine or of the GPU",
     "serve --max-queue": "64 completions may wait; more are answered with status 429",
     "evaluate --fewshot-seeds": "examples are drawn five times, or once for tasks of lm-eval",
     "evaluate --identifier": "language confusion is no longer measured",
-    "evaluate --normalisation": "set `normalisation` in a task's file",
+    "evaluate --normalisation": "choices are compared by tokens; lm-eval's tasks have `acc_norm`",
     "evaluate --on-error": "items that cannot be scored are skipped, counted and named",
     "evaluate --seed": "items and examples are the same in every evaluation",
     "evaluate --stride": "windows do not overlap; set `--window`",
@@ -59,8 +60,6 @@ OPTIONS: dict[str, str] = {
     "languages --country": "`--json` names the countries of every language",
     "languages --limit": "`--json` has all languages",
     **dict.fromkeys(("languages --out", "languages -o"), "`--json` has all that a page had"),
-    "report --title": "the page is named by what it is about",
-    "demo --base": "write a recipe for another base by `tongues new BASE`",
     "new --machine": "name GPUs by `--gpu h100 --gpus 8`",
     "demo --overwrite": "name another folder by `--workspace`",
 }
@@ -71,12 +70,6 @@ KEYS: dict[str, str] = {
     "pilot.max_forgetting": "leave it out; a study with `replay` shows what is forgotten",
     "pilot.shapes": "leave it out; the share says how large the small runs are",
     "pilot.seeds": "leave it out; the small runs have `train.seed`",
-    # Of a task's file.
-    "demonstrations_end": "an empty line ends an example",
-    "files.items": "put the items into `NAME/LANGUAGE.jsonl`",
-    "replace": "change the text in the rows",
-    "translated": "write a file for each language, or use `lm-eval:NAME`",
-    # Of a recipe.
     "train.tasks": "keep `train.milestones`, and score what `tongues export --step` makes of them",
     "train.base.revision": "write it behind the model: `base: org/name@revision`",
     "train.clip": "leave it out: gradients are always clipped to a norm of 1",
@@ -99,6 +92,7 @@ KEYS: dict[str, str] = {
     "tokens.sampling": "leave it out: every language gives as much",
     "text.clean.words": "leave it out, or teach the language filter by `text.clean.sample`",
     "text.clean.listed_words": "leave it out, or teach the language filter by `text.clean.sample`",
+    "experts.partitions.distances": "list the clusters in a file, and write `by: file`",
     "experts.budget.weights": "a budget is `even` or `by text`, with `max_epochs` as a limit",
     "study.stop_early": "leave it out; `tongues ls` forecasts where each run will end",
     "train.teacher": "distillation showed no gain; train on the text alone",

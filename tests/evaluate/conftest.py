@@ -6,8 +6,9 @@ import pytest
 
 from tests.experts.ensemble.making import make_ensemble, make_house
 from tests.text.corpora import write_rows
+from tongues.evaluate.tasks import TASKS, Task
 
-TASK = 'name: parts\nprompt: "{said}"\nchoices: ["{one}", "{other}"]\n'
+PARTS = Task("parts", "which words go on", "{said}", ("{one}", "{other}"))
 WORDS = ("ban", "mal", "art", "end", "said", "here", "that", "go", "on")
 
 
@@ -20,9 +21,14 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.fixture(autouse=True)
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task `parts` is one of those registered."""
+    monkeypatch.setitem(vars(TASKS)["_objects"], "parts", PARTS)
+
+
 def write_asked(folder: Path, texts: Sequence[Any], items: Sequence[Any], *languages: str) -> None:
-    """Write texts and items in each of the languages, and the file of the items' task."""
+    """Write texts and items in each of the languages."""
     for lang in languages:
         write_rows(folder / f"texts/{lang}.jsonl", texts)
         write_rows(folder / f"items/parts/{lang}.jsonl", items)
-    (folder / "parts.yaml").write_text(TASK)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.evaluate.conftest import TASK, WORDS, write_asked
+from tests.evaluate.conftest import WORDS, write_asked
 from tests.golden import cases, golden
 from tongues.errors import UserError
 from tongues.verbs.main import command
@@ -21,7 +21,7 @@ Ask = Callable[..., Result]
 
 @pytest.fixture(scope="module")
 def place(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with the house's models, a folder of texts, a task's file and its items."""
+    """A workspace with the house's models, a folder of texts, and a task's items."""
     folder = tmp_path_factory.mktemp("asked")
     for name in ("models", "ensembles"):
         (folder / name).symlink_to(house / name)
@@ -33,7 +33,6 @@ def place(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for other in ("the end", "an art")
     ]
     write_asked(folder, texts, items, "qaa", "qab")
-    (folder / "slip.yaml").write_text(TASK.replace("{said}", "{siad}"))
     (folder / "empty").mkdir()
     return folder
 
@@ -45,7 +44,7 @@ def ask(place: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
 
 
 def test_models_are_put_side_by_side_on_texts_and_tasks(ask: Ask, place: Path) -> None:
-    on = ("--text", "texts", "--tasks", "parts.yaml", "--data", "items", "--name", "both")
+    on = ("--text", "texts", "--tasks", "parts", "--data", "items", "--name", "both")
     said = [*MODELS, *on]
     done = ask(*said, "--compare")
     assert done.exit_code == 0, done.output
@@ -67,7 +66,7 @@ def test_models_are_put_side_by_side_on_texts_and_tasks(ask: Ask, place: Path) -
 
 
 def test_items_that_do_not_fit_are_left_out_and_counted(ask: Ask, place: Path) -> None:
-    done = ask(MODELS[0], "--tasks", "parts.yaml:qaa", "--data", "items", "--limit", "16", "--json")
+    done = ask(MODELS[0], "--tasks", "parts:qaa", "--data", "items", "--limit", "16", "--json")
     told = json.loads(done.stdout)
     accuracy = told["tasks"]["parts"]["accuracies"][MODELS[0]]["qaa"]
     assert accuracy["items"] == 14  # of 16, of which 2 are too long
@@ -79,7 +78,7 @@ def test_items_may_lie_in_several_folders(ask: Ask, place: Path) -> None:
     for lang in ("qaa", "qab"):
         (place / lang).mkdir()
         shutil.copy(place / f"items/parts/{lang}.jsonl", place / lang)
-    done = ask(MODELS[0], "--tasks", "parts.yaml", "--data", "qaa", "--data", "qab", "--json")
+    done = ask(MODELS[0], "--tasks", "parts", "--data", "qaa", "--data", "qab", "--json")
     accuracies = json.loads(done.stdout)["tasks"]["parts"]["accuracies"][MODELS[0]]
     assert list(accuracies) == ["qaa", "qab"]
 

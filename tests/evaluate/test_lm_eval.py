@@ -30,7 +30,7 @@ instance: Any = importlib.import_module("lm_eval.api.instance").Instance
 logging.getLogger("lm_eval").setLevel(logging.ERROR)
 
 WORDS = ("the ban of", "a mal is", "an art and", "so on we go", "to the end", "all that is")
-PARTS: dict[str, Any] = {"prompt": "{said}", "choices": ["{one}", "{two}"]}
+TOY = Task("toy", "which words go on", "{said}", ("{one}", "{two}"), id="id")
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +114,8 @@ def test_its_numbers_are_those_of_tasks_here(
 ) -> None:
     place = str(house / name) if "models" in name else name
     found = evaluated(adapter.as_lm_eval(place, house), items, task)
-    own = Task(name="toy", id="id", normalisation="character", **PARTS)
-    shown = read_items(own, "shown", items).items
-    fewshot = read_fewshot_task(own, "qab", items)
+    shown = read_items(TOY, "shown", items).items
+    fewshot = read_fewshot_task(TOY, "qab", items)
     fewshot = replace(fewshot, demonstrations=(tuple(shown),))
     subject = open_model(here if "models" not in here else place, house)
     scores = score_task(subject, fewshot).scores
@@ -139,14 +138,13 @@ def test_answers_of_hub_models_are_those_of_lm_evals_own(
     theirs = importlib.import_module("lm_eval.models.huggingface").HFLM(
         pretrained=str(folder), device="cpu", dtype="float32", batch_size=4
     )
-    task = Task(name="toy", id="id", **PARTS)
     fewshot = replace(
-        read_fewshot_task(task, "qab", items),
-        demonstrations=(read_items(task, "shown", items).items,),
+        read_fewshot_task(TOY, "qab", items),
+        demonstrations=(read_items(TOY, "shown", items).items,),
     )
     subject, before = (
         open_model(str(folder), house),
-        fewshot_prefix(task, fewshot.demonstrations[0]),
+        fewshot_prefix(TOY, fewshot.demonstrations[0]),
     )
     scores = score_task(subject, fewshot).scores
     ours = [total for score in scores for total in score.sums]

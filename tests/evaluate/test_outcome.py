@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import tongues
-from tests.evaluate.conftest import TASK, WORDS, write_asked
+from tests.evaluate.conftest import WORDS, write_asked
 from tests.records import make_run
 from tests.report.evaluation.scored import PLAIN, SCRATCH, SOURCE, outcome
 from tongues.errors import UserError
@@ -21,13 +21,12 @@ from tongues.evaluate.kept import free_name, replaced
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Unit, evaluate
-from tongues.evaluate.tasks import ItemFault, is_task, merge_tasks, read_fewshot_tasks
+from tongues.evaluate.tasks import ItemFault, is_task, read_fewshot_tasks
 from tongues.experts.ensemble.places import with_bases
 from tongues.runs import Base, write_run
 from tongues.verbs.work.evaluate import evaluation_folder
 
 MODELS = ("models/e0", "small/small@tfidf:2")
-TWO = f"{TASK}languages: [qaa, qab]\n"
 
 
 @pytest.fixture
@@ -46,11 +45,9 @@ def asked(tmp_path: Path, house: Path) -> EvalSpec:
         for other in ("the end", "an art")
     ]
     write_asked(tmp_path, rows, items, "qaa", "qab")
-    file = tmp_path / "parts.yaml"
-    file.write_text(TWO)
     found = read_texts(str(tmp_path / "texts"), house)
     data = str(tmp_path / "items")
-    tasks = read_fewshot_tasks(str(file), None, data, num_fewshot=1, fewshot_seeds=3)
+    tasks = read_fewshot_tasks("parts", None, data, num_fewshot=1, fewshot_seeds=3)
     return EvalSpec({"lines": found}, {"parts": tasks}, Policy())
 
 
@@ -109,19 +106,17 @@ def test_a_seed_is_one_model_however_it_is_named(house: Path, tmp_path: Path) ->
     assert [one.base for one in done.models] == [path, None]
 
 
-def test_tasks_are_known_by_their_names_and_files() -> None:
+def test_tasks_are_known_by_their_names() -> None:
     assert is_task("xcopa")
-    assert is_task("mine.yaml")
-    assert not is_task("corpus")
+    assert not is_task("mine.yaml")
 
 
 def test_languages_without_items_are_left_out_unless_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "t.yaml").write_text(TWO)
     row = {"said": "a", "one": "b", "other": "c", "label": 1}
     (tmp_path / "qab.jsonl").write_text(json.dumps(row))
-    assert list(read_fewshot_tasks(str(tmp_path / "t.yaml"), None, str(tmp_path))) == ["qab"]
+    assert list(read_fewshot_tasks("parts", None, str(tmp_path))) == ["qab"]
     with pytest.raises(UserError, match="in `qaa`"):
-        read_fewshot_tasks(str(tmp_path / "t.yaml"), ["qaa"], str(tmp_path))
+        read_fewshot_tasks("parts", ["qaa"], str(tmp_path))
 
 
 def test_a_text_and_a_task_may_have_one_name(asked: EvalSpec, place: Path, tmp_path: Path) -> None:
@@ -151,28 +146,15 @@ def test_a_model_that_diverged_is_told(asked: EvalSpec, place: Path, tmp_path: P
     assert line.startswith(f"1 left out: produces NaN (first {folder}, in `lines`")
 
 
-def test_a_task_named_twice_is_asked_in_all_its_languages(asked: EvalSpec) -> None:
-    tasks = asked.tasks["parts"]
-    found = merge_tasks({"parts": {"qaa": tasks["qaa"]}}, {"qab": tasks["qab"]})
-    assert found == {"parts": dict(tasks)}
-    other = replace(tasks["qab"], task=tasks["qab"].task.model_copy(update={"separator": ""}))
-    with pytest.raises(UserError, match="two tasks have this name"):
-        merge_tasks(asked.tasks, {"qab": other})
-
-
 def test_of_several_places_those_count_that_name_the_task(tmp_path: Path) -> None:
-    (tmp_path / "parts.yaml").write_text(TWO)
     row = json.dumps({"said": "a", "one": "b", "other": "c", "label": 1})
     for name in ("named/parts/qaa", "bare/qaa", "bare/qab"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"{name}.jsonl").write_text(row)
     places = [str(tmp_path / name) for name in ("named", "bare")]
-    (fewshot,) = read_fewshot_tasks(str(tmp_path / "parts.yaml"), None, places).values()
+    (fewshot,) = read_fewshot_tasks("parts", None, places).values()
     assert fewshot.sources == (f"{places[0]}/parts/qaa.jsonl",)
-    assert list(read_fewshot_tasks(str(tmp_path / "parts.yaml"), None, places[1:])) == [
-        "qaa",
-        "qab",
-    ]
+    assert list(read_fewshot_tasks("parts", None, places[1:])) == ["qaa", "qab"]
 
 
 def test_a_language_that_does_not_fit_is_left_out_and_the_rest_goes_on(
@@ -180,13 +162,12 @@ def test_a_language_that_does_not_fit_is_left_out_and_the_rest_goes_on(
 ) -> None:
     long = {"said": "the ban " * 90, "one": "a mal", "other": "an art", "label": 0}
     (tmp_path / "items/parts/qab.jsonl").write_text(json.dumps(long))
-    task = str(tmp_path / "parts.yaml")
-    tasks = {"parts": read_fewshot_tasks(task, ["qaa", "qab"], str(tmp_path / "items"))}
+    tasks = {"parts": read_fewshot_tasks("parts", ["qaa", "qab"], str(tmp_path / "items"))}
     made = build_evaluation(evaluate(MODELS[:1], EvalSpec({}, tasks), place, tmp_path / "both"))
     assert list(made.tasks["parts"].accuracies[MODELS[0]]) == ["qaa"]
     why = "no item suits every model (too long for the model)"
     assert f"`parts` in `qab`: {why}" in made.left_out
-    tasks = {"parts": read_fewshot_tasks(task, ["qab"], str(tmp_path / "items"))}
+    tasks = {"parts": read_fewshot_tasks("parts", ["qab"], str(tmp_path / "items"))}
     with pytest.raises(UserError, match="no item can be scored by every model") as caught:
         build_evaluation(evaluate(MODELS[:1], EvalSpec({}, tasks), place, tmp_path / "none"))
     assert f"`parts`: {why}" in caught.value.hint

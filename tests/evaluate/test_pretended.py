@@ -30,7 +30,7 @@ def scored(name: str) -> Evaluation:
     return tongues.evaluate(
         MODELS,
         text="texts",
-        tasks="parts.yaml",
+        tasks="parts",
         data="items",
         dtype="fp32",
         name=name,

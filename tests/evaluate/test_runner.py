@@ -30,12 +30,12 @@ from tongues.verbs.main import command
 
 MODELS = ["models/e0", "models/e1"]
 LANGUAGES = ("qaa", "qab")
-ON = ("--text", "texts", "--tasks", "parts.yaml", "--data", "items")
+ON = ("--text", "texts", "--tasks", "parts", "--data", "items")
 
 
 @pytest.fixture
 def place(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace with models, a folder of texts, a task's file and its items."""
+    """A workspace with models, a folder of texts, and a task's items."""
     (tmp_path / "models").symlink_to(house / "models")
     items = [{"said": f"the {n}", "one": "a", "other": "the end", "label": 0} for n in range(5)]
     for lang in LANGUAGES:

@@ -18,7 +18,6 @@ from tests.models.families import save_tiny, tiny
 from tongues.errors import UserError
 from tongues.export.add_chat import Trial, choose
 from tongues.export.chat import Residual, adopt_chat, adopt_tokens
-from tongues.export.checks import CHECKS
 from tongues.export.run import Changes, export_run
 from tongues.files import read_json, write_json
 from tongues.roles import Roles
@@ -203,36 +202,12 @@ def test_long_training_is_cautioned_by_layer(llamas: Three) -> None:
         assert "moved layer 1 more than 3 times" in residual.cautions[0]
 
 
-def test_the_weight_is_the_largest_that_costs_little_and_passes_most() -> None:
-    trials = [Trial(x / 4, {"sw": 1.0}, 0.004 * x, 0.5) for x in range(5)]
-    assert choose(trials)[0].weight == 0.5
-    trials[1] = replace(trials[1], passed=0.5 + 1 / len(CHECKS))  # one more is chance
-    assert choose(trials)[0].weight == 0.5
-    trials[1] = replace(trials[1], passed=0.75)
-    assert choose(trials) == (trials[1], "")
+def test_the_weight_is_the_largest_that_costs_little() -> None:
+    trials = [Trial(x / 4, {"sw": 1.0}, 0.004 * x) for x in range(5)]
+    assert choose(trials) == (trials[2], "")
     costly = [replace(trial, rise=0.1 * trial.weight) for trial in trials]
     chosen, caution = choose(costly)
     assert chosen.weight == 0.25 and "raises the held-out loss by 2.5%" in caution
-
-
-ANSWERS = {
-    "single word": ("Yes.", "Yes, of course."),
-    "capital letters": ("RED, BLUE, GREEN", "Red"),
-    "JSON": ('```json\n{"name": "A", "age": 3}\n```', "name: A"),
-    "asterisk (*)": ("* a\n* b\n* c", "* a\n* b"),
-    "river twice": ("The river meets a river.", "Rivers and a river."),
-    "The end": ("It has pages. The end.", "The end is near."),
-    "double angular": ("<<Cat>>", "<Cat>"),
-    "quotation": ('"Dogs bark."', "Dogs bark."),
-    "two short paragraphs": ("Bread.\n***\nMore bread.", "Bread."),
-}
-
-
-@pytest.mark.parametrize("words", ANSWERS)
-def test_a_check_knows_a_good_answer_from_a_bad_one(words: str) -> None:
-    (check,) = [check for prompt, check in CHECKS.items() if words in prompt]
-    good, bad = ANSWERS[words]
-    assert check(good) and not check(bad) and not check("")
 
 
 def test_a_run_of_the_base_learns_to_chat(

@@ -6,21 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.command import run_code
 from tests.extension.conftest import Tongues, run_in
 from tests.laws.made import CHINCHILLA, rows_of
 
 NAMES = {"E": "L0", "A": "a", "B": "b", "alpha": "x", "beta": "y"}
 FORMS = ("two-powers", "chinchilla")
-CODE = """
-import json
-from tongues import laws
-for name in ("two-powers", "chinchilla"):
-    (law,) = laws.read_laws_file(f"{name}.json")
-    of_loss = laws.tokens_for(law, 1e9, 2.5), laws.compute_of(law, 2.5)
-    found = *of_loss, laws.params_for(law, 2e10, 2.5), laws.frontier(law).loss(C=1e20)
-    print(json.dumps([*map(float, found)]))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -56,15 +46,6 @@ def test_it_is_fitted_allocated_and_drawn(folder: Path) -> None:
         assert law["allocation"][name] == known["allocation"][name]
     drawn = {path.stem for path in (folder / "figures").glob("*.csv")}
     assert {"equal-loss", "residuals"} <= drawn
-
-
-@pytest.mark.usefixtures("tongues")
-def test_it_is_inverted_and_has_a_frontier(folder: Path, environment: dict[str, str]) -> None:
-    done = run_code(CODE, folder, environment)
-    assert done.returncode == 0, done.stderr
-    ours, known = map(json.loads, done.stdout.splitlines())
-    assert ours == known
-    assert all(0 < number < 1e30 for number in ours)
 
 
 def test_it_is_compared(tongues: Tongues) -> None:

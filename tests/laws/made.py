@@ -72,6 +72,11 @@ def codes(law):
     return {warning.code for warning in law.warnings}
 
 
+def objective(law):
+    """What its fit minimised."""
+    return law.mean_huber * law.n_rows
+
+
 def read(name):
     """The rows of a published table."""
     with (SCALING / name).open() as file:

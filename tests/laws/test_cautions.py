@@ -8,8 +8,7 @@ import tongues
 from tests.laws.made import CHINCHILLA, CPT, SMALL, codes, grid, noise, rows_of, small_runs
 from tongues import laws
 from tongues.errors import UserError
-from tongues.laws import FORMS, Law, allocate
-from tongues.laws.cautions import about_intervals
+from tongues.laws import Law, allocate
 
 BASE = Law("chinchilla", SMALL)
 
@@ -155,22 +154,6 @@ def test_flat_valleys(spread):
     assert codes(law) & {"ill_conditioned", "zero_E"}  # somewhere in the valley, or at its end
     assert law.loose
     assert law.interval == {}
-
-
-def test_exponents_that_may_be_anything():
-    rows = small_runs(SMALL, 0.1, sizes=np.geomspace(1e6, 3e6, 6))
-    law = fit(rows, draws=60)
-    assert said(law, "wide_interval").startswith("beta is ")
-    params, interval = {"alpha": 0.3, "beta": 0.3}, {"alpha": (0.1, 0.5), "beta": (0.2, 0.4)}
-    (caution,) = about_intervals(FORMS.find("extended"), params, interval)
-    assert caution.sentence == "alpha is 0.3 but may be 0.1 to 0.5"
-
-
-def test_a_gamma_near_nothing_is_no_wide_interval():
-    law = fit(rows_of(CHINCHILLA, spread=0.003), "extended", draws=40)
-    assert law.interval["gamma"][0] < 0 < law.interval["gamma"][1]
-    assert np.ptp(law.interval["gamma"]) < 0.05
-    assert "gamma" not in "".join(caution.sentence for caution in law.warnings)
 
 
 def test_an_optimum_in_doubt():

@@ -2,20 +2,8 @@ import numpy as np
 import pytest
 
 import tongues
-from tests.laws.made import noise
 from tests.printed import DOCS
 from tongues import laws
-from tongues.laws import Law
-
-
-def test_a_language_s_loss_follows_its_own_share():
-    N, h = (
-        axis.ravel() for axis in np.meshgrid(np.geomspace(7e7, 4e8, 4), [0.06, 0.12, 0.25, 0.5])
-    )
-    truth = Law("family", {"E": 2.0, "A": 40.0, "alpha": 0.25, "gamma": 0.05})
-    assert truth.loss(1e8, h=0.25) == pytest.approx((2.0 + 40.0 / 1e8**0.25) * 0.25**-0.05)
-    law = laws.fit("family", truth.loss(N, h=h) * noise(16, 2e-4), N=N, h=h, draws=0)
-    assert law.params["gamma"] == pytest.approx(0.05, abs=0.003)
 
 
 def test_a_line_is_least_squares_where_nothing_is_off():

@@ -123,7 +123,7 @@ def test_experts_of_another_base_and_text_that_is_divided_are_left_out():
     assert laws[-1].n_runs == 12
 
 
-def test_tables_name_experts_and_shares_by_their_columns(tmp_path: Path):
+def test_tables_name_experts_by_their_column(tmp_path: Path):
     rows = [
         (D, START, k, float(TRUE.loss(D=D, S=START, k=k))) for D in (1e5, 1e6) for k in (1, 2, 4)
     ]
@@ -133,12 +133,6 @@ def test_tables_name_experts_and_shares_by_their_columns(tmp_path: Path):
     assert law and law.loss(D=3e5, S=START, k=2.0) == pytest.approx(
         float(TRUE.loss(D=3e5, S=START, k=2.0)), rel=0.01
     )
-    family = Law("family", {"E": 1.5, "A": 20.0, "alpha": 0.3, "gamma": 0.05})
-    pairs = [(N, h) for N in (1e6, 1e7, 1e8) for h in (0.1, 0.3, 0.9)]
-    lines = [f"{N},{h},{float(family.loss(N=N, h=h))}" for N, h in pairs]
-    (tmp_path / "mixed.csv").write_text("\n".join(["params,portion,loss", *lines]))
-    mixed = tongues.fit(tmp_path / "mixed.csv", "family", columns={"share": "portion"}, draws=0).law
-    assert mixed and mixed.params["gamma"] == pytest.approx(0.05, rel=0.05)
 
 
 def test_what_experts_are_worth_is_less_sure_far_from_the_runs(fitted):

@@ -11,6 +11,7 @@ from tests.laws.made import (
     grid,
     needs_runs,
     noise,
+    objective,
     read,
     small_runs,
 )
@@ -25,7 +26,7 @@ def test_a_known_scratch_law_comes_back():
     rows = small_runs(SMALL)
     law = laws.fit("chinchilla", **rows, draws=20)
     assert law.params == pytest.approx(SMALL, rel=1e-8)
-    assert (law.form, law.n_rows, law.n_runs, law.delta) == ("chinchilla", 32, 4, 1e-3)
+    assert (law.form, law.n_rows, law.n_runs) == ("chinchilla", 32, 4)
     lowest, highest = rows["loss"].min(), rows["loss"].max()
     own = {"N": (1e5, 3e6), "D": (1e6, 4e7), "loss": (lowest, highest)}
     joint = {"C": (6e11, pytest.approx(7.2e14)), "D/N": (pytest.approx(1 / 3), 400.0)}
@@ -53,17 +54,8 @@ def test_objective_and_mean_are_those_of_the_law_it_gives():
     law = laws.fit("chinchilla", **rows, draws=0)
     off = np.abs(np.log(law.loss(rows["N"], rows["D"]) / rows["loss"]))
     huber = np.where(off < 1e-3, off**2 / 2, 1e-3 * (off - 5e-4))
-    assert law.objective == pytest.approx(huber.sum(), rel=1e-9)
+    assert objective(law) == pytest.approx(huber.sum(), rel=1e-9)
     assert law.mean_huber == pytest.approx(huber.mean(), rel=1e-9)
-
-
-def test_a_wide_threshold_is_least_squares():
-    rows = small_runs(SMALL, 0.01)
-    law = laws.fit("chinchilla", **rows, draws=0, delta=10.0)
-    off = np.log(law.loss(rows["N"], rows["D"]) / rows["loss"])
-    assert law.objective == pytest.approx((off**2).sum() / 2, rel=1e-9)
-    again = laws.fit("chinchilla", **rows, draws=0, delta=100.0)
-    assert again.params == pytest.approx(law.params, rel=1e-6)
 
 
 def test_a_cpt_interval_carries_the_uncertainty_of_its_base():
@@ -83,14 +75,9 @@ def test_a_base_with_fewer_draws_gives_each_in_turn():
     np.testing.assert_array_equal(law.draws["E"], np.resize(base.draws["E"], 20))
 
 
-def test_the_same_seed_gives_the_same_law():
-    rows = small_runs(SMALL, 0.01)
-    first, again, other = (
-        laws.fit("chinchilla", **rows, draws=20, seed=seed) for seed in (1, 1, 2)
-    )
+def test_the_same_rows_give_the_same_law():
+    first, again = (laws.fit("chinchilla", **small_runs(SMALL, 0.01), draws=20) for _ in range(2))
     assert first.to_json() == again.to_json()
-    assert first.interval != other.interval
-    assert first.params == other.params
 
 
 @needs_runs
@@ -101,9 +88,9 @@ def test_repeated_epochs_are_valued_on_the_runs_that_repeat_nothing():
     )
     once = D <= U
     base = laws.fit("chinchilla", loss[once], N=N[once], D=D[once], draws=0)
-    assert base.gradient_norm < 1e-9
+    assert "not_converged" not in codes(base)
     law = laws.fit("data-constrained", loss, N=N, D=D, U=U, base=base, draws=0)
-    assert law.gradient_norm < 1e-6 * law.delta
+    assert "not_converged" not in codes(law)
     assert {name: law.params[name] for name in SMALL} == base.params
     assert 5 < law.params["R_D"] < 100  # there 15.4, on fewer and other runs
     kept = (U / D > 0.02) & (loss < 6)  # the rest diverged
@@ -120,11 +107,11 @@ def test_every_law_converges_on_published_runs(form):
     loss = np.array([float(row["loss"]) for row in table])
     given: Columns = {name: columns[name] for name in laws.FORMS.find(form).variables}
     law = laws.fit(form, loss, **given, draws=0)
-    assert law.gradient_norm < 1e-6 * law.delta
+    assert "not_converged" not in codes(law)
     assert "not_converged" not in codes(law)
     best = {"chinchilla": 1.018274e-3, "extended": 9.376510e-4}
     if form in best:
-        assert law.objective == pytest.approx(best[form], rel=1e-6)
+        assert objective(law) == pytest.approx(best[form], rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -134,7 +121,7 @@ def test_noisy_runs_of_few_sizes_give_cautions_and_finite_numbers(seed):
     assert {"few_sizes", "few_runs"} <= codes(law)
     assert all(np.isfinite(values).all() for values in law.draws.values())
     assert all(math.isfinite(value) for value in law.params.values())
-    assert law.gradient_norm < 1e-9
+    assert "not_converged" not in codes(law)
 
 
 @pytest.mark.parametrize("shape", ["constant", "rising", "random"])
@@ -156,10 +143,6 @@ def test_what_stands_on_a_base_is_not_fitted_without(form):
 
 def test_questions_that_make_no_sense_are_refused():
     rows = small_runs(SMALL)
-    with pytest.raises(UserError, match="delta must be positive"):
-        laws.fit("chinchilla", **rows, delta=0)
-    with pytest.raises(UserError, match="draws must not be negative"):
-        laws.fit("chinchilla", **rows, draws=-1)
     with pytest.raises(UserError, match="is a chinchilla law, not cpt"):
         laws.fit("cpt", **rows, base=Law("cpt", SMALL_CPT))
     with pytest.raises(UserError, match="is not needed"):

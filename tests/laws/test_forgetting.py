@@ -93,7 +93,7 @@ def test_noise_free_laws_are_recovered(memory, A, kappa, W, worth):
 )
 def test_slopes_are_finite_wherever_it_is_searched(place, share, tokens):
     variables = {"D": np.array([tokens, 2e9]), "r": np.array([share, 0.1]), "S": np.full(2, 2.5)}
-    problem = pose(FORMS.find("forgetting"), variables, np.array([2.5, 3.0]), 1e-3)
+    problem = pose(FORMS.find("forgetting"), variables, np.array([2.5, 3.0]))
     theta = problem.low + np.array(place) * (problem.high - problem.low)
     value, slopes = problem.look(theta[None], problem.context({}))
     assert np.isfinite(value).all()

@@ -47,7 +47,6 @@ def test_runs_that_pin_down_no_law_are_to_become_more() -> None:
     assert all(law.loose for law in answer.laws) and not plan_command(answer.laws, Path("l.json"))
     more = "tongues study RECIPE 'study.shapes=[…]' 'study.budgets=[…]'"
     assert answer.next(Path("runs/rep"), Path("l.json")) == more
-    assert answer.next(Path("runs/rep"), None, "tongues study my.yaml") == "tongues study my.yaml"
     enough = FitAnswer(targets=tuple(fit_targets(PLAIN, draws=20)))
     assert enough.next(Path("runs/rep"), None) == "tongues report runs/rep"
     assert enough.next(Path("runs/rep"), Path("law.json")).startswith("tongues plan --law law.json")

@@ -1,6 +1,4 @@
-"""What laws are in a notebook: short text and HTML."""
-
-from typing import Any
+"""What laws are in a notebook: short text."""
 
 import numpy as np
 import pytest
@@ -8,8 +6,7 @@ import pytest
 from tests.golden import golden
 from tests.laws.made import CHINCHILLA, CPT, Columns, codes, rows_of
 from tongues import laws
-from tongues.laws import Law, LawComparison, allocate, describe, preset
-from tongues.laws.answer import FitAnswer
+from tongues.laws import Law, LawComparison, allocate, preset
 from tongues.laws.forms import FORMS
 
 
@@ -39,20 +36,9 @@ def test_every_form_prints_its_numbers_and_no_names() -> None:
         assert all(f"{number:.4g}" in text for number in numbers.values())
 
 
-def test_html_has_the_table_and_the_sentences(law: Any, comparison: Any) -> None:
-    html = describe.html(law)
-    assert html.count("<tr>") == 1 + len(law.params)
-    assert "<li>fitted to 48 rows" in html
-    answer: Any = FitAnswer(comparison=comparison)
-    assert answer._repr_html_().count("<tr>") == 1 + len(comparison.entries)
-
-
-def test_few_draws_give_no_intervals_and_say_so() -> None:
-    few = laws.fit("chinchilla", **rows_of(CHINCHILLA), draws=19)
-    assert not few.interval and codes(few) == {"few_draws"}
-    enough = laws.fit("chinchilla", **rows_of(CHINCHILLA), draws=20)
-    assert enough.interval and codes(enough) == set()
-    assert codes(laws.fit("chinchilla", **rows_of(CHINCHILLA), draws=0)) == set()
+def test_few_draws_give_no_intervals() -> None:
+    assert not laws.fit("chinchilla", **rows_of(CHINCHILLA), draws=19).interval
+    assert laws.fit("chinchilla", **rows_of(CHINCHILLA), draws=20).interval
 
 
 def test_copies_are_left_out_by_the_library_too() -> None:

@@ -8,7 +8,7 @@ from tests.laws.made import CHINCHILLA, SMALL, grid, noise, rows_of, small_runs
 from tongues import laws
 from tongues.errors import Caution
 from tongues.laws import Law
-from tongues.laws.describe import sentences
+from tongues.laws.answer import sentences
 
 SIZES = np.geomspace(1e7, 1e10, 10)
 
@@ -22,7 +22,7 @@ def checkpoints(spread=0.002, planted=None, off=1.0):
 
 
 def test_what_is_said_of_a_law_and_of_a_loose_one():
-    law = laws.fit("chinchilla", **checkpoints(0.002, "run-0", 1.2), draws=100, delta=0.1)
+    law = laws.fit("chinchilla", **checkpoints(0.002, "run-0", 1.2), draws=100)
     golden("fit/a run that went wrong", "\n".join(sentences(law)))
     loose = replace(law, warnings=(Caution("at_bound", "alpha stopped at the edge"),))
     golden("fit/a run that went wrong, a loose law", "\n".join(sentences(loose)))
@@ -48,7 +48,7 @@ def test_the_runs_of_most_compute_are_held_out_whole():
     held = laws.fit("chinchilla", **rows, draws=0).holdout
     assert held is not None
     above, within = by_hand("chinchilla", rows, SIZES[8])  # a fifth of ten runs
-    assert (held.n_rows, held.n_runs) == (16, 2)
+    assert held.n_runs == 2
     assert held.above == pytest.approx(6 * (rows["N"] * rows["D"])[rows["N"] == SIZES[7]].max())
     assert held.bias == pytest.approx(above.mean(), rel=1e-9)
     assert held.error == pytest.approx(np.abs(above).mean(), rel=1e-9)
@@ -74,7 +74,7 @@ def test_a_power_law_is_tested_on_the_most_compute():
     assert held is not None
     small = laws.fit("power", loss[:8], C=C[:8], draws=0)
     off = small.loss(C=C[8:]) / loss[8:] - 1
-    assert held.n_rows == 2
+    assert held.n_runs == 2
     assert held.bias == pytest.approx(off.mean(), rel=1e-9)
     assert held.error_within < 0.005
 

@@ -8,8 +8,6 @@ from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.pages import (
     Callout,
-    Card,
-    Cards,
     Cell,
     Details,
     Figure,
@@ -81,8 +79,7 @@ def test_a_page_is_whole_with_its_figures_in_reading_order(tmp_path: Path) -> No
     page = Page(
         "Title <here>",
         [
-            Cards([Card("1", "of 2", "thing")]),
-            Topics({"Found": [Items(["One."]), figure("first")]}, "languages"),
+            Topics({"Found": [Items(["One."]), figure("first")]}),
             Callout("", ["Beware."]),
             Callout("To doubt", ["Few."]),
             Section("runs", "Runs", [Details("More", [figure("second"), Quote("q", "sw")])]),

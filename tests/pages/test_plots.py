@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tongues.pages.axes import Axis, categories, colour, linear, logs, ranks, shade, tips
-from tongues.pages.plots import alt, area, bars, beyond, dots, heat, intervals, line, panel, rule
+from tongues.pages.plots import alt, bars, beyond, dots, heat, intervals, line, panel, rule
 
 ROWS: list[dict[str, Any]] = [
     {"language": "sw", "series": "a", "value": 1.0, "low": 0.5, "high": 2.0},
@@ -58,17 +58,16 @@ def test_a_colour_keeps_its_place_and_its_legend_names_what_is_shown() -> None:
     assert unnamed["legend"] is None
     few: Any = shade("size", "Parameters", [1e6, 2e6]).to_dict()
     assert few["legend"]["values"] == [1e6, 2e6]
-    alone: Any = ranks(["1M"], legend=False).to_dict()
+    alone: Any = ranks(["1M"]).to_dict()
     assert alone["scale"]["domain"] == [-1, 0]  # one alone is dark
-    assert alone["legend"] is None
 
 
 def test_only_what_has_an_interval_gets_a_bar() -> None:
     tint = colour(["a", "b"])
-    figure = intervals("Loss", ROWS, X, Y, tint, height=50, side_by_side=["a", "b"], lower=3)
+    figure = intervals("Loss", ROWS, X, Y, tint, height=50, side_by_side=["a", "b"])
     ends, points = figure.to_dict()["layer"]
     assert [row["language"] for row in data(figure, 0)] == ["sw"]
-    assert (ends["mark"]["type"], ends["mark"]["yOffset"]) == ("rule", 3)
+    assert ends["mark"]["type"] == "rule"
     assert len(data(figure, 1)) == 2
     assert points["encoding"]["yOffset"]["sort"] == ["a", "b"]
     bare = intervals("Loss", ROWS[1:], X, Y, tint, height=50).to_dict()
@@ -101,9 +100,3 @@ def test_bars_and_matrices_say_what_they_show() -> None:
     written = heat("H", ROWS, Y, Y, tint, "value", {}, written="datum.value", **cells).to_dict()
     assert written["height"] == bar["height"] == 2 * 9 + 20
     assert written["layer"][1]["mark"]["type"] == "text"
-
-
-def test_a_zone_lies_between_two_fields_or_the_edges() -> None:
-    drawn = encoding(area((X, X.of("end")), value=1.0, end=2.0))
-    assert drawn["x2"]["field"] == "end"
-    assert drawn["y2"] == {"value": "height"}

@@ -1,4 +1,3 @@
-import json
 from math import nan
 
 import pytest
@@ -7,25 +6,20 @@ from tests.golden import golden
 from tongues.estimate import Estimate
 from tongues.pages import (
     Callout,
-    Card,
-    Cards,
     Cell,
     Details,
     Figure,
     Heading,
     Items,
-    Page,
     Paragraph,
     Quote,
     Section,
     Table,
     Terms,
     Topics,
-    as_json,
     as_markdown,
     as_text,
     compact,
-    estimate_card,
     estimate_cell,
     fixed,
     interval,
@@ -44,7 +38,6 @@ TABLE = Table(
 )
 BLOCKS = (
     Paragraph("[CPT]{.cpt} of `sw`, see [below](#losses), N^{α}.", "lead"),
-    Cards([Card("43 %", "[38, 47]", "saved on `sw`")]),
     Topics({"Saved": [Items(["One.", "Two."])]}),
     Section("losses", "Losses", [TABLE, Details("All", [Quote("a\nb", "sw")])]),
     Heading("Method"),
@@ -77,17 +70,6 @@ def test_a_quote_keeps_its_lines_and_indents_and_ends_where_it_ends() -> None:
     assert as_markdown([Quote("a\n````\n# b")]) == "`````\na\n````\n# b\n`````"
 
 
-def test_programs_get_the_numbers_behind_the_cells() -> None:
-    page = Page("Losses", BLOCKS, versions={"altair": "6"}, numbers={"sentences": ["One."]})
-    plain = json.loads(json.dumps(as_json(page)))
-    assert plain["title"] == "Losses" and plain["sentences"] == ["One."]
-    (section,) = (block for block in plain["blocks"] if block["kind"] == "section")
-    rows = section["blocks"][0]["rows"]
-    assert rows[0]["loss"] == LOSS.to_json()
-    assert rows[0]["documents"] == 1200
-    assert rows[1] == {"language": "he", "loss": "not known", "documents": ""}
-
-
 UP, DOWN = Estimate(0.4321, 0.3, 0.5), Estimate(-0.0004, -0.2, 0.1, reason="")
 
 
@@ -109,7 +91,7 @@ def test_a_number_stands_with_its_interval() -> None:
     assert [signed(x, fixed(1)) for x in (0.3, -0.3, 0.01)] == ["+0.3", "−0.3", "0.0"]
 
 
-def test_cells_and_cards_hold_the_number_and_why_there_is_no_interval() -> None:
+def test_cells_hold_the_number_and_why_there_is_no_interval() -> None:
     cell = estimate_cell(UP, fixed(2), plus=True)
     assert (cell.text, cell.below, cell.value) == ("+0.43", "[0.30, 0.50]", UP)
     reasons = [f"6 documents are needed, there are {count}" for count in (3, 4)]
@@ -121,8 +103,6 @@ def test_cells_and_cards_hold_the_number_and_why_there_is_no_interval() -> None:
     unknown = estimate_cell(Estimate(nan, reason="not measured"), fixed(1))
     assert (unknown.text, unknown.below) == ("not known", "not measured")
     assert estimate_cell(None, fixed(1)).text == ""
-    card = estimate_card(UP, fixed(2), "of `sw`", " nats", plus=True, below="n = 3")
-    assert (card.number, card.below) == ("+0.43 nats", "[0.30, 0.50] · n = 3")
 
 
 def test_shares_and_large_numbers() -> None:

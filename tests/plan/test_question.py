@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tongues.verbs.work.own_text import read_targets
 
 import tongues
 from tests.golden import golden
 from tongues.errors import UserError
 from tongues.plan import Target, read_base
+from tongues.verbs.work.own_text import read_targets
 
 REFUSED: dict[str, dict[str, Any]] = {
     "no budget": {},

@@ -105,7 +105,7 @@ def test_new_tokens_have_no_gain_since_they_are_untrained_before_the_first_step(
     assert "Before the first step new tokens are untrained" in new
 
 
-def test_the_page_of_a_plan_opens_with_the_price_and_the_advice(tmp_path: Path) -> None:
+def test_the_page_of_a_plan_opens_with_the_advice(tmp_path: Path) -> None:
     plan = tongues.plan(
         bases=["Qwen/Qwen3-4B-Base", "Qwen/Qwen3-1.7B-Base"],
         language="sw",
@@ -117,9 +117,8 @@ def test_the_page_of_a_plan_opens_with_the_price_and_the_advice(tmp_path: Path) 
     page, taken = Page(path.read_text()), plan.decision.option
     assert not page.open
     row = next(row for row in plan.rows() if row[""] == "→")
-    assert f"{row['hours']}hours" in page.said and f"{row['US$']}US$" in page.said
-    assert page.said.index("US$") < page.said.index("Continue Qwen3-4B-Base on Swahili")
+    assert row["hours"] in page.said and row["US$"] in page.said
+    assert page.said.index("Continue Qwen3-4B-Base on Swahili") < page.said.index("Options")
     assert page.said.index("Advice") < page.said.index("Options") < page.said.index("Why")
     options = read_json(path.with_name("report.json"))["options"]
     assert taken.cost in [option["cost"] for option in options]
-    assert {figure.stem for figure in (path.parent / "figures").glob("*.svg")} == {"options"}

@@ -11,9 +11,9 @@ from tongues.files import read_json, write_json
 from tongues.pages import page_as_html, write_page
 from tongues.recipe import load_recipe
 from tongues.report import default_folder, kind_of
-from tongues.report.corpus import about_languages, corpus_page
-from tongues.report.corpus_figures import corpus_figures
-from tongues.text.summary import TextSize, read_summary
+from tongues.report.corpus import corpus_page
+from tongues.report.corpus_figures import languages_identified
+from tongues.text.summary import TextSize, read_summary, show_dropped
 from tongues.tokens import prepare_tokens
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -81,10 +81,10 @@ def test_the_page_stands_alone(report: Path, page: Page):
 def test_the_page_says_what_came_in_and_what_went(page: Page):
     said = page.said
     assert said.startswith("Corpus small")
-    assert "61 of 69 documents" in said
+    assert "72 of 80 documents kept" in said
     sizes = [sum(len(text.encode()) for text in part) for part in (ENGLISH_TEXTS, SHORT_TEXTS)]
-    assert f"dropped: other language 5, {sizes[0]} B; short 2, {sizes[1]} B" in said
-    assert "4 places could not be read" in said
+    assert f"other language5{sizes[0]} B" in said and f"short2{sizes[1]} B" in said
+    assert "4 places that could not be read" in said
     assert "fewer than 30 characters" in said
     assert "less than 50 % of it is in this language" in said
     assert "the last line, half written" in said
@@ -111,7 +111,6 @@ def test_samples_name_their_language_and_find_their_direction(page: Page):
 def test_numbers_and_figures_lie_beside_the_page(report: Path, corpus: Path):
     numbers = read_json(report.parent / "report.json")
     assert numbers["languages"] == read_json(corpus / "corpus.json")["languages"]
-    assert set(numbers["sentences"]) == {"qaa", "he"}
     assert numbers["tokenizers"][0]["languages"]["he"]["bytes_per_token"] > 1.25
     held_out = read_json(corpus.parents[1] / "tokens/small/tokens.json")
     assert numbers["held_out"] == held_out["splits"]
@@ -120,15 +119,13 @@ def test_numbers_and_figures_lie_beside_the_page(report: Path, corpus: Path):
     sizes = numbers["held_out"]["he"]["sources"][f"{corpus.parents[1]}/text/web.jsonl"]
     assert sizes["valid"] == held_out["languages"]["he"]["valid"]["bytes"]
     figures = {path.stem for path in (report.parent / "figures").glob("*.svg")}
-    assert figures >= {"dropped", "identified"}
+    assert "identified" in figures
 
 
 def test_shares_in_figures_are_those_of_the_summary(corpus: Path):
     summary = read_summary(corpus)
-    dropped, identified = corpus_figures(summary)
-    assert dropped and identified
-    shares = {row["reason"]: row["of documents"] for row in dropped.rows}
-    assert shares == pytest.approx({"other language": 5 / 69, "short": 2 / 69, "copy": 1 / 69})
+    identified = languages_identified(summary["languages"])
+    assert identified
     found = {
         (row["language"], row["found"]): row["share"]
         for row in identified.rows
@@ -149,10 +146,10 @@ def test_the_first_screen_says_what_to_fix_and_what_went(corpus: Path, tmp_path:
     said = Page(page_as_html(corpus_page(place, print))).said
     begin = said[: said.index("Held-out text")]
     assert "What to fix" in begin and "(few_groups)" in begin
-    assert "held out, in" in begin and ENGLISH_TEXTS[0][:40] in begin
+    assert ENGLISH_TEXTS[0][:40] in begin
 
 
-def test_a_corpus_without_tokens_has_its_page_and_what_is_not_known_is_no_card(
+def test_a_corpus_without_tokens_has_its_page_and_says_what_is_not_known(
     corpus: Path, tmp_path: Path
 ):
     place = tmp_path / "corpus" / "alone"
@@ -161,12 +158,12 @@ def test_a_corpus_without_tokens_has_its_page_and_what_is_not_known_is_no_card(
     write_json(place / "corpus.json", summary)
     text = page_as_html(corpus_page(place, print))
     assert "Corpus alone" in Page(text).said and "bytes per token" not in text
-    assert "is in other languages</div>" in text
+    known = Page(text).said.count("not known")
     for about in summary["languages"].values():
         about["foreign"] = None
     write_json(place / "corpus.json", summary)
     text = page_as_html(corpus_page(place, print))
-    assert "is in other languages" not in text and "not known" in text
+    assert Page(text).said.count("not known") > known
 
 
 def test_a_language_of_which_nothing_was_read_is_told(corpus: Path):
@@ -176,8 +173,7 @@ def test_a_language_of_which_nothing_was_read_is_told(corpus: Path):
     about.update({"read": nothing, "kept": nothing, "dropped": {}, "labels": {}, "scripts": {}})
     about.update({"identified": {}, "foreign": None, "samples": {}})
     del summary["languages"]["qaa"]
-    assert about_languages(summary, {})["he"] == "no document was read."
-    assert not any(corpus_figures(summary))
+    assert not languages_identified(summary["languages"])
 
 
 def test_what_is_no_whole_account_is_refused(tmp_path: Path):
@@ -207,9 +203,10 @@ def test_places_are_told_apart(corpus: Path, make_study: Callable[..., Path], tm
 def test_the_page_counts_as_prepare_does(corpus: Path, page: Page):
     manifest = read_json(corpus.parents[1] / "tokens/small/tokens.json")
     for counts in manifest["languages"].values():
-        assert f"{counts['train']['bytes_per_token']:.2f} bytes per token" in page.said
+        assert f"{counts['train']['bytes_per_token']:.2f}" in page.said
     summary = read_summary(corpus)
     amount = TextSize(documents=1, bytes=1, characters=1)
     reasons = ("other language", "short", "benchmark", "copy", "near copy")
     summary["languages"]["he"]["dropped"] = dict.fromkeys(reasons, amount)
-    assert "; ".join(f"{why} 1, 1 B" for why in reasons) in about_languages(summary, {})["he"]
+    dropped = summary["languages"]["he"]["dropped"]
+    assert show_dropped(dropped) == "; ".join(f"{why} 1, 1 B" for why in reasons)

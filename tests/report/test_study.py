@@ -14,9 +14,9 @@ from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.files import only_one, read_json, write_json
 from tongues.pages import Page as StudyPage
-from tongues.pages import minus, page_as_html, write_page
+from tongues.pages import page_as_html, write_page
 from tongues.recipe import MixtureRule
-from tongues.report.answer import advice, advised_replay, unmeasured
+from tongues.report.answer import advice, unmeasured
 from tongues.report.study import runs_page, study_page
 from tongues.runs import DerivedMixture, find_runs, read_run, run_rows, write_run
 from tongues.states import state_of
@@ -45,24 +45,11 @@ def test_page_says_what_was_found(page: Page, made_study: Path):
     words = page.said
     assert words.startswith("From home to near and far")
     assert "56 runs · 4 sizes, 0.1M to 0.6M · 2 seeds · up to 2M tokens · replay 0 %, 20 %" in words
-    assert words.index("What to take") < words.index("fewer tokens with CPT")
+    assert words.index("What to take") < words.index("tokens saved, %")
     assert "torch 2.13.0" in words
     last = run_rows([made_study])[-1]
     assert f"{last['loss']:.3f}" in words
     assert "Fitting errors" in words
-
-
-def test_cards_are_of_the_replay_that_is_advised(page: Page, made_findings: Findings):
-    words = page.said
-    for target in made_findings.targets:
-        replay = advised_replay(made_findings, target)
-        tried = [o for o in made_findings.outcomes if o.target == target and o.saved]
-        (outcome,) = (o for o in tried if o.replay == replay)
-        way = f"CPT + {replay * 100:.0f} % replay" if replay else "CPT without replay"
-        assert outcome.saved
-        number = words.split(f"fewer tokens with {way} on {target}")[0][-60:]
-        assert minus(f"{outcome.saved.value * 100:.0f}") in number
-    assert {advised_replay(made_findings, target) for target in made_findings.targets} != {0.0}
 
 
 def test_long_runs_and_long_bases_are_told_apart(long_findings: Findings):
@@ -73,7 +60,7 @@ def test_long_runs_and_long_bases_are_told_apart(long_findings: Findings):
 
 def test_numbers_are_there_for_programs(made_page: StudyPage):
     numbers = json.loads(json.dumps(dict(made_page.numbers)))
-    assert numbers["laws_by_final_losses"] == {"near": [], "far": []}
+    assert numbers["laws_by_final_losses"] == {"near": False, "far": False}
     near = numbers["outcomes"][1]
     assert (near["target"], near["strategy"], near["replay"]) == ("near", "cpt", 0.0)
     assert (near["saved"]["n"], near["pairs"], near["runs"]) == (8, 8, 8)
@@ -101,7 +88,7 @@ def test_a_report_has_all_its_files_and_replaces_a_report_and_nothing_else(
     drawing = re.search(r'id="drawing">(.*?)</script>', text)
     assert drawing and len(json.loads(drawing[1])["panels"]) == text.count('<div class="panel">')
     names = re.findall(r'<figure id="([^"]+)">', text)
-    assert len(names) > 3
+    assert len(names) > 2
     for name in names:
         figure = out / "figures" / name
         assert "<svg" in figure.with_suffix(".svg").read_text()
@@ -167,7 +154,7 @@ def test_unfinished_runs_are_not_reported(make_study: Callable[..., Path], tmp_p
     assert "`tongues next`" in caught.value.hint
 
 
-def test_a_stopped_run_names_the_command_that_resumes_it(
+def test_a_stopped_run_is_told_how_it_goes_on(
     make_study: Callable[..., Path], tmp_path: Path
 ) -> None:
     few: Any = {"shapes": ("0.1M",), "seeds": (1,), "targets": ("near",)}
@@ -177,12 +164,9 @@ def test_a_stopped_run_names_the_command_that_resumes_it(
     run.parent.mkdir()
     (tmp_path / "moved").rename(run)
     write_json(run / "run.json", read_json(run / "run.json") | {"status": "running"})
-    (run / "recipe.yaml").touch()
-    (run / "checkpoints/step-00000020").mkdir(parents=True)
     with pytest.raises(UserError) as caught:
         runs_page([run], print)
-    there = f"`tongues train {run}/recipe.yaml --workspace {tmp_path}` resumes it"
-    assert caught.value.hint == there
+    assert caught.value.hint == "`tongues next` names the command that resumes it"
     with only_one(run), pytest.raises(UserError, match="is running at") as caught:
         runs_page([run], print)
     assert caught.value.hint.startswith(f"wait until it is finished; `tongues ls {run}` shows")

@@ -38,7 +38,6 @@ def every(thing: Any, key: str) -> Iterator[Any]:
 
 def test_a_whole_study_has_every_figure(drawn: dict[str, Figure]):
     assert list(drawn) == [
-        "overview",
         "loss-against-compute",
         "saved-through-training",
         "forgetting",

@@ -86,13 +86,6 @@ def test_a_missing_column_is_told_with_its_option_and_the_columns_there_are() ->
     assert "`size`, `loss`" in refusal.value.hint
 
 
-def test_the_nearest_columns_are_proposed_as_they_are_typed() -> None:
-    with pytest.raises(UserError) as refusal:
-        observe(of_names("Model params", "unique_tokens", "n_tok", "CE losses"), {}, ["N", "D"])
-    words = "`--column params='Model params' --column tokens=n_tok --column loss='CE losses'`"
-    assert words in refusal.value.hint
-
-
 def test_a_column_of_texts_is_the_wrong_column() -> None:
     with pytest.raises(UserError, match="text_cells") as refusal:
         observe(TABLE, {"loss": "strategy"}, ["N", "D"])

@@ -128,7 +128,7 @@ def test_signals_are_what_the_text_says() -> None:
     for signal in SIGNALS.built_in:
         if signal is not NEAR:
             assert str(table[signal.name].to_numpy().dtype) == signal.dtype
-    for name in ("letters", "digits", "symbols", "script_share", "repetition", "repeated_lines"):
+    for name in ("digits", "symbols", "script_share", "repetition", "repeated_lines"):
         assert ((table[name].to_numpy() >= 0) & (table[name].to_numpy() <= 1)).all()
     assert table["repeated_lines"].to_numpy()[6] > 0.5
     assert [name for name in table.column_names if name.startswith("band_")] == [
@@ -149,8 +149,7 @@ def test_signals_do_not_depend_on_what_is_measured_together(
     monkeypatch.setattr(corpora, "_BATCH", 60)
     apart = measured(DOCUMENTS)
     for name in together.column_names:
-        if name != "language_score":  # a product of matrices: the last digit goes with their size
-            assert apart[name].equals(together[name]), name
+        assert apart[name].equals(together[name]), name
 
 
 def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:

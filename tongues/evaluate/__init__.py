@@ -3,6 +3,6 @@
 Without torch: `evaluation`, `losses`, `comparing`, and `tasks` but for its `score`.
 """
 
-from tongues.evaluate.tasks import TASKS, load_task
+from tongues.evaluate.tasks import TASKS
 
-__all__ = ["TASKS", "load_task"]
+__all__ = ["TASKS"]

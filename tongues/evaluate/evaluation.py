@@ -226,27 +226,6 @@ class ExpertCell:
 
 
 @dataclass(frozen=True, slots=True)
-class MixedLoss:
-    """The loss of a model on texts that switch languages, in nats per token.
-
-    versus_given: minus that of its experts where each is given the tokens of its languages; None
-    where that is the model itself, or cannot be done.
-    """
-
-    loss: Estimate
-    versus_given: Estimate | None
-
-
-@dataclass(frozen=True, slots=True)
-class MixedScores:
-    """All models on texts that switch between two languages."""
-
-    texts: int
-    tokens: int
-    losses: Mapping[str, MixedLoss]  # by model
-
-
-@dataclass(frozen=True, slots=True)
 class ExpertScores:
     """Scores of language experts in addition to the losses of models."""
 
@@ -257,7 +236,6 @@ class ExpertScores:
     train_tokens: Mapping[str, int]  # by language
     cells: Sequence[ExpertCell]
     partitions: Mapping[str, Partition]  # by partition
-    mixed: MixedScores | None = None  # None: one language
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ The models are the base of all, the dense model, and each partition by each rout
 that was trained with several random seeds is scored as their mean.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +16,14 @@ from tongues.evaluate.comparing import text_scores
 from tongues.evaluate.documents import held_out_documents
 from tongues.evaluate.evaluation import NATS_PER_TOKEN, Evaluation, ExpertCell, ExpertScores
 from tongues.evaluate.losses import DocumentLosses, Policy, mean_losses
-from tongues.evaluate.mixed import mixed_scores, mixed_texts
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Results, Unit, evaluate
 from tongues.experts.ensemble.lineage import Lineage, expert_folder, read_lineage
-from tongues.experts.ensemble.model import open_model
 from tongues.experts.ensemble.places import find_model
-from tongues.experts.ensemble.routing import ONE_MODEL, ROUTINGS, Routing, parse_routing
+from tongues.experts.ensemble.routing import ONE_MODEL, ROUTINGS, Routing
 from tongues.experts.heldout import base_shares, same_tokenizer, unseen_documents
 from tongues.experts.partition.partition import Partition
-from tongues.tokens import Tokens, load_tokenizer, open_tokens
+from tongues.tokens import Tokens, open_tokens
 from tongues.tokens.extend import extends
 from tongues.train.base import model_folder
 
@@ -97,8 +95,8 @@ def evaluate_experts(
                 members.setdefault(name, []).append(member)
     models = list(dict.fromkeys(chain(*members.values())))
     spec = EvalSpec({text: documents}, policy=Policy(context), unknown=unknown)
-    placed = {"device": device, "dtype": dtype}
-    results = evaluate(models, spec, workspace, folder, memory=memory, **placed, watch=watch)
+    placed = {"memory": memory, "device": device, "dtype": dtype}
+    results = evaluate(models, spec, workspace, folder, **placed, watch=watch)
     if results.spec.faults:
         fault = results.spec.faults[0]
         hint = f"{fault.sample}; train it again"
@@ -108,20 +106,6 @@ def evaluate_experts(
     counts = {unit.language: of.tokens for unit, of in read}
     losses = _losses(results, text, settings, counts)
     names = [one.name for one in settings]
-    readers = [
-        one
-        for one in settings
-        if one.partition not in shorter and not any(unknown.get(of) for of in one.members)
-    ]
-    mixed = mixed_scores(
-        mixed_texts(
-            {lang: [of.text for of in own] for lang, own in documents.items()},
-            load_tokenizer(tokens.tokenizer_path),
-        ),
-        _groups(readers),
-        lambda name: open_model(name, workspace, max_memory=memory, **placed).ensemble,
-        context=context,
-    )
     dense = next((one.name for one in settings if one.partition == "dense"), None)
     described = {model.name: model for model in results.models}
     alone = build_evaluation(replace(results, spec=replace(results.spec, texts={})))
@@ -153,18 +137,8 @@ def evaluate_experts(
                 partition: Partition.from_json(each[0].partition)
                 for partition, each in lineages.items()
             },
-            mixed=mixed,
         ),
     )
-
-
-def _groups(settings: Sequence[_Setting]) -> Iterator[tuple[tuple[str, ...], dict[str, Routing]]]:
-    """The ensembles of each partition, and its settings by name with their routings."""
-    for ensembles, own in groupby(settings, key=lambda one: one.ensembles):
-        yield (
-            ensembles,
-            {one.name: parse_routing(one.routing) if one.routing else ONE_MODEL for one in own},
-        )
 
 
 def _check_tokens(

@@ -275,7 +275,8 @@ def write(
                 stop=stop,
             )
             for number, text in zip(some, texts, strict=True):
-                written[number] = text.tokens
+                ids = [token.id for token in text if token.ended != "stop"]
+                written[number] = np.array(ids, dtype=np.int64)
     return written
 
 

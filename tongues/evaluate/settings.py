@@ -14,7 +14,6 @@ from tongues.evaluate.evaluation import (
     ExpertCell,
     ExpertScores,
     Loss,
-    MixedLoss,
     TextScores,
 )
 from tongues.experts.ensemble import ROUTINGS
@@ -39,12 +38,9 @@ class Setting:
     perplexity: float
     bits_per_byte: float
     needs_language: bool  # whether its routing must be told each text's language
-    mixed: MixedLoss | None  # on text that switches languages
 
     @classmethod
-    def of(
-        cls, model: EvaluatedModel, text: TextScores, partition: str, mixed: MixedLoss | None
-    ) -> Self:
+    def of(cls, model: EvaluatedModel, text: TextScores, partition: str) -> Self:
         """That of a model."""
         losses = text.losses[model.name]
         kind = model.routing.partition(":")[0]
@@ -62,7 +58,6 @@ class Setting:
             perplexity=fmean(of.perplexity or float("inf") for of in losses.values()),
             bits_per_byte=fmean(of.bits_per_byte.value for of in losses.values()),
             needs_language=bool(kind) and ROUTINGS.find(kind).needs_language,
-            mixed=mixed,
         )
 
     @property
@@ -122,9 +117,8 @@ class MeasuredExperts:
         """Those of an evaluation of experts."""
         assert evaluation.experts
         (text,) = evaluation.texts.values()
-        mixed = evaluation.experts.mixed.losses if evaluation.experts.mixed else {}
         settings = [
-            Setting.of(model, text, model.partition if place else "base", mixed.get(model.name))
+            Setting.of(model, text, model.partition if place else "base")
             for place, model in enumerate(evaluation.models)
             if model.routing.partition(":")[0] not in GONE
         ]

@@ -94,7 +94,7 @@ def plan_rounds(work: Work, *, make: bool) -> list[Round]:
         ]
     for settings in experts.partitions:
         made = make_partition(recipe, settings, workspace) if make else guess(recipe, settings)
-        folder = clusters_of(settings, made) if make else None
+        folder = clusters_of(settings, made.fingerprint) if make else None
         rounds += [
             plan_partition(
                 _with_batch(recipe, settings.batch_times),

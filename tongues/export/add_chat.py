@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tongues.export.chat import Residual, adopt_chat, adopt_tokens
-from tongues.export.checks import CHECKS, share_passed
 from tongues.export.held_out import bits, held_out_losses
 from tongues.frames import text_table
 from tongues.pages import Table, as_markdown
@@ -27,14 +26,12 @@ class Trial:
     weight: float
     bits_per_byte: Mapping[str, float]  # by language
     rise: float  # of the worst language's bits per byte, as a share; 0 where there is no text
-    passed: float  # share of the format checks
 
     def row(self) -> dict[str, str]:
         """As a table has it."""
         losses = {f"{lang} bits/byte": f"{value:.4f}" for lang, value in self.bits_per_byte.items()}
         rise = {"worst rise": f"{self.rise:+.2%}".replace("-", "−")} if losses else {}
-        passed = f"{round(self.passed * len(CHECKS))} of {len(CHECKS)}"
-        return {"weight": f"{self.weight:g}", **losses, **rise, "format checks": passed}
+        return {"weight": f"{self.weight:g}", **losses, **rise}
 
 
 def add_chat(
@@ -69,7 +66,7 @@ def add_chat(
         "special tokens, the chat template and the end of a turn are those of the latter."
     )
     new = f" Tokens that the tokenizer got for it: {', '.join(adopted)}." if adopted else ""
-    why = ["Weights that were tried, on held-out text and twelve checks of an answer's form:"]
+    why = ["Weights that were tried, on held-out text:"]
     cautions = [f"Caution: {each.rpartition(' (')[0]}." for each in residual.cautions]
     return [head + new, *why, as_markdown([Table.of(rows)]), *cautions]
 
@@ -93,22 +90,20 @@ def _trials(
             values = {lang: bits(of).value for lang, of in losses.items()}
             first = trials[0].bits_per_byte if trials else values
             rise = max((values[lang] / first[lang] - 1 for lang in values), default=0.0)
-            adopt_chat(place, instruct)  # measured with the tokens that begin texts in training
-            trials.append(Trial(weight, values, rise, share_passed(place)))
+            trials.append(Trial(weight, values, rise))
     return trials
 
 
 def choose(trials: Sequence[Trial]) -> tuple[Trial, str]:
     """The trial to take, and a caution where none is good.
 
-    Of those that raise no target language's loss by more than 1 %, the largest that passes as many
-    checks as the best but one, which is chance; where none is within that, the smallest.
+    The largest that raises no target language's loss by more than 1 %; where none is within that,
+    the smallest.
     """
     tried = [trial for trial in trials if trial.weight > 0]
     within = [trial for trial in tried if trial.rise <= _RISE]
     if within:
-        most = max(trial.passed for trial in within) - 1.5 / len(CHECKS)
-        return max((x for x in within if x.passed > most), key=lambda x: x.weight), ""
+        return max(within, key=lambda trial: trial.weight), ""
     least = min(tried, key=lambda trial: trial.weight)
     caution = (
         f"even a weight of {least.weight:g} raises the held-out loss by {least.rise:.1%}: see "

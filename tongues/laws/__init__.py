@@ -1,20 +1,13 @@
 """Scaling laws: fit them to runs, know how sure they are, and spend compute by them."""
 
-from tongues.laws.allocation import Allocation, allocate
+from tongues.laws.allocation import Allocation
 from tongues.laws.compare import LawComparison, compare
 from tongues.laws.fit import fit
 from tongues.laws.forms import FORMS
-from tongues.laws.inverse import (
-    compute_of,
-    envelope,
-    frontier,
-    params_for,
-    tokens_for,
-)
-from tongues.laws.law import HoldOut, Law
+from tongues.laws.law import HoldOut, Law, allocate
 from tongues.laws.predict import Prediction, Predictor
 from tongues.laws.presets import PRESETS, preset, read_laws_file
-from tongues.laws.transfer import Curve, Saving, Savings, savings
+from tongues.laws.transfer import Curve, Saving, savings
 
 __all__ = [
     "FORMS",
@@ -27,16 +20,10 @@ __all__ = [
     "Prediction",
     "Predictor",
     "Saving",
-    "Savings",
     "allocate",
     "compare",
-    "compute_of",
-    "envelope",
     "fit",
-    "frontier",
-    "params_for",
     "preset",
     "read_laws_file",
     "savings",
-    "tokens_for",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -65,39 +65,19 @@ class Allocation:
         return numbers | {"interval": {name: list(ends) for name, ends in self.interval.items()}}
 
 
-class HasParameters(Protocol):
-    """A law, as far as an allocation needs it."""
-
-    @property
-    def equation(self) -> Form:
-        """The form."""
-        ...
-
-    @property
-    def params(self) -> Mapping[str, float]:
-        """By name."""
-        ...
-
-    @property
-    def draws(self) -> Mapping[str, np.ndarray]:
-        """Of each parameter; may be none."""
-        ...
-
-
-def allocate(law: HasParameters) -> Allocation | None:
-    """The compute-optimal allocation of a law, or None where it has no interior optimum.
-
-    The law's own cautions (`no_interior_optimum`, `optimum_in_doubt`) give the reason.
-    """
-    split = law.equation.split
-    if split is None or not split.interior(law.params):
+def allocation_of(
+    form: Form, params: Mapping[str, float], draws: Mapping[str, np.ndarray]
+) -> Allocation | None:
+    """The compute-optimal allocation of a law of these parameters, or None where it has none."""
+    split = form.split
+    if split is None or not split.interior(params):
         return None
-    point = {name: float(value) for name, value in split.sizes(law.params).items()}
-    draws = {}
-    if law.draws:
-        inside = split.interior(law.draws)
-        draws = split.sizes({name: values[inside] for name, values in law.draws.items()})
-    return Allocation(**point, interval=bootstrap_intervals(draws, point), draws=draws)
+    point = {name: float(value) for name, value in split.sizes(params).items()}
+    best: dict[str, np.ndarray] = {}
+    if draws:
+        inside = split.interior(draws)
+        best = split.sizes({name: values[inside] for name, values in draws.items()})
+    return Allocation(**point, interval=bootstrap_intervals(best, point), draws=best)
 
 
 def about_allocation(

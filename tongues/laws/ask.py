@@ -9,15 +9,13 @@ import numpy as np
 
 from tongues.errors import Caution, UserError
 from tongues.laws.answer import FitAnswer
-from tongues.laws.compare import LawComparison
-from tongues.laws.compare import compare as compare_laws
+from tongues.laws.compare import compare_observed
 from tongues.laws.experts import fit_experts
 from tongues.laws.fit import fit_observed
 from tongues.laws.forms import FORMS, LINE, Form
 from tongues.laws.law import Law
-from tongues.laws.observed import RunCurves, gather_runs, usual_bases
+from tongues.laws.observed import RunCurves, continued, gather_runs
 from tongues.laws.presets import find_law
-from tongues.laws.rows import Rows
 from tongues.laws.targets import (
     base_losses,
     fit_targets,
@@ -37,12 +35,7 @@ from tongues.tables import (
     without_replay,
 )
 
-_OF_SOME = "CUShk"  # variables that only some laws read
-_GONE = {
-    "skaling": "`chinchilla` predicts where its runs bend from it",
-    "farseer": "`chinchilla` predicts where its runs bend from it",
-    "one-base": "`--law line` is of continued runs of one base",
-}
+_OF_SOME = "CUSk"  # variables that only some laws read
 _KNOWN = {"source", "scratch", "cpt"}
 _ALSO_CALLED = {"from_scratch": "scratch", "continued": "cpt", "continual": "cpt"}
 _ALSO_CALLED |= {"continued_pretraining": "cpt", "continual_pretraining": "cpt"}
@@ -91,7 +84,7 @@ def fit_places(
     else:
         by_strategy = _of_runs(runs, form)
     if compare:
-        return FitAnswer(comparison=_compared(by_strategy, under, draws), cautions=cautions)
+        return FitAnswer(comparison=compare_observed(by_strategy, under, draws), cautions=cautions)
     return FitAnswer(fitted=_fit(by_strategy, form, under, fixed, draws), cautions=cautions)
 
 
@@ -117,8 +110,6 @@ def _form(law: str) -> Form:
     try:
         return FORMS.find(law, "--law")
     except UserError as error:
-        if instead := _GONE.get(law):
-            raise UserError(f"the law `{law}` is gone", where="--law", hint=instead) from None
         known = "\n".join(f"  {form.name}: {form.summary}" for form in FORMS)
         hint = f"{error.hint}\nThe laws are\n{known}"
         raise UserError(error.what, where=error.where, hint=hint) from None
@@ -128,28 +119,12 @@ def _every_law(runs: Sequence[RunCurves], place: Path, draws: int) -> FitAnswer:
     """All laws of every target, and those of ensembles."""
     targets = fit_targets(runs, draws=draws)
     experts, cautions = fit_experts(runs, draws=draws)
-    if not targets and not experts:
-        hint = "; ".join(caution.sentence for caution in cautions)
-        raise UserError("there is no finished run to fit", where=str(place), hint=hint)
     answer = FitAnswer(targets=tuple(targets), experts=tuple(experts), cautions=tuple(cautions))
     if not answer.laws:
         what = "no law can be fitted to these runs"
         hint = "\n  ".join([*answer.remarks, "train more sizes or budgets: `tongues study`"])
         raise UserError(what, where=str(place), hint=hint, code="no_law")
     return answer
-
-
-def _compared(
-    by_strategy: Mapping[str, Observations], base: Law | None, draws: int
-) -> LawComparison:
-    """Every law on every strategy's rows; the cpt law on the base asked for, or that of scratch."""
-    if base is None and "scratch" in by_strategy and len(by_strategy) > 1:
-        base, _ = fit_observed(by_strategy["scratch"], "chinchilla", draws=draws)
-    columns = {
-        strategy or "all rows": {**of.variables, "loss": of.loss, "runs": of.units or of.runs or []}
-        for strategy, of in by_strategy.items()
-    }
-    return compare_laws(columns, base, draws=draws)
 
 
 def _of_table(
@@ -208,15 +183,16 @@ def _of_runs(runs: Sequence[RunCurves], form: Form) -> dict[str, Observations]:
             code="several_languages",
         )
     if form.role == "forgetting":
-        return {"cpt": base_losses([run for run in usual_bases(runs) if run.strategy == "cpt"])}
-    if form is LINE:
+        rows = base_losses(continued(runs))
+        needs = "continued runs that were evaluated on a language of their base before they began"
+    elif form is LINE:
         rows = line_rows(runs)
-        if rows is None:
-            what = "it needs four or more lengths of runs that continue a base of one size"
-            hint = "with the same share of replay"
-            raise UserError(what, where="--law line", hint=hint, code="too_few_rows")
-        return {"cpt": rows}
-    return law_rows(runs)[0]
+        needs = "four or more lengths of runs that continue a base of one size, with as much replay"
+    else:
+        return law_rows(runs)[0]
+    if rows is None:
+        raise UserError(f"it needs {needs}", where=f"--law {form.name}", code="too_few_rows")
+    return {"cpt": rows}
 
 
 def _fit(
@@ -225,8 +201,8 @@ def _fit(
     base: Law | None,
     fixed: Mapping[str, float],
     draws: int,
-) -> tuple[tuple[Law, Rows], ...]:
-    """Fit the law asked for to the rows of its strategy, on the base asked for or fitted first."""
+) -> tuple[Law, ...]:
+    """The law asked for, of the rows of its strategy; before it its base, where that was fitted."""
     strategy, below = form.strategy, ()
     if strategy not in by_strategy and len(by_strategy) == 1:
         strategy = next(iter(by_strategy))
@@ -238,7 +214,7 @@ def _fit(
             hint="call them `scratch` and `cpt` in the table, or choose rows with --where",
             code="several_strategies",
         )
-    own, base_rows = by_strategy[strategy], None
+    own = by_strategy[strategy]
     if form.base and base is None:
         rows = by_strategy.get("scratch")
         if "U" in own.variables:  # the rows that repeat nothing
@@ -254,14 +230,13 @@ def _fit(
         names = set(FORMS.find(form.base).free) - set(form.free)
         of_base = {name: value for name, value in fixed.items() if name in names}
         fixed = {name: value for name, value in fixed.items() if name not in names}
-        base, base_rows = fit_observed(rows, form.base, fix=of_base, draws=draws)
-        base = replace(base, strategy="scratch")
-        below = ((base, base_rows),)
-    law, rows = fit_observed(own, form.name, base, base_rows, fix=fixed, draws=draws)
+        base = replace(fit_observed(rows, form.base, fix=of_base, draws=draws), strategy="scratch")
+        below = (base,)
+    law = fit_observed(own, form.name, base, fix=fixed, draws=draws)
     doubts, known = law.warnings, strategy if strategy in _KNOWN else ""
     unknown = [name for name in by_strategy if name != strategy and name not in _KNOWN]
     if unknown:
         left = sum(len(by_strategy[name]) for name in unknown)
         what = f"{left} rows of strategy {', '.join(unknown)} are left out"
         doubts = (Caution("other_strategies", f"{what}; known are scratch and cpt"), *doubts)
-    return (*below, (replace(law, strategy=known, warnings=doubts), rows))
+    return (*below, replace(law, strategy=known, warnings=doubts))

@@ -1,6 +1,6 @@
 """What a fit cannot be trusted for: typed cautions, never silence."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,17 +10,15 @@ from tongues.laws.forms import Form
 from tongues.laws.law import Law
 from tongues.laws.rows import Rows
 from tongues.laws.solver import FitProblem, Optimum
-from tongues.laws.uncertainty import FEWEST_DRAWS, FEWEST_RUNS
+from tongues.laws.uncertainty import FEWEST_RUNS
 from tongues.magnitudes import counted
 
-Ends = tuple[float, float]
 _FEW_SIZES = 4
 _FEW_RUNS = 6
 _FEWEST_COUNTED = 1e4  # parameters or tokens of the smallest model anybody fits a law to
 _TOGETHER = 0.98  # a correlation of log N and log D beyond which their terms blend
 _ILL_CONDITIONED = 1e6  # healthy sets of published runs are between 1e3 and 2e4
 _NOTHING = 1e-3  # an E below this share of the lowest loss is as good as zero
-_JUST_ABOVE = 1.001
 _OUTLYING = 8.0  # robust standard deviations
 _SHOWN = 5
 _TESTED = 12  # runs, for a test of the form
@@ -32,40 +30,31 @@ _SLIGHT = 1e-3  # of the loss; a smaller bend decides nothing
 
 
 def doubts_of_fit(
-    problem: FitProblem,
-    optimum: Optimum,
-    rows: Rows,
-    fitted: Rows,
-    base: Law | None,
-    count: int,
-    params: Mapping[str, float],
-    draws: Mapping[str, np.ndarray],
-    interval: Mapping[str, Ends],
+    law: Law, fitted: Rows, problem: FitProblem, optimum: Optimum, rows: Rows, base: Law | None
 ) -> tuple[Caution, ...]:
-    """Every caution about a law of these parameters, draws and intervals.
+    """Every caution about a law.
 
-    rows: that were given. fitted: those of them that the law was fitted to. base: the law below.
-    count: of resamples that were wanted.
+    fitted: the rows that the law was fitted to, of those that were given. base: the law below.
     """
-    form = problem.form
+    form = law.equation
+    residual = np.log(fitted.loss) - np.log(form.loss(law.params, fitted.variables))
     return (
-        *_about_rows(fitted, problem, count),
-        *_about_residuals(
-            fitted, np.log(fitted.loss) - np.log(form.loss(params, fitted.variables))
-        ),
-        *_about_fit(fitted, np.log(fitted.loss) - np.log(form.loss(params, fitted.variables))),
+        *_about_rows(fitted, problem),
+        *_about_residuals(fitted, residual),
+        *_about_fit(fitted, residual),
         *(_about_base(rows, form, base) if base else ()),
-        *_about_optimum(problem, optimum, interval),
-        *about_intervals(form, params, interval),
-        *about_allocation(form, params, draws),
+        *_about_optimum(problem, optimum),
+        *about_allocation(form, law.params, law.draws),
     )
 
 
-def _about_rows(rows: Rows, problem: FitProblem, count: int) -> Iterator[Caution]:
+def _about_rows(rows: Rows, problem: FitProblem) -> Iterator[Caution]:
     """Too few sizes or runs, implausible counts, or sizes and tokens that only grew together."""
     N, D = (rows.variables.get(name) for name in "ND")
     sizes = _FEW_SIZES if N is None else len(np.unique(N))
-    if sizes < _FEW_SIZES and problem.form.finds_size(problem.names):
+    powers = problem.form.powers
+    of_size = any(powers[name].variable == "N" for name in problem.names if name in powers)
+    if sizes < _FEW_SIZES and of_size:
         yield Caution("few_sizes", f"only {sizes} model sizes; the exponent of N is a guess")
     for column, things, name in ((N, "parameters", "params"), (D, "tokens", "tokens")):
         if column is not None and np.median(column) < _FEWEST_COUNTED:
@@ -86,18 +75,11 @@ def _about_rows(rows: Rows, problem: FitProblem, count: int) -> Iterator[Caution
             what = f"log N and log D correlate at {correlation:.3f}; what is due to size and what "
             what += "to tokens cannot be separated"
             yield Caution("sizes_and_tokens_together", what)
-    if 0 < count < FEWEST_DRAWS and rows.n_runs >= FEWEST_RUNS:
-        what = f"{count} resamples are too few for intervals; {FEWEST_DRAWS} or more give them"
-        yield Caution("few_draws", what)
 
 
 def _about_residuals(rows: Rows, residual: np.ndarray) -> Iterator[Caution]:
     """Runs far from the law; residual: log measured − log law, a row each."""
-    order = np.lexsort((residual, rows.run))  # one sort, since there may be hundreds of runs
-    count = np.bincount(rows.run)
-    first = np.concatenate([[0], np.cumsum(count)[:-1]])
-    ordered = residual[order]
-    middle = (ordered[first + (count - 1) // 2] + ordered[first + count // 2]) / 2.0
+    middle = np.array([np.median(residual[rows.run == run]) for run in range(rows.n_runs)])
     spread = 1.4826 * np.median(np.abs(middle - np.median(middle)))
     far = np.flatnonzero(np.abs(middle) > max(_OUTLYING * spread, 0.03))
     if far.size:
@@ -170,10 +152,8 @@ def _about_base(rows: Rows, form: Form, base: Law) -> Iterator[Caution]:
         yield Caution("base_without_draws", what)
 
 
-def _about_optimum(
-    problem: FitProblem, optimum: Optimum, interval: Mapping[str, Ends]
-) -> Iterator[Caution]:
-    """Parameters or intervals at a bound, an E of nothing, a flat valley, a descent cut short."""
+def _about_optimum(problem: FitProblem, optimum: Optimum) -> Iterator[Caution]:
+    """Parameters at a bound, an E of nothing, a flat valley, a descent cut short."""
     theta, names, floor = optimum.theta[0], problem.names, problem.form.floor
     near = 1e-9 * (problem.high - problem.low)
     pressed = (theta <= problem.low + near) | (theta >= problem.high - near)
@@ -197,22 +177,3 @@ def _about_optimum(
         yield Caution("ill_conditioned", what)
     if optimum.gradient[0] > 1e-6 * problem.delta:
         yield Caution("not_converged", f"the gradient is still {optimum.gradient[0]:.1e}")
-    low, high = (problem.params(end) for end in (problem.low, problem.high))
-    for name in problem.names:
-        if name in problem.form.exponents and name in interval:
-            least, most = interval[name]
-            if least <= low[name] * _JUST_ABOVE or most * _JUST_ABOVE >= high[name]:
-                what = f"the interval of {name} ends where the search does; it is open there"
-                yield Caution("interval_at_bound", what)
-
-
-def about_intervals(
-    form: Form, params: Mapping[str, float], interval: Mapping[str, Ends]
-) -> Iterator[Caution]:
-    """Exponents whose interval is wider than they are, but for those that may well be 0."""
-    for name in form.exponents:
-        if name in interval and form.limits(name)[0] >= 0:
-            low, high = interval[name]
-            if high - low > abs(params[name]):
-                what = f"{name} is {params[name]:.3g} but may be {low:.3g} to {high:.3g}"
-                yield Caution("wide_interval", what)

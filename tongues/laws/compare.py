@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
-from tongues.laws.fit import FitTask, prepare
+from tongues.laws.fit import FitTask, fit_observed, prepare
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
 from tongues.laws.rows import hold_out_compute
 from tongues.laws.uncertainty import FEWEST_RUNS
 from tongues.magnitudes import counted
+from tongues.tables import Observations
 
 _THIN = ("few_sizes", "few_runs")  # cautions of a fit whose intervals are too narrow
 _OF_OPTIMUM = "no_interior_optimum"  # which is about no single parameter
@@ -82,27 +83,45 @@ def compare(
     by_strategy: Mapping[str, Mapping[str, ArrayLike]],
     base: Law | None = None,
     *,
-    delta: float = 1e-3,
     draws: int = 1000,
-    seed: int = 0,
 ) -> LawComparison:
     """Which law the runs of each strategy support.
 
     by_strategy: columns `N`, `D`, `loss` and `runs`, by strategy: rows of the same run, or of runs
         that are not independent of each other, are resampled and left out together.
     base: the scratch law that the `cpt` law takes parameters from; without it that law is left out.
-    delta, draws, seed: as for `fit`.
+    draws: as for `fit`.
     """
     entries = dict[str, list[Entry]]()
     for strategy, of in by_strategy.items():
         variables = {name: of[name] for name in "ND"}
         runs, named = of.get("runs"), "chinchilla"
-        task = prepare(named, variables, of["loss"], runs, delta=delta, draws=draws, seed=seed)
+        task = prepare(named, variables, of["loss"], runs, draws=draws)
         entries[strategy] = _entries(strategy, task, base if strategy != "scratch" else None)
     if not any(entries.values()):
         raise UserError("no law can be compared on these rows", where="rows")
     sentences = [line for strategy, own in entries.items() for line in _sentences(strategy, own)]
     return LawComparison(tuple(one for own in entries.values() for one in own), tuple(sentences))
+
+
+def compare_observed(
+    by_strategy: Mapping[str, Observations], base: Law | None, draws: int
+) -> LawComparison:
+    """The same of rows from a table or from runs; those of one unit count as one run.
+
+    base: None for a law fitted to the rows from scratch.
+    """
+    if base is None and "scratch" in by_strategy and len(by_strategy) > 1:
+        base = fit_observed(by_strategy["scratch"], "chinchilla", draws=draws)
+    columns = {
+        strategy or "all rows": {
+            **own.variables,
+            "loss": own.loss,
+            "runs": own.units or own.runs or [],
+        }
+        for strategy, own in by_strategy.items()
+    }
+    return compare(columns, base, draws=draws)
 
 
 def _entries(strategy: str, task: FitTask, base: Law | None) -> list[Entry]:

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from tongues.laws.forms import Exponent, Form, Term
+from tongues.laws.forms import Form, Term
 from tongues.laws.rows import Rows
 
 Array = np.ndarray
 # The middle and the deviation, by `benchmarks/extrapolation.py`.
 _FLOOR = (math.log(0.65), 0.4)  # of the lowest loss
 _TERM = (math.log(0.25), 0.8)
-_POWERS = {"N": (math.log(0.35), 0.4), "C": (math.log(0.1), 0.7), "h": (math.log(0.04), 1.0)}
+_POWERS = {"N": (math.log(0.35), 0.4), "C": (math.log(0.1), 0.7)}
 _POWER = (math.log(0.3), 0.4)
 _SIGNED = (0.0, 0.3)
 _FREE = 1.0  # deviation of the logarithm of a parameter that nothing is known of
@@ -61,14 +61,14 @@ class Chart:
 
     def coordinate(self, name: str, params: Mapping[str, float | Array]) -> Array:
         """That of one parameter."""
-        power = _powers(self.form).get(name)
+        power = self.form.powers.get(name)
         if power and power.low < 0:
             return np.asarray(params[name])
         log = np.log(np.maximum(params[name], 1e-300))
         return np.asarray(log if power else log - self._shift(name, params))
 
     def _params(self, coordinates: Mapping[str, Array]) -> dict[str, Array]:
-        params, powers = dict[str, Any](self.known), _powers(self.form)
+        params, powers = dict[str, Any](self.known), self.form.powers
         for name in sorted(coordinates, key=lambda name: name not in powers):  # the powers first
             power, at = powers.get(name), coordinates[name]
             if power:
@@ -89,10 +89,6 @@ class Chart:
         return math.log(self.variables[variable]) if variable else 0.0
 
 
-def _powers(form: Form) -> dict[str, Exponent]:
-    return {one.name: one for term in form.terms for one in term.exponents}
-
-
 def _prior(term: Term, lowest: float) -> tuple[float, float]:
     """Of a coefficient; lowest: of the losses, relative to their middle."""
     return _TERM if term.exponents else (_FLOOR[0] + math.log(lowest), _FLOOR[1])
@@ -110,7 +106,7 @@ def usual_of_form(
     loss = float(np.exp(np.log(rows.loss).mean()))
     bare = Chart(form, variables, loss, {})
     priors = {t.coefficient: _prior(t, float(rows.loss.min()) / loss) for t in form.terms}
-    for name, power in _powers(form).items():
+    for name, power in form.powers.items():
         priors[name] = _SIGNED if power.low < 0 else _POWERS.get(power.variable, _POWER)
     priors |= form.spread
     free = [name for name in form.free if name not in fixed]

@@ -21,7 +21,7 @@ from tongues.laws.observed import RunCurves
 from tongues.laws.targets import SETTLED
 from tongues.laws.uncertainty import percentiles
 from tongues.magnitudes import counted, show_count
-from tongues.roles import Roles, list_languages
+from tongues.roles import list_languages
 from tongues.runs import JOINED
 from tongues.tables import Observations
 
@@ -67,7 +67,7 @@ def fit_experts(runs: Sequence[RunCurves], draws: int = 400) -> tuple[list[Law],
         seen = languages if target == joined else [target]
         rows = _rows(ensembles, seen, ended=ended)
         try:
-            law, _ = fit_observed(rows, EXPERTS.name, draws=draws)
+            law = fit_observed(rows, EXPERTS.name, draws=draws)
         except UserError as error:
             what = f"the law of experts on `{target}` was not fitted: {error.what}"
             refused.append(Caution(_NO_LAW, what))
@@ -78,10 +78,7 @@ def fit_experts(runs: Sequence[RunCurves], draws: int = 400) -> tuple[list[Law],
             doubts += (Caution("mid_schedule", what + "which are too high: train two lengths"),)
         params = float(first.params)
         known = law.range | {"N": (params, params)}
-        roles = Roles(tuple(languages), first.base_languages)
-        laws.append(
-            replace(law, strategy="cpt", target=target, roles=roles, range=known, warnings=doubts)
-        )
+        laws.append(replace(law, strategy="cpt", target=target, range=known, warnings=doubts))
     return laws, refused
 
 

@@ -1,6 +1,6 @@
 """From a table of runs to a law: check, solve, resample, and how far to trust it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,8 +10,8 @@ from tongues.errors import Caution, UserError
 from tongues.laws.cautions import doubts_of_fit
 from tongues.laws.forms import FORMS, Form, check_names
 from tongues.laws.law import HoldOut, Law
-from tongues.laws.rows import Rows, hold_out_compute, read_rows, spent
-from tongues.laws.solver import FitProblem, Ties, pose, read_ties, solve
+from tongues.laws.rows import Rows, hold_out_compute, read_rows, records, spent
+from tongues.laws.solver import FitProblem, pose, read_fixed, solve
 from tongues.laws.uncertainty import FEWEST_RUNS, bootstrap_intervals, draw_runs, refit
 from tongues.magnitudes import counted
 from tongues.tables import Observations
@@ -22,21 +22,19 @@ from tongues.tables.checks import copies, name_rows, other_unit
 class FitTask:
     """A form, checked rows, and how to fit it to them.
 
-    base: whose parameters are taken over. delta: the Huber threshold, in log loss. draws: how many
-    resamples, by `seed`. ties: what is held.
+    base: whose parameters are taken over. draws: how many resamples. fixed: parameters held at a
+    value.
     """
 
     form: Form
     rows: Rows
     base: Law | None = None
-    delta: float = 1e-3
     draws: int = 1000
-    seed: int = 0
-    ties: Ties = field(default_factory=Ties)
+    fixed: Mapping[str, float] = field(default_factory=dict)
 
     def pose(self) -> FitProblem:
         """The rows laid out for the solver."""
-        return pose(self.form, self.rows.variables, self.rows.loss, self.delta, self.ties)
+        return pose(self.form, self.rows.variables, self.rows.loss, self.fixed)
 
     @property
     def taken(self) -> dict[str, np.ndarray]:
@@ -55,7 +53,7 @@ class FitTask:
 
     def fit(self) -> Law:
         """The law with its intervals, and cautions."""
-        form, rows, ties, problem = self.form, self.rows, self.ties, self.pose()
+        form, rows, fixed, problem = self.form, self.rows, self.fixed, self.pose()
         used = records(rows.loss) if form.envelope else np.ones(len(rows.loss), bool)
         if used.sum() <= len(problem.names):
             raise UserError(
@@ -66,40 +64,32 @@ class FitTask:
             )
         optimum = solve(problem, used.astype(float), problem.context(self.taken))
         values = problem.params(optimum.theta[0]) | {n: v[0] for n, v in self.taken.items()}
-        values = {name: float(value) for name, value in values.items()} | dict(ties.fixed)
-        values |= {name: values[leader] for name, leader in ties.tied.items()}
+        values = {name: float(value) for name, value in values.items()} | dict(fixed)
         params = {name: values[name] for name in form.names}
         draws: dict[str, np.ndarray] = {}
-        counts = draw_runs(rows, form, self.draws, self.seed)
+        counts = draw_runs(rows, form, self.draws)
         if len(counts):  # each resample takes one draw of the base, in turn
             of_base = self.base.draws if self.base else {}
             taken = {n: np.resize(of_base.get(n, v), len(counts)) for n, v in self.taken.items()}
             weights, context = self.weights(counts), problem.context(taken)
             draws = refit(problem, optimum.theta[0], weights, context) | taken
             draws = {name: draws[name] for name in form.names}
-        interval = {
-            n: e for n, e in bootstrap_intervals(draws, params).items() if n not in ties.fixed
-        }
+        interval = {n: e for n, e in bootstrap_intervals(draws, params).items() if n not in fixed}
         fitted = rows.take(np.flatnonzero(used))
-        return Law(
+        law = Law(
             form=form.name,
             params=params,
             draws=draws,
             interval=interval,
-            objective=float(optimum.objective[0]),
             mean_huber=float(optimum.objective[0]) / len(fitted.loss),
-            gradient_norm=float(optimum.gradient[0]),
             n_rows=len(fitted.loss),
             n_runs=fitted.n_runs,
-            delta=self.delta,
             range=fitted.range,
-            fixed=dict(ties.fixed),
-            tied=dict(ties.tied),
+            fixed=dict(fixed),
             rows=fitted,
-            warnings=doubts_of_fit(
-                problem, optimum, rows, fitted, self.base, self.draws, params, draws, interval
-            ),
         )
+        doubts = doubts_of_fit(law, fitted, problem, optimum, rows, self.base)
+        return replace(law, warnings=doubts)
 
 
 def prepare(
@@ -110,10 +100,7 @@ def prepare(
     *,
     base: Law | None = None,
     fix: Mapping[str, float] | None = None,
-    tie: Sequence[tuple[str, str]] = (),
-    delta: float = 1e-3,
     draws: int = 1000,
-    seed: int = 0,
 ) -> FitTask:
     """Check everything a fit is given, as for `fit`; a UserError names what is wrong.
 
@@ -121,10 +108,6 @@ def prepare(
     """
     form = FORMS.find(law)
     check_names(variables)
-    if not 0 < delta < np.inf:
-        raise UserError(f"delta must be positive, not {delta:g}", where="delta")
-    if draws < 0:
-        raise UserError(f"draws must not be negative, not {draws}", where="draws")
     if form.base and base is None:
         hint = f"fit the {form.base} law first and give it as the base"
         what = f"the {law} law needs a {form.base} law as its base"
@@ -132,11 +115,11 @@ def prepare(
     if base is not None and base.form != form.base:
         wanted = f"is a {form.base} law, not {base.form}" if form.base else "is not needed"
         raise UserError(f"the base of a {law} law {wanted}", where="base")
-    ties = read_ties(form, fix or {}, tie)
-    rows = read_rows(form, variables, loss, units, len(ties.free(form.free)))
+    fixed = read_fixed(form, fix or {})
+    rows = read_rows(form, variables, loss, units, len(set(form.free) - set(fixed)))
     if form.envelope:
         rows = rows.take(np.lexsort((rows.loss, rows.variables["C"])))
-    floor = ties.fixed.get(form.floor or "", 0.0)
+    floor = fixed.get(form.floor or "", 0.0)
     below = np.flatnonzero(rows.loss <= floor)
     if below.size:
         raise UserError(
@@ -145,14 +128,7 @@ def prepare(
             where=form.floor or "",
             code="below_floor",
         )
-    return FitTask(form, rows, base, delta, draws, seed, ties)
-
-
-def records(loss: np.ndarray) -> np.ndarray:
-    """Which of the points, in order of compute, are below all before them (last axis)."""
-    before = np.minimum.accumulate(loss, axis=-1)[..., :-1]
-    first = np.full((*loss.shape[:-1], 1), np.inf)
-    return loss < np.concatenate([first, before], axis=-1)
+    return FitTask(form, rows, base, draws, fixed)
 
 
 def fit(
@@ -162,10 +138,7 @@ def fit(
     *,
     base: Law | None = None,
     fix: Mapping[str, float] | None = None,
-    tie: Sequence[tuple[str, str]] = (),
-    delta: float = 1e-3,
     draws: int = 1000,
-    seed: int = 0,
     **variables: ArrayLike,
 ) -> Law:
     """Fit a law to runs, with intervals, cautions and a held-out test.
@@ -178,23 +151,11 @@ def fit(
         run of its own.
     base: the law whose parameters are taken over, where the form needs one; each resample takes
         one of its draws, so that the intervals carry its uncertainty.
-    fix: parameters held at a value. tie: pairs of parameters held equal.
-    delta: the Huber threshold, in log loss.
-    draws: bootstrap resamples for the intervals. seed: of the resampling.
+    fix: parameters held at a value.
+    draws: bootstrap resamples for the intervals.
     variables: the law's, by name: `N=…, D=…`.
     """
-    task = prepare(
-        law,
-        variables,
-        loss,
-        runs,
-        base=base,
-        fix=fix,
-        tie=tie,
-        delta=delta,
-        draws=draws,
-        seed=seed,
-    )
+    task = prepare(law, variables, loss, runs, base=base, fix=fix, draws=draws)
     task, doubts = _checked(task, of_runs=runs is not None)
     fitted = _examined(task)
     return replace(fitted, warnings=(*doubts, *fitted.warnings))
@@ -219,31 +180,27 @@ def fit_observed(
     observed: Observations,
     law: str,
     base: Law | None = None,
-    base_rows: Rows | None = None,
     *,
     fix: Mapping[str, float] | None = None,
     draws: int = 1000,
-) -> tuple[Law, Rows]:
-    """Fit a law, by its name, to rows from a table or from runs; with the rows that it saw.
-
-    base_rows: those of its base, so that the held-out test can hold them out there too.
-    """
+) -> Law:
+    """Fit a law, by its name, to rows from a table or from runs."""
     units = observed.units or observed.runs
     task = prepare(law, observed.variables, observed.loss, units, base=base, fix=fix, draws=draws)
-    fitted = _examined(task, base_rows)
+    fitted = _examined(task)
     if observed.units and observed.runs:
         fitted = replace(fitted, n_runs=len(set(observed.runs)))
-    return fitted, task.rows
+    return fitted
 
 
-def _examined(task: FitTask, base_rows: Rows | None = None) -> Law:
-    return replace(task.fit(), holdout=_hold_out(task, base_rows))
+def _examined(task: FitTask) -> Law:
+    return replace(task.fit(), holdout=_hold_out(task))
 
 
-def _hold_out(task: FitTask, base_rows: Rows | None) -> HoldOut | None:
+def _hold_out(task: FitTask) -> HoldOut | None:
     """Fit without the runs of most compute, and predict them; None when too few.
 
-    Where `base_rows` are given, the base is fitted again without them too.
+    The base is fitted again without such runs too, where its rows are known.
     """
     form, rows, base = task.form, task.rows, task.base
     if not {"N", "C"}.intersection(form.variables):
@@ -256,10 +213,11 @@ def _hold_out(task: FitTask, base_rows: Rows | None) -> HoldOut | None:
     small, large = rows.take(~held), rows.take(held)
     above = float(spent(small.variables).max())
     try:
-        if base and base_rows is not None:
-            below = base_rows.take(spent(base_rows.variables) <= above)
-            ties, of_base = Ties(base.fixed, base.tied), FORMS.find(base.form)
-            base = replace(task, form=of_base, rows=below, base=None, draws=0, ties=ties).fit()
+        if base and base.rows:
+            below = base.rows.take(spent(base.rows.variables) <= above)
+            of_base = FORMS.find(base.form)
+            again = replace(task, form=of_base, rows=below, base=None, draws=0, fixed=base.fixed)
+            base = again.fit()
         law = replace(task, rows=small, base=base, draws=0).fit()
     except UserError:  # too little is left to fit
         return None
@@ -269,8 +227,6 @@ def _hold_out(task: FitTask, base_rows: Rows | None) -> HoldOut | None:
     return HoldOut(
         above=above,
         params=law.params,
-        base_saw=base is not None and base_rows is None,
-        n_rows=len(large.loss),
         n_runs=large.n_runs,
         bias=float(off.mean()),
         error=float(np.abs(off).mean()),

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
@@ -11,16 +11,14 @@ from numpy.typing import ArrayLike
 
 from tongues.errors import Caution, UserError
 from tongues.estimate import Estimate
-from tongues.laws.allocation import allocate
-from tongues.laws.forms import FORMS, Form, check_names
+from tongues.laws.allocation import Allocation, allocation_of
+from tongues.laws.forms import FORMS, Form
 from tongues.laws.predict import Prediction, Predictor, learn, of_print
 from tongues.laws.rows import Rows
-from tongues.laws.uncertainty import percentiles, upright
+from tongues.laws.uncertainty import percentiles
 from tongues.magnitudes import counted
 from tongues.randomness import derive_seed
-from tongues.roles import Roles
 
-_NUMBERS = ("objective", "mean_huber", "gradient_norm", "delta")
 _LOOSE = {"at_bound", "zero_E", "ill_conditioned", "not_converged", "no_interior_optimum"}
 _LOOSE |= {"loose_base", "sizes_and_tokens_together", "few_sizes", "no_intervals"}
 _LOOSE |= {"mixed_experiments"}
@@ -31,15 +29,13 @@ class HoldOut:
     """Fitted without the runs of most compute, what it predicts for them.
 
     above: the most FLOPs that were fitted.
-    params: of the law fitted without them. base_saw: whether its base may have seen them.
+    params: of the law fitted without them, as was its base where its rows are known.
     bias, error: mean of predicted / measured − 1, and of its absolute value.
     error_within: mean absolute value of the same on the rows it was fitted on.
     """
 
     above: float
     params: dict[str, float]
-    base_saw: bool
-    n_rows: int
     n_runs: int
     bias: float
     error: float
@@ -57,17 +53,13 @@ class Law:
     params: by name.
     draws: bootstrap draws of each parameter, all of one length.
     interval: the 95 % percentile interval of each parameter that was fitted.
-    objective: the sum over rows of Huber_delta(log predicted − log measured).
-    mean_huber: the same, per row.
-    gradient_norm: the objective's largest slope at the optimum, in centred logs.
+    mean_huber: the mean over rows of Huber(log predicted − log measured), threshold 1e-3.
     n_rows, n_runs: what the fit saw.
-    delta: the Huber threshold, in log loss.
     range: lowest and highest value of each variable and the loss; outside it the law extrapolates.
     warnings: cautions about it.
-    fixed, tied: parameters held at a value, or at that of another.
+    fixed: parameters held at a value.
     holdout: how well the small ones predict the largest.
     source: where a printed law comes from. strategy, target: which runs it is the law of.
-    roles: base languages and targets of these runs, where it was fitted on runs.
     rows: what it was fitted on, for predictions; None for a law taken from print.
     """
 
@@ -75,21 +67,16 @@ class Law:
     params: dict[str, float]
     draws: dict[str, np.ndarray] = field(default_factory=dict)
     interval: dict[str, tuple[float, float]] = field(default_factory=dict)
-    objective: float = math.nan
     mean_huber: float = math.nan
-    gradient_norm: float = math.nan
     n_rows: int = 0
     n_runs: int = 0
-    delta: float = math.nan
     range: dict[str, tuple[float, float]] = field(default_factory=dict)
     warnings: tuple[Caution, ...] = ()
     fixed: dict[str, float] = field(default_factory=dict)
-    tied: dict[str, str] = field(default_factory=dict)
     holdout: HoldOut | None = None
     source: str = ""
     strategy: str = ""
     target: str = ""
-    roles: Roles | None = None
     rows: Rows | None = None
 
     def __post_init__(self) -> None:
@@ -110,7 +97,6 @@ class Law:
         """Each parameter with its interval; `reason` is why one has none."""
         notes = dict.fromkeys(self.equation.taken_names, "of the base")
         notes |= dict.fromkeys(self.fixed, "fixed")
-        notes |= {name: f"tied to {leader}" for name, leader in self.tied.items()}
         estimates = {}
         for name, value in self.params.items():
             low, high = self.interval.get(name, (None, None))
@@ -124,33 +110,24 @@ class Law:
         """Why the runs do not pin it down, so that it promises nothing beyond them."""
         return tuple(caution for caution in self.warnings if caution.code in _LOOSE)
 
-    @property
-    def origin(self) -> list[str]:
-        """Where a printed law comes from, and what the languages of a fitted one's runs are."""
-        several = "r" in self.equation.variables  # shares of replay
-        runs = f"runs: {self.roles}".removesuffix(", no replay" if several else "")
-        return [f"from {self.source}"] * bool(self.source) + [runs] * bool(self.roles)
-
     def loss(
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
     ) -> np.ndarray:
         """The predicted loss, nats per token; variables are the form's, as in `loss(N, D)`."""
-        form, variables = self._variables(N, D, others)
-        return np.asarray(form.loss(self.params, variables))
-
-    def loss_draws(
-        self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
-    ) -> np.ndarray:
-        """The predicted loss of every draw, along a new first axis."""
-        form, variables = self._variables(N, D, others)
-        shape = np.broadcast_shapes(*(np.shape(value) for value in variables.values()))
-        return np.asarray(form.loss(upright(self.draws, len(shape)), variables))
+        variables = self.equation.read({"N": N, "D": D} | others)
+        return np.asarray(self.equation.loss(self.params, variables))
 
     def loss_interval(
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
         """The 95 % interval of the law's curve, its form taken as true; `predict` is about runs."""
-        return percentiles(self.loss_draws(N, D, **others))
+        variables = self.equation.read({"N": N, "D": D} | others)
+        if not self.draws:
+            what = "this law has no draws, so no intervals"
+            raise UserError(what, where="law", code="no_intervals")
+        axes = (1,) * len(np.broadcast_shapes(*map(np.shape, variables.values())))
+        draws = {name: values.reshape(-1, *axes) for name, values in self.draws.items()}
+        return percentiles(np.asarray(self.equation.loss(draws, variables)))
 
     def predictor(self, draws: int = 1000, seed: int = 0) -> Predictor:
         """Draws of whole laws with their errors, to be asked anywhere: `predictor(N=…, D=…)`.
@@ -171,17 +148,6 @@ class Law:
         """What one run there would end at, with its 95 % predictive interval and draws."""
         return self.predictor()(N, D, **others)
 
-    def _variables(
-        self, N: ArrayLike | None, D: ArrayLike | None, others: Mapping[str, ArrayLike]
-    ) -> tuple[Form, dict[str, np.ndarray]]:
-        form = self.equation
-        check_names(others)
-        given = {"N": N, "D": D} | dict(others)
-        missing = [name for name in form.variables if given.get(name) is None]
-        if missing:
-            raise UserError(f"the {self.form} law needs {' and '.join(missing)}", where="loss")
-        return form, {name: np.asarray(given[name], dtype=float) for name in form.variables}
-
     def __repr__(self) -> str:
         """A few lines: the formula with its numbers, their intervals, and how far to trust them."""
         about = (self.form, self.strategy if self.strategy != self.form else "", self.target)
@@ -196,7 +162,7 @@ class Law:
         if self.n_rows:
             held = f"; held out: off by {self.holdout.error:.2%}" if self.holdout else ""
             lines.append(f"fitted to {counted(self.n_rows)} of {counted(self.n_runs, 'run')}{held}")
-        lines += self.origin
+        lines += [f"from {self.source}"] if self.source else []
         codes = ", ".join(dict.fromkeys(caution.code for caution in self.warnings))
         lines += [f"cautions, explained in `law.warnings`: {codes}"] if codes else []
         return "\n".join(lines)
@@ -211,12 +177,11 @@ class Law:
             "law": self.form,
             "strategy": self.strategy,
             "target": self.target,
-            "roles": self.roles.to_json() if self.roles else None,
             "source": self.source,
             "n_rows": self.n_rows,
             "n_runs": self.n_runs,
             "params": self.params,
-            **{name: getattr(self, name) for name in _NUMBERS},
+            "mean_huber": self.mean_huber,
             "interval": self.interval,
             "allocation": best.to_json() if best else None,
             "pinned_down": not self.loose,
@@ -225,7 +190,6 @@ class Law:
             "range": self.range,
             "rows": self.rows.to_json() if self.rows else None,
             "fixed": self.fixed,
-            "tied": self.tied,
         }
         return _plain(plain | ({"draws": self.draws} if draws else {}))
 
@@ -247,6 +211,14 @@ class Law:
             raise UserError(what, hint="write it again by `tongues fit`") from None
 
 
+def allocate(law: Law) -> Allocation | None:
+    """The compute-optimal allocation of a law, or None where it has no interior optimum.
+
+    The law's own cautions (`no_interior_optimum`, `optimum_in_doubt`) give the reason.
+    """
+    return allocation_of(law.equation, law.params, law.draws)
+
+
 def _plain(value: Any) -> Any:
     """As JSON has it, with None for numbers that it does not know."""
     if isinstance(value, float):
@@ -260,12 +232,6 @@ def _plain(value: Any) -> Any:
 
 def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not a text")
-    return value
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float]:
@@ -290,26 +256,19 @@ def _ends(values: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     return ends
 
 
-def _range(values: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    ends = _ends(values)
-    for low, high in ends.values():
-        if low < 0 or high <= 0:
-            raise ValueError(f"goes from {low:g} to {high:g}")
-    return ends
+def _held_out(held: Mapping[str, Any] | None) -> HoldOut | None:
+    return HoldOut(**{of.name: held[of.name] for of in fields(HoldOut)}) if held else None
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("params", "fixed"), _finite),
-    **dict.fromkeys(_NUMBERS, _number),
+    "mean_huber": _number,
     **dict.fromkeys(("n_rows", "n_runs"), int),
-    **dict.fromkeys(("source", "strategy", "target"), _text),
+    **dict.fromkeys(("source", "strategy", "target"), str),
     "draws": _draws,
-    "interval": _ends,
-    "range": _range,
-    "tied": dict,
+    **dict.fromkeys(("interval", "range"), _ends),
     "warnings": lambda cautions: tuple(Caution(**one) for one in cautions),
-    "holdout": lambda held: HoldOut(**held) if held else None,
-    "roles": lambda roles: Roles.from_json(roles) if roles else None,
+    "holdout": _held_out,
     "rows": lambda rows: Rows.from_json(rows) if rows else None,
 }
-_OPTIONAL = ("draws", "holdout", "roles", "rows")
+_OPTIONAL = ("draws", "holdout", "rows")

@@ -185,6 +185,11 @@ def usual_bases(runs: Sequence[RunCurves]) -> list[RunCurves]:
     return [run for run in runs if run.strategy != "cpt" or run.base_tokens == usual[run.shape]]
 
 
+def continued(runs: Sequence[RunCurves]) -> list[RunCurves]:
+    """The continued runs whose base was trained for the usual number of tokens."""
+    return [run for run in usual_bases(runs) if run.strategy == "cpt"]
+
+
 def size_order(runs: Iterable[RunCurves]) -> list[str]:
     """The shapes, smallest first."""
     return list(dict.fromkeys(run.shape for run in sorted(runs, key=lambda run: run.params)))

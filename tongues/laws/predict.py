@@ -22,7 +22,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.laws.coordinates import Chart, usual_of_form
 from tongues.laws.forms import Form
@@ -185,11 +184,8 @@ class Predictor:
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
     ) -> tuple[Array, Array]:
         """Draws of the loss of one run, and of the mean of many, (draws, places)."""
-        given, form = {"N": N, "D": D} | others, self.chart.form
-        known = {name: given.get(name) for name in form.variables}
-        if missing := [name for name, value in known.items() if value is None]:
-            raise UserError(f"the {form.name} law needs {' and '.join(missing)}", where="predict")
-        arrays = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in known.values()))
+        known = self.chart.form.read({"N": N, "D": D} | others)
+        arrays = np.broadcast_arrays(*known.values())
         variables = {name: np.ravel(v) for name, v in zip(known, arrays, strict=True)}
         value, slopes = self.chart.look(self.z, variables)
         logs = value[self.point] + self.strayed @ self.walks.features(variables).T

@@ -1,7 +1,6 @@
 """Laws to start from: published ones, with what is known to be wrong with them, and files."""
 
 import json
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,12 +102,6 @@ def preset(name: str) -> Law:
     return _LAWS[name]
 
 
-_UNREADABLE: dict[type[OSError], str] = {
-    FileNotFoundError: "there is no such file",
-    IsADirectoryError: "is a folder, and no file of a law",
-}
-
-
 def read_laws_file(path: Path | str) -> list[Law]:
     """The law, or the laws, of a file; a UserError names what is wrong with it."""
     path = Path(path)
@@ -116,33 +109,15 @@ def read_laws_file(path: Path | str) -> list[Law]:
     try:
         data = read_json(path)
     except OSError as error:
-        what = _UNREADABLE.get(type(error), f"cannot be read ({error.strerror})")
+        what = f"cannot be read ({error.strerror})"
         raise UserError(what, where=str(path), hint=fitted * path.is_dir()) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        if path.suffix.lower() != ".json":
-            raise UserError("is not a file of a law", where=str(path), hint=fitted) from None
-        raise UserError(f"is not a JSON file ({error})", where=str(path)) from None
-    entries = data.get("laws", [data]) if isinstance(data, dict) else None
-    if not isinstance(entries, list) or not all(
-        isinstance(entry, dict) and isinstance(entry.get("law"), str) and "params" in entry
-        for entry in entries
-    ):
-        hint = "write one by `tongues fit RUNS -o law.json`"
-        raise UserError("holds no law", where=str(path), hint=hint)
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise UserError("is not a file of a law", where=str(path), hint=fitted) from None
+    several = isinstance(data, dict) and isinstance(data.get("laws"), list)
     try:
-        return [Law.from_json(entry) for entry in entries]
+        return [Law.from_json(entry) for entry in (data["laws"] if several else [data])]
     except UserError as error:
         raise UserError(error.what, where=str(path), hint=error.hint) from None
-
-
-def law_files(folder: Path) -> list[Path]:
-    """The files of a folder that hold laws, by name."""
-    laws = list[Path]()
-    for path in sorted(folder.glob("*.json")):
-        with suppress(UserError):
-            read_laws_file(path)
-            laws.append(path)
-    return laws
 
 
 def find_law(word: str, form: str) -> Law:

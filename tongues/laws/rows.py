@@ -122,9 +122,8 @@ def read_rows(
                 hint="train at least one more run that differs in it",
                 code="single_value",
             )
-    for name in ("r", "h"):
-        if columns.get(name, np.zeros(1)).max() > 1:
-            raise UserError(f"a share ({name}) is between 0 and 1", where=name, code="not_a_share")
+    if columns.get("r", np.zeros(1)).max() > 1:
+        raise UserError("a share (r) is between 0 and 1", where="r", code="not_a_share")
     distinct, run = _numbered(names)
     return Rows(columns, losses, run, tuple(str(name) for name in distinct))
 
@@ -141,6 +140,13 @@ def spent(variables: Mapping[str, np.ndarray]) -> np.ndarray:
     if "C" in variables:
         return variables["C"]
     return 6.0 * variables.get("N", np.ones(1)) * variables.get("D", np.ones(1))
+
+
+def records(loss: np.ndarray) -> np.ndarray:
+    """Which of the points, in order of compute, are below all before them (last axis)."""
+    before = np.minimum.accumulate(loss, axis=-1)[..., :-1]
+    first = np.full((*loss.shape[:-1], 1), np.inf)
+    return loss < np.concatenate([first, before], axis=-1)
 
 
 def hold_out_compute(rows: Rows, fewest: int = 1) -> np.ndarray | None:

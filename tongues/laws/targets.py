@@ -6,21 +6,19 @@ which in mid-schedule are above what a run of that length would end with.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.laws.allocation import allocate, with_interval
-from tongues.laws.compare import LawComparison, compare
+from tongues.laws.allocation import with_interval
+from tongues.laws.compare import LawComparison, compare_observed
 from tongues.laws.fit import fit_observed
 from tongues.laws.forms import LINE
-from tongues.laws.law import Law
-from tongues.laws.observed import RunCurves, once, usual_bases
+from tongues.laws.law import Law, allocate
+from tongues.laws.observed import RunCurves, continued, once, usual_bases
 from tongues.laws.transfer import Curve
-from tongues.roles import Roles
 from tongues.tables import Observations
 
 _NAMES = ("E", "A", "alpha", "B", "beta", "gamma")  # columns of the table
@@ -37,7 +35,7 @@ class TargetLaws:
 
     `forgetting` is there where the target was continued with at least two shares of replay. Where
     nothing but runs of one base of one size is known, `cpt` is a line over log tokens.
-    by_ends: which of `laws` and `forgetting` were fitted on final losses alone.
+    by_ends: whether `laws` and `powers` were fitted on final losses alone.
     """
 
     target: str
@@ -45,7 +43,7 @@ class TargetLaws:
     powers: dict[str, Law]
     forgetting: Law | None
     refused: tuple[str, ...]
-    by_ends: frozenset[str] = frozenset()
+    by_ends: bool = False
 
     @property
     def all(self) -> tuple[Law, ...]:
@@ -106,26 +104,20 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
     refused: list[str] = []
 
     def fitted(
-        strategy: str,
-        what: str,
-        rows: Callable[[], Observations],
-        form: str,
-        base: Law | None = None,
+        strategy: str, what: str, form: str, rows: Observations | None, base: Law | None = None
     ) -> dict[str, Law]:
         """The law by its strategy; nothing where it is refused."""
         try:
-            if form == "cpt" and base is None:
-                raise UserError("it builds on the scratch law, which is missing")
-            law, _ = fit_observed(rows(), form, base, draws=draws)
+            if rows is None:
+                raise UserError("no base language was evaluated before the first step")
+            law = fit_observed(rows, form, base, draws=draws)
         except UserError as error:
             name = {"cpt": "CPT"}.get(strategy, strategy)
             refused.append(f"The {name} {what} on `{target}` was not fitted: {error.what}.")
             return {}
-        roles = _roles([run for run in runs if run.strategy == strategy], law)
-        return {strategy: replace(law, strategy=strategy, target=target, roles=roles)}
+        return {strategy: replace(law, strategy=strategy, target=target)}
 
     by_strategy, ended = law_rows(runs)
-    by_ends = {"laws"} if ended else set()
     laws: dict[str, Law] = {}
     powers: dict[str, Law] = {}
     forgetting: dict[str, Law] = {}
@@ -134,28 +126,15 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
         if strategy == "cpt" and line:
             continue
         form, base = ("cpt", laws.get("scratch")) if strategy == "cpt" else ("chinchilla", None)
-        laws |= fitted(strategy, "law", lambda rows=rows: rows, form, base)
+        laws |= fitted(strategy, "law", form, rows, base)
         by_unit = replace(rows, runs=rows.units, units=None)
-        powers |= fitted(strategy, "envelope", lambda rows=by_unit: rows, "power")
+        powers |= fitted(strategy, "envelope", "power", by_unit)
     if line:
-        laws |= fitted("cpt", "law", lambda: line, LINE.name)
-    continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
-    if len({run.replay for run in continued}) > 1:
-        lost = partial(base_losses, continued)
-        forgetting = fitted("cpt", "law of forgetting", lost, "forgetting")
-        by_ends |= {"forgetting"} if _ends_tell("forgetting", continued) else set()
-    forgot = forgetting.get("cpt")
-    return TargetLaws(target, laws, powers, forgot, tuple(refused), frozenset(by_ends))
-
-
-def _roles(runs: Sequence[RunCurves], law: Law) -> Roles:
-    """What the languages are to the runs of a law; with the share of replay that they all have."""
-    used = set(law.rows.runs) if law.rows else set()
-    own = [run for run in runs if run.name in used] or runs[:1]
-    replay: dict[str, float] = {}
-    if len({run.replay for run in own}) == 1 and "r" not in law.equation.variables:
-        replay = {x: s for x, s in own[0].shares.items() if s and x in own[0].forgettable}
-    return Roles(own[0].targets, own[0].base_languages, replay)
+        laws |= fitted("cpt", "law", LINE.name, line)
+    replayed = continued(runs)
+    if len({run.replay for run in replayed}) > 1:
+        forgetting = fitted("cpt", "law of forgetting", "forgetting", base_losses(replayed))
+    return TargetLaws(target, laws, powers, forgetting.get("cpt"), tuple(refused), ended)
 
 
 def compare_laws(
@@ -166,13 +145,8 @@ def compare_laws(
     On the very losses its laws were fitted on; None where there is too little to compare. Runs of
     one shape and seed are resampled and left out together, and count as one.
     """
-    rows, _ = law_rows(runs)
-    columns = {
-        name: {**own.variables, "loss": own.loss, "runs": own.units or []}
-        for name, own in rows.items()
-    }
     try:
-        return compare(columns, fitted.laws.get("scratch"), draws=draws)
+        return compare_observed(law_rows(runs)[0], fitted.laws.get("scratch"), draws)
     except UserError:
         return None
 
@@ -202,9 +176,9 @@ def line_rows(runs: Sequence[RunCurves]) -> Observations | None:
 
     Of the share of replay that most runs have; None where they have fewer than four lengths.
     """
-    continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
-    shares = Counter(run.replay for run in continued)
-    same = [run for run in continued if run.replay == shares.most_common(1)[0][0]]
+    every = continued(runs)
+    shares = Counter(run.replay for run in every)
+    same = [run for run in every if run.replay == shares.most_common(1)[0][0]]
     lengths = {round(np.log(run.tokens) / _LIKE) for run in same}
     if len({run.params for run in same}) != 1 or len(lengths) < 4:
         return None
@@ -234,11 +208,11 @@ def _late(run: RunCurves, curve: Curve, ended: bool) -> Iterator[tuple[float, fl
     return zip(*columns, strict=True)
 
 
-def base_losses(runs: Sequence[RunCurves]) -> Observations:
+def base_losses(runs: Sequence[RunCurves]) -> Observations | None:
     """Tokens, share of its replay, loss at the start and loss of each base language of a run.
 
     Final losses alone, or all past the warm-up, as for what they learn. Base languages that were
-    not evaluated before the first step are left out.
+    not evaluated before the first step are left out; None where that leaves nothing.
     """
     ended = _ends_tell("forgetting", runs)
     rows: list[tuple[RunCurves, tuple[float, ...]]] = []
@@ -248,13 +222,7 @@ def base_losses(runs: Sequence[RunCurves]) -> Observations:
             continue
         start, share = float(curve.loss[0]), run.shares[lang]
         rows += [(run, (D, share, start, loss)) for D, _, loss in _late(run, curve, ended)]
-    if not rows:
-        raise UserError(
-            "no continued run was evaluated on a language of its base before its first step",
-            where="runs",
-            code="empty_selection",
-        )
-    return _observations(("D", "r", "S"), rows)
+    return _observations(("D", "r", "S"), rows) if rows else None
 
 
 def _observations(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.errors import Caution, UserError
+from tongues.errors import UserError
 from tongues.laws.rows import positive
 
 
@@ -93,28 +93,17 @@ class Saving:
         return f"{sign}{self.share:.1%} of the compute saved at loss {self.loss:.4f}"
 
 
-@dataclass(frozen=True, slots=True)
-class Savings:
-    """The saving at every loss both runs reached, highest loss first, and cautions."""
+def savings(scratch: Curve, cpt: Curve) -> tuple[Saving, ...]:
+    """The saving at each loss that was measured on either run and reached by both, highest first.
 
-    points: tuple[Saving, ...]
-    warnings: tuple[Caution, ...]
-
-
-def savings(scratch: Curve, cpt: Curve) -> Savings:
-    """Compare two runs of one size at each loss that was measured on either and reached by both."""
+    scratch, cpt: two runs of one size.
+    """
     # before its second point, how early the scratch run got there is unknown
     highest, lowest = scratch.best[0], max(scratch.best[-1], cpt.best[-1])
     measured = np.unique(np.concatenate([scratch.best, cpt.best]))[::-1]
-    points, doubts = [], []
+    points = list[Saving]()
     for level in measured[(measured < highest) & (measured >= lowest)].tolist():
         (tokens, compute), (tokens_cpt, compute_cpt) = scratch.spent(level), cpt.spent(level)
         at_least = bool(cpt.best[0] <= level and cpt.tokens[0] > 0)
         points.append(Saving(level, tokens, tokens_cpt, compute, compute_cpt, at_least))
-    if not points:
-        doubts.append(Caution("no_common_loss", "the two runs have no loss in common"))
-    if cpt.best[-1] > scratch.best[-1]:
-        what = f"the continued run ends at loss {cpt.best[-1]:.4f} and never reaches "
-        what += f"the {scratch.best[-1]:.4f} the scratch run reached"
-        doubts.append(Caution("not_reached", what))
-    return Savings(tuple(points), tuple(doubts))
+    return tuple(points)

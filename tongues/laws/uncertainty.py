@@ -5,30 +5,28 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tongues.errors import UserError
 from tongues.laws.forms import Form
 from tongues.laws.rows import Rows
 from tongues.laws.solver import FitProblem, descend
 
 FEWEST_RUNS = 3  # resamples of two runs would all be alike
 _BATCH = 16_000  # rows times draws that stay in a core's cache
-FEWEST_DRAWS = 20  # draws below which a percentile of 2.5 means nothing
+_FEWEST_DRAWS = 20  # draws below which a percentile of 2.5 means nothing
 _ROUNDS = 200  # a draw along a flat valley need not be exact
 _GAIN = 1e-8
 _LEVEL = (2.5, 97.5)
 _CORRECTED = 0.5  # share of the bias correction
 _NORMAL = NormalDist()
-_ENDLESS = 1e300  # in place of infinity, between which nothing can be interpolated
 
 
-def draw_runs(rows: Rows, form: Form, draws: int, seed: int) -> np.ndarray:
+def draw_runs(rows: Rows, form: Form, draws: int) -> np.ndarray:
     """How often each run is in each resample, (draws, runs); no resamples of fewer than 3 runs.
 
     A resample with a single value of a variable that has several cannot be fitted and is drawn
     again.
     """
     stage = sum(form.name.encode())  # a law and its base must not resample in step
-    random = np.random.default_rng([seed, stage])
+    random = np.random.default_rng([0, stage])
     even = np.full(rows.n_runs, 1.0 / rows.n_runs)
     holds = []  # by variable: which runs have which of its values
     for name in form.variables:
@@ -65,24 +63,9 @@ def refit(
 
 
 def percentiles(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The 95 % percentile interval over the first axis.
-
-    Draws that are not a number are left out; infinite ones count as farther than any other.
-    """
-    known = values[~np.isnan(values.reshape(len(values), -1)).any(1)]
-    low, high = np.percentile(np.clip(known, -_ENDLESS, _ENDLESS), _LEVEL, axis=0)
-    return _unbounded(low), _unbounded(high)
-
-
-def _unbounded(end: np.ndarray) -> np.ndarray:
-    return np.where(np.abs(end) > _ENDLESS / 1e9, np.copysign(np.inf, end), end)
-
-
-def upright(draws: dict[str, np.ndarray], dimensions: int) -> dict[str, np.ndarray]:
-    """The draws along a new first axis, ready to broadcast over arrays of `dimensions` axes."""
-    if not draws:
-        raise UserError("this law has no draws, so no intervals", where="law", code="no_intervals")
-    return {name: values.reshape(-1, *(1,) * dimensions) for name, values in draws.items()}
+    """The 95 % percentile interval over the first axis."""
+    low, high = np.percentile(values, _LEVEL, axis=0)
+    return low, high
 
 
 def bootstrap_intervals(
@@ -96,13 +79,12 @@ def bootstrap_intervals(
     """
     ends = {}
     for name, values in draws.items():
-        if len(values) >= FEWEST_DRAWS:
-            values = np.clip(values[~np.isnan(values)], -_ENDLESS, _ENDLESS)
+        if len(values) >= _FEWEST_DRAWS:
             below = float(np.mean(values < point[name]) + 0.5 * np.mean(values == point[name]))
             shift = 2.0 * _CORRECTED * _NORMAL.inv_cdf(min(max(below, 0.01), 0.99))
             levels = [
                 100.0 * _NORMAL.cdf(shift + _NORMAL.inv_cdf(level / 100.0)) for level in _LEVEL
             ]
-            low, high = _unbounded(np.percentile(values, levels))
+            low, high = np.percentile(values, levels)
             ends[name] = (float(low), float(high))
     return ends

@@ -7,8 +7,6 @@ therefore imported on their own.
 from tongues.pages.blocks import (
     Block,
     Callout,
-    Card,
-    Cards,
     Cell,
     Details,
     Entry,
@@ -27,7 +25,6 @@ from tongues.pages.html import as_html, page_as_html, prose
 from tongues.pages.numbers import (
     Show,
     compact,
-    estimate_card,
     estimate_cell,
     fixed,
     interval,
@@ -41,12 +38,12 @@ from tongues.pages.numbers import (
     too_few,
     value_cell,
 )
-from tongues.pages.text import CARD, as_json, as_markdown, as_text
+from tongues.pages.text import CARD, as_markdown, as_text
 from tongues.pages.write import chart_of, check_folder, write_figures, write_page
 
-__all__ = ["CARD", "Block", "Callout", "Card", "Cards", "Cell", "Details", "Entry", "Figure"]
+__all__ = ["CARD", "Block", "Callout", "Cell", "Details", "Entry", "Figure"]
 __all__ += ["Heading", "Items", "Page", "Paragraph", "Quote", "Section", "Show", "Table"]
-__all__ += ["Terms", "Topics", "as_html", "as_json", "as_markdown", "as_text", "chart_of"]
-__all__ += ["check_folder", "compact", "estimate_card", "estimate_cell", "fixed", "interval"]
+__all__ += ["Terms", "Topics", "as_html", "as_markdown", "as_text", "chart_of"]
+__all__ += ["check_folder", "compact", "estimate_cell", "fixed", "interval"]
 __all__ += ["minus", "number", "page_as_html", "percent", "percent_cell", "prose", "share", "short"]
 __all__ += ["signed", "too_few", "value_cell", "write_figures", "write_page"]

@@ -175,15 +175,14 @@ def shade(field: str, title: str, values: Iterable[float]) -> alt.Color:
     return alt.Color(f"{field}:Q", scale=scale, legend=alt.Legend(**legend))
 
 
-def ranks(order: Sequence[str], *, legend: bool = True) -> alt.Color:
+def ranks(order: Sequence[str]) -> alt.Color:
     """A colour for each of some names in order, pale to dark, by the field `rank`."""
     names = f"{json.dumps(list(order))}[datum.value]"
     columns = 4 if len(order) > 5 else 0  # wider ones leave a narrow page
     named = _symbols("stroke", type="symbol", values=list(range(len(order))), labelExpr=names)
     least = 0 if len(order) > 1 else -1  # one alone is dark
     scale = alt.Scale(domain=[least, len(order) - 1], range="ramp")
-    drawn = alt.Legend(**named, columns=columns) if legend else None
-    return alt.Color("rank:Q", scale=scale, legend=drawn)
+    return alt.Color("rank:Q", scale=scale, legend=alt.Legend(**named, columns=columns))
 
 
 def decades(low: float, high: float) -> list[float]:

@@ -50,15 +50,14 @@ class Callout:
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """Blocks below a word each, two columns where there is room; kind: `languages` or none."""
+    """Blocks below a word each, two columns where there is room."""
 
     blocks: Mapping[str, "Sequence[Block]"]
-    kind: str = ""
 
     @classmethod
-    def of(cls, sentences: Mapping[str, Sequence[str]], kind: str = "") -> "Topics":
+    def of(cls, sentences: Mapping[str, Sequence[str]]) -> "Topics":
         """Of the topics that have sentences, one below the other."""
-        return cls({topic: [Items(each)] for topic, each in sentences.items() if each}, kind)
+        return cls({topic: [Items(each)] for topic, each in sentences.items() if each})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,28 +87,11 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks below a title, with a place of its own on the page; kind: a class of the style."""
+    """Blocks below a title, with a place of its own on the page."""
 
     place: str
     title: str
     blocks: "Sequence[Block]"
-    kind: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A number to remember, in large: what is below it, such as its interval, and what it is."""
-
-    number: str
-    below: str
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cards:
-    """A few numbers to remember side by side."""
-
-    cards: Sequence[Card]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,18 +134,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells below a head; kind: a class of the style."""
+    """Rows of cells below a head."""
 
     head: Sequence[str | Cell]
     rows: Sequence[Sequence[Entry]]
-    kind: str = ""
 
     @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Entry]], kind: str = "") -> "Table":
+    def of(cls, rows: Iterable[Mapping[str, Entry]]) -> "Table":
         """Of rows with one set of columns."""
         rows = list(rows)
         head = list(rows[0]) if rows else []
-        return cls(head, [[row[name] for name in head] for row in rows], kind)
+        return cls(head, [[row[name] for name in head] for row in rows])
 
     @property
     def columns(self) -> list[Column]:
@@ -228,7 +209,7 @@ class Figure:
 
 
 Words = Heading | Paragraph | Items | Callout | Terms | Quote | str
-Shown = Words | Topics | Details | Section | Cards | Table | Figure
+Shown = Words | Topics | Details | Section | Table | Figure
 Block = Shown | None
 
 

@@ -32,20 +32,15 @@ def page_as_html(page: Page) -> str:
         f"<header><h1>{escape(page.title)}</h1>{as_html(page.lead)}</header>{as_html(page.blocks)}"
         f'<footer>{escape(made)} · <a href="report.json">all numbers as JSON</a></footer>'
     )
-    return frame(page.title, body, page.figures)
-
-
-def frame(title: str, body: str, figures: Sequence[Figure]) -> str:
-    """A page around a `body` that has a place for every panel of the figures."""
     drawing = {
         "palettes": {palette: config(palette) for palette in ("light", "dark")},
-        "panels": [panel.to_dict() for figure in figures for panel in figure.panels],
+        "panels": [panel.to_dict() for figure in page.figures for panel in figure.panels],
     }
     data = json.dumps(drawing, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_file('page.css')}</style></head>"
+        f"<title>{escape(page.title)}</title><style>{_file('page.css')}</style></head>"
         f"<body><main>{body}</main>"
         f'<script type="application/json" id="drawing">{data}</script>'
         f"<script>{_library()}</script>"
@@ -90,7 +85,7 @@ def _block(block: b.Shown) -> str:
                 f"<h3>{prose(name)}</h3><div>{as_html(inside)}</div>"
                 for name, inside in block.blocks.items()
             )
-            return f'<div class="found {block.kind}">{"".join(rows)}</div>'
+            return f'<div class="found">{"".join(rows)}</div>'
         case b.Terms():
             rows = (f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in block.values.items())
             return f"<dl>{''.join(rows)}</dl>"
@@ -104,14 +99,7 @@ def _block(block: b.Shown) -> str:
         case b.Section():
             head = f"<h2>{prose(block.title)}</h2>" if block.title else ""
             place = f' id="{escape(block.place)}"' if block.place else ""
-            return f"<section{place}{_kind(block.kind)}>{head}{as_html(block.blocks)}</section>"
-        case b.Cards():
-            cards = "".join(
-                f"<div><strong>{prose(card.number)}</strong>"
-                f'<span class="between">{escape(card.below)}</span>{prose(card.what)}</div>'
-                for card in block.cards
-            )
-            return f'<div class="numbers">{cards}</div>' if cards else ""
+            return f"<section{place}>{head}{as_html(block.blocks)}</section>"
         case b.Table():
             return _table(block)
         case b.Figure():
@@ -128,7 +116,7 @@ def _table(table: Table) -> str:
         for tag, row in rows
     )
     inside = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f'<div class="{f"wide {table.kind}".strip()}"><table>{inside}</table></div>'
+    return f'<div class="wide"><table>{inside}</table></div>'
 
 
 def _cell(tag: str, cell: Cell, left: bool) -> str:

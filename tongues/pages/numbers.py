@@ -6,7 +6,7 @@ from math import isnan
 from typing import Any
 
 from tongues.estimate import Estimate
-from tongues.pages.blocks import Card, Cell
+from tongues.pages.blocks import Cell
 
 Show = Callable[[float], str]
 
@@ -67,15 +67,6 @@ def too_few(estimates: Iterable[Estimate]) -> str:
     """What `too few` in tables of these means; empty where it is in none."""
     reasons = dict.fromkeys(of.reason.partition(", there ")[0] for of in estimates if of.reason)
     return f"Not tested, or `too few` in tables: {'; '.join(reasons)}." if reasons else ""
-
-
-def estimate_card(
-    of: Estimate, show: Show, what: str, unit: str = "", *, plus: bool = False, below: str = ""
-) -> Card:
-    """A value in large, its interval below; below: more, behind the interval."""
-    value = signed(of.value, show) if plus else minus(show(of.value))
-    notes = filter(None, (interval(of, show) or of.reason, below))
-    return Card(value + unit, " · ".join(notes), what)
 
 
 def value_cell(value: float | None, show: Show, **more: Any) -> Cell:

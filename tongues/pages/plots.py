@@ -93,18 +93,14 @@ def rule(
     return _at([{axis.field: at}], x, y).mark_rule(strokeWidth=1.2, style="quiet", **dashes)
 
 
-def area(x: tuple[Place, Place] = (0, "width"), **row: Any) -> alt.Chart:
-    """A panel shaded between two ends; row: the values of the fields among these."""
-    base = _at([row or {"all": 0}], x[0], 0)
-    return base.encode(x2=_end(x[1]), y2=_end("height")).mark_rect(style="beyond")
-
-
 def beyond(x: Axis, start: float | None) -> tuple[alt.Chart, ...]:
     """Shading to the right of `start`, named a projection; goes below lines. Nothing at None."""
     if start is None:
         return ()
+    shaded = _at([{x.field: start}], x, 0)
+    shaded = shaded.encode(x2=alt.value("width"), y2=alt.value("height"))
     return (
-        area((x, "width"), **Row({x.field: start})),
+        shaded.mark_rect(style="beyond"),
         *words("projection", "width", 0, "note", align="right", baseline="top", dx=-6, dy=6),
     )
 
@@ -136,15 +132,13 @@ def intervals(
     size: float = 75,
     width: float = 2.5,
     lower: float = 0.0,
-    singles: Sequence[Row] = (),
     under: Sequence[alt.Chart | None] = (),
     over: Sequence[alt.Chart] = (),
     padding: float | None = None,
 ) -> alt.LayerChart:
     """Points with intervals by category, along x: a row each, `low` to `high` where it has them.
 
-    side_by_side: the series that share a category's row. singles: what the points are means of.
-    lower: pixels below the middle of a row.
+    side_by_side: the series that share a category's row. lower: pixels below the middle of a row.
     """
     offset = Row()
     if side_by_side:
@@ -156,10 +150,9 @@ def intervals(
     return panel(
         title,
         *under,
-        dots(singles, x, y, tint, size=26, opacity=0.45).encode(**offset) if singles else None,
         ends.mark_rule(strokeWidth=width, opacity=1.0, **down) if ranged else None,
         dots(rows, x, y, tint, size=size, tooltip=tooltip, **down).encode(**offset),
-        *(layer.encode(**offset) for layer in over),
+        *over,
         height=height,
     )
 
@@ -228,7 +221,3 @@ def _at(
             base = base.encode(**Row({name: value}))
     base = base if tint is None else base.encode(color=tint)
     return base.encode(tooltip=tips(*tooltip)) if tooltip else base
-
-
-def _end(place: Place) -> Any:
-    return f"{place.field}:Q" if isinstance(place, Axis) else alt.value(place)

@@ -1,13 +1,10 @@
-"""Blocks as Markdown, for cards and docs, as lines for a terminal, and as plain values for JSON."""
+"""Blocks as Markdown, for cards and docs, and as lines for a terminal."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
-from tongues.estimate import Estimate
 from tongues.pages import blocks as b
-from tongues.pages.blocks import Block, Cell, Page, Table
+from tongues.pages.blocks import Block, Cell, Table
 
 CARD = "README.md"  # the file of a model's card
 _KINDS = re.compile(r"\[([^\]]*)\]\{\.[\w-]+\}")
@@ -24,12 +21,6 @@ def as_markdown(blocks: Sequence[Block], level: int = 2) -> str:
 def as_text(blocks: Sequence[Block]) -> str:
     """Blocks as lines for a terminal."""
     return "\n\n".join(filter(None, (_text(block) for block in blocks if block)))
-
-
-def as_json(page: Page) -> dict[str, Any]:
-    """A page as plain values: its title, its blocks by kind, and its numbers."""
-    head = {"title": page.title, "versions": dict(page.versions)}
-    return {**head, "blocks": _plain_all([*page.lead, *page.blocks]), **page.numbers}
 
 
 def _markdown(block: b.Shown, level: int) -> str:
@@ -58,9 +49,6 @@ def _markdown(block: b.Shown, level: int) -> str:
             return f"{title}# {block.summary}\n\n{as_markdown(block.blocks, level + 1)}"
         case b.Section():
             return f"{title} {_marked(block.title)}\n\n{as_markdown(block.blocks, level + 1)}"
-        case b.Cards():
-            lines = (f"- **{c.number}** {c.below} {_marked(c.what)}" for c in block.cards)
-            return "\n".join(line.replace("  ", " ") for line in lines)
         case b.Figure():
             image = f"![{block.title}](figures/{block.name}.svg)"
             return f"{title} {block.title}\n\n{_marked(block.caption)}\n\n{image}"
@@ -117,32 +105,3 @@ def _aligned(table: Table) -> str:
 def _bare(text: str) -> str:
     """Without marks."""
     return re.sub(r"<sup>(.*?)</sup>", r"^\1", _marked(text)).replace("**", "")
-
-
-def _plain_all(blocks: Sequence[Block]) -> list[dict[str, Any]]:
-    return [_plain(block) for block in blocks if block]
-
-
-def _plain(block: b.Shown) -> dict[str, Any]:
-    block = b.Paragraph(block, "quiet") if isinstance(block, str) else block
-    kind = {"kind": type(block).__name__.lower()}
-    match block:
-        case Table():
-            names = [column.head.plain for column in block.columns]
-            rows = [dict(zip(names, map(_value, row), strict=True)) for row in block.cells]
-            return kind | {"rows": rows}
-        case b.Section() | b.Details():
-            title = block.title if isinstance(block, b.Section) else block.summary
-            return kind | {"title": title, "blocks": _plain_all(block.blocks)}
-        case b.Topics():
-            return kind | {"blocks": {name: _plain_all(x) for name, x in block.blocks.items()}}
-        case b.Figure():
-            return kind | {"name": block.name, "title": block.title, "caption": block.caption}
-        case _:
-            return asdict(block) | kind
-
-
-def _value(cell: Cell) -> Any:
-    if isinstance(cell.value, Estimate):
-        return cell.value.to_json()
-    return cell.plain if cell.value is None else cell.value

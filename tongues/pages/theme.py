@@ -64,7 +64,6 @@ def config(palette: str, *, paper: bool = False) -> dict[str, Any]:
             "note": {"color": quiet} | strong,
             "beyond": {"color": line, "opacity": 0.65},
             "loss": {"color": colour["loss"], "opacity": 0.14},
-            "within": {"color": sheet, "fill": sheet, "strokeWidth": 0},
             "step": {"color": ink},
         },
         "concat": {"spacing": 34},

@@ -11,7 +11,6 @@ import numpy as np
 
 from tongues.errors import UserError, nearest
 from tongues.laws import PRESETS, Law, Predictor, allocate, preset, read_laws_file
-from tongues.laws.presets import law_files
 
 Array = np.ndarray
 _BEYOND = 100.0  # times a law's largest and smallest runs, among which the best size is looked for
@@ -123,7 +122,7 @@ def _read(word: Law | Path | str, target: str) -> list[tuple[Law, str]]:
         wanted = [law for law in laws if law.target in ("", target) or len(languages) == 1]
         return [(law, f"{path.name} {law.form}") for law in wanted]
     if path.suffix or len(path.parts) > 1:
-        files = [file.name for file in law_files(path.parent)]
+        files = sorted(file.name for file in path.parent.glob("*.json"))
         makes = f"`tongues fit RUNS -o {shlex.quote(str(word))}` writes one"
         hint = nearest(path.name, files) if files else makes
         raise UserError("there is no such file", where=str(word), hint=hint)

@@ -11,7 +11,7 @@ from tongues.recipe.loading import (
 )
 from tongues.recipe.mixtures import MixtureRule
 from tongues.recipe.recipe import Recipe, TextRecipe
-from tongues.recipe.studies import Grid, Pilot, Study, Sweep
+from tongues.recipe.studies import Grid, Pilot, Study
 from tongues.recipe.texts import (
     Ancestry,
     Clean,
@@ -60,6 +60,6 @@ __all__ += [
     "RecipeSource",
     "Synthetic",
 ]
-__all__ += ["Schedule", "Span", "Study", "Sweep", "Text", "TokenSettings", "Train", "load_recipe"]
+__all__ += ["Schedule", "Span", "Study", "Text", "TokenSettings", "Train", "load_recipe"]
 __all__ += ["TextRecipe", "in_workspace", "load_text_recipe", "results_name"]
 __all__ += ["show_recipe", "training_command", "training_verb"]

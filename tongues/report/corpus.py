@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from tongues.pages import blocks as b
-from tongues.pages import percent, percent_cell, share
+from tongues.pages import percent_cell
 from tongues.quantities import counted, show_bytes
-from tongues.report.corpus_figures import corpus_figures
-from tongues.report.tokenizer import choice, spelling, tokenizer_blocks, tokenizer_numbers
+from tongues.report.corpus_figures import languages_identified
+from tongues.report.tokenizer import choice, tokenizer_blocks, tokenizer_numbers
 from tongues.text.reading import REASONS
 from tongues.text.signals import LIMIT, SIGNALS
 from tongues.text.summary import (
@@ -17,7 +17,6 @@ from tongues.text.summary import (
     LanguageSummary,
     faults_by_reason,
     read_summary,
-    show_dropped,
 )
 from tongues.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
 from tongues.tokens.split import few_groups
@@ -63,28 +62,6 @@ def corpus_page(place: Path, progress: Callable[[str], None]) -> b.Page:
     return _page(f"Corpus {place.resolve().name}", summary, measures, manifests)
 
 
-def about_languages(summary: CorpusSummary, clauses: Mapping[str, str]) -> dict[str, str]:
-    """What a person needs to know of each language first, in one sentence.
-
-    clauses: how the tokenizer does on a language, in a few words, where that is known.
-    """
-    sentences: dict[str, str] = {}
-    for lang, about in summary["languages"].items():
-        read, kept, faults = about["read"], about["kept"], sum(faults_by_reason(about).values())
-        foreign, part = about["foreign"], percent(share(kept["bytes"], read["bytes"]))
-        parts = [
-            f"{part} kept: {kept['documents']:,} of {read['documents']:,} documents, "
-            f"{show_bytes(kept['bytes'])}",
-            f"dropped: {show_dropped(about['dropped'])}" if about["dropped"] else "",
-            f"{faults:,} places could not be read" if faults else "",
-            f"{percent(foreign)} of what is kept is in other languages" if foreign else "",
-            clauses.get(lang, ""),
-        ]
-        sentence = "; ".join(filter(None, parts)) + "."
-        sentences[lang] = sentence if read["documents"] else "no document was read."
-    return sentences
-
-
 def _page(
     title: str,
     summary: CorpusSummary,
@@ -97,27 +74,7 @@ def _page(
         {unit: sum(about[fate][unit] for about in abouts) for unit in ("documents", "bytes")}
         for fate in ("read", "kept")
     )
-    dropped = [each for x in abouts for each in x["dropped"].items()]
-    copies = sum(size["documents"] for why, size in dropped if "copy" in why)
-    unread = sum(sum(faults_by_reason(about).values()) for about in abouts)
-    of_all = f"{percent(share(copies, read['documents']))} of the documents"
     size = f"{show_bytes(kept['bytes'])} of {show_bytes(read['bytes'])}"
-    sources = f"in {sum(len(about['sources']) for about in abouts):,} sources"
-    cards = [
-        b.Card(percent(share(kept["bytes"], read["bytes"])), size, "of the text kept"),
-        *map(_held_out_card, manifests[:1]),
-        b.Card(f"{copies:,}", of_all, "copies and near copies dropped"),
-    ]
-    foreign = [
-        (about["foreign"], x) for x, about in languages.items() if about["foreign"] is not None
-    ]
-    if foreign:
-        most, worst = max(foreign, key=lambda each: each[0])
-        what = f"of `{worst}` is in other languages" + ", the highest" * (len(foreign) > 1)
-        cards.append(b.Card(percent(most), "of the bytes kept", what))
-    cards.append(b.Card(f"{unread:,}", sources, "places that could not be read"))
-    sentences = about_languages(summary, spelling(measures[0]) if len(measures) == 1 else {})
-    topics = {f"[{lang}](#language-{lang})": [b.Paragraph(s)] for lang, s in sentences.items()}
     cautions = [f"{c['sentence']} ({c['code']})." for c in summary["cautions"]]
     splits = manifests[0]["splits"] if manifests else {}
     few = [each for lang, split in splits.items() for each in few_groups(lang, split)]
@@ -132,32 +89,21 @@ def _page(
     return b.Page(
         title,
         [
-            b.Cards(cards),
             b.Callout("What to fix", cautions) if cautions else None,
             b.Section("reasons", "What was dropped", [reasons]) if reasons.rows else None,
             *_held_out(manifests),
-            b.Topics(topics, "languages"),
             b.Section("languages", "Languages", [table]),
-            *corpus_figures(summary),
+            languages_identified(languages),
             b.Section("duplicates", "Duplicates", [_ABOUT_COPIES, copied]),
             b.Paragraph(choice(measures), "lead") if len(measures) > 1 else None,
             *(tokenizer_blocks(measures) if measures else []),
             *(b.Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
         ],
         lead=[b.Paragraph(lead, "lead")],
-        numbers={**summary, "sentences": sentences}
+        numbers={**summary}
         | {"tokenizers": [tokenizer_numbers(each) for each in measures]}
         | {"held_out": splits or None},
     )
-
-
-def _held_out_card(manifest: Manifest) -> b.Card:
-    counts = manifest["languages"].values()
-    held, train = (sum(each[side]["bytes"] for each in counts) for side in ("valid", "train"))
-    groups = [each["groups"] for each in manifest["splits"].values()]
-    most, each = (f" to {max(groups)}", " each") if len(groups) > 1 else ("", "")
-    what = f"held out, in {min(groups)}{most} independent groups{each}"
-    return b.Card(percent(share(held, held + train)), show_bytes(held), what)
 
 
 def _held_out(manifests: Sequence[Manifest]) -> list[b.Block]:
@@ -256,22 +202,13 @@ def _amount(size: Mapping[str, Any]) -> dict[str, b.Entry]:
 
 def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
     read, faults = about["read"], faults_by_reason(about)
-    lines = []
-    for what, counts in (
-        ("Scripts, by documents", about["scripts"]),
-        ("Identified as, by documents", about["labels"]),
-        ("Found inside what is kept, by bytes", about["identified"]),
-    ):
-        whole = 1.0 if counts is about["identified"] else read["documents"]
-        parts = [f"`{name}` {percent(share(n, whole))}" for name, n in list(counts.items())[:6]]
-        lines += [f"{what}: {', '.join(parts)}."] if parts else []
     dropped = ((why, size, _rule(why, about)) for why, size in about["dropped"].items())
     table = b.Table.of(
         {"step": b.Cell(name, strong=not rule), **_amount(size)}
         | {"of the bytes": percent_cell(size["bytes"], read["bytes"]), "what goes": rule}
         for name, size, rule in [("read", read, ""), *dropped, ("kept", about["kept"], "")]
     )
-    blocks: list[b.Block] = [b.Items(lines, "plain"), table, b.Heading("Samples")]
+    blocks: list[b.Block] = [table, b.Heading("Samples")]
     for why, samples in about["samples"].items():
         kept = why == "kept"
         quotes: list[b.Block] = []

@@ -1,56 +1,20 @@
-"""The figures of a corpus: what was dropped, and languages identified."""
+"""The figure of a corpus: the languages identified in it."""
 
 from collections.abc import Mapping
 
 from tongues.pages import blocks as b
 from tongues.pages import percent, share
-from tongues.pages.axes import Row, across, categories, colour, linear
-from tongues.pages.plots import bars, heat
-from tongues.text.signals import LIMIT, SIGNALS, same_language
-from tongues.text.summary import CorpusSummary, LanguageSummary
+from tongues.pages.axes import Row, across, categories, colour
+from tongues.pages.plots import heat
+from tongues.text.signals import same_language
+from tongues.text.summary import LanguageSummary
 
-# Groups of reasons to drop a document, a colour for each; those of other packages come after.
-_GROUPS = ("copy", "language or script", "repetitive", "symbols, digits", "short", "benchmark")
 _COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares are written
 _SEEN = 0.0005  # shares below it are not drawn
 
 
-def corpus_figures(summary: CorpusSummary) -> list[b.Figure | None]:
-    """Every figure that there is something to show in."""
-    return [make(summary["languages"]) for make in (_dropped, _identified)]
-
-
-def _dropped(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
-    groups = {x.rule.reason: x.rule.group or x.rule.reason for x in SIGNALS if x.rule}
-    groups |= {LIMIT: "limit"}
-    rows: list[Row] = [
-        {"language": lang, "reason": why, **size, "series": groups.get(why, why)}
-        | {f"of {u}": share(size[u], about["read"][u]) for u in ("documents", "bytes")}
-        for lang, about in languages.items()
-        for why, size in about["dropped"].items()
-    ]
-    kinds = sorted({str(row["series"]) for row in rows})
-    order = list(dict.fromkeys([*_GROUPS, "limit", *kinds]))
-    drawn = [row | {"order": order.index(row["series"])} for row in rows]
-    tint = colour(order, kinds, "square", symbolSize=90).sort(order)
-    panels = [
-        bars(
-            f"Of the {unit}",
-            drawn,
-            linear(f"of {unit}", "share dropped", format="~%"),
-            categories("language", list(languages)),
-            tint,
-            tooltip=("language", "reason", "documents:,", f"of {unit}:.1%"),
-            order="order",
-        )
-        for unit in ("documents", "bytes")
-        if rows
-    ]
-    caption = "A document is dropped for the first reason that applies. The rest was kept."
-    return b.Figure.of("dropped", "What was dropped, and why", caption, panels, rows)
-
-
-def _identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
+def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
+    """What the documents and the text kept of each language were identified as."""
     documents = {
         lang: {x: share(n, sum(about["labels"].values())) for x, n in about["labels"].items()}
         for lang, about in languages.items()

@@ -7,7 +7,6 @@ from tongues.pages.plots import intervals, words
 from tongues.plan import Option, Plan
 from tongues.quantities import show_count
 
-_CARDS = ("tokens", "hours", "US$", "replay", "bits/byte", "loss")
 _ROW, _WIDE = 58, 424  # pixels of an option, and that a name may take
 
 
@@ -24,11 +23,8 @@ def plan_answer(plan: Plan) -> list[b.Block]:
     for line in others:
         topic, _, sentence = line.partition(": ")
         lines.setdefault(topic.capitalize(), []).append(sentence[:1].upper() + sentence[1:])
-    taken = next(row for row in plan.rows() if row[""].strip())
-    values = {name: taken[name].partition(" [") for name in _CARDS if taken.get(name)}
-    cards = [b.Card(x, f"[{ends}" if ends else "", name) for name, (x, _, ends) in values.items()]
     options = b.Section("options", "Options", [b.Table.of(plan.rows())])
-    return [b.Cards(cards), b.Topics.of(lines), options]
+    return [b.Topics.of(lines), options]
 
 
 def _losses(plan: Plan) -> Figure | None:

@@ -15,7 +15,6 @@ from tongues.pages import estimate_cell, fixed, value_cell
 from tongues.pages.axes import series_name
 from tongues.pages.blocks import Block, Cell, Entry, Section, Table
 from tongues.quantities import show_count
-from tongues.recipe import in_workspace
 from tongues.report.answer import (
     advice,
     answer_section,
@@ -23,9 +22,9 @@ from tongues.report.answer import (
 )
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
-from tongues.report.summary import page_cards, page_lead, page_title
+from tongues.report.summary import page_lead, page_title
 from tongues.roles import list_languages
-from tongues.runs import RECIPE, Run, find_runs, read_run, run_rows
+from tongues.runs import Run, find_runs, read_run, run_rows
 from tongues.states import RunState, states
 from tongues.steps import step_of_runs
 from tongues.study.findings import Findings, findings
@@ -99,15 +98,10 @@ def _nothing_finished(found: Sequence[RunState], places: Sequence[Path]) -> User
     first = next((state for state in found if state.state == "running"), found[0])
     at = f" at step {first.step} of {first.steps}" if first.steps else ""
     what = f"there is no finished run to report on: {first.run} is {first.state}{at}"
-    folder = Path(first.directory)
     hint = "`tongues next` names the command that resumes it"
     if first.state == "running":
-        hint = f"wait until it is finished; `tongues ls {shlex.join(map(str, places))}` shows how "
-        hint += "far it is"
-    elif folder.parent.name == "runs" and (folder / RECIPE).is_file():
-        there = in_workspace(folder.parent.parent)
-        hint = f"`tongues train {shlex.quote(str(folder / RECIPE))}{there}` "
-        hint += "resumes it" if first.step else "starts it again"
+        there = shlex.join(map(str, places))
+        hint = f"wait until it is finished; `tongues ls {there}` shows how far it is"
     return UserError(what, hint=hint)
 
 
@@ -154,7 +148,6 @@ def study_page(
         page_title(findings),
         [
             answer_section(findings, step),
-            b.Cards(page_cards(findings)),
             Section("contents", "", [links]),
             *rest,
         ],
@@ -201,7 +194,7 @@ def _method(findings: Findings, records: Sequence[Run]) -> Section:
     fitted_laws = [fitted for fitted in findings.laws if fitted.laws or fitted.powers]
     points += [_ABOUT_LAWS] * bool(fitted_laws)
     for by_ends, text in _LAWS_OF.items():
-        laws = [fitted for fitted in fitted_laws if ("laws" in fitted.by_ends) == by_ends]
+        laws = [fitted for fitted in fitted_laws if fitted.by_ends == by_ends]
         if laws:
             points.append(text.format(list_languages(f"`{fitted.target}`" for fitted in laws)))
     shared = {
@@ -260,7 +253,7 @@ def _numbers(known: Findings) -> dict[str, Any]:
         "outcomes": [outcome.to_json() for outcome in known.rows],
         "left_out": [*filter(None, [unmeasured(known)]), *known.left_out, *known.refused],
         "fitting_errors": {t: compared.to_json() for t, compared in known.compared.items()},
-        "laws_by_final_losses": {f.target: sorted(f.by_ends) for f in known.laws},
+        "laws_by_final_losses": {f.target: f.by_ends for f in known.laws},
         "laws": {
             fitted.target: {name: law.to_json(draws=False) for name, law in fitted.laws.items()}
             for fitted in known.laws

@@ -1,22 +1,18 @@
 """The figures of a study: what CPT saves and forgets, by compute, tokens, target and replay."""
 
-from collections.abc import Sequence
 from statistics import fmean
 
-from tongues.estimate import Estimate
 from tongues.laws.observed import RunCurves, size_order
-from tongues.pages import Figure, Show, fixed
+from tongues.pages import Figure
 from tongues.pages import axes as a
 from tongues.pages.axes import Row, domain, series_name
-from tongues.pages.plots import alt, dots, intervals, line, panel, rule, words
+from tongues.pages.plots import alt, dots, line, panel, rule
 from tongues.quantities import show_count
 from tongues.report.laws import findings_law_figures
 from tongues.roles import list_languages
 from tongues.study.findings import Findings, rise
-from tongues.study.outcomes import Outcome
 
 _FLOOR = -100.0  # percent; what is below is drawn at the edge, with its number
-_AT_MOST_ALL = "datum.value > 100 ? '' : datum.label"
 _SEEN = "Tokens the twin from scratch had seen"
 _RUN_TIPS = ("run", "shape=size", "tokens:.3s", "compute:.2e=FLOPs", "loss:.3f")
 _POINT_TIPS = ("run", "shape=size", "loss:.3f=at loss", "tokens:.3s=tokens from scratch")
@@ -25,86 +21,9 @@ _POINT_TIPS += ("tokens_cpt:.3s=tokens of CPT", "saved:.1f=saved (%)")
 
 def figures(findings: Findings) -> list[Figure]:
     """Every figure these findings allow, in reading order."""
-    own = (_overview, _by_compute, _through_training, _forgetting)
+    own = (_by_compute, _through_training, _forgetting)
     drawn = (*(make(findings) for make in own), *findings_law_figures(findings))
     return [figure for figure in drawn if figure]
-
-
-def _overview(findings: Findings) -> Figure | None:
-    saved: list[Row] = []
-    forgotten: list[Row] = []
-    if findings.only:
-        return None  # its numbers are in the answer
-    for o in findings.rows:
-        if o.saved and o.measured:
-            each = [100.0 * pair.saved for pair in o.pairs if pair.saved is not None]
-            saved += _points(o, o.saved.times(100.0), each, fixed(0))
-        for lang, change in o.rises.items():
-            each = [value for _, value in rise(o.runs, lang)]
-            forgotten += _points(o, change.nats, each, "{:+.2f}".format, lang)
-    known = list_languages(findings.base_languages)
-    caption = [
-        "Saved: the share of tokens, and so of compute, that CPT does without at the final "
-        "loss of its twin from scratch." * bool(saved),
-        "At 100 % the base had that loss before its first step."
-        * (bool(saved) and any(o.saturated for o in findings.rows)),
-        f"Forgotten: how far CPT's final loss on {known} is above the base model's."
-        * bool(forgotten),
-        "Small dots are single runs, the large dot their mean, the bar its 95 % interval."
-        * any(len(o.runs) > 1 for o in findings.rows),
-    ]
-    shown = [(saved, "Tokens saved versus scratch", "share of tokens saved (%)")]
-    for lang in findings.base_languages if forgotten else ():
-        own = [row for row in forgotten if row["lang"] == lang]
-        shown.append((own, f"Rise of the loss on {lang}", "nats per token"))
-    panels = [_intervals(findings, *each) for each in (shown if saved else shown[1:])]
-    rows = [{"measure": "tokens saved (%)"} | row for row in saved]
-    rows += [{"measure": "rise of source loss (nats per token)"} | row for row in forgotten]
-    title = "Saved and forgotten" if saved else "Forgotten"
-    return Figure.of("overview", title, caption, panels, rows)
-
-
-def _points(
-    outcome: Outcome, of: Estimate, each: Sequence[float], show: Show, lang: str = ""
-) -> list[Row]:
-    """A row for the mean and its interval, and one for each value it is the mean of."""
-    shared: Row = {"target": outcome.label, "lang": lang}
-    shared |= {"series": series_name("cpt", outcome.replay)}
-    low, high = (of.value if end is None else end for end in (of.low, of.high))
-    mean = shared | {"kind": "mean", "value": of.value, "low": low, "high": high}
-    for name, value in (("text", of.value), ("from", low), ("to", high)):
-        mean[name] = show(value).replace("-", "−")
-    return [mean, *(shared | {"kind": "single", "value": value} for value in each)]
-
-
-def _intervals(findings: Findings, rows: Sequence[Row], title: str, unit: str) -> alt.LayerChart:
-    shares = unit.endswith("(%)")
-    values = [row[key] for row in rows for key in ("value", "low", "high") if key in row]
-    values = [max(value, _FLOOR) for value in values] if shares else values
-    low, high = min(0.0, *values), max(0.0, *values)
-    room = 0.2 * (high - low or 1.0)  # for the numbers above the outermost dots
-    left = low - room / (1 if low < 0 else 2)
-    labels = _AT_MOST_ALL if shares else alt.Undefined
-    x = a.linear("value", unit, low=left, high=high + room, clamp=True, labelExpr=labels)
-    targets = list(dict.fromkeys(row["target"] for row in rows))
-    y = a.categories("target", targets, size=13.5, labelPadding=10)
-    names, means = domain(findings.ratios), [row for row in rows if row["kind"] == "mean"]
-    ratios = max(len(findings.ratios), 1)
-    return intervals(
-        title,
-        means,
-        x,
-        y,
-        a.colour(names, rows),
-        height=30 + (52 if ratios < 4 else 42) * len(targets) * ratios,
-        side_by_side=names[1:],
-        tooltip=("series=runs", "text=mean", "from=95 %, from", "to"),
-        size=130,
-        width=3,
-        singles=[row for row in rows if row["kind"] == "single"],
-        under=[rule(x, dash=())],
-        over=words(means, x, y, dy=-16),
-    )
 
 
 def _by_compute(findings: Findings) -> Figure | None:
@@ -133,7 +52,7 @@ def _by_compute(findings: Findings) -> Figure | None:
         law = line(ends, x, y, tint, strokeDash=[7, 4])
         panels.append(panel(target, thin, law, dots(own, x, y, opacity=0, tooltip=_RUN_TIPS)))
         envelopes += ends
-    ended = any("laws" in fitted.by_ends for fitted in findings.laws)
+    ended = any(fitted.by_ends for fitted in findings.laws)
     caption = (
         "Each thin line is a run, larger sizes further right." * (not findings.only),
         f"Dashed: the power law along the lowest {'final ' if ended else ''}losses of all sizes."

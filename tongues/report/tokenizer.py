@@ -14,7 +14,6 @@ from tongues.roles import list_languages
 from tongues.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
 from tongues.tokens.store import corpus_of
 
-_SCRIPTS = 14  # shown
 _COLOURS = 7  # languages that colours distinguish
 _AS_SHORT = 1.01  # times the fewest tokens: as good
 _NEAR = f"{_AS_SHORT * 100 - 100:.0f} %"
@@ -37,10 +36,10 @@ def tokenizer_page(
     measures = measure_tokenizers(places, documents_on(on, SAMPLE) if on else {}, progress)
     several, langs = len(measures) > 1, measures[0].languages
     topics: dict[str, list[str]] = {"Choice": [choice(measures)]} if several and langs else {}
-    topics |= {lang: _ranking(measures, lang) if several else [] for lang in langs}
+    topics |= {lang: [] for lang in langs}
     for each in measures:
         name = f"`{each.name}`: " if several else ""
-        for lang, text in spelling(each).items():
+        for lang, text in advised(each).items():
             topics[lang].append(f"{name}{text}.")
     topics["Vocabulary"] = [f"`{each.name}`: {_about(each)}" for each in measures]
     return b.Page(
@@ -76,14 +75,6 @@ def _ratios(measures: Sequence[TokenizerMeasures], lang: str) -> dict[str, float
     return {each.name: each.languages[lang].bytes_per_token for each in measures}
 
 
-def _ranking(measures: Sequence[TokenizerMeasures], lang: str) -> list[str]:
-    ratios = _ratios(measures, lang)
-    best = max(ratios, key=ratios.__getitem__)
-    more = {name: percent(ratios[best] / of - 1) for name, of in ratios.items() if name != best}
-    others = ", ".join(f"`{name}` {share} more" for name, share in more.items())
-    return [f"Fewest tokens by `{best}`; {others}."]
-
-
 def _about(measures: TokenizerMeasures) -> str:
     top = list(measures.scripts.items())[:3]
     scripts = ", ".join(f"{x} {percent(share(count, measures.size))}" for x, count in top)
@@ -91,24 +82,19 @@ def _about(measures: TokenizerMeasures) -> str:
     return f"{measures.size:,} tokens ({measures.kind}), by script {scripts}{unused}."
 
 
-def spelling(measures: TokenizerMeasures) -> dict[str, str]:
-    """How it does on each language, in a few words."""
+def advised(measures: TokenizerMeasures) -> dict[str, str]:
+    """Of languages that it spells by bytes, or for which more tokens were tried, what to do."""
     sentences: dict[str, str] = {}
     for lang, found in measures.languages.items():
-        spelt = "falls back to bytes: " * found.spelt_out
-        clauses = [f"{spelt}{found.bytes_per_token:.2f} bytes per token"]
-        if found.multiplier is not None and lang != measures.home:
-            times = f"{found.multiplier:.2f} times the tokens of `{measures.home}`"
-            clauses.append(f"{times} for the same text")
-        if found.unknown:
-            clauses.append(f"{percent(share(found.unknown, found.tokens))} of its tokens unknown")
+        clauses = ["it falls back to bytes"] * found.spelt_out
         curve = measures.extensions.get(lang, {})
         if added := worth_adding(curve):
             more = f"{show_count(added)} more tokens, trained on {show_count(READ * added)},"
             clauses.append(f"{more} shorten it by {percent(1 - curve[0] / curve[added])}")
         elif len(curve) > 1:
             clauses.append("more tokens are not worth it")
-        sentences[lang] = "; ".join(clauses)
+        if clauses:
+            sentences[lang] = "; ".join(clauses)
     return sentences
 
 
@@ -121,15 +107,14 @@ def tokenizer_numbers(measures: TokenizerMeasures) -> dict[str, Any]:
         curve = measures.extensions.get(lang)
         tried = curve and {"new_tokens": worth_adding(curve), "bytes_per_token": curve}
         languages[lang] = numbers | {"advice": tried}
-    sentences = [_about(measures), *spelling(measures).values()]
     about = {x: getattr(measures, x) for x in ("name", "kind", "scripts", "unused", "home")}
-    return {**about, "vocab_size": measures.size, "sentences": sentences, "languages": languages}
+    return {**about, "vocab_size": measures.size, "languages": languages}
 
 
 def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[b.Block]:
-    """Figures and tables of tokenizers."""
+    """The table and the figure of tokenizers; nothing where they were tried on no text."""
     if not measures[0].languages:
-        return [_scripts(measures)]
+        return []
     size = sum(found.bytes for found in measures[0].languages.values())
     about = (
         f"On {show_bytes(size)} of text. A word is a run of letters and digits, in scripts without "
@@ -149,7 +134,7 @@ def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[b.Block]:
         for found in (each.languages[lang],)
     )
     section = b.Section("tokens", "Tokens by language", [about, table])
-    return [section, _extensions(measures), _scripts(measures)]
+    return [section, _extensions(measures)]
 
 
 def _extensions(measures: Sequence[TokenizerMeasures]) -> b.Figure | None:
@@ -188,17 +173,3 @@ def _extensions(measures: Sequence[TokenizerMeasures]) -> b.Figure | None:
         f"Text of {measures[0].home} keeps its tokens." * (measures[0].home not in langs),
     )
     return b.Figure.of("extensions", "What a larger vocabulary brings", caption, panels, rows)
-
-
-def _scripts(measures: Sequence[TokenizerMeasures]) -> b.Section:
-    totals: dict[str, int] = {}
-    for each in measures:
-        for script, count in each.scripts.items():
-            totals[script] = totals.get(script, 0) + count
-    table = b.Table.of(
-        {"script": script}
-        | {x.name: percent_cell(x.scripts.get(script, 0), x.size) for x in measures}
-        for script in sorted(totals, key=lambda script: (-totals[script], script))[:_SCRIPTS]
-    )
-    about = "By the script of most letters; `Zyyy`: without letters, `bytes`: parts of characters."
-    return b.Section("scripts", "Vocabulary by script", [about, table])

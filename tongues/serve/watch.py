@@ -1,6 +1,5 @@
 """A page of runs that renews itself, on this machine alone."""
 
-import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,24 +10,25 @@ from threading import Lock
 from tongues.errors import Stopped, UserError
 from tongues.extras import require
 from tongues.files import changed_at, files_named
-from tongues.pages import as_json, page_as_html
 from tongues.pages import blocks as b
+from tongues.pages import page_as_html
 from tongues.report.project import run_blocks
 
 _EVERY = 10  # seconds
 _LOGS = ("run.json", "metrics.jsonl", "evals.jsonl", "events.jsonl", "timing.jsonl")
 # The page renews itself; its figures have no files to link to.
-_HEAD = f'<head><meta http-equiv="refresh" content="{_EVERY}"><style>.links{{display:none}}</style>'
+_STYLE = "<style>.links, footer a { display: none }</style>"
+_HEAD = f'<head><meta http-equiv="refresh" content="{_EVERY}">{_STYLE}'
 _HOSTS = ("localhost", "127.0.0.1")
 
 
 class _Pages:
-    """The newest page and its numbers, made again only when a log has changed."""
+    """The newest page, made again only when a log has changed."""
 
     def __init__(self, workspace: Path) -> None:
         self._workspace, self._lock = workspace, Lock()
         self._seen: object = None
-        self.html, self.json = b"", b""
+        self.html = b""
 
     def renew(self) -> None:
         with self._lock:
@@ -43,7 +43,6 @@ class _Pages:
             title = f"Runs of {self._workspace.resolve().name}"
             page = b.Page(title, blocks, lead=[b.Paragraph(note, "quiet")])
             self.html = page_as_html(page).replace("<head>", _HEAD, 1).encode()
-            self.json = json.dumps(as_json(page), ensure_ascii=False).encode()
             self._seen = seen
 
 
@@ -57,17 +56,13 @@ def serve_runs(workspace: Path, port: int, ready: Callable[[str], None]) -> None
             if self.headers.get("host", "").rpartition(":")[0] not in _HOSTS:
                 self.send_error(403, "only this machine may ask")
                 return
-            if self.path not in ("/", "/report.json"):
+            if self.path != "/":
                 self.send_error(404)
                 return
             pages.renew()
-            body, kind = (
-                (pages.html, "text/html; charset=utf-8")
-                if self.path == "/"
-                else (pages.json, "application/json")
-            )
+            body = pages.html
             self.send_response(200)
-            self.send_header("content-type", kind)
+            self.send_header("content-type", "text/html; charset=utf-8")
             self.send_header("content-length", str(len(body)))
             self.send_header("cache-control", "no-store")
             self.send_header("x-content-type-options", "nosniff")

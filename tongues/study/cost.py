@@ -147,16 +147,8 @@ def _tried(plan: RunPlan, workspace: Path, threads: int, tokens: Tokens) -> floa
 
 
 def _until_the_last(plans: Sequence[RunPlan], seconds: Mapping[str, float], at_once: int) -> float:
-    """When the last run ends, each started as soon as its base and a place allow."""
-    places, ended = [0.0] * at_once, dict.fromkeys((plan.name for plan in plans), math.inf)
-    waiting = sorted(plans, key=lambda plan: -seconds[plan.name])
-    while waiting:
-        now = min(places)
-        ready = [p for p in waiting if p.base not in ended or ended[p.base] <= now]
-        if not ready:
-            later = [ended[p.base] for p in waiting if p.base and ended[p.base] < math.inf]
-            places[places.index(now)] = min(later)
-            continue
-        waiting.remove(ready[0])
-        ended[ready[0].name] = places[places.index(now)] = now + seconds[ready[0].name]
-    return max(places)
+    """When the last run ends: after all work so many at a time, or the longest chain of runs."""
+    ended: dict[str, float] = {}
+    for plan in plans:  # bases first
+        ended[plan.name] = ended.get(plan.base or "", 0.0) + seconds[plan.name]
+    return max(*ended.values(), sum(seconds.values()) / at_once)

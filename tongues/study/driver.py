@@ -15,7 +15,7 @@ from tongues.errors import Stopped, UserError
 from tongues.files import is_held, newest_lines, write_text
 from tongues.hardware import this_machine
 from tongues.launch import Job, Launcher, open_launcher, watched
-from tongues.runs import FAILURE, Run, read_run
+from tongues.runs import FAILURE, read_run
 from tongues.states import state_of
 from tongues.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
@@ -236,20 +236,13 @@ class _Study:
         hint = f"fix it ({self._runs / name / FAILURE}) and run it again: the rest is kept"
         raise UserError(what, where=name, hint=hint, code="runs_failed")
 
-    def _record(self, name: str) -> Run | None:
-        """The record of a run; None where it is missing or damaged: its own process says how."""
-        if (self._runs / name / "run.json").is_file():
-            with suppress(UserError):
-                return read_run(self._runs / name)
-        return None
-
     def _is_finished(self, name: str) -> bool:
         """Whether a run of these very settings is finished."""
-        if name not in self._finished:
-            record = self._record(name)
-            known = (self._fingerprints[name], "finished")
-            if record is not None and (record.fingerprint, record.status) == known:
-                self._finished.add(name)
+        if name not in self._finished and (self._runs / name / "run.json").is_file():
+            with suppress(UserError):  # a damaged record: the run's own process says how
+                record = read_run(self._runs / name)
+                if (record.fingerprint, record.status) == (self._fingerprints[name], "finished"):
+                    self._finished.add(name)
         return name in self._finished
 
     def _step(self, name: str) -> int:

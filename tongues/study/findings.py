@@ -198,14 +198,13 @@ def _change(lang: str, values: Values) -> LossChange | None:
 
 def _pair(cpt: RunCurves, scratch: RunCurves) -> Pair:
     own, other = cpt.learned, scratch.learned
-    points = savings(other, own).points
+    points = savings(other, own)
     saved = 1.0 - points[-1].tokens_cpt / points[-1].tokens_scratch if points else None
     tokens = min(cpt.tokens, scratch.tokens)
     return Pair(
         cpt,
         scratch,
         saved,
-        reached=bool(own.loss.min() <= other.loss[-1]),
         ahead=_loss_at(other, tokens) - _loss_at(own, tokens),
         points=points,
     )

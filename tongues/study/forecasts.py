@@ -41,16 +41,12 @@ class Forecaster:
         """
         with suppress(UserError, OSError, ValueError, KeyError):  # a log that is damaged
             record = read_run(directory)
-            pilots = self._alike(record)
+            role = role_of(record)
+            pilots = [place for place, other in self._finished.items() if role_of(other) == role]
             pilots.sort(key=lambda place: distance(self._finished[place], record))
             curves = [self._curve(place) for place in pilots[:_PILOTS]]
             return forecast_loss(read_loss_curve(directory, record), curves)
         return None
-
-    def _alike(self, record: Run) -> list[Path]:
-        """The finished runs of a role."""
-        role = role_of(record)
-        return [place for place, other in self._finished.items() if role_of(other) == role]
 
     def _curve(self, place: Path) -> LossCurve:
         if place not in self._curves:

@@ -15,14 +15,13 @@ class Pair:
 
     Where no twin has that number of tokens, they are compared up to the end of the shorter.
     saved: the share of the twin's tokens, and of its compute, that CPT did without at the lowest
-    loss both reached. reached: whether CPT got to the twin's final loss. ahead: how far CPT's final
-    loss is below the twin's, nats per token. points: the savings through training.
+    loss both reached. ahead: how far CPT's final loss is below the twin's, nats per token. points:
+    the savings through training.
     """
 
     cpt: RunCurves
     scratch: RunCurves
     saved: float | None
-    reached: bool
     ahead: float
     points: tuple[Saving, ...]
 

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from shlex import quote
 
 from tongues.errors import UserError, nearest
 from tongues.magnitudes import SCALE
@@ -33,7 +31,6 @@ ROLES: Mapping[str, Role] = {
     "U": Role("unique", ("unique_tokens", "unique_D", "U"), "unique tokens"),
     "r": Role("replay", ("replay",), "replay shares from 0 to 1"),
     "S": Role("start", ("start_loss", "loss_start"), "losses before the first step"),
-    "h": Role("share", ("share", "h"), "shares of the language, 0 to 1"),
     "k": Role("experts", ("experts", "k"), "numbers of experts"),
     "run": Role("run", ("run", "run_id", "name"), "names of runs"),
     "strategy": Role("strategy", ("strategy",), "strategies"),
@@ -41,7 +38,6 @@ ROLES: Mapping[str, Role] = {
 }
 LOSSES = ("loss", "S")  # nats per token; a column of perplexities is read as their logarithm
 COUNTS = ("N", "D", "C", "U")  # their cells may be written like 20M, and their names end in `(M)`
-_LIKE = 0.65  # of a word, such as `tok` for `tokens`
 _WORDS = {"thousand": 10**3, "million": 10**6, "mn": 10**6, "billion": 10**9, "bn": 10**9}
 _WORDS |= {"trillion": 10**12}
 _HEAD = re.compile(r"^(.*?)\s*[(\[]\s*(?:in )?([^()\[\]]*?)\s*[)\]]$|^(.*?)_(?:in_)?([A-Za-z]+)$")
@@ -112,26 +108,14 @@ def find_columns(table: RunTable, names: Mapping[str, str]) -> dict[str, str]:
 def missing_column(table: RunTable, roles: Iterable[str]) -> UserError:
     """The error for a table without columns of these roles."""
     missing = [ROLES[role] for role in roles]
-    known = {_by_name(role, list(table.columns)) for role in ROLES}
-    free = [column for column in table.columns if column not in known]
     what = ", ".join(f"{role.meaning} (`{'`, `'.join(role.names)}`)" for role in missing)
-    flags = " ".join(f"{role.flag}={quote(_nearest_column(role, free))}" for role in missing)
+    flags = " ".join(f"{role.flag}=COLUMN" for role in missing)
     shown = ", ".join(f"`{column}`" for column in list(table.columns)[:20])
     more = f" and {len(table.columns) - 20} more" if len(table.columns) > 20 else ""
     where, hint = ", ".join(role.flag for role in missing), f"name yours, such as `{flags}`; "
     hint += f"the columns are {shown}{more}"
     what = f"no column has a usual name of {what}"
     return UserError(what, where=where, hint=hint, code="missing_column")
-
-
-def _nearest_column(role: Role, columns: list[str]) -> str:
-    """The column with a word like the role's option, taken out of the list; else `COLUMN`."""
-    words = {word: column for column in columns for word in re.findall("[a-z]+", column.lower())}
-    near = get_close_matches(role.word, words, n=1, cutoff=_LIKE)
-    if not near:
-        return "COLUMN"
-    columns.remove(words[near[0]])
-    return words[near[0]]
 
 
 def _by_name(role: str, columns: Sequence[str]) -> str | None:

@@ -1,7 +1,6 @@
 """Selecting rows by conditions, such as `tokens > 1e9 and lang == 'de'`.
 
-The conditions are parsed as Python, but never executed. Each compares a column with a number, a
-text or a list of these; all must hold.
+Each compares a column with a number, a text or a list of these; all must hold.
 """
 
 import ast
@@ -10,29 +9,34 @@ import math
 import operator
 import re
 import shlex
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tongues.errors import UserError, nearest
 from tongues.tables.files import Cell, RunTable, cell_amount
 
-_SIGNS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: operator.eq,  # one of the list
-    ast.NotIn: operator.ne,  # each of the list
+_SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": operator.eq,  # one of the list
+    "not in": operator.ne,  # each of the list
 }
 _BY_TEXT = (operator.eq, operator.ne)
 _SHOWN = 8
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(`[^`]+`)")
+_TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_VALUE = rf"(?:{_TEXT}|[\w.+-]+)"
+_LIST = rf"[\[(]\s*{_VALUE}(?:\s*,\s*{_VALUE})*\s*,?\s*[\])]"
+_CONDITION = re.compile(
+    rf"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*"  # a column
+    rf"(==|!=|<=|>=|<|>|(?:not\s+)?in(?!\w))\s*({_VALUE}|{_LIST})\s*(?:and(?=\W)\s*(?=.)|$)"
+)
 _EXAMPLE = "write conditions like \"tokens > 1e9 and lang == 'de'\", joined by `and`"
 
-Condition = tuple[str, ast.cmpop, list[float | str]]  # column, sign, what it is compared with
+Condition = tuple[str, str, list[float | str]]  # column, sign, what it is compared with
 
 
 def comparable(column: str) -> str:
@@ -54,10 +58,7 @@ def select_rows(table: RunTable, expression: str) -> RunTable:
     cell does not hold. Texts can be compared by `==`, `!=` and `in` only.
     """
     text = " ".join(expression.splitlines()).strip()
-    try:
-        conditions = list(_conditions(text))
-    except (RecursionError, MemoryError):
-        raise _refused("the condition is nested too deeply") from None
+    conditions = list(_conditions(text))
     rows: Sequence[int] = range(len(table))
     for name, sign, values in conditions:
         if name not in table.columns:
@@ -66,7 +67,7 @@ def select_rows(table: RunTable, expression: str) -> RunTable:
         matched = [set(_compared(table, name, sign, value, rows)) for value in values]
         every = set(rows).intersection(*matched)
         any_of = set().union(*matched)
-        chosen = any_of if isinstance(sign, ast.In) else every
+        chosen = any_of if sign == "in" else every
         rows = [row for row in rows if row in chosen and table.columns[name][row] is not None]
     if not rows:
         hint = "; ".join(_extent(name, table.columns[name]) for name, *_ in conditions)
@@ -79,53 +80,35 @@ def _refused(what: str, hint: str = _EXAMPLE, code: str = "bad_expression") -> U
 
 
 def _conditions(text: str) -> Iterator[Condition]:
-    plain = _QUOTED.sub(lambda m: "_" * len(m[1].encode()) if m[1] else m[0], text)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(plain, mode="eval").body
-    except SyntaxError as error:
-        at = f"at `{text[error.offset - 1 :]}`" if error.offset else "at its end"
-        raise _refused(f"`{text}` cannot be read {at} ({error.msg})") from None
-    except ValueError as error:
-        raise _refused(f"`{text}` cannot be read ({error})") from None
+    place = 0
+    while place < len(text) or not text:
+        match = _CONDITION.match(text, place)
+        if match is None:
+            raise _refused(f"`{text}` cannot be read from `{text[place:].strip()}` on")
+        quoted, name, words, right = match.groups()
+        sign = " ".join(words.split())
+        if sign.endswith("in") != (right[0] in "[("):
+            hint = f"write \"lang in ['de', 'sw']\"; {_EXAMPLE}"
+            raise _refused(f"`{sign}` and `{right}` do not fit together", hint)
+        yield quoted or name, sign, [_value_of(found[0]) for found in re.finditer(_VALUE, right)]
+        place = match.end()
 
-    def source(node: ast.expr) -> str:
-        return text.encode()[node.col_offset : node.end_col_offset].decode()
 
-    def value_of(node: ast.expr) -> float | str:
-        try:
-            value = ast.literal_eval(node)
-        except (ValueError, TypeError):
-            value = None
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
-            return value
-        hint = f"for a text write '{source(node)}'; {_EXAMPLE}"
-        raise _refused(f"`{source(node)}` is neither a number nor a quoted text", hint)
-
-    parts = [tree]
-    while parts:
-        node = parts.pop(0)
-        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-            parts = [*node.values, *parts]
-            continue
-        if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Name):
-            raise _refused(f"`{source(node)}` does not compare a column with a value")
-        (sign, *more), right = node.ops, node.comparators[0]
-        if more or type(sign) not in _SIGNS:
-            raise _refused(f"`{source(node)}` is not one comparison")
-        several = isinstance(sign, ast.In | ast.NotIn)
-        if several and not isinstance(right, ast.List | ast.Tuple):
-            raise _refused(f"`{source(right)}` is not a list", "write \"lang in ['de', 'sw']\"")
-        items = right.elts if isinstance(right, ast.List | ast.Tuple) and several else [right]
-        yield source(node.left).strip("`"), sign, [value_of(item) for item in items]
+def _value_of(word: str) -> float | str:
+    if word[0] in "'\"":
+        return str(ast.literal_eval(word))
+    number = cell_amount(word) if word[-1].isalnum() and not word.isalpha() else None
+    if number is None:
+        hint = f"for a text write '{word}'; {_EXAMPLE}"
+        raise _refused(f"`{word}` is neither a number nor a quoted text", hint)
+    return number
 
 
 def _compared(
-    table: RunTable, name: str, sign: ast.cmpop, value: float | str, rows: Sequence[int]
+    table: RunTable, name: str, sign: str, value: float | str, rows: Sequence[int]
 ) -> Iterator[int]:
     """The rows in which a column compares so with one value, as numbers or as texts."""
-    cells, holds = table.columns[name], _SIGNS[type(sign)]
+    cells, holds = table.columns[name], _SIGNS[sign]
     if isinstance(value, str):
         if _numeric(cells) and cell_amount(value) is None:
             what = f"`{name}` holds numbers, and {value!r} is a text"

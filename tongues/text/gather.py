@@ -13,7 +13,6 @@ from tongues.ranks import Say
 from tongues.text.corpus import part_path, table_of, write_part
 from tongues.text.document import Document, normalised
 from tongues.text.reading import Fault, State, read_file
-from tongues.text.reading.streams import guess_encoding
 from tongues.text.signals import (
     SIGNALS,
     Identifier,
@@ -140,9 +139,6 @@ def _gather_source(
             if sum(record["faults"].values()) < _FAULTS:
                 row = {"source": item.source, "place": item.place, "reason": item.reason}
                 row |= {"sample": item.sample, "bytes": item.size}
-                first = item.reason not in record["faults"]
-                if first and item.reason == "bad encoding" and Path(item.source).is_file():
-                    row["encoding"] = guess_encoding(Path(item.source))
                 append_line(faults, row)
             for amounts, amount in ((record["faults"], 1), (record["lost"], item.size)):
                 amounts[item.reason] = amounts.get(item.reason, 0) + amount

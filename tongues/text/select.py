@@ -17,7 +17,7 @@ from tongues.text.corpus import Corpus, Selection
 from tongues.text.duplicates import clusters
 from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in
 from tongues.text.sources import TextSource, files_passed_over
-from tongues.text.summary import read_summary, show_dropped, summarise, whole_files
+from tongues.text.summary import read_summary, show_dropped, summarise, what_helps
 
 _LAYOUT = 3  # raised when the same signals and thresholds give another selection than before
 _TOGETHER = 0.5  # similarity from which the split keeps two documents together
@@ -98,7 +98,7 @@ def nothing_kept(corpus: Corpus) -> dict[str, UserError]:
                 )
                 section = f"text.{key}.{lang}: {{{named}, columns: {{text: COLUMN}}}}"
                 hint += f"; name the column of its text, such as `{section}`"
-            hint += whole_files(lang, samples[:1])
+            hint += what_helps(lang, samples[:1])
         errors[lang] = UserError(what, where=f"text of {lang}", hint=hint)
     return errors
 

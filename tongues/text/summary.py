@@ -1,6 +1,6 @@
 """What was read, what was dropped and why, and its languages: `corpus.json`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -82,17 +82,21 @@ def read_summary(path: Path) -> CorpusSummary:
     return CorpusSummary(**summary)
 
 
-def whole_files(lang: str, samples: Iterable[Mapping[str, Any]]) -> str:
-    """What to do about plain text that is too long to be one document; empty where there is none.
+def what_helps(lang: str, samples: Sequence[Mapping[str, Any]]) -> str:
+    """What to do about files in another encoding, and about plain text too long for a document.
 
-    samples: of faults.
+    samples: of faults. Empty where there is nothing to do.
     """
-    long = any(
+    advice = ""
+    if any(sample["reason"] == "bad encoding" for sample in samples):
+        advice = f"; `text.files.{lang}.encoding` names another encoding"
+    if any(
         sample["reason"] == "too long" and content_kind(sample["source"]) in ("txt", "md")
         for sample in samples
-    )
-    paragraphs = f"`text.files.{lang}.documents: paragraphs`"
-    return f"; {paragraphs} makes documents of parts of a text file" if long else ""
+    ):
+        paragraphs = f"`text.files.{lang}.documents: paragraphs`"
+        advice += f"; {paragraphs} makes documents of parts of a text file"
+    return advice
 
 
 def faults_by_reason(about: LanguageSummary) -> dict[str, int]:
@@ -240,12 +244,7 @@ def _cautions(languages: Mapping[str, LanguageSummary]) -> Iterator[tuple[str, s
             lost = sum(sum(source["lost"].values()) for source in about["sources"])
             what = f"{lang}: {counted(places, 'place')} ({reasons}; {show_bytes(lost)}) "
             what += f"could not be read; see corpus/*/{lang}/*/faults.jsonl"
-            yield "unreadable_places", what + whole_files(lang, samples)
-        guesses = {row["source"]: row["encoding"] for row in samples if row.get("encoding")}
-        if guesses:
-            names = ", ".join(f"`{name}` {guess}" for name, guess in list(guesses.items())[:3])
-            what = f"{lang}: {len(guesses)} files seem to be in another encoding: {names}; "
-            yield "other_encoding", f"{what}name it in `text.files.{lang}.encoding`"
+            yield "unreadable_places", what + what_helps(lang, samples)
         if kinds := about["passed_over"]:
             sizes = [f"{x} {n['files']}, {show_bytes(n['bytes'])}" for x, n in kinds.items()]
             files = sum(each["files"] for each in kinds.values())

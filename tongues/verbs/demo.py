@@ -22,7 +22,7 @@ _BEGUN = 12  # tokens of a text that can be typed in
 
 @settings
 class Demo:
-    """Words of the demonstration, which is for the command line alone."""
+    """Run it all on small synthetic languages, in minutes."""
 
     overrides: tuple[str, ...] = argument(metavar=KEYS, many=True, required=False, default=())
     _: KW_ONLY
@@ -37,8 +37,7 @@ class Demo:
 
 
 @command(Demo)
-def demo_command(asked: Demo) -> None:
-    """Run it all on small synthetic languages, in minutes."""
+def _demo(asked: Demo) -> None:
     workspace, real, text, overrides = asked.workspace, asked.real, asked.text, asked.overrides
     if text and not real:
         raise UserError("is for `--real` alone", where="--text", hint="such as `--real sw`")

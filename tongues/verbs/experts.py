@@ -11,7 +11,7 @@ from tongues.errors import UserError
 from tongues.terminal import echo
 from tongues.verbs.hints import hint_recipe
 from tongues.verbs.options import AS_JSON, COUNT, PATH, Verbs
-from tongues.verbs.settings import Verb, argument, command, function, option, settings
+from tongues.verbs.settings import COMMANDS, Verb, argument, command, function, option, settings
 from tongues.verbs.shared import (
     KEYS,
     Launched,
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     from tongues.experts.ensemble.lineage import Lineage
     from tongues.experts.partition.partition import Partition
     from tongues.verbs.work.experts import PartitionedText
+
+
+@click.group(cls=Verbs)
+def experts() -> None:
+    """Train language experts, one per cluster of text; use them as one."""
+
+
+COMMANDS["experts"] = experts
 
 
 @settings
@@ -52,7 +60,7 @@ class PartitionLanguages(Verb["Partition"]):
 
 @settings
 class PartitionWords:
-    """Words of the command: a recipe, or languages."""
+    """Partition the text of RECIPE, or some languages, into clusters."""
 
     recipe: Path | None = argument(PATH, required=False, default=None)
     overrides: tuple[str, ...] = argument(metavar=KEYS, many=True, required=False, default=())
@@ -66,9 +74,8 @@ class PartitionWords:
     )
 
 
-@command(PartitionWords, AS_JSON)
-def partition_command(asked: PartitionWords, *, as_json: bool) -> None:
-    """Partition the text of RECIPE, or some languages, into clusters."""
+@command(PartitionWords, AS_JSON, of=experts)
+def _partition(asked: PartitionWords, *, as_json: bool) -> None:
     from tongues.recipe import load_recipe
     from tongues.terminal import print_json
 
@@ -96,17 +103,16 @@ def partition_command(asked: PartitionWords, *, as_json: bool) -> None:
 
 @settings
 class Train(OfRecipe, Overwriting, Launched, Together, Quietly, Verb[list[Path]]):
-    """Train the experts of a recipe and put them together; returns the ensembles' folders.
+    """Train the experts of RECIPE and put them together. Safe to interrupt and run again.
 
-    The text must be prepared. Safe to interrupt; call it again. Options as of `tongues.study`.
+    The text must be prepared. Returns the folders of the ensembles.
     """
 
     work = "experts:train"
 
 
-@command(Train, AS_JSON)
-def train_command(asked: Train, *, as_json: bool) -> None:
-    """Train the experts of RECIPE and put them together. Safe to interrupt and run again."""
+@command(Train, AS_JSON, of=experts)
+def _train(asked: Train, *, as_json: bool) -> None:
     from tongues.recipe import load_recipe
     from tongues.terminal import print_paths
 
@@ -117,9 +123,9 @@ def train_command(asked: Train, *, as_json: bool) -> None:
 
 @settings
 class Measure(OfRecipe, Placed, Quietly, Verb[Path]):
-    """Evaluate all ensembles of a recipe by every routing on held-out text; returns the page.
+    """Score held-out text with all ensembles of RECIPE by every routing.
 
-    The evaluation is kept in `evaluations/NAME-experts`. Safe to interrupt; run it again to resume.
+    The evaluation is kept in `evaluations/NAME-experts`. Returns the page. Safe to interrupt.
     """
 
     work = "experts:measure"
@@ -127,9 +133,8 @@ class Measure(OfRecipe, Placed, Quietly, Verb[Path]):
     eval_tokens: int = option("Tokens of each language.", COUNT, default=20_000)
 
 
-@command(Measure, AS_JSON)
-def measure_command(asked: Measure, *, as_json: bool) -> None:
-    """Score held-out text with all ensembles of RECIPE by every routing."""
+@command(Measure, AS_JSON, of=experts)
+def _measure(asked: Measure, *, as_json: bool) -> None:
     from tongues.recipe import load_recipe
     from tongues.terminal import print_paths
 
@@ -142,16 +147,15 @@ def measure_command(asked: Measure, *, as_json: bool) -> None:
 
 @settings
 class Show(Verb["Lineage"]):
-    """What an ensemble is made of; a UserError where anything is not as it was made."""
+    """Show the experts of ENSEMBLE, and check that no file has changed."""
 
     work = "experts:show"
     ensemble: str = argument()
     workspace: Path | str = in_workspace()
 
 
-@command(Show, AS_JSON)
-def show_command(asked: Show, *, as_json: bool) -> None:
-    """Show the experts of ENSEMBLE, and check that no file has changed."""
+@command(Show, AS_JSON, of=experts)
+def _show(asked: Show, *, as_json: bool) -> None:
     from dataclasses import asdict
 
     from tongues.experts.ensemble.lineage import find_ensemble
@@ -190,26 +194,14 @@ def _show_measured(folder: Path) -> None:
     from tongues.evaluate.settings import MeasuredExperts
     from tongues.pages import as_text
     from tongues.report.experts.answer import expert_answer
-    from tongues.report.experts.view import mixed_table
+    from tongues.report.experts.view import setting_table
 
     experts = MeasuredExperts.of(read_evaluation(folder))
-    if experts.scores.mixed:
-        echo(as_text([mixed_table(experts)]) + "\n")
-        what = "all in nats per token: mean losses on text in one language, and in two by turns"
-        other = f"`versus {experts.references[0]}`: less its loss on one language"
-        given = "`versus given`: less the loss where every token's language is given"
-        echo(f"{what}; {other}; {given}; in brackets 95 % confidence intervals")
+    echo(as_text([setting_table(experts)]) + "\n")
+    echo("losses in nats per token, means over languages; in brackets 95 % confidence intervals")
     for line in expert_answer(experts).get("Choice", ())[:1]:
         echo(line)
 
-
-@click.group("experts", cls=Verbs)
-def experts_command() -> None:
-    """Train language experts, one per cluster of text; use them as one."""
-
-
-for each in (partition_command, train_command, measure_command, show_command):
-    experts_command.add_command(each)
 
 partition = function(PartitionText, "partition")
 partition_languages = function(PartitionLanguages)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @settings
 class Doctor(Verb["Diagnosis"]):
-    """Look at torch, GPUs, compiler, cores, memory, disk, extras; makes no network requests.
+    """Show torch, GPUs, compiler, cores, memory, disk and missing extras.
 
-    The disk is that of the workspace.
+    The exit code is 1 where something keeps `tongues` from working. It makes no network requests.
     """
 
     work = "doctor:diagnose"
@@ -26,11 +26,7 @@ class Doctor(Verb["Diagnosis"]):
 
 
 @command(Doctor, AS_JSON)
-def doctor_command(asked: Doctor, *, as_json: bool) -> None:
-    """Show torch, GPUs, compiler, cores, memory, disk and missing extras.
-
-    The exit code is 1 where something keeps `tongues` from working. It makes no network requests.
-    """
+def _doctor(asked: Doctor, *, as_json: bool) -> None:
     from tongues.terminal import print_json, print_table
 
     diagnosis = asked.run()
@@ -47,9 +43,9 @@ def doctor_command(asked: Doctor, *, as_json: bool) -> None:
 
 @settings
 class NextSteps(Verb["list[Step]"]):
-    """The next step of every recipe, run and study of a folder, the most urgent first, with why.
+    """Show what comes next in FOLDER, and why: for its recipes and runs.
 
-    Each step has a `command`, a `reason` and the `place` that it is for.
+    The most urgent comes first. Each step has a `command`, a `reason` and the `place` it is for.
     """
 
     folder: Path | str = argument(PATH, required=False, default=Path())
@@ -62,8 +58,7 @@ class NextSteps(Verb["list[Step]"]):
 
 
 @command(NextSteps, AS_JSON, name="next")
-def next_command(asked: NextSteps, *, as_json: bool) -> None:
-    """Show what comes next in FOLDER, and why: for its recipes and runs."""
+def _next(asked: NextSteps, *, as_json: bool) -> None:
     from dataclasses import asdict
 
     from tongues.terminal import hint, print_json, print_table

@@ -13,7 +13,7 @@ _OPTIONAL = ("byte premium", "Bible", "family", "speakers", "tasks", "script")  
 
 @settings
 class Languages:
-    """Words of the command: a language, or conditions on those that are listed."""
+    """Show what is known of LANGUAGE, or list languages, offline."""
 
     language: str | None = argument(required=False, default=None)
     family: str = option("A group, such as bantu.", default="")
@@ -25,8 +25,7 @@ class Languages:
 
 
 @command(Languages, AS_JSON)
-def languages_command(asked: Languages, *, as_json: bool) -> None:
-    """Show what is known of LANGUAGE, or list languages, offline."""
+def _languages(asked: Languages, *, as_json: bool) -> None:
     one_thread()
     from tongues.languages import describe
     from tongues.terminal import hint, print_json, print_table

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @settings
 class Fit(Verb["FitAnswer"]):
-    """Fit scaling laws to tables (CSV, JSONL, Parquet) or directories of runs."""
+    """Fit a scaling law to TABLES: CSV, JSONL, Parquet, or runs."""
 
     tables: Path | str | Sequence[Path | str] = argument(PATH, many=True)
     law: str | None = option(
@@ -75,8 +75,7 @@ class Fit(Verb["FitAnswer"]):
     FIGURES,
     AS_JSON,
 )
-def fit_command(asked: Fit, *, out: Path | None, figures: Path | None, as_json: bool) -> None:
-    """Fit a scaling law to TABLES: CSV, JSONL, Parquet, or runs."""
+def _fit(asked: Fit, *, out: Path | None, figures: Path | None, as_json: bool) -> None:
     one_thread()
     from tongues.terminal import hint, print_json, print_table, say
 
@@ -89,7 +88,7 @@ def fit_command(asked: Fit, *, out: Path | None, figures: Path | None, as_json: 
         from tongues.pages import write_figures
         from tongues.report.laws import law_figures
 
-        write_figures(law_figures(*answer.drawn), figures, say)
+        write_figures(law_figures(answer.drawn), figures, say)
     if as_json:
         print_json(answer.to_json(draws=False))
         return

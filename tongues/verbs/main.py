@@ -11,31 +11,24 @@ from tongues.errors import Stopped, UserError, nearest
 from tongues.extras import required_by
 from tongues.removed import OPTIONS
 from tongues.terminal import echo, is_first_rank
-from tongues.verbs import experts, guide, laws, models, pages, recipes
-from tongues.verbs.demo import demo_command
-from tongues.verbs.languages import languages_command
-from tongues.verbs.new import new_command
+from tongues.verbs import demo, guide, languages, laws, models, new, pages, plan, recipes
+from tongues.verbs.experts import experts
 from tongues.verbs.options import SECTIONS, Verbs
-from tongues.verbs.plan import plan_command
+from tongues.verbs.settings import COMMANDS
+
+VERBS = (demo, guide, languages, laws, models, new, pages, plan, recipes)  # what declares them
 
 _PATIENCE = 5.0  # seconds
 
 
 # The verbs in the order of work.
-_ORDER: dict[str, tuple[click.Command, ...]] = {
-    "Plan": (languages_command, plan_command, new_command, recipes.check_command),
-    "Prepare": (recipes.prepare_command,),
-    "Train": (recipes.train_command, recipes.study_command, experts.experts_command),
-    "Evaluate": (models.evaluate_command, laws.fit_command),
-    "Use": (models.generate_command, models.serve_command, models.export_command),
-    "Look": (
-        guide.next_command,
-        pages.ls_command,
-        pages.watch_command,
-        pages.report_command,
-        demo_command,
-        guide.doctor_command,
-    ),
+_ORDER = {
+    "Plan": ("languages", "plan", "new", "check"),
+    "Prepare": ("prepare",),
+    "Train": ("train", "study", "experts"),
+    "Evaluate": ("evaluate", "fit"),
+    "Use": ("generate", "serve", "export"),
+    "Look": ("next", "ls", "watch", "report", "demo", "doctor"),
 }
 _RECIPE = "name, text, tokens, model, train"
 # An example of each verb, and the recipe keys that it reads.
@@ -75,10 +68,10 @@ def command() -> None:
 
 for title, group in _ORDER.items():
     for verb in group:
-        command.add_command(verb)
-        SECTIONS[verb.name or ""] = title
-for verb in (*command.commands.values(), *experts.experts_command.commands.values()):
-    key = "experts train" if verb is experts.train_command else verb.name or ""
+        command.add_command(COMMANDS[verb])
+        SECTIONS[verb] = title
+for verb in (*command.commands.values(), *experts.commands.values()):
+    key = "experts train" if verb is experts.commands["train"] else verb.name or ""
     if key in _EXAMPLES:
         example, reads = _EXAMPLES[key]
         sections = f"\nRecipe sections it reads: {reads}" if reads else ""

@@ -27,11 +27,11 @@ _PORT = click.IntRange(0, 65_535)
 
 @settings
 class Evaluate(Placed, Shared, Launched, Quietly, Verb["Evaluation"]):
-    """Score models on texts and tasks, side by side; every model is compared with the first.
+    """Score MODELs on texts and tasks, side by side.
 
-    Models are runs, ensembles (`NAME@tfidf:2` by a routing), folders and hub ids
-    (`org/name@revision`). The base of a run or ensemble is scored too, to measure forgetting.
-    Writes `evaluations/NAME`. Safe to interrupt; call it again to resume.
+    A MODEL is a run, an ensemble, a Hugging Face folder or a hub id. The base of a run or ensemble
+    is scored too, to measure forgetting. `NAME@tfidf:2` sets an ensemble's routing. Every model is
+    compared with the first. Safe to interrupt; run it again to resume.
     """
 
     work = "evaluate:evaluate"
@@ -82,13 +82,7 @@ class Evaluate(Placed, Shared, Launched, Quietly, Verb["Evaluation"]):
     ),
     AS_JSON,
 )
-def evaluate_command(asked: Evaluate, *, compare: bool, as_json: bool) -> None:
-    """Score MODELs on texts and tasks, side by side.
-
-    A MODEL is a run, an ensemble or a Hugging Face folder. The base of a run or ensemble is
-    scored too, to measure forgetting. `NAME@tfidf:2` sets an ensemble's routing. Safe to
-    interrupt; run it again to resume.
-    """
+def _evaluate(asked: Evaluate, *, compare: bool, as_json: bool) -> None:
     from tongues.steps import step_of_evaluation
     from tongues.terminal import hint, print_json, say
     from tongues.verbs.work.evaluate import evaluation_folder
@@ -112,9 +106,10 @@ def evaluate_command(asked: Evaluate, *, compare: bool, as_json: bool) -> None:
 
 @settings
 class Generate(Placed, Verb["Generation"]):
-    """Continue each prompt with a model: an ensemble, a run, a Hugging Face folder or a hub id.
+    """Continue each PROMPT with MODEL: an ensemble, a run or a folder.
 
-    Without a prompt a text is generated from its beginning.
+    The folder is one of Hugging Face. Without a prompt it is what is piped in, or the text begins
+    at its start.
     """
 
     work = "models:generate"
@@ -152,12 +147,7 @@ class Generate(Placed, Verb["Generation"]):
     click.option("--experts", is_flag=True, help="Colour every token by its most active expert."),
     AS_JSON,
 )
-def generate_command(asked: Generate, *, experts: bool, as_json: bool) -> None:
-    """Continue each PROMPT with MODEL: an ensemble, a run or a folder.
-
-    The folder is one of Hugging Face. Without a prompt it is what is piped in, or the text begins
-    at its start.
-    """
+def _generate(asked: Generate, *, experts: bool, as_json: bool) -> None:
     from tongues.terminal import hint_command, print_json
 
     made = replace(asked, prompts=asked.prompts or _piped()).run()
@@ -186,9 +176,10 @@ def _piped() -> tuple[str, ...]:
 
 @settings
 class Serve(Placed, Quietly, Verb[None]):
-    """Serve models by OpenAI's API, and on a page to try them; returns when it is stopped.
+    """Serve MODELs over an OpenAI-compatible API, with a page to try.
 
-    Models are ensembles (`NAME@tfidf:2` by a routing), runs, folders and hub ids.
+    A MODEL is an ensemble (`NAME@tfidf:2` sets its routing), a run, a Hugging Face folder or a hub
+    id. The API is below /v1, the page at the address that is printed.
     """
 
     work = "models:serve"
@@ -213,12 +204,7 @@ class Serve(Placed, Quietly, Verb[None]):
 
 
 @command(Serve)
-def serve_command(asked: Serve) -> None:
-    """Serve MODELs over an OpenAI-compatible API, with a page to try.
-
-    A MODEL is an ensemble (`NAME@tfidf:2` sets its routing), a run or a Hugging Face folder. The
-    API is below /v1, the page at the address that is printed.
-    """
+def _serve(asked: Serve) -> None:
     from tongues.terminal import say
 
     try:
@@ -230,7 +216,12 @@ def serve_command(asked: Serve) -> None:
 
 @settings
 class Export(Quietly, Verb[Path]):
-    """Write a run or an ensemble as Hugging Face folders, each with a model card; returns `out`."""
+    """Write MODEL as Hugging Face folders, each with a model card.
+
+    MODEL is a run or an ensemble. A card says how it was made, on what data, and what its newest
+    evaluation found. The folder of an ensemble is complete: `tongues generate FOLDER` works
+    wherever it is.
+    """
 
     work = "models:export"
     model: str = argument()
@@ -255,13 +246,7 @@ class Export(Quietly, Verb[Path]):
 
 
 @command(Export, AS_JSON)
-def export_command(asked: Export, *, as_json: bool) -> None:
-    """Write MODEL as Hugging Face folders, each with a model card.
-
-    MODEL is a run or an ensemble. A card says how it was made, on what data, and what its newest
-    evaluation found. The folder of an ensemble is complete: `tongues generate FOLDER` works
-    wherever it is.
-    """
+def _export(asked: Export, *, as_json: bool) -> None:
     from tongues.terminal import hint_command, print_paths
 
     out = asked.run()

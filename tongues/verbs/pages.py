@@ -23,7 +23,7 @@ _OPTIONAL = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out nats/to
 
 @settings
 class Ls(Verb["tuple[list[RunState], list[EnsembleState]]"]):
-    """The runs and the ensembles at or below places, by default all, with their states."""
+    """List the runs and ensembles at or below PLACES, with their states."""
 
     work = "pages:ls"
     places: Path | str | Sequence[Path | str] = argument(
@@ -33,8 +33,7 @@ class Ls(Verb["tuple[list[RunState], list[EnsembleState]]"]):
 
 
 @command(Ls, AS_JSON)
-def ls_command(asked: Ls, *, as_json: bool) -> None:
-    """List the runs and ensembles at or below PLACES, with their states."""
+def _ls(asked: Ls, *, as_json: bool) -> None:
     from dataclasses import asdict
 
     from tongues.states import states_table, study_lines
@@ -63,10 +62,13 @@ def ls_command(asked: Ls, *, as_json: bool) -> None:
 
 @settings
 class Report(Quietly, Verb[Path]):
-    """Write one page about runs, a corpus, or tokenizers side by side; returns its `index.html`.
+    """Write one page about runs, a corpus, tokenizers, or the folder.
 
-    Without places it is the page of the whole workspace, with a receipt: its README.md, recipes and
-    plans. Each figure is also written as SVG, PNG and data.
+    Without PLACES the page says what there is, what came of it and what to do next; it is the
+    project's record too: data, costs, licences, recipes and plans.
+
+    Each figure is also written as SVG, PNG and data. Other pages come from `plan -o`,
+    `experts measure` and `evaluate`. Returns the page's `index.html`.
     """
 
     work = "pages:report"
@@ -86,15 +88,7 @@ class Report(Quietly, Verb[Path]):
 
 
 @command(Report, AS_JSON)
-def report_command(asked: Report, *, as_json: bool) -> None:
-    """Write one page about runs, a corpus, tokenizers, or the folder.
-
-    Without PLACES the page says what there is, what came of it and what to do next; it is the
-    project's record too: data, costs, licences, recipes and plans.
-
-    Each figure is also written as SVG, PNG and data. Other pages come from `plan -o`,
-    `experts measure` and `evaluate`.
-    """
+def _report(asked: Report, *, as_json: bool) -> None:
     from tongues.steps import steps_in
     from tongues.terminal import hint, print_paths
 
@@ -110,7 +104,7 @@ def report_command(asked: Report, *, as_json: bool) -> None:
 
 @settings
 class Watch(Verb[None]):
-    """Serve a page of the runs to this machine alone until interrupted; it renews itself."""
+    """Show runs, losses, forecasts and hours left on a local page."""
 
     workspace: Path | str = in_workspace()
     _: KW_ONLY
@@ -126,8 +120,7 @@ class Watch(Verb[None]):
 
 
 @command(Watch)
-def watch_command(asked: Watch) -> None:
-    """Show runs, losses, forecasts and hours left on a local page."""
+def _watch(asked: Watch) -> None:
     replace(asked, ready=echo).run()
 
 

@@ -23,7 +23,7 @@ Number = float | str  # a number, or one as people write it, such as `1.4B` or `
 
 @settings
 class Plan(Verb["Made"]):
-    """Which base to continue on a language, with which tokenizer, on how much, and at what price.
+    """Plan: base, tokenizer, tokens, replay, price, and what comes out.
 
     Laws may be what `fit` returned; losses are then in nats per token, else in bits per byte.
     """
@@ -85,8 +85,7 @@ class Plan(Verb["Made"]):
     click.option("-o", "--out", type=OUT, help="Write a page of the plan to this folder."),
     AS_JSON,
 )
-def plan_command(asked: Plan, *, why: bool, out: Path | None, as_json: bool) -> None:
-    """Plan: base, tokenizer, tokens, replay, price, and what comes out."""
+def _plan(asked: Plan, *, why: bool, out: Path | None, as_json: bool) -> None:
     one_thread()
     from tongues.steps import free_place
     from tongues.terminal import hint, hint_command, print_json, print_table, say

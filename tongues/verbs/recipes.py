@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 @settings
 class Check(OfRecipe, Verb["Checked"]):
-    """Find every mistake in a recipe before anything runs, and what its runs take.
+    """Print the resolved RECIPE and what it takes, before anything runs.
 
-    Returns the runs with their sizes, tokens and FLOPs, and the memory and disk they need in bytes.
+    Finds every mistake. Returns the runs with their sizes, tokens and FLOPs, and the memory and
+    disk they need in bytes.
     """
 
     work = "recipes:check"
@@ -30,8 +31,7 @@ class Check(OfRecipe, Verb["Checked"]):
 
 
 @command(Check, AS_JSON)
-def check_command(asked: Check, *, as_json: bool) -> None:
-    """Print the resolved RECIPE and what it takes, before anything runs."""
+def _check(asked: Check, *, as_json: bool) -> None:
     from tongues.quantities import show_bytes
     from tongues.recipe import load_recipe, show_recipe
     from tongues.terminal import print_json, print_table, say
@@ -77,17 +77,16 @@ def check_command(asked: Check, *, as_json: bool) -> None:
 
 @settings
 class Prepare(OfRecipe, Overwriting, Shared, Launched, Quietly, Verb[Path]):
-    """Turn the text of a recipe into token shards; returns their folder, `tokens/NAME`.
+    """Turn the text of RECIPE into token shards. Safe to interrupt; run it again to resume.
 
-    A recipe of `name`, `text` and `tokens` is enough. Safe to interrupt; call it again to resume.
+    A recipe of `name`, `text` and `tokens` is enough. Returns their folder, `tokens/NAME`.
     """
 
     work = "recipes:prepare"
 
 
 @command(Prepare, AS_JSON)
-def prepare_command(asked: Prepare, *, as_json: bool) -> None:
-    """Turn the text of RECIPE into token shards. Safe to interrupt; run it again to resume."""
+def _prepare(asked: Prepare, *, as_json: bool) -> None:
     from tongues.recipe import load_text_recipe
     from tongues.terminal import print_paths
 
@@ -98,17 +97,16 @@ def prepare_command(asked: Prepare, *, as_json: bool) -> None:
 
 @settings
 class Train(OfRecipe, Overwriting, Together, Quietly, Verb[Path]):
-    """Train the one run of a recipe; returns its directory, `runs/NAME`.
+    """Train the one run of RECIPE. Safe to interrupt; run it again to resume.
 
-    The text must be prepared. Safe to interrupt: the same call resumes from the last checkpoint.
+    The text must be prepared. Returns the run's directory, `runs/NAME`.
     """
 
     work = "recipes:train"
 
 
 @command(Train, AS_JSON)
-def train_command(asked: Train, *, as_json: bool) -> None:
-    """Train the one run of RECIPE. Safe to interrupt; run it again to resume."""
+def _train(asked: Train, *, as_json: bool) -> None:
     from tongues.terminal import print_paths
 
     directory = asked.run()
@@ -118,22 +116,18 @@ def train_command(asked: Train, *, as_json: bool) -> None:
 
 @settings
 class Study(OfRecipe, Overwriting, Launched, Together, Quietly, Verb[Path]):
-    """Train all runs of a recipe's study; returns their folder, `runs/NAME`.
+    """Train all runs of RECIPE. Safe to interrupt; run it again to resume.
 
-    The text must be prepared. Safe to interrupt; call it again to resume. Of a recipe with a
-    `pilot` they are its small runs, by which its large run is forecast, in `forecast.json` of that
-    folder.
+    The first line says what they take. The text must be prepared. Returns their folder,
+    `runs/NAME`. Of a recipe with a `pilot` they are its small runs, by which its large run is
+    forecast, in `forecast.json` of that folder.
     """
 
     work = "studies:study"
 
 
 @command(Study, AS_JSON)
-def study_command(asked: Study, *, as_json: bool) -> None:
-    """Train all runs of RECIPE. Safe to interrupt; run it again to resume.
-
-    Its first line says what they take.
-    """
+def _study(asked: Study, *, as_json: bool) -> None:
     from tongues.terminal import print_paths
 
     made = asked.run()

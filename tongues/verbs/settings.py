@@ -23,6 +23,7 @@ Class = TypeVar("Class")
 Result = TypeVar("Result", covariant=True)
 Kind = click.ParamType | type | None
 _WORD, _HELP = "word", "about"  # keys of a field's metadata
+COMMANDS: dict[str, click.Command] = {}  # by name
 
 
 class Verb(Generic[Result]):
@@ -121,11 +122,12 @@ def _described(kind: Any) -> Iterator[str]:
 
 
 def command(
-    kind: type, *more: Callable[[Any], Any], name: str | None = None
+    kind: type, *more: Callable[[Any], Any], name: str = "", of: click.Group | None = None
 ) -> Callable[[Callable[..., None]], click.Command]:
     """The verb on the command line, by the function that prints what came of its settings.
 
-    more: click's options that only the command line has; the function takes them by name.
+    more: click's options that only the command line has; the function takes them by name. name:
+    where it is not that of the function. of: the group of verbs that it belongs to.
     """
 
     def decorate(show: Callable[..., None]) -> click.Command:
@@ -136,10 +138,13 @@ def command(
             with _overrides_named(own.get("overrides", ())):
                 show(kind(**own), **values)
 
-        call.__name__ = show.__name__
-        call.__doc__ = show.__doc__ or inspect.getdoc(kind)
-        made = click.command(name or show.__name__.removesuffix("_command"))(_with(more, call))
+        call.__doc__ = inspect.getdoc(kind)
+        made = click.command(name or show.__name__.strip("_"))(_with(more, call))
         made.params = [*words, *made.params]
+        if of is None:
+            COMMANDS[made.name or ""] = made
+        else:
+            of.add_command(made)
         return made
 
     return decorate

@@ -13,13 +13,13 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from tests.models.families import tiny
 from tests.text.corpora import write_rows
 from tongues.evaluate.tasks import (
+    TASKS,
     FewShotTask,
     Item,
     ItemScore,
     Normalisation,
     Task,
     correct,
-    load_task,
     read_fewshot_task,
 )
 from tongues.evaluate.tasks.score import fewshot_prefix, score_task
@@ -97,7 +97,7 @@ def independent(folder: Path) -> Independent:
 def test_sums_are_those_of_transformers_by_the_requests_of_lm_eval(
     data: Path, model: Model, independent: Independent, name: str, num_fewshot: int
 ) -> None:
-    fewshot = read_fewshot_task(load_task(name), "en", data, limit=4, num_fewshot=num_fewshot)
+    fewshot = read_fewshot_task(TASKS.find(name), "en", data, limit=4, num_fewshot=num_fewshot)
     answers = score_task(model, fewshot)
     shown = "".join(
         f"{item.prompt} {item.endings[item.label]}\n\n" for item in fewshot.demonstrations[0]
@@ -116,7 +116,7 @@ def test_sums_are_those_of_transformers_by_the_requests_of_lm_eval(
 
 
 def test_a_whole_prompt_may_be_scored(model: Model, independent: Independent) -> None:
-    task = Task(name="whole", prompt="", choices=["{a}", "{b}"])
+    task = Task("whole", "", "", ("{a}", "{b}"))
     item = Item("1", "", ("It rained.", "We stayed."), 0)
     [score] = score_task(model, exam_of(task, item)).scores
     found = [independent("", ending) for ending in item.endings]
@@ -127,7 +127,7 @@ def test_a_whole_prompt_may_be_scored(model: Model, independent: Independent) ->
 def test_white_space_at_the_seam_belongs_to_the_choice(
     model: Model, independent: Independent
 ) -> None:
-    task = Task(name="spaces", prompt="{a}", choices=["{b}", "{c}"], separator="")
+    task = Task("spaces", "", "{a}", ("{b}", "{c}"), separator="")
     item = Item("1", "It rained \n ", ("all day", "day"), 0)
     [score] = score_task(model, exam_of(task, item)).scores
     found = [independent("It rained", f" \n {ending}") for ending in item.endings]
@@ -135,7 +135,7 @@ def test_white_space_at_the_seam_belongs_to_the_choice(
 
 
 def test_what_does_not_fit_is_left_out_and_never_cut(data: Path, model: Model) -> None:
-    task = load_task("xcopa")
+    task = TASKS.find("xcopa")
     fewshot = read_fewshot_task(task, "en", data, limit=3, num_fewshot=8)
     answers = score_task(model, fewshot)
     assert not answers.scores
@@ -157,7 +157,7 @@ def test_a_script_that_the_tokenizer_lacks_is_named(model: Model, spelled: str) 
     special = ["<|end|>", "<unk>"]
     latin.train_from_iterator(SAID, trainers.BpeTrainer(vocab_size=200, special_tokens=special))
     lacking = replace(model, tokenizer=latin)
-    task = Task(name="script", prompt="{a}", choices=["{b}", "{c}"])
+    task = Task("script", "", "{a}", ("{b}", "{c}"))
     known = Item("latin", "It rained", ("all day", "day"), 0)
     thai = Item("thai", "It ฝนตกทั้งวัน", ("all day", "day"), 0)
     answers = score_task(lacking, exam_of(task, known, thai))

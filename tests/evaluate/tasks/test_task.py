@@ -1,4 +1,4 @@
-"""Task files: what is read, and what is said of what is wrong."""
+"""Tasks: what becomes of their rows, and which items are examples."""
 
 import json
 from pathlib import Path
@@ -6,19 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.golden import cases, golden
 from tongues.errors import UserError
-from tongues.evaluate.tasks import TASKS, FewShotTask, load_task, read_fewshot_task, read_items
-
-TEN_LINES = """\
-name: weather
-prompt: "{observed}. Tomorrow it will"
-choices: ["be {one}", "{other}"]
-label: came
-labels: [dry, wet]
-group: "{observed}"
-"""
-ROW = {"observed": "The swallows fly low", "one": "dry", "other": "rain", "came": "wet"}
+from tongues.evaluate.tasks import TASKS, FewShotTask, read_fewshot_task, read_items
 
 # What the data sets on the hub hold, a row each, and what lm-eval 0.4.13 makes of it.
 ROWS = {
@@ -53,50 +42,21 @@ MADE = {
 }
 
 
-def written(folder: Path, text: str, rows: list[dict[str, str]]) -> tuple[Path, Path]:
-    (folder / "weather.yaml").write_text(text, encoding="utf-8")
-    data = folder / "en.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return folder / "weather.yaml", data
-
-
-def test_a_task_is_a_file_of_ten_lines(tmp_path: Path) -> None:
-    path, data = written(tmp_path, TEN_LINES, [ROW])
-    assert len(TEN_LINES.splitlines()) <= 10
-    [item] = read_items(load_task(path), "en", data.parent).items
-    assert item.prompt == "The swallows fly low. Tomorrow it will"
-    assert (item.endings, item.label) == (("be dry", "rain"), 1)
-    assert item.shown(" ") == "The swallows fly low. Tomorrow it will rain"
-
-
 def test_the_library_holds_what_it_says() -> None:
-    assert set(TASKS.names()) == set(ROWS) == set(MADE)
-    assert all(load_task(task.name).name == task.name and task.summary for task in TASKS)
+    assert {task.name for task in TASKS} - {"parts"} == set(ROWS) == set(MADE)
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_of_the_hub_become_the_prompts_of_lm_eval(tmp_path: Path, name: str) -> None:
     file = tmp_path / "en.jsonl"
     file.write_text(json.dumps(ROWS[name]) + "\n")
-    [item] = read_items(load_task(name), "en", file.parent).items
+    [item] = read_items(TASKS.find(name), "en", file.parent).items
     assert (item.prompt, [*item.endings], item.label) == MADE[name]
 
 
-@pytest.mark.parametrize("case", cases("refused-tasks"))
-def test_mistakes_in_a_task_are_told_where_they_stand(tmp_path: Path, case: str) -> None:
-    old, new = json.loads(case)
-    assert old in TEN_LINES
-    path, _ = written(tmp_path, TEN_LINES.replace(old, new, 1), [])
-    with pytest.raises(UserError) as caught:
-        load_task(path)
-    golden(f"refused-tasks/{case}", str(caught.value).replace(str(tmp_path), "FOLDER"))
-
-
-def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
+def test_what_is_not_there_is_told_with_what_is() -> None:
     with pytest.raises(UserError, match="did you mean `xcopa`"):
-        load_task("xcopr")
-    with pytest.raises(UserError, match="no such task"):
-        load_task(tmp_path / "mine.yaml")
+        TASKS.find("xcopr")
 
 
 def write(file: Path, count: int, language: str) -> None:
@@ -118,7 +78,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def fewshot(folder: Path, language: str = "sw", **named: Any) -> FewShotTask:
-    return read_fewshot_task(load_task("xcopa"), language, folder, **named)
+    return read_fewshot_task(TASKS.find("xcopa"), language, folder, **named)
 
 
 def ids(items: Any) -> list[str]:

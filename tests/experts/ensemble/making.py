@@ -1,13 +1,15 @@
 """Small ensembles: random experts with decided opinions, as folders a user could have."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from tests.models.families import save_tiny, tiny
+from tongues.experts.ensemble import generate as generation
 from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, mixed
 from tongues.experts.ensemble.lineage import (
     Expert,
@@ -136,6 +138,45 @@ def score(
         weights = routing.weights(document, ensemble.about(routing, language))
         found.append(Scores(-mixed(weights, own), weights))
     return found
+
+
+class Generated(NamedTuple):
+    """What was generated behind a prompt of token ids, without the token that stopped it."""
+
+    tokens: np.ndarray  # [T]
+    nats: np.ndarray  # [T], -log p of each under the mixture, before sampling changed it
+    weights: np.ndarray  # [T, k], of each expert
+    stopped: bool
+
+
+def generate(ensemble: Ensemble, *given: Any, **more: Any) -> list[Generated]:
+    """As the package's own does, in arrays."""
+    found = []
+    for tokens in generation.generate(ensemble, *given, **more):
+        stopped = tokens[-1].ended == "stop"
+        own = tokens[:-1] if stopped else tokens
+        ids = np.array([token.id for token in own], dtype=np.int64)
+        nats = -np.array([token.log_prob for token in own])
+        weights = np.array([token.weights for token in own]).reshape(-1, ensemble.k)
+        found.append(Generated(ids, nats, weights, stopped))
+    return found
+
+
+@contextmanager
+def counted_reads(ensemble: Ensemble) -> Iterator[list[int]]:
+    """The number of tokens that an expert reads in each of its passes, while the block runs."""
+    counts: list[int] = []
+
+    def note(module: Any, given: Any, named: dict[str, Any]) -> None:
+        counts.append(named["input_ids"].numel())
+
+    hooks = [
+        ensemble.models[number].register_forward_pre_hook(note, with_kwargs=True)
+        for number in range(ensemble.k)
+    ]
+    yield counts
+    for hook in hooks:
+        hook.remove()
 
 
 def texts(count: int, length: int, seed: int = 0) -> list[np.ndarray]:

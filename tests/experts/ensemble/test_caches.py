@@ -9,11 +9,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.experts.ensemble.making import CONTEXT, texts
+from tests.experts.ensemble.making import CONTEXT, generate, texts
 from tests.models.families import FAMILIES, tiny
 from tongues.experts.ensemble.caches import Caches, TokenSequence, kept_bytes
 from tongues.experts.ensemble.ensemble import ExpertModels
-from tongues.experts.ensemble.generate import generate
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.experts.ensemble.request import Request, Sampling
 from tongues.experts.ensemble.routing import parse_routing

@@ -53,7 +53,6 @@ def test_a_changed_byte_or_configuration_is_found(own: Path, tmp_path: Path) -> 
     file.write_bytes(content)
     with pytest.raises(UserError, match=r"`e1` is not what it was: `model.safetensors`"):
         open_ensemble(own)
-    assert open_ensemble(own, verified=False).k == 2
     file = tmp_path / "runs/e0/model/config.json"
     file.write_text(file.read_text().replace('"rms_norm_eps": 1e-05', '"rms_norm_eps": 1e-06'))
     with pytest.raises(UserError, match=r"`e0` is not what it was: `config.json`"):

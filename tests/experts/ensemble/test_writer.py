@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from tests.experts.ensemble.making import score, texts
+from tests.experts.ensemble.making import generate, score, texts
 from tongues.errors import UserError
 from tongues.experts.ensemble import parse_routing
 from tongues.experts.ensemble.ensemble import Ensemble
-from tongues.experts.ensemble.generate import generate
 from tongues.experts.ensemble.mapped import map_model
 from tongues.experts.ensemble.request import Request, Sampling, Token
 from tongues.experts.ensemble.writer import RunningText, Writer

@@ -12,7 +12,7 @@ NAMES = ("epoch245", "epoch240", "gadre_c4", "gadre_rpj", "gadre_rw", "muennigho
 
 def fitted(form, N, D, loss, weights=None, delta=1e-3):
     """Parameters and optimum."""
-    problem = pose(FORMS.find(form), {"N": N, "D": D}, loss, delta)
+    problem = pose(FORMS.find(form), {"N": N, "D": D}, loss, delta=delta)
     weights = np.ones(len(loss)) if weights is None else weights
     optimum = solve(problem, weights, problem.context({}))
     params = {name: float(value) for name, value in problem.params(optimum.theta[0]).items()}
@@ -87,7 +87,7 @@ def test_a_weight_of_zero_is_a_row_left_out():
 def test_no_start_near_or_far_ends_lower(form, params, spread, seed):
     N, D = grid(5, 6)
     loss = Law(form, params).loss(N, D) * noise(len(N), spread, seed)
-    problem = pose(FORMS.find(form), {"N": N, "D": D}, loss, 1e-3)
+    problem = pose(FORMS.find(form), {"N": N, "D": D}, loss)
     best = solve(problem, np.ones(len(N)), problem.context({}))
     random = np.random.default_rng(seed)
     middle, width = best.theta[0], 0.2 * (problem.high - problem.low)

@@ -93,7 +93,7 @@ def test_each_figure_is_three_whole_files_of_always_the_same_bytes(tmp_path: Pat
     folder = tmp_path / "deep" / "figures"
     folder.mkdir(parents=True)
     (folder / "notes.txt").write_text("mine")
-    drawn = law_figures([laws.preset("hoffmann2022")], [None])
+    drawn = law_figures([laws.preset("hoffmann2022")])
     told: list[str] = []
     written = write_figures(drawn, folder, told.append)
     assert written == [folder / f"{figure.name}.svg" for figure in drawn]

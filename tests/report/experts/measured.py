@@ -85,7 +85,6 @@ def outcome(
         "train_tokens": dict(zip(LANGS, amounts, strict=True)),
         "cells": expert_cells,
         "partitions": {name: partition(name, each) for name, each in shares.items()},
-        "mixed": None,
     }
     whole = {"tongues": "0.0.0", "policy": {}, "texts": {"text": text}, "experts": experts}
     models = [_model(each) for each in settings]

@@ -34,7 +34,7 @@ from tongues.report.experts.view import expert_tables, experts_page
 
 AMOUNTS = (1000, 2000, 4000, 8000)
 WITH_TABLES = ("experts are better", "no intervals, experts lower", "an added language")
-WITH_TABLES += ("text that switches languages", "a dense model alone")
+WITH_TABLES += ("a dense model alone",)
 
 
 def rows_of(plain: dict[str, Any], title: str) -> list[list[str]]:
@@ -90,20 +90,6 @@ def seeds_that_disagree() -> dict[str, Any]:
     return plain
 
 
-def mixed_text() -> dict[str, Any]:
-    """Also scored on text that switches languages."""
-
-    def loss(value: float, more: float | None = None) -> dict[str, Any]:
-        given = {"value": more, "low": 0.25, "high": 0.75, "p": 0.01}
-        of = {"value": value, "low": value - 0.5, "high": value + 0.5}
-        return {"loss": of, "versus_given": None if more is None else given}
-
-    ways = {"typology-2@filter:1": loss(4.0, 1.0), "typology-2@tfidf": loss(3.5, 0.5)}
-    plain = compared(0.05)
-    mixed = {"texts": 9, "tokens": 900, "losses": {"dense": loss(3.0)} | ways}
-    return plain | {"experts": plain["experts"] | {"mixed": mixed}}
-
-
 @cache
 def cases() -> dict[str, dict[str, Any]]:
     """Evaluations of which each answers otherwise, by what is special in it."""
@@ -126,7 +112,6 @@ def cases() -> dict[str, dict[str, Any]]:
         "no intervals, experts higher": without_intervals(-1),
         "seeds that disagree": seeds_that_disagree(),
         "a base of another tokenizer": tokenizer,
-        "text that switches languages": mixed_text(),
         "the same clusters by two ways": twice,
         "an added language": added_outcome(),
         "an added language that is not tested": untested(added_outcome(), "9"),

@@ -46,23 +46,15 @@ def test_eight_characters_in_a_row_are_found_in_text_without_spaces(tmp_path: Pa
     assert hits(path, "昨天，那个男人打开了水龙头洗手，然后", "那个男人打开了门") == [5, 0]
 
 
-def test_short_items_are_counted_as_such(tmp_path: Path) -> None:
-    path = lines(tmp_path / "some.jsonl", ITEM, {"premise": "It rained.", "choices": ["Yes", " "]})
-    found = load_benchmarks([path])
-    assert (found.items, found.coverable) == (2, 1)
-
-
 def test_lines_of_plain_text_are_items(tmp_path: Path) -> None:
     path = tmp_path / "some.txt"
     path.write_text("\ufeffone two three four five\n\nsix seven\n", encoding="utf-8")
     found = load_benchmarks([path])
-    assert (found.items, found.coverable) == (2, 1)
     assert found.hits(units(["zero one two three four five six", "six seven"])).tolist() == [1, 0]
 
 
 def test_without_benchmarks_nothing_is_hit() -> None:
     found = load_benchmarks([])
-    assert (found.items, found.coverable) == (0, 0)
     assert found.hits(units(["one two three four five six seven eight nine"])).tolist() == [0]
 
 

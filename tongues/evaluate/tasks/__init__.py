@@ -3,10 +3,10 @@
 `score` imports torch and is therefore not imported here.
 """
 
+from tongues.evaluate.tasks import library  # noqa: F401 (registers its tasks)
 from tongues.evaluate.tasks.fewshot import (
     FewShotTask,
     is_task,
-    merge_tasks,
     read_fewshot_task,
     read_fewshot_tasks,
     read_named_tasks,
@@ -20,9 +20,8 @@ from tongues.evaluate.tasks.items import (
     find_languages,
     read_items,
 )
-from tongues.evaluate.tasks.task import TASKS, Normalisation, Task, load_task
+from tongues.evaluate.tasks.task import TASKS, Normalisation, OnHub, Task
 
-__all__ = ["TASKS", "FewShotTask", "Item", "ItemFault", "ItemScore"]
-__all__ += ["Normalisation", "Task", "correct", "count_faults", "find_languages", "is_task"]
-__all__ += ["load_task", "merge_tasks", "read_fewshot_task", "read_fewshot_tasks", "read_items"]
-__all__ += ["read_named_tasks"]
+__all__ = ["TASKS", "FewShotTask", "Item", "ItemFault", "ItemScore", "Normalisation", "OnHub"]
+__all__ += ["Task", "correct", "count_faults", "find_languages", "is_task", "read_fewshot_task"]
+__all__ += ["read_fewshot_tasks", "read_items", "read_named_tasks"]

@@ -1,6 +1,6 @@
 """A task as models get it: shuffled items, and demonstrations that all models share."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tongues.evaluate.tasks.items import (
     languages_in,
     read_items,
 )
-from tongues.evaluate.tasks.task import TASKS, Task, load_task
+from tongues.evaluate.tasks.task import TASKS, Task
 from tongues.files import fingerprint
 from tongues.randomness import derive_seed
 from tongues.significance import detectable_before
@@ -52,8 +52,8 @@ class FewShotTask:
 
 
 def is_task(name: str) -> bool:
-    """Whether it is the name of a registered task, or a task's file."""
-    return name in TASKS.names() or name.endswith((".yaml", ".yml"))
+    """Whether it is the name of a registered task."""
+    return name in TASKS.names()
 
 
 def read_named_tasks(
@@ -79,7 +79,7 @@ def read_fewshot_tasks(
     languages: None for all that `where` has. where: a place as `read_fewshot_task` takes it, or
     several folders. how: as `read_fewshot_task` takes.
     """
-    task = load_task(name)
+    task = TASKS.find(name)
     places = [where] if isinstance(where, str) else list(dict.fromkeys(where))
     place_of: dict[str, str] = {}
     several = places if len(places) > 1 else []
@@ -106,17 +106,6 @@ def read_fewshot_tasks(
         raise UserError(what, where=", ".join(places), hint=hint)
     selected = languages or sorted(place_of)
     return {lang: read_fewshot_task(task, lang, place_of[lang], **how) for lang in selected}
-
-
-def merge_tasks(
-    tasks: Mapping[str, Mapping[str, FewShotTask]], more: Mapping[str, FewShotTask]
-) -> dict[str, dict[str, FewShotTask]]:
-    """Tasks by name and language with more of one; two tasks of one name are a UserError."""
-    task = next(iter(more.values())).task
-    there = tasks.get(task.name, {})
-    if any(fewshot.task != task for fewshot in there.values()):
-        raise UserError("two tasks have this name", where=task.name, hint="rename one of them")
-    return {name: dict(by) for name, by in tasks.items()} | {task.name: {**there, **more}}
 
 
 def read_fewshot_task(
@@ -151,7 +140,7 @@ def read_fewshot_task(
     items = tuple(item for item in order if item.id not in reserved)[:limit]
     if not items:
         what = f"has {len(order)} items, of which {num_fewshot} × {fewshot_seeds} would be "
-        hint = "use fewer, or put demonstrations in files of their own (`files.demonstrations`)"
+        hint = "use fewer, or put demonstrations in files of their own"
         raise UserError(f"{what}demonstrations", where=f"{task.name} in {language}", hint=hint)
     scored = set() if separate else {item.id for item in items}
     pool = [item for item in other.items if item.id not in scored]

@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import Formatter
 from typing import Any, Literal
 
 import numpy as np
 from langcodes import tag_is_valid
 
 from tongues.errors import UserError, nearest
-from tongues.evaluate.tasks.task import Normalisation, Task
-from tongues.evaluate.tasks.templates import InvalidRow, fill_choices, fill_template
+from tongues.evaluate.tasks.task import Fields, Normalisation, Task
 from tongues.files import fingerprint, path_text
 from tongues.recipe import Hub
 from tongues.text.reading import Fault
@@ -24,6 +24,14 @@ _PACKED = ("", ".gz", ".zst")
 _GROUP = 12  # digits of a group's fingerprint: of a million groups, two are equal with p < 0.002
 
 Part = Literal["items", "demonstrations"]
+
+
+class InvalidRow(Exception):
+    """A row that is not an item: the reason, in words that can be counted, and the sample."""
+
+    def __init__(self, reason: str, about: str) -> None:
+        super().__init__(reason)
+        self.reason, self.about = reason, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,48 +126,58 @@ def read_items(task: Task, language: str, where: Path | str, *, part: Part = "it
         rows = ((state["row"], row) for row, state in hub_rows(place, name))
     items: dict[str, Item] = {}
     faults: list[ItemFault] = []
-    fields: Mapping[str, Any] = {}
     for number, row in rows:
         try:
             if isinstance(row, Fault):
                 raise InvalidRow(row.reason, row.sample)
-            fields = fields or row
             item = _item(task, row, number, items)
         except InvalidRow as error:
             faults.append(ItemFault(source, f"{kind} {number}", error.reason, error.about))
         else:
             items[item.id] = item
     if not items:
-        _check_fields(task, faults, fields)
         hint = "; ".join(count_faults(faults)) or "it is empty"
         raise UserError(f"holds no item of `{task.name}`", where=source, hint=hint)
     return TaskItems(source, tuple(items.values()), tuple(faults))
 
 
-def _item(task: Task, row: Mapping[str, Any], number: int, known: Collection[str]) -> Item:
+def _item(task: Task, row: Fields, number: int, known: Collection[str]) -> Item:
     name = str(number) if task.id is None else _field(row, task.id)
     if name in known:
         raise InvalidRow("id twice", f"`{name}`")
-    endings = fill_choices(task.choices, row, task.words)
-    prompt = fill_template(task.prompt, row, task.words, blank=True)
-    if (count := len(endings)) < 2:
-        raise InvalidRow("one choice", f"{count}")
+    group = fingerprint([_filled(f"{{{task.group}}}", row)])[:_GROUP] if task.group else ""
+    try:
+        row = task.prepared(row) if task.prepared else row
+    except KeyError as error:
+        raise InvalidRow("word unknown", f"`{error.args[0]}`") from None
+    endings = tuple(_filled(template, row) for template in task.choices)
+    prompt = _filled(task.prompt, row, blank=True)
     if task.prompt and not prompt.strip():
         raise InvalidRow("empty prompt", "nothing is left of it")
     try:
         "".join([prompt, *endings]).encode()
     except UnicodeEncodeError:
         raise InvalidRow("bad encoding", "half a surrogate pair") from None
-    if len(set(endings)) < count:
+    if len(set(endings)) < len(endings):
         raise InvalidRow("choices alike", f"`{endings[0][:60]}`")
-    labels = list(map(_text, range(count) if task.labels is None else task.labels[:count]))
+    labels = list(map(_text, task.labels or range(len(endings))))
     value = _field(row, task.label) if task.label else labels[0]
     if value not in labels:
         raise InvalidRow("label out of range", f"`{value}` is none of {', '.join(labels)}")
-    group = ""
-    if task.group:
-        group = fingerprint([fill_template(task.group, row, {}, blank=False)])[:_GROUP]
-    return Item(name, prompt, tuple(endings), labels.index(value), group)
+    return Item(name, prompt, endings, labels.index(value), group)
+
+
+def _filled(template: str, row: Fields, *, blank: bool = False) -> str:
+    """A template filled with a row's fields; blank: whether these may be."""
+    used = {name: row.get(name) for _, name, *_ in Formatter().parse(template) if name}
+    for name, value in used.items():
+        if name not in row:
+            raise InvalidRow("field missing", f"`{name}`")
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise InvalidRow("field is not text", f"`{name}`")
+        if not (blank or str(value).strip()):
+            raise InvalidRow("empty choice", f"`{name}`")
+    return template.format_map(used)
 
 
 def _field(row: Mapping[str, Any], name: str) -> str:
@@ -172,19 +190,6 @@ def _text(value: Any) -> str:
     """A label or id as text; 1.0 is 1, as tables with gaps write whole numbers."""
     whole = isinstance(value, float) and value.is_integer()
     return str(int(value) if whole else value).strip()
-
-
-def _check_fields(task: Task, faults: Sequence[ItemFault], row: Mapping[str, Any]) -> None:
-    missing = {fault.sample if fault.reason == "field missing" else "" for fault in faults}
-    if len(missing) != 1 or not (path := missing.pop().strip("`")):
-        return
-    key = "label" if path == task.label else "id" if path == task.id else ""
-    for name in ("prompt", "choices", "group"):
-        if f"{{{path}" in "".join(getattr(task, name) or ""):
-            key = name
-    what = f"`{key}` names the field `{path}`, which none of the {len(faults)} rows has"
-    where = f"{task.name}, {faults[0].source}"
-    raise UserError(what, where=where, hint=nearest(path, row))
 
 
 def find_items(
@@ -256,7 +261,7 @@ def _on_hub(task: Task, language: str, part: Part) -> Hub | None:
 
 def _patterns(task: Task, part: Part) -> list[str]:
     if part == "demonstrations":
-        return [task.files.demonstrations] if task.files.demonstrations else []
+        return [task.demonstrations] if task.demonstrations else []
     return [f"{task.name}/{{language}}.jsonl", "{language}.jsonl"]
 
 

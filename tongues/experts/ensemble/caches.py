@@ -4,8 +4,8 @@ Texts join and leave at any time. An expert remembers each up to a place of its 
 it missed when it is needed again.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -28,8 +28,7 @@ class TokenSequence:
 
     tokens: list[int]  # from the one before every text on
     longest: int  # tokens that are read of it at most
-    experts: Collection[int] = ()  # that have a weight now
-    computed: int = 0  # tokens read of it, over all experts
+    experts: list[int] = field(default_factory=list)  # that have a weight now
 
 
 def kept_bytes(config: PretrainedConfig, dtype: torch.dtype) -> int:
@@ -72,18 +71,16 @@ class Caches:
         missed = stops - memory.filled[slots]
         # texts that missed about as much are read together
         sizes = np.arange(len(texts)) if memory.apart else np.ceil(np.log2(missed))
-        groups = [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
-        if len(groups) == 1 and (slots[1:] > slots[:-1]).all():
-            return self._forward(expert, memory, texts, slots, stops)
-        logits: Tensor | None = None
-        for group in groups:
+        parts: list[Tensor] = []
+        order: list[int] = []
+        for size in np.unique(sizes):
+            group = np.flatnonzero(sizes == size)
             places = group[np.argsort(slots[group])]
             some = [texts[place] for place in places]
-            part = self._forward(expert, memory, some, slots[places], stops[places])
-            logits = part.new_empty(len(texts), part.shape[1]) if logits is None else logits
-            logits[torch.from_numpy(places).to(part.device)] = part
-        assert logits is not None
-        return logits
+            parts.append(self._forward(expert, memory, some, slots[places], stops[places]))
+            order += places.tolist()
+        logits = torch.cat(parts) if len(parts) > 1 else parts[0]
+        return logits if order == sorted(order) else logits[np.argsort(order)]
 
     def read(self, expert: int, text: TokenSequence, stop: int, last: int = 1) -> Tensor:
         """Read a text up to its token `stop`; logits [last, V] behind its last tokens there."""
@@ -147,7 +144,6 @@ class Caches:
         rows = np.zeros((len(texts), width), dtype=np.int64)
         for row, text, start, stop in zip(rows, texts, filled, stops, strict=True):
             row[: stop - start] = text.tokens[start:stop]
-            text.computed += int(stop - start)
         places = np.minimum(filled[:, None] + np.arange(width), stops[:, None] - 1)
         # logits are wanted behind the last column that is read of each
         lasts, last_of = np.unique(missed, return_inverse=True)
@@ -198,8 +194,8 @@ class _Memory(Cache):
         self._layers: dict[int, list[Tensor]] = {}  # keys and values of each
         self._start = self._stop = 0  # columns of what comes next, where alike in all slots
         self._rows: Tensor | None = None  # its slots; None: all
-        self._writes: list[tuple[int, int, int]] | None = None  # slots and columns, where not alike
-        self._place: tuple[Tensor, Tensor] | None = None  # the same, of one token each
+        self._tokens: tuple[Tensor, ...] = ()  # where not alike, row and place of each token,
+        self._places: tuple[Tensor, ...] = ()  # and its slot and column
 
     @property
     def bytes(self) -> int:
@@ -267,15 +263,13 @@ class _Memory(Cache):
         filled = self.filled[slots]
         self._stop = int(stops.max())
         self._start = self._stop - width
-        self._writes = self._place = None
-        rows = torch.from_numpy(slots).to(self._device)
-        self._rows = None if len(slots) == len(self.slots) else rows
+        self._rows = None if len(slots) == len(self.slots) else self._tensor(slots)
+        self._tokens = ()
         if (filled == filled[0]).all() and (stops == stops[0]).all():
             return None
-        if width == 1:
-            self._place = rows, torch.from_numpy(filled).to(self._device)
-        else:
-            self._writes = list(zip(slots.tolist(), filled.tolist(), stops.tolist(), strict=True))
+        rows, places = np.nonzero(np.arange(width) < (stops - filled)[:, None])
+        self._tokens = self._tensor(rows), self._tensor(places)
+        self._places = self._tensor(slots[rows]), self._tensor(filled[rows] + places)
         return self._mask(filled, width)
 
     def update(
@@ -289,18 +283,15 @@ class _Memory(Cache):
                 for new in (key_states, value_states)
             ]
         states = self._layers[layer_idx]
-        rows = slice(len(self.slots)) if self._rows is None else self._rows
+        some = slice(len(self.slots)) if self._rows is None else self._rows
         for kept, new in zip(states, (key_states, value_states), strict=True):
-            if self._place:
-                slots, columns = self._place
-                kept[slots, :, columns] = new[:, :, 0]
-            elif self._writes:
-                for row, (slot, start, stop) in enumerate(self._writes):
-                    kept[slot, :, start:stop] = new[row, :, : stop - start]
+            if self._tokens:
+                (rows, places), (slots, columns) = self._tokens, self._places
+                kept[slots, :, columns] = new[rows, :, places]
             else:
-                kept[rows, :, self._start : self._stop] = new
+                kept[some, :, self._start : self._stop] = new
         keys, values = (state[:, :, : self._stop] for state in states)
-        return keys[rows], values[rows]
+        return keys[some], values[some]
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Columns that are remembered of the slots at hand."""
@@ -310,8 +301,11 @@ class _Memory(Cache):
         """Columns that will be seen, and the first of them."""
         return self._stop, 0
 
+    def _tensor(self, numbers: np.ndarray) -> Tensor:
+        return torch.from_numpy(numbers).to(self._device)
+
     def _mask(self, filled: np.ndarray, width: int) -> Tensor | dict[str, Tensor]:
-        places = torch.from_numpy(filled[:, None] + np.arange(width)).to(self._device)
+        places = self._tensor(filled[:, None] + np.arange(width))
         back = places[:, None, :, None] - torch.arange(self._stop, device=self._device)
 
         def hide(hidden: Tensor) -> Tensor:

@@ -112,10 +112,6 @@ def write_ensemble_card(
         best = sorted(lineage.languages.items())
         table = _table({"language": lang, "expert": folder_of[expert]} for lang, expert in best)
         text += f"\n## Routing\n\n{how}\n\n{table}\n"
-    if len({added["ensemble"] for added in lineage.rounds}) > 1:
-        names = {"ensemble": "ensemble", "expert": "expert", "base": "branched from"}
-        rows = ({names[key]: f"`{added[key]}`" for key in names} for added in lineage.rounds)
-        text += f"\n## How it grew\n\n{_table(rows)}\n"
     (directory / CARD).write_text(text, encoding="utf-8")
 
 

@@ -74,10 +74,6 @@ class ExpertModels:
         """The device on which what they predict is mixed."""
         return self.placement.devices[0]
 
-    def __len__(self) -> int:
-        """How many experts there are, opened or not."""
-        return len(self.folders)
-
     def __getitem__(self, number: int) -> PreTrainedModel:
         """An expert, opened now if it was not."""
         if number not in self._models:
@@ -153,19 +149,18 @@ def open_ensemble(
     folder: Path,
     workspace: Path | None = None,
     *,
-    verified: bool = True,
     memory: int | None = None,
     placement: Placement | None = None,
 ) -> Ensemble:
     """Open what `ensemble.json` in `folder` names; a UserError when it is not what it was.
 
     workspace: the folder that experts are named from; the one three above `folder` if left out.
-    verified: compare every file with its SHA-256, which reads each once. memory: bytes of weights
-    to hold at most; None: any. placement: of the experts; None: this processor, in float32.
+    Every file is compared with its SHA-256, which reads each once. memory: bytes of weights to hold
+    at most; None: any. placement: of the experts; None: this processor, in float32.
     """
     lineage = read_lineage(folder)
     workspace = workspace or folder.resolve().parents[2]
-    verify(lineage, folder, workspace, bytes_too=verified)
+    verify(lineage, folder, workspace)
     router = load_router(folder / lineage.router.file) if lineage.router else None
     if router and router.k != len(lineage.experts):
         what = f"the router knows {router.k} experts and there are {len(lineage.experts)}"

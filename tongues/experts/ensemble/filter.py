@@ -31,7 +31,7 @@ class LanguageFilter:
 
     def follow(self, belief: np.ndarray, token: int) -> np.ndarray:
         """The belief about the token after this one."""
-        return self._next(belief, np.exp(self.power * self.logs[token].astype(np.float64)))
+        return self.after(belief, self.logs[token])
 
     def read(self, tokens: np.ndarray) -> np.ndarray:
         """The belief after a text."""
@@ -43,12 +43,13 @@ class LanguageFilter:
         belief = self.prior
         for place, row in enumerate(self.logs[tokens]):
             found[place] = belief
-            belief = self._next(belief, np.exp(self.power * row.astype(np.float64)))
+            belief = self.after(belief, row)
         return found
 
-    def _next(self, belief: np.ndarray, odds: np.ndarray) -> np.ndarray:
-        seen = belief * odds
-        seen *= (1 - self.switch) / seen.sum()
+    def after(self, belief: np.ndarray, logs: np.ndarray) -> np.ndarray:
+        """The belief [..., c] after tokens whose log-probabilities in each state are `logs`."""
+        seen = belief * np.exp(self.power * logs.astype(np.float64))
+        seen *= (1 - self.switch) / seen.sum(-1, keepdims=True)
         return seen + self.switch * self.prior
 
 
@@ -114,9 +115,7 @@ def fit_filter(
         for place in range(width):
             reached = ((belief @ owned) * np.exp(likely[:, place])).sum(1)
             total -= float(np.nansum(np.log(np.maximum(reached, 1e-300))))
-            seen = belief * np.exp(trial.power * trial.logs[tokens[:, place]].astype(np.float64))
-            belief = (1 - trial.switch) * seen / seen.sum(1, keepdims=True)
-            belief += trial.switch * trial.prior
+            belief = trial.after(belief, trial.logs[tokens[:, place]])
         return total
 
     trials = (replace(given, power=p, switch=s) for p in _POWERS for s in _SWITCHES)

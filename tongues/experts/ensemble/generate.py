@@ -17,17 +17,6 @@ from tongues.experts.ensemble.writer import RunningText, Writer, broken
 _USUAL = 64  # tokens, where no number is given
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Generated:
-    """What was generated behind a prompt of token ids."""
-
-    tokens: np.ndarray  # [T], without the one that stopped it
-    nats: np.ndarray  # [T], -log p of each under the mixture, before sampling changed it
-    weights: np.ndarray  # [T, k], of each expert
-    stopped: bool  # by a stop token, not by the length
-    computed: int  # tokens over all experts that ran, the prompt included
-
-
 @dataclass(slots=True, eq=False)
 class Continuation:
     """The text behind a prompt."""
@@ -91,12 +80,12 @@ def generate(
     languages: Sequence[str | None] | None = None,
     sampling: Sampling | None = None,
     stop: Collection[int] | None = None,
-) -> list[Generated]:
-    """Continue prompts of token ids by at most `most` tokens: one number, or one per prompt.
+) -> list[list[Token]]:
+    """The tokens behind prompts of token ids, at most `most`: one number, or one per prompt.
 
     A prompt gives the same text alone and among others, up to rounding; one that comes several
     times gives several. languages: of each prompt, for a routing that needs them. stop: tokens
-    that end a text; the one that ends documents if left out.
+    that end a text, and come last; the one that ends documents if left out.
     """
     writer = Writer(ensemble)
     stops = None if stop is None else frozenset(stop)
@@ -108,20 +97,7 @@ def generate(
         tokens[writer.add(Request(*of, stops=stops, copy=copy))] = []
     for text, token in _tokens(writer):
         tokens[text].append(token)
-    generated = []
-    for text, own in tokens.items():
-        stopped = own[-1].ended == "stop"
-        own = own[:-1] if stopped else own
-        generated.append(
-            Generated(
-                tokens=np.array([token.id for token in own], dtype=np.int64),
-                nats=-np.array([token.log_prob for token in own]),
-                weights=np.array([token.weights for token in own]).reshape(-1, ensemble.k),
-                stopped=stopped,
-                computed=text.sequence.computed,
-            )
-        )
-    return generated
+    return list(tokens.values())
 
 
 def continue_texts(

@@ -16,10 +16,14 @@ from tongues.experts.ensemble.ensemble import (
     open_alone,
     open_ensemble,
 )
-from tongues.experts.ensemble.own_caches import open_caches
 from tongues.experts.ensemble.places import Kind, base_of, resolve_model
 from tongues.experts.ensemble.request import Request
-from tongues.experts.ensemble.routing import Routing, default_routing, parse_routing
+from tongues.experts.ensemble.routing import (
+    Routing,
+    check_experts,
+    default_routing,
+    parse_routing,
+)
 from tongues.experts.ensemble.writer import Writer
 from tongues.files import fingerprint
 from tongues.models.huggingface import configure
@@ -128,7 +132,7 @@ class Model:
 
     def writer(self, memory: int | None, *, pace: int | None = None) -> Writer:
         """What generates texts, with keys and values of `memory` bytes; None: any."""
-        return Writer(self.ensemble, pace=pace, caches=open_caches(self.ensemble, memory))
+        return Writer(self.ensemble, memory=memory, pace=pace)
 
     def request(
         self, prompt: Prompt, max_tokens: int, routing: Routing | None = None, **options: Any
@@ -194,7 +198,8 @@ def open_models(
 
 
 def _as_model(name: str, kind: Kind, folder: Path, ensemble: Ensemble, way: str | None) -> Model:
-    routing = _routing(name, ensemble, way)
+    routing = parse_routing(way) if way else default_routing(ensemble.k, ensemble.router)
+    check_experts(routing, ensemble.k, name)
     tokenizer = load_tokenizer(ensemble.tokenizer)
     first, prompted = ensemble.frame.first, ensemble.frame.start is not None
     ends = read_settings(ensemble.tokenizer / "generation_config.json").get("eos_token_id")
@@ -211,19 +216,6 @@ def _as_model(name: str, kind: Kind, folder: Path, ensemble: Ensemble, way: str 
         base=base_of(kind, folder),
         fingerprint=_fingerprint(ensemble, routing, first, prompted),
     )
-
-
-def _routing(given: str, ensemble: Ensemble, way: str | None) -> Routing:
-    if way is None:
-        return default_routing(ensemble.k, ensemble.router)
-    if ensemble.k == 1:
-        hint = "leave out what is behind the `@`"
-        raise UserError("is one model and takes no routing", where=given, hint=hint)
-    routing = parse_routing(way)
-    if (routing.m or 0) > ensemble.k:
-        what = f"there are {ensemble.k} experts, and `{way}` wants {routing.m} of them"
-        raise UserError(what, where=given, hint=f"`{routing.name}:{ensemble.k}` or fewer")
-    return routing
 
 
 def _fingerprint(ensemble: Ensemble, routing: Routing, first: int, prompted: bool) -> str:

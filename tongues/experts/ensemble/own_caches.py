@@ -20,39 +20,33 @@ class _Reading:
     ends: list[int]  # of each token of the text, its own tokens up to the token's end
 
 
-class OwnCaches:
+class OwnCaches(Caches):
     """As `Caches`, in the ensemble's tokens, while each expert reads a text in its own.
 
-    Tokens that an expert does not have get no probability from it. Where a text is longer in its
-    own tokens than experts see, it continues from the last half of what they see.
+    Logits have a column more than the vocabulary. Tokens that an expert does not have get no
+    probability from it. Where a text is longer in its own tokens than experts see, it continues
+    from the last half of what they see.
     """
 
     def __init__(self, ensemble: Ensemble, limit: int | None = None) -> None:
-        self.ensemble, self._inner = ensemble, Caches(ensemble.models, limit)
+        super().__init__(ensemble.models, limit)
+        self.ensemble = ensemble
         self._texts: dict[TokenSequence, dict[OwnTokens, _Reading]] = {}
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of keys and values that are held."""
-        return self._inner.bytes
 
     def behind(self, expert: int, text: TokenSequence) -> int:
         """Tokens of the text that the expert has yet to read."""
         reading = self._reading(expert, text)
         if reading is None:
-            return self._inner.behind(expert, text)
+            return super().behind(expert, text)
         own = reading.sequence
-        read = len(own.tokens) - self._inner.behind(expert, own)
+        read = len(own.tokens) - super().behind(expert, own)
         return len(text.tokens) - bisect_right(reading.ends, read)
 
     def logits(self, expert: int, texts: Sequence[TokenSequence]) -> Tensor:
         """Logits [texts, V + 1] for the token behind each, after reading what was missed."""
         readings = [self._reading(expert, text) for text in texts]
         read = [one.sequence if one else text for one, text in zip(readings, texts, strict=True)]
-        logits = self._inner.logits(expert, read)
-        for text, own in zip(texts, read, strict=True):
-            _count(text, own)
-        return self._widened(expert, logits)
+        return self._widened(expert, super().logits(expert, read))
 
     def read(self, expert: int, text: TokenSequence, stop: int, last: int = 1) -> Tensor:
         """Read a text up to its token `stop`; logits [last, V + 1] behind its last tokens there.
@@ -61,17 +55,16 @@ class OwnCaches:
         """
         reading = self._reading(expert, text)
         if reading is None:
-            return self._widened(expert, self._inner.read(expert, text, stop, last))
+            return self._widened(expert, super().read(expert, text, stop, last))
         assert last == 1, "single columns of an expert's own tokens are not kept apart"
-        logits = self._inner.read(expert, reading.sequence, reading.ends[stop - 1])
-        _count(text, reading.sequence)
+        logits = super().read(expert, reading.sequence, reading.ends[stop - 1])
         return self._widened(expert, logits)
 
     def forget(self, text: TokenSequence) -> None:
         """Drop all that is remembered of a text."""
-        self._inner.forget(text)
+        super().forget(text)
         for reading in self._texts.pop(text, {}).values():
-            self._inner.forget(reading.sequence)
+            super().forget(reading.sequence)
 
     def _widened(self, expert: int, logits: Tensor) -> Tensor:
         own, vocabulary = self.ensemble.own.get(expert), self.ensemble.vocabulary
@@ -79,9 +72,6 @@ class OwnCaches:
 
     def _reading(self, expert: int, text: TokenSequence) -> _Reading | None:
         """The text so far in the expert's tokens; None where it has all of the ensemble's."""
-        for source, readings in self._texts.items():  # what may be forgotten is decided over all
-            for reading in readings.values():
-                reading.sequence.experts = source.experts
         own = self.ensemble.own.get(expert)
         if own is None:
             return None
@@ -95,12 +85,12 @@ class OwnCaches:
         reading.sequence.tokens += ids.tolist()
         context = self.ensemble.context
         if context and len(reading.sequence.tokens) > context:
-            self._inner.forget(reading.sequence)
+            super().forget(reading.sequence)
             _shorten(reading, context // 2)
         return reading
 
 
-def open_caches(ensemble: Ensemble, limit: int | None = None) -> Caches | OwnCaches:
+def open_caches(ensemble: Ensemble, limit: int | None = None) -> Caches:
     """What remembers texts, with keys and values of at most `limit` bytes; None: any."""
     return OwnCaches(ensemble, limit) if ensemble.own else Caches(ensemble.models, limit)
 
@@ -110,12 +100,6 @@ def _shorten(reading: _Reading, most: int) -> None:
     old, ends = reading.sequence, reading.ends
     kept = min(bisect_right(ends, len(old.tokens) - most), len(ends) - 2)  # the last to go
     gone = ends[kept] - 1
-    reading.sequence = TokenSequence(old.tokens[:1] + old.tokens[ends[kept] :], old.longest)
-    reading.sequence.experts = old.experts
+    tokens = old.tokens[:1] + old.tokens[ends[kept] :]
+    reading.sequence = TokenSequence(tokens, old.longest, old.experts)
     reading.ends = [max(1, end - gone) for end in ends]
-
-
-def _count(text: TokenSequence, own: TokenSequence) -> None:
-    if own is not text:
-        text.computed += own.computed
-        own.computed = 0

@@ -120,16 +120,14 @@ def parse_routing(text: str) -> Routing:
     return replace(routing, m=int(number))
 
 
-def check_experts(routing: Routing, k: int) -> None:
+def check_experts(routing: Routing, k: int, where: str = "routing") -> None:
     """A UserError where a routing asks for more than k experts, or chooses among one."""
-    if routing.m and routing.m > k:
-        there = "it is one model" if k == 1 else f"there are {k}"
-        what, name = f"`{routing}` asks for {routing.m} experts and {there}", routing.name
-        hint = f"`{name}:{k}`, or `{name}` for all" if k > 1 else "leave it out"
-        raise UserError(what, where="routing", hint=hint)
-    if routing.needs_router and k == 1:
+    if k == 1 and routing is not ONE_MODEL:
         what = f"`{routing}` chooses among experts, and this is one model"
-        raise UserError(what, where="routing", hint="leave it out")
+        raise UserError(what, where=where, hint="leave it out")
+    if routing.m and routing.m > k:
+        what, name = f"`{routing}` asks for {routing.m} experts and there are {k}", routing.name
+        raise UserError(what, where=where, hint=f"`{name}:{k}`, or `{name}` for all")
 
 
 def default_routing(k: int, router: Router | None) -> Routing:
@@ -170,9 +168,7 @@ class _Language(_OneForAText):
     needs_language = True
 
     def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
-        if about.expert is None:
-            hint = "name it by `--language`, or use `filter:1`"
-            raise UserError("the text's language is not given", where="routing", hint=hint)
+        assert about.expert is not None, "see `Ensemble.about`"
         return np.eye(about.k)[about.expert]
 
 

@@ -7,7 +7,6 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -19,9 +18,9 @@ from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.own_caches import open_caches
 from tongues.experts.ensemble.request import Request, Token
 from tongues.experts.ensemble.routing import Guide
-from tongues.models.scorer import log_probs
 from tongues.randomness import derive_seed
 
+_Part = tuple[int, np.ndarray, Tensor]  # an expert, the rows that it counts for, their logits
 _CHUNK = 128  # tokens of a prompt that are reported, or learned from, in a step
 
 
@@ -45,41 +44,20 @@ class RunningText:
         return self.known == len(self.request.prompt)
 
 
-class Memory(Protocol):
-    """What experts remember of texts, as `Caches` does."""
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of keys and values that are held."""
-        ...
-
-    def behind(self, expert: int, text: TokenSequence) -> int:
-        """See `Caches`, as for the rest."""
-        ...
-
-    def logits(self, expert: int, texts: Sequence[TokenSequence]) -> Tensor: ...  # noqa: D102
-
-    def read(  # noqa: D102
-        self, expert: int, text: TokenSequence, stop: int, last: int = 1
-    ) -> Tensor: ...
-
-    def forget(self, text: TokenSequence) -> None: ...  # noqa: D102
-
-
 class Writer:
     """What writes texts with an ensemble, a token each at a step.
 
-    pace: tokens of prompts that are read in a step, so that no text waits long for another's
-    beginning; None: any. caches: what remembers texts and gives logits; None: transformers' models.
+    memory: bytes of keys and values. pace: tokens of prompts that are read in a step, so that no
+    text waits long for another's beginning. None: any.
     """
 
     def __init__(
-        self, ensemble: Ensemble, *, pace: int | None = None, caches: Memory | None = None
+        self, ensemble: Ensemble, *, memory: int | None = None, pace: int | None = None
     ) -> None:
         self.ensemble, self.pace = ensemble, pace
         self._chunk = _CHUNK if pace is None else min(_CHUNK, pace)
         self.running: list[RunningText] = []
-        self.caches = caches or open_caches(ensemble)
+        self.caches = open_caches(ensemble, memory)
 
     @property
     def bytes(self) -> int:
@@ -135,7 +113,7 @@ class Writer:
             weight = text.guide.weights()
             if text.weights is not None and not text.writes:
                 weight = text.weights[text.known : text.known + self._chunk].sum(axis=0)
-            text.sequence.experts = np.flatnonzero(weight).tolist()
+            text.sequence.experts[:] = np.flatnonzero(weight).tolist()
             behind = self._behind(text)
             fits = behind <= max(budget, 1) or (
                 not text.writes and budget > 0 and behind <= self._chunk
@@ -178,22 +156,17 @@ class Writer:
                 self.caches.read(expert, text.sequence, min(read + count, known))
 
     def _write(self, texts: list[RunningText], weights: np.ndarray) -> list[Token]:
-        parts: list[tuple[int, np.ndarray, Tensor]] = []  # an expert, its texts, and their logits
+        parts: list[_Part] = []
         for expert in self._ordered(weights.sum(axis=0)):
             places = np.flatnonzero(weights[:, expert])
             some = [texts[place].sequence for place in places]
             parts.append((expert, places, self.caches.logits(expert, some)))
-        mixed = parts[0][2].softmax(1)
-        if len(parts) > 1:
-            mixed = mixed.new_zeros(len(texts), mixed.shape[1])
-            for expert, places, logits in parts:
-                share = torch.from_numpy(weights[places, expert]).to(mixed)
-                mixed[torch.from_numpy(places)] += logits.softmax(1) * share[:, None]
+        mixed = _mixed(parts, weights)
         lost = mixed[:, 0].isnan().tolist()  # with one logit, all of a row is
         mixed[:, self.ensemble.vocabulary :] = 0.0
         chosen = _choose(mixed, texts)
         reached = _log(_of(mixed, chosen)).tolist()
-        likely = _likeliest(mixed, [text.request.alternatives for text in texts], logs=False)
+        likely = _likeliest(mixed, [text.request.alternatives for text in texts])
         tokens = []
         for row, (text, token) in enumerate(zip(texts, chosen.tolist(), strict=True)):
             if lost[row]:
@@ -217,21 +190,18 @@ class Writer:
         stop = text.known = min(start + self._chunk, len(request.prompt))
         width = stop - start
         given = torch.from_numpy(request.prompt[start:stop].astype(np.int64))
-        logs_of: dict[int, Tensor] = {}
-        for expert in self._ordered(needed):
-            logits = self.caches.read(expert, text.sequence, stop, width)
-            normalizer = log_probs(logits, given.to(logits.device))[1]
-            logs_of[expert] = logits - normalizer[:, None]
         assert text.weights is not None
         weights = text.weights[start:stop]
-        mixed: Tensor | None = None
-        for expert, logs in sorted(logs_of.items()):
-            logs += torch.from_numpy(weights[:, expert].copy()).to(logs).log()[:, None]
-            mixed = logs if mixed is None else torch.logaddexp(mixed, logs)
-        assert mixed is not None
-        values = _of(mixed, given).tolist()
+        parts: list[_Part] = []
+        for expert in self._ordered(needed):
+            rows = np.flatnonzero(weights[:, expert])
+            logits = self.caches.read(expert, text.sequence, stop, width)
+            # in float64, which has the least probable tokens too
+            parts.append((expert, rows, logits[torch.from_numpy(rows)].double()))
+        mixed = _mixed(parts, weights)
+        values = _log(_of(mixed, given)).tolist()
         shown = mixed[:, : self.ensemble.vocabulary]
-        likely = _likeliest(shown, [request.alternatives] * width, logs=True)
+        likely = _likeliest(shown, [request.alternatives] * width)
         tokens = [
             Token(token, value, weight, best, given=True, language=self._language(text, token))
             for token, value, weight, best in zip(
@@ -269,6 +239,18 @@ def check_length(ensemble: Ensemble, request: Request) -> None:
         raise UserError(what, where="generate", hint=hint)
 
 
+def _mixed(parts: Sequence[_Part], weights: np.ndarray) -> Tensor:
+    """Probabilities [n, V] of the next tokens by the experts' weights [n, k]."""
+    if len(parts) == 1:
+        return parts[0][2].softmax(1)
+    first = parts[0][2]
+    mixed = first.new_zeros(len(weights), first.shape[1])
+    for expert, rows, logits in parts:
+        share = torch.from_numpy(weights[rows, expert]).to(mixed)
+        mixed[torch.from_numpy(rows)] += logits.softmax(1) * share[:, None]
+    return mixed
+
+
 def _of(rows: Tensor, tokens: Tensor) -> Tensor:
     return rows.gather(1, tokens[:, None].to(rows.device)).squeeze(1)
 
@@ -277,19 +259,13 @@ def _log(odds: Tensor) -> Tensor:
     return odds.clamp_min(torch.finfo(odds.dtype).tiny).log()
 
 
-def _likeliest(
-    rows: Tensor, counts: Sequence[int], *, logs: bool
-) -> list[tuple[tuple[int, float], ...]]:
-    """The most probable tokens of each row, `counts` of them, with their log-probabilities.
-
-    logs: whether the rows are log-probabilities already.
-    """
+def _likeliest(rows: Tensor, counts: Sequence[int]) -> list[tuple[tuple[int, float], ...]]:
+    """The most probable tokens of each row, `counts` of them, with their log-probabilities."""
     most = min(max(counts), rows.shape[1])
     if not most:
         return [()] * len(counts)
     values, tokens = rows.topk(most, dim=1)
-    values = values if logs else _log(values)
-    each = zip(tokens.tolist(), values.tolist(), counts, strict=True)
+    each = zip(tokens.tolist(), _log(values).tolist(), counts, strict=True)
     return [tuple(zip(ids[:n], own[:n], strict=True)) for ids, own, n in each]
 
 

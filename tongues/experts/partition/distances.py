@@ -1,19 +1,12 @@
-"""Distances between languages: from a matrix, from features, and the nearest languages."""
+"""Distances between languages: of a family, from features, and the nearest languages."""
 
-import csv
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import isfinite, nan
-from pathlib import Path
 
 import numpy as np
 
-from tongues.errors import UserError, nearest
+from tongues.errors import UserError
 from tongues.experts.partition.partition import Distances
 from tongues.recipe import Ancestry
-
-_EQUAL = 1e-6  # the two halves of a matrix may differ by so much of a distance
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
 def nearest_donors(
@@ -91,76 +84,3 @@ def cosine_distances(
     if apart:
         notes.append(f"no feature is known of both {'; '.join(apart)}: placed at distance 1")
     return distances, tuple(notes)
-
-
-def read_distances(path: Path, languages: Sequence[str]) -> Distances:
-    """Distances between the languages from a square matrix, of which one half is enough.
-
-    A `.csv` or `.tsv` file has the names of languages in its first row and first column.
-    """
-    where, hint = str(path), "give distances, not similarities"
-    values, names = _read(path)
-    for (one, other), value in values.items():
-        mirrored, what = values.get((other, one), value), ""
-        if value < 0:
-            what = f"the distance of `{one}` and `{other}` is negative"
-        elif one == other and value:
-            what = f"the distance of `{one}` from itself is {value:g}"
-        elif abs(value - mirrored) > _EQUAL * max(value, mirrored):
-            what = f"`{one}` and `{other}` have two distances, {value:g} and {mirrored:g}"
-            hint = "make the matrix symmetric"
-        if what:
-            raise UserError(what, where=where, hint=hint)
-    matrix = np.zeros((len(languages), len(languages)))
-    for i, one in enumerate(languages):
-        if one not in names:
-            raise UserError(f"has no row for `{one}`", where=where, hint=nearest(one, names))
-        for j, other in enumerate(languages[:i]):
-            value = values.get((one, other), values.get((other, one)))
-            if value is None:
-                what = f"there is no distance of `{one}` and `{other}`"
-                raise UserError(what, where=where, hint="fill its cell")
-            matrix[i, j] = matrix[j, i] = value
-    return named(languages, matrix)
-
-
-def _read(path: Path) -> tuple[dict[tuple[str, str], float], list[str]]:
-    where, kind = str(path), path.suffix.lower()
-    if kind not in _SEPARATORS:
-        hint = f"take one of {', '.join(_SEPARATORS)}"
-        raise UserError("cannot be read as distances", where=where, hint=hint)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = list(enumerate(csv.reader(file, delimiter=_SEPARATORS[kind]), 1))
-    except (OSError, ValueError, csv.Error) as error:
-        raise UserError(f"cannot be read ({error})", where=where) from None
-    lines = [(number, [cell.strip() for cell in row]) for number, row in lines if any(row)]
-    if not lines[1:]:
-        raise UserError("holds no languages", where=where)
-    (_, (_, *columns)), *rows = lines
-    names = [row[0] for _, row in rows]
-    for kind, own in (("row", names), ("column", columns)):
-        name, count = Counter(own).most_common(1)[0] if own else ("", 1)
-        if count > 1 or not all(own):
-            what = f"names `{name}` twice" if name and count > 1 else f"has a {kind} without a name"
-            raise UserError(what, where=where)
-    values: dict[tuple[str, str], float] = {}
-    for number, (name, *cells) in rows:
-        if len(cells) != len(columns):
-            what = f"has {len(cells) + 1} cells where the first row has {len(columns) + 1}"
-            raise UserError(what, where=f"{path}:{number}")
-        for column, cell in zip(columns, cells, strict=True):
-            try:
-                value = float(cell or 0)
-            except ValueError:
-                value = nan
-            if not isfinite(value):
-                what = f"`{cell}` in column `{column}` is not a number"
-                hint = "leave the cell empty where it is not known"
-                raise UserError(what, where=f"{path}:{number}", hint=hint)
-            if cell:
-                values[name, column] = value
-    if beyond := next((column for column in columns if column not in names), ""):
-        hint = "give a square matrix of distances"
-        raise UserError(f"column `{beyond}` has no row", where=where, hint=hint)
-    return values, names

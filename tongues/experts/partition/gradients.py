@@ -1,6 +1,6 @@
 """The partition by gradient similarity: languages that change the base model alike."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,6 @@ def similarity_distances(
     windows: int = 128,
     context: int = 256,
     seed: int = 0,
-    progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Distances, tuple[str, ...]]:
     """Distances between languages by how alike they would change a model, and notes.
 
@@ -71,7 +70,7 @@ def similarity_distances(
         frame=tokens.frame,
         recompute=False,
         compiled=False,
-        tell=progress,
+        tell=lambda line: None,
     )
     ends = (scorer.model.get_input_embeddings(), scorer.model.get_output_embeddings())
     embeddings = {id(weight) for end in ends if end is not None for weight in end.parameters()}
@@ -79,7 +78,6 @@ def similarity_distances(
     kept = _sample(layers, seed)
     halves = np.empty((2, len(languages), sum(map(len, kept))), np.float32)
     for i, lang in enumerate(languages):
-        progress(f"reading `{lang}`")
         drawn = draw_windows(tokens, lang, windows, context, seed)
         for half in (0, 1):
             halves[half, i] = _gradient(scorer, drawn[half::2], layers, kept)

@@ -3,7 +3,6 @@
 Another package adds a way by the entry-point group `tongues.partitions`.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from tongues.errors import UserError, nearest
-from tongues.experts.partition.distances import family_distances, read_distances
+from tongues.experts.partition.distances import family_distances
 from tongues.experts.partition.partition import (
     Distances,
     Partition,
@@ -82,16 +81,13 @@ class Method(Generic[D]):
     needs_tokens: ClassVar[bool] = False
     splits_documents: ClassVar[bool] = False
 
-    def make(self, settings: D, source: Source, folder: Path) -> Partition:
-        """The partition; what else must be kept of it goes to `folder`."""
+    def make(self, settings: D, source: Source, place: Path) -> Partition:
+        """The partition; where documents are split, the tokens of each cluster go to `place`."""
         raise NotImplementedError
 
     def made_from(self, settings: D, source: Source) -> list[Any]:
         """Other inputs of the partition than its settings and the tokens, in JSON."""
         return []
-
-    def write_clusters(self, source: Source, folder: Path, place: Path) -> None:
-        """Write the tokens of each cluster, where documents are split."""
 
 
 class _Dense(Method[PartitionSettings]):
@@ -106,14 +102,14 @@ class _Dense(Method[PartitionSettings]):
 
     section = _Nameless
 
-    def make(self, settings: PartitionSettings, source: Source, folder: Path) -> Partition:
+    def make(self, settings: PartitionSettings, source: Source, place: Path) -> Partition:
         return dense(source.languages)
 
 
 class _Languages(Method[PartitionSettings]):
     name, summary, section = "languages", "one for each", PartitionSettings
 
-    def make(self, settings: PartitionSettings, source: Source, folder: Path) -> Partition:
+    def make(self, settings: PartitionSettings, source: Source, place: Path) -> Partition:
         return one_each(source.languages)
 
 
@@ -124,27 +120,20 @@ class _InFile(PartitionSettings):
 class _File(Method[_InFile]):
     name, summary, section = "file", "as a file says", _InFile
 
-    def make(self, settings: _InFile, source: Source, folder: Path) -> Partition:
+    def make(self, settings: _InFile, source: Source, place: Path) -> Partition:
         return from_file(Path(settings.file), source.languages)
 
     def made_from(self, settings: _InFile, source: Source) -> list[Any]:
         return [file_hash(Path(settings.file))]
 
 
-class _ByTypology(ClusterSettings):
-    distances: str | None = None  # a file of distances, not lang2vec's
-
-
-class _Typology(Method[_ByTypology]):
+class _Typology(Method[ClusterSettings]):
     name, summary = "typology", "by typology, languages of like grammar together"
-    section = _ByTypology
+    section = ClusterSettings
 
-    def make(self, settings: _ByTypology, source: Source, folder: Path) -> Partition:
-        distances, notes = language_distances(source.recipe, settings.distances)
+    def make(self, settings: ClusterSettings, source: Source, place: Path) -> Partition:
+        distances, notes = language_distances(source.recipe)
         return by_tree(self.name, distances, settings.k, notes=notes)
-
-    def made_from(self, settings: _ByTypology, source: Source) -> list[Any]:
-        return [file_hash(Path(settings.distances))] if settings.distances else []
 
 
 class _GradientSimilarity(Method[ClusterSettings]):
@@ -153,7 +142,7 @@ class _GradientSimilarity(Method[ClusterSettings]):
     section = ClusterSettings
     needs_tokens = True
 
-    def make(self, settings: ClusterSettings, source: Source, folder: Path) -> Partition:
+    def make(self, settings: ClusterSettings, source: Source, place: Path) -> Partition:
         from tongues.experts.partition.gradients import similarity_distances
         from tongues.train.engine.processor import release_memory
 
@@ -181,21 +170,16 @@ class _Topics(Method[ClusterSettings]):
     section = ClusterSettings
     needs_tokens = splits_documents = True
 
-    def make(self, settings: ClusterSettings, source: Source, folder: Path) -> Partition:
+    def make(self, settings: ClusterSettings, source: Source, place: Path) -> Partition:
         from tongues.experts.partition import topics as by_topics
 
-        seed = source.recipe.train.seed
-        topics = by_topics.cluster_by_topics(source.tokens, settings.k, seed=seed)
-        by_topics.save_topics(topics, folder / "topics.safetensors")
-        return by_topics.partition_by_topics(source.tokens, topics)
+        tokens, seed = source.tokens, source.recipe.train.seed
+        topics = by_topics.cluster_by_topics(tokens, settings.k, seed=seed)
+        by_topics.write_clusters(tokens, topics, place)
+        return by_topics.partition_by_topics(tokens, topics)
 
     def made_from(self, settings: ClusterSettings, source: Source) -> list[Any]:
         return [source.recipe.train.seed]
-
-    def write_clusters(self, source: Source, folder: Path, place: Path) -> None:
-        from tongues.experts.partition.topics import load_topics, write_clusters
-
-        write_clusters(source.tokens, load_topics(folder / "topics.safetensors"), place)
 
 
 PARTITIONS: Registry[Method[Any]] = Registry("partition", "tongues.partitions")
@@ -214,15 +198,13 @@ def dense(languages: Sequence[str]) -> Partition:
 
 
 def from_file(path: Path, languages: Sequence[str]) -> Partition:
-    """The clusters that a JSON or YAML file lists: `[[en, es], [de, el]]`, or a mapping by name.
+    """The clusters that a YAML (or JSON) file lists: `[[en, es], [de, el]]`, or a mapping by name.
 
     Every one of the languages must be in exactly one cluster, and no other.
     """
     where = str(path)
     try:
-        text = path.read_text(encoding="utf-8")
-        as_json = path.suffix.lower() == ".json"
-        data: Any = json.loads(text) if as_json else YAML(typ="safe", pure=True).load(text)
+        data: Any = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, YAMLError) as error:
         reason = str(error).strip().splitlines()[0]
         raise UserError(f"cannot be read ({reason})", where=where) from None
@@ -252,23 +234,24 @@ def from_file(path: Path, languages: Sequence[str]) -> Partition:
 def make_partition(recipe: Recipe, settings: PartitionSettings, workspace: Path) -> Partition:
     """The partition of these settings, made once and kept; the recipe's tokens must be prepared.
 
-    One that was made of other tokens or otherwise is a UserError.
+    One that was made of other tokens or otherwise is a UserError. Where the tokens of clusters are
+    gone, both are made again.
     """
     source, method = Source(recipe, workspace), PARTITIONS.find(settings.by)
     folder = workspace / "partitions" / recipe.name / settings.label
     plain, tokens = settings.model_dump(mode="json", exclude={"name", "batch"}), source.tokens
     made_from = fingerprint([plain, tokens.fingerprint, method.made_from(settings, source)])
+    clusters = clusters_of(settings, made_from)
+    place = tokens.path / "clusters" / (clusters or "")
     if (folder / "partition.json").is_file():
         partition = read_partition(folder)
         if partition.fingerprint != made_from:
             what = "a partition of this name was made from other tokens or settings"
             raise UserError(what, where=str(folder), hint="remove its folder to make it again")
-    else:
-        partition = replace(method.make(settings, source, folder), fingerprint=made_from)
-        write_partition(folder, partition)
-    place = tokens.path / "clusters" / (clusters_of(settings, partition) or "")
-    if method.splits_documents and not (place / "counts.json").is_file():
-        method.write_clusters(source, folder, place)
+        if not clusters or (place / "counts.json").is_file():
+            return partition
+    partition = replace(method.make(settings, source, place), fingerprint=made_from)
+    write_partition(folder, partition)
     return partition
 
 
@@ -287,20 +270,18 @@ def guess(recipe: Recipe, settings: PartitionSettings) -> Partition:
     return Partition(settings.by, (languages,) * k, (share,) * k)
 
 
-def clusters_of(settings: PartitionSettings, partition: Partition) -> str | None:
-    """The folder of the clusters' own tokens, where documents are split; None of languages."""
-    if not PARTITIONS.find(settings.by).splits_documents:
-        return None
-    return f"{settings.label}-{partition.fingerprint[:8]}"
+def clusters_of(settings: PartitionSettings, made_from: str) -> str | None:
+    """The folder of the clusters' own tokens, where documents are split; None of languages.
+
+    made_from: the partition's fingerprint.
+    """
+    splits = PARTITIONS.find(settings.by).splits_documents
+    return f"{settings.label}-{made_from[:8]}" if splits else None
 
 
-def language_distances(
-    recipe: Recipe, file: str | None = None
-) -> tuple[Distances, tuple[str, ...]]:
-    """Between the recipe's languages: from a file, of synthetic languages, or by lang2vec."""
+def language_distances(recipe: Recipe) -> tuple[Distances, tuple[str, ...]]:
+    """Between the recipe's languages: by their family if they are synthetic, else by lang2vec."""
     languages = recipe.text.languages
-    if file:
-        return read_distances(Path(file), languages), ()
     made = recipe.text.synthetic
     if made and set(languages) <= made.languages.keys():
         return family_distances(made.languages), ("synthetic languages, by how far they drifted",)

@@ -18,7 +18,7 @@ from tongues.experts.partition.balanced import balanced_means, even_prices, leas
 from tongues.experts.partition.partition import Partition
 from tongues.experts.partition.terms import batches, draw_documents, term_counts
 from tongues.extras import require
-from tongues.files import check_readable, whole_directory, whole_file, write_json
+from tongues.files import whole_directory, write_json
 from tongues.randomness import derive_seed
 from tongues.tokens import Counts, Tokens, load_tokenizer
 from tongues.tokens.shards import Shard, shard_dtype, write_shard
@@ -28,7 +28,6 @@ _WEIGHED = 20_000  # documents that terms are weighted by and dimensions found f
 _CENTRED = 100_000  # documents that centres are found from
 _PRICED = 1_000_000  # documents that prices are found from
 _TERMS, _TRIED = 10, 200  # that a topic is described by, and the tokens that they are among
-_ARRAYS = ("weights", "projection", "centres", "prices")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,28 +166,6 @@ def write_clusters(tokens: Tokens, topics: TopicModel, path: Path) -> dict[str, 
                 )
         write_json(aside / "counts.json", counts)
     return counts
-
-
-def save_topics(topics: TopicModel, path: Path) -> None:
-    """Write topics as one safetensors file."""
-    from safetensors.numpy import save_file
-
-    with whole_file(path) as aside:
-        save_file({name: getattr(topics, name) for name in _ARRAYS}, aside)
-
-
-def load_topics(path: Path) -> TopicModel:
-    """Read what `save_topics` wrote; a UserError when it is missing or damaged."""
-    from safetensors import SafetensorError, safe_open
-
-    check_readable(path)
-    try:
-        with safe_open(path, "numpy") as file:
-            return TopicModel(**{name: file.get_tensor(name) for name in _ARRAYS})
-    except (OSError, SafetensorError, KeyError) as error:
-        what = f"is not a complete file of topics ({error!r})"
-        hint = "make the partition again: `tongues experts partition`"
-        raise UserError(what, where=str(path), hint=hint) from None
 
 
 def term_directions(tokens: Tokens, *, seed: int) -> tuple[np.ndarray, np.ndarray]:

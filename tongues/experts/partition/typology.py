@@ -55,13 +55,13 @@ def _row(lang: str, codes: dict[str, int], features: np.ndarray) -> int:
     if len(lang) > 2 and not near.startswith("did you mean"):
         near = nearest(lang, codes)
     if re.fullmatch(_PRIVATE, lang) or not near.startswith("did you mean"):
-        near = "give a file of distances"
+        near = "list the clusters in a file (`by: file`)"
     raise UserError(f"lang2vec has no language `{lang}`", where="typology", hint=near)
 
 
 def _folder() -> Path:
     folder = lang2vec_folder()
     if folder is None:
-        hint = "`pip install 'tongues[typology]'`, or give a file of distances"
+        hint = "`pip install 'tongues[typology]'`, or list the clusters in a file (`by: file`)"
         raise UserError("the data on languages is not installed", where="typology", hint=hint)
     return folder

@@ -1,34 +1,24 @@
 """The forms of laws: each is one object with its equation and all that the program does with it.
 
 Another package adds its own by an entry point of the group `tongues.law_forms`, whose value is a
-`PowerForm` or a `CurvedForm`. It is then fitted, compared, inverted, drawn and planned with as the
-ones of this package are.
+`PowerForm` or a `CurvedForm`. It is then fitted, compared, drawn and planned with as the ones of
+this package are.
 """
 
 from tongues.laws.forms.experts import EXPERTS
 from tongues.laws.forms.forgetting import FORGETTING
-from tongues.laws.forms.form import (
-    VARIABLES,
-    CurvedForm,
-    Exponent,
-    Form,
-    Inverse,
-    Split,
-    Term,
-    Values,
-    check_names,
-)
-from tongues.laws.forms.power_terms import PowerForm, TwoTerms
+from tongues.laws.forms.form import VARIABLES, CurvedForm, Form, check_names
+from tongues.laws.forms.power_terms import PowerForm
 from tongues.laws.forms.published import (
     CHINCHILLA,
     CPT,
     EXTENDED,
-    FAMILY,
     LINE,
     POWER,
     POWER_FLOOR,
 )
 from tongues.laws.forms.repeated import DATA_CONSTRAINED, OVERFITTED
+from tongues.laws.forms.terms import Exponent, Term, TwoTerms, Values
 from tongues.registry import Registry
 
 __all__ = [
@@ -39,9 +29,7 @@ __all__ = [
     "CurvedForm",
     "Exponent",
     "Form",
-    "Inverse",
     "PowerForm",
-    "Split",
     "Term",
     "TwoTerms",
     "Values",
@@ -51,6 +39,6 @@ __all__ = [
 FORMS: Registry[Form] = Registry("law form", "tongues.law_forms")
 for _form in (
     *(CHINCHILLA, EXTENDED, CPT, LINE, DATA_CONSTRAINED, OVERFITTED),
-    *(EXPERTS, FAMILY, FORGETTING, POWER, POWER_FLOOR),
+    *(EXPERTS, FORGETTING, POWER, POWER_FLOOR),
 ):
     FORMS.add(_form)

@@ -6,7 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from tongues.laws.forms.form import CurvedForm, Spans, Term, Values
+from tongues.laws.forms.form import CurvedForm, Spans
+from tongues.laws.forms.terms import Term, Values
 
 # Of beta, of D_0 in the runs' middle length, and of G (docs/log.md, 2026-11-26).
 _SPREAD = {"beta": (math.log(0.3), 0.5), "D_0": (math.log(0.5), 0.7), "G": (0.0, 0.5)}
@@ -47,5 +48,4 @@ EXPERTS = CurvedForm(
     spread=_SPREAD,
     amounts={"D_0": "D"},
     strategy="cpt",
-    pairs=(("G", "beta"),),
 )

@@ -11,7 +11,8 @@ from itertools import product
 
 import numpy as np
 
-from tongues.laws.forms.form import CurvedForm, Spans, Values
+from tongues.laws.forms.form import CurvedForm, Spans
+from tongues.laws.forms.terms import Values
 
 _BETA = 0.095  # of Kaplan et al. 2020, whose loss too falls towards no floor
 
@@ -66,5 +67,4 @@ FORGETTING = CurvedForm(
     given={"beta": _BETA},
     role="forgetting",
     strategy="cpt",
-    pairs=(("A", "F"), ("kappa", "F")),
 )

@@ -3,14 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tongues.errors import UserError, nearest
+from tongues.laws.forms.terms import Exponent, Term, TwoTerms, Values
 
-Values = Mapping[str, float] | Mapping[str, np.ndarray]
-"""Parameters or variables by name: numbers or arrays."""
 Spans = dict[str, tuple[float, float]]
 
 VARIABLES: Mapping[str, str] = {
@@ -20,73 +20,8 @@ VARIABLES: Mapping[str, str] = {
     "U": "unique tokens there are",
     "r": "share of replayed text",
     "S": "loss before the first step, on the language the law is about",
-    "h": "share of the language in the training text",
     "k": "experts that share the tokens; 1 is one model",
 }
-
-_NEEDS = {"compute": {"E", "A", "gamma"}, "repetition": {"R_D", "R_N"}}
-
-
-_POSITIVE = tuple(np.geomspace(0.02, 2.0, 12).tolist())
-SIGNED = tuple(np.linspace(-0.6, 1.6, 12).tolist())
-
-
-@dataclass(frozen=True, slots=True)
-class Exponent:
-    """A power of one variable: `variable ** -name`, looked for on `grid`, kept in `[low, high]`."""
-
-    name: str
-    variable: str
-    low: float = 0.01
-    high: float = 3.0
-    grid: tuple[float, ...] = _POSITIVE
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One addend of a law: a positive coefficient over powers of the variables."""
-
-    coefficient: str
-    exponents: tuple[Exponent, ...] = ()
-
-    def value(self, params: Values, variables: Values) -> np.ndarray:
-        """The term in nats per token; parameters and variables broadcast."""
-        value = np.asarray(params[self.coefficient])
-        for exponent in self.exponents:
-            value = value * variables[exponent.variable] ** -params[exponent.name]
-        return value
-
-
-class Split(Protocol):
-    """How a law divides compute between parameters and tokens, C = 6 N D, in closed form."""
-
-    def interior(self, params: Values) -> np.ndarray:
-        """Where a compute-optimal size exists."""
-        ...
-
-    def sizes(self, params: Values) -> dict[str, np.ndarray]:
-        """`N = N_coef C^a`, `D = D_coef C^b`: the four numbers, of parameters that have a split."""
-        ...
-
-    def frontier(self, params: Values) -> dict[str, np.ndarray]:
-        """E, A and gamma of the lowest loss `E + A/C^gamma` along these sizes."""
-        ...
-
-    def why_not(self, params: Mapping[str, float]) -> str:
-        """Why these parameters have none."""
-        ...
-
-
-class Inverse(Protocol):
-    """The tokens, and the parameters, that a law needs for a loss; infinite where none suffice."""
-
-    def tokens(self, params: Values, N: np.ndarray, loss: np.ndarray) -> np.ndarray:
-        """Tokens after which a model of N parameters has that loss."""
-        ...
-
-    def parameters(self, params: Values, D: np.ndarray, loss: np.ndarray) -> np.ndarray:
-        """The smallest model that has that loss after D tokens, which may be infinite."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,9 +35,8 @@ class Form(ABC):
     envelope: whether it is fitted to the lowest loss at each compute only.
     free: the parameters a fit may find. taken_names: those that come from the base.
     variables: what the law depends on.
-    role: what a plan uses it for: `loss` over size and tokens, `compute` (E, A and gamma of
-        E + A/C^gamma), `repetition` (R_D and R_N, how fast repeated text and parameters beyond
-        the text lose their value), or `forgetting` of the source language.
+    role: what a plan uses it for: `loss` over size and tokens, `compute` (the lowest loss of any
+        size), `repetition` of text, or `forgetting` of the source language.
     strategy: the runs it is about, `scratch` or `cpt`; empty where it may be either.
     compared: whether `--compare` fits it; one with a base is then compared on continued runs.
     terms: its coefficients with the powers under each; a prediction states what is usual of
@@ -113,8 +47,7 @@ class Form(ABC):
         it at the middle of the runs.
     drift: how far a prediction takes it to stray, in what is usual of laws.
     predicts: the form that its predictions are of, with what it leaves out; None: its own.
-    pairs: the pairs of parameters whose bootstrap draws the figure shows.
-    split: of compute, for `allocate` and `frontier`. inverse: for `tokens_for` and `params_for`.
+    split: of compute, for `allocate`, where its terms have one.
     """
 
     name: str
@@ -134,25 +67,23 @@ class Form(ABC):
     amounts: Mapping[str, str] = field(default_factory=dict)
     drift: float = 1.0
     predicts: "Form | None" = None
-    pairs: tuple[tuple[str, str], ...] = ()
-    split: Split | None = None
-    inverse: Inverse | None = None
+    split: TwoTerms | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a form that could not play its role, or depends on what nobody measures."""
-        unknown = set(self.variables) - set(VARIABLES)
-        missing = _NEEDS.get(self.role, set()) - set(self.names)
-        if unknown or missing or (self.role == "forgetting" and "r" not in self.variables):
-            raise ValueError(
-                f"the form `{self.name}` is not whole: variables are {', '.join(VARIABLES)}; "
-                "role `compute` has E, A and gamma, `repetition` R_D and R_N, and `forgetting` "
-                "depends on r"
-            )
+        """Refuse a form that depends on what nobody measures."""
+        if unknown := set(self.variables) - set(VARIABLES):
+            what = f"the form `{self.name}` depends on {', '.join(sorted(unknown))}"
+            raise ValueError(f"{what}; variables are {', '.join(VARIABLES)}")
 
     @property
     def names(self) -> tuple[str, ...]:
         """Every parameter, in the order people write them."""
         return self.taken_names + self.free
+
+    @property
+    def powers(self) -> dict[str, Exponent]:
+        """The exponents of the terms by name."""
+        return {one.name: one for term in self.terms for one in term.exponents}
 
     @property
     def exponents(self) -> tuple[str, ...]:
@@ -164,13 +95,17 @@ class Form(ABC):
         """The fitted parameter below which no loss falls, if there is one."""
         return None
 
+    def read(self, given: Mapping[str, ArrayLike | None]) -> dict[str, np.ndarray]:
+        """The values of its variables; a UserError names those that are missing or not known."""
+        check_names(given)
+        missing = [name for name in self.variables if given.get(name) is None]
+        if missing:
+            raise UserError(f"the {self.name} law needs {' and '.join(missing)}", where="loss")
+        return {name: np.asarray(given[name], dtype=float) for name in self.variables}
+
     def limits(self, name: str) -> tuple[float, float, bool]:
         """The lowest and highest value of a free parameter, and whether the ends are allowed."""
         return 0.0, np.inf, False
-
-    def finds_size(self, free: Iterable[str]) -> bool:
-        """Whether an exponent of N is among the parameters `free` that a fit finds."""
-        return self.base is None
 
     def known(self, params: Values, variables: Values) -> np.ndarray:
         """The part of the loss that the base fixes, in nats per token; 0 if it has no such part."""

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from tongues.laws.forms.form import SIGNED, Exponent, Term
 from tongues.laws.forms.power_terms import PowerForm
+from tongues.laws.forms.terms import SIGNED, Exponent, Term
 
 _E = Term("E")
 _A = Term("A", (Exponent("alpha", "N"),))
 _BETA = Exponent("beta", "D")
 _JOINT = Term("B", (_BETA, Exponent("gamma", "N", low=-1.0, grid=SIGNED)))
 _JOINT_FORMULA = "E + A/N^alpha + B/(D^beta N^gamma)"
-_SLOW = tuple(np.geomspace(1e-3, 1.0, 12).tolist())
 _OF_COMPUTE = (_E, Term("A", (Exponent("gamma", "C"),)))
+_SLOW = tuple(np.geomspace(1e-3, 1.0, 12).tolist())
 
 EXTENDED = PowerForm(
     name="extended",
@@ -19,7 +19,6 @@ EXTENDED = PowerForm(
     formula=_JOINT_FORMULA,
     fitted=(_E, _A, _JOINT),
     compared=True,
-    pairs=(("alpha", "beta"), ("alpha", "E"), ("gamma", "beta")),
 )
 CHINCHILLA = PowerForm(
     name="chinchilla",
@@ -29,7 +28,6 @@ CHINCHILLA = PowerForm(
     strategy="scratch",
     compared=True,
     predicts=EXTENDED,  # a CRPS 9 % lower than its own (benchmarks/extrapolation.py)
-    pairs=(("alpha", "beta"), ("alpha", "E")),
 )
 CPT = PowerForm(
     name="cpt",
@@ -40,7 +38,6 @@ CPT = PowerForm(
     base=CHINCHILLA.name,
     strategy="cpt",
     compared=True,
-    pairs=(("gamma", "beta"),),
 )
 LINE = PowerForm(
     name="line",
@@ -50,16 +47,6 @@ LINE = PowerForm(
     spread={"A": (0.0, 0.3), "beta": (float(np.log(0.08)), 0.7)},  # benchmarks/one_base.txt
     drift=2.0,  # it has no floor
     strategy="cpt",
-    pairs=(("beta", "A"),),
-)
-_SHARE = Exponent("gamma", "h", low=1e-3, grid=tuple(np.geomspace(5e-3, 0.5, 12).tolist()))
-FAMILY = PowerForm(
-    name="family",
-    summary="runs of one length on mixtures, by a language's own share (He et al. 2024)",
-    formula="(E + A/N^alpha)/h^gamma",
-    fitted=(Term("E", (_SHARE,)), Term("A", (Exponent("alpha", "N"), _SHARE))),
-    strategy="scratch",
-    pairs=(("gamma", "alpha"),),
 )
 POWER = PowerForm(
     name="power",
@@ -69,7 +56,6 @@ POWER = PowerForm(
     given={"E": 0.0},
     envelope=True,
     role="compute",
-    pairs=(("gamma", "A"),),
 )
 POWER_FLOOR = PowerForm(
     name="power-floor",
@@ -78,5 +64,4 @@ POWER_FLOOR = PowerForm(
     fitted=_OF_COMPUTE,
     envelope=True,
     role="compute",
-    pairs=(("gamma", "E"),),
 )

@@ -5,8 +5,9 @@ from itertools import product
 
 import numpy as np
 
-from tongues.laws.forms.form import CurvedForm, Exponent, Spans, Term, Values
+from tongues.laws.forms.form import CurvedForm, Spans
 from tongues.laws.forms.published import CHINCHILLA
+from tongues.laws.forms.terms import Exponent, Term, Values
 
 _DECAYS = np.geomspace(0.1, 1000.0, 13)  # of the value of repeats, to start from
 _EXPONENT = (0.01, 3.0)
@@ -43,7 +44,6 @@ DATA_CONSTRAINED = CurvedForm(
     base=CHINCHILLA.name,
     role="repetition",
     strategy="scratch",
-    pairs=(("R_D", "R_N"),),
     split=CHINCHILLA.split,  # while nothing repeats
 )
 
@@ -111,5 +111,4 @@ OVERFITTED = CurvedForm(
         "k": (float(np.log(7.0)), 0.7),
     },
     strategy="scratch",
-    pairs=(("a", "b"),),
 )

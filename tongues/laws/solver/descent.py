@@ -8,6 +8,7 @@ import numpy as np
 
 from tongues.laws.forms import Form
 
+DELTA = 1e-3  # the Huber threshold of Hoffmann et al. 2022, in log loss
 _SCOUTING = 40  # rounds before the worst third of the starts is given up
 _ROUNDS = 1000  # healthy runs take 20, an E that vanishes several hundred
 _TOLERANCE = 1e-10  # of the gradient, in units of delta
@@ -24,15 +25,12 @@ class FitProblem(ABC):
 
     names: the parameters to be found, the free coordinates in order; low, high: their bounds.
     log_loss: what was measured, a row each. delta: the Huber threshold, in log loss.
-    spread, shift: from free to full coordinates, `spread @ free + shift`.
     """
 
     form: Form
     names: tuple[str, ...]
     log_loss: np.ndarray
     variables: Mapping[str, np.ndarray]
-    spread: np.ndarray
-    shift: np.ndarray
     low: np.ndarray
     high: np.ndarray
     delta: float
@@ -72,10 +70,6 @@ class FitProblem(ABC):
     @abstractmethod
     def params(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Parameters by name, as a user knows them, from free coordinates (last axis)."""
-
-    @abstractmethod
-    def free(self, params: Mapping[str, float]) -> np.ndarray:
-        """The free coordinates of parameters by name."""
 
     def slope(
         self, theta: np.ndarray, inner: np.ndarray, pull: np.ndarray

@@ -2,8 +2,7 @@
 
 The logarithm of each term is linear in the parameters (log coefficients and exponents), so slopes
 and curvature are exact and cheap. Logs are centred on the rows, which takes the Hessian's condition
-number from about 1e13 to 1e4. Parameters held fixed or tied leave the free ones in a linear map:
-the full centred parameters are `spread @ free + shift`.
+number from about 1e13 to 1e4; a term whose coefficient is held at a value is left as it is.
 """
 
 from collections.abc import Mapping
@@ -14,11 +13,11 @@ import numpy as np
 
 from tongues.laws.forms import PowerForm
 from tongues.laws.solver.descent import FitProblem, emphasis, objective, solve_free
-from tongues.laws.solver.ties import Ties
 
 _FLOOR = 1e-6  # the smallest a term may be in units of the lowest loss
 _REWEIGHTINGS = 4
 _ZONES = 3  # of each exponent's grid, every combination with a start of its own
+_NOTHING = -1e4  # the log of a coefficient fixed at zero: its term is exactly 0
 _MOST_FINE = 2  # exponents on the whole grid; of more, every other value does
 
 
@@ -32,6 +31,7 @@ class _PowerTerms(FitProblem):
     pairs: each two terms once, and themselves, (2, pairs).
     products: for each pair and row the two terms' derivatives multiplied, both ways round,
         (pairs x rows, free x free).
+    centre: the mean log of each variable, by name. fixed: parameters held at a value.
     """
 
     form: PowerForm
@@ -42,6 +42,7 @@ class _PowerTerms(FitProblem):
     products: np.ndarray
     grid: tuple[tuple[float, ...], ...]
     centre: Mapping[str, float]
+    fixed: Mapping[str, float]
 
     def context(self, taken: Mapping[str, np.ndarray]) -> np.ndarray:
         columns = {name: np.reshape(value, (-1, 1)) for name, value in taken.items()}
@@ -110,24 +111,13 @@ class _PowerTerms(FitProblem):
         return theta[list(best.values())]
 
     def params(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        full = theta @ self.spread.T + self.shift
-        values = dict(zip(self.form.free, np.moveaxis(full, -1, 0), strict=True))
+        values = {name: np.full(theta.shape[:-1], value) for name, value in self.fixed.items()}
+        values |= dict(zip(self.names, np.moveaxis(theta, -1, 0), strict=True))
         for term in self.form.fitted:
-            shift = sum(values[e.name] * self.centre[e.variable] for e in term.exponents)
-            values[term.coefficient] = np.exp(values[term.coefficient] + shift)
+            if term.coefficient not in self.fixed:
+                shift = sum(values[e.name] * self.centre[e.variable] for e in term.exponents)
+                values[term.coefficient] = np.exp(values[term.coefficient] + shift)
         return values
-
-    def free(self, params: Mapping[str, float]) -> np.ndarray:
-        terms = {term.coefficient: term for term in self.form.fitted}
-        return np.array(
-            [
-                params[name]
-                if name in self.form.exponents
-                else np.log(params[name])
-                - sum(params[e.name] * self.centre[e.variable] for e in terms[name].exponents)
-                for name in self.names
-            ]
-        )
 
     def _values(self, theta: np.ndarray) -> np.ndarray:
         terms, rows, size = self.design.shape
@@ -139,24 +129,33 @@ def pose_terms(
     form: PowerForm,
     variables: Mapping[str, np.ndarray],
     loss: np.ndarray,
+    fixed: Mapping[str, float],
     delta: float,
-    ties: Ties,
 ) -> _PowerTerms:
     """Arrange rows for a sum of power terms."""
     of_fit = dict.fromkeys(e.variable for term in form.fitted for e in term.exponents)
     logs = {name: np.log(variables[name]) for name in of_fit}
     centre = {name: float(values.mean()) for name, values in logs.items()}
-    full = np.zeros((len(form.fitted), len(loss), len(form.free)))
-    for term, block in zip(form.fitted, full, strict=True):
-        block[:, form.free.index(term.coefficient)] = 1.0
+    names = tuple(name for name in form.free if name not in fixed)
+    design = np.zeros((len(form.fitted), len(loss), len(names)))
+    offset = np.zeros(design.shape[:2])
+    for term, block, part in zip(form.fitted, design, offset, strict=True):
+        held = term.coefficient in fixed
+        if held:
+            value = fixed[term.coefficient]
+            part += np.log(value) if value > 0 else _NOTHING
+        else:
+            block[:, names.index(term.coefficient)] = 1.0
         for e in term.exponents:
-            block[:, form.free.index(e.name)] -= logs[e.variable] - centre[e.variable]
-    names, spread, shift = ties.coordinates(form, centre)
+            column = logs[e.variable] - (0.0 if held else centre[e.variable])
+            if e.name in fixed:
+                part -= fixed[e.name] * column
+            else:
+                block[:, names.index(e.name)] -= column
     scales = [name for name in names if name not in form.exponents]
     powers = [form.powers[name] for name in names if name in form.exponents]
     low, high = np.log(loss.min() * _FLOOR), np.log(loss.max() / _FLOOR)
-    leaders = [ties.leader(term.coefficient) for term in form.fitted]
-    design = full @ spread
+    coefficients = [term.coefficient for term in form.fitted]
     pairs = np.array(np.triu_indices(len(design)))
     products = design[pairs[0]][..., :, None] * design[pairs[1]][..., None, :]
     apart = pairs[0] != pairs[1]
@@ -168,14 +167,13 @@ def pose_terms(
         log_loss=np.log(loss),
         variables=variables,
         design=design,
-        offset=full @ shift,
-        owner=np.array([scales.index(name) if name in scales else -1 for name in leaders]),
+        offset=offset,
+        owner=np.array([scales.index(name) if name in scales else -1 for name in coefficients]),
         pairs=pairs,
         products=products.reshape(-1, len(names) ** 2),
         grid=tuple(power.grid[step] for power in powers),
-        spread=spread,
-        shift=shift,
         centre=centre,
+        fixed=fixed,
         low=np.array([low] * len(scales) + [power.low for power in powers]),
         high=np.array([high] * len(scales) + [power.high for power in powers]),
         delta=delta,

@@ -10,7 +10,6 @@ import numpy as np
 
 from tongues.laws.forms import CurvedForm
 from tongues.laws.solver.descent import FitProblem, objective
-from tongues.laws.solver.ties import Ties
 
 _STARTS = 36
 _STEP = 1e-30  # of the complex derivative; nothing is subtracted, so it can be this small
@@ -21,6 +20,7 @@ class _Smooth(FitProblem):
     """A curved law over rows; its coordinates are the logs of the parameters."""
 
     form: CurvedForm
+    fixed: Mapping[str, float]
 
     def context(self, taken: Mapping[str, np.ndarray]) -> np.ndarray:
         columns = [np.atleast_1d(taken[name]) for name in self.form.taken_names]
@@ -60,22 +60,19 @@ class _Smooth(FitProblem):
         return theta[np.argsort(objective(residual, weights, self.delta))[:_STARTS]]
 
     def params(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        full = np.exp(theta @ self.spread.T + self.shift)
-        return dict(zip(self.form.free, np.moveaxis(full, -1, 0), strict=True))
-
-    def free(self, params: Mapping[str, float]) -> np.ndarray:
-        return np.log([params[name] for name in self.names])
+        held = {name: np.full(theta.shape[:-1], value) for name, value in self.fixed.items()}
+        return dict(zip(self.names, np.moveaxis(np.exp(theta), -1, 0), strict=True)) | held
 
 
 def pose_smooth(
     form: CurvedForm,
     variables: Mapping[str, np.ndarray],
     loss: np.ndarray,
+    fixed: Mapping[str, float],
     delta: float,
-    ties: Ties,
 ) -> _Smooth:
     """Arrange rows for a curved law."""
-    names, spread, shift = ties.coordinates(form, {})
+    names = tuple(name for name in form.free if name not in fixed)
     spans = form.spans(variables, loss)
     low, high = np.log(np.array([spans[name] for name in names])).T
     return _Smooth(
@@ -83,8 +80,7 @@ def pose_smooth(
         names=names,
         log_loss=np.log(loss),
         variables=variables,
-        spread=spread,
-        shift=shift,
+        fixed=fixed,
         low=low,
         high=high,
         delta=delta,

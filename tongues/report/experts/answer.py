@@ -1,11 +1,10 @@
 """What came of the experts: gains and losses, which setting to take, how sure, what it costs."""
 
 from collections.abc import Iterator
-from math import exp
 from statistics import fmean
 
-from tongues.evaluate.settings import AddedLanguages, MeasuredExperts, Setting
-from tongues.pages import fixed, interval, minus, number, percent, share, signed, too_few
+from tongues.evaluate.settings import MeasuredExperts, Setting
+from tongues.pages import fixed, interval, number, percent, share, signed, too_few
 from tongues.quantities import show_bytes
 from tongues.report.evaluation.answer import describe_changes
 from tongues.report.evaluation.measures import show_perplexity
@@ -32,12 +31,8 @@ def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
     """Sentences by topic, the most important first; topics without any are left out."""
     top = experts.best()
     topics = {"Choice": list(_choice(experts, top)) if top else []}
-    if added := experts.added:
-        topics |= _added(experts, added)
-    elif top:
-        topics["Languages"] = list(_languages(experts, top))
     if top:
-        topics["Mixed text"] = list(_mixed(experts, top.partition))
+        topics["Languages"] = list(_languages(experts, top))
     topics["Certainty"] = [_SURE, *_seeds(experts, top)]
     topics["Caveats"] = list(_caveats(experts, top))
     return {topic: sentences for topic, sentences in topics.items() if sentences}
@@ -65,38 +60,13 @@ def forgotten(experts: MeasuredExperts, partition: str) -> tuple[str, str, str]:
 
 
 def _languages(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
-    for other in experts.references:
+    before = ["before"] if "before" in top.versus else []
+    for other in (*before, *experts.references):
         mean, by_language = top.difference(other), top.versus[other].languages
         each = describe_changes(by_language, nats, _UNIT)
         if mean and len(by_language) > 1:
             each = f"mean {signed(mean.value, nats)} {interval(mean, nats)}; {each}"
         yield f"`{top.name}` versus {REFERENCES[other]}: {each}."
-
-
-def _added(experts: MeasuredExperts, added: AddedLanguages) -> dict[str, list[str]]:
-    topics: dict[str, list[str]] = {"Added": [], "Donors": [], "Other languages": []}
-    for lang in experts.languages:
-        if (after := experts.own_setting("added", lang)) is None:
-            continue
-        role, of = added.role(lang), after.losses[lang]
-        line = f"`{lang}`{f', {role}' if role else ''}: perplexity "
-        if before := after.difference("before", lang):
-            by = after.versus["before"].others.get(lang, "").partition("@")[2]
-            then = show_perplexity(exp(of.nats_per_token - before.value))
-            line += f"{then} before{f' ({by})' if by else ''}, "
-        line += f"{show_perplexity(of.perplexity)} after"
-        untested: list[str] = []
-        for other in ("before", "base"):
-            change = after.difference(other, lang)
-            if change and change.reason and not change.significant:
-                untested.append(f"versus {REFERENCES[other]} {signed(change.value, nats)}")
-            elif change:
-                words = minus(describe_changes({lang: change}, nats, _UNIT))
-                line += f"; versus {REFERENCES[other]} {words}"
-        line += f"; {', '.join(untested)} {_UNIT} (not tested)" if untested else ""
-        topic = next((name for name in topics if role.startswith(name.lower()[:5])), "")
-        topics[topic or "Other languages"].append(f"{line}.")
-    return topics
 
 
 def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
@@ -125,20 +95,6 @@ def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
     others = [each for each in experts.usable() if not each.needs_language]
     if top.needs_language and (other := experts.best(others)):
         yield _NEEDS_LANGUAGE.format(other.name, nats(other.loss))
-
-
-def _mixed(experts: MeasuredExperts, partition: str) -> Iterator[str]:
-    usable = (each for each in experts.usable(partition) if not each.needs_language)
-    losses = {each.name: each.mixed for each in usable if each.mixed}
-    name = min(losses, key=lambda name: losses[name].loss.value, default=None)
-    if name is None or experts.scores.mixed is None:
-        return
-    line = f"On text that switches languages `{name}` is best of the routings that are not given "
-    line += f"the language: {number(losses[name].loss, nats)} {_UNIT}"
-    if given := losses[name].versus_given:
-        line += f", {signed(given.value, nats)} {interval(given, nats)}".rstrip()
-        line += " versus being given that of every token"
-    yield f"{line} ({experts.scores.mixed.texts} texts)."
 
 
 def _seeds(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:

@@ -15,15 +15,12 @@ from tongues.report.evaluation.measures import show_perplexity
 from tongues.report.experts.answer import expert_answer, forgotten, nats, show_cost
 from tongues.report.experts.figures import expert_figures
 
-_SETTINGS, _MIXED, _ADDED = "Partitions and routings", "Mixed text", "Added languages"
+_SETTINGS, _ADDED = "Partitions and routings", "Added languages"
 _LANGUAGES, _FORGETTING = "Languages", "Forgetting"
 _ABOUT = {
     _SETTINGS: "Held-out text, mean over languages: the loss in nats per token; its difference to "
     "the base and the dense model, below 0 where it is lower. For a token: experts that read it "
     "and processor time; weights are of all experts that a text needed.",
-    _MIXED: "Held-out text that switches between two languages, some sentences of each by turns: "
-    "the loss in nats per token, and its difference to the same experts where the language of each "
-    "token is given. Next to it the loss on text in one language, from the table above.",
     _ADDED: "Losses in nats per token by routing, before and after languages were added.",
     _LANGUAGES: "Losses in nats per token, of every partition by its best routing; the lowest is "
     "bold. Then the best of all by its number of clusters, and the best experts versus one model.",
@@ -75,9 +72,7 @@ def routing_sentences(settings: Sequence[Setting]) -> str:
 
 def expert_tables(experts: MeasuredExperts) -> dict[str, b.Table]:
     """The tables of the page by their titles."""
-    tables = {_SETTINGS: _setting_table(experts)}
-    if experts.scores.mixed:
-        tables[_MIXED] = mixed_table(experts)
+    tables = {_SETTINGS: setting_table(experts)}
     if added := experts.added:
         tables[_ADDED] = _added_table(experts, added)
     tables[_LANGUAGES] = _language_table(experts)
@@ -97,7 +92,8 @@ def _estimate(of: Estimate | None, *, plus: bool = False) -> b.Cell:
     return estimate_cell(of, nats, plus=plus, after=True)
 
 
-def _setting_table(experts: MeasuredExperts) -> b.Table:
+def setting_table(experts: MeasuredExperts) -> b.Table:
+    """Every partition by every routing: its losses, differences and costs."""
     top, rows = experts.best(), list[dict[str, b.Entry]]()
     for each in experts.settings:
         strong, whole = each is top, each.whole
@@ -113,23 +109,6 @@ def _setting_table(experts: MeasuredExperts) -> b.Table:
             row[f"versus {other}"] = _difference(each.difference(other) if whole else None)
         rows.append(row | {"k": each.k, "experts run": run, "time": time, "weights": memory})
     return b.Table.of(rows)
-
-
-def mixed_table(experts: MeasuredExperts) -> b.Table:
-    """Every setting on text in one language, and on text that switches languages."""
-    other = experts.references[0]
-    return b.Table.of(
-        {
-            "partition": each.partition,
-            "routing": each.routing,
-            "one language": value_cell(each.loss, nats) if each.whole else None,
-            f"versus {other}": _difference(each.difference(other) if each.whole else None),
-            "two languages": _estimate(each.mixed.loss),
-            "versus given": _difference(each.mixed.versus_given),
-        }
-        for each in experts.settings
-        if each.mixed
-    )
 
 
 def _language_table(experts: MeasuredExperts) -> b.Table:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from tongues.estimate import Estimate
 from tongues.laws import Law, allocate
-from tongues.laws.rows import Rows
 from tongues.pages import Figure, interval, minus, short
 from tongues.pages import blocks as b
 from tongues.pages.axes import domain, series_name
@@ -30,13 +29,9 @@ _ABOUT_ERRORS = (
 )
 
 
-def law_figures(laws: Sequence[Law], observed: Sequence[Rows | None]) -> list[Figure]:
-    """Every figure these laws allow.
-
-    observed: for each law the rows it was fitted on, or None where they are not at hand, as for a
-    law from print or from a file.
-    """
-    fitted = of_laws(laws, observed)
+def law_figures(laws: Sequence[Law]) -> list[Figure]:
+    """Every figure these laws allow, with the rows they were fitted on where these are known."""
+    fitted = of_laws(laws)
     names = all_series(fitted)
     drawn = [loss_surface(fitted, names), power_laws(fitted, names)]
     drawn += [*residuals(fitted), forgetting_law(fitted)]

@@ -1,16 +1,15 @@
 """How well laws fit, the lowest loss by compute, and the law of forgetting over tokens."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from tongues.laws import Law, envelope
+from tongues.laws import Law
 from tongues.laws.rows import Rows
 from tongues.pages import Figure, compact
 from tongues.pages import axes as a
 from tongues.pages.axes import Row
-from tongues.pages.plots import alt, band, beyond, dots, line, panel, rule, words
+from tongues.pages.plots import alt, band, beyond, dots, line, panel, rule
 from tongues.report.laws.series import (
     BEYOND,
     UNKNOWN,
@@ -25,8 +24,6 @@ from tongues.report.laws.series import (
 _PANELS = 3  # starting losses shown: the lowest, the highest, and between
 _LIKE = 1e-6  # starting losses nearer than this are one
 _SHARES = (0.0, 0.01, 0.05, 0.2)  # of replay, drawn for a law without rows
-_ROOM = 0.22  # of the tokens' span, for the labels at the lines' ends
-_APART = 0.05  # least distance between two labels, as a share of the panel's height
 _POINTS = 61
 _RUN_TIPS = ("run", "compute:.2e=FLOPs", "loss:.3f")
 _OFF_TIPS = (
@@ -92,10 +89,8 @@ def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
     if not rows:
         return None
     shares = sorted({row["replay"] for row in rows})
-    low, high = min(row["tokens"] for row in rows), max(row["tokens"] for row in rows)
-    ends, ticks = [low, high * (high / low) ** _ROOM], a.decades(low * 0.96, high * 1.04)
-    x = a.logs("tokens", "Tokens trained on, all languages", ends, grid=False, ticks=ticks)
-    tint = a.ranks([str(share) for share in shares], legend=False)
+    x = a.logs("tokens", "Tokens trained on, all languages", rows, grid=False)
+    tint = a.ranks([f"{share * 100:.3g} %" for share in shares])
     tips = ("run", "replay:.3~%", "tokens:.3s", "loss:.3f")
     panels: list[alt.LayerChart] = []
     for each, S, own in drawn:
@@ -110,13 +105,12 @@ def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
             rule(y=y, at=S),
             dots(of_kind(own, "measured"), x, y, tint, size=22, opacity=0.75, tooltip=tips),
             line(lines, x, y, tint, width=2.2),
-            *words(_share_names(lines, max(loss) / min(loss)), x, y, align="left", dx=6),
             height=320,
         )
         panels.append(shown)
     caption = (
-        "Loss on a base language while another is learned, a line for each share of replay, named "
-        "at its end. The dashed line is the loss before the first step: above it is forgotten.",
+        "Loss on a base language while another is learned, a line for each share of "
+        "replay. The dashed line is the loss before the first step: above it is forgotten.",
         "Dots were measured, lines are the law." * bool(of_kind(rows, "measured")),
     )
     title = "What replay keeps, by the law of forgetting"
@@ -152,17 +146,6 @@ def _forgetting_rows(fitted: LawSeries, S: float) -> list[Row]:
     return rows
 
 
-def _share_names(lines: Sequence[Row], span: float) -> list[Row]:
-    """Each line's share of replay at its end, none upon another; span: of the panel, a factor."""
-    ends = {row["replay"]: row for row in lines}  # the last of each
-    names: list[Row] = []
-    place = -math.inf
-    for row in sorted(ends.values(), key=lambda row: row["loss"]):
-        place = max(math.log(row["loss"]), place + _APART * math.log(span))
-        names.append(row | {"loss": math.exp(place), "text": f"{row['replay'] * 100:.3g} %"})
-    return names
-
-
 def power_laws(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | None:
     """Loss against compute by the power laws, over the points they were fitted on."""
     targets = by_target(each for each in fitted if each.law.equation.role == "compute")
@@ -180,7 +163,6 @@ def power_laws(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | No
         layers = (
             *beyond(x, known and known[1]),
             band(of_kind(own, "band"), x, y, "loss_high", tint),
-            dots(of_kind(own, "point"), x, y, tint, size=14, opacity=0.4, **tips),
             line(of_kind(own, "law"), x, y, tint),
             line(of_kind(own, "predicted"), x, y, tint, width=2.2, strokeDash=[6, 4]),
             dots(of_kind(own, "envelope"), x, y, tint, size=40, opacity=0.9, **tips),
@@ -189,8 +171,7 @@ def power_laws(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | No
         panels.append(panel(of_target[0].title("Lowest loss by compute"), *layers, height=320))
     kinds = {row["kind"] for row in rows}
     caption = (
-        "Small dots are all points, large ones those that no cheaper point beats."
-        * ("point" in kinds),
+        "Dots are the points that no cheaper point beats." * ("envelope" in kinds),
         f"The line is the law of these{', the band its 95 % interval' * ('band' in kinds)}.",
         "Rings are the points with most compute; the dashed line is the law fitted without "
         "them, which had to predict them." * ("predicted" in kinds),
@@ -206,13 +187,10 @@ def _power_rows(fitted: Sequence[LawSeries]) -> list[Row]:
         shared: Row = {"target": each.law.target, "series": each.series}
         if each.rows is not None:
             compute, loss = each.rows.variables["C"], each.rows.loss
-            lowest = set(envelope(compute, loss).tolist())
-            above = each.law.holdout.above if each.law.holdout else np.inf
-            for i, run in enumerate(each.rows.run):
-                kind = "held out" if compute[i] > above else "envelope"
-                row = shared | {"kind": kind if i in lowest else "point"}
-                row |= {"run": each.rows.runs[run], "compute": float(compute[i])}
-                rows.append(row | {"loss": float(loss[i])})
+            runs = np.array(each.rows.runs, object)[each.rows.run]
+            late = compute > (each.law.holdout.above if each.law.holdout else np.inf)
+            kinds = np.where(late, "held out", "envelope")
+            rows += points(shared, kind=kinds, run=runs, compute=compute, loss=loss)
         rows += points(shared | {"kind": "law"}, compute=C, loss=each.law.loss(C=C))
         if each.law.draws:
             low, high = each.law.loss_interval(C=C)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tongues.laws import Law, envelope
-from tongues.laws.observed import usual_bases
+from tongues.laws import Law
+from tongues.laws.observed import continued
 from tongues.laws.rows import Rows, hold_out_compute
 from tongues.laws.targets import base_losses, law_rows
 from tongues.pages.axes import Row, domain, series_name
@@ -65,7 +65,7 @@ class LawSeries:
         return f"{self.law.target}, {first}{words[1:]}"
 
 
-def of_laws(laws: Sequence[Law], observed: Sequence[Rows | None]) -> list[LawSeries]:
+def of_laws(laws: Sequence[Law]) -> list[LawSeries]:
     """Laws with their rows; series go by strategy, and by form where several have one strategy."""
     keys: list[tuple[str, str, bool]] = []
     for law in laws:
@@ -76,8 +76,8 @@ def of_laws(laws: Sequence[Law], observed: Sequence[Rows | None]) -> list[LawSer
         keys.append((law.target, name, form.role == "compute"))
     often = Counter(keys)
     return [
-        LawSeries(law, rows, f"{key[1]}, {law.form}" if often[key] > 1 else key[1])
-        for law, rows, key in zip(laws, observed, keys, strict=True)
+        LawSeries(law, law.rows, f"{key[1]}, {law.form}" if often[key] > 1 else key[1])
+        for law, key in zip(laws, keys, strict=True)
     ]
 
 
@@ -91,9 +91,11 @@ def of_findings(findings: Findings) -> list[LawSeries]:
             rows = _rows(observed[strategy], "N", "D")
             fitted.append(LawSeries(law, rows, series_name(strategy)))
         if target.forgetting:
-            continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
-            rows = _rows(base_losses(continued), "D", "r", "S")
-            starts = ((run.curves[x].loss[0], run) for run in continued for x in run.forgettable)
+            replayed = continued(runs)
+            observed = base_losses(replayed)
+            assert observed  # the law was fitted to them
+            rows = _rows(observed, "D", "r", "S")
+            starts = ((run.curves[x].loss[0], run) for run in replayed for x in run.forgettable)
             bases = {float(loss): run.shape for loss, run in starts}
             fitted.append(LawSeries(target.forgetting, rows, series_name("cpt"), bases))
     return fitted
@@ -130,8 +132,6 @@ def held_out(fitted: LawSeries) -> tuple[Law, Rows] | None:
     law, rows = fitted.law, fitted.rows
     if law.holdout is None or rows is None:
         return None
-    if law.equation.envelope:
-        rows = rows.take(envelope(rows.variables["C"], rows.loss))
     held = hold_out_compute(rows)
     large = rows if held is None else rows.take(held)
     return Law(law.form, law.holdout.params, target=law.target), large

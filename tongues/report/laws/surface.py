@@ -4,11 +4,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tongues.laws import Law, allocate, params_for, tokens_for
+from tongues.laws import Law, allocate
 from tongues.pages import Figure
 from tongues.pages.axes import SCIENTIFIC, Row, colour, logs
-from tongues.pages.plots import alt, area, band, dots, line, panel, words
-from tongues.report.laws.series import BEYOND, UNKNOWN, LawSeries, by_target, of_kind, points
+from tongues.pages.plots import alt, band, beyond, dots, line, panel, words
+from tongues.report.laws.series import (
+    BEYOND,
+    UNKNOWN,
+    LawSeries,
+    by_target,
+    compute_known,
+    of_kind,
+    points,
+)
 
 _POINTS = 80
 _LEVELS = 5
@@ -21,7 +29,8 @@ def loss_surface(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | 
 
     names: every series, in the order of their colours.
     """
-    fitted = [each for each in fitted if each.law.equation.inverse]
+    forms = ((each, each.law.equation) for each in fitted)
+    fitted = [each for each, form in forms if form.split and set(form.variables) == {"N", "D"}]
     if not fitted:
         return None
     corners = np.concatenate([each.corners for each in fitted])
@@ -38,7 +47,8 @@ def loss_surface(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | 
         best = [(each.series, allocate(each.law)) for each in own]
         powers = [f"C^{found.a:.2f} ({s})" if found else f"none ({s})" for s, found in best]
         title = own[0].title(f"Best size: {', '.join(powers)}")
-        panels.append(_surface_panel(title, drawn, compute, size, names))
+        known = compute_known(own)
+        panels.append(_surface_panel(title, drawn, (compute, size), names, known and known[1]))
         rows += drawn
     kinds = {row["kind"] for row in rows}
     ranged = ", the band its 95 % interval" * ("band" in kinds)
@@ -49,8 +59,8 @@ def loss_surface(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | 
         f"The thick line is the size with the least compute for each loss{ranged}."
         * ("frontier" in kinds),
         "Dots are where runs ended, in the colour of their law." * ("run" in kinds),
-        "Shaded: beyond the runs, a projection."
-        if "within" in kinds
+        "Shaded: more compute than any run had, a projection."
+        if len(corners)
         else "On what runs the law was fitted is not known: all of it may be projection.",
     )
     title = "The same loss from many sizes, the least compute at one"
@@ -60,11 +70,6 @@ def loss_surface(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | 
 def _surface_rows(fitted: Sequence[LawSeries], compute: Ends, size: Ends) -> list[Row]:
     target: Row = {"target": fitted[0].law.target}
     rows: list[Row] = []
-    corners = np.concatenate([each.corners for each in fitted])
-    if len(np.unique(corners, axis=0)) > 2:
-        hull = _hull(corners)
-        columns = {"compute": hull[:, 0], "size": hull[:, 1], "corner": np.arange(len(hull))}
-        rows += points(target | {"kind": "within"}, **columns)
     levels = _levels(fitted[0].law, compute, size)
     C = np.geomspace(*compute, _POINTS)
     for each in fitted:
@@ -100,44 +105,30 @@ def _levels(law: Law, compute: Ends, size: Ends) -> list[float]:
 def _contour(law: Law, loss: float, compute: Ends, size: Ends) -> dict[str, np.ndarray]:
     """Where the law predicts that loss; none where no tokens would do."""
     N = np.geomspace(*size, _POINTS)
-    near = params_for(law, np.inf, loss) * (1.0 + np.geomspace(1e-4, 1.0, _POINTS))  # turns level
+    split = law.equation.split
+    assert split  # of all laws that are drawn
+    near = split.smallest(law.params, loss) * (
+        1.0 + np.geomspace(1e-4, 1.0, _POINTS)
+    )  # turns level
     N = np.sort(np.concatenate([N, near[(near > N[0]) & (near < N[-1])]]))
-    C = 6.0 * N * tokens_for(law, N, loss)
+    C = 6.0 * N * split.tokens(law.params, N, loss)
     inside = (compute[0] / BEYOND < C) & (compute[1] * BEYOND > C)  # the panel cuts the rest
     return {"compute": C[inside], "size": N[inside]}
 
 
-def _hull(corners: np.ndarray) -> np.ndarray:
-    """The corners of the smallest convex shape in logs around the points, in order."""
-    ordered = np.unique(np.log(corners), axis=0)
-
-    def side(along: np.ndarray) -> list[np.ndarray]:
-        kept: list[np.ndarray] = []
-        for end in along:
-            while len(kept) > 1:
-                (x, y), (far_x, far_y) = kept[-1] - kept[-2], end - kept[-1]
-                if x * far_y - y * far_x > 0:
-                    break
-                kept.pop()
-            kept.append(end)
-        return kept[:-1]
-
-    return np.exp(np.array(side(ordered) + side(ordered[::-1])))
-
-
 def _surface_panel(
-    title: str, rows: Sequence[Row], compute: Ends, size: Ends, names: Sequence[str]
+    title: str,
+    rows: Sequence[Row],
+    ends: tuple[Ends, Ends],
+    names: Sequence[str],
+    most: float | None,
 ) -> alt.LayerChart:
+    """ends: of compute and size. most: compute of the runs, beyond which the panel is shaded."""
+    compute, size = ends
     unit = "Training compute 6·N·D (FLOPs)"
     x = logs("compute", unit, compute, SCIENTIFIC, margin=0.0, grid=False)
     y = logs("size", "Parameters", size, margin=0.0, grid=False)
     tint = colour(names, (row for row in rows if "series" in row))
-    region, note = [], ()
-    if within := of_kind(rows, "within"):
-        shape = Row(interpolate="linear-closed", style="within", clip=True)
-        region = [area(), line(within, x, y, order="corner", **shape)]
-        place = Row(align="right", baseline="bottom", dx=-6, dy=-5)
-        note = words("projection", "width", "height", "note", **place)
     # each level is written once, where the first law has its largest size in the frame
     contours = of_kind(rows, "contour")
     digits = max(2, *(len(str(row["loss"]).partition(".")[2]) for row in contours))
@@ -150,13 +141,12 @@ def _surface_panel(
     thin, named = Row(width=1.1, opacity=0.75, clip=True), list(tops.values())
     return panel(
         title,
-        *region,
+        *beyond(x, most),
         band(of_kind(rows, "band"), x, y, "size_high", tint),
         line(contours, x, y, tint, "loss", order="size", **thin),
         line(of_kind(rows, "frontier"), x, y, tint, width=3, clip=True),
         dots(of_kind(rows, "run"), x, y, tint, size=30, opacity=0.85, tooltip=_RUN_TIPS),
         *words(named[::2], x, y, dy=8),  # by turns, so that none lies on another
         *words(named[1::2], x, y, dy=22),
-        *note,
         height=340,
     )

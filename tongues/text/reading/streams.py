@@ -45,8 +45,6 @@ PACKED = tuple(_ARCHIVES)
 # Byte order marks of encodings other than UTF-8, the longer ones first.
 _MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
 _MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_GUESSED = 50_000  # bytes from which an encoding is guessed
-_WRONG = 0.002  # invalid bytes in UTF-8, from which a file is in another encoding
 
 
 class Broken(Exception):
@@ -114,20 +112,6 @@ def blocks(path: Path, start: int = 0, encoding: str = "") -> Iterator[bytes]:
         begin, place = place, place + len(data)
         if place > start:
             yield data[max(start - begin, 0) :]
-
-
-def guess_encoding(path: Path) -> str:
-    """The encoding of a file that is not UTF-8, where a package that guesses it is installed."""
-    try:
-        import charset_normalizer
-
-        data = next(_bytes(path), b"")[:_GUESSED]
-    except (ImportError, Broken):
-        return ""
-    if data.decode(errors="replace").count("\ufffd") < _WRONG * len(data):
-        return ""
-    best = charset_normalizer.from_bytes(data).best()
-    return best.encoding if best else ""
 
 
 def _marked(path: Path) -> str:

@@ -29,8 +29,6 @@ class Benchmarks:
     than `SHORTEST` units are left out: they are in too much other text.
     """
 
-    items: int
-    coverable: int  # items with a string of at least SHORTEST units
     runs: np.ndarray  # uint64, sorted, unique
     sieve: np.ndarray  # bool, by first bits: whether there may be such a run
 
@@ -51,20 +49,15 @@ def load_benchmarks(paths: Sequence[Path]) -> Benchmarks:
 
     A line is an item: all strings in its JSON, whatever their keys, or the line of a `.txt`.
     """
-    items = coverable = 0
     hashes = [np.zeros(0, dtype=np.uint64)]
     for path in paths:
-        items_of_file = [strings for strings in _items(path) if strings]
-        cut = units([text for strings in items_of_file for text in strings])
+        cut = units([text for strings in _items(path) for text in strings])
         hashes += [whole_texts(cut, length) for length in range(SHORTEST, LENGTH)]
         hashes.append(runs_of_units(cut, LENGTH)[0])
-        items += len(items_of_file)
-        of_item = np.repeat(np.arange(len(items_of_file)), list(map(len, items_of_file)))
-        coverable += len(np.unique(of_item[cut.counts >= SHORTEST]))
     runs = np.unique(np.concatenate(hashes))
     sieve = np.zeros(1 << int(_SIEVE_BITS), dtype=bool)
     sieve[runs >> _SIEVE_SHIFT] = True
-    return Benchmarks(items, coverable, runs, sieve)
+    return Benchmarks(runs, sieve)
 
 
 def _items(path: Path) -> Iterator[list[str]]:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _TAG = re.compile(r"</?[A-Za-z!][^<>]{0,300}>|&(?:[A-Za-z]{2,8}|#x?[0-9A-Fa-f]{1,6});")
 _SOME = 0.25  # share of a text; below it, passages in a close relative are foreign
-_REPEATS, _SIGNS, _LANGUAGE = "repetitive", "symbols, digits", "language or script"  # groups
 
 
 class _Near(Signal):
@@ -68,9 +67,9 @@ def _measured(
     return Signal(name, summary, lambda batch: batch.characters[name], dtype, rule)
 
 
-def _above(threshold: float, reason: str, sentence: str, order: int, group: str) -> Rule:
+def _above(threshold: float, reason: str, sentence: str, order: int) -> Rule:
     """Thresholds that lose little clean text of many languages by `benchmarks/cleaning.py`."""
-    return Rule(reason, sentence, default=threshold, order=order, group=group)
+    return Rule(reason, sentence, default=threshold, order=order)
 
 
 _SHORT = Rule("short", "fewer than {} characters", "at least", 20.0, order=3)
@@ -83,7 +82,7 @@ NEAR = _Near(
     "signature",
     "what near copies are found by",
     lambda batch: batch.near.signature,
-    rule=Rule("near copy", _NEAR, "one of each", 0.7, Share, "near", order=10, group="copy"),
+    rule=Rule("near copy", _NEAR, "one of each", 0.7, Share, "near", order=10),
 )
 for _signal in (
     Signal("bytes", "bytes of UTF-8", lambda b: [len(t.encode()) for t in b.texts], "uint32"),
@@ -101,60 +100,43 @@ for _signal in (
         "uint64",
     ),
     _measured("characters", "characters", "uint32", _SHORT),
-    _measured("lines", "lines that are not blank", "uint32"),
-    _measured(
-        "line_length",
-        "mean characters of a line",
-    ),
     _measured(
         "repeated_lines",
         "share of the characters in lines that occurred before",
-        rule=_above(0.5, "repeated lines", _LINES, 5, _REPEATS),
+        rule=_above(0.5, "repeated lines", _LINES, 5),
     ),
-    _measured("letters", "share of letters and marks"),
     _measured(
         "digits",
         "share of digits",
-        rule=_above(0.18, "digits", "more than {} of it is digits", 7, _SIGNS),
+        rule=_above(0.18, "digits", "more than {} of it is digits", 7),
     ),
     _measured(
         "symbols",
         "share of symbols and punctuation",
-        rule=_above(0.22, "symbols", "more than {} of it is symbols and punctuation", 6, _SIGNS),
+        rule=_above(0.22, "symbols", "more than {} of it is symbols and punctuation", 6),
     ),
     Signal(
         "markup",
         "share of the characters in tags and entities of HTML and XML",
         lambda batch: [_in_tags(text) for text in batch.texts],
-        rule=Rule("markup", "more than {} of it is in tags and entities", order=7, group=_SIGNS),
+        rule=Rule("markup", "more than {} of it is in tags and entities", order=7),
     ),
     _measured(
         "script_share",
         "share of the letters in the script of most of them",
-        rule=Rule(
-            "other script", _MAIN, "at least", "off", Share, "script", order=2, group=_LANGUAGE
-        ),
+        rule=Rule("other script", _MAIN, "at least", "off", Share, "script", order=2),
     ),
     Signal(
         "language_share",
         "share of the bytes identified as the document's own language, or not as a large other one",
         _own_language,
-        rule=Rule(
-            "other language", _OWN, "at least", 0.5, Share, "language", order=1, group=_LANGUAGE
-        ),
-    ),
-    Signal(
-        "language_score",
-        "mean probability of the language that most of it is in",
-        lambda batch: [found.score for found in batch.languages],
+        rule=Rule("other language", _OWN, "at least", 0.5, Share, "language", order=1),
     ),
     Signal(
         "repetition",
         "share of three words in a row that occurred before in about a thousand words",
         lambda batch: batch.near.repetition,
-        rule=_above(
-            0.6, "repetitive", "more than {} of it occurred shortly before in it", 4, _REPEATS
-        ),
+        rule=_above(0.6, "repetitive", "more than {} of it occurred shortly before in it", 4),
     ),
     Signal(
         "benchmark",

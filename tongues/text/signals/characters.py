@@ -67,11 +67,9 @@ def character_signals(texts: Sequence[str]) -> dict[str, np.ndarray]:
 
     Returns
     -------
-    characters, lines: counts, without blank lines.
-    line_length: mean characters of a line.
+    characters: their number.
     repeated_lines: share of the characters of lines that repeat an earlier line.
-    letters, digits, symbols: shares of the characters other than spaces; marks count as letters,
-        punctuation as symbols.
+    digits, symbols: shares of the characters other than spaces; punctuation is among the symbols.
     script: ISO 15924 code of most letters, `Jpan` for Han with kana, `Zyyy` without letters.
     script_share: its share of the letters that belong to a script.
     """
@@ -84,8 +82,7 @@ def character_signals(texts: Sequence[str]) -> dict[str, np.ndarray]:
     script, script_share = _scripts(counts[:, spoken], table.scripts[classes[spoken]])
     return {
         "characters": np.diff(begins).astype(np.uint32),
-        **_lines(texts),
-        "letters": _share(counts[:, spoken].sum(axis=1), written),
+        "repeated_lines": _repeated_lines(texts),
         "digits": _share(counts[:, kinds == "digit"].sum(axis=1), written),
         "symbols": _share(counts[:, kinds == "symbol"].sum(axis=1), written),
         "script": script,
@@ -117,21 +114,16 @@ def _scripts(counts: np.ndarray, scripts: np.ndarray) -> tuple[np.ndarray, np.nd
     return script, _share(letters[np.arange(len(most)), most], total)
 
 
-def _lines(texts: Sequence[str]) -> dict[str, np.ndarray]:
-    number = np.zeros(len(texts), dtype=np.uint32)
+def _repeated_lines(texts: Sequence[str]) -> np.ndarray:
     length = np.zeros(len(texts), dtype=np.int64)
     repeated = np.zeros(len(texts), dtype=np.int64)
     for i, text in enumerate(texts):
         lines = [line for line in text.split("\n") if line and not line.isspace()]
+        length[i] = sum(map(len, lines))
         once = set(lines)
-        number[i], length[i] = len(lines), sum(map(len, lines))
         if len(once) < len(lines):
             repeated[i] = length[i] - sum(map(len, once))
-    return {
-        "lines": number,
-        "line_length": _share(length, number),
-        "repeated_lines": _share(repeated, length),
-    }
+    return _share(repeated, length)
 
 
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

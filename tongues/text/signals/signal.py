@@ -79,7 +79,6 @@ class Rule:
     level: the pydantic type of thresholds in a recipe; `off` is always allowed.
     key: of the threshold in `text.clean`; by default the signal's name.
     always: whether the rule cannot be switched off, and so has no key.
-    group: reasons that share a colour in figures; by default the reason itself.
     """
 
     reason: str
@@ -90,7 +89,6 @@ class Rule:
     key: str = ""
     always: bool = False
     order: int = 100
-    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,5 +15,4 @@ TWO_POWERS = PowerForm(
     ),
     strategy="scratch",
     compared=True,
-    pairs=(("x", "y"),),
 )

@@ -23,7 +23,7 @@ class Alphabet(Method[ByAlphabet]):
     name, summary = "alphabet", "by alphabet, languages with like tags together"
     section = ByAlphabet
 
-    def make(self, settings: ByAlphabet, source: Source, folder: Path) -> Partition:
+    def make(self, settings: ByAlphabet, source: Source, place: Path) -> Partition:
         """As many languages in each cluster as go into it."""
         languages = sorted(source.languages, reverse=settings.backwards)
         size = -(-len(languages) // settings.k)

@@ -4,9 +4,8 @@ from tongues.evaluate.tasks import Task
 
 ECHO = Task(
     name="echo",
-    about="which of two words was said before",
-    languages=["qaa", "qab"],
+    summary="which of two words was said before",
+    languages=("qaa", "qab"),
     prompt="{said}, {said},",
-    choices=["{said}", "{other}"],
-    label="label",
+    choices=("{said}", "{other}"),
 )
