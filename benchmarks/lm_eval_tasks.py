@@ -38,7 +38,7 @@ from tokenizers.processors import TemplateProcessing
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.harness import HARNESS
 from tongues.files import write_json
-from tongues.verbs.evaluate import evaluate
+from tongues.verbs.models import evaluate
 
 ITEMS, DOCUMENTS, SHOTS, CONTEXT = 16, 6, 3, 256
 TASKS = {  # lm-eval's file, and the split that it scores

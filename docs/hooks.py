@@ -15,11 +15,11 @@ from mkdocs.structure.files import File, Files
 from pydantic import TypeAdapter
 
 import tongues
-from tongues.cli.main import command
 from tongues.quantities import Amount, Budget, Bytes, Seconds, Share, Tokens
 from tongues.recipe import Clean, PartitionSettings, Recipe, Schedule
 from tongues.recipe.base import RecipeSection
 from tongues.registry import registry
+from tongues.verbs.main import command
 
 CITED_TABLE = re.compile(r"\]\((\.\./[\w./-]+\.txt)\)(?:(?!\n\n)[^|])*\n\n((?:\|.*\n)+)")
 DECIMAL = re.compile(r"\d+\.\d+")

@@ -25,10 +25,10 @@ wait_politely()  # before torch is imported: several processes of tests share th
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as ranks have it: numpy is imported here
 os.fsync = lambda fd: None  # it is for power cuts, which no test makes
 
-_HELD = ("tests.command", "tongues.cli.main", "tongues.train.run", "tongues.experts.ensemble")
+_HELD = ("tests.command", "tongues.verbs.main", "tongues.train.run", "tongues.experts.ensemble")
 _HELD += ("tongues.report", "tongues.verbs.recipes", "tongues.evaluate.experts")
 _HELD += ("tongues.tokens.prepare", "pyarrow.parquet", "tests.warm")
-_COMMAND = "from tongues.cli.main import main; main()"
+_COMMAND = "from tongues.verbs.main import main; main()"
 _SERVER = vars(forkserver)["_forkserver"]
 _ADDRESS = ("_forkserver_address", "_forkserver_authkey")  # the latter since Python 3.14
 _SHARED = "TONGUES_TESTS_SERVER"  # the address, to processes of tests that this one starts

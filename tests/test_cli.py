@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from tests.command import run_command
-from tongues.cli.main import command, main
 from tongues.errors import Stopped, UserError
 from tongues.recipe import load_recipe
 from tongues.terminal import hint_command
+from tongues.verbs.main import command, main
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_exit_codes_tell_failure_wrong_use_and_interruption(
         raise error
 
     monkeypatch.setattr("tongues.report", fail)  # before the place that it is read from
-    monkeypatch.setattr("tongues.verbs.pages.report", fail)
+    monkeypatch.setattr("tongues.verbs.work.pages.report", fail)
     monkeypatch.setattr(sys, "argv", ["tongues", "report", "some where"])
     with pytest.raises(SystemExit) as ended:
         main()

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 import tongues
-from tongues.cli.main import command
 from tongues.recipe import load_recipe
+from tongues.verbs.main import command
 
 PAGE = Path(__file__).parents[1] / "docs/tutorials/python.md"
 

@@ -11,15 +11,15 @@ import pytest
 
 from tests.conftest import RECIPE
 from tests.golden import cases, golden
-from tongues.cli.main import command, main
 from tongues.errors import UserError
 from tongues.experts.ensemble.lineage import Expert, Lineage, write_lineage
 from tongues.recipe import load_text_recipe
 from tongues.removed import KEYS, OPTIONS, instead_of_key
+from tongues.verbs.main import command, main
 
 CODE = """
 import contextlib, io, json, shlex, sys
-from tongues.cli import main
+from tongues.verbs import main
 slow = {"torch", "transformers", "scipy", "altair", "pyarrow", "sklearn"}
 answers = {}
 for line in json.loads(sys.argv[1]):

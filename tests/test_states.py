@@ -9,11 +9,11 @@ from click.testing import CliRunner
 from tests.command import run_command
 from tests.golden import cases, golden
 from tests.records import BASE, make_run
-from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.files import append_line, only_one, write_json
 from tongues.runs import read_run, run_rows, write_run
 from tongues.states import RunState, state_of, states, states_table, study_lines
+from tongues.verbs.main import command
 
 
 def store_run(place: Path, run: str, *, status: str = "running", step: int = 0) -> Path:

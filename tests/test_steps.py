@@ -13,7 +13,6 @@ import tongues
 from tests.printed import DOCS
 from tests.report.evaluation.scored import PLAIN, SCRATCH, changed, outcome
 from tests.report.experts.measured import compared
-from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.evaluate import kept
 from tongues.evaluate.evaluation import Evaluation
@@ -21,6 +20,7 @@ from tongues.files import write_json
 from tongues.runs import FAILURE, read_run, write_run
 from tongues.steps import step_of_evaluation, step_of_recipe
 from tongues.tokens import check_tokens
+from tongues.verbs.main import command
 
 
 @pytest.fixture

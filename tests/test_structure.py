@@ -55,7 +55,6 @@ ORDER = (
     "serve",
     "terminal",
     "verbs",
-    "cli",
     "__main__",
 )
 
@@ -101,7 +100,7 @@ def test_imports_go_only_to_earlier_rooms() -> None:
 
 
 AT_ONCE = ("recipe", "tables", "laws", "languages", "significance", "models", "train", "plan")
-AT_ONCE += ("study", "check", "cli")
+AT_ONCE += ("study", "check", "verbs.main")
 
 
 def test_rooms_that_answer_at_once_bring_no_torch() -> None:
@@ -155,7 +154,7 @@ def test_a_public_name_means_one_thing() -> None:
     names = Counter(
         node.name
         for path, tree in modules().items()
-        if path.relative_to(PACKAGE).parts[0] not in ("cli", "verbs")
+        if path.relative_to(PACKAGE).parts[0] != "verbs"
         for node in tree.body
         if isinstance(node, kinds) and not node.name.startswith("_")
     )
@@ -173,7 +172,7 @@ BUDGETS = {
     "registry": 107,
     "estimate": 59,
     "jsonable": 55,
-    "frames": 56,
+    "frames": 19,
     "magnitudes": 60,
     "quantities": 195,
     "hardware": 206,
@@ -206,11 +205,10 @@ BUDGETS = {
     "report": 3_663,
     "serve": 2_179,
     "terminal": 153,
-    "verbs": 1_982,
-    "cli": 1_393,
+    "verbs": 3_532,
     "__main__": 6,
 }
-AROUND = {"tongues": 54_850, "tests": 40_200, "benchmarks": 10_400}
+AROUND = {"tongues": 54_950, "tests": 40_200, "benchmarks": 10_400}
 WORDS = 60_000  # of README and docs
 SLACK = 0.05  # beyond which a budget is lowered
 

@@ -13,17 +13,14 @@ if TYPE_CHECKING:
     from tongues.errors import UserError
     from tongues.recipe import Recipe, load_recipe
     from tongues.verbs import experts
-    from tongues.verbs.doctor import doctor
-    from tongues.verbs.evaluate import evaluate
-    from tongues.verbs.languages import languages
+    from tongues.verbs.guide import doctor, next_steps
     from tongues.verbs.laws import fit
-    from tongues.verbs.models import export, generate, serve
+    from tongues.verbs.models import evaluate, export, generate, serve
     from tongues.verbs.new import new
     from tongues.verbs.pages import ls, report, watch
-    from tongues.verbs.plans import plan
-    from tongues.verbs.recipes import check, prepare, train
-    from tongues.verbs.steps import next_steps
-    from tongues.verbs.studies import study
+    from tongues.verbs.plan import plan
+    from tongues.verbs.recipes import check, prepare, study, train
+    from tongues.verbs.work.languages import languages
 
 __all__ = ["Recipe", "UserError", "__version__", "check", "doctor", "evaluate"]
 __all__ += [
@@ -49,17 +46,14 @@ _HOMES = {
     "UserError": "tongues.errors",
     "Recipe": "tongues.recipe",
     "load_recipe": "tongues.recipe",
-    "doctor": "tongues.verbs.doctor",
-    "next_steps": "tongues.verbs.steps",
+    **dict.fromkeys(("doctor", "next_steps"), "tongues.verbs.guide"),
     "fit": "tongues.verbs.laws",
-    "languages": "tongues.verbs.languages",
-    "plan": "tongues.verbs.plans",
-    "evaluate": "tongues.verbs.evaluate",
-    **dict.fromkeys(("export", "generate", "serve"), "tongues.verbs.models"),
+    "languages": "tongues.verbs.work.languages",
+    "plan": "tongues.verbs.plan",
+    **dict.fromkeys(("evaluate", "export", "generate", "serve"), "tongues.verbs.models"),
     **dict.fromkeys(("ls", "report", "watch"), "tongues.verbs.pages"),
     "new": "tongues.verbs.new",
-    **dict.fromkeys(("check", "prepare", "train"), "tongues.verbs.recipes"),
-    "study": "tongues.verbs.studies",
+    **dict.fromkeys(("check", "prepare", "study", "train"), "tongues.verbs.recipes"),
     "experts": "tongues.verbs.experts",  # a group: the module itself
 }
 

@@ -1,6 +1,6 @@
 """`python -m tongues`."""
 
-from tongues.cli import main
+from tongues.verbs import main
 
 if __name__ == "__main__":
     main()

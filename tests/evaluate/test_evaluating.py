@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from tests.evaluate.conftest import WORDS, write_asked
 from tests.golden import cases, golden
-from tongues.cli.main import command
 from tongues.errors import UserError
+from tongues.verbs.main import command
 
 MODELS = ("models/e0", "small/small@tfidf:2")
 

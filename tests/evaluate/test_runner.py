@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.evaluate.conftest import write_asked
-from tongues.cli.main import command
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.runner import (
     EvalSpec,
@@ -27,6 +26,7 @@ from tongues.evaluate.tasks.score import Answers
 from tongues.launch import Local, Options
 from tongues.ranks import Rank
 from tongues.text import Document
+from tongues.verbs.main import command
 
 MODELS = ["models/e0", "models/e1"]
 LANGUAGES = ("qaa", "qab")

@@ -15,7 +15,6 @@ from click.testing import CliRunner, Result
 
 from tests.experts.ensemble.making import Equal, counted_reads, generate, score
 from tests.experts.test_whole import tongues
-from tongues.cli.main import command
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.evaluate.texts import token_nats
 from tongues.experts.ensemble.caches import TokenSequence
@@ -29,6 +28,7 @@ from tongues.experts.ensemble.writer import Writer
 from tongues.experts.heldout import documents_of
 from tongues.serve.opening import probe_step
 from tongues.tokens import load_tokenizer, open_tokens
+from tongues.verbs.main import command
 
 CONTEXT = 64
 TRAIN = "threads: 1, batch: 512 tokens, context: 64 tokens, learning_rate: 5.0e-3, num_evals: 1"

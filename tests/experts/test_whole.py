@@ -15,7 +15,6 @@ from click.testing import CliRunner
 from safetensors.torch import load_file
 
 from tests.experts.ensemble.making import score
-from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.evaluate.evaluation import Evaluation, TextScores, read_evaluation
 from tongues.evaluate.experts import evaluate_experts
@@ -27,6 +26,7 @@ from tongues.files import file_hash
 from tongues.models.folders import stored_shapes
 from tongues.tokens import open_tokens
 from tongues.tokens.tokenizer import train_tokenizer
+from tongues.verbs.main import command
 
 LANGS = ("qaa", "qab", "qac", "qad")
 RECIPE = """\

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tongues.cli.main import command
 from tongues.recipe import load_recipe
+from tongues.verbs.main import command
 
 ASKED = (
     "--base",

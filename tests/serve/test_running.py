@@ -18,13 +18,13 @@ import pytest
 from click.testing import CliRunner
 
 from tests.serve.test_requests import until
-from tongues.cli.models import serve
 from tongues.errors import Stopped, UserError
 from tongues.experts.ensemble.model import Model
 from tongues.serve.app import App
 from tongues.serve.engine import Engine
 from tongues.serve.refusal import Limits
 from tongues.serve.server import address, listen, run
+from tongues.verbs.main import COMMANDS
 
 # Greedy: a sampled answer may end before it has all its tokens.
 SAID = {"model": "small/small", "prompt": "a", "max_tokens": 5, "stream": True, "temperature": 0}
@@ -182,7 +182,7 @@ def test_the_verb_prints_where_the_page_is(
 
     thread = threading.Thread(target=client)
     thread.start()
-    done = CliRunner().invoke(serve, [hub, "--port", str(port), "--key-file", str(key)])
+    done = CliRunner().invoke(COMMANDS["serve"], [hub, "--port", str(port), "--key-file", str(key)])
     thread.join(10)
     assert (done.exit_code, done.stdout, found) == (0, f"{url}\n", [200])
     look = f"`{hub}` is opened for a look; to serve it: `vllm serve {hub}`"

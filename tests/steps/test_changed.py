@@ -9,13 +9,13 @@ from click.testing import CliRunner
 
 import tongues
 from tests.test_steps import page, steps
-from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.files import write_json
 from tongues.runs import read_run, write_run
 from tongues.study import plan_runs
 from tongues.tokens import open_tokens, runs_trained_on
 from tongues.train.work import open_work
+from tongues.verbs.main import command
 
 GRID = "name: grid\nextends: small.yaml\nmodel: null\ntrain: {mixture: null}\n"
 STUDY = "study: {source: qaa, targets: [qab], shapes: [0.1M]}\n"

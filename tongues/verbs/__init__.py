@@ -1,11 +1,18 @@
-"""The verbs: what the command does, as functions; `tongues` offers them by name.
+"""The verbs: each declared once, as settings; what the command does is a function of Python too.
 
-Each reads a recipe or places on disk, says on standard error how it gets on (unless `quiet`), and
-returns what it made. A mistake is a `tongues.UserError`.
+A file here has the settings of some verbs, and what the command prints of what came of them. The
+work itself is in `work`, and imported only when a verb runs. A mistake is a `tongues.UserError`.
 """
 
-from tongues.cores import wait_politely
+import sys
 
-__all__ = []
+__all__ = ["main"]
 
-wait_politely()
+
+def main() -> None:
+    """Run the command; Ctrl-C while it is being imported ends it as later."""
+    try:
+        from tongues.verbs.main import main as run
+    except KeyboardInterrupt:
+        sys.exit(130)
+    run()

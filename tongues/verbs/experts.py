@@ -1,208 +1,210 @@
-"""Language experts: partitions of the text, an expert for each cluster, and their scores."""
+"""Verbs of language experts: partition, train, show, measure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
+
+import click
 
 from tongues.errors import UserError
-from tongues.experts.ensemble.lineage import Lineage, find_ensemble, read_lineage, verify
-from tongues.experts.heldout import held_out_cautions
-from tongues.experts.partition.methods import make_partition
-from tongues.experts.partition.partition import Partition
-from tongues.experts.plans import Round, expert_runs, plan_rounds, seed_cautions
-from tongues.extras import require
-from tongues.launch import open_launcher
-from tongues.magnitudes import counted
-from tongues.recipe import Experts, Overrides, Recipe, RecipeSource, load_recipe
-from tongues.study import measure_cost
-from tongues.tokens import check_tokens, open_tokens
-from tongues.train.mixture import text_of
-from tongues.train.work import open_work
-from tongues.verbs.recipes import check_prepared
-from tongues.verbs.shared import Voice, memory_bytes, where_of
+from tongues.terminal import echo
+from tongues.verbs.hints import hint_recipe
+from tongues.verbs.options import AS_JSON, COUNT, PATH, Verbs
+from tongues.verbs.settings import COMMANDS, Verb, argument, command, function, option, settings
+from tongues.verbs.shared import (
+    KEYS,
+    Launched,
+    OfRecipe,
+    Overwriting,
+    Placed,
+    Quietly,
+    Together,
+    in_workspace,
+)
 
-_ADD = "add one, such as\n    experts:\n      partitions: [{by: languages}]"
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionedText:
-    """The text of a recipe in clusters, how much of each language there is, and the page."""
-
-    partition: Partition
-    amounts: dict[str, float]  # bytes of text, or tokens where they are prepared, by language
-    page: Path
+if TYPE_CHECKING:
+    from tongues.experts.ensemble.lineage import Lineage
+    from tongues.experts.partition.partition import Partition
+    from tongues.verbs.work.experts import PartitionedText
 
 
-def partition(
-    recipe: RecipeSource, overrides: Overrides = (), workspace: Path | str = "."
-) -> dict[str, PartitionedText]:
+@click.group(cls=Verbs)
+def experts() -> None:
+    """Train language experts, one per cluster of text; use them as one."""
+
+
+COMMANDS["experts"] = experts
+
+
+@settings
+class PartitionText(OfRecipe, Verb["dict[str, PartitionedText]"]):
     """Make the partitions that a recipe names in `experts.partitions`; by label.
 
     The text must be prepared. Each partition gets a page in `reports/`.
     """
-    workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    named = check_experts(recipe, loaded).partitions
-    if not named:
-        raise UserError("there are no `experts.partitions`", where=where_of(recipe), hint=_ADD)
-    loaded = check_prepared(open_work(loaded, workspace)).work.recipe
-    from tongues.pages import write_page
-    from tongues.report.experts.partition import partition_page
 
-    amounts = {lang: tokens for lang, (tokens, _) in text_of(loaded, workspace).items()}
-    partitions: dict[str, PartitionedText] = {}
-    for settings in named:
-        made = make_partition(loaded, settings, workspace)
-        folder = workspace / "reports" / f"{loaded.name}-{settings.label}"
-        page = write_page(partition_page(made, amounts), folder)
-        partitions[settings.label] = PartitionedText(made, amounts, page)
-    return partitions
+    work = "experts:partition"
 
 
-def partition_languages(
-    languages: Sequence[str],
-    k: int | None = None,
-    *,
-    by: str = "typology",
-) -> Partition:
-    """A partition of languages into `k` clusters, without any text.
+@settings
+class PartitionLanguages(Verb["Partition"]):
+    """A partition of languages into `k` clusters, without any text."""
 
-    by: `typology`, or `languages`, each by itself.
+    work = "experts:partition_languages"
+    languages: Sequence[str]
+    k: int | None = None
+    _: KW_ONLY
+    by: str = "typology"  # or `languages`, each by itself
+
+
+@settings
+class PartitionWords:
+    """Partition the text of RECIPE, or some languages, into clusters."""
+
+    recipe: Path | None = argument(PATH, required=False, default=None)
+    overrides: tuple[str, ...] = argument(metavar=KEYS, many=True, required=False, default=())
+    workspace: Path | str = in_workspace()
+    by: str = option("Without a recipe: typology, or languages.", default="typology")
+    languages: str | None = option(
+        "Without a recipe: what to partition.", metavar="A,B,…", default=None
+    )
+    k: int | None = option(
+        "Without a recipe: the number of clusters.", int, names=("-k",), default=None
+    )
+
+
+@command(PartitionWords, AS_JSON, of=experts)
+def _partition(asked: PartitionWords, *, as_json: bool) -> None:
+    from tongues.recipe import load_recipe
+    from tongues.terminal import print_json
+
+    if asked.recipe is None:
+        codes = [code.strip() for code in (asked.languages or "").split(",") if code.strip()]
+        made = PartitionLanguages(codes, asked.k, by=asked.by).run()
+        if as_json:
+            print_json(made.to_json())
+        else:
+            _show_partition(made, None)
+        return
+    if asked.languages or asked.k:
+        raise UserError("the recipe names its partitions", hint="leave out the options")
+    of_recipe = PartitionText(asked.recipe, asked.overrides, asked.workspace)
+    partitions = of_recipe.run()
+    if as_json:
+        print_json({label: one.partition.to_json() for label, one in partitions.items()})
+        return
+    for label, one in partitions.items():
+        echo(f"{label}  {one.page}")
+        _show_partition(one.partition, one.amounts)
+        echo("")
+    hint_recipe(load_recipe(asked.recipe, asked.overrides), of_recipe)
+
+
+@settings
+class Train(OfRecipe, Overwriting, Launched, Together, Quietly, Verb[list[Path]]):
+    """Train the experts of RECIPE and put them together. Safe to interrupt and run again.
+
+    The text must be prepared. Returns the folders of the ensembles.
     """
-    from tongues.experts.partition.methods import one_each
-    from tongues.experts.partition.typology import by_typology
 
-    if not languages:
-        raise UserError("name a recipe, or languages by `--languages`", hint="such as ar,bg,de,el")
-    if twice := [code for code in languages if languages.count(code) > 1]:
-        raise UserError(f"`{twice[0]}` is named twice", where="--languages")
-    if by == "languages":
-        if k:
-            raise UserError("every language by itself needs no `-k`", where="--by")
-        return one_each(languages)
-    if by != "typology":
-        hint = "`typology` or `languages`; other partitions need a recipe and its text"
-        raise UserError(f"languages alone cannot be partitioned by {by}", where="--by", hint=hint)
-    if k is None:
-        raise UserError("how many clusters?", where="-k", hint="such as `-k 4`")
-    return by_typology(languages, k)
+    work = "experts:train"
 
 
-def train(
-    recipe: RecipeSource,
-    overrides: Overrides = (),
-    workspace: Path | str = ".",
-    *,
-    overwrite: bool = False,
-    launcher: str = "local",
-    processes: int | None = None,
-    quiet: bool = False,
-) -> list[Path]:
-    """Train the experts of a recipe and put them together; returns the ensembles' folders.
+@command(Train, AS_JSON, of=experts)
+def _train(asked: Train, *, as_json: bool) -> None:
+    from tongues.recipe import load_recipe
+    from tongues.terminal import print_paths
 
-    The text must be prepared. Safe to interrupt; call it again. Options as of `tongues.study`.
+    loaded = load_recipe(asked.recipe, asked.overrides)
+    print_paths(asked.run(), as_json=as_json)
+    hint_recipe(loaded, asked)
+
+
+@settings
+class Measure(OfRecipe, Placed, Quietly, Verb[Path]):
+    """Score held-out text with all ensembles of RECIPE by every routing.
+
+    The evaluation is kept in `evaluations/NAME-experts`. Returns the page. Safe to interrupt.
     """
-    workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    workers = check_experts(recipe, loaded).workers
-    checked = check_prepared(open_work(loaded, workspace), launcher, processes)
-    starts = open_launcher(launcher, workers=workers, processes=processes)
-    rounds = plan_rounds(checked.work, make=True)
-    pairs = expert_runs(rounds, workspace)
-    from tongues.experts.train import train_experts  # with torch
 
-    voice = Voice(quiet)
-    _say_cautions(rounds, loaded.name, workspace, voice)
-    for note in dict.fromkeys(note for made in rounds for note in made.notes):
-        voice.say(note)
-    at_once = checked.at_once
-    cost = measure_cost(pairs, workspace, at_once, launcher, processes, overwrite=overwrite)
-    if cost.runs:
-        voice.say(str(cost))
-    with voice.progress(f"{loaded.name}: {counted(len(pairs), 'expert')}") as show:
-        return train_experts(
-            loaded,
-            workspace,
-            rounds,
-            launcher=starts,
-            watch=lambda state: show(state.share, *state.words()),
-            tell=voice.say,
-            overwrite=overwrite,
-        )
+    work = "experts:measure"
+    _: KW_ONLY
+    eval_tokens: int = option("Tokens of each language.", COUNT, default=20_000)
 
 
-def measure(
-    recipe: RecipeSource,
-    overrides: Overrides = (),
-    workspace: Path | str = ".",
-    *,
-    eval_tokens: int = 20_000,
-    max_memory: int | str | None = None,
-    device: str | None = None,
-    dtype: Literal["bf16", "fp16", "fp32"] | None = None,
-    quiet: bool = False,
-) -> Path:
-    """Evaluate all ensembles of a recipe by every routing on held-out text; returns the page.
+@command(Measure, AS_JSON, of=experts)
+def _measure(asked: Measure, *, as_json: bool) -> None:
+    from tongues.recipe import load_recipe
+    from tongues.terminal import print_paths
 
-    The evaluation is kept in `evaluations/NAME-experts`. Safe to interrupt; run it again to resume.
-    eval_tokens: held-out tokens of each language. max_memory: for expert weights, in bytes or
-        as `2GB`. device, dtype: as of `tongues.evaluate`.
-    """
-    workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    add_to = check_experts(recipe, loaded).add_to
-    check_tokens(loaded, workspace)
-    held = memory_bytes(max_memory)
-    require("vl_convert", "the page")
-    from tongues.evaluate.experts import evaluate_experts  # with torch
-    from tongues.pages import write_page
-    from tongues.report.experts.view import experts_page
-
-    name, voice = f"{loaded.name}-experts", Voice(quiet)
-    store, place = workspace / "ensembles", workspace / "evaluations" / name
-    work = open_work(loaded, workspace)
-    rounds = plan_rounds(work, make=True)
-    _say_cautions(rounds, loaded.name, workspace, voice)
-    folders: dict[str, list[Path]] = {}
-    if add_to:
-        folders["before"] = list(dict.fromkeys(made.add_to for made in rounds if made.add_to))
-    for made in rounds:
-        folders.setdefault(made.label, []).append(store / made.name)
-    with voice.progress(name) as progress:
-        evaluation = evaluate_experts(
-            folders,
-            loaded.name,
-            workspace,
-            place,
-            scored=eval_tokens,
-            context=work.recipe.train.context,
-            memory=held,
-            device=device,
-            dtype=dtype,
-            watch=progress,
-        )
-    evaluation.write(place)
-    return write_page(experts_page(evaluation, loaded.name), workspace / "reports" / name)
+    page = asked.run()
+    if not as_json:
+        _show_measured(Path(asked.workspace) / "evaluations" / page.parent.name)
+    print_paths([page], as_json=as_json)
+    hint_recipe(load_recipe(asked.recipe, asked.overrides), asked)
 
 
-def show(ensemble: str, workspace: Path | str = ".") -> Lineage:
-    """What an ensemble is made of; a UserError where anything is not as it was made."""
-    folder = find_ensemble(ensemble, Path(workspace))
-    lineage = read_lineage(folder)
-    verify(lineage, folder, Path(workspace))
-    return lineage
+@settings
+class Show(Verb["Lineage"]):
+    """Show the experts of ENSEMBLE, and check that no file has changed."""
+
+    work = "experts:show"
+    ensemble: str = argument()
+    workspace: Path | str = in_workspace()
 
 
-def check_experts(recipe: RecipeSource, loaded: Recipe) -> Experts:
-    """The recipe's `experts`; a UserError where there are none."""
-    if loaded.experts is None:
-        what = "there is no `experts` section"
-        raise UserError(what, where=where_of(recipe), hint=_ADD)
-    return loaded.experts
+@command(Show, AS_JSON, of=experts)
+def _show(asked: Show, *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from tongues.experts.ensemble.lineage import find_ensemble
+    from tongues.quantities import show_count
+    from tongues.terminal import hint_command, print_json, print_table
+
+    lineage = asked.run()
+    if as_json:
+        print_json(asdict(lineage))
+        return
+    rows = []
+    for expert in lineage.experts:
+        shares = expert.languages.items()
+        words = (lang if share > 0.995 else f"{lang} {share:.0%}" for lang, share in shares)
+        row = {"expert": expert.name, "languages": ", ".join(words)}
+        row |= {"tokens": show_count(expert.tokens), "branched from": expert.parent or ""}
+        rows.append(row)
+    print_table(rows)
+    folder = find_ensemble(asked.ensemble, Path(asked.workspace))
+    echo(f"\nall of {folder} is as it was made; its base is {lineage.base}")
+    hint_command("tongues", "generate", asked.ensemble)
 
 
-def _say_cautions(rounds: Sequence[Round], name: str, workspace: Path, voice: Voice) -> None:
-    cautions = seed_cautions(rounds)
-    for folder in dict.fromkeys(made.add_to for made in rounds if made.add_to):
-        tokens = open_tokens(workspace / "tokens" / name)
-        cautions += held_out_cautions(tokens, read_lineage(folder), workspace)
-    for caution in dict.fromkeys(cautions):
-        voice.say(f"caution: {caution}")
+def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None:
+    from tongues.experts.partition.partition import tree_lines
+    from tongues.pages import as_text
+    from tongues.report.experts.partition import cluster_table
+
+    echo(as_text([cluster_table(made, amounts)]))
+    for line in [*tree_lines(made), *made.notes]:
+        echo(line)
+
+
+def _show_measured(folder: Path) -> None:
+    from tongues.evaluate.evaluation import read_evaluation
+    from tongues.evaluate.settings import MeasuredExperts
+    from tongues.pages import as_text
+    from tongues.report.experts.answer import expert_answer
+    from tongues.report.experts.view import setting_table
+
+    experts = MeasuredExperts.of(read_evaluation(folder))
+    echo(as_text([setting_table(experts)]) + "\n")
+    echo("losses in nats per token, means over languages; in brackets 95 % confidence intervals")
+    for line in expert_answer(experts).get("Choice", ())[:1]:
+        echo(line)
+
+
+partition = function(PartitionText, "partition")
+partition_languages = function(PartitionLanguages)
+train = function(Train)
+measure = function(Measure)
+show = function(Show)

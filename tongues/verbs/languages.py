@@ -1,43 +1,50 @@
-"""What is known of languages before anything is trained."""
+"""The verb on languages: what is known of one, or which there are."""
 
-from typing import overload
+from dataclasses import asdict
+from typing import Any
 
-from tongues.errors import UserError
-from tongues.languages.catalogue import find_language
-from tongues.languages.facts import LanguageFacts, language_facts, select_languages
-from tongues.languages.language import Language
-from tongues.verbs.shared import memory_bytes
+from tongues.terminal import echo
+from tongues.verbs.options import AS_JSON, one_thread
+from tongues.verbs.settings import argument, command, option, settings
+
+_ROWS = 20  # of a list
+_OPTIONAL = ("byte premium", "Bible", "family", "speakers", "tasks", "script")  # first to go
 
 
-@overload
-def languages(language: str) -> LanguageFacts: ...
-@overload
-def languages(
-    language: None = None,
-    *,
-    family: str = "",
-    script: str = "",
-    task: str = "",
-    min_text: int | str | None = None,
-) -> tuple[Language, ...]: ...
-def languages(
-    language: str | None = None,
-    *,
-    family: str = "",
-    script: str = "",
-    task: str = "",
-    min_text: int | str | None = None,
-) -> LanguageFacts | tuple[Language, ...]:
-    """What is known of a language, or the languages that fit, the most text first.
+@settings
+class Languages:
+    """Show what is known of LANGUAGE, or list languages, offline."""
 
-    language: its tag, code or name: `sw`, `swh_Latn`, `Swahili`.
-    family: a group of any depth, or a word of its name, such as `bantu`. script: such as `Arab`.
-    task: a benchmark there is in it, such as `xcopa`. min_text: in bytes, or as `100MB`.
-    """
-    least = memory_bytes(min_text, "--min-text")
-    if language is None:
-        family, script, task = (word.strip() for word in (family, script, task))
-        return select_languages(family=family, script=script, task=task, min_text=least or 0)
-    if family or script or task or least is not None:
-        raise UserError("conditions are for a list", hint="give a language, or conditions")
-    return language_facts(find_language(language))
+    language: str | None = argument(required=False, default=None)
+    family: str = option("A group, such as bantu.", default="")
+    script: str = option("Such as Arab.", default="")
+    task: str = option("A benchmark in it, such as xcopa.", default="")
+    min_text: str | None = option(
+        "Text there is at least, such as 100MB.", metavar="SIZE", default=None
+    )
+
+
+@command(Languages, AS_JSON)
+def _languages(asked: Languages, *, as_json: bool) -> None:
+    one_thread()
+    from tongues.languages import describe
+    from tongues.terminal import hint, print_json, print_table
+    from tongues.verbs.work.languages import languages
+
+    conditions: dict[str, Any] = asdict(asked)
+    answer = languages(**conditions)
+    if isinstance(answer, tuple):
+        if as_json:
+            print_json({"languages": [of.to_json() for of in answer]})
+            return
+        print_table(describe.language_rows(answer[:_ROWS]), optional=_OPTIONAL)
+        if len(answer) > _ROWS:
+            hint(f"{len(answer) - _ROWS:,} more: `--json` has all")
+        return
+    if as_json:
+        print_json(answer.to_json())
+        return
+    from tongues.pages import as_text
+
+    echo(as_text(describe.facts_blocks(answer)))
+    hint(f"tongues plan --language {answer.language.tag} --gpu h100 --budget '24 hours'")

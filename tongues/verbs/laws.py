@@ -1,44 +1,106 @@
-"""Laws, fitted to runs and tables."""
+"""The verb fit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tongues.laws.answer import FitAnswer
-from tongues.laws.ask import fit_places
+import click
+
+from tongues.errors import UserError
+from tongues.terminal import echo
+from tongues.verbs.options import AS_JSON, FIGURES, OUT_FILE, PATH, one_thread
+from tongues.verbs.settings import Verb, argument, command, function, option, settings
 from tongues.verbs.shared import pairs, paths
 
+if TYPE_CHECKING:
+    from tongues.laws.answer import FitAnswer
 
-def fit(
-    tables: Path | str | Sequence[Path | str],
-    law: str | None = None,
-    *,
-    columns: Sequence[str] | Mapping[str, str] = (),
-    where: str | None = None,
-    fix: Sequence[str] | Mapping[str, float] = (),
-    base: Path | str | None = None,
-    compare: bool = False,
-    draws: int = 1000,
-) -> FitAnswer:
-    """Fit scaling laws to tables (CSV, JSONL, Parquet) or directories of runs.
 
-    tables: one place or several.
-    law: its name; None: all laws of every target of runs, `chinchilla` of a table.
-    columns: those of a table that are called otherwise, by role: `{"params": "n_params"}`.
-    where: which rows, as in `tokens > 1e9`.
-    fix: parameters held at a value.
-    base: the law underneath, by name or file, such as of scratch runs.
-    compare: fit every law on every strategy's rows, and compare them on runs held out.
-    draws: bootstrap draws of the intervals.
-    """
-    answer = fit_places(
-        paths(tables),
-        law,
-        pairs(columns),
-        where,
-        compare=compare,
-        base=None if base is None else str(base),
-        fix=pairs(fix),
-        draws=draws,
+@settings
+class Fit(Verb["FitAnswer"]):
+    """Fit a scaling law to TABLES: CSV, JSONL, Parquet, or runs."""
+
+    tables: Path | str | Sequence[Path | str] = argument(PATH, many=True)
+    law: str | None = option(
+        "Law to fit; run directories: all by default.", metavar="LAW", default=None
     )
-    return replace(answer, places=tuple(map(str, paths(tables))))
+    _: KW_ONLY
+    columns: Sequence[str] | Mapping[str, str] = option(
+        "Column of a role that is called otherwise, such as loss=eval/loss. Roles: params, "
+        "tokens, loss, flops, unique, replay, start, experts, run, strategy, lang. Repeatable.",
+        names=("--column",),
+        metavar="ROLE=NAME",
+        many=True,
+        default=(),
+    )
+    where: str | None = option(
+        """Rows to use, as in "tokens > 1e9".""", metavar="CONDITION", default=None
+    )
+    fix: Sequence[str] | Mapping[str, float] = option(
+        "Hold a parameter at a value.", metavar="NAME=VALUE", many=True, default=()
+    )
+    base: Path | str | None = option(
+        "Law that this one takes parameters from, with their uncertainty.",
+        metavar="NAME|FILE",
+        default=None,
+    )
+    compare: bool = option(
+        "Compare the laws of size and tokens on each strategy's rows.", default=False
+    )
+    draws: int = option(
+        "Bootstrap draws of the intervals.", click.IntRange(0), names=("--bootstrap",), default=1000
+    )
+
+    def run(self) -> "FitAnswer":
+        """Fit them."""
+        from tongues.laws.ask import fit_places
+
+        answer = fit_places(
+            paths(self.tables),
+            self.law,
+            pairs(self.columns),
+            self.where,
+            compare=self.compare,
+            base=None if self.base is None else str(self.base),
+            fix=pairs(self.fix),
+            draws=self.draws,
+        )
+        return replace(answer, places=tuple(map(str, paths(self.tables))))
+
+
+@command(
+    Fit,
+    click.option("-o", "--out", type=OUT_FILE, help="Write the law as JSON here."),
+    FIGURES,
+    AS_JSON,
+)
+def _fit(asked: Fit, *, out: Path | None, figures: Path | None, as_json: bool) -> None:
+    one_thread()
+    from tongues.terminal import hint, print_json, print_table, say
+
+    if asked.compare and figures:
+        raise UserError("a comparison is not drawn", where="--figures")
+    answer = asked.run()
+    if out:
+        answer.write(out)
+    if figures:
+        from tongues.pages import write_figures
+        from tongues.report.laws import law_figures
+
+        write_figures(law_figures(answer.drawn), figures, say)
+    if as_json:
+        print_json(answer.to_json(draws=False))
+        return
+    if answer.title:
+        echo(answer.title)
+    for lines in answer.tables:
+        print_table(lines)
+    for sentence in answer.sentences:
+        echo(sentence)
+    for remark in answer.remarks:
+        say(remark)
+    hint(answer.next(paths(asked.tables)[0], out))
+
+
+fit = function(Fit)

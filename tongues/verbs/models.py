@@ -1,272 +1,260 @@
-"""Models used: scored, served, asked to write, exported."""
+"""The verbs that use models: evaluate, generate, serve, export."""
 
-import os
-import shlex
-import signal
-import socket
+import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from functools import partial
+from dataclasses import KW_ONLY, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from tongues.errors import UserError
-from tongues.files import read_json
-from tongues.ranks import stop_on_sigterm
-from tongues.roles import list_languages
-from tongues.verbs.shared import Voice, listed, memory_bytes
+import click
+
+from tongues.errors import Stopped
+from tongues.terminal import echo
+from tongues.verbs.options import AS_JSON, COUNT, DTYPES, FOLDER, OUT, PATH
+from tongues.verbs.settings import Verb, argument, command, function, option, settings
+from tongues.verbs.shared import Dtype, Launched, Placed, Quietly, Shared, in_workspace
 
 if TYPE_CHECKING:
+    from tongues.evaluate.evaluation import Evaluation
     from tongues.experts.ensemble.generate import Generation
 
 
-Dtype = Literal["bf16", "fp16", "fp32"]
-_EXAMPLE = Path(__file__).parents[1] / "serve/example"
-KEY = "TONGUES_API_KEY"  # in the environment: the API key of a server
+_COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "bright_black")
+_POSITIVE = click.FloatRange(min=0, min_open=True)
+_PORT = click.IntRange(0, 65_535)
 
 
-def generate(
-    model: str,
-    prompts: str | Sequence[str] = (),
-    workspace: Path | str = ".",
-    *,
-    routing: str | None = None,
-    language: str | None = None,
-    max_tokens: int | None = None,
-    n: int = 1,
-    stop: Sequence[str] = (),
-    temperature: float = 0.8,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    seed: int = 0,
-    max_memory: int | str | None = None,
-    device: str | None = None,
-    dtype: Dtype | None = None,
-) -> "Generation":
-    """Continue each prompt with a model: an ensemble, a run, a Hugging Face folder or a hub id.
+@settings
+class Evaluate(Placed, Shared, Launched, Quietly, Verb["Evaluation"]):
+    """Score MODELs on texts and tasks, side by side.
 
-    prompts: texts; without one, a text is generated from its beginning.
-    routing: of an ensemble, such as `filter:1` (the default) or `tfidf:2`.
-    language: of the text, for the routing `language`.
-    max_tokens: to generate; None: 64, or what the model's context leaves.
-    n: completions of each prompt.
-    stop: strings that end a completion.
-    temperature: 0 takes the most probable token. top_k, top_p: sample from this number of most
-        probable tokens, or from the smallest set with this probability.
-    max_memory: for expert weights, in bytes or as `2GB`.
-    device, dtype: where and in what type models compute, such as `cuda:1` and `bf16`; None: every
-        GPU, or the processor; bf16 on GPUs that have it, else fp32.
+    A MODEL is a run, an ensemble, a Hugging Face folder or a hub id. The base of a run or ensemble
+    is scored too, to measure forgetting. `NAME@tfidf:2` sets an ensemble's routing. Every model is
+    compared with the first. Safe to interrupt; run it again to resume.
     """
-    from tongues.experts.ensemble.lineage import read_lineage
-    from tongues.experts.ensemble.places import resolve_model
-    from tongues.experts.ensemble.request import Sampling
-    from tongues.experts.ensemble.routing import check_experts, parse_routing
 
-    held = memory_bytes(max_memory)
-    sampling = Sampling(temperature, top_k, top_p, seed)
-    kind, folder, _, _ = resolve_model(model, Path(workspace))  # refusals need no torch
-    lineage = read_lineage(folder) if kind == "ensemble" else None
-    if language and not lineage:
-        what = f"`{model}` is one model, and has no experts to choose by the language of the text"
-        raise UserError(
-            what, where="--language", hint="leave it out; it continues the language of the prompt"
-        )
-    k, way = len(lineage.experts) if lineage else 1, None
-    if routing or (language and k > 1):
-        way = parse_routing(routing or "language")
-        check_experts(way, k)
-        if lineage and way.needs_language and language:
-            lineage.number_of(language)
-    from tongues.experts.ensemble.generate import continue_texts
-    from tongues.experts.ensemble.model import open_model
-
-    placed = {"device": device, "dtype": dtype}
-    opened = open_model(model, Path(workspace), max_memory=held, **placed)
-    return continue_texts(
-        opened,
-        [text for text in listed(prompts) or [""] for _ in range(n)],
-        way or opened.routing,
-        max_tokens=max_tokens,
-        language=language,
-        sampling=sampling,
-        stop=stop,
+    work = "evaluate:evaluate"
+    models: str | Sequence[str] = argument(metavar="MODEL...", many=True)
+    workspace: Path | str = in_workspace()
+    _: KW_ONLY
+    text: str | Path | Sequence[str | Path] = option(
+        "Prepared tokens or files to measure the loss on. Repeatable.",
+        metavar="WHAT",
+        many=True,
+        default=(),
     )
+    tasks: str | Sequence[str] = option(
+        "Tasks: xcopa, xcopa:sw,tr for some of its languages, or lm-eval:NAME. Repeatable.",
+        metavar="NAME",
+        many=True,
+        default=(),
+    )
+    data: str | Path | Sequence[str | Path] = option(
+        "Folder with the items of the tasks, or the hub. Repeatable.",
+        metavar="FOLDER|hub",
+        many=True,
+        default=(),
+    )
+    languages: str | Sequence[str] | None = option(
+        "Languages of texts and tasks (all).", metavar="A,B,…", default=None
+    )
+    limit: int | None = option("Items and documents per language.", COUNT, default=None)
+    num_fewshot: int | None = option(
+        "Examples before an item (0, or the number of lm-eval's task).",
+        click.IntRange(0),
+        default=None,
+    )
+    fewshot_language: str | None = option(
+        "Language of the examples (the item's).", metavar="TAG", default=None
+    )
+    window: int | None = option("Tokens of context per window.", COUNT, default=None)
+    name: str | None = option(
+        "Name of the result in evaluations/ (evaluation, or evaluation-2, …).", default=None
+    )
+    page: bool = True  # whether to write the page `reports/NAME-evaluation`
 
 
-def serve(
-    models: str | Sequence[str] = (),
-    workspace: Path | str = ".",
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    key_file: Path | str | None = None,
-    allow_host: Sequence[str] = (),
-    max_memory: int | str | None = None,
-    device: str | None = None,
-    dtype: Dtype | None = None,
-    max_batch: int = 16,
-    max_tokens: int = 1024,
-    timeout: float = 120.0,
-    example: bool = False,
-    ready: Callable[[str], None] | None = None,
-    quiet: bool = False,
-) -> None:
-    """Serve models by OpenAI's API, and on a page to try them; returns when it is stopped.
+@command(
+    Evaluate,
+    click.option(
+        "--compare", is_flag=True, help="Print differences and the model to take, as on the page."
+    ),
+    AS_JSON,
+)
+def _evaluate(asked: Evaluate, *, compare: bool, as_json: bool) -> None:
+    from tongues.steps import step_of_evaluation
+    from tongues.terminal import hint, print_json, say
+    from tongues.verbs.work.evaluate import evaluation_folder
 
-    models: ensembles, runs, Hugging Face folders or hub ids (`org/name@revision`);
-        `NAME@tfidf:2` sets an ensemble's routing.
-    host, port: where to listen; port 0 takes any that is free.
-    key_file: holds the API key of requests; or it is in TONGUES_API_KEY.
-    allow_host: names of this server that requests may use.
-    max_memory: for expert weights, in bytes or as `2GB`.
-    device, dtype: as of `generate`.
-    max_batch: completions at a time. max_tokens: of a completion. timeout: of a request, in
-        seconds.
-    example: serve a small ensemble of synthetic languages that comes with the package.
-    ready: called with the address once requests are answered; None says it on standard error.
+    workspace = Path(asked.workspace)
+    made = replace(asked, page=not as_json).run()
+    if as_json:
+        print_json(made.to_json())
+        return
+    from tongues.pages import as_text
+    from tongues.report.evaluation.view import score_blocks
+
+    echo(as_text(score_blocks(made, compare=compare)) + "\n")
+    for line in made.left_out:
+        say(line)
+    page = evaluation_folder(workspace, made.name) / "index.html"
+    if page.exists():
+        echo(page)
+    hint(step_of_evaluation(made, workspace).command)
+
+
+@settings
+class Generate(Placed, Verb["Generation"]):
+    """Continue each PROMPT with MODEL: an ensemble, a run or a folder.
+
+    The folder is one of Hugging Face. Without a prompt it is what is piped in, or the text begins
+    at its start.
     """
-    from tongues.experts.ensemble.places import place_of
 
-    names, say = listed(models), Voice(quiet).say
-    if example and names:
-        raise UserError("takes no MODEL: it is served alone", where="--example")
-    if example:
-        names, workspace = ["example"], _EXAMPLE
-    if not names:
-        hint = "name a MODEL, or try `tongues serve --example`"
-        raise UserError("there is nothing to serve", where="serve", hint=hint)
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise UserError(f"`{twice[0]}` is named twice", hint="once is enough")
-    key = _key(None if key_file is None else Path(key_file))
-    held = memory_bytes(max_memory)
-    for name in names:  # what is not there needs no torch
-        if Path(name).suffix == ".gguf":
-            hint = f"`{shlex.join(['llama-server', '-m', name])}` serves it"
-            raise UserError("is a file of llama.cpp", where=name, hint=hint)
-        place_of(name, Path(workspace))
-    from tongues.serve.refusal import Limits
-    from tongues.serve.server import address, listen, run
-
-    listening = listen(host, port, keyed=key is not None)  # a refusal before models are opened
-    before = stop_on_sigterm()  # while models are opened
-    say(f"opening {list_languages(names)}")
-    from tongues.serve.app import App  # with torch, which takes seconds
-    from tongues.serve.engine import Engine
-    from tongues.serve.opening import open_served
-
-    limits = Limits(tokens=max_tokens, running=max_batch, seconds=timeout)
-    placed = {"max_memory": held and held // len(names), "device": device, "dtype": dtype}
-    with ExitStack() as closing:
-        if before is not None:
-            closing.callback(signal.signal, signal.SIGTERM, before)
-        closing.callback(listening.close)
-        opened, rules = open_served(names, Path(workspace), say=say, **placed)
-        for each in rules.values():
-            closing.callback(each.close)
-        room = min(model.ensemble.models.placement.memory for model in opened.values())
-        engine = Engine(opened, running=max_batch, queued=limits.queued, memory=room // 4)
-        app = App(
-            opened,
-            engine,
-            limits,
-            key=key,
-            hosts=frozenset(name.lower() for name in (*allow_host, host, socket.gethostname())),
-            rules=rules,
-            examples={"example": read_json(_EXAMPLE / "examples.json")} if example else {},
-        )
-        engine.start()
-        closing.callback(engine.close)
-        run(
-            app,
-            listening,
-            ready=lambda: (ready or say)(address(listening)),
-            waiting=lambda answers: say(f"{answers} to be finished; Ctrl+C again ends at once"),
-        )
+    work = "models:generate"
+    model: str = argument()
+    prompts: str | Sequence[str] = argument(
+        metavar="[PROMPT]...", many=True, required=False, default=()
+    )
+    workspace: Path | str = in_workspace()
+    _: KW_ONLY
+    routing: str | None = option(
+        "Routing of an ensemble: filter:1 (default), tfidf:2, ….", metavar="WAY", default=None
+    )
+    language: str | None = option(
+        "Language of the text, for `--routing language`.", metavar="TAG", default=None
+    )
+    max_tokens: int | None = option("Tokens to generate, at most (64).", COUNT, default=None)
+    n: int = option("Completions of each prompt.", COUNT, names=("-n",), default=1)
+    stop: Sequence[str] = option(
+        "String that ends a completion. Repeatable.", metavar="TEXT", many=True, default=()
+    )
+    temperature: float = option("0: no sampling.", click.FloatRange(0), default=0.8)
+    top_k: int | None = option(
+        "Sample from this number of most probable tokens.", COUNT, default=None
+    )
+    top_p: float | None = option(
+        "Nucleus sampling: smallest set of tokens with this probability.",
+        click.FloatRange(min=0, max=1, min_open=True),
+        default=None,
+    )
+    seed: int = option("Random seed of the sampling.", int, default=0)
 
 
-def _key(file: Path | None) -> str | None:
-    if file is None and not os.environ.get(KEY, "").strip():
-        return None
-    where = KEY if file is None else str(file)
+@command(
+    Generate,
+    click.option("--experts", is_flag=True, help="Colour every token by its most active expert."),
+    AS_JSON,
+)
+def _generate(asked: Generate, *, experts: bool, as_json: bool) -> None:
+    from tongues.terminal import hint_command, print_json
+
+    made = replace(asked, prompts=asked.prompts or _piped()).run()
+    if as_json:
+        print_json(made.to_json())
+        return
+    colours = [_COLOURS[number % len(_COLOURS)] for number in range(len(made.experts))]
+    for one in made.texts:
+        echo(one.prompt, nl=False, bold=True)
+        for words, number in one.stretches() if experts else [(one.text, -1)]:
+            echo(words, nl=False, fg=colours[number] if number >= 0 else None)
+        echo()
+    if experts:
+        active = (int(token.weights.argmax()) for one in made.texts for token in one.tokens)
+        counts = Counter(active)
+        for number, name in enumerate(made.experts):
+            echo(f"{counts[number]:>6} tokens  {name}", fg=colours[number], err=True)
+    hint_command("tongues", "serve", asked.model)
+
+
+def _piped() -> tuple[str, ...]:
+    """What standard input holds, as a prompt; none on a terminal and where it is empty."""
+    text = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
+    return (text.removesuffix("\n"),) if text.strip() else ()
+
+
+@settings
+class Serve(Placed, Quietly, Verb[None]):
+    """Serve MODELs over an OpenAI-compatible API, with a page to try.
+
+    A MODEL is an ensemble (`NAME@tfidf:2` sets its routing), a run, a Hugging Face folder or a hub
+    id. The API is below /v1, the page at the address that is printed.
+    """
+
+    work = "models:serve"
+    models: str | Sequence[str] = argument(
+        metavar="[MODEL]...", many=True, required=False, default=()
+    )
+    workspace: Path | str = in_workspace()
+    _: KW_ONLY
+    host: str = option("Where to listen.", default="127.0.0.1")
+    port: int = option("0: any that is free.", _PORT, default=8000)
+    key_file: Path | str | None = option(
+        "File with the API key (or TONGUES_API_KEY).", PATH, default=None
+    )
+    allow_host: Sequence[str] = option(
+        "Host name that requests may use. Repeatable.", metavar="NAME", many=True, default=()
+    )
+    max_batch: int = option("Completions generated at a time.", COUNT, default=16)
+    max_tokens: int = option("Longest completion.", COUNT, default=1024)
+    timeout: float = option("Longest time of a request, in seconds.", _POSITIVE, default=120.0)
+    example: bool = option("Serve a small ensemble that comes with tongues.", default=False)
+    ready: Callable[[str], None] | None = None  # gets the address; None: standard error does
+
+
+@command(Serve)
+def _serve(asked: Serve) -> None:
+    from tongues.terminal import say
+
     try:
-        key = (os.environ[KEY] if file is None else file.read_text(encoding="utf-8")).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UserError(f"cannot be read ({reason})", where=where) from None
-    if not (key.isascii() and key.isprintable()) or not key or " " in key:
-        hint = "such as `python -c 'import secrets; print(secrets.token_urlsafe())'` makes"
-        raise UserError("is not a key: one line of letters and digits", where=where, hint=hint)
-    return key
+        replace(asked, ready=echo).run()
+    except Stopped as stop:
+        say(str(stop))
+        sys.exit(130)
 
 
-def export(
-    model: str,
-    out: Path | str,
-    workspace: Path | str = ".",
-    *,
-    step: int | None = None,
-    moe: bool = False,
-    dtype: Dtype | None = None,
-    add_chat: Path | str | None = None,
-    chat_weight: float | None = None,
-    gguf: bool = False,
-    quiet: bool = False,
-) -> Path:
-    """Write a run or an ensemble as Hugging Face folders, each with a model card; returns `out`.
+@settings
+class Export(Quietly, Verb[Path]):
+    """Write MODEL as Hugging Face folders, each with a model card.
 
-    step: of a run's checkpoint or milestone; None: where it ended, or the newest.
-    moe: one model: an ensemble's experts as a mixture of experts that transformers has itself.
-    dtype: of the stored weights; None: the base's own.
-    add_chat: folder of a model that was tuned to follow instructions; what that changed in its
-        base is added to a run's model.
-    chat_weight: of that change; None: chosen by held-out text.
-    gguf: writes a run for llama.cpp too, by the source of llama.cpp that LLAMA_CPP names, and
-        compares its token ids on held-out text.
+    MODEL is a run or an ensemble. A card says how it was made, on what data, and what its newest
+    evaluation found. The folder of an ensemble is complete: `tongues generate FOLDER` works
+    wherever it is.
     """
-    workspace, folder = Path(workspace), Path(out)
-    kind, place = _run_or_ensemble(model, workspace)
-    if moe and kind == "run":
-        what = "is of an ensemble's experts, and this is a run"
-        raise UserError(what, where="--moe", hint="`tongues ls` shows ensembles below the runs")
-    if chat_weight is not None and add_chat is None:
-        raise UserError("is of a chat model", where="--chat-weight", hint="add `--add-chat`")
-    from tongues.report.evaluation.view import newest_scores
 
-    evaluated, say = partial(newest_scores, workspace=workspace), Voice(quiet).say
-    if kind == "run":
-        from tongues.export.run import Changes, export_run
-
-        changes = Changes(step, dtype, Path(add_chat) if add_chat else None, chat_weight, gguf)
-        export_run(place, workspace, folder, changes, evaluated=evaluated(place), say=say)
-        return folder
-    if step is not None:
-        what = "is an ensemble, whose experts each have steps of their own"
-        raise UserError(what, where=model, hint="export the run of one expert by itself")
-    if add_chat is not None or gguf:
-        what = "is an ensemble; `--add-chat` and `--gguf` are of one run"
-        raise UserError(what, where=model, hint="export the run of one expert by itself")
-    from tongues.export.experts import export_ensemble, export_moe
-
-    if moe:
-        export_moe(place, workspace, folder, evaluated=evaluated, dtype=dtype, say=say)
-    elif dtype is not None:
-        what = "is of one model; the experts of an ensemble are known by their bytes"
-        raise UserError(what, where="--dtype", hint="add `--moe`, or export one run")
-    else:
-        export_ensemble(place, workspace, folder, evaluated=evaluated)
-    return folder
+    work = "models:export"
+    model: str = argument()
+    out: Path | str = option("Folder to write.", OUT, names=("-o", "--out"))
+    workspace: Path | str = in_workspace()
+    _: KW_ONLY
+    step: int | None = option(
+        "Step of the run's checkpoint or milestone (the newest).", click.IntRange(0), default=None
+    )
+    moe: bool = option("One model: the experts as a mixture of experts.", default=False)
+    dtype: Dtype | None = option("Dtype of the stored weights (the base's).", DTYPES, default=None)
+    add_chat: Path | str | None = option(
+        "Add what instruction tuning changed in the base: INSTRUCT − BASE.",
+        FOLDER,
+        metavar="INSTRUCT",
+        default=None,
+    )
+    chat_weight: float | None = option(
+        "Weight of that difference (chosen on held-out loss).", _POSITIVE, default=None
+    )
+    gguf: bool = option("Write a GGUF for llama.cpp too, and compare its token ids.", default=False)
 
 
-def _run_or_ensemble(model: str, workspace: Path) -> tuple[Literal["run", "ensemble"], Path]:
-    from tongues.experts.ensemble.places import find_model
-    from tongues.runs import read_run
+@command(Export, AS_JSON)
+def _export(asked: Export, *, as_json: bool) -> None:
+    from tongues.terminal import hint_command, print_paths
 
-    places = (workspace / "runs" / model, Path(model))
-    begun = [x for x in places if (x / "run.json").is_file() and not (x / "model").is_dir()]
-    kind, place = ("run", begun[0]) if begun else find_model(model, workspace, hub=False)
-    if kind == "folder":
-        hint = "name a run or an ensemble; `tongues ls` shows them"
-        raise UserError("is a Hugging Face folder already", where=model, hint=hint)
-    if kind == "run":
-        read_run(place)  # an error where it is damaged
-    return kind, place
+    out = asked.run()
+    print_paths([out], as_json=as_json)
+    hint_command("tongues", "generate", out)
+
+
+evaluate = function(Evaluate)
+generate = function(Generate)
+serve = function(Serve)
+export = function(Export)

@@ -1,129 +1,80 @@
-"""A recipe and its plan: a base, a language, its text and a budget."""
+"""The verb new: a recipe and its plan, from options or from answers on a terminal."""
 
-import re
-from dataclasses import dataclass
-from datetime import date
-from itertools import chain, count
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tongues.check import FEW_STEPS
 from tongues.errors import UserError
-from tongues.estimate import Estimate
-from tongues.files import check_writable, write_json, write_text
-from tongues.languages import find_language
-from tongues.plan import Plan, ask, make_plan, read_base, recipe_of
-from tongues.plan.recipe import recipe_name, replay_language
-from tongues.verbs.own_text import OwnText, read_own_text, read_targets
-from tongues.verbs.plans import measured, sample_of
+from tongues.terminal import echo
+from tongues.verbs.options import AS_JSON, COUNT, OUT_FILE, PATH, one_thread
+from tongues.verbs.settings import Verb, argument, command, function, option, settings
+from tongues.verbs.shared import listed
 
-_USUAL = "100M tokens"  # of a budget that nobody gave
-_NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
+if TYPE_CHECKING:
+    from tongues.verbs.work.new import Draft
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A recipe as YAML, and the plan of it.
+@settings
+class New(Verb["Draft"]):
+    """Write a recipe that continues BASE, and its plan; or list bases.
 
-    lines: what it takes and what comes of it, in sentences. forecast: bits per byte on held-out
-    text of the language; None where no law covers the budget.
+    BASE is a name of the list, a run or a folder.
     """
 
-    recipe: str
-    lines: tuple[str, ...]
-    forecast: Estimate | None
-    plan: Plan
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan as plain values."""
-        return {
-            "date": date.today().isoformat(),
-            "lines": list(self.lines),
-            "bits_per_byte": self.forecast and self.forecast.to_json(),
-            "plan": self.plan.to_json(),
-        }
-
-    def write(self, out: Path) -> None:
-        """Write the recipe, and next to it the plan to be read and as JSON."""
-        from tongues.pages import as_markdown
-        from tongues.report.plan import plan_answer
-
-        write_text(out, self.recipe)
-        lines = "\n".join(f"- {line}" for line in self.lines)
-        title = f"# Plan of {out.name}, {date.today().isoformat()}"
-        more = as_markdown(plan_answer(self.plan))
-        write_text(out.with_suffix(".plan.md"), f"{title}\n\n{lines}\n\n{more}".rstrip() + "\n")
-        write_json(out.with_suffix(".plan.json"), self.to_json())
-
-
-def new(
-    base: str,
-    language: str,
-    out: Path | str | None = None,
-    *,
-    text: Path | str | None = None,
-    budget: str | None = None,
-    gpu: str | None = None,
-    gpus: int | None = None,
-) -> Draft:
-    """A recipe that continues a base on a language, and what it takes and comes to.
-
-    base: its id on the hub, its end, a run, or a folder. language: a tag or name such as `sw`.
-    out: a file for the recipe; its plan goes next to it. text: a folder with folders or files named
-    by language; None: public text of the hub. budget: `40B tokens`, `7 days`, `1e21 FLOPs`,
-    `5000 US$` or `20 tokens per parameter`; None: 100M tokens, or as many as read a smaller text
-    five times. gpu, gpus: what trains; time and money need it.
-    """
-    if "," in language:
-        hint = "write the recipe for one; `tongues plan` takes several, and writes theirs"
-        raise UserError("names one language to learn", where="--language", hint=hint)
-    one, checkpoint = find_language(language, "--language"), read_base(base, "BASE")
-    if out is not None:
-        check_new_file(Path(out))
-    own = read_own_text(Path(text), one, checkpoint) if text is not None else None
-    files = own.own.files if own else None
-    replays = bool(replay_language(checkpoint, (one.tag,), files))
-    question = ask(
-        _USUAL if budget is None else budget,
-        gpu=gpu,
-        gpus=gpus,
-        bases=(checkpoint,),
-        targets=(own.target,) if own else read_targets(None, (one.tag,), (checkpoint,)),
-        replay=None if replays else "0",
+    work = "new:draft"
+    base: str = argument(required=False)
+    language: str | Sequence[str] = option("To learn, such as sw.", metavar="TAG", many=True)
+    out: Path | str | None = option(
+        "Write it to this file, its plan next to it.", OUT_FILE, names=("-o", "--out"), default=None
     )
-    question = measured(question)
-    made = make_plan(question, sample=sample_of(question))
-    name = _free_name(recipe_name(made.decision.option, one.tag), Path(out)) if out else None
-    recipe = recipe_of(made, own.own if own else None, name)
-    lines = [*_lines(made, own), *made.sentences()]
-    lines.append("Written before any training: `tongues report` shows it next to what came of it.")
-    draft = Draft(recipe, tuple(lines), made.decision.option.loss, made)
-    if out is not None:
-        draft.write(Path(out))
-    return draft
+    _: KW_ONLY
+    text: Path | str | None = option(
+        "Folder with its text, such as sw/ and en/ (hub).", PATH, default=None
+    )
+    budget: str | None = option(
+        "`40B tokens`, `7 days`, `5000 US$`, … (100M tokens, or 5 times a short text).",
+        default=None,
+    )
+    gpu: str | None = option(
+        "GPU type, such as h100; days and money need it.", metavar="NAME", default=None
+    )
+    gpus: int | None = option("Number of GPUs (1).", COUNT, default=None)
 
 
-def _lines(made: Plan, own: OwnText | None) -> list[str]:
-    option = made.decision.option
-    steps = option.tokens / (option.batch or 1.0)
-    lines = list(own.lines) if own else []
-    if steps < FEW_STEPS:
-        lines.append(f"caution: fewer than {FEW_STEPS} steps teach little: give a larger budget.")
-    return lines
+@command(New, AS_JSON)
+def _new(asked: New, *, as_json: bool) -> None:
+    one_thread()
+    from tongues.plan import known_bases
+    from tongues.steps import free_place
+    from tongues.terminal import hint_command, print_json, print_table, say
+
+    tags = listed(asked.language)
+    base: str | None = asked.base  # may be left out on the command line
+    if base is None:
+        rows = [one.row() for one in known_bases().values()]
+        if as_json:
+            print_json({"bases": rows})
+            return
+        print_table(rows, optional=("first token", "vocabulary", "languages"))
+        words = ["--language", *(tags[:1] or ["sw"])]
+        words += ["--text", str(asked.text)] if asked.text else []
+        out = asked.out or free_place(Path("recipe.yaml"))
+        hint_command("tongues", "new", "SmolLM2-135M", *words, "-o", out)
+        return
+    if not tags:
+        raise UserError("which language?", where="--language", hint="a tag such as `sw`")
+    draft, out = asked.run(), asked.out
+    if as_json:
+        path = str(out) if out else None
+        print_json({"recipe": draft.recipe, "path": path} | draft.to_json())
+        return
+    echo(draft.recipe if out is None else out)
+    for line in draft.lines:
+        say(line)
+    if out:
+        machine = ("--gpu", asked.gpu, "--gpus", asked.gpus or 1) if asked.gpu else ()
+        hint_command("tongues", "check", out, *machine)
 
 
-def _free_name(name: str, out: Path) -> str:
-    """The name, or with a number that no recipe next to `out` and no run here has."""
-    files = out.parent.glob("*.yaml")
-    texts = [file.read_text(encoding="utf-8", errors="ignore") for file in files]
-    taken = {match[1] for text in texts for match in _NAME.finditer(text)}
-    taken |= {folder.name for folder in Path("runs").glob("*")}
-    numbered = (f"{name}-{number}" for number in count(2))
-    return next(one for one in chain([name], numbered) if one not in taken)
-
-
-def check_new_file(out: Path) -> None:
-    """A UserError where a file is already, or none can be written."""
-    if out.exists():
-        raise UserError("is there already", where=str(out), hint="name another file")
-    check_writable(out)
+new = function(New)

@@ -1,111 +1,129 @@
-"""What there is, listed and on pages."""
+"""The verbs on what there is: ls lists it, report draws its pages, watch shows it live."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongues.errors import UserError
-from tongues.files import files_named
-from tongues.states import RunState, states
-from tongues.verbs.shared import Voice, existing_folder, paths
+import click
+
+from tongues.terminal import echo
+from tongues.verbs.hints import hint_next, hint_runs
+from tongues.verbs.options import AS_JSON, OUT, PATH
+from tongues.verbs.settings import Verb, argument, command, function, option, settings
+from tongues.verbs.shared import Quietly, in_workspace, paths
 
 if TYPE_CHECKING:
     from tongues.experts.ensemble.lineage import EnsembleState
+    from tongues.states import RunState
 
 
-def report(
-    places: Path | str | Sequence[Path | str] = (),
-    out: Path | str | None = None,
-    *,
-    text: Path | str | None = None,
-    workspace: Path | str = ".",
-    quiet: bool = False,
-) -> Path:
-    """Write one page about runs, a corpus, or tokenizers side by side; returns its `index.html`.
+_OPTIONAL = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out nats/token")  # first to go
 
-    Without places it is the page of the whole workspace, with a receipt: its README.md, recipes and
-    plans.
 
-    out: the folder of the page; None: in `reports/`. text: what to try tokenizers on, a recipe or a
-    corpus. Each figure is also written as SVG, PNG and data.
+@settings
+class Ls(Verb["tuple[list[RunState], list[EnsembleState]]"]):
+    """List the runs and ensembles at or below PLACES, with their states."""
+
+    work = "pages:ls"
+    places: Path | str | Sequence[Path | str] = argument(
+        PATH, many=True, required=False, default=()
+    )
+    workspace: Path | str = in_workspace()
+
+
+@command(Ls, AS_JSON)
+def _ls(asked: Ls, *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from tongues.states import states_table, study_lines
+    from tongues.terminal import print_json, print_table
+
+    runs, ensembles = asked.run()
+    if as_json:
+        print_json({"runs": [asdict(x) for x in runs], "ensembles": [asdict(x) for x in ensembles]})
+        return
+    if runs:
+        print_table(states_table(runs), optional=_OPTIONAL)
+    for line in study_lines(runs):
+        echo(line)
+    if ensembles:
+        from tongues.experts.ensemble.lineage import state_rows
+
+        if runs:
+            echo("")
+        print_table(state_rows(ensembles))
+    workspace = Path(asked.workspace)
+    first = next((Path(run.directory) for run in runs), workspace / "runs")
+    stores = [folder for folder in (first, *first.parents) if folder.name == "runs"]
+    if not asked.places or stores:  # otherwise what is listed is of no workspace
+        hint_next(stores[0].parent if asked.places else workspace)
+
+
+@settings
+class Report(Quietly, Verb[Path]):
+    """Write one page about runs, a corpus, tokenizers, or the folder.
+
+    Without PLACES the page says what there is, what came of it and what to do next; it is the
+    project's record too: data, costs, licences, recipes and plans.
+
+    Each figure is also written as SVG, PNG and data. Other pages come from `plan -o`,
+    `experts measure` and `evaluate`. Returns the page's `index.html`.
     """
-    from tongues.evaluate.evaluation import SCORES
-    from tongues.pages import check_folder, write_page
-    from tongues.verbs.evaluate import evaluation_folder
 
-    places = paths(places)
-    if not places:
-        from tongues.report.project import write_project_report
-
-        here = existing_folder(workspace)
-        folder = Path(out or here / "reports/project")
-        check_folder(folder)
-        return write_project_report(here, folder)
-    if missing := [place for place in places if not place.exists()]:
-        hint = "name a folder of runs or a corpus; without one it is the page of the whole folder"
-        raise UserError("is not a directory of runs", where=str(missing[0]), hint=hint)
-    for place in places:
-        if (place / SCORES).is_file():
-            page = evaluation_folder(place.parent.parent, place.name)
-            hint = f"its page is {page}/index.html, which `tongues evaluate` writes"
-            raise UserError("is an evaluation", where=str(place), hint=hint)
-    from tongues.report import default_folder, kind_of
-
-    kind, say = kind_of(places), Voice(quiet).say
-    folder = Path(out) if out is not None else default_folder(places, kind)
-    if text is not None and kind != "tokenizer":
-        raise UserError("only tokenizers are tried on a text", where="--text")
-    check_folder(folder)
-    if kind == "corpus":
-        from tongues.report.corpus import corpus_page
-
-        page = corpus_page(places[0], say)
-    elif kind == "tokenizer":
-        from tongues.report.tokenizer import tokenizer_page
-
-        page = tokenizer_page(places, None if text is None else Path(text), say)
-    else:
-        from tongues.report.study import runs_page
-
-        page = runs_page(places, say)
-    return write_page(page, folder, say)
+    work = "pages:report"
+    places: Path | str | Sequence[Path | str] = argument(
+        PATH, many=True, required=False, default=()
+    )
+    out: Path | str | None = option(
+        "Folder of the page (reports/NAME).", OUT, names=("-o", "--out"), default=None
+    )
+    _: KW_ONLY
+    text: Path | str | None = option(
+        "Text or recipe to compare tokenizers on.",
+        click.Path(path_type=Path, exists=True),
+        default=None,
+    )
+    workspace: Path | str = in_workspace()
 
 
-def watch(
-    workspace: Path | str = ".",
-    *,
-    port: int = 8765,
-    ready: Callable[[str], None] = lambda address: None,
-) -> None:
-    """Serve a page of the runs to this machine alone until interrupted; it renews itself.
+@command(Report, AS_JSON)
+def _report(asked: Report, *, as_json: bool) -> None:
+    from tongues.steps import steps_in
+    from tongues.terminal import hint, print_paths
 
-    port: 0 takes any that is free. ready: gets the page's address.
-    """
-    from tongues.serve.watch import serve_runs
+    print_paths([asked.run()], as_json=as_json)
+    places = paths(asked.places)
+    if len(places) == 1 and places[0].parent.name == "runs":
+        hint_runs(places[0], places[0].parent.parent)
+        return
+    inside = bool(places) and places[0].parent.name in ("corpus", "tokens")
+    workspace = places[0].parent.parent if inside else Path(asked.workspace)
+    hint(steps_in(workspace)[0].command)
 
-    serve_runs(existing_folder(workspace), port, ready)
+
+@settings
+class Watch(Verb[None]):
+    """Show runs, losses, forecasts and hours left on a local page."""
+
+    workspace: Path | str = in_workspace()
+    _: KW_ONLY
+    port: int = option("0: any that is free.", click.IntRange(0, 65_535), default=8765)
+    ready: Callable[[str], None] = lambda address: None  # gets the page's address
+
+    def run(self) -> None:
+        """Serve it."""
+        from tongues.serve.watch import serve_runs
+        from tongues.verbs.shared import existing_folder
+
+        serve_runs(existing_folder(self.workspace), self.port, self.ready)
 
 
-def ls(
-    places: Path | str | Sequence[Path | str] = (), workspace: Path | str = "."
-) -> tuple[list[RunState], list["EnsembleState"]]:
-    """The runs and the ensembles at or below places, by default all, with their states."""
-    workspace, given = Path(workspace), paths(places)
-    below = given or [workspace / "ensembles"]
-    ensembles: list[EnsembleState] = []
-    if any(next(files_named(place, "ensemble.json"), None) for place in below):  # or no slow import
-        from tongues.experts.ensemble.lineage import ensemble_states
+@command(Watch)
+def _watch(asked: Watch) -> None:
+    replace(asked, ready=echo).run()
 
-        ensembles = ensemble_states(below, workspace)
-    try:
-        below = given or [workspace / "runs"]
-        runs = states(below)
-        if any(run.step and run.state != "finished" for run in runs):  # or no slow import
-            from tongues.study.forecasts import with_forecasts
 
-            runs = with_forecasts(runs, below)
-    except UserError:
-        if not ensembles:
-            raise
-        runs = []
-    return runs, ensembles
+ls = function(Ls)
+report = function(Report)
+watch = function(Watch)

@@ -1,159 +1,141 @@
-"""One recipe: checked, its text prepared, its run trained."""
+"""The verbs of one recipe: check, prepare, train, study."""
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
+from dataclasses import KW_ONLY
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tongues.check import Checked, check_recipe
-from tongues.errors import UserError
-from tongues.extras import require
-from tongues.files import DISK_FULL
-from tongues.hardware import Machine, find_gpu
-from tongues.launch import check_ranks, in_processes, launcher_kind, open_launcher
-from tongues.quantities import show_bytes
-from tongues.ranks import interrupts_noted
-from tongues.recipe import (
-    Overrides,
-    Recipe,
-    RecipeSource,
-    load_recipe,
-    load_text_recipe,
-    show_recipe,
-)
-from tongues.tokens import check_tokens, prepare_tokens
-from tongues.train.plan import run_of_recipe
-from tongues.train.record import check_settings
-from tongues.train.work import Work, open_work
-from tongues.verbs.shared import Voice, where_of
+from tongues.terminal import echo
+from tongues.verbs.hints import hint_recipe, hint_runs
+from tongues.verbs.options import AS_JSON, COUNT
+from tongues.verbs.settings import Verb, command, function, option, settings
+from tongues.verbs.shared import Launched, OfRecipe, Overwriting, Quietly, Shared, Together
+
+if TYPE_CHECKING:
+    from tongues.check import Checked
 
 
-def check(
-    recipe: RecipeSource,
-    overrides: Overrides = (),
-    workspace: Path | str = ".",
-    *,
-    gpu: str | None = None,
-    gpus: int | None = None,
-) -> Checked:
-    """Find every mistake in a recipe before anything runs, and what its runs take.
+@settings
+class Check(OfRecipe, Verb["Checked"]):
+    """Print the resolved RECIPE and what it takes, before anything runs.
 
-    Returns the runs with their sizes, tokens and FLOPs, and the memory and disk they need in bytes.
-    gpu, gpus: check for this number of GPUs, such as `h100`, and not for this machine.
+    Finds every mistake. Returns the runs with their sizes, tokens and FLOPs, and the memory and
+    disk they need in bytes.
     """
-    if gpus and not gpu:
-        raise UserError("--gpus says nothing without `--gpu`", hint="such as `--gpu h100`")
-    machine = Machine.of_gpus(find_gpu(gpu), gpus or 1) if gpu else None
-    return check_recipe(open_work(load_recipe(recipe, overrides), Path(workspace)), machine=machine)
+
+    work = "recipes:check"
+    _: KW_ONLY
+    gpu: str | None = option(
+        "Check for this GPU, such as h100, not this machine.", metavar="NAME", default=None
+    )
+    gpus: int | None = option("Number of them (1).", COUNT, default=None)
 
 
-def prepare(
-    recipe: RecipeSource,
-    overrides: Overrides = (),
-    workspace: Path | str = ".",
-    *,
-    overwrite: bool = False,
-    ranks: int | None = None,
-    launcher: str = "local",
-    quiet: bool = False,
-) -> Path:
-    """Turn the text of a recipe into token shards; returns their folder, `tokens/NAME`.
+@command(Check, AS_JSON)
+def _check(asked: Check, *, as_json: bool) -> None:
+    from tongues.quantities import show_bytes
+    from tongues.recipe import load_recipe, show_recipe
+    from tongues.terminal import print_json, print_table, say
+    from tongues.train.mixture import describe_mixture, mixture_rows
 
-    A recipe of `name`, `text` and `tokens` is enough. Safe to interrupt; call it again to resume.
-    overwrite: output of other settings.
-    ranks: processes that share the work. launcher: what starts them, such as `local`, `ray` or
-    `slurm:partition=gpu`.
-    """
-    workspace, loaded = Path(workspace), load_text_recipe(recipe, overrides)
-    require("pyarrow", "prepare")
-    if isinstance(loaded, Recipe):
-        check_recipe(open_work(loaded, workspace), training=False)
-    check_ranks(launcher, ranks)
-    starts = open_launcher(launcher, workers=ranks)
-    tell = Voice(quiet).say
-    return prepare_tokens(loaded, workspace, tell, overwrite, ranks, starts if ranks else None)
-
-
-def train(
-    recipe: RecipeSource,
-    overrides: Overrides = (),
-    workspace: Path | str = ".",
-    *,
-    overwrite: bool = False,
-    processes: int | None = None,
-    quiet: bool = False,
-) -> Path:
-    """Train the one run of a recipe; returns its directory, `runs/NAME`.
-
-    The text must be prepared. Safe to interrupt: the same call resumes from the last checkpoint.
-    overwrite: overwrite a run of that name with other settings. processes: of this machine, such
-    as one for each GPU, that train it together.
-    """
-    workspace = Path(workspace)
-    with interrupts_noted():  # torch takes seconds to import
-        loaded = load_recipe(recipe, overrides)
-        for section, what in (("study", "study"), ("experts", "experts train")):
-            if getattr(loaded, section):
-                hint = f"use `tongues {what}`"
-                raise UserError(f"has a `{section}` section", where=where_of(recipe), hint=hint)
-        if processes is None or processes == 1:
-            return _train(loaded, workspace, overwrite, Voice(quiet))
-        if "RANK" in os.environ:
-            what, hint = "torchrun has started this process", "leave one of the two out"
-            raise UserError(what, where="--processes", hint=hint)
-        work = partial(_train, loaded, workspace, overwrite, Voice(quiet))
-        in_processes(_name(loaded), work, processes)
-        return workspace / "runs" / _name(loaded)
-
-
-def _name(loaded: Recipe) -> str:
-    return loaded.train.run or loaded.name
-
-
-def _train(loaded: Recipe, workspace: Path, overwrite: bool, voice: Voice) -> Path:
-    name, work = _name(loaded), open_work(loaded, workspace)
-    if not overwrite and (workspace / "runs" / name / "run.json").is_file():
-        check_tokens(loaded, workspace)
-        check_settings(run_of_recipe(work), workspace)  # before torch is there
-    checked = check_prepared(work)
-    from tongues.train.run import train as train_run  # with torch
-
+    checked = asked.run()
+    if as_json:
+        print_json({"recipe": checked.work.recipe.model_dump(mode="json")} | checked.to_json())
+        return
+    echo(show_recipe(checked.work.recipe))
     if checked.work.defaults:
-        values = (f"`{one.key}: {one.value}`" for one in checked.work.defaults)
-        voice.say(f"by the rules for the base: {', '.join(values)}")
-    for caution in checked.cautions:
-        voice.say(f"caution: {caution}")
-    ((plan, _),) = checked.runs
-    with _telling_need(plan.name, checked.disk, workspace), voice.progress(plan.name) as show:
-        return train_run(
-            plan,
-            workspace,
-            watch=lambda progress: show(progress.share, *progress.words()),
-            tell=voice.say,
-            overwrite=overwrite,
-            recipe=show_recipe(loaded, short=True),
+        echo("left out in the recipe, and taken by the rules for the base:")
+        print_table(
+            [
+                {"train": one.key, "value": str(one.value), "rule": one.rule}
+                for one in checked.work.defaults
+            ]
         )
+        echo()
+    print_table(checked.rows())
+    notes = {plan.shape.name: plan.shape.note for plan, _ in checked.runs if plan.shape}
+    for name, note in notes.items():
+        if note:
+            echo(f"shape {name}: {note}")
+    if any(plan.settings.budget.seconds is not None for plan, _ in checked.runs):
+        echo("of a budget in time the tokens are a guess; the run measures its own speed")
+    for plan, _ in checked.runs:
+        if plan.mixture:
+            echo("\n" + "\n".join(describe_mixture(plan.mixture)))
+            print_table(mixture_rows(plan.mixture))
+    for model in checked.hub:
+        echo(f"\n{model.sentence}")
+    echo(f"\nmemory, about: {checked.memory_sentence()}")
+    echo(f"disk, about: {show_bytes(checked.disk)}")
+    if time := checked.time_sentence():
+        echo(f"time, about: {time}")
+    if evaluation := checked.evaluation_sentence():
+        echo(f"evaluation, about: {evaluation}")
+    for caution in checked.cautions:
+        say(f"caution: {caution}")
+    hint_recipe(load_recipe(asked.recipe, asked.overrides), asked)
 
 
-@contextmanager
-def _telling_need(run: str, disk: int, workspace: Path) -> Iterator[None]:
-    """A full disk as an OSError that names the run's folder and what the run takes."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in DISK_FULL:
-            raise
-        what = f"{os.strerror(error.errno)}; the run takes about {show_bytes(disk)} with its tokens"
-        raise OSError(error.errno, what, str(workspace / "runs" / run)) from None
+@settings
+class Prepare(OfRecipe, Overwriting, Shared, Launched, Quietly, Verb[Path]):
+    """Turn the text of RECIPE into token shards. Safe to interrupt; run it again to resume.
 
-
-def check_prepared(work: Work, launcher: str = "local", processes: int | None = None) -> Checked:
-    """The runs of a sound recipe whose text is prepared; they must fit where it is launched.
-
-    processes: of each run of a study, or of experts; None: one.
+    A recipe of `name`, `text` and `tokens` is enough. Returns their folder, `tokens/NAME`.
     """
-    here = launcher_kind(launcher).here
-    checked = check_recipe(work, processes=processes or 1, here=here)
-    check_tokens(work.recipe, work.workspace)
-    return checked
+
+    work = "recipes:prepare"
+
+
+@command(Prepare, AS_JSON)
+def _prepare(asked: Prepare, *, as_json: bool) -> None:
+    from tongues.recipe import load_text_recipe
+    from tongues.terminal import print_paths
+
+    loaded = load_text_recipe(asked.recipe, asked.overrides)
+    print_paths([asked.run()], as_json=as_json)
+    hint_recipe(loaded, asked)
+
+
+@settings
+class Train(OfRecipe, Overwriting, Together, Quietly, Verb[Path]):
+    """Train the one run of RECIPE. Safe to interrupt; run it again to resume.
+
+    The text must be prepared. Returns the run's directory, `runs/NAME`.
+    """
+
+    work = "recipes:train"
+
+
+@command(Train, AS_JSON)
+def _train(asked: Train, *, as_json: bool) -> None:
+    from tongues.terminal import print_paths
+
+    directory = asked.run()
+    print_paths([directory], as_json=as_json)
+    hint_runs(directory, Path(asked.workspace))
+
+
+@settings
+class Study(OfRecipe, Overwriting, Launched, Together, Quietly, Verb[Path]):
+    """Train all runs of RECIPE. Safe to interrupt; run it again to resume.
+
+    The first line says what they take. The text must be prepared. Returns their folder,
+    `runs/NAME`. Of a recipe with a `pilot` they are its small runs, by which its large run is
+    forecast, in `forecast.json` of that folder.
+    """
+
+    work = "studies:study"
+
+
+@command(Study, AS_JSON)
+def _study(asked: Study, *, as_json: bool) -> None:
+    from tongues.terminal import print_paths
+
+    made = asked.run()
+    print_paths([made], as_json=as_json)
+    hint_runs(made, Path(asked.workspace))
+
+
+check = function(Check)
+prepare = function(Prepare)
+train = function(Train)
+study = function(Study)

@@ -1,16 +1,97 @@
-"""What several verbs share: progress on standard error, arguments as lists, sizes."""
+"""What several verbs share: settings, progress on standard error, arguments as lists, sizes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tongues.errors import UserError
 from tongues.terminal import Show, progress_line, say
+from tongues.verbs.options import COUNT, DTYPES, FOLDER, PATH, LauncherOption
+from tongues.verbs.settings import argument, option, settings
 
 if TYPE_CHECKING:
-    from tongues.recipe import RecipeSource
+    from tongues.recipe import Overrides, RecipeSource
+
+
+Dtype = Literal["bf16", "fp16", "fp32"]
+KEYS = "[SECTION.KEY=VALUE]..."
+
+
+def in_workspace() -> Any:
+    """The folder that a verb works in."""
+    names, about = ("-w", "--workspace"), "Folder of all inputs and outputs."
+    return option(about, FOLDER, names=names, shown=Path(), default=".")
+
+
+@settings
+class OfRecipe:
+    """Of verbs that read a recipe."""
+
+    recipe: "RecipeSource" = argument(PATH)
+    overrides: "Overrides" = argument(metavar=KEYS, many=True, required=False, default=())
+    workspace: Path | str = in_workspace()
+
+
+@settings
+class Overwriting:
+    """Of verbs that may find output of other settings."""
+
+    _: KW_ONLY
+    overwrite: bool = option("Overwrite output made with other settings.", default=False)
+
+
+@settings
+class Together:
+    """Of verbs whose runs may have several processes each."""
+
+    _: KW_ONLY
+    processes: int | None = option("Processes per run, started by torchrun.", COUNT, default=None)
+
+
+@settings
+class Launched:
+    """Of verbs whose jobs something else may start: `local`, `ray`, `slurm:partition=gpu`, …."""
+
+    _: KW_ONLY
+    launcher: str = option(
+        "What starts the jobs.", metavar="NAME", cls=LauncherOption, default="local"
+    )
+
+
+@settings
+class Shared:
+    """Of verbs whose work several processes may share."""
+
+    _: KW_ONLY
+    ranks: int | None = option("Processes that share the work.", COUNT, default=None)
+
+
+@settings
+class Placed:
+    """Of verbs that open models."""
+
+    _: KW_ONLY
+    max_memory: int | str | None = option(
+        "Cap on expert weights in memory; the least recently used are unloaded.",
+        metavar="SIZE",
+        default=None,
+    )
+    device: str | None = option(
+        "cpu, cuda or cuda:1; default: GPUs if any.", metavar="NAME", default=None
+    )
+    dtype: Dtype | None = option(
+        "Precision of weights; default: bf16 on GPUs, else fp32.", DTYPES, default=None
+    )
+
+
+@settings
+class Quietly:
+    """Of verbs that say on standard error how they get on."""
+
+    _: KW_ONLY
+    quiet: bool = option("No progress, notes or hints.", names=("-q", "--quiet"), default=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer, texts
-from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.experts.ensemble.card import write_merged_card
@@ -20,6 +19,7 @@ from tongues.experts.ensemble.lineage import read_lineage, verify
 from tongues.experts.ensemble.model import open_model
 from tongues.export.experts import export_ensemble, export_moe
 from tongues.train.metadata import CardScores, ScoredText
+from tongues.verbs.main import command
 
 
 def said(*arguments: str | Path) -> str:

@@ -16,7 +16,7 @@ from tongues.report.evaluation.answer import answer
 from tongues.report.evaluation.figures import replay_figure, score_figure
 from tongues.report.evaluation.measures import Measure, labels, model_table
 from tongues.report.evaluation.view import card_section, evaluation_page, score_blocks
-from tongues.verbs.evaluate import evaluation_folder
+from tongues.verbs.work.evaluate import evaluation_folder
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ def test_without_a_compiler_a_run_says_so_and_goes_on(
     cache = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
     code = (  # what CXX says at a start
         "from torch._inductor import config; config.cpp.cxx = (None, '/nowhere/c++')\n"
-        "from tongues.cli.main import main; main()"
+        "from tongues.verbs.main import main; main()"
     )
     done = start_command(words, environment=os.environ | cache, code=code).wait()
     assert done.returncode == 0, done.stderr

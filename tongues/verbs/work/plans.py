@@ -1,6 +1,6 @@
 """What to do with a base, a language and a budget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,51 +15,17 @@ from tongues.plan import Plan, Question, ask, make_plan, read_base, read_laws, r
 from tongues.plan.budget import read_as, read_number
 from tongues.quantities import Bytes
 from tongues.tables import read_table
-from tongues.verbs.measure import measure_base
-from tongues.verbs.own_text import read_targets
+from tongues.verbs import plan as verb
 from tongues.verbs.shared import pairs
+from tongues.verbs.work.measure import measure_base
+from tongues.verbs.work.own_text import read_targets
 
-Number = float | str  # a number, or one as people write it, such as `1.4B` or `20%`
 _NGRAMS = 100_000  # bytes of a sample, from which its n-grams tell more than the catalogue
 
 
-def plan(
-    laws: FitAnswer | Law | Path | str | Sequence[Law | Path | str] = (),
-    *,
-    budget: str | None = None,
-    bases: Sequence[str] | Mapping[str, str] = (),
-    language: str | Sequence[str] | None = None,
-    available_text: Path | str | None = None,
-    gpu: str | None = None,
-    gpus: Number | None = None,
-    mfu: Number | None = None,
-    price: Number | None = None,
-    max_forgetting: Number | None = None,
-    replay: Number | None = None,
-    params: Number | None = None,
-    base_loss: Number | None = None,
-    runs: Path | str | None = None,
-    write: Path | str | None = None,
-) -> Plan:
-    """Which base to continue on a language, with which tokenizer, on how much, and at what price.
-
-    laws: of own runs: what `fit` returned, laws, names of published ones, or files of laws; losses
-        are then in nats per token, else in bits per byte.
-    budget: `72 hours` or `3 days` on all GPUs, `5000 US$`, `40B tokens` to train on with replay,
-        `20 tokens per parameter`, or `1e21 FLOPs`, C = 6 N D.
-    bases: checkpoints to continue: hub ids, folders, or `llama=8B@15T`, or by name; without any,
-        or with `auto`, those of the catalogue that promise most.
-    language: to learn, one or several. available_text: of it, as `3GB`, `200M tokens`, a file or a
-        folder; else what the catalogue knows of.
-    gpu: what trains, such as `h100`. gpus: how many. mfu: the share of their peak speed that is
-        reached. price: of a GPU and hour, in US$.
-    max_forgetting: the rise of the loss on the base's languages to stay within, such as 0.01.
-    replay: the share of text in the base's languages.
-    params: of a model from scratch.
-    base_loss: the base's loss on the text before training; measured where both are folders here.
-    runs: a CSV file of own runs from scratch: bytes, loss in bits per byte, params and epochs.
-    write: a file for a recipe of the advice.
-    """
+def make(asked: verb.Plan) -> Plan:
+    """Plan what was asked for; writes the recipe where that was asked for too."""
+    laws, language = asked.laws, asked.language
     given = laws.laws if isinstance(laws, FitAnswer) else laws
     names = [given] if isinstance(given, Law | Path | str) else list(given)
     tags = [language] if isinstance(language, str) else list(language or ())
@@ -71,24 +37,24 @@ def plan(
         tags = [find_language(tag, "--language").tag for tag in tags]
     if len(set(tags)) < len(tags):
         raise UserError("names a language twice", where="--language")
-    named = [read_base(word) for word in pairs(bases) if word != "auto"]
+    named = [read_base(word) for word in pairs(asked.bases) if word != "auto"]
     question = ask(
-        budget,
+        asked.budget,
         bases=named,
-        targets=read_targets(available_text, _known(tags) if known else tags, named),
-        runs=_own_runs(Path(runs)) if runs else (),
-        gpu=gpu,
-        gpus=gpus,
-        mfu=mfu,
-        price=price,
-        max_forgetting=max_forgetting,
-        replay=replay,
-        params=params,
-        base_loss=base_loss,
+        targets=read_targets(asked.available_text, _known(tags) if known else tags, named),
+        runs=_own_runs(Path(asked.runs)) if asked.runs else (),
+        gpu=asked.gpu,
+        gpus=asked.gpus,
+        mfu=asked.mfu,
+        price=asked.price,
+        max_forgetting=asked.max_forgetting,
+        replay=asked.replay,
+        params=asked.params,
+        base_loss=asked.base_loss,
     )
     made = make_plan(question if known else measured(question), known, sample_of(question))
-    if write is not None:
-        place = Path(write)
+    if asked.write is not None:
+        place = Path(asked.write)
         if place.exists():
             hint = "choose another name, or remove it first"
             raise UserError("is there already", where=str(place), hint=hint)

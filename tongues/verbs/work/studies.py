@@ -8,42 +8,27 @@ from tongues.files import write_json
 from tongues.frames import text_table
 from tongues.launch import open_launcher
 from tongues.quantities import counted, show_bytes
-from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
+from tongues.recipe import Recipe, RecipeSource, load_recipe
 from tongues.study import best_rates, measure_cost, run_all, unfinished
 from tongues.study.pilot import forecast_large_run
 from tongues.train import RunPlan
 from tongues.train.work import open_work
-from tongues.verbs.recipes import check_prepared
+from tongues.verbs.recipes import Study
 from tongues.verbs.shared import Voice, where_of
+from tongues.verbs.work.recipes import check_prepared
 
 
-def study(
-    recipe: RecipeSource,
-    overrides: Overrides = (),
-    workspace: Path | str = ".",
-    *,
-    overwrite: bool = False,
-    launcher: str = "local",
-    processes: int | None = None,
-    quiet: bool = False,
-) -> Path:
-    """Train all runs of a recipe's study; returns their folder, `runs/NAME`.
-
-    The text must be prepared. Safe to interrupt; call it again to resume. Of a recipe with a
-    `pilot` they are its small runs, by which its large run is forecast, in `forecast.json` of that
-    folder. overwrite: overwrite runs made with other settings. launcher: what starts them, such as
-    `local`, `ray` or `slurm:partition=gpu`. processes: of each run, by torchrun.
-    """
-    workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    check_study(recipe, loaded)
+def study(asked: Study) -> Path:
+    """Train all runs of a recipe; returns their folder."""
+    workspace, loaded = Path(asked.workspace), load_recipe(asked.recipe, asked.overrides)
+    launcher, processes, overwrite = asked.launcher, asked.processes, asked.overwrite
+    check_study(asked.recipe, loaded)
     work = open_work(loaded, workspace)
     checked = check_prepared(work, launcher, processes)
     starts = open_launcher(
-        launcher,
-        workers=loaded.study.workers if loaded.study else None,
-        processes=processes,
+        launcher, workers=loaded.study.workers if loaded.study else None, processes=processes
     )
-    voice = Voice(quiet)
+    voice = Voice(asked.quiet)
     runs, at_once = checked.runs, checked.at_once
     cost = measure_cost(checked.all, workspace, at_once, launcher, processes, overwrite=overwrite)
     if cost.runs:

