@@ -24,7 +24,7 @@ from tongues.evaluate.runner import EvalSpec, Unit, evaluate
 from tongues.evaluate.tasks import ItemFault, is_task, read_fewshot_tasks
 from tongues.experts.ensemble.places import with_bases
 from tongues.runs import Base, write_run
-from tongues.verbs.work.evaluate import evaluation_folder
+from tongues.verbs.shared import evaluation_folder
 
 MODELS = ("models/e0", "small/small@tfidf:2")
 

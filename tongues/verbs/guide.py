@@ -11,7 +11,7 @@ from tongues.verbs.shared import existing_folder, in_workspace
 
 if TYPE_CHECKING:
     from tongues.steps import Step
-    from tongues.verbs.work.doctor import Diagnosis
+    from tongues.verbs.work.results import Diagnosis
 
 
 @settings

@@ -85,7 +85,7 @@ class Evaluate(Placed, Shared, Launched, Quietly, Verb["Evaluation"]):
 def _evaluate(asked: Evaluate, *, compare: bool, as_json: bool) -> None:
     from tongues.steps import step_of_evaluation
     from tongues.terminal import hint, print_json, say
-    from tongues.verbs.work.evaluate import evaluation_folder
+    from tongues.verbs.shared import evaluation_folder
 
     workspace = Path(asked.workspace)
     made = replace(asked, page=not as_json).run()

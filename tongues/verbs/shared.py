@@ -142,6 +142,12 @@ def existing_folder(folder: Path | str) -> Path:
     return Path(folder)
 
 
+def evaluation_folder(workspace: Path, name: str) -> Path:
+    """Where the page of an evaluation is."""
+    title = name if name.startswith("evaluation") else f"{name}-evaluation"  # the usual name, once
+    return workspace / "reports" / title
+
+
 def where_of(recipe: "RecipeSource") -> str:
     """The place that an error about a recipe names: its file, if it has one."""
     return str(recipe) if isinstance(recipe, Path | str) else "recipe"

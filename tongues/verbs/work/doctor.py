@@ -4,12 +4,10 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from sysconfig import get_path
 from tempfile import TemporaryFile
-from typing import Any, Literal
 
 from tongues import __version__
 from tongues.cores import core_count, threads_for
@@ -17,41 +15,10 @@ from tongues.extras import EXTRAS
 from tongues.hardware import host_memory, visible_gpus
 from tongues.quantities import show_bytes
 from tongues.verbs.guide import Doctor
+from tongues.verbs.work.results import Diagnosis, Finding
 
 _MEMORY = 4e9  # bytes: torch with a base of 135M parameters, its gradients and Adam's moments
 _DISK = 10e9  # bytes: text, tokens and two checkpoints of the same base
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at. advice: what to do about it, where there is something."""
-
-    name: str
-    state: Literal["ok", "note", "problem"]
-    value: str
-    advice: str = ""
-
-    def row(self) -> dict[str, str]:
-        """As a row of a table."""
-        mark = "" if self.state == "ok" else self.state
-        return {"": self.name, "found": self.value, "state": mark, "advice": self.advice}
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """All findings."""
-
-    findings: tuple[Finding, ...]
-
-    @property
-    def problems(self) -> tuple[Finding, ...]:
-        """Those that keep `tongues` from working."""
-        return tuple(of for of in self.findings if of.state == "problem")
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        extras = {extra.name: extra.is_installed for extra in EXTRAS.values()}
-        return {"findings": [asdict(of) for of in self.findings], "extras": extras}
 
 
 def diagnose(asked: Doctor) -> Diagnosis:

@@ -19,7 +19,7 @@ from tongues.roles import list_languages
 from tongues.serve.text_process import TextProcess
 from tongues.text import Document
 from tongues.verbs.models import Evaluate
-from tongues.verbs.shared import Voice, listed, memory_bytes
+from tongues.verbs.shared import Voice, evaluation_folder, listed, memory_bytes
 
 _FEWSHOT_SEEDS = 5  # draws of examples: Blevins et al. 2024
 
@@ -154,12 +154,6 @@ def _own_task(
         fewshot_seeds=_FEWSHOT_SEEDS if asked.num_fewshot else 1,
         fewshot_language=asked.fewshot_language,
     )
-
-
-def evaluation_folder(workspace: Path, name: str) -> Path:
-    """Where the page of an evaluation is."""
-    title = name if name.startswith("evaluation") else f"{name}-evaluation"  # the usual name, once
-    return workspace / "reports" / title
 
 
 def _name(

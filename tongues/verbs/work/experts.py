@@ -1,7 +1,6 @@
 """Language experts: partitions of the text, an expert for each cluster, and their scores."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tongues.errors import UserError
@@ -21,17 +20,9 @@ from tongues.train.work import open_work
 from tongues.verbs.experts import Measure, PartitionLanguages, PartitionText, Show, Train
 from tongues.verbs.shared import Voice, memory_bytes, where_of
 from tongues.verbs.work.recipes import check_prepared
+from tongues.verbs.work.results import PartitionedText
 
 _ADD = "add one, such as\n    experts:\n      partitions: [{by: languages}]"
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionedText:
-    """The text of a recipe in clusters, how much of each language there is, and the page."""
-
-    partition: Partition
-    amounts: dict[str, float]  # bytes of text, or tokens where they are prepared, by language
-    page: Path
 
 
 def partition(asked: PartitionText) -> dict[str, PartitionedText]:

@@ -1,60 +1,22 @@
 """A recipe and its plan: a base, a language, its text and a budget."""
 
 import re
-from dataclasses import dataclass
-from datetime import date
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
 
 from tongues.check import FEW_STEPS
 from tongues.errors import UserError
-from tongues.estimate import Estimate
-from tongues.files import check_writable, write_json, write_text
+from tongues.files import check_writable
 from tongues.languages import find_language
 from tongues.plan import Plan, ask, make_plan, read_base, recipe_of
 from tongues.plan.recipe import recipe_name, replay_language
 from tongues.verbs.new import New
 from tongues.verbs.work.own_text import OwnText, read_own_text, read_targets
 from tongues.verbs.work.plans import measured, sample_of
+from tongues.verbs.work.results import Draft
 
 _USUAL = "100M tokens"  # of a budget that nobody gave
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A recipe as YAML, and the plan of it.
-
-    lines: what it takes and what comes of it, in sentences. forecast: bits per byte on held-out
-    text of the language; None where no law covers the budget.
-    """
-
-    recipe: str
-    lines: tuple[str, ...]
-    forecast: Estimate | None
-    plan: Plan
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan as plain values."""
-        return {
-            "date": date.today().isoformat(),
-            "lines": list(self.lines),
-            "bits_per_byte": self.forecast and self.forecast.to_json(),
-            "plan": self.plan.to_json(),
-        }
-
-    def write(self, out: Path) -> None:
-        """Write the recipe, and next to it the plan to be read and as JSON."""
-        from tongues.pages import as_markdown
-        from tongues.report.plan import plan_answer
-
-        write_text(out, self.recipe)
-        lines = "\n".join(f"- {line}" for line in self.lines)
-        title = f"# Plan of {out.name}, {date.today().isoformat()}"
-        more = as_markdown(plan_answer(self.plan))
-        write_text(out.with_suffix(".plan.md"), f"{title}\n\n{lines}\n\n{more}".rstrip() + "\n")
-        write_json(out.with_suffix(".plan.json"), self.to_json())
 
 
 def draft(asked: New) -> Draft:

@@ -17,7 +17,7 @@ def report(asked: Report) -> Path:
     """Write the page of places; returns its `index.html`."""
     from tongues.evaluate.evaluation import SCORES
     from tongues.pages import check_folder, write_page
-    from tongues.verbs.work.evaluate import evaluation_folder
+    from tongues.verbs.shared import evaluation_folder
 
     places, out, text = paths(asked.places), asked.out, asked.text
     if not places:
