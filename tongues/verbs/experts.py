@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from tongues.verbs.work.results import PartitionedText
 
 
-@click.group(cls=Verbs)
-def experts() -> None:
+@click.group("experts", cls=Verbs)
+def experts_group() -> None:
     """Train language experts, one per cluster of text; use them as one."""
 
 
-COMMANDS["experts"] = experts
+COMMANDS["experts"] = experts_group
 
 
 @settings
@@ -74,7 +74,7 @@ class PartitionWords:
     )
 
 
-@command(PartitionWords, AS_JSON, of=experts)
+@command(PartitionWords, AS_JSON, of=experts_group)
 def _partition(asked: PartitionWords, *, as_json: bool) -> None:
     from tongues.recipe import load_recipe
     from tongues.terminal import print_json
@@ -111,7 +111,7 @@ class Train(OfRecipe, Overwriting, Launched, Together, Quietly, Verb[list[Path]]
     work = "experts:train"
 
 
-@command(Train, AS_JSON, of=experts)
+@command(Train, AS_JSON, of=experts_group)
 def _train(asked: Train, *, as_json: bool) -> None:
     from tongues.recipe import load_recipe
     from tongues.terminal import print_paths
@@ -133,7 +133,7 @@ class Measure(OfRecipe, Placed, Quietly, Verb[Path]):
     eval_tokens: int = option("Tokens of each language.", COUNT, default=20_000)
 
 
-@command(Measure, AS_JSON, of=experts)
+@command(Measure, AS_JSON, of=experts_group)
 def _measure(asked: Measure, *, as_json: bool) -> None:
     from tongues.recipe import load_recipe
     from tongues.terminal import print_paths
@@ -154,7 +154,7 @@ class Show(Verb["Lineage"]):
     workspace: Path | str = in_workspace()
 
 
-@command(Show, AS_JSON, of=experts)
+@command(Show, AS_JSON, of=experts_group)
 def _show(asked: Show, *, as_json: bool) -> None:
     from dataclasses import asdict
 

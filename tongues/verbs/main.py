@@ -12,7 +12,7 @@ from tongues.extras import required_by
 from tongues.removed import OPTIONS
 from tongues.terminal import echo, is_first_rank
 from tongues.verbs import demo, guide, languages, laws, models, new, pages, plan, recipes
-from tongues.verbs.experts import experts
+from tongues.verbs.experts import experts_group
 from tongues.verbs.options import SECTIONS, Verbs
 from tongues.verbs.settings import COMMANDS
 
@@ -70,8 +70,8 @@ for title, group in _ORDER.items():
     for verb in group:
         command.add_command(COMMANDS[verb])
         SECTIONS[verb] = title
-for verb in (*command.commands.values(), *experts.commands.values()):
-    key = "experts train" if verb is experts.commands["train"] else verb.name or ""
+for verb in (*command.commands.values(), *experts_group.commands.values()):
+    key = "experts train" if verb is experts_group.commands["train"] else verb.name or ""
     if key in _EXAMPLES:
         example, reads = _EXAMPLES[key]
         sections = f"\nRecipe sections it reads: {reads}" if reads else ""

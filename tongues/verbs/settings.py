@@ -110,7 +110,8 @@ def function(
     call.__name__ = call.__qualname__ = name or spelt
     call.__module__ = kind.__module__
     call.__doc__ = "\n".join([inspect.getdoc(kind) or "", "", *_described(kind)])
-    setattr(call, "__signature__", inspect.signature(kind))  # noqa: B010 - no attribute to pyright
+    shown = inspect.signature(kind).replace(return_annotation=inspect.Signature.empty)
+    setattr(call, "__signature__", shown)  # noqa: B010 - no attribute to pyright
     return call
 
 

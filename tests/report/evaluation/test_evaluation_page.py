@@ -15,12 +15,8 @@ from tongues.pages import Table, as_text, page_as_html, write_page
 from tongues.report.evaluation.answer import answer
 from tongues.report.evaluation.figures import replay_figure, score_figure
 from tongues.report.evaluation.measures import Measure, labels, model_table
-from tongues.report.evaluation.view import (
-    card_section,
-    evaluation_folder,
-    evaluation_page,
-    score_blocks,
-)
+from tongues.report.evaluation.view import card_section, evaluation_page, score_blocks
+from tongues.verbs.shared import evaluation_folder
 
 
 @pytest.fixture(scope="module")
