@@ -253,7 +253,7 @@ def _percent(rise: Estimate) -> str:
         shown = "stays about the same"
     if rise.low is None or rise.high is None:
         return shown
-    return shown + minus(f" [{100 * rise.low:+.0f}, {100 * rise.high:+.0f}]")
+    return shown + minus(f" [{100 * rise.low:+.0f}, {100 * rise.high:+.0f}] %")
 
 
 def _text(question: Question, option: Option) -> Iterator[str]:

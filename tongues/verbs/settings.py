@@ -48,7 +48,7 @@ def argument(
     """A word by its place. many: any number of them. required: on the command line."""
     given = {"type": kind, "metavar": metavar, "required": required, "nargs": -1 if many else 1}
     if not required and not many:
-        given |= {"default": default}
+        given |= {"default": None if default is MISSING else default}
     return field(default=default, metadata={_WORD: partial(_argument, given)})
 
 
