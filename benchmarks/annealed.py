@@ -19,13 +19,13 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from tongues.launch import open_launcher
-from tongues.pages.theme import config
+from tongues.core.launch import open_launcher
+from tongues.core.pages.theme import config
 from tongues.recipe import load_recipe
-from tongues.runs import run_rows
-from tongues.study import run_all
-from tongues.tokens import prepare_tokens
+from tongues.runs.record import run_rows
+from tongues.text.tokens import prepare_tokens
 from tongues.train import RunPlan, run_of_recipe
+from tongues.train.study import run_all
 from tongues.train.work import open_work
 
 RATE = 8e-3

@@ -14,8 +14,8 @@ import re
 from pathlib import Path
 from statistics import median
 
-from tongues.frames import text_table
-from tongues.quantities import show_count
+from tongues.core.frames import text_table
+from tongues.core.quantities import show_count
 from tongues.train.defaults import base_batch, base_rate
 
 TABLE = Path(__file__).parents[2] / "shared/data/published/projects.csv"

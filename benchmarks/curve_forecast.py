@@ -25,15 +25,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from tongues.launch import open_launcher
+from tongues.core.launch import open_launcher
 from tongues.laws.curves import LossCurve
 from tongues.laws.forecast import forecast_loss
 from tongues.recipe import load_recipe
-from tongues.runs import Run, find_runs, read_run
-from tongues.study import run_all
-from tongues.study.forecasts import distance, read_loss_curve, role_of
-from tongues.tokens import prepare_tokens
+from tongues.runs.record import Run, find_runs, read_run
+from tongues.text.tokens import prepare_tokens
 from tongues.train import RunPlan, run_of_recipe
+from tongues.train.study import run_all
+from tongues.train.study.forecasts import distance, read_loss_curve, role_of
 from tongues.train.work import open_work
 
 PUBLISHED = Path(__file__).parents[1] / "../shared/data/published/curves"

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from tongues.core.frames import text_table
+from tongues.core.pages.numbers import fixed, number
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.evaluate.settings import MeasuredExperts
 from tongues.experts.partition.partition import Partition
-from tongues.frames import text_table
-from tongues.pages.numbers import fixed, number
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,12 @@ from time import perf_counter
 import numpy as np
 from tokenizers import AddedToken, Tokenizer
 
-from tongues.tokens.encoding import Encoder
-from tongues.tokens.extend import extend_tokenizer
-from tongues.tokens.fertility import changed_share
-from tongues.tokens.frame import TextFrame
-from tongues.tokens.spelling import token_bytes
-from tongues.tokens.tokenizer import train_tokenizer, vocabulary_size
+from tongues.text.tokens.encoding import Encoder
+from tongues.text.tokens.extend import extend_tokenizer
+from tongues.text.tokens.fertility import changed_share
+from tongues.text.tokens.frame import TextFrame
+from tongues.text.tokens.spelling import token_bytes
+from tongues.text.tokens.tokenizer import train_tokenizer, vocabulary_size
 
 __all__ = ["main"]
 

@@ -29,12 +29,12 @@ from time import process_time
 
 import numpy as np
 
-from tongues.estimate import LEVEL, Estimate
-from tongues.significance import holm, paired_mean, sign_test
-from tongues.significance.draws import spread
-from tongues.significance.paired import halves
-from tongues.significance.signs import wilson
-from tongues.significance.student import critical, two_sided
+from tongues.core.estimate import LEVEL, Estimate
+from tongues.core.significance import holm, paired_mean, sign_test
+from tongues.core.significance.draws import spread
+from tongues.core.significance.paired import halves
+from tongues.core.significance.signs import wilson
+from tongues.core.significance.student import critical, two_sided
 
 __all__ = ["main"]
 

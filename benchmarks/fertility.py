@@ -37,13 +37,13 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
 from benchmarks.extension import read, size_of
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.languages import fertility
 from tongues.languages.catalogue import find_language, languages
 from tongues.models.smollm2 import make_smollm2
 from tongues.text.signals.characters import character_signals
-from tongues.tokens.extend import extend_tokenizer, shorten
-from tongues.tokens.tokenizer import load_tokenizer, vocabulary_size
+from tongues.text.tokens.extend import extend_tokenizer, shorten
+from tongues.text.tokens.tokenizer import load_tokenizer, vocabulary_size
 
 __all__ = ["main"]
 

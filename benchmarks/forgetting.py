@@ -24,9 +24,9 @@ from tongues.laws.forms.forgetting import FORGETTING
 from tongues.laws.observed import RunCurves, gather_runs
 from tongues.laws.solver import pose, solve
 from tongues.recipe import load_recipe
-from tongues.runs import run_rows
-from tongues.study import plan_runs, run_all
-from tongues.tokens import prepare_tokens
+from tongues.runs.record import run_rows
+from tongues.text.tokens import prepare_tokens
+from tongues.train.study import plan_runs, run_all
 from tongues.train.work import open_work
 
 RECIPE = """\

@@ -19,10 +19,10 @@ from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
-from tongues.files import read_lines
+from tongues.core.files import read_lines
 from tongues.recipe import load_recipe
-from tongues.runs import read_run
-from tongues.tokens import prepare_tokens
+from tongues.runs.record import read_run
+from tongues.text.tokens import prepare_tokens
 from tongues.train import run_of_recipe
 from tongues.train.run import train
 from tongues.train.work import open_work

@@ -18,7 +18,7 @@ from datetime import date
 from os import kill
 from pathlib import Path
 
-from tongues.files import read_lines
+from tongues.core.files import read_lines
 
 STEPS = 1000
 RECIPE = """

@@ -35,9 +35,9 @@ import torch
 from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
 
+from tongues.core.files import write_json
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.harness import HARNESS
-from tongues.files import write_json
 from tongues.verbs.models import evaluate
 
 ITEMS, DOCUMENTS, SHOTS, CONTEXT = 16, 6, 3, 256

@@ -21,9 +21,9 @@ from pathlib import Path
 from statistics import fmean
 
 import tongues
+from tongues.core.files import read_lines
+from tongues.core.frames import text_table
 from tongues.experts.ensemble.lineage import expert_folder, read_lineage
-from tongues.files import read_lines
-from tongues.frames import text_table
 
 HERE = Path(__file__).resolve().parent
 TEXT = HERE.parents[1] / "shared/data/text/ms_beginners"

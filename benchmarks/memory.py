@@ -16,9 +16,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from tongues.check import check_recipe
+from tongues.plan.check import check_recipe
 from tongues.recipe import load_recipe
-from tongues.tokens import open_tokens
+from tongues.text.tokens import open_tokens
 from tongues.train import derive
 from tongues.train.base import find_base
 from tongues.train.work import open_work
@@ -74,7 +74,7 @@ CODE = """
 import os, signal, sys
 from contextlib import suppress
 from pathlib import Path
-from tongues.errors import Stopped
+from tongues.core.errors import Stopped
 from tongues.recipe import load_recipe
 from tongues.train import run_of_recipe
 from tongues.train.progress import peak_memory

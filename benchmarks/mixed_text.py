@@ -17,7 +17,7 @@ import tongues
 from tongues.experts.ensemble.ensemble import expert_log_probs, mixed, open_ensemble
 from tongues.experts.ensemble.routing import RoutingContext, parse_routing
 from tongues.experts.heldout import documents_of, tuning_documents
-from tongues.tokens import open_tokens
+from tongues.text.tokens import open_tokens
 
 TEXT = (Path(__file__).parents[1] / "../shared/data/text").resolve()
 LANGUAGES = ("en", "de", "es", "fr", "ru", "pl", "ar", "he")

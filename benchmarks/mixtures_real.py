@@ -22,14 +22,14 @@ import numpy as np
 import torch
 
 import tongues
+from tongues.core.frames import text_table
+from tongues.core.significance import paired_mean
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.losses import DocumentLosses
 from tongues.evaluate.texts import routed_losses
 from tongues.experts.ensemble.model import open_model
-from tongues.frames import text_table
 from tongues.recipe import load_recipe
-from tongues.runs import DerivedMixture, read_run
-from tongues.significance import paired_mean
+from tongues.runs.record import DerivedMixture, read_run
 from tongues.train import run_of_recipe
 from tongues.train.mixture import describe_mixture
 from tongues.train.work import open_work

@@ -18,15 +18,15 @@ import numpy as np
 import torch
 
 import tongues
+from tongues.core.frames import text_table
+from tongues.core.significance import paired_mean
 from tongues.evaluate.documents import held_out_documents
 from tongues.evaluate.losses import DocumentLosses
 from tongues.evaluate.texts import routed_losses
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.experts.heldout import unseen_documents
-from tongues.frames import text_table
-from tongues.significance import paired_mean
 from tongues.text import Document
-from tongues.tokens import open_tokens
+from tongues.text.tokens import open_tokens
 
 Losses = dict[str, dict[str, DocumentLosses]]  # by model and language
 Texts = dict[str, list[Document]]

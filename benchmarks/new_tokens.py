@@ -20,10 +20,10 @@ from pathlib import Path
 
 import torch
 
-from tongues.files import write_json
+from tongues.core.files import write_json
 from tongues.models.smollm2 import make_smollm2
 from tongues.recipe import load_recipe
-from tongues.tokens import load_tokenizer, open_tokens, prepare_tokens
+from tongues.text.tokens import load_tokenizer, open_tokens, prepare_tokens
 from tongues.train import derive, run_of_recipe
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import release_memory

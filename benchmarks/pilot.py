@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from tongues import laws
-from tongues.study.pilot import LENGTHS, STEP
+from tongues.train.study.pilot import LENGTHS, STEP
 
 SCALING = Path(__file__).parents[1] / "../shared/data/scaling"
 FAR = 10.0  # times the compute of the largest small run

@@ -39,10 +39,10 @@ def spent() -> float:
 
 def ours(source: Path, tokenizer: Path, work: Path) -> dict[str, float]:
     """Seconds of each stage of `prepare`; `start` is that of the imports."""
-    from tongues.ranks import Rank
+    from tongues.core.ranks import Rank
     from tongues.recipe import TextRecipe
     from tongues.text import find_sources
-    from tongues.tokens.prepare import STAGES, run_stage
+    from tongues.text.tokens.prepare import STAGES, run_stage
 
     files = {path.stem: str(path) for path in sorted(source.glob("*.jsonl"))}
     settings = {"base": str(tokenizer), "held_out": "2%"}
@@ -142,7 +142,7 @@ def digest(folder: Path) -> str:
 
 def main() -> None:
     """Print each way's seconds of the processor."""
-    from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
+    from tongues.text.tokens.tokenizer import save_tokenizer, train_tokenizer
 
     ways = {"this version": Path(__file__).parents[1]}
     ways |= {f"version {n}": Path(x) for n, x in enumerate(sys.argv[1:], start=1)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.frames import text_table
+from tongues.core.frames import text_table
 from tongues.plan import BaseCheckpoint, Target
 from tongues.plan.outlook import estimate, outlook, worth
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from tongues.tokens import tokenizer as own
-from tongues.tokens.tokenizer import train_tokenizer
+from tongues.text.tokens import tokenizer as own
+from tongues.text.tokens.tokenizer import train_tokenizer
 
 __all__ = ["main"]
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tongues.launch import run_ranks
-from tongues.ranks import Rank
+from tongues.core.launch import run_ranks
+from tongues.core.ranks import Rank
 from tongues.recipe import Recipe
 from tongues.text import find_sources
-from tongues.tokens.prepare import STAGES, run_stage
+from tongues.text.tokens.prepare import STAGES, run_stage
 
 TURNS = 3
 MEMORY = 1_000_000_000  # bytes of private memory that a process of the large corpus may use

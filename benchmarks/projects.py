@@ -15,8 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 import tongues
-from tongues.errors import UserError
-from tongues.frames import text_table
+from tongues.core.errors import UserError
+from tongues.core.frames import text_table
 from tongues.plan import known_bases
 
 TABLE = Path(__file__).parents[2] / "shared/data/published/projects.csv"

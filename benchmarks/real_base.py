@@ -29,11 +29,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from kills import SAME, digests, kill_once, tongues
 from memory import peaks
 
-from tongues.files import read_json, read_lines, write_json, write_text
-from tongues.frames import text_table
+from tongues.core.files import read_json, read_lines, write_json, write_text
+from tongues.core.frames import text_table
 from tongues.models.smollm2 import make_smollm2
-from tongues.runs import read_run
-from tongues.tokens import load_tokenizer, open_tokens
+from tongues.runs.record import read_run
+from tongues.text.tokens import load_tokenizer, open_tokens
 
 ROOT = Path(__file__).parents[1]
 TEXT = ROOT / "../shared/data/text"

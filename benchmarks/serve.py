@@ -30,6 +30,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM
 
+from tongues.core.files import file_hash
 from tongues.experts.ensemble.lineage import (
     Lineage,
     best_experts,
@@ -38,12 +39,11 @@ from tongues.experts.ensemble.lineage import (
     write_lineage,
 )
 from tongues.experts.ensemble.router import Router, save_router
-from tongues.files import file_hash
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
 from tongues.text.synthetic import Drift, World, documents, make_family
-from tongues.tokens import load_tokenizer
-from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
+from tongues.text.tokens import load_tokenizer
+from tongues.text.tokens.tokenizer import save_tokenizer, train_tokenizer
 
 K, VOCABULARY, CONTEXT = 8, 8192, 512
 STREAMS, PROMPT, MOST, ROUNDS = 16, 64, 96, 5

@@ -46,7 +46,7 @@ def child(recipe: Path, workspace: Path, shards: int | None, limit: int) -> None
     """Go through all phases of a run as one of its processes; print the peak of each."""
     from tongues.models.huggingface import load_model
     from tongues.recipe import load_recipe
-    from tongues.tokens import open_tokens
+    from tongues.text.tokens import open_tokens
     from tongues.train import derive, run_of_recipe
     from tongues.train.checkpoint import Checkpoints, Position
     from tongues.train.engine.processes import join_processes

@@ -118,7 +118,7 @@ def theirs(workspace: Path, shape: str, steps: int, kind: str) -> dict[str, floa
 
     from tongues.models import find_shape
     from tongues.models.huggingface import build_model
-    from tongues.tokens import open_tokens
+    from tongues.text.tokens import open_tokens
 
     if kind == "allocator" or "compiled" in kind:
         libc = ctypes.CDLL(None)
@@ -147,7 +147,7 @@ def products(workspace: Path, shape: str) -> dict[str, float]:
 
     from tongues.models import find_shape
     from tongues.models.huggingface import build_model
-    from tongues.tokens import open_tokens
+    from tongues.text.tokens import open_tokens
 
     torch.set_num_threads(THREADS)
     vocabulary = open_tokens(workspace / "tokens" / "speed").vocabulary_size
@@ -224,7 +224,7 @@ def trainer_loop(
 
 def quality(workspace: Path, seed: int, kind: str) -> dict[str, float]:
     """Held-out loss, the mean over the languages, after a run of its own way."""
-    from tongues.files import read_lines
+    from tongues.core.files import read_lines
 
     exact = ("train.precision=float32", "train.compile=off")
     fast = ("train.precision=bfloat16", "train.compile=on")
@@ -260,7 +260,7 @@ def spread(values: list[float], form: str = ".2f") -> str:
 def measured(workspace: Path, shape: str, rounds: int, kinds: list[str]) -> list[str]:
     """The lines on one shape."""
     from tongues.models import find_shape, of_shape
-    from tongues.tokens import open_tokens
+    from tongues.text.tokens import open_tokens
 
     got: dict[str, list[dict[str, float]]] = {kind: [] for kind in kinds}
     tops: list[dict[str, float]] = []
@@ -301,7 +301,7 @@ def measured(workspace: Path, shape: str, rounds: int, kinds: list[str]) -> list
 def main(rounds: int, shapes: list[str]) -> None:
     """Measure all, print the table and keep it beside this script."""
     from tongues.recipe import load_recipe
-    from tongues.tokens import prepare_tokens
+    from tongues.text.tokens import prepare_tokens
 
     kinds = [
         kind for kind in KINDS if "trainer" not in kind or importlib.util.find_spec("accelerate")

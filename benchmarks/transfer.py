@@ -16,11 +16,11 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from tongues.recipe import Recipe, load_recipe
-from tongues.runs import run_rows
-from tongues.study import plan_runs, run_all
-from tongues.study.findings import Findings, findings
+from tongues.runs.record import run_rows
 from tongues.text.synthetic import Drift, World, make_family, shared_order, shared_words
-from tongues.tokens import prepare_tokens
+from tongues.text.tokens import prepare_tokens
+from tongues.train.study import plan_runs, run_all
+from tongues.train.study.findings import Findings, findings
 from tongues.train.work import open_work
 
 SEEDS = (1, 2, 3)
@@ -29,7 +29,7 @@ T_975 = 4.303  # Student's t, two degrees of freedom
 
 def study(seed: int, workspace: Path) -> tuple[Recipe, Findings]:
     """Run the demo's study with this seed, or go on with it."""
-    with as_file(files("tongues.study") / "demo.yaml") as path:
+    with as_file(files("tongues.train.study") / "demo.yaml") as path:
         changes = [f"name=demo-{seed}", f"text.synthetic.seed={seed}", f"train.seed={seed}"]
         recipe = load_recipe(path, [*changes, f"study.seeds=[{seed}]"])
     prepare_tokens(recipe, workspace, lambda line: None)

@@ -15,10 +15,10 @@ from mkdocs.structure.files import File, Files
 from pydantic import TypeAdapter
 
 import tongues
-from tongues.quantities import Amount, Budget, Bytes, Seconds, Share, Tokens
+from tongues.core.quantities import Amount, Budget, Bytes, Seconds, Share, Tokens
+from tongues.core.registry import registry
 from tongues.recipe import Clean, PartitionSettings, Recipe, Schedule
 from tongues.recipe.base import RecipeSection
-from tongues.registry import registry
 from tongues.verbs.main import command
 
 CITED_TABLE = re.compile(r"\]\((\.\./[\w./-]+\.txt)\)(?:(?!\n\n)[^|])*\n\n((?:\|.*\n)+)")

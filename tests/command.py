@@ -16,8 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tongues.cores import wait_politely
-from tongues.ranks import main_left_alone
+from tongues.core.cores import wait_politely
+from tongues.core.ranks import main_left_alone
 
 __all__ = ["Done", "Started", "run_code", "run_command", "run_module", "serve_all", "start_command"]
 
@@ -27,7 +27,7 @@ os.fsync = lambda fd: None  # it is for power cuts, which no test makes
 
 _HELD = ("tests.command", "tongues.verbs.main", "tongues.train.run", "tongues.experts.ensemble")
 _HELD += ("tongues.report", "tongues.verbs.recipes", "tongues.evaluate.experts")
-_HELD += ("tongues.tokens.prepare", "pyarrow.parquet", "tests.warm")
+_HELD += ("tongues.text.tokens.prepare", "pyarrow.parquet", "tests.warm")
 _COMMAND = "from tongues.verbs.main import main; main()"
 _SERVER = vars(forkserver)["_forkserver"]
 _ADDRESS = ("_forkserver_address", "_forkserver_authkey")  # the latter since Python 3.14

@@ -20,7 +20,7 @@ from tests.studies import (  # noqa: F401 - fixtures
     truth,
 )
 from tongues.recipe import Recipe, load_recipe
-from tongues.tokens import prepare_tokens
+from tongues.text.tokens import prepare_tokens
 from tongues.train.work import open_work
 
 RECIPE = """

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from tongues.runs import Base, Parameters, Run
+from tongues.runs.record import Base, Parameters, Run
 
 BASE = Base(model="study/base", languages=("qaa",), fingerprint="p")
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from tests.records import make_run
-from tongues import runs as run_store
-from tongues.runs import Base, Parameters, run_rows
-from tongues.study.findings import Findings, findings
+from tongues.runs import record as run_store
+from tongues.runs.record import Base, Parameters, run_rows
+from tongues.train.study.findings import Findings, findings
 
 SHAPES = {"0.1M": 137_000, "0.2M": 295_000, "0.4M": 571_000, "0.6M": 940_000}
 TRUTH = SimpleNamespace(
@@ -183,7 +183,7 @@ def named(tokens: int, usual: tuple[int, ...]) -> str:
 @pytest.fixture(scope="session")
 def few_draws() -> Iterator[None]:
     """Laws with fewer resamples than usual, which take most of a report's time."""
-    module = import_module("tongues.study.findings")
+    module = import_module("tongues.train.study.findings")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("fit_targets", "compare_laws"):
             patch.setattr(module, name, partial(getattr(module, name), draws=40))

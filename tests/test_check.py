@@ -9,10 +9,10 @@ from tests.conftest import MakeRecipe
 from tests.models.families import save_tiny, tiny
 from tests.models.shortened import shortened
 from tests.records import make_run
-from tongues.check import check_recipe
-from tongues.errors import UserError
-from tongues.hardware import GPUS, Machine
-from tongues.runs import write_run
+from tongues.core.errors import UserError
+from tongues.core.hardware import GPUS, Machine
+from tongues.plan.check import check_recipe
+from tongues.runs.record import write_run
 from tongues.train.work import open_work
 
 PIECES = 400

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from tests.command import run_command
-from tongues.errors import Stopped, UserError
+from tongues.core.errors import Stopped, UserError
+from tongues.core.terminal import hint_command
 from tongues.recipe import load_recipe
-from tongues.terminal import hint_command
 from tongues.verbs.main import command, main
 
 

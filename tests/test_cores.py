@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tongues import cores
-from tongues.cores import core_count, cpu_quota, threads_for
+from tongues.core import cores
+from tongues.core.cores import core_count, cpu_quota, threads_for
 
 LOADED = "import os, tongues.verbs.work; print(os.environ['OMP_WAIT_POLICY'])"
 

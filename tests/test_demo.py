@@ -10,7 +10,7 @@ from tests.command import run_command
 from tests.golden import cases, golden
 from tests.plan.test_own_text import WORDS, save_base, write_texts
 from tests.tokens.bases import gpt
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.models.smollm2 import PACKAGE, SMOLLM2
 from tongues.verbs.main import command
 from tongues.verbs.work.demo import write_real_page

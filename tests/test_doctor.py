@@ -9,7 +9,7 @@ import torch
 from click.testing import CliRunner
 
 import tongues
-from tongues.hardware import VisibleGpu
+from tongues.core.hardware import VisibleGpu
 from tongues.verbs.main import command
 from tongues.verbs.work.doctor import Finding
 

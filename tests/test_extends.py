@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import RECIPE
 from tests.golden import cases, golden
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.recipe import load_recipe
 
 

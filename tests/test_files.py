@@ -7,12 +7,8 @@ from typing import Any
 
 import pytest
 
-from tongues.errors import UserError
-from tongues.evaluate.evaluation import read_evaluation
-from tongues.experts.ensemble.lineage import read_lineage
-from tongues.experts.ensemble.router import load_router
-from tongues.experts.partition.partition import read_partition
-from tongues.files import (
+from tongues.core.errors import UserError
+from tongues.core.files import (
     append_line,
     changed_at,
     check_writable,
@@ -27,11 +23,15 @@ from tongues.files import (
     whole_file,
     write_json,
 )
+from tongues.evaluate.evaluation import read_evaluation
+from tongues.experts.ensemble.lineage import read_lineage
+from tongues.experts.ensemble.router import load_router
+from tongues.experts.partition.partition import read_partition
 from tongues.models.folders import stored_shapes
-from tongues.runs import find_runs
+from tongues.runs.record import find_runs
 from tongues.text.corpus import read_columns
-from tongues.tokens.shards import open_shard
-from tongues.tokens.store import read_manifest
+from tongues.text.tokens.shards import open_shard
+from tongues.text.tokens.store import read_manifest
 
 
 def test_a_file_that_fails_midway_leaves_the_old_one(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_full_disk_is_no_want_of_the_right_to_write(
     def full(**_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tongues.files.TemporaryFile", full)
+    monkeypatch.setattr("tongues.core.files.TemporaryFile", full)
     check_writable(tmp_path / "a.json")
 
 
@@ -103,7 +103,7 @@ def test_any_path_can_be_written_down() -> None:
 def test_a_directory_is_held_for_as_long_as_its_process_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tongues.files._PATIENCE", 0.1)
+    monkeypatch.setattr("tongues.core.files._PATIENCE", 0.1)
     place = tmp_path / "run"
     assert not is_held(place)
     with only_one(place):

@@ -1,6 +1,6 @@
 """Rows as aligned text."""
 
-from tongues.frames import text_table
+from tongues.core.frames import text_table
 
 
 def test_text_is_aligned_numbers_to_the_right() -> None:

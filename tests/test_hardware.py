@@ -14,9 +14,8 @@ import yaml
 from tests.conftest import MakeRecipe
 from tests.models.families import save_tiny, tiny
 from tests.train.test_defaults import recipe_of
-from tongues.check import check_recipe
-from tongues.errors import UserError
-from tongues.hardware import (
+from tongues.core.errors import UserError
+from tongues.core.hardware import (
     GPUS,
     USUAL_MFU,
     Cluster,
@@ -29,6 +28,7 @@ from tongues.hardware import (
     visible_gpus,
 )
 from tongues.plan import BaseCheckpoint
+from tongues.plan.check import check_recipe
 from tongues.plan.fits import LEAST_MEMORY, anatomy_of, method_bytes
 from tongues.recipe import Train
 from tongues.train.work import open_work
@@ -164,7 +164,7 @@ def test_a_gpu_is_known_by_the_name_that_its_driver_gives(
 
 CODE = """
 import sys
-from tongues import hardware
+from tongues.core import hardware
 hardware._SIGNS = {signs!r}
 machine = hardware.this_machine()
 print(machine.device, "torch" in sys.modules)

@@ -11,15 +11,15 @@ import tongues
 from tests.conftest import MakeRecipe
 from tests.hub import COMMIT, FakeHub, serving
 from tests.models.published import publish
-from tongues import hub as client
-from tongues.check import check_recipe
-from tongues.errors import UserError
+from tongues.core import hub as client
+from tongues.core.errors import UserError
+from tongues.core.files import file_hash, read_json
+from tongues.core.hub import commit_of, fetch, hub_model, is_hub_id, local
 from tongues.experts.ensemble.model import open_model
-from tongues.files import file_hash, read_json
-from tongues.hub import commit_of, fetch, hub_model, is_hub_id, local
 from tongues.models import of_folder
-from tongues.runs import read_run
-from tongues.tokens import open_tokens, prepare_tokens
+from tongues.plan.check import check_recipe
+from tongues.runs.record import read_run
+from tongues.text.tokens import open_tokens, prepare_tokens
 from tongues.train import run_of_recipe
 from tongues.train.run import train
 from tongues.train.work import open_work

@@ -11,8 +11,8 @@ import pytest
 
 from tests.command import Done, run_command, start_command
 from tests.text.corpora import HUB_CARD, OFF, contents, text
-from tongues.files import read_json
-from tongues.tokens import open_tokens
+from tongues.core.files import read_json
+from tongues.text.tokens import open_tokens
 
 pytest.importorskip("datasets", reason="needs the package datasets: pip install 'tongues[hub]'")
 

@@ -12,9 +12,9 @@ from transformers import (
     PreTrainedModel,
 )
 
-from tongues.check import Checked, check_recipe
-from tongues.hardware import GPUS, USUAL_MFU, Machine
+from tongues.core.hardware import GPUS, USUAL_MFU, Machine
 from tongues.models import TABLE
+from tongues.plan.check import Checked, check_recipe
 from tongues.recipe import load_recipe
 from tongues.train.work import open_work
 

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from tests.golden import cases, golden
-from tongues.errors import UserError, nearest
-from tongues.hardware import GPUS
-from tongues.models import find_shape
-from tongues.quantities import (
+from tongues.core.errors import UserError, nearest
+from tongues.core.hardware import GPUS
+from tongues.core.quantities import (
     Budget,
     Bytes,
     Seconds,
@@ -21,6 +20,7 @@ from tongues.quantities import (
     show_count,
     show_seconds,
 )
+from tongues.models import find_shape
 from tongues.recipe import Recipe, Train, load_recipe, show_recipe, training_command
 from tongues.recipe.base import RecipeSection
 

@@ -11,10 +11,10 @@ import pytest
 
 from tests.conftest import RECIPE
 from tests.golden import cases, golden
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.removed import KEYS, OPTIONS, instead_of_key
 from tongues.experts.ensemble.lineage import Expert, Lineage, write_lineage
 from tongues.recipe import load_text_recipe
-from tongues.removed import KEYS, OPTIONS, instead_of_key
 from tongues.verbs.main import command, main
 
 CODE = """

@@ -11,11 +11,11 @@ import pytest
 
 import tongues
 from tests.laws.test_targets import run_of
-from tongues.files import read_json
+from tongues.core.files import read_json
+from tongues.core.roles import Roles
 from tongues.laws.observed import gather_runs
 from tongues.laws.targets import fit_targets
-from tongues.roles import Roles
-from tongues.runs import read_run, run_rows
+from tongues.runs.record import read_run, run_rows
 
 BOTH = {"tr": "80%", "he": "20%"}
 

@@ -9,10 +9,10 @@ from click.testing import CliRunner
 from tests.command import run_command
 from tests.golden import cases, golden
 from tests.records import BASE, make_run
-from tongues.errors import UserError
-from tongues.files import append_line, only_one, write_json
-from tongues.runs import read_run, run_rows, write_run
-from tongues.states import RunState, state_of, states, states_table, study_lines
+from tongues.core.errors import UserError
+from tongues.core.files import append_line, only_one, write_json
+from tongues.runs.record import read_run, run_rows, write_run
+from tongues.runs.states import RunState, state_of, states, states_table, study_lines
 from tongues.verbs.main import command
 
 

@@ -13,13 +13,13 @@ import tongues
 from tests.printed import DOCS
 from tests.report.evaluation.scored import PLAIN, SCRATCH, changed, outcome
 from tests.report.experts.measured import compared
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import write_json
 from tongues.evaluate import kept
 from tongues.evaluate.evaluation import Evaluation
-from tongues.files import write_json
-from tongues.runs import FAILURE, read_run, write_run
-from tongues.steps import step_of_evaluation, step_of_recipe
-from tongues.tokens import check_tokens
+from tongues.plan.steps import step_of_evaluation, step_of_recipe
+from tongues.runs.record import FAILURE, read_run, write_run
+from tongues.text.tokens import check_tokens
 from tongues.verbs.main import command
 
 

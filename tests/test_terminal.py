@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tongues.errors import UserError
-from tongues.terminal import echo, hint, print_json, print_paths, print_table, say
+from tongues.core.errors import UserError
+from tongues.core.terminal import echo, hint, print_json, print_paths, print_table, say
 
 LIVE = """
 import time
-from tongues.terminal import progress_line, say
+from tongues.core.terminal import progress_line, say
 from tongues.train.progress import Progress
 with progress_line("yoruba") as show:
     progress = Progress(step=600, steps=1172, loss=3.1234, losses={"qaa": 3.2, "qab": 4.1},
@@ -27,7 +27,7 @@ print("runs/yoruba")
 """
 TABLES = """
 import termios
-from tongues.terminal import print_table
+from tongues.core.terminal import print_table
 row = {"run": "a" * 30, "state": "finished", "age": "3 h", "loss": "qaa 3.123"}
 for columns in (80, 52, 44):
     termios.tcsetwinsize(1, (30, columns))
@@ -82,7 +82,7 @@ def test_a_live_line_says_everything_in_its_width(
 
 
 def test_without_a_terminal_lines_are_plain() -> None:
-    code = LIVE.replace("show(p", "import tongues.terminal as t; t._PLAIN_EVERY = 0; show(p")
+    code = LIVE.replace("show(p", "import tongues.core.terminal as t; t._PLAIN_EVERY = 0; show(p")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "runs/yoruba\n"
     line = "yoruba: 51%  step 600/1,172  2 min left  loss 3.123  qaa 3.200"

@@ -18,21 +18,21 @@ PACKAGE = Path(tongues.__file__).parent
 class Walk:
     """The files that were entered with the object, without repeats of the same one in a row."""
 
-    order: tuple[str, ...]  # rooms, lowest first
+    floor: Callable[[str], int]  # of a file, counted from the ground
     stops: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)  # `file:function`, each call
 
     @property
     def climbs(self) -> int:
         """How often it went to a room above the one where it was."""
-        floors = [self.order.index(Path(stop).parts[0].removesuffix(".py")) for stop in self.stops]
+        floors = map(self.floor, self.stops)
         return sum(later > earlier for earlier, later in pairwise(floors))
 
 
 @contextmanager
-def walked(kinds: tuple[type, ...], order: tuple[str, ...]) -> Iterator[Walk]:
+def walked(kinds: tuple[type, ...], floor: Callable[[str], int]) -> Iterator[Walk]:
     """The walk of objects of these kinds as arguments, while entered, in this thread."""
-    walk = Walk(order)
+    walk = Walk(floor)
 
     def look(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code

@@ -6,7 +6,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from tests.conftest import RECIPE
-from tongues import registry
+from tongues.core import registry
 from tongues.recipe import load_recipe
 from tongues.text import check_text
 from tongues.text.signals import load_identifier

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tongues.errors import UserError
+    from tongues.core.errors import UserError
     from tongues.recipe import Recipe, load_recipe
     from tongues.verbs import experts
     from tongues.verbs.guide import doctor, next_steps
@@ -43,7 +43,7 @@ __version__ = "0.1.0"
 # Where each name is defined: it is imported when it is first used, so that `import tongues` and
 # the command's help take no time.
 _HOMES = {
-    "UserError": "tongues.errors",
+    "UserError": "tongues.core.errors",
     "Recipe": "tongues.recipe",
     "load_recipe": "tongues.recipe",
     **dict.fromkeys(("doctor", "next_steps"), "tongues.verbs.guide"),

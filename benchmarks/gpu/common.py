@@ -16,11 +16,11 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 import tongues
-from tongues.cores import core_count
-from tongues.hardware import known_gpu
+from tongues.core.cores import core_count
+from tongues.core.hardware import known_gpu
 from tongues.models import Shape
 from tongues.recipe import load_recipe
-from tongues.tokens import Tokens, open_tokens
+from tongues.text.tokens import Tokens, open_tokens
 from tongues.train import RunPlan, derive, run_of_recipe
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import ceiling, release_memory

@@ -12,7 +12,7 @@ from common import Bench, set_up
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from tongues.files import read_lines
+from tongues.core.files import read_lines
 from tongues.models.huggingface import load_model
 from tongues.train.step import BatchLoader, gradient
 

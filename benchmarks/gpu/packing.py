@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKS = ROOT / "packs"

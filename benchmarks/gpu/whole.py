@@ -16,7 +16,7 @@ from common import Bench
 from correctness import train_command
 
 import tongues
-from tongues.files import read_lines
+from tongues.core.files import read_lines
 
 PROMPTS = 16
 LONGEST = {False: 128, True: 8}  # tokens of a text; in a rehearsal

@@ -19,16 +19,16 @@ from pathlib import Path
 import numpy as np
 
 import tongues
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
+from tongues.core.files import read_json, read_lines, write_json
+from tongues.core.frames import text_table
+from tongues.core.pages.axes import categories, colour, linear
+from tongues.core.pages.blocks import Figure
+from tongues.core.pages.numbers import fixed, number
+from tongues.core.pages.plots import intervals
+from tongues.core.pages.write import write_figures
 from tongues.evaluate.evaluation import read_evaluation
-from tongues.files import read_json, read_lines, write_json
-from tongues.frames import text_table
-from tongues.pages.axes import categories, colour, linear
-from tongues.pages.blocks import Figure
-from tongues.pages.numbers import fixed, number
-from tongues.pages.plots import intervals
-from tongues.pages.write import write_figures
-from tongues.runs import read_run
+from tongues.runs.record import read_run
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[1] / "../shared/data"

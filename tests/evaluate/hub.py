@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
 
 from tests.models.families import tiny
-from tongues.files import write_json
+from tongues.core.files import write_json
 
 
 def hub_model(

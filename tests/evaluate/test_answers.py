@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.evaluate.test_comparing import item_score
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
 from tongues.evaluate.answers import metric_scores, task_scores
 from tongues.evaluate.evaluation import TaskScores
 from tongues.evaluate.harness import HarnessScores, Metric

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tests.report.evaluation.scored import MIXED, PLAIN, SCRATCH, SOURCE, changed, outcome
+from tongues.core.roles import Roles
 from tongues.evaluate.answers import task_scores
 from tongues.evaluate.choice import Choice, chosen_models, language_roles
 from tongues.evaluate.comparing import text_scores
 from tongues.evaluate.losses import DocumentLosses
 from tongues.evaluate.tasks import ItemScore
-from tongues.roles import Roles
 
 
 def losses(nats: np.ndarray, *, tokens: int = 10, missing: float = 0.0) -> DocumentLosses:

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from tests.evaluate.conftest import WORDS, write_asked
 from tests.golden import cases, golden
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.verbs.main import command
 
 MODELS = ("models/e0", "small/small@tfidf:2")

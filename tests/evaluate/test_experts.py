@@ -11,7 +11,7 @@ from tests.experts.ensemble.making import make_ensemble, make_expert
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.experts import evaluate_experts
 from tongues.experts.ensemble.lineage import read_lineage, write_lineage
-from tongues.tokens import open_tokens
+from tongues.text.tokens import open_tokens
 
 
 @pytest.fixture(scope="module")

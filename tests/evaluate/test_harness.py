@@ -18,7 +18,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import tongues
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.pages import page_as_html
+from tongues.core.significance import paired_accuracy
 from tongues.evaluate.harness import HARNESS, harness_tasks, item_keys, item_values, score_harness
 from tongues.evaluate.harness_names import name_and_language
 from tongues.evaluate.outcome import build_evaluation
@@ -26,9 +28,7 @@ from tongues.evaluate.runner import EvalSpec, Unit, evaluate
 from tongues.experts.ensemble.model import open_model
 from tongues.languages.catalogue import languages
 from tongues.languages.tags import catalogue_tag
-from tongues.pages import page_as_html
 from tongues.report.evaluation.view import card_section, evaluation_page
-from tongues.significance import paired_accuracy
 
 REASON = "lm-eval is not installed: pip install 'tongues[eval]'"
 harness: Any = pytest.importorskip("lm_eval", reason=REASON)

@@ -13,15 +13,15 @@ import torch
 
 from tests.evaluate.hub import hub_model
 from tests.models.families import save_tiny
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import write_json
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.rows import Row, score_rows
 from tongues.evaluate.tasks import Task, correct, read_fewshot_task, read_items
 from tongues.evaluate.tasks.score import fewshot_prefix, score_task
 from tongues.evaluate.texts import token_nats
 from tongues.experts.ensemble.model import Model, open_model
-from tongues.export.moe import merge_to_moe
-from tongues.files import write_json
+from tongues.use.export.moe import merge_to_moe
 
 REASON = "lm-eval is not installed: pip install 'tongues[eval]'"
 harness: Any = pytest.importorskip("lm_eval", reason=REASON)

@@ -7,12 +7,12 @@ from tests.evaluate.hub import hub_model
 from tests.models.families import save_tiny, tiny
 from tests.printed import DOCS
 from tests.records import make_run
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.roles import Roles
 from tongues.experts.ensemble.lineage import Expert, Lineage, write_lineage
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.experts.ensemble.places import lineage_of, model_roles
-from tongues.roles import Roles
-from tongues.runs import Base, write_run
+from tongues.runs.record import Base, write_run
 from tongues.train.base import find_base
 
 

@@ -14,7 +14,7 @@ import tongues
 from tests.evaluate.conftest import WORDS, write_asked
 from tests.records import make_run
 from tests.report.evaluation.scored import PLAIN, SCRATCH, SOURCE, outcome
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.evaluate.kept import free_name, replaced
@@ -23,7 +23,7 @@ from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Unit, evaluate
 from tongues.evaluate.tasks import ItemFault, is_task, read_fewshot_tasks
 from tongues.experts.ensemble.places import with_bases
-from tongues.runs import Base, write_run
+from tongues.runs.record import Base, write_run
 from tongues.verbs.shared import evaluation_folder
 
 MODELS = ("models/e0", "small/small@tfidf:2")

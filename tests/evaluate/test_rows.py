@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 
 from tests.experts.ensemble.making import score
 from tests.models.families import tiny
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.evaluate.rows import (
     Row,
     RowScores,

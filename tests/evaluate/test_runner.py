@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.evaluate.conftest import write_asked
+from tongues.core.launch import Local, Options
+from tongues.core.ranks import Rank
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.runner import (
     EvalSpec,
@@ -23,8 +25,6 @@ from tongues.evaluate.runner import (
 )
 from tongues.evaluate.tasks import ItemFault
 from tongues.evaluate.tasks.score import Answers
-from tongues.launch import Local, Options
-from tongues.ranks import Rank
 from tongues.text import Document
 from tongues.verbs.main import command
 

@@ -8,9 +8,9 @@ import pytest
 
 import tongues
 from tests.text.corpora import OFF, text, write_rows
+from tongues.core.pages import as_text
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import Evaluation
-from tongues.pages import as_text
 from tongues.report.evaluation.measures import Measure
 from tongues.report.evaluation.view import score_blocks
 

@@ -20,7 +20,8 @@ from tests.experts.ensemble.making import TEXT, score
 from tests.models.families import tiny
 from tests.records import make_run
 from tests.text.corpora import write_rows
-from tongues.errors import Caution, UserError
+from tongues.core.errors import Caution, UserError
+from tongues.core.files import read_json, write_json
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.losses import (
     Policy,
@@ -35,11 +36,10 @@ from tongues.evaluate.tasks import ItemFault, count_faults
 from tongues.evaluate.texts import routed_losses, token_nats
 from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.ensemble.model import Model, open_model
-from tongues.files import read_json, write_json
-from tongues.runs import write_run
+from tongues.runs.record import write_run
 from tongues.text import Document
-from tongues.tokens import load_tokenizer, open_tokens
-from tongues.tokens.shards import shard_dtype, write_shard
+from tongues.text.tokens import load_tokenizer, open_tokens
+from tongues.text.tokens.shards import shard_dtype, write_shard
 
 WORDS = TEXT.split()
 

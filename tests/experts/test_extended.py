@@ -26,8 +26,8 @@ from tongues.experts.ensemble.request import Request, Sampling
 from tongues.experts.ensemble.routing import ONE_MODEL, parse_routing
 from tongues.experts.ensemble.writer import Writer
 from tongues.experts.heldout import documents_of
-from tongues.serve.opening import probe_step
-from tongues.tokens import load_tokenizer, open_tokens
+from tongues.text.tokens import load_tokenizer, open_tokens
+from tongues.use.serve.opening import probe_step
 from tongues.verbs.main import command
 
 CONTEXT = 64

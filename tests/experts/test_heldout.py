@@ -11,6 +11,7 @@ import pytest
 
 from tests.experts.ensemble.making import TEXT, VOCABULARY, make_tokenizer
 from tests.records import make_run
+from tongues.core.files import file_hash, read_json, write_json
 from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.heldout import (
     base_shares,
@@ -20,11 +21,10 @@ from tongues.experts.heldout import (
     tuning_documents,
     unseen_documents,
 )
-from tongues.files import file_hash, read_json, write_json
-from tongues.runs import Base, write_run
-from tongues.tokens import Tokens, load_tokenizer, open_tokens
-from tongues.tokens.shards import Shard, shard_dtype, write_shard
-from tongues.tokens.tokenizer import END
+from tongues.runs.record import Base, write_run
+from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
+from tongues.text.tokens.shards import Shard, shard_dtype, write_shard
+from tongues.text.tokens.tokenizer import END
 
 MOVED = 5  # documents
 

@@ -7,12 +7,12 @@ import pytest
 from pydantic import TypeAdapter
 
 from tests.golden import cases, golden
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.quantities import Budget
 from tongues.experts.budgets import share_budget
 from tongues.experts.partition.methods import dense, one_each
 from tongues.experts.partition.partition import of_languages
 from tongues.experts.plans import Round, plan_added, plan_partition
-from tongues.quantities import Budget
 from tongues.recipe import ExpertBudget, Recipe
 from tongues.recipe.experts import Experts
 

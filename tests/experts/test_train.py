@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 from tests.conftest import MakeRecipe
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import read_json, write_json
+from tongues.core.launch import Job, Local, open_launcher
 from tongues.experts.ensemble.ensemble import open_ensemble
 from tongues.experts.ensemble.router import Router, fit_router
 from tongues.experts.plans import Round, expert_runs, plan_rounds, seed_cautions
 from tongues.experts.train import train_experts, with_new_tokens
-from tongues.files import read_json, write_json
-from tongues.launch import Job, Local, open_launcher
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
 from tongues.recipe import Recipe
-from tongues.runs import read_run
-from tongues.tokens import load_tokenizer, open_tokens, prepare_tokens
-from tongues.tokens.tokenizer import save_tokenizer
+from tongues.runs.record import read_run
+from tongues.text.tokens import load_tokenizer, open_tokens, prepare_tokens
+from tongues.text.tokens.tokenizer import save_tokenizer
 from tongues.train.transplant import transplanted
 from tongues.train.work import open_work
 
@@ -61,7 +61,7 @@ def planned(recipe: Recipe, workspace: Path) -> list[Round]:
 @pytest.fixture
 def slurm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Commands that stand in for Slurm's and run a job here; jobs leave a file while they run."""
-    monkeypatch.setattr(importlib.import_module("tongues.launch.slurm"), "_LOOK_EVERY", 0)
+    monkeypatch.setattr(importlib.import_module("tongues.core.launch.slurm"), "_LOOK_EVERY", 0)
     folder, queue = tmp_path / "commands", tmp_path / "queue"
     folder.mkdir()
     queue.mkdir()

@@ -15,17 +15,17 @@ from click.testing import CliRunner
 from safetensors.torch import load_file
 
 from tests.experts.ensemble.making import score
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import file_hash
 from tongues.evaluate.evaluation import Evaluation, TextScores, read_evaluation
 from tongues.evaluate.experts import evaluate_experts
 from tongues.experts.ensemble.ensemble import open_ensemble
 from tongues.experts.ensemble.router import load_router
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.experts.heldout import documents_of, scored_documents
-from tongues.files import file_hash
 from tongues.models.folders import stored_shapes
-from tongues.tokens import open_tokens
-from tongues.tokens.tokenizer import train_tokenizer
+from tongues.text.tokens import open_tokens
+from tongues.text.tokens.tokenizer import train_tokenizer
 from tongues.verbs.main import command
 
 LANGS = ("qaa", "qab", "qac", "qad")

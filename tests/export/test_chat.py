@@ -15,16 +15,16 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.conftest import MakeRecipe
 from tests.models.families import save_tiny, tiny
-from tongues.errors import UserError
-from tongues.export.add_chat import Trial, choose
-from tongues.export.chat import Residual, adopt_chat, adopt_tokens
-from tongues.export.run import Changes, export_run
-from tongues.files import read_json, write_json
-from tongues.roles import Roles
-from tongues.tokens import load_tokenizer, open_tokens
+from tongues.core.errors import UserError
+from tongues.core.files import read_json, write_json
+from tongues.core.roles import Roles
+from tongues.text.tokens import load_tokenizer, open_tokens
 from tongues.train import run_of_recipe
 from tongues.train.run import train
 from tongues.train.work import open_work
+from tongues.use.export.add_chat import Trial, choose
+from tongues.use.export.chat import Residual, adopt_chat, adopt_tokens
+from tongues.use.export.run import Changes, export_run
 
 ROWS = 416  # 400 tokens, padded
 TEMPLATE = (

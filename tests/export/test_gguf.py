@@ -5,10 +5,10 @@ import pytest
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
 from tests.records import make_run
-from tongues.errors import UserError
-from tongues.export.gguf import LLAMA_CPP, find_script, known_pre
-from tongues.export.run import Changes, export_run
-from tongues.runs import write_run
+from tongues.core.errors import UserError
+from tongues.runs.record import write_run
+from tongues.use.export.gguf import LLAMA_CPP, find_script, known_pre
+from tongues.use.export.run import Changes, export_run
 
 LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"

@@ -11,14 +11,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from tests.conftest import MakeRecipe
 from tests.models.families import tiny
 from tests.records import make_run
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import read_json, read_lines, write_json
 from tongues.evaluate.losses import DocumentLosses
-from tongues.export.held_out import worse_than_base
-from tongues.export.run import Changes, export_run, store_folder
-from tongues.export.weights import StoredWeights, write_weights
-from tongues.files import read_json, read_lines, write_json
-from tongues.runs import read_run, write_run
-from tongues.tokens import open_tokens
+from tongues.runs.record import read_run, write_run
+from tongues.text.tokens import open_tokens
 from tongues.train import run_of_recipe
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor
@@ -27,6 +24,9 @@ from tongues.train.metadata import CardScores
 from tongues.train.run import train
 from tongues.train.step import cut_windows, validate
 from tongues.train.work import open_work
+from tongues.use.export.held_out import worse_than_base
+from tongues.use.export.run import Changes, export_run, store_folder
+from tongues.use.export.weights import StoredWeights, write_weights
 
 
 def test_a_milestone_becomes_a_folder_with_the_loss_it_had(

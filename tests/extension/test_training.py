@@ -8,7 +8,7 @@ from tests.command import Done, run_command
 from tests.experts.ensemble.making import make_expert, make_tokenizer
 from tests.extension.conftest import Tongues
 from tests.golden import cases, golden
-from tongues.files import read_json
+from tongues.core.files import read_json
 
 
 def rates(workspace: Path, run: str) -> list[float]:

@@ -3,7 +3,7 @@ from importlib.resources import files
 
 import pytest
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.languages import expected_scripts, find_language, languages
 
 

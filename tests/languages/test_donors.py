@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import pytest
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.languages import find_language, languages
 from tongues.languages.donors import (
     best_donor,

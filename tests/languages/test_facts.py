@@ -8,7 +8,7 @@ import pytest
 
 import tongues
 from tests.command import run_command
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.languages import find_language
 from tongues.languages.facts import language_facts
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.languages import measure_ngrams
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.golden import cases, golden
-from tongues.cores import core_count, threads_for
-from tongues.errors import UserError
-from tongues.hardware import VisibleGpu
-from tongues.launch import Job, open_launcher
-from tongues.launch.local import choose_gpus, free_memory
+from tongues.core.cores import core_count, threads_for
+from tongues.core.errors import UserError
+from tongues.core.hardware import VisibleGpu
+from tongues.core.launch import Job, open_launcher
+from tongues.core.launch.local import choose_gpus, free_memory
 
 GIB = 2**30
 TORCH = """
@@ -46,7 +46,7 @@ def gpus(commands: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]
 
     def stand_in(*free: int | str) -> None:
         seen = tuple(VisibleGpu("NVIDIA A100-SXM4-80GB", 80_000 * 2.0**20) for _ in free)
-        monkeypatch.setattr("tongues.launch.local.visible_gpus", lambda: seen)
+        monkeypatch.setattr("tongues.core.launch.local.visible_gpus", lambda: seen)
         (commands / "torch.py").write_text(TORCH.format(free=free))
 
     monkeypatch.setenv("PYTHONPATH", str(commands))
@@ -63,7 +63,7 @@ def test_what_a_way_lacks_is_told(asked: str) -> None:
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tongues.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("tongues.core.extras.find_spec", lambda name: None)
     with pytest.raises(UserError, match="`ray` is not installed") as caught:
         open_launcher("ray")
     assert "tongues[cluster]" in caught.value.hint
@@ -125,7 +125,7 @@ def test_work_without_gpus_does_not_ask_for_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: list[int] = []
-    monkeypatch.setattr("tongues.launch.local.visible_gpus", lambda: asked.append(1) or ())
+    monkeypatch.setattr("tongues.core.launch.local.visible_gpus", lambda: asked.append(1) or ())
     launcher = open_launcher(workers=1)
     assert launcher.has_room(Job("one", int, tmp_path, ""))
     assert not asked
@@ -135,8 +135,8 @@ def test_work_without_gpus_does_not_ask_for_them(
 
 STARTS = """
 from pathlib import Path
-from tongues.hardware import VisibleGpu
-from tongues.launch import Job, open_launcher
+from tongues.core.hardware import VisibleGpu
+from tongues.core.launch import Job, open_launcher
 try:
     open_launcher().start(Job("one", int, Path(), "", imports=("slow_import",)))
 except KeyboardInterrupt:

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from tests.conftest import MakeRecipe
-from tongues.errors import Stopped, UserError
-from tongues.launch import open_launcher
-from tongues.states import states
-from tongues.study import State, plan_runs, run_all
+from tongues.core.errors import Stopped, UserError
+from tongues.core.launch import open_launcher
+from tongues.runs.states import states
 from tongues.train import RunPlan
+from tongues.train.study import State, plan_runs, run_all
 from tongues.train.work import open_work
 
 ray: Any = pytest.importorskip("ray", reason="Ray is not installed: pip install 'tongues[cluster]'")
 
-launcher: Any = importlib.import_module("tongues.launch.ray")
+launcher: Any = importlib.import_module("tongues.core.launch.ray")
 
 STUDY = (
     "model={}",

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.errors import Stopped, UserError
-from tongues.launch import run_ranks
-from tongues.ranks import Rank, Say
+from tongues.core.errors import Stopped, UserError
+from tongues.core.launch import run_ranks
+from tongues.core.ranks import Rank, Say
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0  # seconds

@@ -9,13 +9,13 @@ import pytest
 
 from tests.conftest import MakeRecipe
 from tests.golden import cases, golden
-from tongues.errors import UserError
-from tongues.launch import Job, Launcher, open_launcher
+from tongues.core.errors import UserError
+from tongues.core.launch import Job, Launcher, open_launcher
 from tongues.train import run_of_recipe
 from tongues.train.task import training_job
 from tongues.train.work import open_work
 
-slurm: Any = importlib.import_module("tongues.launch.slurm")
+slurm: Any = importlib.import_module("tongues.core.launch.slurm")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import tongues
 from tests.laws.made import CHINCHILLA, CPT, SMALL, codes, grid, noise, rows_of, small_runs
 from tongues import laws
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws import Law, allocate
 
 BASE = Law("chinchilla", SMALL)

@@ -6,7 +6,7 @@ import pytest
 from tests.golden import golden
 from tests.laws.made import CHINCHILLA, CPT, grid, noise
 from tongues import laws
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws import FORMS, Law, compare
 from tongues.laws.rows import hold_out_compute, read_rows
 

@@ -16,7 +16,7 @@ from tests.laws.made import (
     small_runs,
 )
 from tongues import laws
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws import Law, allocate
 
 BASE = Law("chinchilla", SMALL)

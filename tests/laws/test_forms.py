@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws import FORMS, Law, preset
 from tongues.laws.forms import Exponent, PowerForm, Term, TwoTerms
 

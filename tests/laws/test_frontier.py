@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.laws.made import Columns
 from tongues import laws
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws import Law, preset
 from tongues.laws.rows import records
 

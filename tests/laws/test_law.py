@@ -5,7 +5,7 @@ import pytest
 
 from tests.laws.made import CHINCHILLA, CPT, grid, noise, rows_of
 from tongues import laws
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws import Law
 
 

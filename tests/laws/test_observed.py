@@ -3,7 +3,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws.observed import RunCurves, gather_runs, twin, usual_bases
 
 

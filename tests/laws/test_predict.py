@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.laws.made import CHINCHILLA, CPT, Columns, needs_runs, noise, published, rows_of
 from tongues import laws
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws import FORMS, Law, predict
 from tongues.laws.rows import Rows
 

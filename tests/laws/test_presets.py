@@ -5,7 +5,7 @@ import pytest
 
 from tests.laws.made import needs_runs, published
 from tongues import laws
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws import PRESETS, Law, allocate, preset
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.laws.made import CHINCHILLA, SMALL, Columns, grid, rows_of, small_runs
 from tongues import laws
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws import FORMS, Law
 from tongues.laws.rows import read_rows
 

@@ -8,7 +8,7 @@ import tongues
 from tests.golden import golden
 from tests.laws.made import SMALL, SMALL_CPT, view_of
 from tests.studies import write_run, write_study
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws import Curve, Law
 from tongues.laws.targets import base_losses, compare_laws, fit_targets, law_rows
 

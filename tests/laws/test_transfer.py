@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws import Curve, savings
 
 SIZE = 1e6

@@ -6,7 +6,7 @@ import pytest
 from tests.golden import golden
 from tests.laws.made import CHINCHILLA, SMALL, grid, noise, rows_of, small_runs
 from tongues import laws
-from tongues.errors import Caution
+from tongues.core.errors import Caution
 from tongues.laws import Law
 from tongues.laws.answer import sentences
 

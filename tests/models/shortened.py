@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from tongues.tokens import load_tokenizer
+from tongues.text.tokens import load_tokenizer
 
 
 def shortened(path: Path, by: int, place: Path) -> Tokenizer:

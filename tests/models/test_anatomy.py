@@ -6,7 +6,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.models.families import FAMILIES, WIDTHS, tiny
-from tongues.hardware import Machine
+from tongues.core.hardware import Machine
 from tongues.models import of_folder, of_shape
 from tongues.models.huggingface import build_model, load_model, save_model
 from tongues.models.shapes import SHAPES, find_shape

@@ -14,7 +14,7 @@ from transformers.models.auto.modeling_auto import (
 from tests.models.families import FAMILIES
 from tests.models.published import PUBLISHED
 from tests.models.shortened import shortened
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.models import find_shape
 from tongues.models.embeddings import calibrate, mean_rows
 from tongues.models.huggingface import build_model, configure

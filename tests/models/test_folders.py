@@ -19,7 +19,7 @@ from transformers import (
 
 from tests.models.families import FAMILIES, GROUPED, WIDTHS, tiny
 from tests.models.published import PUBLISHED, publish
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.models import find_shape, of_folder
 from tongues.models.folders import stored_shapes
 from tongues.models.huggingface import build_model, load_model, open_layout

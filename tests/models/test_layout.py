@@ -16,7 +16,7 @@ from transformers import (
 
 from tests.models.families import FAMILIES, tiny
 from tests.models.published import PUBLISHED, publish, stored
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.models import of_folder
 from tongues.models.folders import other_files
 from tongues.models.huggingface import configure, load_model, save_model

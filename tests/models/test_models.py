@@ -6,7 +6,7 @@ import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from tests.models.families import tiny
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.models import (
     SHAPES,
     SMALL,

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.evaluate.runner import EvalSpec
 from tongues.experts.ensemble.ensemble import (
     ExpertModels,

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from tests.report.pages import Page as Parsed
-from tongues.errors import UserError
-from tongues.estimate import Estimate
-from tongues.pages import (
+from tongues.core.errors import UserError
+from tongues.core.estimate import Estimate
+from tongues.core.pages import (
     Callout,
     Cell,
     Details,

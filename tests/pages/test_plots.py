@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from tongues.pages.axes import Axis, categories, colour, linear, logs, ranks, shade, tips
-from tongues.pages.plots import alt, bars, beyond, dots, heat, intervals, line, panel, rule
+from tongues.core.pages.axes import Axis, categories, colour, linear, logs, ranks, shade, tips
+from tongues.core.pages.plots import alt, bars, beyond, dots, heat, intervals, line, panel, rule
 
 ROWS: list[dict[str, Any]] = [
     {"language": "sw", "series": "a", "value": 1.0, "low": 0.5, "high": 2.0},

@@ -3,8 +3,8 @@ from math import nan
 import pytest
 
 from tests.golden import golden
-from tongues.estimate import Estimate
-from tongues.pages import (
+from tongues.core.estimate import Estimate
+from tongues.core.pages import (
     Callout,
     Cell,
     Details,

@@ -8,7 +8,7 @@ from transformers import AutoConfig
 
 from tests.golden import golden
 from tests.test_papers import folder_of, on_meta
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.languages import find_language
 from tongues.plan import BaseCheckpoint
 from tongues.plan.bases import known_bases, read_base

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.errors import UserError
-from tongues.hardware import GPUS, Cluster
+from tongues.core.errors import UserError
+from tongues.core.hardware import GPUS, Cluster
 from tongues.plan import Budget
 from tongues.plan.budget import Kind, read_budget
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from transformers import AutoConfig
 
 from tests.test_papers import folder_of, on_meta
-from tongues.hardware import GPUS, Cluster
+from tongues.core.hardware import GPUS, Cluster
 from tongues.models import SHAPES, of_folder, of_shape
 from tongues.plan import BaseCheckpoint, known_bases, read_base
 from tongues.plan.fits import (

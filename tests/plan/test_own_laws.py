@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.golden import golden
-from tongues.errors import UserError
-from tongues.files import write_json
+from tongues.core.errors import UserError
+from tongues.core.files import write_json
 from tongues.laws import Law, allocate, preset
 from tongues.plan import read_laws
 

@@ -10,9 +10,9 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import tongues
 from tests.tokens.bases import gpt, unigram
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.recipe import Recipe, load_recipe
-from tongues.tokens import load_tokenizer, open_tokens
+from tongues.text.tokens import load_tokenizer, open_tokens
 
 WORDS = {
     "en": "all human beings are born free and equal in dignity and rights they have reason",

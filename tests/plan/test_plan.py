@@ -10,7 +10,7 @@ import pytest
 import tongues
 from tests.golden import golden
 from tests.laws.test_experts import START, TRUE, study
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws import Law
 from tongues.laws.experts import fit_experts
 from tongues.plan import Plan, known_bases

@@ -9,7 +9,7 @@ import pytest
 
 import tongues
 from tests.golden import golden
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.plan import Target, read_base
 from tongues.verbs.work.own_text import read_targets
 

@@ -8,12 +8,12 @@ import pytest
 
 import tongues
 from tests.golden import golden
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.roles import Roles
 from tongues.languages import find_language
 from tongues.plan import known_bases, recipe_of
 from tongues.plan.recipe import text_limit
 from tongues.recipe import Recipe, load_recipe
-from tongues.roles import Roles
 from tongues.train.base import roles_of
 
 LLAMA = "meta-llama/Llama-3.2-1B"

@@ -20,9 +20,9 @@ from benchmarks.real_base import (
     training,
 )
 from tests.printed import DOCS, answered, commands, without_numbers
-from tongues.export.gguf import LLAMA_CPP
-from tongues.files import read_json
+from tongues.core.files import read_json
 from tongues.models.smollm2 import make_smollm2
+from tongues.use.export.gguf import LLAMA_CPP
 
 PROJECTION = "model.layers.3.self_attn.q_proj.weight"
 

@@ -9,13 +9,13 @@ import pytest
 import tongues
 from tests.golden import golden
 from tests.report.pages import Page
-from tongues.estimate import Estimate
-from tongues.files import read_json
-from tongues.pages import as_text, write_page
+from tongues.core.estimate import Estimate
+from tongues.core.files import read_json
+from tongues.core.pages import as_text, write_page
 from tongues.report.answer import advice, answer_section
 from tongues.report.plan import plan_page
-from tongues.runs import run_rows
-from tongues.study.findings import Findings, findings
+from tongues.runs.record import run_rows
+from tongues.train.study.findings import Findings, findings
 
 
 def of(place: Path) -> Findings:

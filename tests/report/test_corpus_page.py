@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from tests.report.pages import Page
-from tongues.errors import UserError
-from tongues.files import read_json, write_json
-from tongues.pages import page_as_html, write_page
+from tongues.core.errors import UserError
+from tongues.core.files import read_json, write_json
+from tongues.core.pages import page_as_html, write_page
 from tongues.recipe import load_recipe
 from tongues.report import default_folder, kind_of
 from tongues.report.corpus import corpus_page
 from tongues.report.corpus_figures import languages_identified
 from tongues.text.summary import TextSize, read_summary, show_dropped
-from tongues.tokens import prepare_tokens
+from tongues.text.tokens import prepare_tokens
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from tongues import laws
+from tongues.core.pages import Figure
 from tongues.laws import Law
 from tongues.laws.forms import FORMS
 from tongues.laws.rows import Rows, read_rows
-from tongues.pages import Figure
 from tongues.report.laws import law_figures
 
 SIZES = np.array([4e7, 1e8, 2e8, 5e8, 1e9, 2e9])

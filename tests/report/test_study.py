@@ -10,18 +10,18 @@ import pytest
 
 from tests.records import make_run
 from tests.report.pages import Page
-from tongues.errors import UserError
-from tongues.estimate import Estimate
-from tongues.files import only_one, read_json, write_json
-from tongues.pages import Page as StudyPage
-from tongues.pages import page_as_html, write_page
+from tongues.core.errors import UserError
+from tongues.core.estimate import Estimate
+from tongues.core.files import only_one, read_json, write_json
+from tongues.core.pages import Page as StudyPage
+from tongues.core.pages import page_as_html, write_page
 from tongues.recipe import MixtureRule
 from tongues.report.answer import advice, unmeasured
 from tongues.report.study import runs_page, study_page
-from tongues.runs import DerivedMixture, find_runs, read_run, run_rows, write_run
-from tongues.states import state_of
-from tongues.study.findings import Findings, findings
+from tongues.runs.record import DerivedMixture, find_runs, read_run, run_rows, write_run
+from tongues.runs.states import state_of
 from tongues.train.mixture import derive_shares
+from tongues.train.study.findings import Findings, findings
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from tongues.pages import Figure, as_text
-from tongues.pages.axes import decades, domain, ranks, series_name
-from tongues.pages.theme import PALETTES, config
+from tongues.core.pages import Figure, as_text
+from tongues.core.pages.axes import decades, domain, ranks, series_name
+from tongues.core.pages.theme import PALETTES, config
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
-from tongues.runs import run_rows
-from tongues.study.findings import Findings, findings
+from tongues.runs.record import run_rows
+from tongues.train.study.findings import Findings, findings
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ from tokenizers import Tokenizer
 
 from tests.report.pages import Page
 from tests.tokens.bases import gpt, llama, unigram
-from tongues.errors import UserError
-from tongues.files import read_json
-from tongues.pages import page_as_html, write_page
+from tongues.core.errors import UserError
+from tongues.core.files import read_json
+from tongues.core.pages import page_as_html, write_page
 from tongues.recipe import load_recipe
 from tongues.report.tokenizer import advised, tokenizer_page
-from tongues.tokens import prepare_tokens
-from tongues.tokens.measures import documents_on, measure_tokenizers
+from tongues.text.tokens import prepare_tokens
+from tongues.text.tokens.measures import documents_on, measure_tokenizers
 
 WORDS = {
     "en": "the quick brown fox jumps over a lazy dog and house in winter water bread song river "

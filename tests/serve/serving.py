@@ -11,11 +11,11 @@ import httpx
 from openai import OpenAI
 
 from tongues.experts.ensemble.model import Model
-from tongues.serve.app import App
-from tongues.serve.engine import Engine
-from tongues.serve.refusal import Limits
-from tongues.serve.server import address, listen, run
-from tongues.serve.text_process import TextProcess
+from tongues.use.serve.app import App
+from tongues.use.serve.engine import Engine
+from tongues.use.serve.refusal import Limits
+from tongues.use.serve.server import address, listen, run
+from tongues.use.serve.text_process import TextProcess
 
 RULES: dict[Path, TextProcess] = {}  # shared, since each is a process
 

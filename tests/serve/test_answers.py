@@ -16,13 +16,13 @@ from tokenizers.pre_tokenizers import Metaspace
 
 from tests.experts.ensemble.making import score
 from tests.serve.serving import Server, serving
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.ensemble.generate import continue_texts
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.request import Sampling
 from tongues.experts.ensemble.routing import parse_routing
-from tongues.serve.engine import End
-from tongues.serve.refusal import Limits
+from tongues.use.serve.engine import End
+from tongues.use.serve.refusal import Limits
 
 MODEL = "small/small"
 SAID: dict[str, Any] = {"model": MODEL, "prompt": "the ban", "max_tokens": 12, "temperature": 0}

@@ -10,12 +10,12 @@ import torch
 
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
 from tests.pretended import pretended_gpu
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.ensemble.caches import Caches, TokenSequence
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.experts.ensemble.request import Request, Sampling, Token
 from tongues.experts.ensemble.routing import parse_routing
-from tongues.serve.engine import End, Engine, Full
+from tongues.use.serve.engine import End, Engine, Full
 
 MODEL = "small/small"
 GREEDY = Sampling(temperature=0)

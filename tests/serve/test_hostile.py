@@ -19,11 +19,11 @@ from safetensors.torch import load_file, save_file
 import tongues
 from tests.serve.serving import RULES, serving
 from tests.serve.test_requests import until
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.hardware import this_machine
 from tongues.experts.ensemble.model import Model, open_model
-from tongues.hardware import this_machine
-from tongues.serve.opening import open_served, probe_step
-from tongues.serve.text_process import TextProcess
+from tongues.use.serve.opening import open_served, probe_step
+from tongues.use.serve.text_process import TextProcess
 
 LOOP = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}x"
 LARGE = "{{ 'a' * 4000000000 }}"

@@ -16,9 +16,9 @@ from tests.serve.browser import CHROMIUM, Tab, open_tab
 from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.request import Request, Token
-from tongues.serve.engine import End, Engine, Listener, TextJob
+from tongues.use.serve.engine import End, Engine, Listener, TextJob
 
-PAGE = Path(__file__).parents[2] / "tongues/serve/page"
+PAGE = Path(__file__).parents[2] / "tongues/use/serve/page"
 ARABIC = "كان النهر هادئًا"
 
 browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")

@@ -16,9 +16,9 @@ from tests.golden import cases, golden
 from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.writer import Writer
-from tongues.serve.bodies import Body, ChatBody, CompletionBody
-from tongues.serve.refusal import Limits
-from tongues.serve.text_process import TextProcess
+from tongues.use.serve.bodies import Body, ChatBody, CompletionBody
+from tongues.use.serve.refusal import Limits
+from tongues.use.serve.text_process import TextProcess
 
 GOOD = {"model": "small/small", "prompt": "the ban", "max_tokens": 2}
 NO_END = {"0": -100}

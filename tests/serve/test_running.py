@@ -18,12 +18,12 @@ import pytest
 from click.testing import CliRunner
 
 from tests.serve.test_requests import until
-from tongues.errors import Stopped, UserError
+from tongues.core.errors import Stopped, UserError
 from tongues.experts.ensemble.model import Model
-from tongues.serve.app import App
-from tongues.serve.engine import Engine
-from tongues.serve.refusal import Limits
-from tongues.serve.server import address, listen, run
+from tongues.use.serve.app import App
+from tongues.use.serve.engine import Engine
+from tongues.use.serve.refusal import Limits
+from tongues.use.serve.server import address, listen, run
 from tongues.verbs.main import COMMANDS
 
 # Greedy: a sampled answer may end before it has all its tokens.

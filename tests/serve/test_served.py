@@ -14,13 +14,13 @@ from tests.experts.ensemble.making import make_tokenizer
 from tests.models.families import save_tiny, tiny
 from tests.records import make_run
 from tests.serve.serving import Server
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.ensemble.model import Model, Prompt, open_model
-from tongues.runs import write_run
-from tongues.serve.completions import conversation_prompt
-from tongues.serve.listed import describe_model
-from tongues.serve.opening import open_served
-from tongues.serve.text_rules import FolderRules, Messages, has_template
+from tongues.runs.record import write_run
+from tongues.use.serve.completions import conversation_prompt
+from tongues.use.serve.listed import describe_model
+from tongues.use.serve.opening import open_served
+from tongues.use.serve.text_rules import FolderRules, Messages, has_template
 
 MODEL = "small/small"
 
@@ -136,7 +136,7 @@ def test_one_model_names_the_server_that_is_made_for_it(
 
 
 DOCS = Path(__file__).parents[2] / "docs"
-EXAMPLE = Path(str(files("tongues.serve"))) / "example/ensembles"
+EXAMPLE = Path(str(files("tongues.use.serve"))) / "example/ensembles"
 
 
 def test_the_example_works_as_printed(server: Server, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.significance import (
+from tongues.core.significance import (
     chance,
     detectable,
     detectable_before,
@@ -15,8 +15,8 @@ from tongues.significance import (
     paired_accuracy,
     relative_score,
 )
-from tongues.significance.draws import spread
-from tongues.significance.student import critical, two_sided
+from tongues.core.significance.draws import spread
+from tongues.core.significance.student import critical, two_sided
 
 
 def right(level: float, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:

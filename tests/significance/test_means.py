@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.estimate import Estimate
-from tongues.significance.correlation import correlate
-from tongues.significance.means import over_sizes
+from tongues.core.estimate import Estimate
+from tongues.core.significance.correlation import correlate
+from tongues.core.significance.means import over_sizes
 
 
 def estimate(values: Iterable[float]) -> Estimate | None:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.estimate import Estimate
-from tongues.significance import (
+from tongues.core.estimate import Estimate
+from tongues.core.significance import (
     Signs,
     holm,
     measured_loss,
@@ -16,8 +16,8 @@ from tongues.significance import (
     signs,
     win_rates,
 )
-from tongues.significance.paired import fewest_documents, halves
-from tongues.significance.signs import fewest_wins
+from tongues.core.significance.paired import fewest_documents, halves
+from tongues.core.significance.signs import fewest_wins
 
 
 def losses(documents: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 
 import tongues
 from tests.test_steps import page, steps
-from tongues.errors import UserError
-from tongues.files import write_json
-from tongues.runs import read_run, write_run
-from tongues.study import plan_runs
-from tongues.tokens import open_tokens, runs_trained_on
+from tongues.core.errors import UserError
+from tongues.core.files import write_json
+from tongues.runs.record import read_run, write_run
+from tongues.text.tokens import open_tokens, runs_trained_on
+from tongues.train.study import plan_runs
 from tongues.train.work import open_work
 from tongues.verbs.main import command
 

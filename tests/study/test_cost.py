@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import MakeRecipe
-from tongues.check import check_recipe
-from tongues.study import measure_cost, run_all
+from tongues.plan.check import check_recipe
+from tongues.train.study import measure_cost, run_all
 from tongues.train.work import open_work
 
 

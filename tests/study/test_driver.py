@@ -15,17 +15,17 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import MakeRecipe
-from tongues.errors import Stopped, UserError
-from tongues.files import is_held, only_one
-from tongues.hardware import GPUS, Machine
-from tongues.launch import Job, Launcher, Options
+from tongues.core.errors import Stopped, UserError
+from tongues.core.files import is_held, only_one
+from tongues.core.hardware import GPUS, Machine
+from tongues.core.launch import Job, Launcher, Options
+from tongues.core.quantities import Budget
 from tongues.models import find_shape
-from tongues.quantities import Budget
 from tongues.recipe import Train
-from tongues.runs import FAILURE
-from tongues.states import RunState, state_of, states, states_table
-from tongues.study import State, plan_runs, run_all
+from tongues.runs.record import FAILURE
+from tongues.runs.states import RunState, state_of, states, states_table
 from tongues.train import RunPlan
+from tongues.train.study import State, plan_runs, run_all
 from tongues.train.work import open_work
 
 STUDY = (
@@ -138,7 +138,7 @@ def test_the_memory_of_processes_that_share_a_model_is_not_that_of_as_many_model
     plans: list[RunPlan], workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpus = Machine.of_gpus(GPUS["h100"], 1)
-    monkeypatch.setattr(sys.modules["tongues.study.driver"], "this_machine", lambda: gpus)
+    monkeypatch.setattr(sys.modules["tongues.train.study.driver"], "this_machine", lambda: gpus)
     taken: list[int] = []
     for processes in (1, 4):
         launcher = Recorded(room=1)

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from tests.laws.made import view_of
-from tongues.errors import UserError
-from tongues.estimate import Estimate
+from tongues.core.errors import UserError
+from tongues.core.estimate import Estimate
 from tongues.laws import Curve
 from tongues.laws.observed import RunCurves
-from tongues.runs import run_rows
-from tongues.study.findings import Findings, findings
+from tongues.runs.record import run_rows
+from tongues.train.study.findings import Findings, findings
 
 
 def of(place: Path) -> Findings:
@@ -236,7 +236,7 @@ def told() -> dict[str, list[float]]:
     random = np.random.default_rng(0)
     counts: dict[str, Counter[int]] = {}
     with pytest.MonkeyPatch.context() as patch:
-        module = import_module("tongues.study.findings")
+        module = import_module("tongues.train.study.findings")
         patch.setattr(module, "gather_runs", list)  # rows are runs here
         patch.setattr(module, "fit_targets", lambda runs: [])
         for _ in range(REPEATS):

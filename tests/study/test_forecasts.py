@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from tests.records import make_run
-from tongues.files import append_line
-from tongues.runs import read_run, write_run
-from tongues.states import states, states_table
-from tongues.study.forecasts import Forecaster, read_loss_curve, with_forecasts
+from tongues.core.files import append_line
+from tongues.runs.record import read_run, write_run
+from tongues.runs.states import states, states_table
+from tongues.train.study.forecasts import Forecaster, read_loss_curve, with_forecasts
 
 STEPS = 400
 SETTINGS = {"budget": "400k tokens", "schedule": "cosine", "warmup": "5%"}

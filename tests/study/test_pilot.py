@@ -12,14 +12,14 @@ import tongues
 from tests.conftest import MakeRecipe
 from tests.golden import cases, golden
 from tests.records import make_run
-from tongues.errors import UserError
-from tongues.files import read_json
+from tongues.core.errors import UserError
+from tongues.core.files import read_json
+from tongues.core.randomness import derive_seed
 from tongues.laws import Law
-from tongues.randomness import derive_seed
-from tongues.runs import Base, write_run
-from tongues.study import StudyCost, plan_study
-from tongues.study.pilot import forecast_large_run, study_of_pilot
+from tongues.runs.record import Base, write_run
 from tongues.train import RunPlan, derive, run_of_recipe
+from tongues.train.study import StudyCost, plan_study
+from tongues.train.study.pilot import forecast_large_run, study_of_pilot
 from tongues.train.work import open_work
 from tongues.verbs.work import studies
 

@@ -14,12 +14,12 @@ import tongues
 from tests.command import run_command
 from tests.conftest import MakeRecipe, with_tokens
 from tests.golden import cases, golden
-from tongues.check import check_recipe
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.plan.check import check_recipe
 from tongues.recipe import Recipe, load_recipe
-from tongues.runs import FAILURE, find_runs, read_run, run_rows
-from tongues.study import State, plan_runs, run_all
+from tongues.runs.record import FAILURE, find_runs, read_run, run_rows
 from tongues.train import RunPlan
+from tongues.train.study import State, plan_runs, run_all
 from tongues.train.work import open_work
 
 STUDY = (

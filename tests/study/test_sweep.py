@@ -6,11 +6,11 @@ import pytest
 
 from tests.conftest import MakeRecipe
 from tests.records import make_run
-from tongues.errors import UserError
-from tongues.files import append_line
-from tongues.runs import read_run, write_run
-from tongues.study import best_rates, plan_study, plan_sweep, run_all, unfinished
+from tongues.core.errors import UserError
+from tongues.core.files import append_line
+from tongues.runs.record import read_run, write_run
 from tongues.train.rules import rate_at_size
+from tongues.train.study import best_rates, plan_study, plan_sweep, run_all, unfinished
 from tongues.train.work import open_work
 
 SWEEP = (

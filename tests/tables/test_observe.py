@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tongues.errors import Caution, UserError
-from tongues.tables import Observations, RunTable, observe, select_rows, without_replay
-from tongues.tables.checks import other_unit
+from tongues.core.errors import Caution, UserError
+from tongues.runs.tables import Observations, RunTable, observe, select_rows, without_replay
+from tongues.runs.tables.checks import other_unit
 
 Row = dict[str, Any]
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tongues.errors import UserError
-from tongues.tables import ROLES, RunTable, observe
-from tongues.tables.roles import column_scale, find_columns
+from tongues.core.errors import UserError
+from tongues.runs.tables import ROLES, RunTable, observe
+from tongues.runs.tables.roles import column_scale, find_columns
 
 TABLE = RunTable(
     {"params": ["1e7"], "tokens": ["1e9"], "loss": ["3"], "strategy": ["scratch"]}, ["t.csv:2"]

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from tests.golden import cases, golden
 from tests.records import BASE, make_run
-from tongues import runs
-from tongues.errors import UserError
-from tongues.tables import observe, read_table, select_rows
+from tongues.core.errors import UserError
+from tongues.runs import record as runs
+from tongues.runs.tables import observe, read_table, select_rows
 
 SCALING = Path(__file__).parents[2] / "../shared/data/scaling"
 

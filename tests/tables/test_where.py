@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.golden import cases, golden
-from tongues.errors import UserError
-from tongues.tables import RunTable, select_rows
+from tongues.core.errors import UserError
+from tongues.runs.tables import RunTable, select_rows
 
 ROWS = st.lists(
     st.fixed_dictionaries(

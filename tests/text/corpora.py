@@ -15,7 +15,7 @@ from tongues.text import find_sources
 from tongues.text.corpus import Corpus, Selection, open_corpus
 from tongues.text.gather import gather
 from tongues.text.select import read_selection, write_selection
-from tongues.tokens import Tokens, load_tokenizer
+from tongues.text.tokens import Tokens, load_tokenizer
 
 USUAL = recipe.Text.model_validate({"hub": {"de": {"dataset": "x"}}}).clean.model_dump(mode="json")
 OFF = {key: "off" for key in USUAL if key != "languages"}

@@ -10,8 +10,8 @@ import pytest
 
 from tests.text.corpora import USUAL, changed, read, select_again, text, text_of, write_rows
 from tongues import recipe
-from tongues.errors import UserError
-from tongues.files import read_json, write_json
+from tongues.core.errors import UserError
+from tongues.core.files import read_json, write_json
 from tongues.text import Document, find_sources, gather, hash64
 from tongues.text import corpus as corpora
 from tongues.text.corpus import Corpus, open_corpus, part_path, read_columns, table_of, write_part

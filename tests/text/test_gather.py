@@ -14,7 +14,7 @@ import pytest
 
 from tests.text.corpora import USUAL, contents, quiet, read, text, text_of, write_rows
 from tongues import recipe
-from tongues.files import read_json, read_lines
+from tongues.core.files import read_json, read_lines
 from tongues.text import TextSource, find_sources, gather, read_source
 from tongues.text.reading import Item, State
 

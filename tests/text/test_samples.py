@@ -10,7 +10,7 @@ import pytest
 from tests.text.corpora import contents, quiet, read, select_again, text, text_of, write_rows
 from tests.text.real import needs_text, texts
 from tests.text.test_select import selected, why
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.text import check_text, find_sources, gather
 from tongues.text.signals import language, learn_language
 from tongues.text.signals.close import taken_for

@@ -24,7 +24,7 @@ from tests.text.corpora import (
     write_rows,
 )
 from tongues import recipe
-from tongues.files import read_json
+from tongues.core.files import read_json
 from tongues.text import find_sources
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.select import select, write_selection

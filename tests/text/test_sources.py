@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.golden import cases, golden
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.recipe import Text
 from tongues.text import (
     Document,

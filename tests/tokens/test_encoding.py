@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, Tokenizer, normalizers, pre_tokenizers, processors
 
 from tests.tokens.bases import gpt, llama, parts_of, rebuilt, unigram
-from tongues.errors import UserError
-from tongues.tokens import encoding
-from tongues.tokens.encoding import PATTERNS, Encoder, apart_at_spaces
-from tongues.tokens.frame import TextFrame, read_frame, same_but_frame
-from tongues.tokens.spelling import byte_alphabet, token_bytes, token_spellings
-from tongues.tokens.tokenizer import load_tokenizer, save_tokenizer, train_tokenizer
+from tongues.core.errors import UserError
+from tongues.text.tokens import encoding
+from tongues.text.tokens.encoding import PATTERNS, Encoder, apart_at_spaces
+from tongues.text.tokens.frame import TextFrame, read_frame, same_but_frame
+from tongues.text.tokens.spelling import byte_alphabet, token_bytes, token_spellings
+from tongues.text.tokens.tokenizer import load_tokenizer, save_tokenizer, train_tokenizer
 
 SAMPLE = ["The quick brown fox: 3 dogs, it's  here!\n\n Über den Zaun im Jahr 1984 , …"] * 20
 SPACES = (" ", " ", " ", "  ", "\n", "\t", "\r\n", "\xa0", "\x1c", "\u3000", "\u200d")

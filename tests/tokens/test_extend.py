@@ -16,20 +16,20 @@ from tests.text import real
 from tests.text.corpora import recipe_of, text_of, write_rows
 from tests.text.real import needs_text
 from tests.tokens.bases import gpt, llama, parts_of, rebuilt, unigram
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.text.signals.characters import script_of
-from tongues.tokens import prepare_tokens
-from tongues.tokens.extend import Extended, extend_tokenizer, extends, shorten
-from tongues.tokens.fertility import changed_share
-from tongues.tokens.frame import read_frame
-from tongues.tokens.spelling import token_spellings
-from tongues.tokens.tokenizer import (
+from tongues.text.tokens import prepare_tokens
+from tongues.text.tokens.extend import Extended, extend_tokenizer, extends, shorten
+from tongues.text.tokens.fertility import changed_share
+from tongues.text.tokens.frame import read_frame
+from tongues.text.tokens.spelling import token_spellings
+from tongues.text.tokens.tokenizer import (
     load_tokenizer,
     save_tokenizer,
     train_tokenizer,
     vocabulary_size,
 )
-from tongues.tokens.trim import trim_tokenizer
+from tongues.text.tokens.trim import trim_tokenizer
 
 PIECES = 150
 

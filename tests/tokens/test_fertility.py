@@ -5,7 +5,7 @@ from tokenizers import AddedToken, Tokenizer
 
 from tests.text.real import needs_text, texts
 from tests.tokens.bases import gpt, llama, unigram
-from tongues.tokens.fertility import (
+from tongues.text.tokens.fertility import (
     BYTEWISE,
     changed_share,
     measure,

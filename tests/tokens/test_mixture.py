@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.golden import cases, golden
-from tongues.errors import UserError
-from tongues.tokens import Mixture
-from tongues.tokens.mixture import Phase
+from tongues.core.errors import UserError
+from tongues.text.tokens import Mixture
+from tongues.text.tokens.mixture import Phase
 
 CONTEXT = 4
 

@@ -10,11 +10,11 @@ import pytest
 
 from tests.golden import cases, golden
 from tests.text.corpora import OFF, quiet, recipe_of, split_texts, text, text_of, write_rows
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.recipe import Recipe
 from tongues.text import Document, find_sources, read_source
-from tongues.tokens import END_ID, Tokens, open_tokens, prepare_tokens
-from tongues.tokens.store import read_manifest
+from tongues.text.tokens import END_ID, Tokens, open_tokens, prepare_tokens
+from tongues.text.tokens.store import read_manifest
 
 SYLLABLES = ("ba", "de", "fi", "go", "hu", "ka", "le", "mi", "no", "pu", "ra", "se", "ti", "wo")
 MADE = {

@@ -7,14 +7,14 @@ import pytest
 
 from tests.golden import cases, golden
 from tests.text.corpora import contents, quiet, recipe_of, text, text_of, write_rows
-from tongues.errors import UserError
-from tongues.files import read_json, write_json
-from tongues.pages import page_as_html
+from tongues.core.errors import UserError
+from tongues.core.files import read_json, write_json
+from tongues.core.pages import page_as_html
 from tongues.recipe import Recipe, TextRecipe, load_text_recipe
 from tongues.report.corpus import corpus_page
 from tongues.text import gather
-from tongues.tokens import check_tokens, prepare_tokens
-from tongues.tokens.store import corpus_of, tokens_of
+from tongues.text.tokens import check_tokens, prepare_tokens
+from tongues.text.tokens.store import corpus_of, tokens_of
 from tongues.verbs.recipes import prepare
 
 LANGUAGES = ("de", "sw")

@@ -14,11 +14,11 @@ import pytest
 
 from tests.command import run_command
 from tests.launch.test_shares import ended
-from tongues.errors import UserError
-from tongues.files import fingerprint
-from tongues.launch import open_launcher
+from tongues.core.errors import UserError
+from tongues.core.files import fingerprint
+from tongues.core.launch import open_launcher
 from tongues.recipe import load_recipe
-from tongues.tokens import prepare_tokens
+from tongues.text.tokens import prepare_tokens
 
 PATIENCE = 300.0  # seconds
 

@@ -21,7 +21,7 @@ from tests.text.corpora import (
 )
 from tests.text.real import needs_text, rows
 from tongues.text.document import normalised
-from tongues.tokens import open_tokens, prepare_tokens
+from tongues.text.tokens import open_tokens, prepare_tokens
 
 LANGUAGES = ("en", "fr", "ru")
 SPLITS = ("train", "valid")

@@ -7,10 +7,10 @@ import pytest
 
 from tests.text.corpora import quiet, recipe_of, split_texts, text, text_of, words, write_rows
 from tests.tokens.bases import gpt
-from tongues.errors import UserError
-from tongues.files import read_json
-from tongues.tokens import open_tokens, prepare_tokens
-from tongues.tokens.tokenizer import save_tokenizer
+from tongues.core.errors import UserError
+from tongues.core.files import read_json
+from tongues.text.tokens import open_tokens, prepare_tokens
+from tongues.text.tokens.tokenizer import save_tokenizer
 
 
 def test_a_language_spelt_byte_by_byte_stops_it_before_it_reads(tmp_path: Path) -> None:

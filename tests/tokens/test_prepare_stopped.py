@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.text.corpora import changed, contents, quiet, recipe_of, text, text_of, write_rows
-from tongues.errors import UserError
-from tongues.files import only_one
+from tongues.core.errors import UserError
+from tongues.core.files import only_one
 from tongues.recipe import Recipe, show_recipe
 from tongues.text import gather
-from tongues.tokens import prepare, prepare_tokens
+from tongues.text.tokens import prepare, prepare_tokens
 
 # Lives of `prepare_tokens`, each killed at a random moment, then one that is let to its end.
 KILLER = """
@@ -22,7 +22,7 @@ from pathlib import Path
 from tongues.recipe import load_recipe
 from tongues.text import gather
 from tongues.text.signals import load_identifier
-from tongues.tokens import prepare_tokens
+from tongues.text.tokens import prepare_tokens
 
 gather._PART_DOCUMENTS = 30
 load_identifier(None)  # once for all lives
@@ -173,7 +173,7 @@ def test_the_work_of_another_process_is_left_alone(
     recipe = made[0][0]
     shutil.copytree(made[0][1], tmp_path, dirs_exist_ok=True)
     (tmp_path / "corpus/a/work").mkdir()
-    monkeypatch.setattr("tongues.files._PATIENCE", 0.0)
+    monkeypatch.setattr("tongues.core.files._PATIENCE", 0.0)
     for overwrite in (False, True):
         with only_one(tmp_path / "corpus/a"), pytest.raises(UserError, match="another process"):
             prepare_tokens(recipe, tmp_path, quiet, overwrite=overwrite)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tongues.errors import UserError
-from tongues.tokens.shards import open_shard, shard_dtype, write_shard
+from tongues.core.errors import UserError
+from tongues.text.tokens.shards import open_shard, shard_dtype, write_shard
 
 
 def batch(documents: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:

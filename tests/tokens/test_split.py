@@ -10,7 +10,7 @@ import pytest
 from tests.text.corpora import quiet, recipe_of, split_texts, text, text_of, write_rows
 from tongues.recipe import Recipe
 from tongues.text import hash64
-from tongues.tokens import Tokens, open_tokens, prepare_tokens
+from tongues.text.tokens import Tokens, open_tokens, prepare_tokens
 
 Rows = Sequence[Any]
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
 from tests.tokens.bases import gpt, llama, unigram
-from tongues.errors import UserError
-from tongues.tokens.frame import read_frame
-from tongues.tokens.merges import Segmentation
-from tongues.tokens.spelling import token_bytes
-from tongues.tokens.tokenizer import (
+from tongues.core.errors import UserError
+from tongues.text.tokens.frame import read_frame
+from tongues.text.tokens.merges import Segmentation
+from tongues.text.tokens.spelling import token_bytes
+from tongues.text.tokens.tokenizer import (
     END,
     END_ID,
     load_tokenizer,

@@ -10,17 +10,17 @@ from tokenizers import Tokenizer
 
 from tests.text.corpora import quiet, read, recipe_of, text, text_of, write_rows
 from tests.tokens.bases import gpt, unigram
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.recipe import Recipe
 from tongues.text import TextSource, find_sources, gather
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.select import select
-from tongues.tokens.fitting import make_tokenizer
-from tongues.tokens.frame import TextFrame
-from tongues.tokens.shards import open_shard, shard_dtype
-from tongues.tokens.split import draw_held_out, split_documents
-from tongues.tokens.tokenizer import END_ID, load_tokenizer, save_tokenizer, vocabulary_size
-from tongues.tokens.writing import (
+from tongues.text.tokens.fitting import make_tokenizer
+from tongues.text.tokens.frame import TextFrame
+from tongues.text.tokens.shards import open_shard, shard_dtype
+from tongues.text.tokens.split import draw_held_out, split_documents
+from tongues.text.tokens.tokenizer import END_ID, load_tokenizer, save_tokenizer, vocabulary_size
+from tongues.text.tokens.writing import (
     counts_path,
     encode_part,
     encoded_tokens,
@@ -100,7 +100,7 @@ def test_a_part_that_is_there_is_not_encoded_again(prepared: Prepared) -> None:
 def test_shards_hold_the_documents_in_the_order_of_the_split(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tongues.tokens.writing._BATCH", 7)
+    monkeypatch.setattr("tongues.text.tokens.writing._BATCH", 7)
     corpus = prepared.corpus
     lengths = encode_all(prepared)
     tokenizer = load_tokenizer(prepared.place)

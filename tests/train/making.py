@@ -21,9 +21,9 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from tests.conftest import MakeRecipe
 from tests.models.families import GROUPED, WIDTHS, save_tiny, tiny
 from tests.models.shortened import shortened
-from tongues.errors import Stopped
-from tongues.files import read_lines
-from tongues.tokens import open_tokens
+from tongues.core.errors import Stopped
+from tongues.core.files import read_lines
+from tongues.text.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.run import train
 from tongues.train.work import open_work

@@ -11,9 +11,9 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.models.published import DEEPSEEK, WIDTHS
 from tests.train.engine.together import backward, make_optimizer, make_scorer
-from tongues.errors import Stopped, UserError
-from tongues.tokens.frame import TextFrame
-from tongues.tokens.mixture import Phase
+from tongues.core.errors import Stopped, UserError
+from tongues.text.tokens.frame import TextFrame
+from tongues.text.tokens.mixture import Phase
 from tongues.train.checkpoint import (
     Checkpoints,
     Position,

@@ -9,12 +9,12 @@ import pytest
 
 from tests.models.families import save_tiny, tiny
 from tests.records import make_run
-from tongues.check import check_recipe
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.hub import is_hub_id
 from tongues.experts.plans import plan_rounds
-from tongues.hub import is_hub_id
+from tongues.plan.check import check_recipe
 from tongues.recipe import Extend, Recipe, TokenSettings, Train, load_recipe
-from tongues.runs import write_run
+from tongues.runs.record import write_run
 from tongues.train import run_of_recipe
 from tongues.train.defaults import (
     base_batch,

@@ -10,11 +10,11 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen3_5TextConfi
 from tests.conftest import MakeRecipe
 from tests.models.families import save_tiny
 from tests.train.making import losses, plan_of
-from tongues.check import check_recipe
-from tongues.files import read_lines
+from tongues.core.files import read_lines
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model
-from tongues.tokens import open_tokens
+from tongues.plan.check import check_recipe
+from tongues.text.tokens import open_tokens
 from tongues.train import run_of_recipe
 from tongues.train.engine.attention import BLOCKED, DOCUMENTS
 from tongues.train.engine.scorer import positions

@@ -8,13 +8,13 @@ from safetensors import SafetensorError
 
 from tests.conftest import MakeRecipe
 from tests.records import make_run
-from tongues.errors import UserError
-from tongues.files import write_json
-from tongues.quantities import show_count
-from tongues.roles import Roles
-from tongues.runs import Base
-from tongues.tokens import open_tokens
-from tongues.tokens.store import read_manifest
+from tongues.core.errors import UserError
+from tongues.core.files import write_json
+from tongues.core.quantities import show_count
+from tongues.core.roles import Roles
+from tongues.runs.record import Base
+from tongues.text.tokens import open_tokens
+from tongues.text.tokens.store import read_manifest
 from tongues.train import run_of_recipe
 from tongues.train.card import data_section
 from tongues.train.export import copy_model, new_folder

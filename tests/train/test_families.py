@@ -13,13 +13,13 @@ from tests.models.families import FAMILIES, save_tiny, tiny
 from tests.models.published import PUBLISHED, publish, stored
 from tests.models.shortened import shortened
 from tests.train.making import NEW, PIECES, base_of, child_of, held_out_nats, losses
-from tongues.errors import UserError
-from tongues.export.run import Changes, export_run
-from tongues.runs import read_run
-from tongues.tokens import prepare_tokens
+from tongues.core.errors import UserError
+from tongues.runs.record import read_run
+from tongues.text.tokens import prepare_tokens
 from tongues.train import run_of_recipe
 from tongues.train.run import train
 from tongues.train.work import open_work
+from tongues.use.export.run import Changes, export_run
 
 SHORT = ("train.budget=3k tokens", "train.eval_languages=[qab]", "train.precision=float32")
 

@@ -13,13 +13,13 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTra
 from tests.conftest import MakeRecipe
 from tests.models.families import save_tiny, tiny
 from tests.tokens.bases import gpt
+from tongues.core.files import read_lines
 from tongues.experts.ensemble.model import open_model
-from tongues.files import read_lines
 from tongues.models.huggingface import load_model
 from tongues.recipe import Recipe
-from tongues.runs import FrameLosses, read_run
-from tongues.tokens import Tokens, load_tokenizer, open_tokens, prepare_tokens
-from tongues.tokens.tokenizer import save_tokenizer
+from tongues.runs.record import FrameLosses, read_run
+from tongues.text.tokens import Tokens, load_tokenizer, open_tokens, prepare_tokens
+from tongues.text.tokens.tokenizer import save_tokenizer
 from tongues.train import run_of_recipe
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer

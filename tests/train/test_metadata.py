@@ -9,10 +9,10 @@ from huggingface_hub import ModelCard
 from tests.conftest import MakeRecipe
 from tests.models.families import save_tiny, tiny
 from tests.records import make_run
-from tongues.estimate import Estimate
-from tongues.roles import Roles
-from tongues.runs import Base, write_run
-from tongues.tokens import open_tokens
+from tongues.core.estimate import Estimate
+from tongues.core.roles import Roles
+from tongues.runs.record import Base, write_run
+from tongues.text.tokens import open_tokens
 from tongues.train import run_of_recipe
 from tongues.train.card import add_sections, write_card
 from tongues.train.metadata import (

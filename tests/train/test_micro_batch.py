@@ -10,10 +10,10 @@ from torch import Tensor
 
 from tests.conftest import MakeRecipe
 from tests.train.making import STOPPABLE, plan_of, train_and_stop
-from tongues.cores import core_count
-from tongues.errors import UserError
-from tongues.runs import Run, read_run, write_run
-from tongues.tokens import open_tokens
+from tongues.core.cores import core_count
+from tongues.core.errors import UserError
+from tongues.runs.record import Run, read_run, write_run
+from tongues.text.tokens import open_tokens
 from tongues.train import RunPlan, derive, run, start
 from tongues.train.engine.processes import Processes
 from tongues.train.micro_batch import samples_that_fit

@@ -9,11 +9,11 @@ import tongues
 from tests.conftest import MakeRecipe
 from tests.golden import cases, golden
 from tests.records import make_run
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws.mixtures import capped_shares
 from tongues.recipe import MixtureRule
-from tongues.runs import DerivedMixture, read_run, write_run
-from tongues.tokens import open_tokens
+from tongues.runs.record import DerivedMixture, read_run, write_run
+from tongues.text.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.mixture import (
     derive_shares,

@@ -25,19 +25,19 @@ from tests.train.making import (
     start_two,
     train_and_stop,
 )
-from tongues.errors import UserError
-from tongues.export.run import Changes, export_run
-from tongues.files import read_json
+from tongues.core.errors import UserError
+from tongues.core.files import read_json
+from tongues.core.randomness import derive_seed
 from tongues.models.anatomy import embedding_matrices
 from tongues.models.folders import stores_bfloat16
 from tongues.models.huggingface import load_model
-from tongues.randomness import derive_seed
-from tongues.runs import read_run
-from tongues.tokens import open_tokens
+from tongues.runs.record import read_run
+from tongues.text.tokens import open_tokens
 from tongues.train import RunPlan, derive
 from tongues.train.parts import narrow_frozen
 from tongues.train.run import train
 from tongues.train.start import make_mixture
+from tongues.use.export.run import Changes, export_run
 
 EXACT = ("train.precision=float32", "train.compile=off")
 LORA = ("train.trainable={lora: {rank: 4}}", *EXACT)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.conftest import MakeRecipe
 from tests.golden import cases, golden
 from tests.records import make_run
-from tongues.check import check_recipe
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.roles import Roles
 from tongues.models import SHAPES, find_shape, of_shape
-from tongues.roles import Roles
-from tongues.runs import Base, write_run
+from tongues.plan.check import check_recipe
+from tongues.runs.record import Base, write_run
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.rules import (
     batch_by_size,

@@ -14,10 +14,10 @@ import torch
 from tests.conftest import MakeRecipe
 from tests.pretended import PretendedGpu, pretended_gpu
 from tests.train.making import NEW, base_of, child_of, losses, plan_of
-from tongues.errors import Stopped
-from tongues.files import read_lines
-from tongues.hardware import GPUS
-from tongues.runs import Run, read_run
+from tongues.core.errors import Stopped
+from tongues.core.files import read_lines
+from tongues.core.hardware import GPUS
+from tongues.runs.record import Run, read_run
 from tongues.train import RunPlan, distillation, loop, run
 from tongues.train.engine import scorer
 from tongues.train.run import train

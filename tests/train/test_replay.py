@@ -17,11 +17,11 @@ import torch
 from tests.conftest import MakeRecipe, with_tokens
 from tests.golden import cases, golden
 from tests.train.making import digests, plan_of, start_two
-from tongues.errors import Stopped, UserError
-from tongues.files import read_json, read_lines
+from tongues.core.errors import Stopped, UserError
+from tongues.core.files import read_json, read_lines
 from tongues.recipe import Train, load_recipe
-from tongues.runs import read_run
-from tongues.tokens import open_tokens
+from tongues.runs.record import read_run
+from tongues.text.tokens import open_tokens
 from tongues.train import RunPlan, loop, run_of_recipe
 from tongues.train.replay import check_steps, cut_parts, next_share
 from tongues.train.run import train

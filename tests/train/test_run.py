@@ -24,11 +24,11 @@ from tests.train.making import (
     plan_of,
     train_and_stop,
 )
-from tongues.errors import Stopped, UserError
-from tongues.files import read_json, read_lines, write_json
-from tongues.roles import Roles
-from tongues.runs import read_run, run_rows
-from tongues.tokens import open_tokens
+from tongues.core.errors import Stopped, UserError
+from tongues.core.files import read_json, read_lines, write_json
+from tongues.core.roles import Roles
+from tongues.runs.record import read_run, run_rows
+from tongues.text.tokens import open_tokens
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import decoder_layers
 from tongues.train.engine.scorer import Scorer

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import MakeRecipe
-from tongues.errors import UserError
-from tongues.hardware import GPUS, Machine, this_machine
+from tongues.core.errors import UserError
+from tongues.core.hardware import GPUS, Machine, this_machine
 from tongues.models import Anatomy, find_shape, of_shape
 from tongues.recipe import Train
 from tongues.train import derive, run_of_recipe

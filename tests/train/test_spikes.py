@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.conftest import MakeRecipe
 from tests.train.making import plan_of
-from tongues.files import read_lines
-from tongues.tokens import open_tokens
+from tongues.core.files import read_lines
+from tongues.text.tokens import open_tokens
 from tongues.train import derive
 from tongues.train.run import train
 from tongues.train.spikes import Recent, judge

@@ -10,11 +10,11 @@ import torch
 from tests.conftest import MakeRecipe
 from tests.models.shortened import shortened
 from tests.train.making import NEW, PIECES, child_of, held_out_nats, losses, train_and_stop
-from tongues.errors import UserError
-from tongues.files import read_lines
+from tongues.core.errors import UserError
+from tongues.core.files import read_lines
 from tongues.models.huggingface import load_model, save_model
-from tongues.runs import read_run
-from tongues.tokens import open_tokens
+from tongues.runs.record import read_run
+from tongues.text.tokens import open_tokens
 from tongues.train.base import find_base
 from tongues.train.run import train
 

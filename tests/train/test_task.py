@@ -13,10 +13,10 @@ import pytest
 
 from tests.command import run_module
 from tests.conftest import MakeRecipe
-from tongues.files import only_one
-from tongues.launch import command_line, why_ended
-from tongues.runs import FAILURE, read_run
-from tongues.states import state_of, states
+from tongues.core.files import only_one
+from tongues.core.launch import command_line, why_ended
+from tongues.runs.record import FAILURE, read_run
+from tongues.runs.states import state_of, states
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.task import Training, leave_plans, training_job
 from tongues.train.work import open_work

@@ -11,12 +11,12 @@ from safetensors.torch import load_file, save_file
 from torch.nn.functional import cross_entropy
 
 from tests.conftest import RECIPE
-from tongues.check import check_recipe
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.models.huggingface import load_model
+from tongues.plan.check import check_recipe
 from tongues.recipe import load_recipe
-from tongues.runs import read_run
-from tongues.tokens import load_tokenizer, open_tokens, prepare_tokens
+from tongues.runs.record import read_run
+from tongues.text.tokens import load_tokenizer, open_tokens, prepare_tokens
 from tongues.train import run_of_recipe
 from tongues.train.run import train
 from tongues.train.transplant import transplanted

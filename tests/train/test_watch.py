@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tongues.errors import UserError
-from tongues.files import append_line
+from tongues.core.errors import UserError
+from tongues.core.files import append_line
 from tongues.recipe import Train
 from tongues.train.record import roll_back
 from tongues.train.trackers import TRACKERS

@@ -6,13 +6,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tongues.estimate import Estimate
-from tongues.evaluate.comparing import corrected, leaders, translated
-from tongues.evaluate.evaluation import Accuracy, Comparison, TaskScores
-from tongues.evaluate.harness import HarnessScores, Metric
-from tongues.evaluate.tasks import ItemScore, Normalisation, correct
-from tongues.ranks import Say
-from tongues.significance import (
+from tongues.core.estimate import Estimate
+from tongues.core.ranks import Say
+from tongues.core.significance import (
     Chance,
     chance,
     measured_accuracy,
@@ -22,6 +18,10 @@ from tongues.significance import (
     signs,
     win_rates,
 )
+from tongues.evaluate.comparing import corrected, leaders, translated
+from tongues.evaluate.evaluation import Accuracy, Comparison, TaskScores
+from tongues.evaluate.harness import HarnessScores, Metric
+from tongues.evaluate.tasks import ItemScore, Normalisation, correct
 
 Answers: TypeAlias = Mapping[str, Mapping[str, Sequence[Sequence[ItemScore]]]]  # model, language
 Harness: TypeAlias = Mapping[str, Mapping[str, HarnessScores]]

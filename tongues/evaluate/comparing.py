@@ -8,7 +8,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
+from tongues.core.significance import (
+    holm,
+    measured_loss,
+    paired_loss,
+    paired_mean,
+    signs,
+    win_rates,
+)
 from tongues.evaluate.evaluation import (
     BITS_PER_BYTE,
     NATS_PER_TOKEN,
@@ -18,14 +26,6 @@ from tongues.evaluate.evaluation import (
     TextScores,
 )
 from tongues.evaluate.losses import DocumentLosses, bits_per_segment, spelling_cautions
-from tongues.significance import (
-    holm,
-    measured_loss,
-    paired_loss,
-    paired_mean,
-    signs,
-    win_rates,
-)
 
 # Share of documents or items in several languages, from which they are translations.
 _PARALLEL = 0.5

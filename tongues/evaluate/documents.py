@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 from langcodes import tag_is_valid
 
-from tongues.errors import Caution, UserError, nearest
+from tongues.core.errors import Caution, UserError, nearest
+from tongues.core.files import path_text
+from tongues.core.roles import list_languages
 from tongues.evaluate.tasks import ItemFault
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.heldout import scored_documents, unknown_cautions, unseen_documents
-from tongues.files import path_text
 from tongues.languages.tags import catalogue_tag
 from tongues.recipe import Files
-from tongues.roles import list_languages
 from tongues.text import Document
 from tongues.text.reading import Fault, find_files, read_file
-from tongues.tokens import Tokens, load_tokenizer, open_tokens
+from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
 
 _ALL = 2**62  # tokens
 _KNOWN = "text that the models were trained on"

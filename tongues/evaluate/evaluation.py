@@ -9,15 +9,15 @@ from math import exp
 from pathlib import Path
 from typing import Any, Self
 
-from tongues.errors import UserError
-from tongues.estimate import Estimate
+from tongues.core.errors import UserError
+from tongues.core.estimate import Estimate
+from tongues.core.files import check_readable, read_json, write_json
+from tongues.core.jsonable import from_plain, to_plain
+from tongues.core.roles import Roles
+from tongues.core.significance import Chance, Signs, WinRate
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.tasks import Normalisation
 from tongues.experts.partition.partition import Partition
-from tongues.files import check_readable, read_json, write_json
-from tongues.jsonable import from_plain, to_plain
-from tongues.roles import Roles
-from tongues.significance import Chance, Signs, WinRate
 
 SCORES = "scores.json"
 BITS_PER_BYTE, NATS_PER_TOKEN = "bits/byte", "nats/token"

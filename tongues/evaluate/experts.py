@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.evaluate.comparing import text_scores
 from tongues.evaluate.documents import held_out_documents
 from tongues.evaluate.evaluation import NATS_PER_TOKEN, Evaluation, ExpertCell, ExpertScores
@@ -23,8 +23,8 @@ from tongues.experts.ensemble.places import find_model
 from tongues.experts.ensemble.routing import ONE_MODEL, ROUTINGS, Routing
 from tongues.experts.heldout import base_shares, same_tokenizer, unseen_documents
 from tongues.experts.partition.partition import Partition
-from tongues.tokens import Tokens, open_tokens
-from tongues.tokens.extend import extends
+from tongues.text.tokens import Tokens, open_tokens
+from tongues.text.tokens.extend import extends
 from tongues.train.base import model_folder
 
 

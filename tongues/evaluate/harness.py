@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
+from tongues.core.files import file_hash, fingerprint
+from tongues.core.hub import why_silent
 from tongues.evaluate.harness_names import name_and_language
-from tongues.files import file_hash, fingerprint
-from tongues.hub import why_silent
 from tongues.languages.tags import catalogue_tag
 
 if TYPE_CHECKING:  # with torch

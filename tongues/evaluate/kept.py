@@ -5,10 +5,10 @@ from functools import cache
 from itertools import chain, count
 from pathlib import Path
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.evaluate.evaluation import SCORES, EvaluatedModel, Evaluation, read_evaluation
 from tongues.experts.ensemble.lineage import ENSEMBLE
-from tongues.runs import read_run
+from tongues.runs.record import read_run
 
 
 def kept_evaluations(workspace: Path) -> Iterator[tuple[str, Evaluation]]:

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from langcodes import standardize_tag, tag_is_valid
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.rows import Row, TokenLosses, score_rows, too_long
 from tongues.evaluate.texts import token_nats
 from tongues.experts.ensemble.generate import generate
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.experts.ensemble.request import Sampling
-from tongues.tokens.frame import named_token, read_settings
+from tongues.text.tokens.frame import named_token, read_settings
 
 try:
     TemplateLM: Any = importlib.import_module("lm_eval.api.model").TemplateLM

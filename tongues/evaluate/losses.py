@@ -11,9 +11,9 @@ from unicodedata import category, normalize
 import numpy as np
 from tokenizers import Tokenizer, models
 
-from tongues.errors import Caution, UserError
-from tongues.jsonable import from_plain, to_plain
-from tongues.tokens.fertility import BYTEWISE
+from tongues.core.errors import Caution, UserError
+from tongues.core.jsonable import from_plain, to_plain
+from tongues.text.tokens.fertility import BYTEWISE
 
 _MISSING = 0.001  # share of letters that are lost, from which a caution is due
 _COLUMNS = ("nats", "tokens", "bytes", "missing")

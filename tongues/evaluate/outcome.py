@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.evaluate.answers import metric_scores, task_scores
 from tongues.evaluate.comparing import source_losses, text_scores
 from tongues.evaluate.evaluation import Evaluation, TaskScores

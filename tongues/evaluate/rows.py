@@ -18,7 +18,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.ensemble.ensemble import mixed
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.own_tokens import OwnTokens, sum_parts

@@ -9,7 +9,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tongues.errors import Caution, UserError
+from tongues.core.errors import Caution, UserError
+from tongues.core.files import file_name, fingerprint, read_json, remove_directory, write_json
+from tongues.core.jsonable import from_plain, to_plain
+from tongues.core.launch import Launcher, run_ranks
+from tongues.core.quantities import show_seconds
+from tongues.core.ranks import Rank, Say
 from tongues.evaluate.evaluation import EvaluatedModel, Trained
 from tongues.evaluate.harness import HarnessScores, HarnessTask, score_harness
 from tongues.evaluate.losses import DocumentLosses, Policy, resolved
@@ -25,12 +30,7 @@ from tongues.experts.ensemble.places import (
     resolve_model,
     stored_base,
 )
-from tongues.files import file_name, fingerprint, read_json, remove_directory, write_json
-from tongues.jsonable import from_plain, to_plain
-from tongues.launch import Launcher, run_ranks
-from tongues.quantities import show_seconds
-from tongues.ranks import Rank, Say
-from tongues.runs import read_run
+from tongues.runs.record import read_run
 from tongues.text import Document
 
 _READING = 2  # words of progress, from which text is being read

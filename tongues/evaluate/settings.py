@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Self
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
 from tongues.evaluate.evaluation import (
     Comparison,
     Cost,

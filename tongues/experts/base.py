@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tongues.recipe import Recipe
-from tongues.tokens import open_tokens
+from tongues.text.tokens import open_tokens
 from tongues.train.base import base_languages, find_base
 
 Known = dict[str, tuple[str, ...]]  # languages by base

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.quantities import Budget
 from tongues.laws.mixtures import capped_shares
-from tongues.quantities import Budget
 from tongues.recipe import ExpertBudget
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tongues.errors import Caution, UserError
+from tongues.core.errors import Caution, UserError
+from tongues.core.quantities import show_count
+from tongues.core.roles import list_languages
 from tongues.experts.ensemble.lineage import Lineage
-from tongues.quantities import show_count
-from tongues.roles import list_languages
-from tongues.runs import read_run
-from tongues.tokens import Tokens, load_tokenizer, open_tokens
-from tongues.tokens.spelling import token_spellings
-from tongues.tokens.store import read_manifest
+from tongues.runs.record import read_run
+from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
+from tongues.text.tokens.spelling import token_spellings
+from tongues.text.tokens.store import read_manifest
 from tongues.train.base import find_base
 
 _FEWEST = 10  # documents scored, where there are that many: of fewer an interval says little

@@ -11,7 +11,8 @@ from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
-from tongues.errors import Caution, UserError, nearest
+from tongues.core.errors import Caution, UserError, nearest
+from tongues.core.roles import Roles
 from tongues.experts.base import with_own_base
 from tongues.experts.budgets import share_budget
 from tongues.experts.ensemble.lineage import (
@@ -33,9 +34,8 @@ from tongues.experts.partition.methods import (
 from tongues.experts.partition.partition import Partition
 from tongues.languages.donors import best_donor
 from tongues.recipe import BaseChoice, Experts, Recipe
-from tongues.roles import Roles
-from tongues.tokens import open_tokens
-from tongues.tokens.extend import extends
+from tongues.text.tokens import open_tokens
+from tongues.text.tokens.extend import extends
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_languages, check_held, find_base
 from tongues.train.mixture import text_of

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.extras import require
+from tongues.core.files import file_hash
+from tongues.core.launch import Launcher
 from tongues.experts.ensemble.ensemble import assembled, expert_log_probs
 from tongues.experts.ensemble.filter import count_tokens, token_logs
 from tongues.experts.ensemble.lineage import (
@@ -33,13 +36,10 @@ from tongues.experts.ensemble.router import (
 from tongues.experts.heldout import documents_of, tuning_documents, unseen_documents
 from tongues.experts.partition.topics import term_directions
 from tongues.experts.plans import Round
-from tongues.extras import require
-from tongues.files import file_hash
-from tongues.launch import Launcher
 from tongues.recipe import Recipe
-from tongues.runs import FAILURE, read_run, status_of
-from tongues.study import State, run_all
-from tongues.tokens import Tokens, open_cluster, open_tokens
+from tongues.runs.record import FAILURE, read_run, status_of
+from tongues.text.tokens import Tokens, open_cluster, open_tokens
+from tongues.train.study import State, run_all
 
 _SAMPLED = 400  # documents that a centre is the mean of
 _HELD_OUT = 4000  # tokens of a language's held-out text that the temperature is fitted on

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
 from tongues.languages.language import AvailableText, Language
 
 _COLUMNS = ("tag", "code", "other_codes", "script", "name", "names", "family", "macroarea")

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
+from tongues.core.magnitudes import show_bytes, show_count
+from tongues.core.pages import blocks as b
+from tongues.core.pages.numbers import estimate_cell, fixed, percent
 from tongues.languages.donors import Donor
 from tongues.languages.facts import LanguageFacts
 from tongues.languages.fertility import TOKENIZERS
 from tongues.languages.language import Language
-from tongues.magnitudes import show_bytes, show_count
-from tongues.pages import blocks as b
-from tongues.pages.numbers import estimate_cell, fixed, percent
 
 
 def facts_blocks(facts: LanguageFacts) -> list[b.Block]:

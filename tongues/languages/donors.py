@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from tongues.errors import UserError
-from tongues.estimate import Estimate
+from tongues.core.errors import UserError
+from tongues.core.estimate import Estimate
 from tongues.languages.catalogue import find_language, languages, packaged_rows, unpack
 from tongues.languages.language import Language
 

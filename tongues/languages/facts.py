@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tongues.errors import UserError, nearest
-from tongues.estimate import Estimate
-from tongues.jsonable import to_plain
+from tongues.core.errors import UserError, nearest
+from tongues.core.estimate import Estimate
+from tongues.core.jsonable import to_plain
 from tongues.languages.catalogue import field_sources, languages
 from tongues.languages.donors import Donor, confusable_languages, rank_donors
 from tongues.languages.fertility import TOKENIZERS, byte_premium, bytes_per_token

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from statistics import fmean, linear_regression, stdev
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
 from tongues.languages.catalogue import find_language, languages, packaged_rows
 from tongues.languages.language import Language
 

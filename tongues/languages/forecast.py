@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from tongues.errors import Caution
-from tongues.estimate import Estimate
+from tongues.core.errors import Caution
+from tongues.core.estimate import Estimate
+from tongues.core.magnitudes import show_bytes, show_count
 from tongues.languages.catalogue import find_language, packaged_rows
 from tongues.languages.fertility import byte_premium
 from tongues.languages.language import Language
 from tongues.languages.ngrams import NGrams, measure_ngrams
-from tongues.magnitudes import show_bytes, show_count
 
 Array = np.ndarray
 Lines = Mapping[str, Array]  # by kind, a row for each size of text: `_COLUMNS`

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 
 Array = np.ndarray
 _UNIT = re.compile(

@@ -2,7 +2,7 @@
 
 from langcodes import standardize_tag, tag_is_valid
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.languages.catalogue import find_language
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tongues.errors import Caution, UserError
+from tongues.core.errors import Caution, UserError
 from tongues.laws.forms import Form
 from tongues.laws.uncertainty import bootstrap_intervals, percentiles
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tongues.errors import Caution
-from tongues.files import write_json
+from tongues.core.errors import Caution
+from tongues.core.files import write_json
+from tongues.core.magnitudes import counted, show_count
 from tongues.laws.compare import LawComparison
 from tongues.laws.experts import worth_sentence
 from tongues.laws.forms import LINE
 from tongues.laws.law import Law, allocate
 from tongues.laws.next_step import MORE_SHAPES, plan_command, well_known
 from tongues.laws.targets import TargetLaws
-from tongues.magnitudes import counted, show_count
 
 _BEYOND = 10.0  # how far past the runs a prediction goes that is printed
 _DRAWS = 1000  # of it

@@ -7,7 +7,7 @@ from shlex import quote
 
 import numpy as np
 
-from tongues.errors import Caution, UserError
+from tongues.core.errors import Caution, UserError
 from tongues.laws.answer import FitAnswer
 from tongues.laws.compare import compare_observed
 from tongues.laws.experts import fit_experts
@@ -23,7 +23,7 @@ from tongues.laws.targets import (
     learned_targets,
     line_rows,
 )
-from tongues.tables import (
+from tongues.runs.tables import (
     ROLES,
     Observations,
     RunTable,

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tongues.errors import Caution
+from tongues.core.errors import Caution
+from tongues.core.magnitudes import counted
 from tongues.laws.allocation import about_allocation
 from tongues.laws.forms import Form
 from tongues.laws.law import Law
 from tongues.laws.rows import Rows
 from tongues.laws.solver import FitProblem, Optimum
 from tongues.laws.uncertainty import FEWEST_RUNS
-from tongues.magnitudes import counted
 
 _FEW_SIZES = 4
 _FEW_RUNS = 6

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.magnitudes import counted
 from tongues.laws.fit import FitTask, fit_observed, prepare
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
 from tongues.laws.rows import hold_out_compute
 from tongues.laws.uncertainty import FEWEST_RUNS
-from tongues.magnitudes import counted
-from tongues.tables import Observations
+from tongues.runs.tables import Observations
 
 _THIN = ("few_sizes", "few_runs")  # cautions of a fit whose intervals are too narrow
 _OF_OPTIMUM = "no_interior_optimum"  # which is about no single parameter

@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tongues.errors import Caution, UserError
+from tongues.core.errors import Caution, UserError
+from tongues.core.magnitudes import counted, show_count
+from tongues.core.roles import list_languages
 from tongues.laws.fit import fit_observed
 from tongues.laws.forms import EXPERTS
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves
 from tongues.laws.targets import SETTLED
 from tongues.laws.uncertainty import percentiles
-from tongues.magnitudes import counted, show_count
-from tongues.roles import list_languages
-from tongues.runs import JOINED
-from tongues.tables import Observations
+from tongues.runs.record import JOINED
+from tongues.runs.tables import Observations
 
 _MEMBER = re.compile(r"-e\d+(?=-s\d+$)")  # of the name of an expert's run
 _WHOLE = 0.95  # of a language's text that one expert has read; else its text itself is divided

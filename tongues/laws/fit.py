@@ -6,16 +6,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tongues.errors import Caution, UserError
+from tongues.core.errors import Caution, UserError
+from tongues.core.magnitudes import counted
 from tongues.laws.cautions import doubts_of_fit
 from tongues.laws.forms import FORMS, Form, check_names
 from tongues.laws.law import HoldOut, Law
 from tongues.laws.rows import Rows, hold_out_compute, read_rows, records, spent
 from tongues.laws.solver import FitProblem, pose, read_fixed, solve
 from tongues.laws.uncertainty import FEWEST_RUNS, bootstrap_intervals, draw_runs, refit
-from tongues.magnitudes import counted
-from tongues.tables import Observations
-from tongues.tables.checks import copies, name_rows, other_unit
+from tongues.runs.tables import Observations
+from tongues.runs.tables.checks import copies, name_rows, other_unit
 
 
 @dataclass(frozen=True, slots=True)

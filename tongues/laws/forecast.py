@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
 from tongues.laws.curves import LAGS, LossCurve
 
 _FEWEST = 8  # losses past the early steps

@@ -9,15 +9,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tongues.errors import Caution, UserError
-from tongues.estimate import Estimate
+from tongues.core.errors import Caution, UserError
+from tongues.core.estimate import Estimate
+from tongues.core.magnitudes import counted
+from tongues.core.randomness import derive_seed
 from tongues.laws.allocation import Allocation, allocation_of
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.predict import Prediction, Predictor, learn, of_print
 from tongues.laws.rows import Rows
 from tongues.laws.uncertainty import percentiles
-from tongues.magnitudes import counted
-from tongues.randomness import derive_seed
 
 _LOOSE = {"at_bound", "zero_E", "ill_conditioned", "not_converged", "no_interior_optimum"}
 _LOOSE |= {"loose_base", "sizes_and_tokens_together", "few_sizes", "no_intervals"}

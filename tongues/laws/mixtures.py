@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tongues.estimate import Estimate
-from tongues.extras import require
+from tongues.core.estimate import Estimate
+from tongues.core.extras import require
 
 # Boosting's settings: the best of five on 27 and 64 of RegMix's runs (benchmarks/mixtures.txt)
 _TREES, _RATE, _DEPTH, _SAMPLED = 100, 0.1, 2, 0.7

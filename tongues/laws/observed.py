@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.roles import list_languages
 from tongues.laws.transfer import Curve
-from tongues.roles import list_languages
-from tongues.runs import JOINED
+from tongues.runs.record import JOINED
 
 _NAMED = 3  # runs in a sentence
 _LIKE = 0.01  # budgets nearer than this are one: batches and sizes round them
@@ -89,7 +89,7 @@ class RunCurves:
 
 
 def gather_runs(rows: Iterable[Mapping[str, Any]]) -> list[RunCurves]:
-    """The runs behind the rows of `tongues.runs.run_rows`, smallest first, once for each target.
+    """The runs behind the rows of `runs.record.run_rows`, smallest first, once for each target.
 
     A target that a run was never evaluated on is left out.
     """

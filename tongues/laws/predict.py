@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
 from tongues.laws.coordinates import Chart, usual_of_form
 from tongues.laws.forms import Form
 from tongues.laws.rows import Rows, spent

@@ -4,8 +4,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from tongues.errors import Caution, UserError, nearest
-from tongues.files import read_json
+from tongues.core.errors import Caution, UserError, nearest
+from tongues.core.files import read_json
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
 

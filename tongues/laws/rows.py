@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws.forms import Form
 
 _WORDS = {"N": "model sizes (N)", "D": "token counts (D)", "C": "amounts of compute (C)"}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws.allocation import with_interval
 from tongues.laws.compare import LawComparison, compare_observed
 from tongues.laws.fit import fit_observed
@@ -19,7 +19,7 @@ from tongues.laws.forms import LINE
 from tongues.laws.law import Law, allocate
 from tongues.laws.observed import RunCurves, continued, once, usual_bases
 from tongues.laws.transfer import Curve
-from tongues.tables import Observations
+from tongues.runs.tables import Observations
 
 _NAMES = ("E", "A", "alpha", "B", "beta", "gamma")  # columns of the table
 SETTLED = 0.1  # share of a run's tokens before which its losses are warm-up, not law

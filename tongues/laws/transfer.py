@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws.rows import positive
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tongues.core.quantities import show_count
 from tongues.models.folders import read_config, stored_shapes
 from tongues.models.shapes import Shape
-from tongues.quantities import show_count
-from tongues.runs import Parameters
+from tongues.runs.record import Parameters
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -142,7 +142,7 @@ def _new_tokens(folder: Path, vocabulary: int) -> bool:
 
     A model may have fewer rows than its tokenizer ids, by special tokens that text never has.
     """
-    from tongues.tokens.tokenizer import load_tokenizer, vocabulary_size
+    from tongues.text.tokens.tokenizer import load_tokenizer, vocabulary_size
 
     own = folder / "tokenizer.json"
     return not own.is_file() or vocabulary_size(load_tokenizer(own)) < vocabulary

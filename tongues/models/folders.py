@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import UserError
-from tongues.files import check_readable
-from tongues.hub import is_remote, remote_shapes
+from tongues.core.errors import UserError
+from tongues.core.files import check_readable
+from tongues.core.hub import is_remote, remote_shapes
 from tongues.recipe import in_workspace
-from tongues.runs import RECIPE
+from tongues.runs.record import RECIPE
 
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 # What comes with a model's configuration, weights, tokenizer and card: how to generate, how images

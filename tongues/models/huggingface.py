@@ -24,7 +24,7 @@ from transformers.models.auto.modeling_auto import (
 )
 from transformers.utils import logging as transformers_logging
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.models.folders import read_config, stored_shapes
 from tongues.models.layout import ModelLayout, describe_layout, text_part, write_like
 from tongues.models.shapes import Shape

@@ -26,8 +26,8 @@ from transformers.core_model_loading import (
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
-from tongues.errors import UserError
-from tongues.files import write_json, write_text
+from tongues.core.errors import UserError
+from tongues.core.files import write_json, write_text
 from tongues.models.folders import other_files, read_config, stored_shapes, weight_files
 from tongues.models.tensor_file import TensorFile
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import torch
 
-from tongues.cores import threads_for
-from tongues.errors import UserError
-from tongues.hardware import host_memory
+from tongues.core.cores import threads_for
+from tongues.core.errors import UserError
+from tongues.core.hardware import host_memory
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 

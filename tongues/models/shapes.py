@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from importlib.resources import files
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
 
 
 @dataclass(frozen=True, slots=True)

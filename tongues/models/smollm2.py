@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 
-from tongues.errors import UserError
-from tongues.files import write_text
+from tongues.core.errors import UserError
+from tongues.core.files import write_text
 
 NEEDS = ("gguf", "accelerate")  # of the extra `gguf`: transformers reads GGUF weights through both
 SMOLLM2 = "HuggingFaceTB/SmolLM2-135M"  # on the hub; its package has the one tuned to instructions

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import WeightConverter, dot_natural_key, rename_source_key
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.models.anatomy import embedding_matrices
 from tongues.models.folders import weight_files
 from tongues.models.layout import ModelLayout

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from tongues.models.anatomy import embedding_matrices, padded_rows
-from tongues.tokens.spelling import byte_alphabet, byte_tokens, is_bytewise, token_spellings
+from tongues.text.tokens.spelling import byte_alphabet, byte_tokens, is_bytewise, token_spellings
 
 
 @dataclass(frozen=True, eq=False)

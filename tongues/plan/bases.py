@@ -9,12 +9,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from tongues.errors import UserError, nearest
-from tongues.hub import local
+from tongues.core.errors import UserError, nearest
+from tongues.core.hub import local
+from tongues.core.quantities import show_count
 from tongues.models.folders import read_config, stored_shapes
 from tongues.plan.budget import read_number
-from tongues.quantities import show_count
-from tongues.runs import read_run
+from tongues.runs.record import read_run
 from tongues.train.base import find_base, find_run
 from tongues.train.metadata import languages_of, licence_of
 

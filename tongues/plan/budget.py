@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from tongues.errors import UserError
-from tongues.hardware import Cluster
-from tongues.magnitudes import parse_count, with_scale
-from tongues.quantities import Budget as WrittenBudget
+from tongues.core.errors import UserError
+from tongues.core.hardware import Cluster
+from tongues.core.magnitudes import parse_count, with_scale
+from tongues.core.quantities import Budget as WrittenBudget
 
 FORWARD_AND_BACKWARD = 6.0  # operations of a parameter and token; C = 6 N D
 Kind = Literal["tokens", "tokens per parameter", "flops", "hours", "cost"]
@@ -81,7 +81,7 @@ def _read(text: str, where: str) -> Budget:
 
 
 def read_as(kind: Any, text: str, flag: str, hint: str = "") -> Any:
-    """An amount of a kind of `tongues.quantities`; a UserError about `flag` for other text."""
+    """An amount of a kind of `tongues.core.quantities`; a UserError about `flag` for other text."""
     try:
         return TypeAdapter(kind).validate_python(text)
     except ValidationError as error:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tongues.hardware import Cluster
+from tongues.core.hardware import Cluster
 from tongues.models import Anatomy, of_shape
 from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.budget import FORWARD_AND_BACKWARD
 from tongues.recipe import Train
-from tongues.runs import Parameters
+from tongues.runs.record import Parameters
 from tongues.train.rules import VOCABULARY, nearest_shape, run_bytes, usable_memory
 
 _AMOUNTS = ("context", "batch", "micro_batch", "budget")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
 from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.budget import FORWARD_AND_BACKWARD
 from tongues.plan.fits import TrainingMethod

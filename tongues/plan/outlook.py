@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
 from tongues.languages import LossForecast, forecast_language
 from tongues.languages.catalogue import find_language
 from tongues.languages.fertility import byte_premium

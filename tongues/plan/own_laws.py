@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
 from tongues.laws import PRESETS, Law, Predictor, allocate, preset, read_laws_file
 
 Array = np.ndarray

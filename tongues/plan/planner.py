@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tongues.core.quantities import show_bytes, show_count
 from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.budget import FORWARD_AND_BACKWARD
 from tongues.plan.fits import ALL_WEIGHTS, largest_from_scratch, method_for
@@ -15,7 +16,6 @@ from tongues.plan.own_laws import OwnLaws, middle
 from tongues.plan.question import Question
 from tongues.plan.replay import USUAL, forgetting, probability_within, share_within
 from tongues.plan.vocabulary import MOST_NEW, Vocabulary, choose_vocabulary
-from tongues.quantities import show_bytes, show_count
 from tongues.train.defaults import LORA_RATE, base_batch, base_context, base_rate
 
 Array = np.ndarray

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from tongues.quantities import show_count
+from tongues.core.quantities import show_count
 
 _NUMBERS = ("params", "tokens", "replay", "english")
 

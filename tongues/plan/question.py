@@ -4,15 +4,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tongues.errors import UserError
-from tongues.estimate import Estimate
-from tongues.hardware import USUAL_MFU, Cluster, find_gpu
+from tongues.core.errors import UserError
+from tongues.core.estimate import Estimate
+from tongues.core.hardware import USUAL_MFU, Cluster, find_gpu
+from tongues.core.quantities import Bytes, Share, Tokens
 from tongues.languages import OwnRun
 from tongues.languages.catalogue import find_language
 from tongues.languages.fertility import bytes_per_token
 from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.budget import Budget, read_as, read_budget, read_number
-from tongues.quantities import Bytes, Share, Tokens
 
 _LEAST_TEXT = 1e4  # tokens; no law of repeats was fitted on anywhere near as few
 _TEXT = "--available-text"

@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tongues.errors import UserError
-from tongues.hardware import Machine, this_machine
+from tongues.core.errors import UserError
+from tongues.core.hardware import Machine, this_machine
+from tongues.core.quantities import show_count
 from tongues.languages import find_language
 from tongues.models import Shape, of_shape
 from tongues.plan.bases import BaseCheckpoint, known_bases
 from tongues.plan.options import EPOCHS, Option
 from tongues.plan.plan import Plan
-from tongues.quantities import show_count
 from tongues.recipe import Train
-from tongues.tokens.trial import TokenizerTrial
+from tongues.text.tokens.trial import TokenizerTrial
 from tongues.train.rules import (
     batch_by_size,
     context_by_size,

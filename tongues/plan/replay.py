@@ -12,7 +12,7 @@ training are not in it, and length made no difference: intervals are wide, proba
 import math
 from statistics import NormalDist
 
-from tongues.estimate import LEVEL, Estimate
+from tongues.core.estimate import LEVEL, Estimate
 
 UNIT = 0.03  # of f
 LITTLE = 0.01  # share of the base's languages in text that replays nothing

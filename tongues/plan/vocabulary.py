@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
 from tongues.languages.catalogue import find_language
 from tongues.languages.fertility import extended_bytes_per_token
 from tongues.plan.bases import BaseCheckpoint

@@ -6,10 +6,11 @@ Every sentence is a template here; what is true is decided elsewhere.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
+from tongues.core.pages import fixed, number
+from tongues.core.pages.numbers import minus
+from tongues.core.quantities import show_bytes, show_count
 from tongues.languages.catalogue import find_language
-from tongues.pages import fixed, number
-from tongues.pages.numbers import minus
 from tongues.plan.budget import FORWARD_AND_BACKWARD
 from tongues.plan.decide import Decision
 from tongues.plan.options import LEAST_READ, LeftOut, Option
@@ -18,7 +19,6 @@ from tongues.plan.own_laws import OwnLaws
 from tongues.plan.planner import KEEPS
 from tongues.plan.published import nearest_projects
 from tongues.plan.question import Question, Target
-from tongues.quantities import show_bytes, show_count
 
 _DECISIONS = {
     "continue": "Continue {name}{language}: {spent}.",

@@ -15,8 +15,8 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
-from tongues.errors import UserError, nearest
-from tongues.registry import registry
+from tongues.core.errors import UserError, nearest
+from tongues.core.registry import registry
 
 UNKNOWN = "unknown_word"  # the type of an error whose context has a `hint`
 NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")

@@ -12,9 +12,9 @@ from pydantic import (
     model_validator,
 )
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.registry import registry
 from tongues.recipe.base import RecipeSection, readable_name, refuse
-from tongues.registry import registry
 
 _TAKEN = ("base", "before", "added", "dense")  # labels with a meaning in evaluations
 

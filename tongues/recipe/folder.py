@@ -4,7 +4,7 @@ import shlex
 from contextlib import suppress
 from pathlib import Path
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.recipe.loading import load_text_recipe
 from tongues.recipe.recipe import Recipe
 

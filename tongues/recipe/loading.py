@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
+from tongues.core.removed import instead_of_key
 from tongues.recipe.base import UNKNOWN, RecipeSection
 from tongues.recipe.recipe import Recipe, TextRecipe
-from tongues.removed import instead_of_key
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

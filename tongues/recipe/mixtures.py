@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
 
-from tongues.quantities import Share
+from tongues.core.quantities import Share
 from tongues.recipe.base import RecipeSection
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import field_validator, model_validator
 
-from tongues.errors import nearest
+from tongues.core.errors import nearest
 from tongues.recipe.base import RecipeSection, readable_name, refuse
 from tongues.recipe.experts import Experts
 from tongues.recipe.studies import Pilot, Study

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tongues.quantities import Budget, Share
+from tongues.core.quantities import Budget, Share
 from tongues.recipe.base import RecipeSection, ShapeName
 
 

@@ -16,10 +16,10 @@ from pydantic import (
     model_validator,
 )
 
-from tongues.errors import nearest
-from tongues.quantities import Amount, Bytes, Share, Tokens
+from tongues.core.errors import nearest
+from tongues.core.quantities import Amount, Bytes, Share, Tokens
+from tongues.core.registry import registry
 from tongues.recipe.base import RecipeSection, readable_name, refuse
-from tongues.registry import registry
 
 Off = Literal["off"]
 

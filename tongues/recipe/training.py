@@ -9,12 +9,12 @@ from pydantic import (
     model_validator,
 )
 
-from tongues.errors import UserError
-from tongues.quantities import Budget, Seconds, Share, Tokens
+from tongues.core.errors import UserError
+from tongues.core.quantities import Budget, Seconds, Share, Tokens
+from tongues.core.registry import registry
 from tongues.recipe.base import Chosen, RecipeSection, ShapeName, readable_name, refuse
 from tongues.recipe.mixtures import MixtureRule, MixtureShares, by_language
 from tongues.recipe.trainable import LowRank, Trainable
-from tongues.registry import registry
 
 Initialization = Literal["distilled", "mean"]
 _Rate = Annotated[float, Field(gt=0, lt=1)]

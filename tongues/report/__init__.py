@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 
 __all__ = ["Kind", "default_folder", "kind_of"]
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
+from tongues.core.pages import Block, Cell, Entry, Items, Paragraph, Section, Show, Table, compact
+from tongues.core.pages.axes import series_name
+from tongues.core.pages.numbers import estimate_cell, fixed, minus, number
+from tongues.core.quantities import show_count
+from tongues.core.roles import list_languages
 from tongues.laws.observed import RunCurves
-from tongues.pages import Block, Cell, Entry, Items, Paragraph, Section, Show, Table, compact
-from tongues.pages.axes import series_name
-from tongues.pages.numbers import estimate_cell, fixed, minus, number
-from tongues.quantities import show_count
-from tongues.roles import list_languages
-from tongues.study.findings import Findings
-from tongues.study.outcomes import LossChange
+from tongues.train.study.findings import Findings
+from tongues.train.study.outcomes import LossChange
 
 _ABOUT = "Losses in nats per token, below them{} bits per byte."
 _INTERVALS = (

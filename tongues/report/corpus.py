@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tongues.pages import blocks as b
-from tongues.pages import percent_cell
-from tongues.quantities import counted, show_bytes
+from tongues.core.pages import blocks as b
+from tongues.core.pages import percent_cell
+from tongues.core.quantities import counted, show_bytes
 from tongues.report.corpus_figures import languages_identified
 from tongues.report.tokenizer import choice, tokenizer_blocks, tokenizer_numbers
 from tongues.text.reading import REASONS
@@ -18,9 +18,9 @@ from tongues.text.summary import (
     faults_by_reason,
     read_summary,
 )
-from tongues.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
-from tongues.tokens.split import few_groups
-from tongues.tokens.store import Manifest, read_manifest, tokens_of
+from tongues.text.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
+from tongues.text.tokens.split import few_groups
+from tongues.text.tokens.store import Manifest, read_manifest, tokens_of
 
 Row = Mapping[str, b.Entry]
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from tongues.pages import blocks as b
-from tongues.pages import percent, share
-from tongues.pages.axes import Row, across, categories, colour
-from tongues.pages.plots import heat
+from tongues.core.pages import blocks as b
+from tongues.core.pages import percent, share
+from tongues.core.pages.axes import Row, across, categories, colour
+from tongues.core.pages.plots import heat
 from tongues.text.signals import same_language
 from tongues.text.summary import LanguageSummary
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from altair import LayerChart
 
-from tongues.errors import UserError
-from tongues.files import changed_at, read_lines
-from tongues.pages import Figure
-from tongues.pages import axes as a
-from tongues.pages.plots import dots, line, panel
-from tongues.runs import read_run
+from tongues.core.errors import UserError
+from tongues.core.files import changed_at, read_lines
+from tongues.core.pages import Figure
+from tongues.core.pages import axes as a
+from tongues.core.pages.plots import dots, line, panel
+from tongues.runs.record import read_run
 
 _POINTS = 80  # of a run's training loss: each the mean of its neighbours
 _RUNS = 8  # the newest ones

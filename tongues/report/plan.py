@@ -1,11 +1,11 @@
 """The page of a plan: what to do, what it costs, what comes out, and how sure that is."""
 
-from tongues.pages import Figure
-from tongues.pages import blocks as b
-from tongues.pages.axes import LOSS, Axis, Row, colour, domain, linear, series_name
-from tongues.pages.plots import intervals, words
+from tongues.core.pages import Figure
+from tongues.core.pages import blocks as b
+from tongues.core.pages.axes import LOSS, Axis, Row, colour, domain, linear, series_name
+from tongues.core.pages.plots import intervals, words
+from tongues.core.quantities import show_count
 from tongues.plan import Option, Plan
-from tongues.quantities import show_count
 
 _ROW, _WIDE = 58, 424  # pixels of an option, and that a name may take
 

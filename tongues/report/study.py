@@ -7,14 +7,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.pages import blocks as b
+from tongues.core.pages import estimate_cell, fixed, value_cell
+from tongues.core.pages.axes import series_name
+from tongues.core.pages.blocks import Block, Cell, Entry, Section, Table
+from tongues.core.quantities import show_count
+from tongues.core.roles import list_languages
 from tongues.laws.observed import RunCurves, once
 from tongues.laws.targets import SETTLED
-from tongues.pages import blocks as b
-from tongues.pages import estimate_cell, fixed, value_cell
-from tongues.pages.axes import series_name
-from tongues.pages.blocks import Block, Cell, Entry, Section, Table
-from tongues.quantities import show_count
+from tongues.plan.steps import step_of_runs
 from tongues.report.answer import (
     advice,
     answer_section,
@@ -23,13 +25,11 @@ from tongues.report.answer import (
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
 from tongues.report.summary import page_lead, page_title
-from tongues.roles import list_languages
-from tongues.runs import Run, find_runs, read_run, run_rows
-from tongues.states import RunState, states
-from tongues.steps import step_of_runs
-from tongues.study.findings import Findings, findings
-from tongues.study.forecasts import with_forecasts
+from tongues.runs.record import Run, find_runs, read_run, run_rows
+from tongues.runs.states import RunState, states
 from tongues.train.mixture import describe_mixture, mixture_rows
+from tongues.train.study.findings import Findings, findings
+from tongues.train.study.forecasts import with_forecasts
 
 _MANY = 80  # runs whose table is folded away
 _TWO_WAYS = (

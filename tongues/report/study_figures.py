@@ -2,15 +2,15 @@
 
 from statistics import fmean
 
+from tongues.core.pages import Figure
+from tongues.core.pages import axes as a
+from tongues.core.pages.axes import Row, domain, series_name
+from tongues.core.pages.plots import alt, dots, line, panel, rule
+from tongues.core.quantities import show_count
+from tongues.core.roles import list_languages
 from tongues.laws.observed import RunCurves, size_order
-from tongues.pages import Figure
-from tongues.pages import axes as a
-from tongues.pages.axes import Row, domain, series_name
-from tongues.pages.plots import alt, dots, line, panel, rule
-from tongues.quantities import show_count
 from tongues.report.laws import findings_law_figures
-from tongues.roles import list_languages
-from tongues.study.findings import Findings, rise
+from tongues.train.study.findings import Findings, rise
 
 _FLOOR = -100.0  # percent; what is below is drawn at the edge, with its number
 _SEEN = "Tokens the twin from scratch had seen"

@@ -1,12 +1,12 @@
 """The title of a page of runs, and what it is about."""
 
+from tongues.core.pages import blocks as b
+from tongues.core.pages.blocks import Block, Paragraph
+from tongues.core.quantities import counted, show_count
+from tongues.core.roles import list_languages
 from tongues.laws.observed import size_order
-from tongues.pages import blocks as b
-from tongues.pages.blocks import Block, Paragraph
-from tongues.quantities import counted, show_count
 from tongues.report.answer import unmeasured
-from tongues.roles import list_languages
-from tongues.study.findings import Findings
+from tongues.train.study.findings import Findings
 
 
 def page_title(known: Findings) -> str:

@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tongues.pages import blocks as b
-from tongues.pages import fixed, percent, percent_cell, share, value_cell
-from tongues.pages.axes import Row, colour, linear, logs
-from tongues.pages.plots import dots, line, panel, words
+from tongues.core.pages import blocks as b
+from tongues.core.pages import fixed, percent, percent_cell, share, value_cell
+from tongues.core.pages.axes import Row, colour, linear, logs
+from tongues.core.pages.plots import dots, line, panel, words
+from tongues.core.quantities import show_bytes, show_count
+from tongues.core.roles import list_languages
 from tongues.plan.vocabulary import READ, worth_adding
-from tongues.quantities import show_bytes, show_count
-from tongues.roles import list_languages
-from tongues.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
-from tongues.tokens.store import corpus_of
+from tongues.text.tokens.measures import SAMPLE, TokenizerMeasures, documents_on, measure_tokenizers
+from tongues.text.tokens.store import corpus_of
 
 _COLOURS = 7  # languages that colours distinguish
 _AS_SHORT = 1.01  # times the fewest tokens: as good

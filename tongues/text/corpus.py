@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tongues.errors import UserError
-from tongues.files import check_readable, read_json, whole_file
+from tongues.core.errors import UserError
+from tongues.core.files import check_readable, read_json, whole_file
 from tongues.text.document import Document
 from tongues.text.signals import SIGNATURE, Batch, Benchmarks, Identifier, Signal
 from tongues.text.sources import TextSource

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.recipe import Text
 from tongues.text.document import Document
 from tongues.text.reading import read_file

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tongues import recipe
-from tongues.files import append_line, file_hash, fingerprint, read_json, write_json
-from tongues.quantities import show_bytes
-from tongues.ranks import Say
+from tongues.core.files import append_line, file_hash, fingerprint, read_json, write_json
+from tongues.core.quantities import show_bytes
+from tongues.core.ranks import Say
 from tongues.text.corpus import part_path, table_of, write_part
 from tongues.text.document import Document, normalised
 from tongues.text.reading import Fault, State, read_file

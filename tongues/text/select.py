@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tongues import recipe
-from tongues.errors import UserError
-from tongues.files import fingerprint, read_json, whole_file, write_json
+from tongues.core.errors import UserError
+from tongues.core.files import fingerprint, read_json, whole_file, write_json
+from tongues.core.quantities import percentile, show_bytes
+from tongues.core.ranks import Say
 from tongues.languages import expected_scripts
-from tongues.quantities import percentile, show_bytes
-from tongues.ranks import Say
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.duplicates import clusters
 from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in

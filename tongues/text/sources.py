@@ -9,9 +9,9 @@ from typing import Any
 from langcodes import tag_is_valid
 
 from tongues import recipe
-from tongues.errors import UserError
-from tongues.files import file_hash, fingerprint, path_text
-from tongues.quantities import Amount
+from tongues.core.errors import UserError
+from tongues.core.files import file_hash, fingerprint, path_text
+from tongues.core.quantities import Amount
 from tongues.text.reading import (
     Item,
     State,

@@ -6,9 +6,9 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from tongues.errors import UserError
-from tongues.files import read_json, read_lines
-from tongues.quantities import counted, show_bytes
+from tongues.core.errors import UserError
+from tongues.core.files import read_json, read_lines
+from tongues.core.quantities import counted, show_bytes
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.reading.streams import content_kind
 from tongues.text.signals import counts_as, large_others

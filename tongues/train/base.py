@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from tongues.errors import UserError, nearest
-from tongues.files import file_hash, files_named, fingerprint
-from tongues.hub import hub_folder
+from tongues.core.errors import UserError, nearest
+from tongues.core.files import file_hash, files_named, fingerprint
+from tongues.core.hub import hub_folder
+from tongues.core.roles import Roles, list_languages
 from tongues.recipe import BaseChoice, Train, training_command
 from tongues.recipe.base import NAME
-from tongues.roles import Roles, list_languages
-from tongues.runs import read_run
-from tongues.states import state_of
+from tongues.runs.record import read_run
+from tongues.runs.states import state_of
 
 PLACEHOLDER_BASE = "PUT-YOUR-BASE-HERE"  # in recipes that leave the base to their reader
 

@@ -7,13 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import UserError
-from tongues.files import read_json
-from tongues.pages import CARD, Block, Items, Paragraph, Table, as_markdown
-from tongues.quantities import show_bytes, show_count
-from tongues.roles import list_languages
-from tongues.runs import Run, read_run
-from tongues.tokens.store import Counts, Manifest, corpus_of, read_manifest
+from tongues.core.errors import UserError
+from tongues.core.files import read_json
+from tongues.core.pages import CARD, Block, Items, Paragraph, Table, as_markdown
+from tongues.core.quantities import show_bytes, show_count
+from tongues.core.roles import list_languages
+from tongues.runs.record import Run, read_run
+from tongues.text.tokens.store import Counts, Manifest, corpus_of, read_manifest
 from tongues.train.metadata import (
     Metadata,
     ScoredText,

@@ -25,10 +25,10 @@ from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, PreTrainedModel
 
-from tongues.errors import Stopped, UserError
-from tongues.files import file_hash, fingerprint, read_json, whole_directory, write_json
-from tongues.runs import KEPT_CHECKPOINTS
-from tongues.tokens.mixture import Phase
+from tongues.core.errors import Stopped, UserError
+from tongues.core.files import file_hash, fingerprint, read_json, whole_directory, write_json
+from tongues.runs.record import KEPT_CHECKPOINTS
+from tongues.text.tokens.mixture import Phase
 from tongues.train.engine.processes import PATIENCE, Processes
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import kept_buffers, reshard

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from tongues.hardware import OVERHEAD, Cluster, known_gpu
-from tongues.quantities import counted, show_seconds
-from tongues.runs import Run
+from tongues.core.hardware import OVERHEAD, Cluster, known_gpu
+from tongues.core.quantities import counted, show_seconds
+from tongues.runs.record import Run
 
 _CORE = 10.0  # watts of a core of a processor, with its share of memory: assumed, not measured
 

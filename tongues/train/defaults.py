@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tongues.errors import Caution, UserError
-from tongues.hardware import this_machine
+from tongues.core.errors import Caution, UserError
+from tongues.core.hardware import this_machine
+from tongues.core.quantities import show_count
 from tongues.models.folders import read_config, stored_shapes
-from tongues.quantities import show_count
 from tongues.recipe import LowRank, Recipe
-from tongues.runs import Run, read_run
+from tongues.runs.record import Run, read_run
 from tongues.train.base import find_base, model_folder
 from tongues.train.rules import batch_by_size
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
+from tongues.core.randomness import derive_seed
 from tongues.models.embeddings import NewTokens
-from tongues.randomness import derive_seed
 from tongues.train.engine.sharding import reshard
 from tongues.train.step import Setup
 

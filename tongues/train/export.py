@@ -12,13 +12,13 @@ from safetensors import SafetensorError
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from tongues.errors import UserError
-from tongues.files import DISK_FULL, read_json, whole_directory, write_json
+from tongues.core.errors import UserError
+from tongues.core.files import DISK_FULL, read_json, whole_directory, write_json
+from tongues.core.pages import CARD
 from tongues.models.folders import other_files, weight_files
 from tongues.models.huggingface import save_model
-from tongues.pages import CARD
-from tongues.runs import Run, read_run
-from tongues.tokens import tokenizer_files
+from tongues.runs.record import Run, read_run
+from tongues.text.tokens import tokenizer_files
 from tongues.train.base import find_base, model_folder
 from tongues.train.card import DATA, write_card
 from tongues.train.cost import run_cost

@@ -2,9 +2,9 @@
 
 import torch
 
-from tongues.runs import FrameLosses
-from tongues.tokens import Tokens, load_tokenizer
-from tongues.tokens.frame import read_settings
+from tongues.runs.record import FrameLosses
+from tongues.text.tokens import Tokens, load_tokenizer
+from tongues.text.tokens.frame import read_settings
 from tongues.train.engine.processor import uncompiled
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import reshard

@@ -9,7 +9,7 @@ from torch import Tensor
 from tongues.models.anatomy import embedding_matrices
 from tongues.models.embeddings import NewTokens, calibrate, mean_rows
 from tongues.models.token_map import TokenMap
-from tongues.runs import VocabularyExtension
+from tongues.runs.record import VocabularyExtension
 from tongues.train.distillation import distill
 from tongues.train.engine.processor import uncompiled
 from tongues.train.engine.sharding import reshard, set_rows

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 
-from tongues.errors import Stopped, UserError
-from tongues.files import newest_lines
-from tongues.hardware import this_machine
-from tongues.ranks import earlier_interrupts
-from tongues.tokens.mixture import Phase
+from tongues.core.errors import Stopped, UserError
+from tongues.core.files import newest_lines
+from tongues.core.hardware import this_machine
+from tongues.core.ranks import earlier_interrupts
+from tongues.text.tokens.mixture import Phase
 from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.processor import ceiling, seldom_collected
 from tongues.train.progress import Meter, Progress, peak_memory

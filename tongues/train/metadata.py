@@ -12,10 +12,10 @@ from langcodes import tag_is_valid
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from tongues.estimate import Estimate
-from tongues.files import read_json
-from tongues.hub import is_hub_id, local
-from tongues.runs import read_run
+from tongues.core.estimate import Estimate
+from tongues.core.files import read_json
+from tongues.core.hub import is_hub_id, local
+from tongues.runs.record import read_run
 
 UNKNOWN = "unknown"  # the hub's own word for a licence
 

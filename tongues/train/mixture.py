@@ -12,20 +12,20 @@ from pathlib import Path
 
 import numpy as np
 
-from tongues.errors import UserError, nearest
-from tongues.estimate import Estimate
+from tongues.core.errors import UserError, nearest
+from tongues.core.estimate import Estimate
+from tongues.core.pages import fixed, minus
+from tongues.core.pages.blocks import Cell, Entry
+from tongues.core.quantities import show_bytes
+from tongues.core.randomness import derive_seed
+from tongues.core.roles import list_languages
 from tongues.languages import find_language
 from tongues.languages.fertility import byte_premium
 from tongues.laws.mixtures import best_mixture, capped_shares, expected_gain, fit_mixtures
-from tongues.pages import fixed, minus
-from tongues.pages.blocks import Cell, Entry
-from tongues.quantities import show_bytes
-from tongues.randomness import derive_seed
 from tongues.recipe import MixtureRule, Recipe
-from tongues.roles import list_languages
-from tongues.runs import Cells, DerivedMixture, LanguageShare, run_rows
+from tongues.runs.record import Cells, DerivedMixture, LanguageShare, run_rows
 from tongues.text import check_text, text_bytes
-from tongues.tokens import open_tokens
+from tongues.text.tokens import open_tokens
 
 _TOKEN = 3.0  # bytes of text in a token, about, until it is prepared
 _STEPS = 10_000  # shares are multiples of 0.01 %

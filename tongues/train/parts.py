@@ -15,16 +15,16 @@ from torch import nn
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
-from tongues.errors import UserError
-from tongues.extras import require
-from tongues.files import whole_directory
+from tongues.core.errors import UserError
+from tongues.core.extras import require
+from tongues.core.files import whole_directory
+from tongues.core.randomness import derive_seed
 from tongues.models import Anatomy, Shape
 from tongues.models.anatomy import count_products, embedding_matrices
 from tongues.models.folders import read_config, stores_bfloat16
 from tongues.models.huggingface import build_model, load_model, open_layout
-from tongues.randomness import derive_seed
 from tongues.recipe import LowRank, Train
-from tongues.runs import read_run
+from tongues.runs.record import read_run
 from tongues.train.base import base_fingerprint, find_base, model_folder
 from tongues.train.checkpoint import load_weights
 from tongues.train.engine.processes import Processes

@@ -5,15 +5,15 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from tongues.cores import core_count
-from tongues.errors import UserError
-from tongues.hardware import Machine, this_machine
+from tongues.core.cores import core_count
+from tongues.core.errors import UserError
+from tongues.core.hardware import Machine, this_machine
+from tongues.core.quantities import show_count
 from tongues.models import Anatomy, find_shape, of_folder, of_shape
 from tongues.models.folders import read_config
-from tongues.quantities import show_count
 from tongues.recipe import MixtureRule
-from tongues.runs import read_run
-from tongues.tokens import open_tokens
+from tongues.runs.record import read_run
+from tongues.text.tokens import open_tokens
 from tongues.train.base import find_base, model_folder, roles_of
 from tongues.train.gpu_memory import moments_bytes
 from tongues.train.mixture import derive_mixture, mixture_languages, text_of

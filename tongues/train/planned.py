@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tongues.core.roles import Roles
 from tongues.models import Anatomy, Shape, find_shape
 from tongues.recipe import Initialization, Train
-from tongues.roles import Roles
-from tongues.runs import DerivedMixture, Parameters
+from tongues.runs.record import DerivedMixture, Parameters
 from tongues.train.gpu_memory import WEIGHT
 
 # Settings that say how a machine goes about it, or what else is measured, not what the run is.

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tongues.quantities import counted, show_bytes, show_count, show_seconds
+from tongues.core.quantities import counted, show_bytes, show_count, show_seconds
 
 _SHOWN_EVERY = 1.0  # seconds
 _STRETCH = 30  # readings over which the time left is judged

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tongues import __version__
-from tongues.errors import UserError
-from tongues.files import fingerprint, read_lines, remove_directory, write_text
-from tongues.hub import commit_of
+from tongues.core.errors import UserError
+from tongues.core.files import fingerprint, read_lines, remove_directory, write_text
+from tongues.core.hub import commit_of
 from tongues.models.folders import stored_shapes
-from tongues.runs import Base, Run, read_run, write_run
-from tongues.tokens import Mixture, Tokens, open_tokens
-from tongues.tokens.store import read_manifest
+from tongues.runs.record import Base, Run, read_run, write_run
+from tongues.text.tokens import Mixture, Tokens, open_tokens
+from tongues.text.tokens.store import read_manifest
 from tongues.train.base import base_fingerprint, find_base
 from tongues.train.planned import Derived, RunPlan
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tongues.errors import UserError
-from tongues.hardware import Machine, this_machine
+from tongues.core.errors import UserError
+from tongues.core.hardware import Machine, this_machine
 from tongues.models import SHAPES, Anatomy, Shape, find_shape, of_shape
 from tongues.recipe import Train
 from tongues.train.gpu_memory import WEIGHT, moments_bytes, share_bytes, trained_parameters

@@ -9,13 +9,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tongues.cores import core_count, threads_for
-from tongues.errors import UserError
-from tongues.files import only_one, write_text
+from tongues.core.cores import core_count, threads_for
+from tongues.core.errors import UserError
+from tongues.core.files import only_one, write_text
+from tongues.core.roles import list_languages
 from tongues.models.token_map import TokenMap
-from tongues.roles import list_languages
-from tongues.runs import FAILURE, RECIPE, Run, read_run, write_run
-from tongues.tokens import Tokens, load_tokenizer, open_cluster, open_tokens
+from tongues.runs.record import FAILURE, RECIPE, Run, read_run, write_run
+from tongues.text.tokens import Tokens, load_tokenizer, open_cluster, open_tokens
 from tongues.train.base import base_fingerprint, find_base
 from tongues.train.checkpoint import Checkpoints, remove_passing
 from tongues.train.engine.processes import join_processes, together

@@ -3,9 +3,9 @@
 import math
 from typing import ClassVar
 
-from tongues.quantities import Share
+from tongues.core.quantities import Share
+from tongues.core.registry import Registry
 from tongues.recipe import Schedule, Span, Train
-from tongues.registry import Registry
 
 SCHEDULES: Registry[type[Schedule]] = Registry("schedule", "tongues.schedules")
 

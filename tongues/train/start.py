@@ -11,7 +11,8 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.randomness import derive_seed
 from tongues.models.folders import stores_bfloat16
 from tongues.models.huggingface import (
     build_model,
@@ -22,12 +23,11 @@ from tongues.models.huggingface import (
 )
 from tongues.models.sources import DrawnWeights, FolderWeights, WeightSource
 from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
-from tongues.randomness import derive_seed
 from tongues.recipe import LowRank
-from tongues.runs import read_run
-from tongues.tokens import Mixture, Tokens, load_tokenizer, vocabulary_size
-from tongues.tokens.frame import same_but_frame
-from tongues.tokens.store import read_manifest
+from tongues.runs.record import read_run
+from tongues.text.tokens import Mixture, Tokens, load_tokenizer, vocabulary_size
+from tongues.text.tokens.frame import same_but_frame
+from tongues.text.tokens.store import read_manifest
 from tongues.train.base import model_folder
 from tongues.train.engine.balance import balance_note
 from tongues.train.engine.compiling import try_compiled

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tongues.errors import UserError
-from tongues.files import append_line
-from tongues.tokens import Mixture, Tokens
-from tongues.tokens.frame import TextFrame
-from tongues.tokens.mixture import Phase
+from tongues.core.errors import UserError
+from tongues.core.files import append_line
+from tongues.text.tokens import Mixture, Tokens
+from tongues.text.tokens.frame import TextFrame
+from tongues.text.tokens.mixture import Phase
 from tongues.train.engine.optimizer import set_rate
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor, uncompiled

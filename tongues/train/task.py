@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tongues.errors import Stopped, UserError
-from tongues.files import fingerprint, is_held, only_one, write_json, write_text
-from tongues.launch import DONE, FAILED, UNTOLD, Job, torchrun
-from tongues.runs import FAILURE, PLANS
+from tongues.core.errors import Stopped, UserError
+from tongues.core.files import fingerprint, is_held, only_one, write_json, write_text
+from tongues.core.launch import DONE, FAILED, UNTOLD, Job, torchrun
+from tongues.runs.record import FAILURE, PLANS
 from tongues.train.planned import RunPlan
 
 

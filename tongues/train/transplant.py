@@ -10,15 +10,15 @@ from tokenizers import Tokenizer
 from torch.nn.functional import cross_entropy
 from transformers import PreTrainedModel
 
-from tongues.files import fingerprint, whole_directory
+from tongues.core.files import fingerprint, whole_directory
 from tongues.models.anatomy import embedding_matrices
 from tongues.models.embeddings import mean_rows
 from tongues.models.huggingface import load_model, save_model
 from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
-from tongues.tokens import Tokens, load_tokenizer, tokenizer_files
-from tongues.tokens.frame import prepended_token
-from tongues.tokens.spelling import token_bytes
-from tongues.tokens.store import read_manifest
+from tongues.text.tokens import Tokens, load_tokenizer, tokenizer_files
+from tongues.text.tokens.frame import prepended_token
+from tongues.text.tokens.spelling import token_bytes
+from tongues.text.tokens.store import read_manifest
 from tongues.train.base import base_fingerprint, model_folder
 
 _SCORED = 8192  # tokens of each language, before and after

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import Caution
+from tongues.core.errors import Caution
 from tongues.recipe import Recipe, Train
 from tongues.recipe.loading import load_section
 from tongues.train.defaults import (

@@ -6,8 +6,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongues.errors import UserError
-from tongues.terminal import echo
+from tongues.core.errors import UserError
+from tongues.core.terminal import echo
 from tongues.verbs.hints import hint_runs
 from tongues.verbs.options import FOLDER, PATH
 from tongues.verbs.settings import argument, command, option, settings
@@ -53,7 +53,7 @@ def _demo(asked: Demo) -> None:
 
 def _real(language: str, workspace: Path, text: Path | None, overrides: tuple[str, ...]) -> None:
     """A real base on a real language: its page, and its lines."""
-    from tongues.files import read_json
+    from tongues.core.files import read_json
     from tongues.verbs.work.demo import demo_real
 
     page = demo_real(language, workspace, text=text, overrides=overrides)
@@ -66,9 +66,9 @@ def _real(language: str, workspace: Path, text: Path | None, overrides: tuple[st
 def _study(workspace: Path, overrides: tuple[str, ...]) -> None:
     """A study of synthetic languages: its advice and its page."""
     import tongues
-    from tongues.files import read_json
+    from tongues.core.files import read_json
 
-    recipe = _recipe("tongues.study", "demo.yaml", overrides)
+    recipe = _recipe("tongues.train.study", "demo.yaml", overrides)
     tongues.prepare(recipe, workspace=workspace)
     runs = tongues.study(recipe, workspace=workspace)
     page = tongues.report(runs, workspace / "reports" / recipe.name)
@@ -80,9 +80,9 @@ def _study(workspace: Path, overrides: tuple[str, ...]) -> None:
 def _experts(workspace: Path, overrides: tuple[str, ...]) -> None:
     """A model of four synthetic languages and an expert of each."""
     import tongues
+    from tongues.core.terminal import hint
     from tongues.recipe import in_workspace
-    from tongues.terminal import hint
-    from tongues.tokens import load_tokenizer, open_tokens
+    from tongues.text.tokens import load_tokenizer, open_tokens
 
     recipe = _recipe("tongues.experts", "demo/seed.yaml", overrides)
     folder = tongues.prepare(recipe, workspace=workspace)
@@ -99,7 +99,7 @@ def _experts(workspace: Path, overrides: tuple[str, ...]) -> None:
 
 def _show(recipe: "Recipe", sentences: list[str]) -> None:
     """Say what the languages are, and what came of them."""
-    from tongues.pages import Items, as_text
+    from tongues.core.pages import Items, as_text
     from tongues.text import describe_synthetic
 
     families = describe_synthetic(recipe.text.synthetic) if recipe.text.synthetic else []

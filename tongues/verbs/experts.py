@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tongues.errors import UserError
-from tongues.terminal import echo
+from tongues.core.errors import UserError
+from tongues.core.terminal import echo
 from tongues.verbs.hints import hint_recipe
 from tongues.verbs.options import AS_JSON, COUNT, PATH, Verbs
 from tongues.verbs.settings import COMMANDS, Verb, argument, command, function, option, settings
@@ -76,8 +76,8 @@ class PartitionWords:
 
 @command(PartitionWords, AS_JSON, of=experts_group)
 def _partition(asked: PartitionWords, *, as_json: bool) -> None:
+    from tongues.core.terminal import print_json
     from tongues.recipe import load_recipe
-    from tongues.terminal import print_json
 
     if asked.recipe is None:
         codes = [code.strip() for code in (asked.languages or "").split(",") if code.strip()]
@@ -113,8 +113,8 @@ class Train(OfRecipe, Overwriting, Launched, Together, Quietly, Verb[list[Path]]
 
 @command(Train, AS_JSON, of=experts_group)
 def _train(asked: Train, *, as_json: bool) -> None:
+    from tongues.core.terminal import print_paths
     from tongues.recipe import load_recipe
-    from tongues.terminal import print_paths
 
     loaded = load_recipe(asked.recipe, asked.overrides)
     print_paths(asked.run(), as_json=as_json)
@@ -135,8 +135,8 @@ class Measure(OfRecipe, Placed, Quietly, Verb[Path]):
 
 @command(Measure, AS_JSON, of=experts_group)
 def _measure(asked: Measure, *, as_json: bool) -> None:
+    from tongues.core.terminal import print_paths
     from tongues.recipe import load_recipe
-    from tongues.terminal import print_paths
 
     page = asked.run()
     if not as_json:
@@ -158,9 +158,9 @@ class Show(Verb["Lineage"]):
 def _show(asked: Show, *, as_json: bool) -> None:
     from dataclasses import asdict
 
+    from tongues.core.quantities import show_count
+    from tongues.core.terminal import hint_command, print_json, print_table
     from tongues.experts.ensemble.lineage import find_ensemble
-    from tongues.quantities import show_count
-    from tongues.terminal import hint_command, print_json, print_table
 
     lineage = asked.run()
     if as_json:
@@ -180,8 +180,8 @@ def _show(asked: Show, *, as_json: bool) -> None:
 
 
 def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None:
+    from tongues.core.pages import as_text
     from tongues.experts.partition.partition import tree_lines
-    from tongues.pages import as_text
     from tongues.report.experts.partition import cluster_table
 
     echo(as_text([cluster_table(made, amounts)]))
@@ -190,9 +190,9 @@ def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None
 
 
 def _show_measured(folder: Path) -> None:
+    from tongues.core.pages import as_text
     from tongues.evaluate.evaluation import read_evaluation
     from tongues.evaluate.settings import MeasuredExperts
-    from tongues.pages import as_text
     from tongues.report.experts.answer import expert_answer
     from tongues.report.experts.view import setting_table
 

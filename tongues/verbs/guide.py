@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.verbs.hints import hint_next
 from tongues.verbs.options import AS_JSON, PATH
 from tongues.verbs.settings import Verb, argument, command, function, settings
 from tongues.verbs.shared import existing_folder, in_workspace
 
 if TYPE_CHECKING:
-    from tongues.steps import Step
+    from tongues.plan.steps import Step
     from tongues.verbs.work.results import Diagnosis
 
 
@@ -27,7 +27,7 @@ class Doctor(Verb["Diagnosis"]):
 
 @command(Doctor, AS_JSON)
 def _doctor(asked: Doctor, *, as_json: bool) -> None:
-    from tongues.terminal import print_json, print_table
+    from tongues.core.terminal import print_json, print_table
 
     diagnosis = asked.run()
     if as_json:
@@ -52,7 +52,7 @@ class NextSteps(Verb["list[Step]"]):
 
     def run(self) -> "list[Step]":
         """Find them."""
-        from tongues.steps import steps_in
+        from tongues.plan.steps import steps_in
 
         return steps_in(existing_folder(self.folder))
 
@@ -61,7 +61,7 @@ class NextSteps(Verb["list[Step]"]):
 def _next(asked: NextSteps, *, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from tongues.terminal import hint, print_json, print_table
+    from tongues.core.terminal import hint, print_json, print_table
 
     steps = asked.run()
     if as_json:

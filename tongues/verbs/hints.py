@@ -19,7 +19,7 @@ def hint_again(verb: str, *more: str, without: Collection[str] = ()) -> None:
 
     without: names of options that are left out.
     """
-    from tongues.terminal import hint
+    from tongues.core.terminal import hint
 
     context = click.get_current_context()
     words = [verb]
@@ -40,15 +40,15 @@ def hint_again(verb: str, *more: str, without: Collection[str] = ()) -> None:
 
 def hint_next(workspace: Path) -> None:
     """Print that `next` says what to do in a workspace."""
-    from tongues.terminal import hint
+    from tongues.core.terminal import hint
 
     hint(shlex.join(["tongues", "next", *([] if workspace == Path() else [str(workspace)])]))
 
 
 def hint_recipe(recipe: "TextRecipe", asked: OfRecipe) -> None:
     """Print the next step of a recipe that a verb was asked for."""
-    from tongues.steps import step_of_recipe
-    from tongues.terminal import hint
+    from tongues.core.terminal import hint
+    from tongues.plan.steps import step_of_recipe
 
     words = [str(asked.recipe), *asked.overrides]
     hint(step_of_recipe(recipe, words, Path(asked.workspace)).command)
@@ -56,7 +56,7 @@ def hint_recipe(recipe: "TextRecipe", asked: OfRecipe) -> None:
 
 def hint_runs(folder: Path, workspace: Path) -> None:
     """Print the next step of a run or of a study's folder."""
-    from tongues.steps import step_of_runs
-    from tongues.terminal import hint
+    from tongues.core.terminal import hint
+    from tongues.plan.steps import step_of_runs
 
     hint(step_of_runs(folder, workspace).command)

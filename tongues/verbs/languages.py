@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from tongues.terminal import echo
+from tongues.core.terminal import echo
 from tongues.verbs.options import AS_JSON, one_thread
 from tongues.verbs.settings import argument, command, option, settings
 
@@ -27,8 +27,8 @@ class Languages:
 @command(Languages, AS_JSON)
 def _languages(asked: Languages, *, as_json: bool) -> None:
     one_thread()
+    from tongues.core.terminal import hint, print_json, print_table
     from tongues.languages import describe
-    from tongues.terminal import hint, print_json, print_table
     from tongues.verbs.work.languages import languages
 
     conditions: dict[str, Any] = asdict(asked)
@@ -44,7 +44,7 @@ def _languages(asked: Languages, *, as_json: bool) -> None:
     if as_json:
         print_json(answer.to_json())
         return
-    from tongues.pages import as_text
+    from tongues.core.pages import as_text
 
     echo(as_text(describe.facts_blocks(answer)))
     hint(f"tongues plan --language {answer.language.tag} --gpu h100 --budget '24 hours'")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tongues.errors import UserError
-from tongues.terminal import echo
+from tongues.core.errors import UserError
+from tongues.core.terminal import echo
 from tongues.verbs.options import AS_JSON, FIGURES, OUT_FILE, PATH, one_thread
 from tongues.verbs.settings import Verb, argument, command, function, option, settings
 from tongues.verbs.shared import pairs, paths
@@ -77,7 +77,7 @@ class Fit(Verb["FitAnswer"]):
 )
 def _fit(asked: Fit, *, out: Path | None, figures: Path | None, as_json: bool) -> None:
     one_thread()
-    from tongues.terminal import hint, print_json, print_table, say
+    from tongues.core.terminal import hint, print_json, print_table, say
 
     if asked.compare and figures:
         raise UserError("a comparison is not drawn", where="--figures")
@@ -85,7 +85,7 @@ def _fit(asked: Fit, *, out: Path | None, figures: Path | None, as_json: bool) -
     if out:
         answer.write(out)
     if figures:
-        from tongues.pages import write_figures
+        from tongues.core.pages import write_figures
         from tongues.report.laws import law_figures
 
         write_figures(law_figures(answer.drawn), figures, say)

@@ -7,10 +7,10 @@ import time
 import click
 
 from tongues import __version__
-from tongues.errors import Stopped, UserError, nearest
-from tongues.extras import required_by
-from tongues.removed import OPTIONS
-from tongues.terminal import echo, is_first_rank
+from tongues.core.errors import Stopped, UserError, nearest
+from tongues.core.extras import required_by
+from tongues.core.removed import OPTIONS
+from tongues.core.terminal import echo, is_first_rank
 from tongues.verbs import demo, guide, languages, laws, models, new, pages, plan, recipes
 from tongues.verbs.experts import experts_group
 from tongues.verbs.options import SECTIONS, Verbs

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tongues.errors import Stopped
-from tongues.terminal import echo
+from tongues.core.errors import Stopped
+from tongues.core.terminal import echo
 from tongues.verbs.options import AS_JSON, COUNT, DTYPES, FOLDER, OUT, PATH
 from tongues.verbs.settings import Verb, argument, command, function, option, settings
 from tongues.verbs.shared import Dtype, Launched, Placed, Quietly, Shared, in_workspace
@@ -83,8 +83,8 @@ class Evaluate(Placed, Shared, Launched, Quietly, Verb["Evaluation"]):
     AS_JSON,
 )
 def _evaluate(asked: Evaluate, *, compare: bool, as_json: bool) -> None:
-    from tongues.steps import step_of_evaluation
-    from tongues.terminal import hint, print_json, say
+    from tongues.core.terminal import hint, print_json, say
+    from tongues.plan.steps import step_of_evaluation
     from tongues.verbs.shared import evaluation_folder
 
     workspace = Path(asked.workspace)
@@ -92,7 +92,7 @@ def _evaluate(asked: Evaluate, *, compare: bool, as_json: bool) -> None:
     if as_json:
         print_json(made.to_json())
         return
-    from tongues.pages import as_text
+    from tongues.core.pages import as_text
     from tongues.report.evaluation.view import score_blocks
 
     echo(as_text(score_blocks(made, compare=compare)) + "\n")
@@ -148,7 +148,7 @@ class Generate(Placed, Verb["Generation"]):
     AS_JSON,
 )
 def _generate(asked: Generate, *, experts: bool, as_json: bool) -> None:
-    from tongues.terminal import hint_command, print_json
+    from tongues.core.terminal import hint_command, print_json
 
     made = replace(asked, prompts=asked.prompts or _piped()).run()
     if as_json:
@@ -205,7 +205,7 @@ class Serve(Placed, Quietly, Verb[None]):
 
 @command(Serve)
 def _serve(asked: Serve) -> None:
-    from tongues.terminal import say
+    from tongues.core.terminal import say
 
     try:
         replace(asked, ready=echo).run()
@@ -247,7 +247,7 @@ class Export(Quietly, Verb[Path]):
 
 @command(Export, AS_JSON)
 def _export(asked: Export, *, as_json: bool) -> None:
-    from tongues.terminal import hint_command, print_paths
+    from tongues.core.terminal import hint_command, print_paths
 
     out = asked.run()
     print_paths([out], as_json=as_json)

@@ -5,8 +5,8 @@ from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongues.errors import UserError
-from tongues.terminal import echo
+from tongues.core.errors import UserError
+from tongues.core.terminal import echo
 from tongues.verbs.options import AS_JSON, COUNT, OUT_FILE, PATH, one_thread
 from tongues.verbs.settings import Verb, argument, command, function, option, settings
 from tongues.verbs.shared import listed
@@ -45,9 +45,9 @@ class New(Verb["Draft"]):
 @command(New, AS_JSON)
 def _new(asked: New, *, as_json: bool) -> None:
     one_thread()
+    from tongues.core.terminal import hint_command, print_json, print_table, say
     from tongues.plan import known_bases
-    from tongues.steps import free_place
-    from tongues.terminal import hint_command, print_json, print_table, say
+    from tongues.plan.steps import free_place
 
     tags = listed(asked.language)
     base: str | None = asked.base  # may be left out on the command line

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
 
 COUNT = click.IntRange(min=1)
 DTYPES = click.Choice(["bf16", "fp16", "fp32"])
@@ -19,7 +19,7 @@ class _Out(click.Path):
     """A place for what is made, refused before the work where nothing can be written there."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        from tongues.files import check_writable
+        from tongues.core.files import check_writable
 
         path: Any = super().convert(value, param, ctx)
         check_writable(path if self.file_okay else path / "file")
@@ -61,7 +61,7 @@ class LauncherOption(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """The option and its help."""
-        from tongues.launch import LAUNCHERS
+        from tongues.core.launch import LAUNCHERS
 
         own = (f"{one.name}:{','.join(f'{key}=…' for key in one.takes)}" for one in LAUNCHERS)
         self.help = f"What starts the jobs: {'; '.join(name.rstrip(':') for name in own)}."

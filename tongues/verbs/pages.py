@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tongues.terminal import echo
+from tongues.core.terminal import echo
 from tongues.verbs.hints import hint_next, hint_runs
 from tongues.verbs.options import AS_JSON, OUT, PATH
 from tongues.verbs.settings import Verb, argument, command, function, option, settings
@@ -15,7 +15,7 @@ from tongues.verbs.shared import Quietly, in_workspace, paths
 
 if TYPE_CHECKING:
     from tongues.experts.ensemble.lineage import EnsembleState
-    from tongues.states import RunState
+    from tongues.runs.states import RunState
 
 
 _OPTIONAL = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out nats/token")  # first to go
@@ -36,8 +36,8 @@ class Ls(Verb["tuple[list[RunState], list[EnsembleState]]"]):
 def _ls(asked: Ls, *, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from tongues.states import states_table, study_lines
-    from tongues.terminal import print_json, print_table
+    from tongues.core.terminal import print_json, print_table
+    from tongues.runs.states import states_table, study_lines
 
     runs, ensembles = asked.run()
     if as_json:
@@ -89,8 +89,8 @@ class Report(Quietly, Verb[Path]):
 
 @command(Report, AS_JSON)
 def _report(asked: Report, *, as_json: bool) -> None:
-    from tongues.steps import steps_in
-    from tongues.terminal import hint, print_paths
+    from tongues.core.terminal import hint, print_paths
+    from tongues.plan.steps import steps_in
 
     print_paths([asked.run()], as_json=as_json)
     places = paths(asked.places)
@@ -113,7 +113,7 @@ class Watch(Verb[None]):
 
     def run(self) -> None:
         """Serve it."""
-        from tongues.serve.watch import serve_runs
+        from tongues.use.serve.watch import serve_runs
         from tongues.verbs.shared import existing_folder
 
         serve_runs(existing_folder(self.workspace), self.port, self.ready)

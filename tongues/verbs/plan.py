@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tongues.terminal import echo
+from tongues.core.terminal import echo
 from tongues.verbs.hints import hint_again
 from tongues.verbs.options import AS_JSON, OUT, OUT_FILE, one_thread
 from tongues.verbs.settings import Verb, command, function, option, settings
@@ -87,12 +87,12 @@ class Plan(Verb["Made"]):
 )
 def _plan(asked: Plan, *, why: bool, out: Path | None, as_json: bool) -> None:
     one_thread()
-    from tongues.steps import free_place
-    from tongues.terminal import hint, hint_command, print_json, print_table, say
+    from tongues.core.terminal import hint, hint_command, print_json, print_table, say
+    from tongues.plan.steps import free_place
 
     made = asked.run()
     if out:
-        from tongues.pages import write_page
+        from tongues.core.pages import write_page
         from tongues.report.plan import plan_page
 
         say(str(write_page(plan_page(made), out)))

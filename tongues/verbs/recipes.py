@@ -4,14 +4,14 @@ from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongues.terminal import echo
+from tongues.core.terminal import echo
 from tongues.verbs.hints import hint_recipe, hint_runs
 from tongues.verbs.options import AS_JSON, COUNT
 from tongues.verbs.settings import Verb, command, function, option, settings
 from tongues.verbs.shared import Launched, OfRecipe, Overwriting, Quietly, Shared, Together
 
 if TYPE_CHECKING:
-    from tongues.check import Checked
+    from tongues.plan.check import Checked
 
 
 @settings
@@ -32,9 +32,9 @@ class Check(OfRecipe, Verb["Checked"]):
 
 @command(Check, AS_JSON)
 def _check(asked: Check, *, as_json: bool) -> None:
-    from tongues.quantities import show_bytes
+    from tongues.core.quantities import show_bytes
+    from tongues.core.terminal import print_json, print_table, say
     from tongues.recipe import load_recipe, show_recipe
-    from tongues.terminal import print_json, print_table, say
     from tongues.train.mixture import describe_mixture, mixture_rows
 
     checked = asked.run()
@@ -87,8 +87,8 @@ class Prepare(OfRecipe, Overwriting, Shared, Launched, Quietly, Verb[Path]):
 
 @command(Prepare, AS_JSON)
 def _prepare(asked: Prepare, *, as_json: bool) -> None:
+    from tongues.core.terminal import print_paths
     from tongues.recipe import load_text_recipe
-    from tongues.terminal import print_paths
 
     loaded = load_text_recipe(asked.recipe, asked.overrides)
     print_paths([asked.run()], as_json=as_json)
@@ -107,7 +107,7 @@ class Train(OfRecipe, Overwriting, Together, Quietly, Verb[Path]):
 
 @command(Train, AS_JSON)
 def _train(asked: Train, *, as_json: bool) -> None:
-    from tongues.terminal import print_paths
+    from tongues.core.terminal import print_paths
 
     directory = asked.run()
     print_paths([directory], as_json=as_json)
@@ -128,7 +128,7 @@ class Study(OfRecipe, Overwriting, Launched, Together, Quietly, Verb[Path]):
 
 @command(Study, AS_JSON)
 def _study(asked: Study, *, as_json: bool) -> None:
-    from tongues.terminal import print_paths
+    from tongues.core.terminal import print_paths
 
     made = asked.run()
     print_paths([made], as_json=as_json)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, ParamSpec, TypeVar, dataclass_transfo
 
 import click
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 
 Arguments = ParamSpec("Arguments")
 Class = TypeVar("Class")

@@ -6,8 +6,8 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tongues.errors import UserError
-from tongues.terminal import Show, progress_line, say
+from tongues.core.errors import UserError
+from tongues.core.terminal import Show, progress_line, say
 from tongues.verbs.options import COUNT, DTYPES, FOLDER, PATH, LauncherOption
 from tongues.verbs.settings import argument, option, settings
 
@@ -157,7 +157,7 @@ def memory_bytes(memory: int | str | None, where: str = "--max-memory") -> int |
     """Bytes of what is given as such, or as `2GB`."""
     if memory is None or isinstance(memory, int):
         return memory
-    from tongues.quantities import Bytes  # brings pydantic
+    from tongues.core.quantities import Bytes  # brings pydantic
 
     return read_as(Bytes, memory, where)
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from forecast import ends, finished, run_table, write_forecast
 
 import tongues
-from tongues.files import read_json
-from tongues.frames import text_table
+from tongues.core.files import read_json
+from tongues.core.frames import text_table
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[2] / "../shared/data"

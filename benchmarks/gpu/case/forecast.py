@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 import tongues
-from tongues.estimate import Estimate
-from tongues.files import read_json, read_lines, write_json
-from tongues.frames import text_table
+from tongues.core.estimate import Estimate
+from tongues.core.files import read_json, read_lines, write_json
+from tongues.core.frames import text_table
 from tongues.languages.forecast import OwnRun, forecast_language
 from tongues.laws import Predictor, fit
-from tongues.runs import Run, read_run
-from tongues.tokens.store import read_manifest
+from tongues.runs.record import Run, read_run
+from tongues.text.tokens.store import read_manifest
 
 __all__ = ["ends", "finished", "run_table", "write_forecast"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.evaluate.tasks import TASKS, Task, count_faults, find_languages, read_items
 
 DATA = Path(__file__).parents[3] / "../shared/data/eval"

@@ -24,7 +24,7 @@ from tongues.evaluate.tasks import (
 )
 from tongues.evaluate.tasks.score import fewshot_prefix, score_task
 from tongues.experts.ensemble.model import Model, open_model
-from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
+from tongues.text.tokens.tokenizer import save_tokenizer, train_tokenizer
 
 VOCABULARY = 400
 SAID = ("It rained all day", "The river rose", "We stayed at home", "They ate in the garden")

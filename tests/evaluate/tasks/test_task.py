@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.evaluate.tasks import TASKS, FewShotTask, read_fewshot_task, read_items
 
 # What the data sets on the hub hold, a row each, and what lm-eval 0.4.13 makes of it.

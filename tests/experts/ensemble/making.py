@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from tests.models.families import save_tiny, tiny
+from tongues.core.files import file_hash
 from tongues.experts.ensemble import generate as generation
 from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, mixed
 from tongues.experts.ensemble.lineage import (
@@ -20,10 +21,9 @@ from tongues.experts.ensemble.lineage import (
 )
 from tongues.experts.ensemble.router import Router, save_router
 from tongues.experts.ensemble.routing import Routing, RoutingContext
-from tongues.files import file_hash
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
-from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
+from tongues.text.tokens.tokenizer import save_tokenizer, train_tokenizer
 
 VOCABULARY, CONTEXT, WIDTH = 300, 96, 12
 LANGUAGES = ("qaa", "qab", "qac", "qad")

@@ -6,7 +6,7 @@ from transformers import AutoModelForCausalLM
 
 from tests.experts.ensemble.making import VOCABULARY
 from tests.models.families import FAMILIES, tiny
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.ensemble.ensemble import ExpertModels
 from tongues.experts.ensemble.mapped import map_model, mapped_weights
 

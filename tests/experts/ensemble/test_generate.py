@@ -17,13 +17,13 @@ from tests.experts.ensemble.making import (
     texts,
 )
 from tests.models.families import FAMILIES, tiny
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.ensemble import parse_routing
 from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
 from tongues.experts.ensemble.mapped import map_model
 from tongues.experts.ensemble.request import Sampling
-from tongues.tokens import load_tokenizer
-from tongues.tokens.tokenizer import vocabulary_size
+from tongues.text.tokens import load_tokenizer
+from tongues.text.tokens.tokenizer import vocabulary_size
 
 GREEDY = Sampling(temperature=0)
 WAYS = ("filter", "filter:1", "tfidf", "tfidf:1", "tfidf:2")

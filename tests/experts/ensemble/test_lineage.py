@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import file_hash
 from tongues.experts.ensemble.ensemble import open_ensemble
 from tongues.experts.ensemble.lineage import best_experts, ensemble_states, read_lineage, state_rows
-from tongues.files import file_hash
 from tongues.verbs.main import command
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from tests.experts.ensemble.making import VOCABULARY, WIDTH, make_router, make_terms, texts
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.ensemble.router import (
     Router,
     distance_weights,

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tests.experts.ensemble.making import CONTEXT, make_router, score, texts
 from tests.golden import cases, golden
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.ensemble import ROUTINGS, Routing, parse_routing
 from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, mixed
 from tongues.experts.ensemble.mapped import map_model

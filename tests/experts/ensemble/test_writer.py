@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.experts.ensemble.making import generate, score, texts
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.ensemble import parse_routing
 from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.mapped import map_model

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.partition.distances import (
     cosine_distances,
     named,

@@ -9,7 +9,7 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.partition import gradients
 from tongues.experts.partition.gradients import (
     draw_windows,
@@ -18,7 +18,7 @@ from tongues.experts.partition.gradients import (
 )
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
-from tongues.tokens import Tokens, open_tokens
+from tongues.text.tokens import Tokens, open_tokens
 
 FEW, SHORT = 16, 32  # windows, and tokens of one
 

@@ -7,7 +7,7 @@ from scipy.sparse.linalg import svds
 
 from tests.experts.partition.test_topics import topical  # noqa: F401
 from tests.golden import cases, golden
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.partition.methods import dense, from_file, one_each
 from tongues.experts.partition.partition import (
     Partition,
@@ -22,8 +22,8 @@ from tongues.experts.partition.partition import (
 from tongues.experts.partition.terms import term_counts
 from tongues.experts.partition.topics import term_directions
 from tongues.experts.partition.tree import by_tree
-from tongues.tokens.frame import TextFrame
-from tongues.tokens.shards import Shard
+from tongues.text.tokens.frame import TextFrame
+from tongues.text.tokens.shards import Shard
 
 PLACES = {"ab": 0, "c": 7, "d": 1, "e": 9, "f": 30}
 DISTANCES = {a: {b: float(abs(PLACES[a] - PLACES[b])) for b in PLACES} for a in PLACES}

@@ -4,7 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import read_json
 from tongues.experts.partition import terms as documents
 from tongues.experts.partition import topics as room
 from tongues.experts.partition.terms import batches, draw_documents
@@ -14,10 +15,9 @@ from tongues.experts.partition.topics import (
     partition_by_topics,
     write_clusters,
 )
-from tongues.files import read_json
-from tongues.tokens import Tokens, open_cluster, open_tokens
-from tongues.tokens.frame import TextFrame
-from tongues.tokens.shards import Shard, shard_dtype, write_shard
+from tongues.text.tokens import Tokens, open_cluster, open_tokens
+from tongues.text.tokens.frame import TextFrame
+from tongues.text.tokens.shards import Shard, shard_dtype, write_shard
 
 VOCABULARY = 2000
 TOPICS = 5

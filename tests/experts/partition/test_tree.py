@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.partition.balanced import balanced_means, even_prices, least, squared_distances
 from tongues.experts.partition.partition import Distances
 from tongues.experts.partition.tree import balanced_tree

@@ -11,14 +11,14 @@ from click.testing import CliRunner
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer, texts
-from tongues.errors import UserError
-from tongues.estimate import Estimate
+from tongues.core.errors import UserError
+from tongues.core.estimate import Estimate
 from tongues.experts.ensemble.card import write_merged_card
 from tongues.experts.ensemble.ensemble import expert_log_probs, open_ensemble
 from tongues.experts.ensemble.lineage import read_lineage, verify
 from tongues.experts.ensemble.model import open_model
-from tongues.export.experts import export_ensemble, export_moe
 from tongues.train.metadata import CardScores, ScoredText
+from tongues.use.export.experts import export_ensemble, export_moe
 from tongues.verbs.main import command
 
 

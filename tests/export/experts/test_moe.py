@@ -11,11 +11,11 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM
 
 from tests.models.families import save_tiny, tiny
-from tongues.errors import UserError
-from tongues.export.gates import fit_gates
-from tongues.export.moe import merge_to_moe
-from tongues.files import read_json
-from tongues.tokens.frame import TextFrame
+from tongues.core.errors import UserError
+from tongues.core.files import read_json
+from tongues.text.tokens.frame import TextFrame
+from tongues.use.export.gates import fit_gates
+from tongues.use.export.moe import merge_to_moe
 
 FAMILIES = ("llama", "llama-tied", "qwen3")
 ROWS = 300

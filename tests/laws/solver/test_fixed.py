@@ -3,7 +3,7 @@ import pytest
 
 from tests.laws.made import CHINCHILLA, CPT, Columns, codes, objective, rows_of
 from tongues import laws
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.laws import FORMS, Law
 from tongues.laws.solver import read_fixed
 

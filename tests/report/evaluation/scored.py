@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from tongues.core.roles import Roles
 from tongues.evaluate.answers import task_scores
 from tongues.evaluate.comparing import text_scores
 from tongues.evaluate.evaluation import EvaluatedModel, Evaluation, Trained
 from tongues.evaluate.losses import DocumentLosses, Policy
 from tongues.evaluate.tasks import ItemScore
-from tongues.roles import Roles
 
 LANGS = ("qaa", "qab", "qac")
 SOURCE, SCRATCH = "study/qaa-source-s1", "study/qab-scratch-s1"

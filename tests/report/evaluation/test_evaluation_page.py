@@ -10,8 +10,8 @@ import pytest
 from tests.golden import golden
 from tests.report.evaluation.scored import MIXED, PLAIN, SCRATCH, SOURCE, about, changed, outcome
 from tests.report.pages import Page
+from tongues.core.pages import Table, as_text, page_as_html, write_page
 from tongues.evaluate.evaluation import Evaluation
-from tongues.pages import Table, as_text, page_as_html, write_page
 from tongues.report.evaluation.answer import answer
 from tongues.report.evaluation.figures import replay_figure, score_figure
 from tongues.report.evaluation.measures import Measure, labels, model_table

@@ -12,12 +12,12 @@ from tests.experts.ensemble.making import make_ensemble, make_expert, make_token
 from tests.records import make_run
 from tests.report.evaluation.scored import MIXED, SOURCE, outcome
 from tongues import laws
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.pages import write_figures
 from tongues.experts.ensemble.model import open_model
-from tongues.pages import write_figures
 from tongues.report.evaluation.view import newest_scores
 from tongues.report.laws import law_figures
-from tongues.runs import write_run
+from tongues.runs.record import write_run
 
 
 def evaluated(workspace: Path, name: str, age: int, *models: str, **about: Any) -> None:

@@ -23,10 +23,10 @@ from tests.report.experts.measured import (
     partition,
     seen,
 )
+from tongues.core.pages import as_text, write_page
 from tongues.evaluate.evaluation import Evaluation
 from tongues.experts.partition.partition import Partition, of_languages
 from tongues.experts.partition.tree import by_tree
-from tongues.pages import as_text, write_page
 from tongues.report.experts.answer import expert_answer
 from tongues.report.experts.figures import expert_figures
 from tongues.report.experts.partition import cluster_table, partition_lead, partition_page

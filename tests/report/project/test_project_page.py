@@ -13,12 +13,12 @@ import pytest
 
 import tongues
 from tests.report.pages import Page
-from tongues.errors import UserError
-from tongues.files import write_json
-from tongues.quantities import show_seconds
+from tongues.core.errors import UserError
+from tongues.core.files import write_json
+from tongues.core.quantities import show_seconds
 from tongues.report.curves import curve_figure
 from tongues.report.project import write_project_report
-from tongues.runs import Run, read_run, write_run
+from tongues.runs.record import Run, read_run, write_run
 from tongues.train.cost import run_cost
 
 
@@ -195,7 +195,7 @@ def test_a_folder_that_is_not_there_has_no_page_and_is_not_made(tmp_path: Path) 
 
 
 def test_a_page_of_runs_follows_their_logs(workspace: Path) -> None:
-    from tongues.serve import watch
+    from tongues.use.serve import watch
 
     addresses: list[str] = []
     serve = Thread(target=watch.serve_runs, args=(workspace, 0, addresses.append), daemon=True)

@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tongues.files import fingerprint
+from tongues.core.files import fingerprint
 from tongues.recipe import Columns, Files
 from tongues.text import Document
 from tongues.text.reading import LONGEST, REASONS, Fault, Item, State, read_file

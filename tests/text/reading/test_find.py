@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.golden import cases, golden
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.text.reading import find_files
 
 

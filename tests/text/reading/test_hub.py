@@ -13,7 +13,7 @@ import pytest
 
 from tests.golden import cases, golden
 from tests.text.corpora import HUB_CARD
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.recipe import Columns, Hub
 from tongues.text import Document
 from tongues.text.reading import Fault, Item, State, read_hub

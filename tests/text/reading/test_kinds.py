@@ -15,8 +15,8 @@ import pytest
 
 from tests.text.corpora import select_again, text_of
 from tests.text.reading.test_files import check_goes_on_anywhere, items
-from tongues.errors import UserError
-from tongues.quantities import show_bytes
+from tongues.core.errors import UserError
+from tongues.core.quantities import show_bytes
 from tongues.recipe import Files
 from tongues.text import Document
 from tongues.text.reading import Fault, find_files, passed_over

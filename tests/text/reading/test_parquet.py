@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.text.reading.test_files import check_goes_on_anywhere, found, items
-from tongues.files import fingerprint
+from tongues.core.files import fingerprint
 from tongues.recipe import Columns, Files
 from tongues.text import Document
 from tongues.text.reading import LONGEST, Fault

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.text.signals.benchmarks import load_benchmarks
 from tongues.text.signals.units import units
 

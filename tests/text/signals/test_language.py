@@ -13,7 +13,7 @@ from tests.text.corpora import select_again, text, text_of, write_rows
 from tests.text.real import DATA, needs_text, texts
 from tests.text.test_select import one_file, selected, why
 from tongues import recipe
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.text.signals import counts_as, large_others
 from tongues.text.signals.language import (
     UNKNOWN,

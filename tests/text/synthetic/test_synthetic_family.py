@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.text.synthetic import (
     Drift,
     SyntheticLanguage,

@@ -9,7 +9,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from tests.models.published import DEEPSEEK, ENDS, EXPERTS, WIDTHS
-from tongues.tokens.frame import TextFrame
+from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine import attention
 from tongues.train.engine.attention import blocked_attention
 from tongues.train.engine.balance import balance_note, balance_weight

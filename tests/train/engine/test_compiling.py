@@ -14,9 +14,9 @@ from tests.command import start_command
 from tests.conftest import MakeRecipe
 from tests.train.engine.plain_kernels import CONTEXT, END, made, windows
 from tests.train.making import STOPPABLE, digests, train_and_stop
-from tongues.files import read_lines
-from tongues.runs import read_run
-from tongues.tokens.frame import TextFrame
+from tongues.core.files import read_lines
+from tongues.runs.record import read_run
+from tongues.text.tokens.frame import TextFrame
 from tongues.train import run_of_recipe
 from tongues.train.engine.compiling import try_compiled
 from tongues.train.engine.fitting import fit_scorer

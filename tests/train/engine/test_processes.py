@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.train.engine.processes import Processes, join_processes
 
 Two = tuple[Path, list[dict[str, Any]]]
@@ -32,7 +32,7 @@ time.sleep(60)
 HANGING = """
 import time
 from datetime import timedelta
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.train.engine import processes as engine
 engine._IN_STEPS = timedelta(seconds=5)  # also to meet each other
 processes = engine.join_processes("cpu")

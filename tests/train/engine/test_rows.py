@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from tests.models.families import GROUPED, WIDTHS
 from tongues.models.anatomy import of_folder
-from tongues.tokens.frame import TextFrame
+from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine.balance import balance_weight
 from tongues.train.engine.fitting import Choices, fit_scorer
 from tongues.train.engine.processor import Processor

@@ -11,8 +11,8 @@ from torch.nn.functional import cross_entropy, linear
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from tests.models.families import GROUPED, WIDTHS, XGLM
-from tongues.errors import UserError
-from tongues.tokens.frame import TextFrame
+from tongues.core.errors import UserError
+from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine import vocabulary
 from tongues.train.engine.fitting import Choices, fit_scorer
 from tongues.train.engine.processor import Processor

@@ -21,7 +21,7 @@ from tests.train.engine.plain_kernels import (
     plain_varlen,
     windows,
 )
-from tongues.tokens.frame import TextFrame
+from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine import fitting, flex, varlen
 from tongues.train.engine.attention import FLEX, NARROW_FLEX
 from tongues.train.engine.fitting import fit_scorer

@@ -12,10 +12,10 @@ import torch
 from torch import nn
 from transformers import Lfm2Config, Lfm2ForCausalLM, LlamaConfig, LlamaForCausalLM
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.models.huggingface import open_layout, save_model
 from tongues.models.sources import FolderWeights
-from tongues.tokens.frame import TextFrame
+from tongues.text.tokens.frame import TextFrame
 from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.loading import fill_weights
 from tongues.train.engine.processes import Processes, join_processes

@@ -5,7 +5,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import fingerprint
+from tongues.core.randomness import derive_seed
+from tongues.core.significance import detectable_before
 from tongues.evaluate.tasks.items import (
     Item,
     ItemFault,
@@ -15,9 +18,6 @@ from tongues.evaluate.tasks.items import (
     read_items,
 )
 from tongues.evaluate.tasks.task import TASKS, Task
-from tongues.files import fingerprint
-from tongues.randomness import derive_seed
-from tongues.significance import detectable_before
 
 END_OF_DEMONSTRATION = "\n\n"
 

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 from langcodes import tag_is_valid
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
+from tongues.core.files import fingerprint, path_text
 from tongues.evaluate.tasks.task import Fields, Normalisation, Task
-from tongues.files import fingerprint, path_text
 from tongues.recipe import Hub
 from tongues.text.reading import Fault
 from tongues.text.reading.files import read_records

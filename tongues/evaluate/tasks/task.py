@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from tongues.registry import Registry
+from tongues.core.registry import Registry
 
 Normalisation: TypeAlias = Literal["token", "character", "byte", "sum"]
 Fields: TypeAlias = Mapping[str, Any]  # a row of a data set

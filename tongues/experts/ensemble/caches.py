@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from transformers import Cache, PretrainedConfig, PreTrainedModel
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.ensemble.ensemble import ExpertModels
 
 _REMEMBERED = {"full_attention", "sliding_attention"}

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tongues import __version__
+from tongues.core.pages import CARD, Table, as_markdown
+from tongues.core.quantities import show_count
 from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.ensemble.router import Router
-from tongues.pages import CARD, Table, as_markdown
-from tongues.quantities import show_count
-from tongues.runs import Run
+from tongues.runs.record import Run
 from tongues.train.card import data_section, usage
 from tongues.train.metadata import (
     Metadata,

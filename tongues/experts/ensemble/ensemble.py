@@ -10,7 +10,8 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import file_hash
 from tongues.experts.ensemble.lineage import (
     TOKENIZER,
     Lineage,
@@ -24,13 +25,12 @@ from tongues.experts.ensemble.own_tokens import OwnTokens, own_tokens, sum_parts
 from tongues.experts.ensemble.router import Router, load_router
 from tongues.experts.ensemble.routing import Routing, RoutingContext, check_experts
 from tongues.experts.ensemble.updates import find_updates, with_updates
-from tongues.files import file_hash
 from tongues.models.huggingface import configure
 from tongues.models.placement import Placement
 from tongues.models.scorer import batch_scorer
-from tongues.tokens import load_tokenizer
-from tongues.tokens.frame import TextFrame, read_frame
-from tongues.tokens.tokenizer import vocabulary_size
+from tongues.text.tokens import load_tokenizer
+from tongues.text.tokens.frame import TextFrame, read_frame
+from tongues.text.tokens.tokenizer import vocabulary_size
 
 _TOKENS = 4096  # in a batch of windows
 _PADDING = 16  # tokens of a row that cost less than a batch of its own

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.request import Request, Sampling, TextBuilder, Token

@@ -9,9 +9,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import UserError, nearest
-from tongues.files import check_readable, file_hash, files_named, path_text, read_json, write_json
-from tongues.jsonable import from_plain
+from tongues.core.errors import UserError, nearest
+from tongues.core.files import (
+    check_readable,
+    file_hash,
+    files_named,
+    path_text,
+    read_json,
+    write_json,
+)
+from tongues.core.jsonable import from_plain
 from tongues.models.folders import read_config, stored_shapes, weight_files
 
 ENSEMBLE, ROUTER = "ensemble.json", "router.safetensors"

@@ -13,11 +13,11 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.initialization import no_init_weights
 
-from tongues.errors import UserError
-from tongues.hardware import this_machine
+from tongues.core.errors import UserError
+from tongues.core.hardware import this_machine
+from tongues.core.quantities import show_bytes
 from tongues.models.folders import check_layers, stored_shapes, weight_files
 from tongues.models.huggingface import configure, load_model, open_layout
-from tongues.quantities import show_bytes
 
 
 def count_weights(folder: Path, files: Sequence[Path] | None = None) -> int:

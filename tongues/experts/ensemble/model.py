@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import fingerprint
 from tongues.experts.ensemble.caches import kept_bytes
 from tongues.experts.ensemble.ensemble import (
     Ensemble,
@@ -25,12 +26,11 @@ from tongues.experts.ensemble.routing import (
     parse_routing,
 )
 from tongues.experts.ensemble.writer import Writer
-from tongues.files import fingerprint
 from tongues.models.huggingface import configure
 from tongues.models.placement import choose_placement
-from tongues.tokens import load_tokenizer
-from tongues.tokens.frame import read_settings
-from tongues.tokens.spelling import token_spellings
+from tongues.text.tokens import load_tokenizer
+from tongues.text.tokens.frame import read_settings
+from tongues.text.tokens.spelling import token_spellings
 from tongues.train.base import model_folder
 
 

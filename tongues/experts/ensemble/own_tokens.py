@@ -14,9 +14,9 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.models.token_map import map_tokens
-from tongues.tokens.tokenizer import vocabulary_size
+from tongues.text.tokens.tokenizer import vocabulary_size
 
 
 @dataclass(frozen=True, slots=True, eq=False)

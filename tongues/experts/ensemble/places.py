@@ -6,13 +6,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
+from tongues.core.files import files_named, path_text
+from tongues.core.hub import hub_folder, is_hub_id, local
+from tongues.core.roles import Roles
 from tongues.experts.ensemble.lineage import ENSEMBLE, Expert, Lineage, read_lineage
-from tongues.files import files_named, path_text
-from tongues.hub import hub_folder, is_hub_id, local
 from tongues.recipe import training_command
-from tongues.roles import Roles
-from tongues.runs import read_run
+from tongues.runs.record import read_run
 from tongues.train.base import model_folder
 
 Kind = Literal["run", "folder", "ensemble"]

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.ensemble.routing import Routing
 
 # stop: by a token that is no part of the text; broken: an expert predicts NaN

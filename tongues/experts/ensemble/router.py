@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import check_readable, whole_file
 from tongues.experts.ensemble.filter import (
     LanguageFilter,
     count_tokens,
     fit_filter,
     token_logs,
 )
-from tongues.files import check_readable, whole_file
 
 _ROWS = 4096  # tokens of a document at a time
 _TENSORS = ("vectors", "centres", "owners", "prior", "logs", "common")

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.registry import Registry
 from tongues.experts.ensemble.router import Router
-from tongues.registry import Registry
 
 # Routings that are gone, and what to use instead; older evaluations still name them.
 GONE = {

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from transformers import PreTrainedModel
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import read_json
 from tongues.experts.ensemble.lineage import ADAPTER
-from tongues.files import read_json
 from tongues.models.folders import stored_shapes
-from tongues.runs import read_run
+from tongues.runs.record import read_run
 from tongues.train.base import base_fingerprint, find_base, model_folder
 
 _PREFIX, _DOWN, _UP = "base_model.model.", ".lora_A.weight", ".lora_B.weight"  # as peft has them

@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.randomness import derive_seed
 from tongues.experts.ensemble.caches import TokenSequence
 from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.own_caches import open_caches
 from tongues.experts.ensemble.request import Request, Token
 from tongues.experts.ensemble.routing import Guide
-from tongues.randomness import derive_seed
 
 _Part = tuple[int, np.ndarray, Tensor]  # an expert, the rows that it counts for, their logits
 _CHUNK = 128  # tokens of a prompt that are reported, or learned from, in a step

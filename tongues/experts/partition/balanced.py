@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.randomness import derive_seed
+from tongues.core.randomness import derive_seed
 
 # Prices
 _ENOUGH = 16_384  # points to find rough prices from,

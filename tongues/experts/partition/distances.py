@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.partition.partition import Distances
 from tongues.recipe import Ancestry
 

@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.randomness import derive_seed
 from tongues.experts.heldout import same_tokenizer
 from tongues.experts.partition.distances import named
 from tongues.experts.partition.partition import Distances
 from tongues.models.huggingface import load_model
-from tongues.randomness import derive_seed
-from tongues.tokens import Tokens
+from tongues.text.tokens import Tokens
 from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.scorer import Scorer

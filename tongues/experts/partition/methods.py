@@ -12,7 +12,9 @@ from pydantic import Field, TypeAdapter, field_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
+from tongues.core.files import file_hash, fingerprint
+from tongues.core.registry import Registry
 from tongues.experts.partition.distances import family_distances
 from tongues.experts.partition.partition import (
     Distances,
@@ -23,10 +25,8 @@ from tongues.experts.partition.partition import (
 )
 from tongues.experts.partition.tree import by_tree, check_k
 from tongues.experts.partition.typology import typology_distances
-from tongues.files import file_hash, fingerprint
 from tongues.recipe import PartitionSettings, Recipe
-from tongues.registry import Registry
-from tongues.tokens import Tokens, open_tokens
+from tongues.text.tokens import Tokens, open_tokens
 from tongues.train.base import base_fingerprint, find_base, model_folder
 
 _WINDOW = 256  # tokens of a window of which a gradient is taken, at most

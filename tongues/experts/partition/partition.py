@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tongues.errors import UserError
-from tongues.files import check_readable, fingerprint, read_json, write_json
-from tongues.jsonable import from_plain
+from tongues.core.errors import UserError
+from tongues.core.files import check_readable, fingerprint, read_json, write_json
+from tongues.core.jsonable import from_plain
 
 Distances = dict[str, dict[str, float]]
 

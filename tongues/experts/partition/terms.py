@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tongues.tokens.frame import TextFrame
-from tongues.tokens.shards import Shard
+from tongues.text.tokens.frame import TextFrame
+from tongues.text.tokens.shards import Shard
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

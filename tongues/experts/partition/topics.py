@@ -13,15 +13,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.extras import require
+from tongues.core.files import whole_directory, write_json
+from tongues.core.randomness import derive_seed
 from tongues.experts.partition.balanced import balanced_means, even_prices, least, squared_distances
 from tongues.experts.partition.partition import Partition
 from tongues.experts.partition.terms import batches, draw_documents, term_counts
-from tongues.extras import require
-from tongues.files import whole_directory, write_json
-from tongues.randomness import derive_seed
-from tongues.tokens import Counts, Tokens, load_tokenizer
-from tongues.tokens.shards import Shard, shard_dtype, write_shard
+from tongues.text.tokens import Counts, Tokens, load_tokenizer
+from tongues.text.tokens.shards import Shard, shard_dtype, write_shard
 
 _DIMENSIONS = 100  # of a document's direction, as in the original
 _WEIGHED = 20_000  # documents that terms are weighted by and dimensions found from

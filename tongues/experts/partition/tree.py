@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import combinations
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.experts.partition.partition import Distances, Merge, Partition, of_languages
 
 Cluster = tuple[str, ...]

@@ -8,11 +8,11 @@ from pathlib import Path
 import langcodes
 import numpy as np
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
+from tongues.core.files import read_json
 from tongues.experts.partition.distances import cosine_distances
 from tongues.experts.partition.partition import Distances, Partition
 from tongues.experts.partition.tree import by_tree
-from tongues.files import read_json
 from tongues.languages.grammar import SYNTAX, lang2vec_folder, syntax_features
 
 _PRIVATE = "q[a-t][a-z]"  # codes that no standard gives to a language

@@ -5,6 +5,7 @@ Another package adds its own by an entry point of the group `tongues.law_forms`,
 this package are.
 """
 
+from tongues.core.registry import Registry
 from tongues.laws.forms.experts import EXPERTS
 from tongues.laws.forms.forgetting import FORGETTING
 from tongues.laws.forms.form import VARIABLES, CurvedForm, Form, check_names
@@ -19,7 +20,6 @@ from tongues.laws.forms.published import (
 )
 from tongues.laws.forms.repeated import DATA_CONSTRAINED, OVERFITTED
 from tongues.laws.forms.terms import Exponent, Term, TwoTerms, Values
-from tongues.registry import Registry
 
 __all__ = [
     "EXPERTS",

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
 from tongues.laws.forms.terms import Exponent, Term, TwoTerms, Values
 
 Spans = dict[str, tuple[float, float]]

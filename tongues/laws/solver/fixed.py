@@ -5,7 +5,7 @@ from numbers import Real
 
 import numpy as np
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
 from tongues.laws.forms import Form
 
 

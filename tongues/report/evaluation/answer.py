@@ -3,16 +3,16 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
+from tongues.core.pages import Show, interval, minus, number, signed, too_few
+from tongues.core.pages import blocks as b
+from tongues.core.quantities import show_bytes
+from tongues.core.roles import Role, list_languages
+from tongues.core.significance import POWER, detectable
+from tongues.core.significance.signs import fewest_languages, fewest_wins
 from tongues.evaluate.choice import Choice
 from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores, TextScores
-from tongues.pages import Show, interval, minus, number, signed, too_few
-from tongues.pages import blocks as b
-from tongues.quantities import show_bytes
 from tongues.report.evaluation.measures import SOURCES, Measure, how
-from tongues.roles import Role, list_languages
-from tongues.significance import POWER, detectable
-from tongues.significance.signs import fewest_languages, fewest_wins
 
 _ROLES: dict[Role | None, str] = {
     "target": "Target languages",

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
+from tongues.core.files import file_name
+from tongues.core.pages import Figure
+from tongues.core.pages.axes import Row, categories, colour, linear
+from tongues.core.pages.plots import alt, chart, intervals, rule
+from tongues.core.roles import list_languages
 from tongues.evaluate.evaluation import Evaluation, TaskScores
-from tongues.files import file_name
-from tongues.pages import Figure
-from tongues.pages.axes import Row, categories, colour, linear
-from tongues.pages.plots import alt, chart, intervals, rule
 from tongues.report.evaluation.measures import Measure
-from tongues.roles import list_languages
 
 _TIPS = ("value:.4~g", "low:.4~g", "high:.4~g")
 

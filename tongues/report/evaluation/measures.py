@@ -7,7 +7,10 @@ from statistics import fmean, median
 from types import MappingProxyType
 from typing import Self
 
-from tongues.estimate import LEVEL, Estimate
+from tongues.core.estimate import LEVEL, Estimate
+from tongues.core.pages import Cell, Entry, Show, Table, estimate_cell, fixed, value_cell
+from tongues.core.quantities import counted, show_count
+from tongues.core.significance import Chance
 from tongues.evaluate.choice import language_roles
 from tongues.evaluate.evaluation import (
     Accuracy,
@@ -18,9 +21,6 @@ from tongues.evaluate.evaluation import (
     TaskScores,
     TextScores,
 )
-from tongues.pages import Cell, Entry, Show, Table, estimate_cell, fixed, value_cell
-from tongues.quantities import counted, show_count
-from tongues.significance import Chance
 
 _UNITS = {"bits/byte": "bits per byte", "nats/token": "nats per token"}
 _LARGE = 10.0  # from which one decimal is enough, as of chrF

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from tongues.core.pages import as_markdown
+from tongues.core.pages import blocks as b
+from tongues.core.quantities import counted
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.kept import newest_evaluation
-from tongues.pages import as_markdown
-from tongues.pages import blocks as b
-from tongues.quantities import counted
 from tongues.report.evaluation.answer import answer, measure_blocks
 from tongues.report.evaluation.figures import replay_figure, score_figure
 from tongues.report.evaluation.measures import SOURCES, Measure, how, model_table

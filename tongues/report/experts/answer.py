@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from statistics import fmean
 
+from tongues.core.pages import fixed, interval, number, percent, share, signed, too_few
+from tongues.core.quantities import show_bytes
+from tongues.core.roles import list_languages
+from tongues.core.significance.paired import FEWEST_DOCUMENTS
 from tongues.evaluate.settings import MeasuredExperts, Setting
-from tongues.pages import fixed, interval, number, percent, share, signed, too_few
-from tongues.quantities import show_bytes
 from tongues.report.evaluation.answer import describe_changes
 from tongues.report.evaluation.measures import show_perplexity
-from tongues.roles import list_languages
-from tongues.significance.paired import FEWEST_DOCUMENTS
 
 nats = fixed(3)  # a loss
 REFERENCES = {"base": "the base model", "dense": "the dense model", "before": "before"}

@@ -3,13 +3,13 @@
 from dataclasses import asdict
 from statistics import fmean
 
+from tongues.core.pages import Figure, signed
+from tongues.core.pages.axes import Axis, Row, across, categories, colour, linear, logs
+from tongues.core.pages.plots import alt, dots, heat, line, panel, rule, words
+from tongues.core.significance.correlation import correlate
 from tongues.evaluate.settings import MeasuredExperts
 from tongues.experts.ensemble import ROUTINGS
-from tongues.pages import Figure, signed
-from tongues.pages.axes import Axis, Row, across, categories, colour, linear, logs
-from tongues.pages.plots import alt, dots, heat, line, panel, rule, words
 from tongues.report.experts.partition import spread_panel
-from tongues.significance.correlation import correlate
 
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 _KINDS = ("worse", "better")

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from itertools import permutations
 
+from tongues.core.pages import blocks as b
+from tongues.core.pages import percent, percent_cell, value_cell
+from tongues.core.pages.axes import Row, across, categories, colour, linear
+from tongues.core.pages.plots import alt, bars, heat
+from tongues.core.quantities import counted, show_count
 from tongues.experts.partition import PARTITIONS
 from tongues.experts.partition.partition import Partition, amounts, balance, leaves
-from tongues.pages import blocks as b
-from tongues.pages import percent, percent_cell, value_cell
-from tongues.pages.axes import Row, across, categories, colour, linear
-from tongues.pages.plots import alt, bars, heat
-from tongues.quantities import counted, show_count
 
 _SEEN = 0.0005  # shares below it are neither named nor drawn
 _ROW = 24  # pixels of a language or a cluster

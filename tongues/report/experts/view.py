@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
+from tongues.core.pages import blocks as b
+from tongues.core.pages import estimate_cell, value_cell
+from tongues.core.quantities import counted, show_count
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.settings import AddedLanguages, MeasuredExperts, Setting
 from tongues.experts.ensemble import ROUTINGS
-from tongues.pages import blocks as b
-from tongues.pages import estimate_cell, value_cell
-from tongues.quantities import counted, show_count
 from tongues.report.evaluation.measures import show_perplexity
 from tongues.report.experts.answer import expert_answer, forgotten, nats, show_cost
 from tongues.report.experts.figures import expert_figures

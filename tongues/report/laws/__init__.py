@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
+from tongues.core.pages import Figure, interval, minus, short
+from tongues.core.pages import blocks as b
+from tongues.core.pages.axes import domain, series_name
 from tongues.laws import Law, allocate
-from tongues.pages import Figure, interval, minus, short
-from tongues.pages import blocks as b
-from tongues.pages.axes import domain, series_name
 from tongues.report.laws.fit import forgetting_law, power_laws, residuals
 from tongues.report.laws.series import all_series, of_findings, of_laws
 from tongues.report.laws.surface import loss_surface
-from tongues.study.findings import Findings
+from tongues.train.study.findings import Findings
 
 __all__ = ["findings_law_figures", "findings_law_section", "law_figures"]
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tongues.core.pages import Figure, compact
+from tongues.core.pages import axes as a
+from tongues.core.pages.axes import Row
+from tongues.core.pages.plots import alt, band, beyond, dots, line, panel, rule
 from tongues.laws import Law
 from tongues.laws.rows import Rows
-from tongues.pages import Figure, compact
-from tongues.pages import axes as a
-from tongues.pages.axes import Row
-from tongues.pages.plots import alt, band, beyond, dots, line, panel, rule
 from tongues.report.laws.series import (
     BEYOND,
     UNKNOWN,

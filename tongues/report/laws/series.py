@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tongues.core.pages.axes import Row, domain, series_name
 from tongues.laws import Law
 from tongues.laws.observed import continued
 from tongues.laws.rows import Rows, hold_out_compute
 from tongues.laws.targets import base_losses, law_rows
-from tongues.pages.axes import Row, domain, series_name
-from tongues.study.findings import Findings
-from tongues.tables import Observations
+from tongues.runs.tables import Observations
+from tongues.train.study.findings import Findings
 
 BEYOND = 10.0  # how far past the runs' compute laws are drawn
 UNKNOWN = (1e18, 1e24)  # the compute drawn for laws without a range

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tongues.core.pages import Figure
+from tongues.core.pages.axes import SCIENTIFIC, Row, colour, logs
+from tongues.core.pages.plots import alt, band, beyond, dots, line, panel, words
 from tongues.laws import Law, allocate
-from tongues.pages import Figure
-from tongues.pages.axes import SCIENTIFIC, Row, colour, logs
-from tongues.pages.plots import alt, band, beyond, dots, line, panel, words
 from tongues.report.laws.series import (
     BEYOND,
     UNKNOWN,

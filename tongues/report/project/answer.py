@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import changed_at, read_json
+from tongues.core.quantities import counted
 from tongues.evaluate.evaluation import Evaluation
-from tongues.files import changed_at, read_json
-from tongues.quantities import counted
+from tongues.plan.steps import Step, is_run, last_trained
 from tongues.report.evaluation.answer import answer
 from tongues.report.project.plans import compare_forecast, find_plans, model_of
-from tongues.runs import Run, find_runs, read_run
-from tongues.steps import Step, is_run, last_trained
+from tongues.runs.record import Run, find_runs, read_run
 from tongues.train.cost import RunCost, run_cost, training_time
 
 _NEXT = 4  # steps that are named

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tongues.errors import UserError
-from tongues.estimate import Estimate
+from tongues.core.errors import UserError
+from tongues.core.estimate import Estimate
+from tongues.core.files import read_json
+from tongues.core.pages import blocks as b
+from tongues.core.pages import fixed, number
 from tongues.evaluate.evaluation import Evaluation
-from tongues.files import read_json
-from tongues.pages import blocks as b
-from tongues.pages import fixed, number
 from tongues.recipe import load_text_recipe
-from tongues.runs import Run
+from tongues.runs.record import Run
 from tongues.train.card import find_tokens
 
 

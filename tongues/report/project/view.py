@@ -9,21 +9,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.files import read_lines, write_text
+from tongues.core.pages import CARD, as_markdown, write_page
+from tongues.core.pages import blocks as b
 from tongues.evaluate.kept import kept_evaluations
-from tongues.files import read_lines, write_text
-from tongues.pages import CARD, as_markdown, write_page
-from tongues.pages import blocks as b
+from tongues.plan.steps import steps_in
 from tongues.report.curves import curve_figure
 from tongues.report.project.answer import costs_of, finished_runs, project_answer
 from tongues.report.project.plans import find_plans, plan_section
-from tongues.runs import RECIPE, Run
-from tongues.states import RunState, states, states_table, study_lines
-from tongues.steps import steps_in
-from tongues.study.forecasts import with_forecasts
+from tongues.runs.record import RECIPE, Run
+from tongues.runs.states import RunState, states, states_table, study_lines
 from tongues.train.card import data_blocks, find_tokens
 from tongues.train.cost import run_cost
 from tongues.train.metadata import base_label, first_base, licence_of
+from tongues.train.study.forecasts import with_forecasts
 
 _SPEED = "Tokens/s are the mean of a run from its first step on, evaluations included."
 

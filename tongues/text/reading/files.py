@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tongues.files import path_text
+from tongues.core.files import path_text
 from tongues.recipe import Columns, Files
 from tongues.text.document import Document
 from tongues.text.reading.parquet import read_parquet

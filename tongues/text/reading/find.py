@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
 from tongues.text.reading.streams import PACKED, content_kind, size_of
 
 KINDS = ("txt", "md", "jsonl", "ndjson", "json", "csv", "tsv", "parquet")

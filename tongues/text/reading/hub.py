@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tongues.errors import UserError, nearest
-from tongues.extras import require
-from tongues.hub import why_silent
+from tongues.core.errors import UserError, nearest
+from tongues.core.extras import require
+from tongues.core.hub import why_silent
 from tongues.recipe import Columns, Hub
 from tongues.text.reading.rows import Fault, Item, State, fault, read_row
 from tongues.text.reading.streams import Broken

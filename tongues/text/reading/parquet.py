@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tongues.files import path_text
+from tongues.core.files import path_text
 from tongues.recipe import Columns
 from tongues.text.reading.rows import Item, State, fault, no_text_column, read_row
 from tongues.text.reading.streams import Broken

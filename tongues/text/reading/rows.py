@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from tongues.files import fingerprint
+from tongues.core.files import fingerprint
 from tongues.recipe import Columns
 from tongues.text.document import Document
 

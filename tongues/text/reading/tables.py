@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tongues.files import path_text
+from tongues.core.files import path_text
 from tongues.recipe import Files
 from tongues.text.reading.rows import LONGEST, Fault, Item, State, fault, no_text_column, read_row
 from tongues.text.reading.streams import Broken, blocks, lines

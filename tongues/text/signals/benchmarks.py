@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tongues.errors import UserError
-from tongues.files import path_text
+from tongues.core.errors import UserError
+from tongues.core.files import path_text
 from tongues.text.document import normalised
 from tongues.text.reading.streams import Broken, blocks, content_kind, lines
 from tongues.text.signals.units import Units, runs_of_units, units, whole_texts

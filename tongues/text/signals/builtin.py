@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
-from tongues.quantities import Share
+from tongues.core.quantities import Share
 from tongues.text.document import hash64
 from tongues.text.signals.close import counts_as, large_others, taken_for
 from tongues.text.signals.near import BANDS, SIGNATURE

@@ -5,7 +5,7 @@ from functools import cache, lru_cache
 from langcodes import Language, standardize_tag
 from langcodes.data_dicts import MACROLANGUAGES
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.languages import find_language
 from tongues.languages.donors import confusable_languages
 

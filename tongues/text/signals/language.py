@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from langcodes import Language, standardize_tag
 
-from tongues.errors import UserError
-from tongues.extras import require
-from tongues.files import file_hash
-from tongues.quantities import show_bytes
+from tongues.core.errors import UserError
+from tongues.core.extras import require
+from tongues.core.files import file_hash
+from tongues.core.quantities import show_bytes
 from tongues.text.signals.close import UNKNOWN, same_language
 
 _LEAST, _MOST, _NEAR = 150, 300, 50  # bytes of a segment; how far back a space is looked for

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tongues.quantities import Threshold
-from tongues.registry import Registry
+from tongues.core.quantities import Threshold
+from tongues.core.registry import Registry
 from tongues.text.document import Document
 from tongues.text.signals.benchmarks import Benchmarks
 from tongues.text.signals.characters import character_signals

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from tongues.errors import UserError, nearest
+from tongues.core.errors import UserError, nearest
 from tongues.text.synthetic.clauses import form_counts, stem_counts
 from tongues.text.synthetic.forms import CLASSES, NAME, STEMS
 from tongues.text.synthetic.language import AFFIXES, GENDERS, MARKINGS, ORDERS, SyntheticLanguage

@@ -7,7 +7,7 @@ from typing import NoReturn
 import torch
 from torch import Tensor
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import decoder_layers, reason_of, uncompiled
 from tongues.train.engine.scorer import Scorer

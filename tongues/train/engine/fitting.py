@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from tongues.errors import UserError
-from tongues.tokens.frame import TextFrame
+from tongues.core.errors import UserError
+from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine.attention import BLOCKED, DOCUMENTS, FLEX, NARROW_FLEX
 from tongues.train.engine.processor import Processor, compile_layers, reason_of
 from tongues.train.engine.scorer import Scorer

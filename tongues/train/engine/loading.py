@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.models.sources import WeightSource
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import decoder_layers

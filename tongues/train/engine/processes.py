@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, distributed
 
-from tongues.errors import UserError
-from tongues.ranks import stop_after
+from tongues.core.errors import UserError
+from tongues.core.ranks import stop_after
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from tongues.models.scorer import chunked_logits, log_probs
-from tongues.tokens.frame import TextFrame
+from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine.balance import balance_weight, balanced_outputs, balanced_rows
 from tongues.train.engine.processor import Processor, autocast
 from tongues.train.engine.rows import cut_rows

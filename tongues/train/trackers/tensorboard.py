@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tongues.extras import require
+from tongues.core.extras import require
 from tongues.train.trackers.tracker import TRACKERS, Write
 
 

@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from tongues.files import read_json
-from tongues.registry import Registry
+from tongues.core.files import read_json
+from tongues.core.registry import Registry
 
 Write = Callable[[int, dict[str, float]], None]  # the numbers of a step
 

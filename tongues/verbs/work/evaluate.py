@@ -4,7 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tongues.errors import Caution, UserError, nearest
+from tongues.core.errors import Caution, UserError, nearest
+from tongues.core.extras import EXTRAS
+from tongues.core.launch import check_ranks, open_launcher
+from tongues.core.roles import list_languages
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.harness import HARNESS, HarnessTask, harness_tasks
@@ -12,12 +15,9 @@ from tongues.evaluate.kept import free_name, replaced
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.tasks import TASKS, FewShotTask, ItemFault, is_task, read_named_tasks
 from tongues.experts.ensemble.places import lineage_of, resolve_model, with_bases
-from tongues.extras import EXTRAS
-from tongues.launch import check_ranks, open_launcher
 from tongues.recipe.base import readable_name
-from tongues.roles import list_languages
-from tongues.serve.text_process import TextProcess
 from tongues.text import Document
+from tongues.use.serve.text_process import TextProcess
 from tongues.verbs.models import Evaluate
 from tongues.verbs.shared import Voice, evaluation_folder, listed, memory_bytes
 
@@ -33,9 +33,9 @@ def evaluate(asked: Evaluate) -> Evaluation:
     check_ranks(asked.launcher, asked.ranks)
     measured = _read(asked, everyone, voice)
     _probe_tokenizers(everyone, workspace)
+    from tongues.core.pages import write_page
     from tongues.evaluate import runner  # with torch: what is refused above needs no model
     from tongues.evaluate.outcome import build_evaluation
-    from tongues.pages import write_page
     from tongues.report.evaluation.view import evaluation_page
 
     spec = runner.EvalSpec(

@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.extras import require
+from tongues.core.launch import open_launcher
+from tongues.core.magnitudes import counted
 from tongues.experts.ensemble.lineage import Lineage, find_ensemble, read_lineage, verify
 from tongues.experts.heldout import held_out_cautions
 from tongues.experts.partition.methods import make_partition
 from tongues.experts.partition.partition import Partition
 from tongues.experts.plans import Round, expert_runs, plan_rounds, seed_cautions
-from tongues.extras import require
-from tongues.launch import open_launcher
-from tongues.magnitudes import counted
 from tongues.recipe import Experts, Recipe, RecipeSource, load_recipe
-from tongues.study import measure_cost
-from tongues.tokens import check_tokens, open_tokens
+from tongues.text.tokens import check_tokens, open_tokens
 from tongues.train.mixture import text_of
+from tongues.train.study import measure_cost
 from tongues.train.work import open_work
 from tongues.verbs.experts import Measure, PartitionLanguages, PartitionText, Show, Train
 from tongues.verbs.shared import Voice, memory_bytes, where_of
@@ -33,7 +33,7 @@ def partition(asked: PartitionText) -> dict[str, PartitionedText]:
     if not named:
         raise UserError("there are no `experts.partitions`", where=where_of(recipe), hint=_ADD)
     loaded = check_prepared(open_work(loaded, workspace)).work.recipe
-    from tongues.pages import write_page
+    from tongues.core.pages import write_page
     from tongues.report.experts.partition import partition_page
 
     amounts = {lang: tokens for lang, (tokens, _) in text_of(loaded, workspace).items()}
@@ -108,8 +108,8 @@ def measure(asked: Measure) -> Path:
     check_tokens(loaded, workspace)
     held = memory_bytes(asked.max_memory)
     require("vl_convert", "the page")
+    from tongues.core.pages import write_page
     from tongues.evaluate.experts import evaluate_experts  # with torch
-    from tongues.pages import write_page
     from tongues.report.experts.view import experts_page
 
     name, voice = f"{loaded.name}-experts", Voice(asked.quiet)

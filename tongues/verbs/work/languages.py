@@ -2,7 +2,7 @@
 
 from typing import overload
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
 from tongues.languages.catalogue import find_language
 from tongues.languages.facts import LanguageFacts, language_facts, select_languages
 from tongues.languages.language import Language

@@ -14,7 +14,7 @@ def measure_base(folder: Path, texts: Sequence[str]) -> float:
 
     from tongues.models.huggingface import load_model
     from tongues.models.scorer import batch_scorer
-    from tongues.tokens.tokenizer import load_tokenizer
+    from tongues.text.tokens.tokenizer import load_tokenizer
 
     tokenizer, model = load_tokenizer(folder), load_model(folder).eval()
     scorer, nats, size = batch_scorer(model), 0.0, 0

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tongues.errors import UserError
-from tongues.files import read_json
-from tongues.ranks import stop_on_sigterm
-from tongues.roles import list_languages
+from tongues.core.errors import UserError
+from tongues.core.files import read_json
+from tongues.core.ranks import stop_on_sigterm
+from tongues.core.roles import list_languages
 from tongues.verbs.models import Export, Generate, Serve
 from tongues.verbs.shared import Voice, listed, memory_bytes
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tongues.experts.ensemble.generate import Generation
 
 
-_EXAMPLE = Path(__file__).parents[2] / "serve/example"
+_EXAMPLE = Path(__file__).parents[2] / "use/serve/example"
 KEY = "TONGUES_API_KEY"  # in the environment: the API key of a server
 
 
@@ -85,17 +85,17 @@ def serve(asked: Serve) -> None:
             hint = f"`{shlex.join(['llama-server', '-m', name])}` serves it"
             raise UserError("is a file of llama.cpp", where=name, hint=hint)
         place_of(name, workspace)
-    from tongues.serve.refusal import Limits
-    from tongues.serve.server import address, listen, run
+    from tongues.use.serve.refusal import Limits
+    from tongues.use.serve.server import address, listen, run
 
     listening = listen(
         host, asked.port, keyed=key is not None
     )  # a refusal before models are opened
     before = stop_on_sigterm()  # while models are opened
     say(f"opening {list_languages(names)}")
-    from tongues.serve.app import App  # with torch, which takes seconds
-    from tongues.serve.engine import Engine
-    from tongues.serve.opening import open_served
+    from tongues.use.serve.app import App  # with torch, which takes seconds
+    from tongues.use.serve.engine import Engine
+    from tongues.use.serve.opening import open_served
 
     limits = Limits(tokens=asked.max_tokens, running=asked.max_batch, seconds=asked.timeout)
     placed = {"max_memory": held and held // len(names)}
@@ -159,7 +159,7 @@ def export(asked: Export) -> Path:
 
     evaluated, say = partial(newest_scores, workspace=workspace), Voice(asked.quiet).say
     if kind == "run":
-        from tongues.export.run import Changes, export_run
+        from tongues.use.export.run import Changes, export_run
 
         changes = Changes(
             asked.step, dtype, Path(add_chat) if add_chat else None, asked.chat_weight, asked.gguf
@@ -172,7 +172,7 @@ def export(asked: Export) -> Path:
     if add_chat is not None or asked.gguf:
         what = "is an ensemble; `--add-chat` and `--gguf` are of one run"
         raise UserError(what, where=model, hint="export the run of one expert by itself")
-    from tongues.export.experts import export_ensemble, export_moe
+    from tongues.use.export.experts import export_ensemble, export_moe
 
     if asked.moe:
         export_moe(place, workspace, folder, evaluated=evaluated, dtype=dtype, say=say)
@@ -186,7 +186,7 @@ def export(asked: Export) -> Path:
 
 def _run_or_ensemble(model: str, workspace: Path) -> tuple[Literal["run", "ensemble"], Path]:
     from tongues.experts.ensemble.places import find_model
-    from tongues.runs import read_run
+    from tongues.runs.record import read_run
 
     places = (workspace / "runs" / model, Path(model))
     begun = [x for x in places if (x / "run.json").is_file() and not (x / "model").is_dir()]

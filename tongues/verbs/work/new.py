@@ -4,11 +4,11 @@ import re
 from itertools import chain, count
 from pathlib import Path
 
-from tongues.check import FEW_STEPS
-from tongues.errors import UserError
-from tongues.files import check_writable
+from tongues.core.errors import UserError
+from tongues.core.files import check_writable
 from tongues.languages import find_language
 from tongues.plan import Plan, ask, make_plan, read_base, recipe_of
+from tongues.plan.check import FEW_STEPS
 from tongues.plan.recipe import recipe_name, replay_language
 from tongues.verbs.new import New
 from tongues.verbs.work.own_text import OwnText, read_own_text, read_targets

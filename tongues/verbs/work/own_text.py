@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tongues.errors import UserError
+from tongues.core.errors import UserError
+from tongues.core.quantities import show_bytes, show_count
 from tongues.languages import Language
 from tongues.plan import BaseCheckpoint, OwnFiles, Target
 from tongues.plan.question import read_target
 from tongues.plan.recipe import replay_language
-from tongues.quantities import show_bytes, show_count
 from tongues.text.folder import check_language, find_texts
-from tongues.tokens.fertility import measure
-from tongues.tokens.tokenizer import load_tokenizer
-from tongues.tokens.trial import try_tokenizer
+from tongues.text.tokens.fertility import measure
+from tongues.text.tokens.tokenizer import load_tokenizer
+from tongues.text.tokens.trial import try_tokenizer
 
 _LEAST = 2000  # tokens of text; `prepare` refuses fewer where 1,000 are held out
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongues.errors import UserError
-from tongues.files import files_named
-from tongues.states import RunState, states
+from tongues.core.errors import UserError
+from tongues.core.files import files_named
+from tongues.runs.states import RunState, states
 from tongues.verbs.pages import Ls, Report
 from tongues.verbs.shared import Voice, existing_folder, paths
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def report(asked: Report) -> Path:
     """Write the page of places; returns its `index.html`."""
+    from tongues.core.pages import check_folder, write_page
     from tongues.evaluate.evaluation import SCORES
-    from tongues.pages import check_folder, write_page
     from tongues.verbs.shared import evaluation_folder
 
     places, out, text = paths(asked.places), asked.out, asked.text
@@ -70,7 +70,7 @@ def ls(asked: Ls) -> tuple[list[RunState], list["EnsembleState"]]:
         below = given or [workspace / "runs"]
         runs = states(below)
         if any(run.step and run.state != "finished" for run in runs):  # or no slow import
-            from tongues.study.forecasts import with_forecasts
+            from tongues.train.study.forecasts import with_forecasts
 
             runs = with_forecasts(runs, below)
     except UserError:

@@ -5,16 +5,16 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tongues.errors import UserError
-from tongues.extras import EXTRAS
-from tongues.files import write_text
+from tongues.core.errors import UserError
+from tongues.core.extras import EXTRAS
+from tongues.core.files import write_text
+from tongues.core.quantities import Bytes
 from tongues.languages import OwnRun, find_language
 from tongues.laws import Law
 from tongues.laws.answer import FitAnswer
 from tongues.plan import Plan, Question, ask, make_plan, read_base, read_laws, recipe_of
 from tongues.plan.budget import read_as, read_number
-from tongues.quantities import Bytes
-from tongues.tables import read_table
+from tongues.runs.tables import read_table
 from tongues.verbs import plan as verb
 from tongues.verbs.shared import pairs
 from tongues.verbs.work.measure import measure_base

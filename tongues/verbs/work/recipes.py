@@ -6,16 +6,16 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from tongues.check import Checked, check_recipe
-from tongues.errors import UserError
-from tongues.extras import require
-from tongues.files import DISK_FULL
-from tongues.hardware import Machine, find_gpu
-from tongues.launch import check_ranks, in_processes, launcher_kind, open_launcher
-from tongues.quantities import show_bytes
-from tongues.ranks import interrupts_noted
+from tongues.core.errors import UserError
+from tongues.core.extras import require
+from tongues.core.files import DISK_FULL
+from tongues.core.hardware import Machine, find_gpu
+from tongues.core.launch import check_ranks, in_processes, launcher_kind, open_launcher
+from tongues.core.quantities import show_bytes
+from tongues.core.ranks import interrupts_noted
+from tongues.plan.check import Checked, check_recipe
 from tongues.recipe import Recipe, load_recipe, load_text_recipe, show_recipe
-from tongues.tokens import check_tokens, prepare_tokens
+from tongues.text.tokens import check_tokens, prepare_tokens
 from tongues.train.plan import run_of_recipe
 from tongues.train.record import check_settings
 from tongues.train.work import Work, open_work

@@ -5,10 +5,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from tongues.estimate import Estimate
+from tongues.core.estimate import Estimate
+from tongues.core.extras import EXTRAS
+from tongues.core.files import write_json, write_text
 from tongues.experts.partition.partition import Partition
-from tongues.extras import EXTRAS
-from tongues.files import write_json, write_text
 from tongues.plan import Plan
 
 
@@ -68,7 +68,7 @@ class Draft:
 
     def write(self, out: Path) -> None:
         """Write the recipe, and next to it the plan to be read and as JSON."""
-        from tongues.pages import as_markdown
+        from tongues.core.pages import as_markdown
         from tongues.report.plan import plan_answer
 
         write_text(out, self.recipe)

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tongues.errors import UserError
-from tongues.files import write_json
-from tongues.frames import text_table
-from tongues.launch import open_launcher
-from tongues.quantities import counted, show_bytes
+from tongues.core.errors import UserError
+from tongues.core.files import write_json
+from tongues.core.frames import text_table
+from tongues.core.launch import open_launcher
+from tongues.core.quantities import counted, show_bytes
 from tongues.recipe import Recipe, RecipeSource, load_recipe
-from tongues.study import best_rates, measure_cost, run_all, unfinished
-from tongues.study.pilot import forecast_large_run
 from tongues.train import RunPlan
+from tongues.train.study import best_rates, measure_cost, run_all, unfinished
+from tongues.train.study.pilot import forecast_large_run
 from tongues.train.work import open_work
 from tongues.verbs.recipes import Study
 from tongues.verbs.shared import Voice, where_of

@@ -3,7 +3,7 @@
 import subprocess
 import time
 
-from tongues.launch import Job, Launcher, Options, command_line, why_ended
+from tongues.core.launch import Job, Launcher, Options, command_line, why_ended
 
 
 class Apart(Launcher):

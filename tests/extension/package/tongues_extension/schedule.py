@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from tongues.quantities import Share
+from tongues.core.quantities import Share
 from tongues.recipe import Schedule, Span
 
 

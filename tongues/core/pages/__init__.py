@@ -1,0 +1,49 @@
+"""Pages as data: blocks, numbers with their intervals, and renderers for each place they go.
+
+Figures are drawn by `core.pages.plots` and `core.pages.axes`, which bring altair and are
+therefore imported on their own.
+"""
+
+from tongues.core.pages.blocks import (
+    Block,
+    Callout,
+    Cell,
+    Details,
+    Entry,
+    Figure,
+    Heading,
+    Items,
+    Page,
+    Paragraph,
+    Quote,
+    Section,
+    Table,
+    Terms,
+    Topics,
+)
+from tongues.core.pages.html import as_html, page_as_html, prose
+from tongues.core.pages.numbers import (
+    Show,
+    compact,
+    estimate_cell,
+    fixed,
+    interval,
+    minus,
+    number,
+    percent,
+    percent_cell,
+    share,
+    short,
+    signed,
+    too_few,
+    value_cell,
+)
+from tongues.core.pages.text import CARD, as_markdown, as_text
+from tongues.core.pages.write import chart_of, check_folder, write_figures, write_page
+
+__all__ = ["CARD", "Block", "Callout", "Cell", "Details", "Entry", "Figure"]
+__all__ += ["Heading", "Items", "Page", "Paragraph", "Quote", "Section", "Show", "Table"]
+__all__ += ["Terms", "Topics", "as_html", "as_markdown", "as_text", "chart_of"]
+__all__ += ["check_folder", "compact", "estimate_cell", "fixed", "interval"]
+__all__ += ["minus", "number", "page_as_html", "percent", "percent_cell", "prose", "share", "short"]
+__all__ += ["signed", "too_few", "value_cell", "write_figures", "write_page"]

@@ -1,0 +1,107 @@
+"""Blocks as Markdown, for cards and docs, and as lines for a terminal."""
+
+import re
+from collections.abc import Sequence
+
+from tongues.core.pages import blocks as b
+from tongues.core.pages.blocks import Block, Cell, Table
+
+CARD = "README.md"  # the file of a model's card
+_KINDS = re.compile(r"\[([^\]]*)\]\{\.[\w-]+\}")
+_LINKS = re.compile(r"\[([^\]]*)\]\(#[^)\s]*\)")
+_TICKS = re.compile("`+")
+_POWERS = re.compile(r"\^\{([^}]*)\}")
+
+
+def as_markdown(blocks: Sequence[Block], level: int = 2) -> str:
+    """Blocks as GitHub Markdown; level: of the sections' titles."""
+    return "\n\n".join(filter(None, (_markdown(block, level) for block in blocks if block)))
+
+
+def as_text(blocks: Sequence[Block]) -> str:
+    """Blocks as lines for a terminal."""
+    return "\n\n".join(filter(None, (_text(block) for block in blocks if block)))
+
+
+def _markdown(block: b.Shown, level: int) -> str:
+    title = "#" * level
+    match block:
+        case str():
+            return _marked(block)
+        case b.Heading():
+            return f"{'#' * (level + block.level - 2)} {_marked(block.text)}"
+        case b.Paragraph():
+            return _marked(block.text)
+        case b.Items():
+            return "\n".join(f"- {_marked(sentence)}" for sentence in block.sentences)
+        case b.Callout():
+            head = [f"**{block.title}**"] if block.title else []
+            return "> " + " ".join([*head, *map(_marked, block.sentences)])
+        case b.Topics():
+            topics = block.blocks.items()
+            return "\n\n".join(f"**{_marked(k)}**\n\n{as_markdown(v, level)}" for k, v in topics)
+        case b.Terms():
+            return "\n".join(f"- {name}: {value}" for name, value in block.values.items())
+        case b.Quote():
+            fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(block.text)), default=0))
+            return f"{fence}\n{block.text.rstrip()}\n{fence}"  # lines and indents stay
+        case b.Details():
+            return f"{title}# {block.summary}\n\n{as_markdown(block.blocks, level + 1)}"
+        case b.Section():
+            return f"{title} {_marked(block.title)}\n\n{as_markdown(block.blocks, level + 1)}"
+        case b.Figure():
+            image = f"![{block.title}](figures/{block.name}.svg)"
+            return f"{title} {block.title}\n\n{_marked(block.caption)}\n\n{image}"
+        case Table():
+            if not block.head:
+                return ""
+            sides = ["---:" if column.numbers else "---" for column in block.columns]
+            rows = [[_in_markdown(column.head) for column in block.columns], sides]
+            rows += [[_in_markdown(cell) for cell in row] for row in block.cells]
+            return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _in_markdown(cell: Cell) -> str:
+    text = f"**{cell.text}**" if cell.strong and cell.text else cell.text
+    return (text + cell.plain[len(cell.text) :]).replace("|", r"\|").replace("\n", " ")
+
+
+def _marked(text: str) -> str:
+    text = _KINDS.sub(r"\1", _LINKS.sub(r"\1", text))
+    return _POWERS.sub(r"<sup>\1</sup>", text)
+
+
+def _text(block: b.Shown) -> str:
+    match block:
+        case Table():
+            return _aligned(block) if block.head else ""
+        case b.Section():
+            return f"{_bare(block.title)}\n\n{as_text(block.blocks)}".lstrip()
+        case b.Topics():
+            topics = block.blocks.items()
+            return "\n\n".join(f"{_bare(name)}\n{as_text(inside)}" for name, inside in topics)
+        case b.Details():
+            return f"{block.summary}\n\n{as_text(block.blocks)}"
+        case b.Quote():
+            return block.text.rstrip()
+        case b.Figure():
+            return f"{block.title}: figures/{block.name}.svg"
+        case b.Callout():
+            lines = map(_bare, block.sentences)
+            return "\n".join([f"{block.title}:", *lines] if block.title else lines)
+        case _:
+            return _bare(_markdown(block, 2).lstrip("# "))
+
+
+def _aligned(table: Table) -> str:
+    columns = []
+    for column in table.columns:
+        texts = [cell.plain for cell in (column.head, *column.cells)]
+        width, side = max(map(len, texts)), ">" if column.numbers else "<"
+        columns.append([f"{text:{side}{width}}" for text in texts])
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+
+
+def _bare(text: str) -> str:
+    """Without marks."""
+    return re.sub(r"<sup>(.*?)</sup>", r"^\1", _marked(text)).replace("**", "")

@@ -1,0 +1,42 @@
+"""What differs significantly: paired comparisons, and single values with intervals."""
+
+from tongues.core.significance.draws import (
+    POWER,
+    detectable,
+    detectable_before,
+    measured_accuracy,
+    measured_mean,
+    paired_accuracy,
+    relative_score,
+)
+from tongues.core.significance.paired import holm, measured_loss, paired_loss, paired_mean
+from tongues.core.significance.signs import (
+    Chance,
+    Signs,
+    WinRate,
+    chance,
+    sign_test,
+    signs,
+    win_rates,
+)
+
+__all__ = [
+    "POWER",
+    "Chance",
+    "Signs",
+    "WinRate",
+    "chance",
+    "detectable",
+    "detectable_before",
+    "holm",
+    "measured_accuracy",
+    "measured_loss",
+    "measured_mean",
+    "paired_accuracy",
+    "paired_loss",
+    "paired_mean",
+    "relative_score",
+    "sign_test",
+    "signs",
+    "win_rates",
+]

@@ -1,0 +1,33 @@
+"""Spearman's rank correlation, with a permutation test."""
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
+
+from tongues.core.randomness import derive_seed
+
+_FEWEST, _EXACT, _DRAWS = 4, 7, 10_000  # pairs; values up to which every order is tried
+
+
+def correlate(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | None:
+    """Spearman's ρ, and the share of random orders with a ρ as far from 0.
+
+    None for fewer than four pairs or values all alike.
+    """
+    count = len(x)
+    if count < _FEWEST or len(set(x)) < 2 or len(set(y)) < 2:
+        return None
+    values = np.array([x, y], dtype=float)[:, :, None]
+    others = values.transpose(0, 2, 1)
+    ranks = (values > others).sum(axis=2) + 0.5 * (values == others).sum(axis=2)
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    a, b = ranks / np.linalg.norm(ranks, axis=1, keepdims=True)
+    if exact := count <= _EXACT:
+        orders = np.array(list(permutations(range(count))))
+    else:
+        random = np.random.default_rng(derive_seed(0, "rank correlation"))
+        orders = random.permuted(np.tile(np.arange(count), (_DRAWS, 1)), axis=1)
+    rho = float(a @ b)
+    as_far = np.abs(b[orders] @ a) >= abs(rho) - 1e-12
+    return rho, float(as_far.mean() if exact else (1 + as_far.sum()) / (1 + _DRAWS))

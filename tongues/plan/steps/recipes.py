@@ -1,0 +1,143 @@
+"""The next step of a recipe, and of a whole folder."""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tongues.core.errors import UserError
+from tongues.core.files import files_named
+from tongues.plan.steps.changed import under_own_name
+from tongues.plan.steps.models import step_of_experts
+from tongues.plan.steps.runs import (
+    Evaluated,
+    last_trained,
+    newest_evaluations,
+    step_of_runs,
+    step_of_unfinished,
+)
+from tongues.plan.steps.step import Step, is_run, next_step, quoted
+from tongues.recipe import (
+    Recipe,
+    TextRecipe,
+    in_workspace,
+    load_text_recipe,
+    results_name,
+    training_verb,
+)
+from tongues.runs.record import PLANS, RECIPE, find_runs
+from tongues.text import check_text
+from tongues.text.tokens import check_tokens
+from tongues.train.base import PLACEHOLDER_BASE
+from tongues.train.study import plan_study, plan_sweep
+from tongues.train.work import open_work
+
+_MEANT = re.compile(r"^(extends|text|tokens|train):", re.MULTILINE)  # the file is to be a recipe
+
+
+def steps_in(workspace: Path) -> list[Step]:
+    """The next step of every recipe, run and study in a folder, the most urgent one first."""
+    steps, seen, evaluated = list[Step](), set[Path](), newest_evaluations(workspace)
+    for path in sorted(x for x in workspace.glob("*.y*ml") if x.is_file()):
+        since = path.stat().st_mtime
+        try:
+            recipe = load_text_recipe(path)
+            own, words = under_own_name(recipe, [path], workspace)
+            step = _step(own, words, workspace, evaluated, recipe)
+            if isinstance(own, Recipe):
+                seen.add(folder := workspace / "runs" / results_name(own))
+                since = max(since, last_trained(folder))
+        except UserError as error:
+            if not _MEANT.search(path.read_text(encoding="utf-8", errors="replace")):
+                continue  # a YAML file of something else
+            step = next_step("invalid", recipe=path, why=f"{error.where}: {error.what}")
+        steps.append(replace(step, place=str(path), since=since))
+    for folder in sorted((workspace / "runs").glob("*/")):
+        if folder not in seen and (is_run(folder) or (folder / PLANS).is_file()):
+            own = quoted(folder / RECIPE) + in_workspace(workspace)
+            train = f"tongues train {own}" if (folder / RECIPE).is_file() else ""
+            step = step_of_unfinished(folder, train) or step_of_runs(folder, workspace, evaluated)
+            steps.append(replace(step, place=str(folder), since=last_trained(folder)))
+    if not steps:
+        inside = next(iter(sorted(workspace.glob("*/runs/"))), None)
+        step = next_step("work inside", folder=inside.parent) if inside else None
+        steps = [replace(step or next_step("nothing here"), place=str(workspace))]
+    return sorted(steps, key=lambda step: (step.urgency, -step.since))
+
+
+def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: Path) -> Step:
+    """The next step of a recipe; words: its file and overrides, as a command has them."""
+    own, words = under_own_name(recipe, words, workspace)
+    return _step(own, words, workspace, None, recipe)
+
+
+def _step(
+    recipe: TextRecipe,
+    words: Sequence[str],
+    workspace: Path,
+    evaluated: "Evaluated | None",
+    before: TextRecipe,
+) -> Step:
+    """The next step of a recipe under its own name; before: as it was read."""
+    renamed = recipe is not before
+    values = {"recipe": shlex.join(words), "before": _name(before)}
+    if isinstance(recipe, Recipe) and recipe.train.base_model == PLACEHOLDER_BASE:
+        return next_step("no base", workspace, **values)
+    try:
+        check_tokens(recipe, workspace)
+    except UserError as error:
+        try:
+            check_text(recipe.text)
+        except UserError as missing:
+            verb = "check" if isinstance(recipe, Recipe) else "prepare"  # which names the line
+            why = f"{missing.where}: {missing.what}"
+            return next_step("no text", workspace, verb=verb, why=why, **values)
+        there = (workspace / "tokens" / recipe.name / "tokens.json").is_file()
+        state = "other tokens" if there else "renamed" if renamed else "not prepared"
+        return next_step(state, workspace, why=error.what, **values)
+    if not isinstance(recipe, Recipe):
+        return next_step("text alone", corpus=workspace / "corpus" / recipe.corpus)
+    folder = workspace / "runs" / results_name(recipe)
+    train = f"tongues {training_verb(recipe)} {shlex.join(words)}{in_workspace(workspace)}"
+    begun = next_step("other run" if renamed else "not trained", train=train, before=_name(before))
+    if recipe.experts:
+        step = _step_of_experts(recipe, train, workspace, values)
+        return step or step_of_unfinished(folder, train) or begun
+    if recipe.pilot:
+        if (folder / "forecast.json").is_file():
+            return next_step("pilot finished", folder=folder)
+        return step_of_unfinished(folder, train) or begun
+    if not folder.is_dir() or not find_runs([folder]):
+        return begun
+    step = step_of_unfinished(folder, train) or _added(recipe, train, workspace)
+    return step or step_of_runs(folder, workspace, evaluated, train)
+
+
+def _step_of_experts(
+    recipe: Recipe, train: str, workspace: Path, values: Mapping[str, str]
+) -> Step | None:
+    """The next step of experts; None where they are not begun."""
+    assert recipe.experts
+    if step := step_of_experts(recipe.name, workspace):
+        return step
+    count = len([*files_named(workspace / "ensembles" / recipe.name, "ensemble.json")])
+    wanted = len(recipe.experts.seeds) * max(1, len(recipe.experts.partitions))
+    if count >= wanted:
+        return next_step("not measured", workspace, **values)
+    if count:
+        return next_step("ensembles missing", train=train, count=count, ensembles=wanted)
+    return None
+
+
+def _added(recipe: Recipe, train: str, workspace: Path) -> Step | None:
+    """Train the runs of a study that were added to its recipe since it was trained."""
+    if recipe.study is None:
+        return None
+    plans = [*plan_sweep(recipe), *plan_study(open_work(recipe, workspace))]
+    new = [plan for plan in plans if not is_run(workspace / "runs" / plan.name)]
+    return next_step("runs added", train=train, count=len(new), of=len(plans)) if new else None
+
+
+def _name(recipe: TextRecipe) -> str:
+    return results_name(recipe) if isinstance(recipe, Recipe) else recipe.name

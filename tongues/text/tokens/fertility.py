@@ -1,0 +1,176 @@
+"""How well a tokenizer fits each language, and what new tokens bring."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+from tokenizers import Tokenizer, models
+
+from tongues.core.errors import Caution
+from tongues.text.signals.units import units
+from tongues.text.tokens.encoding import Encoder
+from tongues.text.tokens.extend import extend_tokenizer, shorten
+from tongues.text.tokens.frame import TextFrame
+from tongues.text.tokens.spelling import token_bytes, token_spellings, unknown_id
+from tongues.text.tokens.tokenizer import vocabulary_size
+
+BYTEWISE = 1.25  # bytes per token, under which the tokenizer falls back to bytes
+_UNKNOWN = 0.01  # share of the tokens
+
+_SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)  # of extensions that are tried
+_UNSEEN = 5  # every fifth text is not used to extend, but to measure
+_LEAST_SHARED = 2  # groups, to compare what two languages cost
+_TEXTS = 256  # encoded at a time
+
+_Group = tuple[int, int]  # tokens and documents
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fertility:
+    """Counts of a language's text in tokens.
+
+    words: in scripts without spaces, characters. unknown: tokens for text that the vocabulary
+    cannot spell. partial: tokens that are a part of a character. multiplier: tokens per token of
+    the reference language in documents of the same groups. uses: of each id. prepared: bytes per
+    token of all training text, end tokens included, where `tokens.json` has it.
+    """
+
+    bytes: int
+    characters: int
+    words: int
+    tokens: int
+    unknown: int
+    partial: int
+    multiplier: float | None
+    uses: np.ndarray
+    prepared: float | None = None
+
+    @property
+    def bytes_per_token(self) -> float:
+        """Bytes of UTF-8 per token."""
+        return self.bytes / max(self.tokens, 1) if self.prepared is None else self.prepared
+
+    @property
+    def tokens_per_word(self) -> float:
+        """Tokens per word, which many call fertility."""
+        return self.tokens / max(self.words, 1)
+
+    @property
+    def spelt_out(self) -> bool:
+        """Whether the tokenizer falls back to bytes for most of the text."""
+        return self.tokens > 0 and self.bytes / self.tokens < BYTEWISE
+
+    @property
+    def caution(self) -> Caution | None:
+        """Why the tokenizer is not fit for the text; None where it is."""
+        unknown = self.unknown / max(self.tokens, 1)
+        if unknown > _UNKNOWN:
+            what = f"the tokenizer cannot spell it: {unknown:.1%} of the tokens are unknown"
+            return Caution("unknown_text", what)
+        if self.spelt_out:
+            what = f"the tokenizer falls back to bytes: {self.bytes_per_token:.2f} per token"
+            return Caution("spelt_out", what)
+        return None
+
+
+def measure(
+    tokenizer: Tokenizer, documents: Mapping[str, Sequence[tuple[str, str]]], reference: str = "en"
+) -> dict[str, Fertility]:
+    """Encode documents, each a group and a text, of each language, and count."""
+    spellings = token_spellings(tokenizer)
+    partial = np.array([s.decode(errors="ignore").encode() != s for s in spellings])
+    unknown = unknown_id(tokenizer)
+    uses: dict[str, np.ndarray] = {}
+    by_group: dict[str, dict[str, _Group]] = {}
+    for lang, some in documents.items():
+        uses[lang], by_group[lang] = _count(tokenizer, some, len(spellings))
+
+    def multiplier(groups: Mapping[str, _Group]) -> float | None:
+        """The median over groups of equally many documents in both: others are not the same."""
+        other = by_group.get(reference, {})
+        shared = [(*groups[name], *other[name]) for name in groups.keys() & other.keys()]
+        ratios = [size / of for size, count, of, number in shared if count == number and of]
+        return median(ratios) if len(ratios) >= _LEAST_SHARED else None
+
+    return {
+        lang: Fertility(
+            bytes=sum(len(text.encode()) for _, text in some),
+            characters=sum(len(text) for _, text in some),
+            words=len(units([text for _, text in some]).hashes),
+            tokens=int(uses[lang].sum()),
+            unknown=0 if unknown is None else int(uses[lang][unknown]),
+            partial=int(uses[lang][partial].sum()),
+            multiplier=multiplier(by_group[lang]),
+            uses=uses[lang],
+        )
+        for lang, some in documents.items()
+    }
+
+
+def unused_tokens(tokenizer: Tokenizer, measured: Mapping[str, Fertility]) -> np.ndarray:
+    """Ids of two bytes or more that occur in none of the languages."""
+    used = np.sum([fertility.uses for fertility in measured.values()], axis=0)
+    return np.flatnonzero((used == 0) & (token_bytes(tokenizer) > 1))
+
+
+def try_extensions(
+    tokenizer: Tokenizer, texts: Sequence[str], preserve: Sequence[str]
+) -> dict[int, float] | None:
+    """Bytes per token of unseen text of a language, by the number of new tokens, from 0 on.
+
+    None where the tokenizer cannot be extended. preserve: text that must not change, as in
+    `extend_tokenizer`.
+    """
+    if not texts or not isinstance(tokenizer.model, models.BPE):
+        return None
+    seen = [text for number, text in enumerate(texts) if number % _UNSEEN]
+    unseen = texts[::_UNSEEN]
+    size = sum(len(text.encode()) for text in unseen)
+    most = extend_tokenizer(tokenizer, {"": seen}, preserve, _SIZES[-1])
+    curve = {0: size / max(_tokens(tokenizer, unseen), 1)}
+    for count in _SIZES:
+        if count <= len(most.added):
+            shorter = shorten(most.tokenizer, vocabulary_size(tokenizer) + count)
+            curve[count] = size / max(_tokens(shorter, unseen), 1)
+    return curve
+
+
+def changed_share(before: Tokenizer, after: Tokenizer, texts: Sequence[str]) -> float:
+    """Share of the tokens of texts by one tokenizer that are others by its extension."""
+    lengths = [token_bytes(tokenizer) for tokenizer in (before, after)]
+    changed = total = 0
+    for start in range(0, len(texts), _TEXTS):
+        some = list(texts[start : start + _TEXTS])
+        encoded = [x.encode_batch_fast(some, add_special_tokens=False) for x in (before, after)]
+        for pair in zip(*encoded, strict=True):
+            ids = [np.array(encoding.ids, dtype=np.int64) for encoding in pair]
+            old, new = (
+                set(zip(np.cumsum(size[each]).tolist(), each.tolist(), strict=True))
+                for size, each in zip(lengths, ids, strict=True)
+            )
+            changed += len(old - new)
+            total += len(old)
+    return changed / max(total, 1)
+
+
+def _count(
+    tokenizer: Tokenizer, documents: Sequence[tuple[str, str]], size: int
+) -> tuple[np.ndarray, dict[str, _Group]]:
+    uses = np.zeros(size, dtype=np.int64)
+    groups: defaultdict[str, _Group] = defaultdict(lambda: (0, 0))
+    encode = Encoder(tokenizer, TextFrame(None, size), np.dtype(np.int64))
+    for start in range(0, len(documents), _TEXTS):
+        some = documents[start : start + _TEXTS]
+        ids, lengths = encode([text for _, text in some])
+        uses += np.bincount(ids, minlength=size + 1)[:size]
+        for (group, _), length in zip(some, lengths.tolist(), strict=True):
+            tokens, count = groups[group]
+            groups[group] = tokens + length - 1, count + 1
+    return uses, groups
+
+
+def _tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
+    documents = [("", text) for text in texts]
+    return int(_count(tokenizer, documents, vocabulary_size(tokenizer))[0].sum())

@@ -1,0 +1,170 @@
+"""The tokenizer of a recipe: trained on its text, taken as it is, or extended."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from tongues.core.errors import Caution, UserError
+from tongues.core.quantities import show_bytes
+from tongues.core.ranks import Say
+from tongues.core.roles import list_languages
+from tongues.recipe import Extend, TextRecipe
+from tongues.text import TextSource
+from tongues.text.corpus import Corpus, Selection
+from tongues.text.folder import sample_texts
+from tongues.text.tokens.extend import extend_tokenizer
+from tongues.text.tokens.fertility import changed_share, measure
+from tongues.text.tokens.tokenizer import (
+    find_tokenizer,
+    load_tokenizer,
+    save_tokenizer,
+    train_tokenizer,
+    vocabulary_size,
+)
+from tongues.text.tokens.trim import trim_tokenizer
+
+_TRIED = 300_000  # bytes of each language on which the tokenizer is judged
+_GLANCE = 50_000  # characters of each language on which it is judged before text is read
+_HINT_OWN = "give it a larger `tokens.vocab_size`, or set `tokens.byte_fallback: allow`"
+_HINT_BASE = (
+    "extend it (`tokens.extend`), leave out `tokens.base` to train one, or set "
+    "`tokens.byte_fallback: allow`"
+)
+_REPEATED = 1.5  # times what there is of a language, from where its repetition is told
+_EVERY = 10  # documents, one of which is left out for a trial
+
+
+def make_tokenizer(
+    recipe: TextRecipe, corpus: Corpus, selection: Selection, place: Path, tell: Say
+) -> Tokenizer:
+    """Make the recipe's tokenizer from kept text and save it in `place`."""
+    settings = recipe.tokens
+    base = find_tokenizer(settings.base) if settings.base else None
+    if base is None:
+        tokenizer = _trained(recipe, corpus, selection, tell)
+    else:
+        tokenizer = load_tokenizer(base)
+        tell(f"tokenizer of {vocabulary_size(tokenizer)} tokens from {settings.base}")
+        if extension := settings.extend:
+            tokenizer = _extended(tokenizer, extension, corpus, selection, settings.sample, tell)
+        if settings.trim:
+            texts = [
+                text
+                for lang in corpus.languages
+                for text in corpus.chosen_texts(
+                    sample_documents(corpus, selection, lang, settings.sample)
+                )
+            ]
+            tokenizer = trim_tokenizer(tokenizer, texts)
+            tell(f"{vocabulary_size(tokenizer)} tokens are left, all that the text read is made of")
+    for lang in corpus.languages if settings.byte_fallback == "refuse" else ():
+        texts = corpus.chosen_texts(sample_documents(corpus, selection, lang, _TRIED))
+        if caution := measure(tokenizer, {lang: [("", text) for text in texts]})[lang].caution:
+            raise _unfit(caution, lang, _HINT_BASE if base else _HINT_OWN)
+    save_tokenizer(tokenizer, place, base, settings.document_start)
+    return tokenizer
+
+
+def check_spelling(recipe: TextRecipe, sources: Sequence[TextSource]) -> None:
+    """Refuse text that the base's tokenizer spells by bytes, by a sample of what is on this disk.
+
+    Text that it has no letters for is left to `make_tokenizer`, which knows what cleaning drops.
+    """
+    settings = recipe.tokens
+    if settings.base is None or settings.byte_fallback == "allow":
+        return
+    extended = settings.extend.languages if settings.extend else ()
+    tried = [source for source in sources if source.lang not in extended]
+    tokenizer = load_tokenizer(find_tokenizer(settings.base))
+    for lang, texts in sample_texts(tried, _GLANCE).items():
+        measured = measure(tokenizer, {lang: [("", text) for text in texts]})[lang]
+        if measured.spelt_out and measured.caution:
+            raise _unfit(measured.caution, lang, _HINT_BASE)
+
+
+def _unfit(caution: Caution, lang: str, hint: str) -> UserError:
+    return UserError(caution.sentence, where=f"text of {lang}", hint=hint, code=caution.code)
+
+
+def _extended(
+    base: Tokenizer, extension: Extend, corpus: Corpus, selection: Selection, size: int, tell: Say
+) -> Tokenizer:
+    """The base with new tokens; reports how much they change of text that they do not know."""
+    samples = {
+        lang: sample_documents(corpus, selection, lang, size)
+        for lang in (*extension.languages, *extension.preserve)
+    }
+    target = {lang: corpus.chosen_texts(samples[lang]) for lang in extension.languages}
+    texts = {lang: corpus.chosen_texts(samples[lang]) for lang in extension.preserve}
+    preserve = [text for some in texts.values() for text in some]
+    extended = extend_tokenizer(base, target, preserve, extension.new_tokens)
+    added = f"{len(extended.added)} tokens added for {', '.join(extension.languages)}"
+    tell(f"{added}; the text of {', '.join(extension.preserve)} that was read keeps its tokens")
+    for lang, some in texts.items():
+        unseen, source = _unseen(corpus, samples[lang])
+        others = [text for other in texts if other != lang for text in texts[other]]
+        seen = [text for text, left_out in zip(some, unseen, strict=True) if not left_out]
+        trial = extend_tokenizer(base, target, [*others, *seen], extension.new_tokens).tokenizer
+        left = [text for text, left_out in zip(some, unseen, strict=True) if left_out]
+        share = changed_share(base, trial, left)
+        tell(
+            f"{lang}: of {source}, if it had not been read, {share:.2%} of the tokens would change"
+        )
+    return extended.tokenizer
+
+
+def _unseen(corpus: Corpus, numbers: np.ndarray) -> tuple[np.ndarray, str]:
+    """Which documents of a language to leave out for a trial, and what they are.
+
+    They are those of one source: the smallest with a tenth of them, or else the largest. Of a
+    single source, every tenth document.
+    """
+    firsts = [part.first for part in corpus.parts]
+    titles = {(each["lang"], each["name"]): each["title"] for each in corpus.sources}
+    names = np.array([titles[part.lang, part.source] for part in corpus.parts])
+    source = names[np.searchsorted(firsts, numbers, "right") - 1]
+    known, counts = np.unique(source, return_counts=True)
+    if len(known) == 1:
+        return np.arange(len(numbers)) % _EVERY == 0, "a tenth of this text"
+    large = counts * _EVERY >= len(numbers)
+    place = np.where(large, counts, len(numbers)).argmin() if large.any() else counts.argmax()
+    return source == known[place], str(known[place])
+
+
+def _trained(recipe: TextRecipe, corpus: Corpus, selection: Selection, tell: Say) -> Tokenizer:
+    settings = recipe.tokens
+    size = corpus.sizes[selection.kept]
+    lang = corpus.lang[selection.kept]
+    available = {name: int(size[lang == code].sum()) for code, name in enumerate(corpus.languages)}
+    full = min(settings.sample, max(available.values(), default=0))  # of a smaller one, repeated
+    sizes = {name: full if count else 0 for name, count in available.items()}
+    samples = {
+        name: corpus.chosen_texts(sample_documents(corpus, selection, name, settings.sample))
+        for name in corpus.languages
+    }
+    said = f"training a tokenizer on {show_bytes(sum(sizes.values()))} of text"
+    if small := [name for name, size in sizes.items() if size > _REPEATED * available[name]]:
+        said += f"; that of {list_languages(small)} is repeated, to have as much of each language"
+    tell(said)
+    tokenizer = train_tokenizer(samples, sizes, settings.vocab_size)
+    most = show_bytes(max(sizes.values()))
+    tell(f"tokenizer of {vocabulary_size(tokenizer)} tokens from up to {most} per language")
+    return tokenizer
+
+
+def sample_documents(
+    corpus: Corpus, selection: Selection, lang: str, size: int, *, from_end: bool = True
+) -> np.ndarray:
+    """Numbers of kept documents of a language, together about as large as `size`.
+
+    They are from the other end of the order of hashes than the held-out ones, or from that one:
+    text that no tokenizer was fitted on.
+    """
+    kept = selection.kept[corpus.lang[selection.kept] == corpus.languages.index(lang)]
+    order = kept[np.lexsort((corpus.numbers("exact")[kept], selection.component[kept]))]
+    order = order[::-1] if from_end else order
+    sizes = np.cumsum(corpus.sizes[order], dtype=np.int64)
+    enough = int(np.searchsorted(sizes, size)) + 1
+    return order[:enough]

@@ -1,0 +1,147 @@
+"""Tokenizers tried on the same text: what each makes of every language, with more tokens too."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from tongues.core.errors import UserError
+from tongues.recipe import load_recipe
+from tongues.text import Document, TextSource, find_sources, read_source
+from tongues.text.corpus import reopen_corpus
+from tongues.text.document import normalised
+from tongues.text.select import read_selection
+from tongues.text.signals.characters import character_signals
+from tongues.text.tokens import fertility
+from tongues.text.tokens.fertility import Fertility
+from tongues.text.tokens.fitting import sample_documents
+from tongues.text.tokens.spelling import token_spellings
+from tongues.text.tokens.tokenizer import load_tokenizer
+
+SAMPLE = 1_000_000  # bytes of each language that tokenizers are tried on
+_TRIED = 500_000  # bytes of a language that extensions are tried on
+_FEW = 100  # documents of a language that show whether a tokenizer was made for it
+_PASSAGE = 2000  # characters
+
+Documents = dict[str, list[tuple[str, str]]]  # group and text, by language
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenizerMeasures:
+    """A tokenizer with all that is known of it.
+
+    scripts: tokens by script, the most frequent first; `bytes`: parts of characters, `Zyyy`: no
+        letters. special: tokens without text.
+    home: the language that others are compared to, and whose segmentation more tokens leave.
+    languages: what it makes of each language's text. extensions: bytes per token by language and by
+        the number of new tokens, from 0 on.
+    unused: tokens of two bytes or more that this text never uses; None without text.
+    """
+
+    name: str
+    kind: str
+    scripts: dict[str, int]
+    special: int
+    home: str = ""
+    languages: Mapping[str, Fertility] = field(default_factory=dict)
+    extensions: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    unused: int | None = None
+
+    @property
+    def size(self) -> int:
+        """The size of the vocabulary."""
+        return self.special + sum(self.scripts.values())
+
+
+def documents_on(place: Path, size: int) -> Documents:
+    """About `size` bytes of each language of a recipe, or of what is kept of a corpus."""
+    if place.is_dir():
+        if not (place / "corpus.json").is_file():
+            hint = "name a recipe, or a folder in corpus/ that `tongues prepare` made"
+            raise UserError("is neither a recipe nor a corpus", where=str(place), hint=hint)
+        corpus = reopen_corpus(place)
+        selection = read_selection(corpus)
+        documents: Documents = {}
+        for lang in corpus.languages:  # by the hash of the group: the same groups in every one
+            numbers = sample_documents(corpus, selection, lang, size, from_end=False)
+            groups = map(str, selection.component[numbers].tolist())
+            documents[lang] = list(zip(groups, corpus.chosen_texts(numbers), strict=True))
+        return documents
+    text = load_recipe(place).text
+    by_lang = {lang: [s for s in find_sources(text) if s.lang == lang] for lang in text.languages}
+    return {
+        lang: [row for source in sources for row in _beginning(source, size // len(sources))]
+        for lang, sources in by_lang.items()
+    }
+
+
+def _beginning(source: TextSource, size: int) -> Iterator[tuple[str, str]]:
+    for item, _ in read_source(source):
+        if isinstance(item, Document):
+            text = normalised(item.text)
+            yield item.group, text
+            size -= len(text.encode())
+            if size <= 0:
+                return
+
+
+def measure_tokenizers(
+    places: Sequence[Path], documents: Documents, progress: Callable[[str], None]
+) -> list[TokenizerMeasures]:
+    """Load tokenizers and try each on the documents, if there are any."""
+    paths = [place.resolve() for place in places]
+    short = [path.parent.name if path.name == "tokenizer.json" else path.stem for path in paths]
+    names = [str(p) if short.count(x) > 1 else x for p, x in zip(places, short, strict=True)]
+    loaded = {name: load_tokenizer(place) for name, place in zip(names, places, strict=True)}
+    documents = {lang: those for lang, those in documents.items() if those}
+    home = "en" if "en" in documents else ""
+    if documents and not home:  # the language that the first one fits best
+        few = {lang: those[:_FEW] for lang, those in documents.items()}
+        counts = fertility.measure(next(iter(loaded.values())), few)
+        home = max(counts, key=lambda x: counts[x].characters / max(counts[x].tokens, 1))
+    others = [lang for lang in documents if lang != home] or [home]
+    passages = {lang: _passages(those) for lang, those in documents.items()}
+    keep = [] if home in others else passages[home]
+    measures: list[TokenizerMeasures] = []
+    for name, tokenizer in loaded.items():
+        kind, (scripts, special) = type(tokenizer.model).__name__, _vocabulary(tokenizer)
+        if not documents:
+            measures.append(TokenizerMeasures(name, kind, scripts, special))
+            continue
+        progress(f"{name}: encoding {', '.join(documents)}")
+        counts = fertility.measure(tokenizer, documents, home)
+        extensions: dict[str, dict[int, float]] = {}
+        for lang in others:
+            progress(f"{name}: trying more tokens for {lang}")
+            if tried := fertility.try_extensions(tokenizer, passages[lang], keep):
+                extensions[lang] = tried
+        unused = len(fertility.unused_tokens(tokenizer, counts))
+        numbers = home, counts, extensions, unused
+        measures.append(TokenizerMeasures(name, kind, scripts, special, *numbers))
+    return measures
+
+
+def _vocabulary(tokenizer: Tokenizer) -> tuple[dict[str, int], int]:
+    pieces = [piece for piece in token_spellings(tokenizer) if piece]
+    decoded = [piece.decode(errors="ignore") for piece in pieces]
+    rows = zip(decoded, pieces, strict=True)
+    texts = [text for text, piece in rows if len(text.encode()) == len(piece)]
+    scripts, counts = np.unique(character_signals(texts)["script"], return_counts=True)
+    by_script = dict(zip(scripts.tolist(), counts.tolist(), strict=True)) if texts else {}
+    by_script |= {"bytes": len(pieces) - len(texts)} if len(texts) < len(pieces) else {}
+    order = sorted(by_script, key=lambda script: (-by_script[script], script))
+    return {x: by_script[x] for x in order}, tokenizer.get_vocab_size() - len(pieces)
+
+
+def _passages(documents: Sequence[tuple[str, str]]) -> list[str]:
+    """Passages to try extensions on, so that one long document gives many."""
+    texts: list[str] = []
+    size = 0
+    for _, text in documents:
+        texts += [text[start : start + _PASSAGE] for start in range(0, len(text), _PASSAGE)]
+        size += len(text.encode())
+        if size >= _TRIED:
+            break
+    return texts

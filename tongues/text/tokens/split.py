@@ -1,0 +1,224 @@
+"""Which documents are held out, and which overlap with them and are left out."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tongues.core.errors import UserError
+from tongues.core.quantities import counted, show_count
+from tongues.recipe import HeldOutLike, TokenSettings
+from tongues.text import TextSource
+from tongues.text.corpus import Corpus, Selection
+from tongues.text.overlap import overlapping
+from tongues.text.tokens.store import SplitSummary, read_manifest
+
+_FEWEST_GROUPS = 10  # independent; of fewer an interval says little
+_STRATUM = 0.1  # share of a language's text from which a source or a length is represented
+_CLASS = 4  # a class of lengths is documents up to so many times longer
+_ENOUGH = 0.8  # share of the tokens wanted that must be left when overlapping documents are gone
+
+# Of `train`, `valid` and `overlap` (neither), by their numbers in the corpus, as they are written.
+Documents = Mapping[str, np.ndarray]
+
+
+def draw_held_out(
+    settings: TokenSettings, corpus: Corpus, selection: Selection, lengths: np.ndarray
+) -> np.ndarray:
+    """Whether each document of the corpus is drawn to be held out.
+
+    A component (documents that share a group or are similar, in any language) is drawn as a whole
+    where the hashes of all its groups are in the share of hash space. So no text that is added can
+    put a document into the held-out text that was trained on before. lengths: tokens.
+    """
+    kept = selection.kept
+    group = corpus.numbers("group_hash")[kept]
+    component = np.unique(selection.component[kept], return_inverse=True)[1]
+    rank = np.zeros(component.max(initial=-1) + 1, dtype=np.uint64)
+    np.maximum.at(rank, component, group)
+    wanted, frozen = settings.held_out, dict[str, list[str]]()
+    if isinstance(wanted, HeldOutLike):
+        frozen = read_manifest(Path(wanted.like))["held_out"]
+        wanted = TokenSettings().held_out
+        assert not isinstance(wanted, HeldOutLike)
+    drawn = np.zeros(len(rank), dtype=bool)
+    strata = _strata(corpus, kept)
+    for code, lang in enumerate(corpus.languages):
+        if lang not in frozen:
+            here = np.flatnonzero(corpus.lang[kept] == code)
+            tokens, of_language = lengths[kept[here]], [each[here] for each in strata]
+            drawn[_draw(wanted, component[here], tokens, rank, of_language)] = True
+    hashes = [int(each, 16) for groups in frozen.values() for each in groups]
+    held_out = np.zeros(corpus.count, dtype=bool)
+    held_out[kept] = drawn[component] | np.isin(group, np.array(hashes, dtype=np.uint64))
+    return held_out
+
+
+def _strata(corpus: Corpus, documents: np.ndarray) -> list[np.ndarray]:
+    """The source of each document, and its class of length."""
+    names = {name: n for n, name in enumerate({(p.lang, p.source): 0 for p in corpus.parts})}
+    sources = [names[part.lang, part.source] for part in corpus.parts]
+    source = np.repeat(sources, [part.count for part in corpus.parts])[documents]
+    sizes = np.maximum(corpus.sizes[documents], 1)
+    return [source, (np.log(sizes) / np.log(_CLASS)).astype(np.int64)]
+
+
+def _draw(
+    wanted: int | float,
+    component: np.ndarray,
+    tokens: np.ndarray,
+    rank: np.ndarray,
+    strata: Sequence[np.ndarray],
+) -> np.ndarray:
+    """The components of a language that are held out.
+
+    A share of hash space, or as many in the order of hashes as hold the tokens wanted; and of a
+    source or a length that is much of the text, at least one. None holds half of the text.
+    """
+    sizes = np.bincount(component, tokens, len(rank))
+    total = sizes.sum()
+    order = np.flatnonzero((sizes > 0) & (2 * sizes <= total))
+    order = order[np.argsort(rank[order], kind="stable")]
+    if isinstance(wanted, float):
+        count = int(np.searchsorted(rank[order] / 2.0**64, wanted))
+    else:
+        count = int(np.searchsorted(np.cumsum(sizes[order]), wanted)) + 1
+    drawn = np.zeros(len(rank), dtype=bool)
+    drawn[order[:count]] = True
+    for stratum in strata:
+        for label in np.unique(stratum):
+            inside = stratum == label
+            much = tokens[inside].sum() >= _STRATUM * total
+            if not much or drawn[component[inside]].any():
+                continue
+            first = order[np.isin(order, component[inside])][:1]
+            if (sizes[drawn].sum() + sizes[first].sum()) * 2 <= total:
+                drawn[first] = True
+    return np.flatnonzero(drawn)
+
+
+def split_documents(
+    settings: TokenSettings,
+    lang: str,
+    corpus: Corpus,
+    sources: Sequence[TextSource],
+    selection: Selection,
+    lengths: np.ndarray,
+    held_out: np.ndarray,
+) -> Documents:
+    """The documents of a language in the order of their hashes.
+
+    So a smaller amount of text is the beginning of a larger one. A UserError where there is too
+    little text to hold some out and train on the rest.
+    """
+    order = np.lexsort((np.arange(corpus.count), corpus.numbers("exact")))
+    order = order[corpus.lang[order] == corpus.languages.index(lang)]
+    left_out = _left_out(lang, corpus, selection, held_out)[order]
+    kept, inside = selection.reason[order] == 0, held_out[order] & ~left_out
+    valid, train = order[kept & inside], order[kept & ~inside & ~left_out]
+    limited = _limited(lang, train, corpus, sources, lengths)
+    wanted = settings.held_out if isinstance(settings.held_out, int) else 1
+    counts = [int(lengths[each].sum()) for each in (order[kept], valid, train)]
+    if counts[1] < _ENOUGH * wanted or counts[2] < wanted or not len(limited):
+        groups = counted(len(np.unique(selection.component[order[kept]])), "group")
+        total, held, left, least = map(show_count, (*counts, wanted))
+        if counts[0] < 2 * wanted:
+            reason = f"{total} tokens are too little text to hold out {least} and train on as many"
+            hint = f"give at least {show_count(2 * wanted)} tokens"
+        else:
+            reason = f"its {total} tokens are in {groups} of documents that stay together, of which"
+            reason += f" {held} tokens can be held out and {left} left to train on"
+            hint = "give more documents or smaller groups"
+        if wanted > 1:
+            reason += "" if counts[0] < 2 * wanted else f", and {least} are wanted of each"
+            hint += ", or lower `tokens.held_out`"
+        if dropped := int((~kept).sum()):
+            hint += f", or drop less by `text.clean`: {dropped} of its documents were dropped"
+        raise UserError(reason, where=f"text of {lang}", hint=hint)
+    return {"train": limited, "valid": valid, "overlap": order[kept & left_out]}
+
+
+def _left_out(lang: str, corpus: Corpus, selection: Selection, held_out: np.ndarray) -> np.ndarray:
+    """Documents that go because of text on the other side of the split.
+
+    Of a held-out document and the training documents that overlap with it, the fewer bytes go;
+    and training documents that are similar to held-out text that is frozen.
+    """
+    kept = selection.reason == 0
+    frozen = np.isin(selection.component, np.unique(selection.component[held_out]))
+    left_out = kept & ~held_out & frozen
+    sizes = corpus.sizes
+    pairs = overlapping(corpus, lang, held_out, kept & ~held_out & ~left_out)
+    held, index = np.unique(pairs[:, 0], return_inverse=True)
+    goes = sizes[held] <= np.bincount(index, sizes[pairs[:, 1]], len(held))
+    left_out[held[goes]] = True
+    left_out[pairs[~goes[index], 1]] = True
+    return left_out
+
+
+def _limited(
+    lang: str, train: np.ndarray, corpus: Corpus, sources: Sequence[TextSource], lengths: np.ndarray
+) -> np.ndarray:
+    """Of each source with a limit in tokens, the first documents in the order of hashes."""
+    part_of = np.searchsorted([part.first for part in corpus.parts], train, side="right") - 1
+    limited = [p for p in sources if p.lang == lang and p.at_most and p.at_most.unit == "tokens"]
+    for first in {id(source.settings): source for source in limited}.values():
+        names = {source.name for source in limited if source.settings is first.settings}
+        in_source = [part.lang == lang and part.source in names for part in corpus.parts]
+        from_source = np.array(in_source, dtype=bool)[part_of]
+        assert first.at_most
+        beyond = from_source & (
+            np.cumsum(np.where(from_source, lengths[train], 0)) > first.at_most.number
+        )
+        train, part_of = train[~beyond], part_of[~beyond]
+    return train
+
+
+def source_names(corpus: Corpus, numbers: np.ndarray) -> list[str]:
+    """Where each of some documents is from: a file, a data set, or the folder of many files."""
+    names: dict[tuple[str, str], str] = {}
+    for each in corpus.sources:
+        folders = [path.rpartition("/")[0] for path, _ in each["content"]]
+        one = len(folders) > 1 and len(set(folders)) == 1
+        names[each["lang"], each["name"]] = folders[0] if one else each["title"]
+    of_part = [names[part.lang, part.source] for part in corpus.parts]
+    owner = np.searchsorted([part.first for part in corpus.parts], numbers, side="right") - 1
+    return [of_part[number] for number in owner.tolist()]
+
+
+def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) -> SplitSummary:
+    """What a language's held-out text consists of, next to its training text."""
+    sizes = corpus.sizes
+    titles = {(each["lang"], each["name"]): each["title"] for each in corpus.sources}
+    names = [titles[part.lang, part.source] for part in corpus.parts]
+    firsts = [part.first for part in corpus.parts]
+    sources: dict[str, dict[str, int]] = {}
+    lengths: dict[str, list[int]] = {}
+    for split, numbers in documents.items():
+        owner = np.searchsorted(firsts, numbers, side="right") - 1
+        for number in np.unique(owner).tolist():
+            row = sources.setdefault(names[number], dict.fromkeys(documents, 0))
+            row[split] += int(sizes[numbers[owner == number]].sum())
+        quarters = np.percentile(sizes[numbers], [25, 50, 75]) if len(numbers) else []
+        lengths[split] = [round(float(each)) for each in quarters]
+    overlap = documents["overlap"]
+    return SplitSummary(
+        groups=len(np.unique(selection.component[documents["valid"]])),
+        overlap={"documents": len(overlap), "bytes": int(sizes[overlap].sum())},
+        sources=sources,
+        lengths=lengths,
+    )
+
+
+def few_groups(lang: str, split: SplitSummary) -> list[str]:
+    """A caution where the held-out text of a language has too few groups."""
+    count = split["groups"]
+    if count >= _FEWEST_GROUPS:
+        return []
+    groups = "group of documents is" if count == 1 else "independent groups of documents are"
+    half = "" if count == 1 else " and about half of them scored by `evaluate`"
+    what = f"{lang}: {count} {groups} held out{half}, too few to compare models; "
+    what += "raise `tokens.held_out`"
+    more = "split the text into more groups: a `.txt` file is one, and so are the rows with the "
+    more += "same value of `group`"
+    return [f"{what}, or {more}"]

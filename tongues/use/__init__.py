@@ -1,0 +1,3 @@
+"""Models used: exported for others, and served."""
+
+__all__ = []

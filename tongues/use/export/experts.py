@@ -1,0 +1,264 @@
+"""An ensemble as a folder that needs no workspace, or as one model, a mixture of experts."""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tongues.core.errors import UserError
+from tongues.core.files import file_name
+from tongues.core.frames import text_table
+from tongues.core.pages import CARD, Table, as_markdown
+from tongues.core.quantities import show_count
+from tongues.experts.ensemble.card import write_ensemble_card, write_expert_card, write_merged_card
+from tongues.experts.ensemble.lineage import (
+    ADAPTER,
+    ROUTER,
+    Expert,
+    Lineage,
+    expert_folder,
+    read_lineage,
+    router_file,
+    verify,
+    write_lineage,
+)
+from tongues.experts.ensemble.router import load_router
+from tongues.experts.train import training_sample
+from tongues.models.folders import stored_shapes
+from tongues.models.huggingface import save_model
+from tongues.runs.record import Run, read_run
+from tongues.text import Document
+from tongues.text.tokens import Tokens, load_tokenizer, open_cluster, open_tokens, tokenizer_files
+from tongues.text.tokens.frame import read_frame
+from tongues.train.base import find_base, model_folder
+from tongues.train.card import add_sections, find_tokens
+from tongues.train.export import copy_files, copy_model, new_folder
+from tongues.train.metadata import CardScores
+from tongues.use.export.gates import fit_gates
+from tongues.use.export.held_out import (
+    Losses,
+    held_out_losses,
+    held_out_text,
+    loss_rows,
+    worse_than_base,
+)
+from tongues.use.export.moe import merge_to_moe
+from tongues.use.export.run import store_folder
+
+# The newest evaluation of a run, an ensemble or a model, by its folder, as a card has it.
+Evaluated = Callable[[Path], CardScores]
+
+_PER_TOKEN = 2  # experts that a token uses, as Mixtral does
+
+
+def export_ensemble(folder: Path, workspace: Path, out: Path, *, evaluated: Evaluated) -> None:
+    """Write an ensemble with all its experts to `out`, where it needs no workspace.
+
+    Each expert is in a Hugging Face folder with its card; `ensemble.json` names them from its own
+    folder on, so that the whole may be moved. A UserError where anything is not as it was made.
+    """
+    with new_folder(out) as aside:
+        name, lineage = _name(folder, workspace), read_lineage(folder)
+        verify(lineage, folder, workspace)
+        short = [name.rpartition("/")[2] for name in lineage.names]
+        twice = max(Counter(map(str.casefold, short)).values()) > 1
+        folders = [file_name(name) for name in (lineage.names if twice else short)]
+        for expert, own in zip(lineage.experts, folders, strict=True):
+            place, copied = expert_folder(expert, workspace), aside / own
+            copied.mkdir()
+            run = _run_of(expert, place)
+            if run:
+                copy_model(run, workspace, copied)
+                _add_scores(copied, evaluated(run))
+                continue
+            copy_files(place, copied)
+            if not (copied / CARD).is_file():
+                write_expert_card(copied, expert, name, workspace)
+        router = None
+        if lineage.router:
+            shutil.copyfile(folder / lineage.router.file, aside / ROUTER)
+            router = load_router(aside / ROUTER)
+        moved = tuple(
+            replace(expert, folder=f"./{own}", run=None, sha256=_without_adapter(expert.sha256))
+            for expert, own in zip(lineage.experts, folders, strict=True)
+        )
+        file = router_file(aside / ROUTER) if router else None
+        write_lineage(replace(lineage, experts=moved, router=file), aside)
+        write_ensemble_card(aside, name, lineage, folders, router, workspace)
+        _add_scores(aside, evaluated(folder))
+
+
+def _without_adapter(hashes: Mapping[str, str]) -> dict[str, str]:
+    """Exported experts are whole."""
+    return {name: digest for name, digest in hashes.items() if name != ADAPTER}
+
+
+def export_moe(
+    folder: Path,
+    workspace: Path,
+    out: Path,
+    *,
+    evaluated: Evaluated,
+    dtype: str | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Write an ensemble's experts as one mixture of experts to `out`, a folder with a card.
+
+    dtype: of the stored weights; None: the base's own. It is compared with the base and the experts
+    on held-out text, where that is there. Languages on which it is worse than the base are named,
+    here and on the card.
+    """
+    with new_folder(out) as aside:
+        name, lineage = _name(folder, workspace), read_lineage(folder)
+        verify(lineage, folder, workspace)
+        if lineage.extended:
+            what = "experts differ in their tokens, and one model has one vocabulary"
+            raise UserError(
+                what, where=name, hint="export the ensemble as it is, or one expert's run"
+            )
+        places = [expert_folder(expert, workspace) for expert in lineage.experts]
+        runs = {e.name: _run_of(e, place) for e, place in zip(lineage.experts, places, strict=True)}
+        records = {expert: read_run(run) for expert, run in runs.items() if run}
+        sentences = _write_moe(aside, places, lineage, records, workspace)
+        say("\n".join(sentences))
+        base = _base(lineage, workspace)
+        table = _compare(aside, base, places, lineage, records, workspace, say)
+        sentences += store_folder(aside, dtype, base, say)
+        scores = evaluated(aside)
+        write_merged_card(
+            aside, name, lineage, sentences, records, workspace, table, bool(scores.section)
+        )
+        _add_scores(aside, scores)
+
+
+def _write_moe(
+    aside: Path,
+    places: Sequence[Path],
+    lineage: Lineage,
+    records: Mapping[str, Run],
+    workspace: Path,
+) -> list[str]:
+    """The model, its router fitted to each expert's training text; what a reader should know."""
+    if len(places) < 2:
+        raise UserError("is one expert", where="--moe", hint="export its run, which is one model")
+    model, apart = merge_to_moe(places, _PER_TOKEN)
+    texts = [_text_of(expert, lineage, records, workspace) for expert in lineage.experts]
+    fit_gates(model, texts, read_frame(load_tokenizer(places[0]), places[0]))
+    save_model(model, aside)
+    _copy_settings(places[0], aside)
+    total, used = model.num_parameters(), _used(model.num_parameters(), places)
+    size = f"{show_count(total)} parameters, of which a token uses {show_count(used)}"
+    shared = "All that is not feed-forward layers is the same in all experts, bit for bit."
+    if apart:
+        shared = "All that is not feed-forward layers is averaged; the experts are "
+        shared += f"{apart:.1%} of its norm from that."
+    how = f"{len(places)} experts in each layer, {_PER_TOKEN} a token: {size}."
+    router = "The router is a linear discriminant of the experts' training text, not trained."
+    return [how, shared, router]
+
+
+def _copy_settings(expert: Path, folder: Path) -> None:
+    """Copy an expert's tokenizer and its settings of generation."""
+    settings = expert / "generation_config.json"
+    own = [settings] if settings.is_file() else []
+    for file in dict.fromkeys([*own, *tokenizer_files(expert)]):
+        shutil.copyfile(file, folder / file.name)
+
+
+def _used(total: int, places: Sequence[Path]) -> int:
+    stored = stored_shapes(places[0]).items()
+    forward = sum(prod(shape) for name, shape in stored if ".mlp." in name)
+    return total - (len(places) - _PER_TOKEN) * forward
+
+
+def _text_of(
+    expert: Expert, lineage: Lineage, records: Mapping[str, Run], workspace: Path
+) -> list[np.ndarray]:
+    """Training text of an expert, of the languages that are its own if there are any."""
+    record = records.get(expert.name)
+    place = find_tokens(record, workspace) if record else None
+    if record is None or place is None:
+        what = f"the training text of expert `{expert.name}` is gone: the router is fitted to it"
+        hint = "name the workspace where the ensemble was trained by `--workspace`"
+        raise UserError(what, where=str(workspace / "tokens"), hint=hint)
+    held, cluster = open_tokens(place), record.settings.get("cluster")
+    own = [lang for lang in expert.languages if lineage.languages.get(lang) == expert.name]
+    if cluster:
+        held, own = open_cluster(held, cluster), list(expert.languages)
+    documents = training_sample(held, own or list(expert.languages), record.seed)
+    order = np.random.default_rng(record.seed).permutation(len(documents))
+    return [documents[number] for number in order]
+
+
+def _base(lineage: Lineage, workspace: Path) -> Path | None:
+    with suppress(UserError):  # it is gone
+        base = find_base(lineage.base, workspace)
+        return base and model_folder(base)
+    return None
+
+
+def _compare(
+    aside: Path,
+    base: Path | None,
+    places: Sequence[Path],
+    lineage: Lineage,
+    records: Mapping[str, Run],
+    workspace: Path,
+    say: Callable[[str], None],
+) -> str:
+    """Held-out bits per byte of the base, each language's expert and the model, as Markdown."""
+    if base is None:
+        say("caution: the base is gone, so the model was not measured (not_measured)")
+        return ""
+    texts = held_out_text(
+        _tokens(records, workspace), list(lineage.languages), workspace, [lineage]
+    )
+    before, own = held_out_losses(base, texts), held_out_losses(aside, texts)
+    experts = _expert_losses(texts, places, lineage)
+    rows = loss_rows({"base": before, "its expert": experts, "moe": own})
+    say(f"held-out bits per byte:\n{text_table(rows)}")
+    losses = as_markdown([Table.of(rows)])
+    if worse := worse_than_base(own, before):
+        say(f"caution: {worse[0].lower()}{worse[1:-1]} (worse_than_base)")
+        losses += f"\n\n{worse}"
+    return losses
+
+
+def _expert_losses(
+    texts: Mapping[str, Sequence[Document]], places: Sequence[Path], lineage: Lineage
+) -> Losses:
+    losses: dict[str, Any] = {}
+    for name, place in zip(lineage.names, places, strict=True):
+        own = {lang: of for lang, of in texts.items() if lineage.languages[lang] == name}
+        losses |= held_out_losses(place, own) if own else {}
+    return {lang: losses[lang] for lang in texts}
+
+
+def _tokens(records: Mapping[str, Run], workspace: Path) -> Tokens:
+    """The newest preparation of the experts, with all languages that were added."""
+    places = (find_tokens(record, workspace) for record in reversed(list(records.values())))
+    return open_tokens(next(filter(None, places)))  # there, since the router was fitted to it
+
+
+def _add_scores(folder: Path, own: CardScores) -> None:
+    add_sections(folder, own.section, scores=own.scores)
+
+
+def _name(folder: Path, workspace: Path) -> str:
+    """Of an ensemble in the store, or of one elsewhere, its folder's."""
+    store, whole = (workspace / "ensembles").resolve(), folder.resolve()
+    return str(whole.relative_to(store)) if whole.is_relative_to(store) else whole.name
+
+
+def _run_of(expert: Expert, place: Path) -> Path | None:
+    directory = place.parent
+    if place.name == "model" and (directory / "run.json").is_file():
+        with suppress(ValueError, KeyError):
+            return directory if read_run(directory).run == expert.run else None
+    return None
