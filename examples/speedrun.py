@@ -12,6 +12,8 @@ from pathlib import Path
 
 import tongues
 
+if len(sys.argv) < 4:
+    sys.exit(__doc__)
 base, language, text, budget = (*sys.argv[1:4], *(sys.argv[4:] or ["200k tokens"]))
 
 # Plan: how much text there is, what it takes, what will come out. The plan is written into a recipe

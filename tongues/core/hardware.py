@@ -16,7 +16,6 @@ USUAL_MFU = 0.4  # share of the peak that a well-kept training run of a decoder 
 # times what the accelerators draw: hosts, network and cooling (a DGX H100 is rated at 10.2 kW for
 # 5.6 kW of GPUs, and draws less)
 OVERHEAD = 1.5
-_GRID = 445.0  # g of CO₂ a kWh: the world's average of 2024 (IEA, Electricity 2025)
 _NO_BFLOAT16 = ("v100",)
 # What a driver of NVIDIA, of Tegra, of AMD, or Windows under Linux puts there.
 _SIGNS = ("/dev/nvidia*", "/proc/driver/nvidia", "/dev/nvhost*", "/dev/kfd", "/dev/dxg")
@@ -122,10 +121,6 @@ class Cluster:
     def energy(self, hours: float) -> float:
         """The kWh of all of it for a number of hours, the building's share included."""
         return OVERHEAD * self.count * self.gpu.watts * hours / 1000
-
-    def carbon(self, hours: float) -> float:
-        """The kg of CO₂ of that energy, at the world's average."""
-        return self.energy(hours) * _GRID / 1000
 
 
 def find_gpu(name: str) -> Gpu:

@@ -23,7 +23,7 @@ OPTIONS: dict[str, str] = {
     "fit --narrow-at": "add runs of other sizes and lengths",
     **{f"fit --{role}": f"write `--column {role}=NAME`" for role in _ROLES},
     "plan --prices": "give the price of a GPU-hour by `--price`",
-    "plan --grid": "the world's average is used, 445 g of CO₂ a kWh",
+    "plan --grid": "the record of a run has its kWh; multiply by your grid's CO₂",
     "plan --flops": "write `--budget '1e21 FLOPs'`",
     "plan --hours": "write `--budget '72 hours'`, or `'3 days'`",
     "plan --cost": "write `--budget '5000 US$'`",

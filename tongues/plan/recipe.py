@@ -201,7 +201,8 @@ def _tokens(
     yield f"held_out: {held} tokens    # never trained on, for `tongues evaluate`"
     new = option.new_tokens or (trial.new_tokens if trial else 0)
     if new and replayed:
-        langs = ", ".join(targets)
+        extended = [lang for lang, one in option.vocabularies.items() if one.new_tokens]
+        langs = ", ".join(extended or targets)
         yield f"extend: {{new_tokens: {new}, languages: [{langs}], preserve: [{replayed}]}}"
     if trial and trial.unfit:
         langs = ", ".join(trial.unfit)

@@ -30,8 +30,8 @@ _DECISIONS = {
 }
 _BASE = "base: {name}, {licence}{gated}, of {released}."
 _KEEP = {
-    "suits": "tokenizer: keep it; a token has {before} bytes.",
-    "too_short": "tokenizer: keep it; a token has {before} bytes, "
+    "suits": "tokenizer: keep it{whose}; a token has {before} bytes.",
+    "too_short": "tokenizer: keep it{whose}; a token has {before} bytes, "
     "and new tokens would be read too seldom.",
     "unknown": "tokenizer: keep it; no bytes per token are known, so text counts as given.",
 }
@@ -57,7 +57,7 @@ _KEPT = "; within {limit:g}% with a probability of about {kept:.0%}"
 _NO_PROMISE = "forgetting: no share of replay keeps {limit:g}% with a probability of {likely:.0%}."
 _TEXT = "text: {text}{tokens}, read {epochs} times{ends}."
 _TEXT_ENDS = ". More gains next to nothing; {left:.0%} of the budget is left"
-_MORE_TEXT = "more text: {sources}; they overlap."
+_MORE_TEXT = "more text: {sources}; sources overlap."
 _CHAT = (
     "instructions: {named} is an instruction model; continue its base, then `tongues export "
     "--add-chat {named}`."
@@ -199,7 +199,8 @@ def _tokenizer(option: Option) -> Iterator[str]:
         if one.rows:
             read = show_count(option.parts[language] / one.new_tokens)
             yield _NEW_ROWS.format(rows=show_count(one.rows), read=read)
-    yield from (_KEEP[reason].format(before=", ".join(sizes)) for reason, sizes in kept.items())
+    whose = " for the others" if option.new_tokens else ""
+    yield from (_KEEP[why].format(before=", ".join(of), whose=whose) for why, of in kept.items())
 
 
 def _training(option: Option) -> Iterator[str]:

@@ -108,8 +108,8 @@ def _evaluate(asked: Evaluate, *, compare: bool, as_json: bool) -> None:
 class Generate(Placed, Verb["Generation"]):
     """Continue each PROMPT with MODEL: an ensemble, a run or a folder.
 
-    The folder is one of Hugging Face. Without a prompt it is what is piped in, or the text begins
-    at its start.
+    The folder is one of Hugging Face. Without a prompt the text begins at its start; the command
+    takes what is piped in.
     """
 
     work = "models:generate"

@@ -1,11 +1,10 @@
-"""The verb new: a recipe and its plan, from options or from answers on a terminal."""
+"""The verb new: a recipe and its plan."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongues.core.errors import UserError
 from tongues.core.terminal import echo
 from tongues.verbs.options import AS_JSON, COUNT, OUT_FILE, PATH, one_thread
 from tongues.verbs.settings import Verb, argument, command, function, option, settings
@@ -62,8 +61,6 @@ def _new(asked: New, *, as_json: bool) -> None:
         out = asked.out or free_place(Path("recipe.yaml"))
         hint_command("tongues", "new", "SmolLM2-135M", *words, "-o", out)
         return
-    if not tags:
-        raise UserError("which language?", where="--language", hint="a tag such as `sw`")
     draft, out = asked.run(), asked.out
     if as_json:
         path = str(out) if out else None

@@ -37,10 +37,10 @@ class Plan(Verb["Made"]):
         default=(),
     )
     _: KW_ONLY
-    budget: str | None = option(
+    budget: Number | None = option(
         "`72 hours`, `5000 US$`, `40B tokens`, `1e21 FLOPs`, …", metavar="AMOUNT", default=None
     )
-    bases: Sequence[str] | Mapping[str, str] = option(
+    bases: str | Sequence[str] | Mapping[str, str] = option(
         "A model to continue: a hub id, a folder, or llama=8B@15T; auto chooses. Repeatable.",
         names=("--base",),
         metavar="BASE",

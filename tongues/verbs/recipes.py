@@ -1,6 +1,6 @@
 """The verbs of one recipe: check, prepare, train, study."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,8 @@ def _check(asked: Check, *, as_json: bool) -> None:
     from tongues.recipe import load_recipe, show_recipe
     from tongues.train.mixture import describe_mixture, mixture_rows
 
-    checked = asked.run()
+    loaded = load_recipe(asked.recipe, asked.overrides)  # once: it may be piped in
+    checked = replace(asked, recipe=loaded, overrides=()).run()
     if as_json:
         print_json({"recipe": checked.work.recipe.model_dump(mode="json")} | checked.to_json())
         return
@@ -72,7 +73,7 @@ def _check(asked: Check, *, as_json: bool) -> None:
         echo(f"evaluation, about: {evaluation}")
     for caution in checked.cautions:
         say(f"caution: {caution}")
-    hint_recipe(load_recipe(asked.recipe, asked.overrides), asked)
+    hint_recipe(loaded, asked)
 
 
 @settings
@@ -91,7 +92,8 @@ def _prepare(asked: Prepare, *, as_json: bool) -> None:
     from tongues.recipe import load_text_recipe
 
     loaded = load_text_recipe(asked.recipe, asked.overrides)
-    print_paths([asked.run()], as_json=as_json)
+    made = replace(asked, recipe=loaded, overrides=()).run()
+    print_paths([made], as_json=as_json)
     hint_recipe(loaded, asked)
 
 

@@ -77,6 +77,7 @@ def option(
         given |= {"required": True}
     else:
         given |= {"default": default if shown is MISSING else shown}
+        given |= {"show_default": False} if default == "" else {}
     return field(default=default, metadata={_WORD: partial(_option, given, names), _HELP: about})
 
 
@@ -104,6 +105,10 @@ def function(
     """
 
     def call(*arguments: Arguments.args, **keywords: Arguments.kwargs) -> Result:
+        try:
+            shown.bind(*arguments, **keywords)
+        except TypeError as error:  # else it would name the settings' class
+            raise TypeError(f"{call.__qualname__}: {error}") from None
         return kind(*arguments, **keywords).run()
 
     spelt = re.sub(r"(?<=.)([A-Z])", r"_\1", kind.__name__).lower()

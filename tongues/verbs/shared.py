@@ -115,8 +115,10 @@ class Voice:
             yield show
 
 
-def pairs(words: Sequence[str] | Mapping[str, object]) -> list[str]:
-    """Words such as `E=1.69`, given as such or by name."""
+def pairs(words: str | Sequence[str] | Mapping[str, object]) -> list[str]:
+    """Words such as `E=1.69`, given as such or by name; one alone may be a string."""
+    if isinstance(words, str):
+        return [words]
     if isinstance(words, Mapping):
         return [f"{name}={value}" for name, value in words.items()]
     return list(words)

@@ -23,6 +23,8 @@ def draft(asked: New) -> Draft:
     """A recipe that continues a base on a language; writes it where that was asked for."""
     language, out, text, budget = asked.language, asked.out, asked.text, asked.budget
     if not isinstance(language, str):
+        if not language:
+            raise UserError("which language?", where="--language", hint="a tag such as `sw`")
         if len(language) > 1:
             hint = "`tongues plan` takes several, and writes their recipe"
             raise UserError("names one language", where="--language", hint=hint)

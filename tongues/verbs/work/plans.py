@@ -30,7 +30,8 @@ def make(asked: verb.Plan) -> Plan:
     names = [given] if isinstance(given, Law | Path | str) else list(given)
     tags = [language] if isinstance(language, str) else list(language or ())
     if several := [tag for tag in tags if "," in tag]:
-        hint = f"write `--language` once for each: {several[0].replace(',', ' --language ')}"
+        each = " ".join(f"--language {tag.strip()}" for tag in several[0].split(","))
+        hint = f"write it once for each: `{each}`"
         raise UserError("names several languages", where="--language", hint=hint)
     known = read_laws(names, tags[0] if tags else "")
     if not known.target:  # whose languages may be anybody's
@@ -39,7 +40,7 @@ def make(asked: verb.Plan) -> Plan:
         raise UserError("names a language twice", where="--language")
     named = [read_base(word) for word in pairs(asked.bases) if word != "auto"]
     question = ask(
-        asked.budget,
+        None if asked.budget is None else str(asked.budget),
         bases=named,
         targets=read_targets(asked.available_text, _known(tags) if known else tags, named),
         runs=_own_runs(Path(asked.runs)) if asked.runs else (),
