@@ -4,7 +4,8 @@ usage: python examples/speedrun.py BASE LANGUAGE TEXT [BUDGET]
 such as: python examples/speedrun.py HuggingFaceTB/SmolLM2-135M sw text '200k tokens'
 
 TEXT is a folder with the text of the language and of the base's, such as `sw/` and `en/`. All that
-is made lies below the current folder. Every step can be interrupted, and goes on where it was.
+is made is written below the current folder. Every step can be interrupted, and resumes when it is
+run again.
 """
 
 import sys
@@ -32,7 +33,7 @@ for caution in checked.cautions:
 # Prepare: clean documents, a part of them held out, as token shards.
 tokens = tongues.prepare(recipe)
 
-# Train: the base goes on with the new language, while some of its own text is replayed.
+# Train: the base learns the new language, while some of its own text is replayed.
 run = tongues.train(recipe)
 
 # Evaluate: the run and its base on the same held-out documents.

@@ -1,3 +1,3 @@
-"""What every room stands on: errors, files, numbers, the machine, pages and launchers."""
+"""What all packages use: errors, files, numbers, the machine, pages and launchers."""
 
 __all__ = []
