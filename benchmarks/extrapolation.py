@@ -7,7 +7,7 @@ compute, from 24 of these, and from nine small ones; the CRPS is at most 7 % abo
 sampled stack of four forms that this replaced; 50 runs take at most 30 ms, a process 0.6 s.
 The constants of `tongues/laws/predict.py` were set on these studies, so on unseen ones coverage may
 differ; studies of one family share runs and count as one. Then repeated text, cross-validated by
-model size, and mixtures. Reads ../shared/data. The result also goes to the file of the same name
+model size. Reads ../shared/data. The result also goes to the file of the same name
 beside this script; a minute on one core.
 """
 
@@ -292,33 +292,12 @@ def line_of(name: str, measured: Array, ends: tuple[Array, ...]) -> str:
     return f"  {name:20} R2 {r2:7.4f}  error {error:.2%}  inside {inside.mean():.0%}"
 
 
-def mixtures() -> Iterator[str]:
-    """Losses on five domains by their own share: fitted to some mixtures, held against others."""
-    small, held = (
-        table(f"published/scalebench/domain_mixture_{n}.parquet") for n in ("train", "test")
-    )
-    yield "ScaleBench domain_mixture: the law `family`, on mixtures that it has not seen"
-    for domain in range(1, 6):
-        (N, h, loss), (n, share, measured) = (
-            (
-                np.array([float(size.rstrip("M")) * 1e6 for size in of["group"]]),
-                of[f"proportion_domain_{domain}"],
-                of[f"loss_domain_{domain}"],
-            )
-            for of in (small, held)
-        )
-        with_it, there = h > 0, share > 0
-        law = fitted("family", {"N": N[with_it], "h": h[with_it]}, loss[with_it])
-        of = law.predict(n[there], h=share[there])
-        yield line_of(f"domain {domain}", measured[there], (of.point, of.low, of.high))
-
-
 def main() -> None:
     """Predict, print, and write down."""
     outcomes = [predicted(study, *design) for study in studies() for design in designs(study)]
     lines = [f"{date.today()}  larger runs of published studies, predicted", ""]
     lines += [*sections(outcomes), "alike: inside, with each family of studies counting alike", ""]
-    lines += [*speed(), "", *benches(), "", *mixtures(), "", *repeated()]
+    lines += [*speed(), "", *benches(), "", *repeated()]
     print("\n".join(lines))
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
