@@ -82,7 +82,7 @@ def test_exit_codes_tell_failure_wrong_use_and_interruption(
         raise error
 
     monkeypatch.setattr("tongues.report", fail)  # before the place that it is read from
-    monkeypatch.setattr("tongues.verbs.work.pages.report", fail)
+    monkeypatch.setattr("tongues.verbs.actions.pages.report", fail)
     monkeypatch.setattr(sys, "argv", ["tongues", "report", "some where"])
     with pytest.raises(SystemExit) as ended:
         main()

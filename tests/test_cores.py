@@ -11,7 +11,7 @@ import pytest
 from tongues.core import cores
 from tongues.core.cores import core_count, cpu_quota, threads_for
 
-LOADED = "import os, tongues.verbs.work; print(os.environ['OMP_WAIT_POLICY'])"
+LOADED = "import os, tongues.verbs.actions; print(os.environ['OMP_WAIT_POLICY'])"
 
 
 def group(folder: Path, **files: str) -> None:

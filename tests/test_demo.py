@@ -12,8 +12,8 @@ from tests.plan.test_own_text import WORDS, save_base, write_texts
 from tests.tokens.bases import gpt
 from tongues.core.errors import UserError
 from tongues.models.smollm2 import PACKAGE, SMOLLM2
+from tongues.verbs.actions.demo import write_real_page
 from tongues.verbs.main import command
-from tongues.verbs.work.demo import write_real_page
 
 SMALL = (
     *("text.synthetic.size=120 kB", "tokens.vocab_size=300", "tokens.held_out=3k tokens"),
@@ -59,7 +59,7 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     base = save_base(gpt([WORDS["en"]] * 9, 330), tmp_path / "base")
-    monkeypatch.setattr("tongues.verbs.work.demo._base", lambda _folder: str(base))
+    monkeypatch.setattr("tongues.verbs.actions.demo._base", lambda _folder: str(base))
     changes = (
         *("tokens.held_out=3k tokens", "train.budget=8k tokens"),
         *("train.batch=128 tokens", "train.context=64 tokens", "train.eval_tokens=512 tokens"),

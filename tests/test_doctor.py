@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 import tongues
 from tongues.core.hardware import VisibleGpu
+from tongues.verbs.actions.doctor import Finding
 from tongues.verbs.main import command
-from tongues.verbs.work.doctor import Finding
 
 
 def found(name: str, workspace: Path | str = ".") -> Finding:
@@ -94,11 +94,11 @@ def test_what_compiling_layers_lacks_is_noticed(
     for name in ("CC", "CXX"):
         monkeypatch.delenv(name, raising=False)
     gpus = (VisibleGpu("NVIDIA A100-SXM4-80GB", 85e9),) if on_gpu else ()
-    monkeypatch.setattr("tongues.verbs.work.doctor.visible_gpus", lambda: gpus)
+    monkeypatch.setattr("tongues.verbs.actions.doctor.visible_gpus", lambda: gpus)
     monkeypatch.setattr(
-        "tongues.verbs.work.doctor.find_spec", lambda name: name if triton else None
+        "tongues.verbs.actions.doctor.find_spec", lambda name: name if triton else None
     )
-    monkeypatch.setattr("tongues.verbs.work.doctor.get_path", lambda name: str(tmp_path))
+    monkeypatch.setattr("tongues.verbs.actions.doctor.get_path", lambda name: str(tmp_path))
     if header:
         (tmp_path / "Python.h").touch()
     compiler = found("compiler")
@@ -109,6 +109,6 @@ def test_what_compiling_layers_lacks_is_noticed(
 
 
 def test_a_compiler_that_is_named_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tongues.verbs.work.doctor.visible_gpus", lambda: ())
+    monkeypatch.setattr("tongues.verbs.actions.doctor.visible_gpus", lambda: ())
     monkeypatch.setenv("CXX", "nowhere-g++")
     assert found("compiler").value == "no C++ compiler (nowhere-g++)"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tongues.core.errors import UserError
     from tongues.recipe import Recipe, load_recipe
     from tongues.verbs import experts
+    from tongues.verbs.actions.languages import languages
     from tongues.verbs.guide import doctor, next_steps
     from tongues.verbs.laws import fit
     from tongues.verbs.models import evaluate, export, generate, serve
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from tongues.verbs.pages import ls, report, watch
     from tongues.verbs.plan import plan
     from tongues.verbs.recipes import check, prepare, study, train
-    from tongues.verbs.work.languages import languages
 
 __all__ = ["Recipe", "UserError", "__version__", "check", "doctor", "evaluate"]
 __all__ += [
@@ -48,7 +48,7 @@ _HOMES = {
     "load_recipe": "tongues.recipe",
     **dict.fromkeys(("doctor", "next_steps"), "tongues.verbs.guide"),
     "fit": "tongues.verbs.laws",
-    "languages": "tongues.verbs.work.languages",
+    "languages": "tongues.verbs.actions.languages",
     "plan": "tongues.verbs.plan",
     **dict.fromkeys(("evaluate", "export", "generate", "serve"), "tongues.verbs.models"),
     **dict.fromkeys(("ls", "report", "watch"), "tongues.verbs.pages"),

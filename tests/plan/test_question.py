@@ -11,7 +11,7 @@ import tongues
 from tests.golden import golden
 from tongues.core.errors import UserError
 from tongues.plan import Target, read_base
-from tongues.verbs.work.own_text import read_targets
+from tongues.verbs.actions.own_text import read_targets
 
 REFUSED: dict[str, dict[str, Any]] = {
     "no budget": {},

@@ -1,7 +1,7 @@
 """The verbs: each declared once, as settings; what the command does is a function of Python too.
 
 A file here has the settings of some verbs, and what the command prints of what came of them. The
-work itself is in `work`, and imported only when a verb runs. A mistake is a `tongues.UserError`.
+work itself is in `actions`, and imported only when a verb runs. A mistake is a `tongues.UserError`.
 """
 
 import sys

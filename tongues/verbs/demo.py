@@ -54,7 +54,7 @@ def _demo(asked: Demo) -> None:
 def _real(language: str, workspace: Path, text: Path | None, overrides: tuple[str, ...]) -> None:
     """A real base on a real language: its page, and its lines."""
     from tongues.core.files import read_json
-    from tongues.verbs.work.demo import demo_real
+    from tongues.verbs.actions.demo import demo_real
 
     page = demo_real(language, workspace, text=text, overrides=overrides)
     topics = read_json(page.with_name("report.json"))["topics"]

@@ -26,7 +26,7 @@ from tongues.verbs.shared import (
 if TYPE_CHECKING:
     from tongues.experts.ensemble.lineage import Lineage
     from tongues.experts.partition.partition import Partition
-    from tongues.verbs.work.results import PartitionedText
+    from tongues.verbs.actions.results import PartitionedText
 
 
 @click.group("experts", cls=Verbs)

@@ -11,7 +11,7 @@ from tongues.verbs.shared import existing_folder, in_workspace
 
 if TYPE_CHECKING:
     from tongues.plan.steps import Step
-    from tongues.verbs.work.results import Diagnosis
+    from tongues.verbs.actions.results import Diagnosis
 
 
 @settings

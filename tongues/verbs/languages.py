@@ -29,7 +29,7 @@ def _languages(asked: Languages, *, as_json: bool) -> None:
     one_thread()
     from tongues.core.terminal import hint, print_json, print_table
     from tongues.languages import describe
-    from tongues.verbs.work.languages import languages
+    from tongues.verbs.actions.languages import languages
 
     conditions: dict[str, Any] = asdict(asked)
     answer = languages(**conditions)

@@ -11,7 +11,7 @@ from tongues.verbs.settings import Verb, argument, command, function, option, se
 from tongues.verbs.shared import listed
 
 if TYPE_CHECKING:
-    from tongues.verbs.work.results import Draft
+    from tongues.verbs.actions.results import Draft
 
 
 @settings

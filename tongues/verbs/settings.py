@@ -29,12 +29,12 @@ COMMANDS: dict[str, click.Command] = {}  # by name
 class Verb(Generic[Result]):
     """Settings of a verb, which give a result."""
 
-    work: ClassVar[str]  # what does it: `module:function` of `tongues.verbs.work`
+    work: ClassVar[str]  # what does it: `module:function` of `tongues.verbs.actions`
 
     def run(self) -> Result:
         """Do the work; its module is imported now."""
         module, name = self.work.split(":")
-        return getattr(import_module(f"tongues.verbs.work.{module}"), name)(self)
+        return getattr(import_module(f"tongues.verbs.actions.{module}"), name)(self)
 
 
 def argument(

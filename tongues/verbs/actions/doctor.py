@@ -14,8 +14,8 @@ from tongues.core.cores import core_count, threads_for
 from tongues.core.extras import EXTRAS
 from tongues.core.hardware import host_memory, visible_gpus
 from tongues.core.quantities import show_bytes
+from tongues.verbs.actions.results import Diagnosis, Finding
 from tongues.verbs.guide import Doctor
-from tongues.verbs.work.results import Diagnosis, Finding
 
 _MEMORY = 4e9  # bytes: torch with a base of 135M parameters, its gradients and Adam's moments
 _DISK = 10e9  # bytes: text, tokens and two checkpoints of the same base

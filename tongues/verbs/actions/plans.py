@@ -16,9 +16,9 @@ from tongues.plan import Plan, Question, ask, make_plan, read_base, read_laws, r
 from tongues.plan.budget import read_as, read_number
 from tongues.runs.tables import read_table
 from tongues.verbs import plan as verb
+from tongues.verbs.actions.measure import measure_base
+from tongues.verbs.actions.own_text import read_targets
 from tongues.verbs.shared import pairs
-from tongues.verbs.work.measure import measure_base
-from tongues.verbs.work.own_text import read_targets
 
 _NGRAMS = 100_000  # bytes of a sample, from which its n-grams tell more than the catalogue
 

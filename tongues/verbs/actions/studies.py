@@ -13,9 +13,9 @@ from tongues.train import RunPlan
 from tongues.train.study import best_rates, measure_cost, run_all, unfinished
 from tongues.train.study.pilot import forecast_large_run
 from tongues.train.work import open_work
+from tongues.verbs.actions.recipes import check_prepared
 from tongues.verbs.recipes import Study
 from tongues.verbs.shared import Voice, where_of
-from tongues.verbs.work.recipes import check_prepared
 
 
 def study(asked: Study) -> Path:

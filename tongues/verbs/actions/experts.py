@@ -17,10 +17,10 @@ from tongues.text.tokens import check_tokens, open_tokens
 from tongues.train.mixture import text_of
 from tongues.train.study import measure_cost
 from tongues.train.work import open_work
+from tongues.verbs.actions.recipes import check_prepared
+from tongues.verbs.actions.results import PartitionedText
 from tongues.verbs.experts import Measure, PartitionLanguages, PartitionText, Show, Train
 from tongues.verbs.shared import Voice, memory_bytes, where_of
-from tongues.verbs.work.recipes import check_prepared
-from tongues.verbs.work.results import PartitionedText
 
 _ADD = "add one, such as\n    experts:\n      partitions: [{by: languages}]"
 

@@ -10,10 +10,10 @@ from tongues.languages import find_language
 from tongues.plan import Plan, ask, make_plan, read_base, recipe_of
 from tongues.plan.check import FEW_STEPS
 from tongues.plan.recipe import recipe_name, replay_language
+from tongues.verbs.actions.own_text import OwnText, read_own_text, read_targets
+from tongues.verbs.actions.plans import measured, sample_of
+from tongues.verbs.actions.results import Draft
 from tongues.verbs.new import New
-from tongues.verbs.work.own_text import OwnText, read_own_text, read_targets
-from tongues.verbs.work.plans import measured, sample_of
-from tongues.verbs.work.results import Draft
 
 _USUAL = "100M tokens"  # of a budget that nobody gave
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
