@@ -29,7 +29,7 @@ from tongues.core.errors import UserError
 ROOT = Path(__file__).resolve().parents[2]
 PACKS = ROOT / "packs"
 LARGEST = 45 * 2**20  # bytes of a part
-EXTRAS = ("text", "gguf", "lora")
+EXTRAS = ("train", "text", "gguf", "lora", "serve")
 # manylinux tags by the glibc of common machines with GPUs, the newest first
 PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (34, 31, 28, 27, 24, 17)]
 PLATFORMS += ["manylinux2014_x86_64", "manylinux1_x86_64", "linux_x86_64"]
@@ -97,7 +97,8 @@ def tools(has: Mapping[str, str], place: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = [*project["dependencies"], "pytest>=8"]
     for extra in EXTRAS:
-        wanted += project["optional-dependencies"][extra]
+        needs = project["optional-dependencies"][extra]
+        wanted += [need for need in needs if not need.startswith("tongues[")]
     folder = place / "wheels"
     folder.mkdir(parents=True)
     for wheel in wheels(wanted, has, read_packages(ROOT / "constraints.txt"), folder):
