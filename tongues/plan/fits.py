@@ -23,6 +23,7 @@ _MATRICES = 13.0  # widths of all matrices of a layer, in and out, as times the 
 _FROZEN = 4.0 / FORWARD_AND_BACKWARD  # of the operations, where weights have no gradient
 _OFFLOADED = 1.5  # times the work: weights and gradients cross to the host; by bandwidth, not run
 _HOST = 12.0  # bytes of a parameter in the host's memory: weight, gradient, moments in bfloat16
+_HOSTS = 256e9  # bytes of a host's memory for each GPU, as clouds rent large machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,8 @@ def method_for(
     for method, rank in _methods(_HOST * base.params):
         if cluster is None:
             return method
+        if method.offloads and _HOST * base.params > _HOSTS * cluster.count:
+            continue
         anatomy = _with_updates(whole, rank, embeddings=method.new_tokens) if rank else whole
         for again in ({}, {"recompute": True}):
             tried = replace(method, settings=method.settings | again)

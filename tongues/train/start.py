@@ -176,18 +176,21 @@ def assemble(
         before = engine["threads"] if engine else task.threads + 1
         used["threads"] = before if before <= task.threads else choose_threads(setup)
         torch.set_num_threads(used["threads"])
-    if choices.compiled and (reason := try_compiled(scorer, _micro_batch(setup), processes)):
+    if choices.compiled and (reason := try_compiled(scorer, _first_micro_batch(setup), processes)):
         tell(f"layers are not compiled: {reason}")
         used["compiled"] = False
     return setup, used, embeddings
 
 
-def _micro_batch(setup: Setup) -> Tensor:
-    """Random tokens in the shape of a micro-batch."""
-    size = setup.samples_at_a_time, setup.plan.settings.context + 1
-    seeded = torch.Generator().manual_seed(0)
-    windows = torch.randint(setup.tokens.vocabulary_size, size, generator=seeded)
-    return windows.to(setup.processor.device)
+def _first_micro_batch(setup: Setup) -> Tensor:
+    """What this process reads first.
+
+    Real text: on random tokens rounding alone turned SmolLM2's gradients by 76 %, on text by 5 %.
+    """
+    share = setup.samples // setup.processes.count
+    first = setup.processes.rank * share
+    windows = setup.mixture.batch(0, slice(first, first + setup.samples_at_a_time))
+    return torch.from_numpy(windows).to(setup.processor.device)
 
 
 def _frozen_is_narrow(task: LocalRun) -> bool:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch._aot_autograd.utils import make_boxed_func
+from torch.distributed.fsdp import FSDPModule
 
 from tests.command import start_command
 from tests.conftest import MakeRecipe
@@ -196,6 +197,19 @@ def test_shared_out_weights_are_computed_with_as_before_after_a_failure(backend:
         torch.distributed.destroy_process_group()
     for value, right in zip(found, expected, strict=True):
         torch.testing.assert_close(full_tensor(value), right)
+
+
+def test_an_older_pytorch_computes_as_written_where_a_compiler_errs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(FSDPModule, "reset_iter_state", raising=False)  # 2.11 lacks it
+    scorer = readied(wrong)
+    shard(scorer, make_mesh(Processes(), "cpu", offload=True), bfloat16=False)
+    try:
+        assert try_compiled(scorer, windows(), Processes()) is not None
+        assert stepped(scorer, windows())
+    finally:
+        torch.distributed.destroy_process_group()
 
 
 def test_experts_are_compared_though_their_balance_is_of_a_whole_batch() -> None:

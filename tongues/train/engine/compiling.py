@@ -40,16 +40,18 @@ def try_compiled(scorer: Scorer, windows: Tensor, processes: Processes) -> str |
             before = _chance(device)
             written = _compute(scorer, windows.split(1), windows.numel())
             drawn = not torch.equal(before, _chance(device))
-        reason = None
+        reason, broke_off = None, False
         try:
             compiled = _compute(scorer, [windows], windows.numel())
             if not drawn:
                 reason = _difference(compiled, written, narrow)
         except Exception as error:  # compilers, their kernels, and what these need: any may fail
-            reason = reason_of(error)
+            reason, broke_off = reason_of(error), True
         if processes.any(reason is not None):
             reason = reason or "another process cannot use them"
-            _write_back(scorer, reason)
+            _write_back(scorer)
+            if broke_off and is_sharded(scorer):
+                _start_again(scorer, reason)
             with uncompiled():
                 again = _compute(scorer, windows.split(1), windows.numel())
             if processes.any(not drawn and _difference(again, written, narrow) is not None):
@@ -82,17 +84,20 @@ def _difference(
     return None
 
 
-def _write_back(scorer: Scorer, reason: str) -> None:
-    """Compute as written, also where a pass broke off in the middle."""
+def _write_back(scorer: Scorer) -> None:
+    """Compute as written."""
     for layer in decoder_layers(scorer.model):
         layer.__dict__.pop("_compiled_call_impl", None)  # what `compile` set; no other way back
     scorer.powers = powers
     scorer.zero_grad(set_to_none=True)
-    if is_sharded(scorer):
-        reset = getattr(scorer, "reset_iter_state", None)  # newer than the oldest PyTorch we run on
-        if reset is None:
-            _refuse(reason)
-        reset()
+
+
+def _start_again(scorer: Scorer, reason: str) -> None:
+    """Forget a pass of a shared-out model that broke off in the middle."""
+    reset = getattr(scorer, "reset_iter_state", None)  # newer than the oldest PyTorch we run on
+    if reset is None:
+        _refuse(reason)
+    reset()
 
 
 def _refuse(reason: str) -> NoReturn:
