@@ -18,8 +18,8 @@ from tongues.train.engine.vocabulary import powers
 # Relative, of the loss and of the gradient of each kind of weights. Compilers keep in float32 what
 # is written as rounded to bfloat16 in between: in bfloat16 the loss was off by 0.001 at most, the
 # gradient by 0.07 in SmolLM2-135M and 0.1 in small models with experts; in float32 by 4e-6.
-_LOSS = {True: 0.01, False: 1e-3}  # by whether in bfloat16; in float32 products may be TF32
-_GRADIENT = {True: 0.5, False: 0.01}
+# By whether in bfloat16; in float32 products may be TF32. Chosen several times above these.
+_LOSS, _GRADIENT = {True: 0.01, False: 1e-3}, {True: 0.5, False: 0.01}
 _LITTLE = 1e-30  # in place of the weight of a balance loss, which is no sum over samples
 
 

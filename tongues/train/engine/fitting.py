@@ -237,8 +237,7 @@ def _keep_apart(scorer: Scorer, tokens: Tensor, tell: Callable[[str], None]) -> 
         tell(f"each document is read in a row of its own: packed, {kind} would mix them")
     if _mixes(scorer, tokens, _NOISE):
         what = f"documents cannot be kept apart in {kind}"
-        hint = "they change one another even in rows of their own; "
-        hint += "set `cross_document_attention: true`"
+        hint = "set `cross_document_attention: true`: even in rows of their own they change others"
         raise UserError(what, where="train.cross_document_attention", hint=hint)
 
 

@@ -27,6 +27,8 @@ STEP = 2.0  # from a size to the next one
 _USUAL = 20.0  # tokens per parameter, where the size follows from the FLOPs (arXiv 2203.15556)
 _STEPS = 200  # of the shortest run: fewer are warm-up, and no law
 _TESTED = 15.0  # times the largest small run, to where intervals were tested: benchmarks/pilot.txt
+_REACH = "{:.3g} times the compute of the largest small run"
+_REACH_BEYOND = _REACH + "; intervals were tested up to {tested:g} times"
 _WAYS = {"scratch": "from scratch", "cpt": "continued"}
 
 
@@ -72,8 +74,8 @@ class PilotForecast:
 
     def remarks(self) -> list[str]:
         """How far the forecast reaches, and what is missing in it."""
-        far = "" if self.beyond <= _TESTED else f"; intervals were tested up to {_TESTED:g} times"
-        lines = [f"{self.beyond:.3g} times the compute of the largest small run{far}"]
+        text = _REACH if self.beyond <= _TESTED else _REACH_BEYOND
+        lines = [text.format(self.beyond, tested=_TESTED)]
         if self.epochs > 1:
             lines.append(f"it reads its text {self.epochs:.2g} times, the forecast is of one time")
         return [*lines, *self.refused]
@@ -98,8 +100,8 @@ def study_of_pilot(work: Work, vocabulary: int) -> Work:
     costs = [(sum(map(_cost, sizes)), sizes) for sizes in grids if len(set(sizes)) == len(sizes)]
     sizes = next((sizes for cost, sizes in reversed(costs) if cost <= most), None)
     if sizes is None:
-        what = f"the small runs may take {show_count(most)} FLOPs in all"
-        what += f", and the smallest take {show_count(costs[0][0])}" if costs else ""
+        may = f"the small runs may take {show_count(most)} FLOPs in all"
+        what = f"{may}, and the smallest take {show_count(costs[0][0])}" if costs else may
         raise UserError(what, where="pilot.share", hint="raise it, or plan a larger run")
     lengths = [f"{ratio * times:.3g} tokens per parameter" for times in LENGTHS]
     study = Study.model_validate(
