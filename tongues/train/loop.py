@@ -47,7 +47,7 @@ def train_steps(
     device = setup.processor.device
     with _signals() as came, checkpoints, seldom_collected(device) as collect:
         while position.step < steps:
-            often = settings.checkpoint_every or checkpoint_interval(checkpoints)
+            often = settings.checkpoint_every or max(_FIRST, checkpoints.cost / _COST)
             due = checkpoints.ready and time.monotonic() - saved >= often
             due = due and setup.processes.first
             computed = gradient(setup, loader, position.step, (bool(came), due))
@@ -143,13 +143,7 @@ def _log(
 
 
 def _stopped(setup: Setup, position: Position) -> Stopped:
-    what = f"{setup.plan.name} stopped at step {position.step} of {setup.derived.steps}"
-    return Stopped(what)
-
-
-def checkpoint_interval(checkpoints: Checkpoints) -> float:
-    """Seconds between two checkpoints, so that they cost at most 1 % of the time."""
-    return max(_FIRST, checkpoints.cost / _COST)
+    return Stopped(f"{setup.plan.name} stopped at step {position.step} of {setup.derived.steps}")
 
 
 @contextmanager

@@ -30,5 +30,5 @@ class AdamW(Optimizer):
         if states == "bfloat16":
             from tongues.train.engine.optimizer import NarrowAdamW
 
-            return NarrowAdamW(groups, rate, BETAS, EPSILON)
+            return NarrowAdamW(groups, {"lr": rate, "betas": BETAS, "eps": EPSILON})
         return torch.optim.AdamW(groups, lr=rate, betas=BETAS, eps=EPSILON, fused=True)

@@ -262,7 +262,8 @@ def run_bytes(
             offload=settings.offload,
             memory=machine.memory,
         )
-        return _EMPTY["cuda"] + state + step + _loss_bytes(anatomy, at_a_time)
+        loss = _GPU_LOGIT * min(at_a_time * anatomy.vocabulary, _GPU_CHUNK)
+        return _EMPTY["cuda"] + state + step + loss
     if anatomy.updates:
         step = round(_UPDATED[bfloat16] * step)
     gradients, table = _GRADIENT * trained_parameters(anatomy), anatomy.vocabulary * anatomy.hidden
@@ -284,11 +285,6 @@ def run_bytes(
     if compiled:
         besides += _COMPILER[bfloat16] + _COMPARISON[bfloat16] * trained_parameters(anatomy)
     return round(_VARIES * (_EMPTY["cpu"] + besides + weights + max(training, trial)))
-
-
-def _loss_bytes(anatomy: Anatomy, tokens: int) -> int:
-    """Of a chunk of logits on a GPU."""
-    return _GPU_LOGIT * min(tokens * anatomy.vocabulary, _GPU_CHUNK)
 
 
 def usable_memory(memory: float) -> float:

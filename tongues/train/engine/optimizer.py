@@ -41,24 +41,13 @@ class NarrowAdamW(torch.optim.Optimizer):
     512th, does not round away.
     """
 
-    def __init__(
-        self,
-        groups: list[dict[str, Any]],
-        rate: float,
-        betas: tuple[float, float],
-        epsilon: float,
-    ) -> None:
-        super().__init__(groups, {"lr": rate})
-        self._betas, self._epsilon = betas, epsilon
-
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """Move the weights by their gradients."""
-        fast, slow = self._betas
         for group, weight in ((g, w) for g in self.param_groups for w in g["params"]):
             if weight.grad is None:
                 continue
-            state = self.state[weight]
+            state, (fast, slow) = self.state[weight], group["betas"]
             if not state:
                 state["step"] = torch.zeros(())
                 for kind in ("exp_avg", "exp_avg_sq"):
@@ -73,7 +62,7 @@ class NarrowAdamW(torch.optim.Optimizer):
                 squares = square.float().mul_(slow).addcmul_(grad, grad, value=1 - slow)
                 mean.copy_(means)
                 square.copy_(squares)
-                spread = squares.div_(second).sqrt_().add_(self._epsilon)
+                spread = squares.div_(second).sqrt_().add_(group["eps"])
                 moved.mul_(1 - group["lr"] * group["weight_decay"])
                 moved.addcdiv_(means, spread, value=-group["lr"] / first)
 

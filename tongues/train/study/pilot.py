@@ -13,10 +13,10 @@ from typing import Any
 from tongues.core.errors import UserError
 from tongues.core.estimate import Estimate
 from tongues.core.quantities import show_count
-from tongues.laws.observed import RunCurves, gather_runs
+from tongues.laws.observed import gather_runs
 from tongues.laws.targets import fit_targets
 from tongues.models import SHAPES, find_shape, of_shape
-from tongues.recipe import Pilot, Recipe, Study
+from tongues.recipe import Recipe, Study
 from tongues.runs.record import run_rows
 from tongues.text.tokens.store import read_manifest
 from tongues.train.rules import batch_by_size, nearest_shape
@@ -91,7 +91,8 @@ class PilotForecast:
 def study_of_pilot(work: Work, vocabulary: int) -> Work:
     """The work of a pilot as that of its study: the largest grid within the pilot's share."""
     recipe = work.recipe
-    pilot, large = _pilot(recipe), _large(recipe, vocabulary)
+    pilot, large = recipe.pilot, _large(recipe, vocabulary)
+    assert pilot
     most, ratio = pilot.share * large.flops, large.tokens / large.params
     every = sorted(
         (_size(recipe, name, vocabulary, ratio) for name in SHAPES), key=lambda size: size.params
@@ -122,7 +123,8 @@ def forecast_large_run(work: Work) -> PilotForecast:
     """What the large run will end at, by the laws of the finished small runs."""
     recipe, workspace = work.recipe, work.workspace
     manifest = read_manifest(workspace / "tokens" / recipe.name)
-    large, target = _large(recipe, manifest["vocabulary_size"]), _pilot(recipe).target
+    assert recipe.pilot
+    large, target = _large(recipe, manifest["vocabulary_size"]), recipe.pilot.target
     runs = gather_runs(run_rows([workspace / "runs" / recipe.name]))
     own = [run for run in runs if run.target == target]
     (fitted,) = fit_targets(own)
@@ -130,7 +132,7 @@ def forecast_large_run(work: Work) -> PilotForecast:
         strategy: law.predict(N=float(large.params), D=large.tokens).estimates[0]
         for strategy, law in fitted.laws.items()
     }
-    beyond = large.flops / max(map(_flops, own))
+    beyond = large.flops / max(float(run.learned.compute[-1]) for run in own)
     epochs = large.tokens / manifest["languages"][target]["train"]["tokens"]
     return PilotForecast(large, losses, beyond, epochs, fitted.refused)
 
@@ -176,12 +178,3 @@ def _batch(recipe: Recipe, sizes: Sequence[Size]) -> int | str:
         what = f"the shortest run would take fewer than {_STEPS} steps"
         raise UserError(what, where="train.context", hint="shorten it, or raise `pilot.share`")
     return batch if own <= most else most
-
-
-def _flops(run: RunCurves) -> float:
-    return float(run.learned.compute[-1])
-
-
-def _pilot(recipe: Recipe) -> Pilot:
-    assert recipe.pilot
-    return recipe.pilot
