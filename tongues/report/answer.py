@@ -122,8 +122,7 @@ def _did(findings: Findings, run: RunCurves) -> Iterator[str]:
         elif outcome.loss:
             nats, bits = _nats(outcome.loss.nats), fixed(3)(outcome.loss.bits.value)
             lang = outcome.runs[0].lang
-            yield _ENDED.format(lang, nats, bits)
-            yield _NEW_TOKENS
+            yield f"{_ENDED.format(lang, nats, bits)} {_NEW_TOKENS}"
     for lang in findings.outcomes[0].rises if findings.outcomes else ():
         yield _moved(run, lang, known=True)
     yield "These are losses on the held-out sample of the run, without intervals."
