@@ -25,11 +25,12 @@ from tongues.models.smollm2 import make_smollm2
 from tongues.recipe import load_recipe
 from tongues.text.tokens import load_tokenizer, open_tokens, prepare_tokens
 from tongues.train import derive, run_of_recipe
+from tongues.train.base_tokens import check_base
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import release_memory
 from tongues.train.initialize import initialize
 from tongues.train.schedule import rate_at
-from tongues.train.start import LocalRun, assemble, check_base
+from tongues.train.start import LocalRun, assemble
 from tongues.train.step import BatchLoader, Setup, gradient, update, validate
 from tongues.train.work import open_work
 

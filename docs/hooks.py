@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 import tongues
 from tongues.core.quantities import Amount, Budget, Bytes, Seconds, Share, Tokens
 from tongues.core.registry import registry
-from tongues.recipe import Clean, PartitionSettings, Recipe, Schedule
+from tongues.recipe import Clean, Optimizer, PartitionSettings, Recipe, Schedule
 from tongues.recipe.base import RecipeSection
 from tongues.verbs.main import command
 
@@ -30,6 +30,7 @@ UNITS |= {Budget: "budget"}
 WORDS = {str: "text", int: "integer", float: "number", bool: "true, false"}
 # Sections whose kind is chosen by name: the registry, the section and the key of the name.
 CHOSEN = {"schedule": (Schedule, "name"), "partition": (PartitionSettings, "by")}
+CHOSEN |= {"optimizer": (Optimizer, "name")}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

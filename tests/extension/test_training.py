@@ -1,8 +1,10 @@
 import json
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from safetensors import safe_open
 
 from tests.command import Done, run_command
 from tests.experts.ensemble.making import make_expert, make_tokenizer
@@ -25,6 +27,28 @@ def test_a_run_follows_the_schedule_of_another_package(tongues: Tongues, workspa
     assert record["settings"]["schedule"] == {"name": "sawtooth", "period": "25%"}
     done = tongues("train", "small.yaml", "train.schedule=sawtooth", fails=True)
     assert "small" in done.stderr  # another period is another run
+
+
+def test_a_run_is_trained_by_the_optimizer_of_another_package(
+    tongues: Tongues, workspace: Path
+) -> None:
+    lion, budget = "train.optimizer={name: lion, memory: 0.9}", "train.budget=2k tokens"
+    tongues("train", "small.yaml", lion, budget, "train.milestones=[50%]")
+    run = workspace / "runs/small"
+    assert read_json(run / "run.json")["settings"]["optimizer"] == {"name": "lion", "memory": 0.9}
+    (milestone,) = run.glob("checkpoints/milestone-*")
+    with safe_open(next(milestone.glob("*.safetensors")), "np") as stored:
+        names = stored.keys()
+        kinds = Counter(name.partition("/")[0] for name in names)
+    assert kinds["mean"] == kinds["weights"] == kinds.total() / 2
+    usual, less = (
+        json.loads(tongues("check", "small.yaml", "train.run=other", choice, "--json").stdout)
+        for choice in ("train.optimizer=adamw", lion)
+    )
+    params, sizes = usual["runs"][0]["parameters"], ("memory", "checkpoint_bytes")
+    saved = [usual["runs"][0][size] - less["runs"][0][size] for size in sizes]
+    assert saved[1] == 4 * params["total"]
+    assert saved[0] == pytest.approx(4 * params["total"], rel=0.04)
 
 
 def test_check_shows_the_resolved_schedule(tongues: Tongues) -> None:

@@ -17,10 +17,9 @@ from tongues.text.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.mixture import (
     derive_shares,
-    describe_mixture,
-    mixture_rows,
     proxy_mixtures,
 )
+from tongues.train.words import describe_mixture, mixture_rows
 from tongues.train.work import open_work
 
 AUTO = "train.mixture=auto"

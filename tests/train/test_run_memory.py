@@ -105,7 +105,7 @@ def test_weights_stay_gathered_where_they_are_little_of_the_memory() -> None:
     total = anatomy.parameters["total"]
     assert stays_gathered(total, 80e9)
     assert not stays_gathered(total, 16e9)
-    kept = share_bytes(anatomy, 8, memory=80e9) - share_bytes(anatomy, 8, memory=16e9)
+    kept = share_bytes(anatomy, 8, 8, memory=80e9) - share_bytes(anatomy, 8, 8, memory=16e9)
     assert kept == pytest.approx(2 * anatomy.parameters["non_embedding"], abs=2)
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tongues.recipe import Train
+from tongues.train.optimizer import OPTIMIZERS
 from tongues.train.schedule import SCHEDULES, evaluation_steps, rate_at
 
 SHARES = st.floats(0, 1)
@@ -84,8 +85,8 @@ def test_evaluations_go_from_the_start_to_the_end(steps: int, count: int) -> Non
     assert len(points) <= count + 1
 
 
-def test_the_page_explains_every_schedule_and_setting() -> None:
+def test_the_page_explains_every_schedule_and_optimizer() -> None:
     page = (Path(__file__).parents[2] / "docs/explanation/schedules.md").read_text()
-    for schedule in SCHEDULES:
-        assert f"| `{schedule.name}` | {schedule.summary} |" in page
-        assert all(f"| `{setting}` |" in page for setting in schedule.model_fields)
+    for kind in (*SCHEDULES, *OPTIMIZERS):
+        assert f"| `{kind.name}` | {kind.summary} |" in page
+        assert all(f"| `{setting}` |" in page for setting in kind.model_fields)

@@ -39,6 +39,7 @@ _KEYS = [
         "precision": "dtype bf16 fp16 mixed_precision torch_dtype",
         "trainable": "lora dora peft adapter use_lora finetuning_type train_on",
         "rank": "r lora_r lora_rank",
+        "optimizer": "optim optimizer_type optimizer_name",
         "optimizer_states": "optimizer_dtype optimizer_bits optim_bits moments",
         "recompute": "gradient_checkpointing activation_checkpointing",
         "shards": "fsdp_size hybrid_shard_size data_parallel_shard_degree",

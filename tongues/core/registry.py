@@ -1,4 +1,4 @@
-"""Open kinds: schedules, signals, law forms, routings, partitions, launchers, tasks and trackers.
+"""Open kinds: schedules, optimizers, signals, law forms, routings, partitions, launchers, and more.
 
 Each kind is a `Registry` of objects. An object carries its name, one sentence for help and docs
 (`summary`), and what it can do. The built-in ones are registered by the module that defines them;
@@ -19,6 +19,7 @@ from tongues.core.errors import UserError, nearest
 # the packages below them before they are needed.
 _HOMES = {
     "schedule": "tongues.train.schedule",
+    "optimizer": "tongues.train.optimizer",
     "signal": "tongues.text.signals",
     "law form": "tongues.laws.forms",
     "routing": "tongues.experts.ensemble.routing",

@@ -84,7 +84,6 @@ KEYS: dict[str, str] = {
     "train.trainable.lora.dora": "leave it out: plain LoRA is trained",
     "train.trainable.lora.targets": "leave it out: all matrices of the layers are updated",
     "train.mixture.weights": "leave it out: the loss on each language counts the same",
-    "train.optimizer": "leave it out: AdamW trains all weights",
     "train.z_loss": "leave it out: the loss is cross-entropy alone",
     "text.clean.paragraphs": "remove repeated paragraphs before, for instance by datatrove",
     "text.clean.passages": "leave it out: documents that are mostly foreign are dropped",

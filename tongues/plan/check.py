@@ -310,7 +310,7 @@ def _check_tokenizer(plan: RunPlan, recipe: Recipe, base: Path | None, workspace
         return
     from tongues.text.tokens import load_tokenizer
     from tongues.text.tokens.tokenizer import find_tokenizer
-    from tongues.train.start import check_base
+    from tongues.train.base_tokens import check_base
 
     check_base(plan, load_tokenizer(prepared if named is None else find_tokenizer(named)), base)
 

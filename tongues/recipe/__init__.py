@@ -29,37 +29,17 @@ from tongues.recipe.training import (
     BaseChoice,
     Initialization,
     ModelShape,
+    Optimizer,
     Schedule,
     Span,
+    States,
     Train,
 )
 
-__all__ = [
-    "Ancestry",
-    "BaseChoice",
-    "Clean",
-    "Columns",
-    "ExpertBudget",
-    "Experts",
-    "Extend",
-    "Files",
-    "PartitionSettings",
-]
-__all__ += [
-    "Grid",
-    "HeldOutLike",
-    "Hub",
-    "Initialization",
-    "Lora",
-    "LowRank",
-    "MixtureRule",
-    "ModelShape",
-    "Overrides",
-    "Pilot",
-    "Recipe",
-    "RecipeSource",
-    "Synthetic",
-]
-__all__ += ["Schedule", "Span", "Study", "Text", "TokenSettings", "Train", "load_recipe"]
-__all__ += ["TextRecipe", "in_workspace", "load_text_recipe", "results_name"]
-__all__ += ["show_recipe", "training_command", "training_verb"]
+__all__ = ["Ancestry", "BaseChoice", "Clean", "Columns", "ExpertBudget", "Experts", "Extend"]
+__all__ += ["Files", "Grid", "HeldOutLike", "Hub", "Initialization", "Lora", "LowRank"]
+__all__ += ["MixtureRule", "ModelShape", "Optimizer", "Overrides", "PartitionSettings", "Pilot"]
+__all__ += ["Recipe", "RecipeSource", "Schedule", "Span", "States", "Study", "Synthetic"]
+__all__ += ["Text", "TextRecipe", "TokenSettings", "Train", "in_workspace", "load_recipe"]
+__all__ += ["load_text_recipe", "results_name", "show_recipe", "training_command"]
+__all__ += ["training_verb"]

@@ -3,11 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    Field,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, field_validator, model_validator
 
 from tongues.core.errors import UserError
 from tongues.core.quantities import Budget, Seconds, Share, Tokens
@@ -17,6 +13,7 @@ from tongues.recipe.mixtures import MixtureRule, MixtureShares, by_language
 from tongues.recipe.trainable import LowRank, Trainable
 
 Initialization = Literal["distilled", "mean"]
+States = Literal["float32", "bfloat16"]
 _Rate = Annotated[float, Field(gt=0, lt=1)]
 _LEAST_FINAL = 0.005  # of the peak; less, but not 0, is surely meant as a rate
 Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
@@ -62,6 +59,24 @@ class Schedule(RecipeSection):
         """
 
 
+class Optimizer(RecipeSection):
+    """How gradients move weights: a subclass for each, whose fields are settings.
+
+    The learning rate is set at every step, and decay is in the groups: the same for all.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+
+    def moments(self, states: States) -> int:
+        """Bytes that it keeps of a parameter; a ValueError where it keeps none of that type."""
+        raise NotImplementedError
+
+    def make(self, groups: list[dict[str, Any]], rate: float, states: States) -> Any:
+        """PyTorch's optimizer of these groups of weights, which may be sharded (`DTensor`)."""
+        raise NotImplementedError
+
+
 class BaseChoice(RecipeSection):
     """The model to continue from; a bare name means `{model: NAME}`."""
 
@@ -96,8 +111,12 @@ class Train(RecipeSection):
     """Tokens of a step, or the rule `by size`; with a base it follows from that."""
     context: Tokens = 128
     """Tokens of a sample; with a base it follows from that."""
-    optimizer_states: Literal["float32", "bfloat16"] = "float32"
-    """Type in which AdamW's moments are kept; `bfloat16` takes half their memory."""
+    optimizer: Annotated[Optimizer, Chosen("optimizer", "name")] = Field(
+        default_factory=lambda: Chosen("optimizer", "name").read("adamw")
+    )
+    """A name, or with settings; another package can add one."""
+    optimizer_states: States = "float32"
+    """Type in which the optimizer's moments are kept; `bfloat16` takes half their memory."""
     learning_rate: Rate = 3e-3
     """Its peak, or the best at smaller shapes: `{0.1M: 7e-3}`; with a base it follows from that."""
     schedule: Annotated[Schedule, Chosen("schedule", "name")] = Field(
@@ -202,12 +221,10 @@ class Train(RecipeSection):
         if 0.0 in self.milestones:
             raise ValueError("at 0% nothing is learned yet; the first milestone comes after it")
         self.schedule.check(self.warmup, self.min_learning_rate)
+        self.optimizer.moments(self.optimizer_states)  # refuses a type that it does not know
         if 0 < self.min_learning_rate < _LEAST_FINAL:
-            peak = (
-                max(self.learning_rate.values())
-                if isinstance(self.learning_rate, dict)
-                else (self.learning_rate)
-            )
+            peaks = self.learning_rate
+            peak = max(peaks.values()) if isinstance(peaks, dict) else peaks
             given, share = self.min_learning_rate, self.min_learning_rate / peak
             raise ValueError(
                 f"`min_learning_rate` is a share of the peak, and {given:g} of it is next to zero; "

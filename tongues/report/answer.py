@@ -12,10 +12,10 @@ from tongues.laws.observed import RunCurves
 from tongues.train.study.findings import Findings
 from tongues.train.study.outcomes import LossChange
 
-_ABOUT = "Losses in nats per token, below them{} bits per byte."
-_INTERVALS = (
-    " 95 % confidence intervals (Student's t over shapes and seeds, not corrected for multiple "
-    "tests) and"
+_ABOUT = "Losses in nats per token, below them bits per byte."
+_ABOUT_INTERVALS = (
+    "Losses in nats per token, below them 95 % confidence intervals (Student's t over shapes and "
+    "seeds, not corrected for multiple tests) and bits per byte."
 )
 _LEAD = (
     "Lead: the loss of training from scratch less CPT's, at equal tokens, those of the base not "
@@ -30,6 +30,38 @@ _GAIN = "Gain: the loss on the target before the first step less the final one."
 _NEW_TOKENS = (
     "Before the first step new tokens are untrained, so the loss there is not the base's. "
     "`tongues evaluate` compares a run with its base, which reads the text by its own tokenizer."
+)
+
+# One run alone
+_RUN = "`{}`: {} parameters, trained from {} on {} tokens."
+_ENDED = "`{}`: {} ({} bits per byte) at the end."
+_FELL = (
+    "`{}`: the loss fell by {} to {last:.3f} nats per token ({before:.3f} to {after:.3f} bits per "
+    "byte)."
+)
+_ROSE = _FELL.replace("fell", "rose")
+_FELL_KNOWN = _FELL.replace("`{}`:", "`{}`, a language of the base:")
+_FORGOT = (
+    "`{}`, a language of the base: the loss rose by {} to {last:.3f} nats per token ({before:.3f} "
+    "to {after:.3f} bits per byte); that is what it forgot."
+)
+# What to take; by whether CPT ends below scratch, and whether that is significant
+_LED = {
+    (True, True): "At equal tokens {} ends {} below training from scratch ({}).",
+    (True, False): "At equal tokens {} ends {} below training from scratch, not significant ({}).",
+    (False, True): "At equal tokens {} ends {} above training from scratch ({}).",
+    (False, False): "At equal tokens {} ends {} above training from scratch, not significant ({}).",
+}
+_COST = "{:.3g} % replay reduced forgetting {} and raised the loss on `{}` by {}."
+_GAINED = "{:.3g} % replay reduced forgetting {} and lowered the loss on `{}` by {}."
+_UNDECIDED = (
+    "{:.3g} % replay kept {:.2g} nats per token of the base languages and cost {:.2g}, which is "
+    "not significant: train more seeds."
+)
+_SATURATED = (
+    "How much CPT saves on {} is not known: in {} the base had the loss they are compared at "
+    "before its first step. Train each run on more tokens, or start from a base that knows less of "
+    "the target."
 )
 
 
@@ -66,7 +98,7 @@ def answer_section(findings: Findings, step: str = "") -> Section:
     shown = [x for row in rows for x in (row.loss, row.gain, row.lead, *row.rises.values()) if x]
     intervals = any(change.nats.low is not None for change in shown)
     about = [
-        _ABOUT.format(_INTERVALS * intervals),
+        _ABOUT_INTERVALS if intervals else _ABOUT,
         _LOSS if ends else _GAIN,
         _LEAD * lead,
         _SAVED * known,
@@ -82,31 +114,27 @@ def answer_section(findings: Findings, step: str = "") -> Section:
 
 def _did(findings: Findings, run: RunCurves) -> Iterator[str]:
     """What one run learned and forgot, from where to where."""
-    base = f"from `{run.base}`" if run.base else "from random weights"
-    trained = f"trained {base} on {show_count(run.tokens)} tokens"
-    yield f"`{run.name}`: {show_count(run.params)} parameters, {trained}."
+    base = f"`{run.base}`" if run.base else "random weights"
+    yield _RUN.format(run.name, show_count(run.params), base, show_count(run.tokens))
     for outcome in findings.outcomes:
         if outcome.gain:
-            yield _moved(run, outcome.runs[0].lang, "")
+            yield _moved(run, outcome.runs[0].lang, known=False)
         elif outcome.loss:
             nats, bits = _nats(outcome.loss.nats), fixed(3)(outcome.loss.bits.value)
             lang = outcome.runs[0].lang
-            yield f"`{lang}`: {nats} ({bits} bits per byte) at the end. {_NEW_TOKENS}"
+            yield f"{_ENDED.format(lang, nats, bits)} {_NEW_TOKENS}"
     for lang in findings.outcomes[0].rises if findings.outcomes else ():
-        yield _moved(run, lang, ", a language of the base")
+        yield _moved(run, lang, known=True)
     yield "These are losses on the held-out sample of the run, without intervals."
 
 
-def _moved(run: RunCurves, lang: str, role: str) -> str:
+def _moved(run: RunCurves, lang: str, *, known: bool) -> str:
     """By how much the loss on a language fell or rose; a rise on one of the base is forgetting."""
     first, last = (float(run.curves[lang].loss[at]) for at in (0, -1))
     bits = run.bits_per_byte[lang]
-    return (
-        f"`{lang}`{role}: the loss {'fell' if last <= first else 'rose'} by "
-        f"{show_nats(Estimate(last - first))(abs(last - first))} to {last:.3f} nats per token "
-        f"({bits * first / last:.3f} to {bits:.3f} bits per byte)"
-        f"{'; that is what it forgot' * (bool(role) and last > first)}."
-    )
+    text = (_FORGOT if known else _ROSE) if last > first else (_FELL_KNOWN if known else _FELL)
+    change = show_nats(Estimate(last - first))(abs(last - first))
+    return text.format(lang, change, last=last, before=bits * first / last, after=bits)
 
 
 def _cell(change: LossChange | None) -> Entry:
@@ -162,10 +190,7 @@ def _undecided(
     best = max(kept, key=lambda replay: kept[replay] - costs[replay].value, default=0.0)
     if not kept or kept[best] <= costs[best].value:
         return ""
-    return (
-        f"{best * 100:.3g} % replay kept {kept[best]:.2g} nats per token of the base languages and "
-        f"cost {costs[best].value:.2g}, which is not significant: train more seeds."
-    )
+    return _UNDECIDED.format(best * 100, kept[best], costs[best].value)
 
 
 def _replayed(
@@ -190,11 +215,10 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
         replay = best if best in led else min(led)
         lead, name, sign = led[replay], series_name("cpt", replay), _sign(led[min(led)])
         yield {1: f"take {way}.", -1: "train from scratch.", 0: "no significant difference."}[sign]
-        below = -1 if lead.value < 0 else 1
-        ended = f"{_nats(lead.times(below))} {'below' if below > 0 else 'above'}"
-        level = "" if _sign(lead) else ", not significant"
+        below = lead.value >= 0
+        ended = _nats(lead.times(1 if below else -1))
         pairs = f"mean of {lead.n} pairs" if (lead.n or 0) > 1 else "one pair"
-        yield f"At equal tokens {name} ends {ended} training from scratch{level} ({pairs})."
+        yield _LED[below, bool(_sign(lead))].format(name, ended, pairs)
         if not all(o.equally_long for o in tried):
             yield "Runs and twins differ in length, so this is not a test."
     else:
@@ -202,9 +226,8 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
     if best:
         cost = costs[best]
         kept = " and ".join(f"by {_nats(-c)} on `{lang}`" for lang, c in effects[best].items())
-        change, sign = ("raised", 1) if cost.value >= 0 else ("lowered", -1)
-        change = f"{change} the loss on `{target}` by {_nats(cost.times(sign))}"
-        yield f"{best * 100:.3g} % replay reduced forgetting {kept} and {change}."
+        text, sign = (_COST, 1) if cost.value >= 0 else (_GAINED, -1)
+        yield text.format(best * 100, kept, target, _nats(cost.times(sign)))
     elif unsure:
         yield unsure
     elif effects:
@@ -224,8 +247,4 @@ def unmeasured(findings: Findings) -> str:
         return ""
     number = sum(counts.values())
     pairs = {1: "the only pair", 2: "both pairs"}.get(number, f"all {number} pairs")
-    return (
-        f"How much CPT saves on {list_languages(f'`{target}`' for target in counts)} is not known: "
-        f"in {pairs} the base had the loss they are compared at before its first step. Train each "
-        "run on more tokens, or start from a base that knows less of the target."
-    )
+    return _SATURATED.format(list_languages(f"`{target}`" for target in counts), pairs)

@@ -17,6 +17,7 @@ from tongues.runs.record import read_run
 _POINTS = 80  # of a run's training loss: each the mean of its neighbours
 _RUNS = 8  # the newest ones
 _LANGUAGES = 6  # with a panel of their own
+_CAPTION = "Held out: the sample scored during training; training: means over steps; rings: spikes."
 
 
 def curve_figure(directories: Sequence[Path]) -> Figure | None:
@@ -58,14 +59,11 @@ def curve_figure(directories: Sequence[Path]) -> Figure | None:
         y = a.linear("loss", "Loss, nats per token", trained)
         rings = dots(spikes, x, y, tint, ring=True) if spikes else None
         panels.append(panel("Training text", line(trained, x, y, tint), rings))
-    caption = (
-        "Held out: the sample scored during training; training: means over steps; rings: spikes."
-    )
-    if (more := len(held) - _LANGUAGES) > 0:
-        caption += f" {more} more languages are in the data."
+    more = len(held) - _LANGUAGES
+    caption = [_CAPTION, f"{more} more languages are in the data."] if more > 0 else [_CAPTION]
     rows = [{"text": "held out", "lang": lang} | row for lang, of in held.items() for row in of]
     rows += [{"text": "training", "lang": ""} | row for row in trained]
-    return Figure("learning", "Through training", caption, tuple(panels), tuple(rows))
+    return Figure.of("learning", "Through training", caption, panels, rows)
 
 
 def _newest(directories: Sequence[Path]) -> list[Path]:

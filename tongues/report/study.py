@@ -27,9 +27,9 @@ from tongues.report.study_figures import figures
 from tongues.report.summary import page_lead, page_title
 from tongues.runs.record import Run, find_runs, read_run, run_rows
 from tongues.runs.states import RunState, states
-from tongues.train.mixture import describe_mixture, mixture_rows
 from tongues.train.study.findings import Findings, findings
 from tongues.train.study.forecasts import with_forecasts
+from tongues.train.words import describe_mixture, mixture_rows
 
 _MANY = 80  # runs whose table is folded away
 _TWO_WAYS = (

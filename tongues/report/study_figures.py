@@ -13,6 +13,11 @@ from tongues.report.laws import findings_law_figures
 from tongues.train.study.findings import Findings, rise
 
 _FLOOR = -100.0  # percent; what is below is drawn at the edge, with its number
+_THIN = "Each thin line is a run, larger sizes further right."
+_ENVELOPE = "Dashed: the power law along the lowest losses of all sizes."
+_ENVELOPE_OF_ENDS = "Dashed: the power law along the lowest final losses of all sizes."
+_SEEDS = "Thin lines are seeds, thick ones their mean."
+_BEFORE = "Dashed: the base before the first step; what is above it on {} is forgotten."
 _SEEN = "Tokens the twin from scratch had seen"
 _RUN_TIPS = ("run", "shape=size", "tokens:.3s", "compute:.2e=FLOPs", "loss:.3f")
 _POINT_TIPS = ("run", "shape=size", "loss:.3f=at loss", "tokens:.3s=tokens from scratch")
@@ -53,11 +58,8 @@ def _by_compute(findings: Findings) -> Figure | None:
         panels.append(panel(target, thin, law, dots(own, x, y, opacity=0, tooltip=_RUN_TIPS)))
         envelopes += ends
     ended = any(fitted.by_ends for fitted in findings.laws)
-    caption = (
-        "Each thin line is a run, larger sizes further right." * (not findings.only),
-        f"Dashed: the power law along the lowest {'final ' if ended else ''}losses of all sizes."
-        * bool(envelopes),
-    )
+    caption = [] if findings.only else [_THIN]
+    caption += [_ENVELOPE_OF_ENDS if ended else _ENVELOPE] if envelopes else []
     drawn = (*rows, *envelopes)
     title = "Loss against compute"
     return Figure.of("loss-against-compute", title, caption, panels, drawn)
@@ -129,7 +131,7 @@ def _forgetting(findings: Findings) -> Figure | None:
             on = [row for row in rows if (row["target"], row["lang"]) == (target, lang)]
             title, start = f"Loss on {lang}", None
             if lang != runs[0].lang:
-                title += f", while learning {target}"
+                title = f"Loss on {lang}, while learning {target}"
             if lang != runs[0].lang or target in begun:
                 start = fmean(float(run.curves[lang].loss[0]) for run in runs)
             y = a.linear("loss", a.LOSS, [*on, *([] if start is None else [start])])
@@ -138,12 +140,9 @@ def _forgetting(findings: Findings) -> Figure | None:
             mean = line(on, x, y, tint, mean=True)
             tips = dots(on, x, y, opacity=0, tooltip=_RUN_TIPS)
             panels.append(panel(title, rule(y=y, at=start), thin, mean, tips))
-    seeds = "; thin lines are seeds, thick ones their mean" * (len({r.seed for r in shown}) > 1)
-    caption = (
-        f"CPT of one size, {size}, on {show_count(shown[0].tokens)} tokens{seeds}. The dashed line "
-        "is the base model before the first step: "
-        f"what is above it on {list_languages(known)} is forgotten."
-    )
+    about = f"CPT of one size, {size}, on {show_count(shown[0].tokens)} tokens."
+    seeds = [_SEEDS] if len({run.seed for run in shown}) > 1 else []
+    caption = [about, *seeds, _BEFORE.format(list_languages(known))]
     replayed = len({run.replay for run in shown}) > 1
     title = "What replay keeps, and what it costs" if replayed else "Learned and forgotten"
     return Figure.of("forgetting", title, caption, panels, rows)

@@ -151,8 +151,8 @@ def _target_problems(settings: Train) -> Problems:
 def _mixture_problems(settings: Train, known: tuple[str, ...]) -> Problems:
     for lang in settings.shares:
         if settings.targets and lang not in settings.targets:
-            hint = "add it to `train.targets`"
-            hint += ", or move its share to `train.replay`" if settings.base else ""
+            add = "add it to `train.targets`"
+            hint = f"{add}, or move its share to `train.replay`" if settings.base else add
             yield f"`{lang}` is in the mixture and is not a target", hint
         elif lang in known and not settings.targets:
             yield (

@@ -16,6 +16,7 @@ from tongues.core.quantities import show_count
 from tongues.models.folders import read_config, stored_shapes
 from tongues.recipe import LowRank, Recipe
 from tongues.runs.record import Run, read_run
+from tongues.train import words
 from tongues.train.base import find_base, model_folder
 from tongues.train.rules import batch_by_size
 
@@ -40,7 +41,6 @@ _ROUGHLY = 100e6  # tokens that a budget in time counts as, on any machine
 # long (5M parameters, one thread, November 2026).
 _AT_A_TIME = 2048
 _FAR = 10.0  # times the rule, or a part of it, from which a rate is questioned
-_PUBLISHED = "1e-05 to 0.0003"  # rates of those projects, bases of 2B to 70B parameters
 # Training tokens for each new token in the project that had the fewest (the same benchmark).
 _FEWEST_FOR_NEW = 5_000
 
@@ -93,21 +93,14 @@ def rate_cautions(recipe: Recipe, usual: Sequence[Default]) -> Iterator[Caution]
     rule = next(float(str(one.value)) for one in usual if one.key == "learning_rate")
     rate = train.learning_rate if "learning_rate" in train.model_fields_set else rule
     if isinstance(rate, float) and max(rate / rule, rule / rate) > _FAR:
-        what = f"a learning rate of {rate:,} is far from the rule for this base, {rule:,g}; "
-        what += f"published projects used {_PUBLISHED}"
-        if isinstance(train.trainable, LowRank):
-            what += f" with all weights, and {LORA_RATE:g} times that with LoRA"
-        yield Caution("unusual_learning_rate", what)
+        yield words.unusual_rate(rate, rule, isinstance(train.trainable, LowRank), LORA_RATE)
 
 
 def new_token_cautions(recipe: Recipe, facts: BaseFacts) -> Iterator[Caution]:
     """About new tokens that the budget is too short to learn."""
     extend, tokens = recipe.tokens.extend, _tokens(recipe, facts)
     if extend and tokens is not None and tokens < _FEWEST_FOR_NEW * extend.new_tokens:
-        what = f"a budget of {show_count(tokens)} tokens is short for {extend.new_tokens:,} new "
-        what += f"tokens: published projects trained at least {_FEWEST_FOR_NEW:,} for each; "
-        what += "compare with a run that keeps the base's tokenizer"
-        yield Caution("few_for_new_tokens", what)
+        yield words.few_for_new_tokens(tokens, extend.new_tokens, _FEWEST_FOR_NEW)
 
 
 def _tokens(recipe: Recipe, facts: BaseFacts) -> int | None:

@@ -7,8 +7,7 @@ instead of NCCL (benchmarks/sharded_memory.txt).
 from tongues.models import Anatomy
 from tongues.recipe import Train
 
-# Bytes of a parameter in float32: a weight, AdamW's two moments, a gradient.
-WEIGHT, MOMENTS, _GRADIENT = 4, 8, 4
+WEIGHT, _GRADIENT = 4, 4  # bytes of a parameter in float32
 # Of a parameter of a layer that is being computed: its weights and those of the next one in
 # bfloat16, its gradient, and that in float32 as it is sent.
 _LAYER = 10
@@ -24,7 +23,7 @@ _LITTLE = 0.1  # of a GPU's memory, up to which weights stay gathered
 def share_bytes(
     anatomy: Anatomy,
     processes: int,
-    moments: int = MOMENTS,
+    moments: int,
     *,
     shards: int | None = None,
     offload: bool = False,
@@ -58,8 +57,8 @@ def stays_gathered(parameters: int, memory: float) -> bool:
 
 
 def moments_bytes(settings: Train) -> int:
-    """Of AdamW's two moments of a parameter."""
-    return MOMENTS // (2 if settings.optimizer_states == "bfloat16" else 1)
+    """Of what the optimizer keeps of a parameter."""
+    return settings.optimizer.moments(settings.optimizer_states)
 
 
 def trained_parameters(anatomy: Anatomy) -> int:

@@ -19,11 +19,11 @@ from tongues.train.progress import Meter, Progress, peak_memory
 from tongues.train.replay import check, check_steps, first_losses
 from tongues.train.schedule import evaluation_steps, rate_at
 from tongues.train.spikes import Spike, judge
-from tongues.train.step import BatchLoader, Setup, gradient, update, validate
+from tongues.train.step import BatchLoader, Gradient, Setup, gradient, update, validate
 
-_LOGGED = 200  # lines of metrics a run
-_FIRST = 60.0  # seconds until the first checkpoint, and between two at least
-_COST = 0.01  # of the time, at most, that checkpoints take
+_LOGGED = 200  # lines of metrics a run, chosen: as many points as a curve shows
+_FIRST = 60.0  # seconds until the first checkpoint, and between two at least; chosen
+_COST = 0.01  # of the time, at most, that checkpoints take; chosen
 
 Say = Callable[[str], None]
 Watch = Callable[[Progress], None]
@@ -41,37 +41,16 @@ def train_steps(
     evaluated = set(evaluation_steps(steps, settings.num_evals))
     checked = set(check_steps(steps) if settings.max_forgetting else ())
     milestones = {max(1, round(share * steps)) for share in settings.milestones}
-    log_every = max(1, steps // _LOGGED)
-    if position is None:
-        position = Position(step=0, seconds=0.0, loss_sum=0.0)
-        losses, on_new = _evaluate(setup, position)
-        position = replace(position, held=first_losses(setup))
-    else:
-        size = 1000 * len(setup.texts)  # bytes, more than the lines of an evaluation have
-        last = islice(newest_lines(setup.directory / "evals.jsonl", size), len(setup.texts))
-        rows = list(reversed(list(last)))
-        losses = {row["lang"]: row["loss"] for row in rows}
-        on_new = {row["lang"]: row["loss_new_tokens"] for row in rows if "loss_new_tokens" in row}
-    gpu = this_machine().gpu if setup.processor.device.type == "cuda" else None
-    meter = Meter(
-        position.step,
-        steps,
-        seconds=position.seconds,
-        batch=setup.derived.batch,
-        flops_per_token=float(setup.derived.anatomy.flops_per_token(settings.context)),
-        ceiling=setup.processes.sum([gpu.peak if gpu else ceiling(setup.processor)])[0],
-        memory=lambda: peak_memory(setup.processor.device.type),
-        peak_of=gpu.name if gpu else "",
-    )
+    position, losses, on_new = _begin(setup, position)
+    meter = _meter(setup, position)
     loader, spikes, saved = BatchLoader(setup, position.phases), 0, time.monotonic()
     device = setup.processor.device
     with _signals() as came, checkpoints, seldom_collected(device) as collect:
         while position.step < steps:
-            often = settings.checkpoint_every or checkpoint_interval(checkpoints)
+            often = settings.checkpoint_every or max(_FIRST, checkpoints.cost / _COST)
             due = checkpoints.ready and time.monotonic() - saved >= often
             due = due and setup.processes.first
-            stop = bool(came)
-            computed = gradient(setup, loader, position.step, (stop, due))
+            computed = gradient(setup, loader, position.step, (bool(came), due))
             stopping, due = computed.flags
             if spike := judge(position.recent, computed.loss, computed.norm):
                 spikes += 1
@@ -81,21 +60,7 @@ def train_steps(
             update(setup, rate)
             step = position.step + 1
             collect(step)
-            position = replace(
-                position,
-                step=step,
-                seconds=meter.seconds,
-                loss_sum=position.loss_sum + computed.loss,
-                recent=position.recent.followed_by(computed.loss, computed.norm),
-            )
-            if step % log_every == 0 or step == steps:
-                averaged = position.loss_sum / ((step - 1) % log_every + 1)
-                row = {"step": step, "tokens": step * setup.derived.batch, "loss": averaged}
-                row |= {"learning_rate": rate, "norm": computed.norm}
-                if computed.balance is not None:
-                    row["balance"] = computed.balance
-                setup.log("metrics.jsonl", row)
-                position = replace(position, loss_sum=0.0)
+            position = _log(setup, position, computed, rate, meter.seconds)
             if step in evaluated:
                 with meter.pause():
                     losses, on_new = _evaluate(setup, position)
@@ -115,23 +80,70 @@ def train_steps(
                 if meter.keeps(progress):
                     setup.log("timing.jsonl", progress.timing())
                 watch(progress)
-            save = step < steps and (stopping or due)
             if step in milestones:
                 checkpoints.save(position, milestone=True)
-            if save:
+            if step < steps and (stopping or due):
                 checkpoints.save(position)
                 saved = time.monotonic()
-            if save and stopping:
-                raise Stopped(f"{setup.plan.name} stopped at step {step} of {steps}")
+            if step < steps and stopping:
+                raise _stopped(setup, position)
         if setup.processes.any(bool(came)):  # in the last step
             checkpoints.save(position)
-            raise Stopped(f"{setup.plan.name} stopped at step {position.step} of {steps}")
+            raise _stopped(setup, position)
     return replace(position, seconds=meter.seconds)
 
 
-def checkpoint_interval(checkpoints: Checkpoints) -> float:
-    """Seconds between two checkpoints, so that they cost at most 1 % of the time."""
-    return max(_FIRST, checkpoints.cost / _COST)
+def _begin(
+    setup: Setup, position: Position | None
+) -> tuple[Position, dict[str, float], dict[str, float]]:
+    """Where training starts, and the newest held-out losses, of all and of new tokens."""
+    if position is None:
+        position = Position(step=0, seconds=0.0, loss_sum=0.0)
+        losses, on_new = _evaluate(setup, position)
+        return replace(position, held=first_losses(setup)), losses, on_new
+    size = 1000 * len(setup.texts)  # bytes, more than the lines of an evaluation have
+    last = islice(newest_lines(setup.directory / "evals.jsonl", size), len(setup.texts))
+    rows = list(reversed(list(last)))
+    losses = {row["lang"]: row["loss"] for row in rows}
+    on_new = {row["lang"]: row["loss_new_tokens"] for row in rows if "loss_new_tokens" in row}
+    return position, losses, on_new
+
+
+def _meter(setup: Setup, position: Position) -> Meter:
+    gpu = this_machine().gpu if setup.processor.device.type == "cuda" else None
+    context = setup.plan.settings.context
+    return Meter(
+        position.step,
+        setup.derived.steps,
+        seconds=position.seconds,
+        batch=setup.derived.batch,
+        flops_per_token=float(setup.derived.anatomy.flops_per_token(context)),
+        ceiling=setup.processes.sum([gpu.peak if gpu else ceiling(setup.processor)])[0],
+        memory=lambda: peak_memory(setup.processor.device.type),
+        peak_of=gpu.name if gpu else "",
+    )
+
+
+def _log(
+    setup: Setup, position: Position, computed: Gradient, rate: float, seconds: float
+) -> Position:
+    """The position after a step, which is a line of `metrics.jsonl` with those since the last."""
+    step, steps = position.step + 1, setup.derived.steps
+    every = max(1, steps // _LOGGED)
+    loss_sum = position.loss_sum + computed.loss
+    if step % every == 0 or step == steps:
+        averaged, loss_sum = loss_sum / ((step - 1) % every + 1), 0.0
+        row = {"step": step, "tokens": step * setup.derived.batch, "loss": averaged}
+        row |= {"learning_rate": rate, "norm": computed.norm}
+        if computed.balance is not None:
+            row["balance"] = computed.balance
+        setup.log("metrics.jsonl", row)
+    recent = position.recent.followed_by(computed.loss, computed.norm)
+    return replace(position, step=step, seconds=seconds, loss_sum=loss_sum, recent=recent)
+
+
+def _stopped(setup: Setup, position: Position) -> Stopped:
+    return Stopped(f"{setup.plan.name} stopped at step {position.step} of {setup.derived.steps}")
 
 
 @contextmanager

@@ -174,9 +174,6 @@ def without_paths(value: Any) -> Any:
 
 
 def _shown(text: str) -> str:
-    local = text.startswith(("/", "~/", "./", "../")) or (len(text) < 256 and _is_folder(text))
+    local = text.startswith(("/", "~/", "./", "../"))
+    local = local or (len(text) < 256 and "/" in text and Path(text).exists())
     return Path(text).name if local and Path(text).name else text
-
-
-def _is_folder(text: str) -> bool:
-    return "/" in text and Path(text).exists()

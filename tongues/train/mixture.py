@@ -1,9 +1,15 @@
 """Shares of a mixture by the text that each language has: temperature with a limit on epochs.
 
-A power of 0 is UniMax (Chung et al. 2023, arXiv 2304.09151): equal amounts for all languages, none
-of which is read more often than the limit. Amounts are in bytes of content, bytes over the byte
-premium, since the same content takes 2.6 times the bytes in Burmese. The budget is compute, so it
-is in tokens: a language whose content takes more tokens gets more of them.
+Language i has b_i bytes of training text in t_i tokens. Its byte premium p_i makes them
+c_i = b_i / p_i bytes of content: the same content takes 2.6 times the bytes in Burmese. Of a
+mixture of T tokens, with the power α and at most E epochs, it has the share
+
+    s_i = min(λ · w_i, E · t_i) / T,    w_i = t_i · c_i^(α − 1),    λ such that Σ s_i = 1.
+
+w_i are the tokens that c_i^α bytes of content take: the budget is compute, so it is in tokens, and
+a language whose content takes more of them gets more. α = 0 is UniMax (Chung et al. 2023, arXiv
+2304.09151), equal amounts of content; α = 1 is in proportion to the text. Where even E epochs of
+all are fewer than T tokens, s_i = t_i / Σ t_j. By small runs, s is the best by `laws/mixtures`.
 """
 
 import math
@@ -14,9 +20,6 @@ import numpy as np
 
 from tongues.core.errors import UserError, nearest
 from tongues.core.estimate import Estimate
-from tongues.core.pages import fixed, minus
-from tongues.core.pages.blocks import Cell, Entry
-from tongues.core.quantities import show_bytes
 from tongues.core.randomness import derive_seed
 from tongues.core.roles import list_languages
 from tongues.languages import find_language
@@ -27,10 +30,11 @@ from tongues.runs.record import Cells, DerivedMixture, LanguageShare, run_rows
 from tongues.text import check_text, text_bytes
 from tongues.text.tokens import open_tokens
 
-_TOKEN = 3.0  # bytes of text in a token, about, until it is prepared
-_STEPS = 10_000  # shares are multiples of 0.01 %
-_STRENGTHS = (0.3, 6.0)  # of the distribution of proxies' shares: from nearly one language to equal
-_LEAST = 0.002  # share of a proxy, below which it is none
+_TOKEN = 3.0  # bytes of text in a token until it is prepared; chosen, used for a first estimate
+_STEPS = 10_000  # shares are multiples of 0.01 %, as recipes write them
+# Of the Dirichlet distribution of proxies' shares: from nearly one language to nearly equal. The
+# range, and the least share of a proxy, are chosen, as RegMix draws its own (arXiv 2407.01492).
+_STRENGTHS, _LEAST = (0.3, 6.0), 0.002
 
 Texts = Mapping[str, tuple[float, float]]  # training tokens and bytes by language
 
@@ -111,51 +115,6 @@ def derive_shares(
     }
 
 
-def describe_mixture(mixture: DerivedMixture) -> list[str]:
-    """The rule in a sentence, and what is worth a caution."""
-    rule, rows = mixture["rule"], mixture["languages"].items()
-    power, limit = float(rule["power"]), rule["max_epochs"]
-    how = {0.0: "equal amounts of content (UniMax)", 1.0: "in proportion to the text"}
-    sentence = f"Shares by rule: {how.get(power, f'the bytes of content to the power {power:g}')}"
-    sentence += "." if limit == "off" else f", at most {limit:g} epochs of each language."
-    if gain := mixture.get("gain"):
-        value, low, high = (minus(fixed(4)(gain[key])) for key in ("value", "low", "high"))
-        by = f"{value} [{low}, {high}] nats per token"
-        sentence = f"Shares by {gain['n']} proxy runs of `{rule['runs']}`: mean loss lower by {by}"
-        sentence += " than with the shares by text, at the size of the proxies."
-        if gain["low"] <= 0:
-            sentence = f"The {gain['n']} proxy runs of `{rule['runs']}` show no sure gain, {by}: "
-            sentence += "the shares are those by text."
-    over = [lang for lang, one in rows if limit != "off" and one["epochs"] > 1.02 * float(limit)]
-    lines = [sentence]
-    if over:
-        lines.append(
-            f"The text is too little for this budget: {list_languages(over)} would be read more "
-            f"than {limit:g} times."
-        )
-    if none := [lang for lang, one in rows if not one["share"]]:
-        lines.append(f"Left out, with less than {1 / _STEPS:.2%}: {list_languages(none)}.")
-    return lines
-
-
-def mixture_rows(mixture: DerivedMixture) -> list[dict[str, Entry]]:
-    """A row a language: its text, its share, its share by a rule not taken, its epochs."""
-    shares = {lang: one["share"] for lang, one in mixture["languages"].items()}
-    rules = {"by text": mixture.get("by_text"), "by proxies": mixture.get("by_proxies")}
-    others = {rule: of for rule, of in rules.items() if of and of != shares}
-    return [
-        {
-            "language": lang,
-            "text": Cell(show_bytes(one["bytes"]), one["bytes"]),
-            "content": Cell(show_bytes(one["content"]), one["content"]),
-            **{rule: f"{of[lang] * 100:.2f}%" for rule, of in others.items()},
-            "share": Cell(f"{one['share'] * 100:.2f}%", one["share"]),
-            "epochs": Cell(f"{one['epochs']:.2f}", one["epochs"]),
-        }
-        for lang, one in mixture["languages"].items()
-    ]
-
-
 def proxy_mixtures(languages: Sequence[str], texts: Texts, count: int) -> list[dict[str, float]]:
     """Mixtures for small runs: equal amounts of content first, then ones drawn around that."""
     equal = derive_shares(MixtureRule(max_epochs="off"), languages, texts, 1.0)
@@ -189,8 +148,8 @@ def _by_proxies(
     runs = [rows for rows in last.values() if rows.keys() >= set(languages)]
     mixtures = {tuple(rows[lang]["share"] for lang in languages) for rows in runs}
     if len(mixtures) < 2 * (len(languages) + 1):
-        what = f"finished runs of {len(mixtures)} mixtures there have losses on "
-        what += list_languages(languages)
+        known = list_languages(languages)
+        what = f"finished runs of {len(mixtures)} mixtures there have losses on {known}"
         hint = f"{3 * (len(languages) + 1)} are enough: a study with `mixtures`, `tongues study`"
         raise UserError(what, where=where, hint=hint)
     shares, losses = (

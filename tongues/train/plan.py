@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from tongues.core.cores import core_count
@@ -67,7 +66,7 @@ def derive(
             hint = "find them at sizes nearer to this one, or give the rate itself"
             raise UserError(what, where="train.learning_rate", hint=hint)
     per_token = float(anatomy.flops_per_token(context))
-    speed = tokens_per_second or _operations() / per_token
+    speed = tokens_per_second or core_count() * _CORE / per_token
     budget = settings.budget.tokens(total, per_token, speed)
     steps = max(1, round(budget / batch))
     if 2 * budget < batch and settings.budget.seconds is None:
@@ -92,12 +91,6 @@ def derive(
             new_tokens=stored is not None and stored < vocabulary,
         ),
     )
-
-
-@cache
-def _operations() -> float:
-    """What this machine computes in a second, about."""
-    return core_count() * _CORE
 
 
 def _anatomy(plan: RunPlan, vocabulary: int, base: Path | None, *, replaced: bool) -> Anatomy:

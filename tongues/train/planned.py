@@ -63,6 +63,8 @@ class RunPlan:
     def identity(self) -> dict[str, Any]:
         """The settings that decide the bytes of the result."""
         settings = self.settings.model_dump(mode="json", exclude=_MACHINES)
+        if settings["optimizer"] == "adamw":  # as before another could be chosen
+            del settings["optimizer"]
         cluster = {"cluster": self.cluster} if self.cluster else {}
         return cluster | {
             "strategy": self.strategy,
@@ -111,7 +113,7 @@ class Derived:
 
     @property
     def checkpoint_bytes(self) -> int:
-        """Of each checkpoint on disk: trained weights and two moments."""
+        """Of each checkpoint on disk: trained weights and their moments."""
         return (WEIGHT + self.moments) * self.trained
 
     def as_json(self) -> dict[str, Any]:

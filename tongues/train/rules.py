@@ -28,6 +28,7 @@ _BATCHES = ((1e9, 1e6), (2.5e9, 2e6), (math.inf, 4e6))
 _SMALLEST = 49e6  # parameters of its smallest model; below, a batch shrinks in proportion
 # Smaller models than the study's: powers of two, so that embeddings stay below half of them.
 _VOCABULARIES = ((_PUBLISHED, VOCABULARY), (5e6, 8192), (2e5, 1024), (0.0, 512))
+# The study's context, and for smaller models chosen ones: their text and budgets are short too.
 _CONTEXTS = ((_PUBLISHED, 2048), (5e6, 512), (0.0, 128))
 # Without a search: the best at 0.2M, by a sweep of November 2026 (one seed). The power carries it
 # to 2.3e-4 at 500M parameters and 1.7e-4 at a billion; the study took 2e-4.
@@ -44,7 +45,7 @@ _EMPTY = {"cpu": 440_000_000, "cuda": 1_000_000_000}
 # between them (of fewer logits less); what the optimizer and evaluations take; and the compiler, by
 # bfloat16, when nothing is in its cache. Measured (benchmarks/memory.txt).
 _CHUNKS, _CHUNK_BYTES = 4 * 2**23, 275_000_000  # logits (engine/vocabulary.py), bytes
-_BESIDES, _COMPILER = 55_000_000, {True: 265_000_000, False: 45_000_000}
+_BESIDES, _COMPILER = 55_000_000, {True: 265_000_000, False: 45_000_000}  # bytes
 # On a GPU: logits, and bytes of each in bfloat16 with three copies in float32, by reading.
 _GPU_CHUNK, _GPU_LOGIT = 2**27, 14
 # Times what a Llama's layers keep of a token: other families (Gemma's norms are float32), and those
@@ -261,7 +262,8 @@ def run_bytes(
             offload=settings.offload,
             memory=machine.memory,
         )
-        return _EMPTY["cuda"] + state + step + _loss_bytes(anatomy, at_a_time)
+        loss = _GPU_LOGIT * min(at_a_time * anatomy.vocabulary, _GPU_CHUNK)
+        return _EMPTY["cuda"] + state + step + loss
     if anatomy.updates:
         step = round(_UPDATED[bfloat16] * step)
     gradients, table = _GRADIENT * trained_parameters(anatomy), anatomy.vocabulary * anatomy.hidden
@@ -283,11 +285,6 @@ def run_bytes(
     if compiled:
         besides += _COMPILER[bfloat16] + _COMPARISON[bfloat16] * trained_parameters(anatomy)
     return round(_VARIES * (_EMPTY["cpu"] + besides + weights + max(training, trial)))
-
-
-def _loss_bytes(anatomy: Anatomy, tokens: int) -> int:
-    """Of a chunk of logits on a GPU."""
-    return _GPU_LOGIT * min(tokens * anatomy.vocabulary, _GPU_CHUNK)
 
 
 def usable_memory(memory: float) -> float:

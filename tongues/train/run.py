@@ -12,16 +12,17 @@ from torch import Tensor
 from tongues.core.cores import core_count, threads_for
 from tongues.core.errors import UserError
 from tongues.core.files import only_one, write_text
-from tongues.core.roles import list_languages
 from tongues.models.token_map import TokenMap
 from tongues.runs.record import FAILURE, RECIPE, Run, read_run, write_run
 from tongues.text.tokens import Tokens, load_tokenizer, open_cluster, open_tokens
+from tongues.train import words
 from tongues.train.base import base_fingerprint, find_base
+from tongues.train.base_tokens import check_base, seen_by_base
 from tongues.train.checkpoint import Checkpoints, remove_passing
 from tongues.train.engine.processes import join_processes, together
 from tongues.train.engine.sharding import gather_layers, is_sharded
 from tongues.train.export import write_model
-from tongues.train.framing import compare_frames, frame_lines
+from tongues.train.framing import compare_frames
 from tongues.train.initialize import initialize
 from tongues.train.loop import samples_and_epochs, train_steps
 from tongues.train.parts import gather_parts, write_adapter
@@ -30,14 +31,7 @@ from tongues.train.planned import Derived, RunPlan
 from tongues.train.progress import Progress
 from tongues.train.record import make_record, open_directory, roll_back, run_fingerprint
 from tongues.train.rules import check_batch, enough_memory
-from tongues.train.start import (
-    LocalRun,
-    assemble,
-    check_base,
-    make_mixture,
-    measure_speed,
-    seen_by_base,
-)
+from tongues.train.start import LocalRun, assemble, make_mixture, measure_speed
 from tongues.train.step import Setup
 from tongues.train.trackers import TRACKERS
 from tongues.train.transplant import transplanted
@@ -122,16 +116,13 @@ def _train(
     for key, value in engine.items():
         before = (run.engine or engine).get(key)
         if before != value:
-            tell(
-                f"{key} was {before} and is {value} now: from here on the run is the same "
-                "within rounding, not to the last digit"
-            )
+            tell(words.CHANGED.format(key=key, before=before, value=value))
     if run.engine and "gpu" in engine:
-        tell("on a GPU a resumed run is the same within rounding, not to the last digit")
+        tell(words.RESUMED_ON_GPU)
     run = replace(run, engine=engine)
     if run.base and here.base and run.frame is None and not (here.base / "run.json").is_file():
         frame = compare_frames(setup.scorer, tokens, run.base.languages)
-        for line in frame_lines(frame) if frame else ():
+        for line in words.frame_lines(frame) if frame else ():
             tell(line)
         run = replace(run, frame=frame)
     if processes.first:
@@ -212,18 +203,7 @@ def _finish(
 
 
 def _beforehand(run: Run, tokens: Tokens, base: Path | None, workspace: Path) -> list[str]:
-    lines = [f"`{lang}` will be read {n:.3g} times" for lang, n in run.epochs.items() if n > 1]
     scored = run.settings["eval_languages"] or tokens.languages
     unknown = [lang for lang in run.roles.forgettable if lang not in scored]
-    if unknown:
-        lines.append(
-            f"caution: no held-out text of {list_languages(f'`{lang}`' for lang in unknown)} is "
-            "evaluated: how much the run forgets of the base's languages is not measured "
-            "(forgetting_unmeasured)"
-        )
     seen = seen_by_base(tokens, base, workspace) if base else {}
-    return lines + [
-        f"caution: {share:.0%} of the groups held out of `{lang}` were not held out from "
-        "the base, which may have learned them (held_out_seen)"
-        for lang, share in seen.items()
-    ]
+    return words.before_training(run.epochs, unknown, seen)

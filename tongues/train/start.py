@@ -4,50 +4,43 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
 from transformers import PreTrainedModel
 
-from tongues.core.errors import UserError
 from tongues.core.randomness import derive_seed
 from tongues.models.folders import stores_bfloat16
-from tongues.models.huggingface import (
-    build_model,
-    check_causal,
-    configure,
-    load_model,
-    open_layout,
-)
+from tongues.models.huggingface import build_model, check_causal, load_model, open_layout
 from tongues.models.sources import DrawnWeights, FolderWeights, WeightSource
-from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
+from tongues.models.token_map import TokenMap, resize_vocabulary
 from tongues.recipe import LowRank
-from tongues.runs.record import read_run
-from tongues.text.tokens import Mixture, Tokens, load_tokenizer, vocabulary_size
-from tongues.text.tokens.frame import same_but_frame
-from tongues.text.tokens.store import read_manifest
+from tongues.text.tokens import Mixture, Tokens
 from tongues.train.base import model_folder
 from tongues.train.engine.balance import balance_note
 from tongues.train.engine.compiling import try_compiled
-from tongues.train.engine.fitting import fit_scorer
+from tongues.train.engine.fitting import Choices, fit_scorer
 from tongues.train.engine.loading import fill_weights, first_layers
 from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
-from tongues.train.engine.processor import set_up
+from tongues.train.engine.processor import Processor, set_up
+from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import make_mesh, shard
 from tongues.train.micro_batch import samples_that_fit
 from tongues.train.parts import narrow_frozen, select_parts
 from tongues.train.planned import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
-from tongues.train.step import BatchLoader, Setup, cut_windows, gradient, update
+from tongues.train.step import BatchLoader, HeldOut, Setup, cut_windows, gradient, update
 from tongues.train.threads import choose_threads, tries_threads
 
-_TRIAL = 5.0  # seconds of stepping in which a speed is measured
-_WARM = 3  # steps before
-_PADDED = 1.1  # rows a token at most: some models fill up to a round number
+if TYPE_CHECKING:
+    from peft import PeftModel
+
+# Seconds of stepping in which a speed is measured, and steps before; chosen: little of any budget.
+_TRIAL, _WARM = 5.0, 3
 
 Say = Callable[[str], None]
 
@@ -63,6 +56,11 @@ class LocalRun:
     directory: Path
     processes: Processes
     threads: int  # of each process, at most
+
+    @property
+    def where(self) -> str:
+        """Where the run's weights come from, for errors."""
+        return self.plan.base or self.plan.name
 
 
 def make_mixture(plan: RunPlan, derived: Derived, tokens: Tokens) -> Mixture:
@@ -83,32 +81,11 @@ def assemble(
     embeddings are returned where new tokens are still to get theirs (`initialize`).
     """
     plan, tokens, settings = task.plan, task.tokens, task.plan.settings
-    precision = engine["precision"] if engine else settings.precision
-    shared = task.processes.count > 1
-    processor = set_up(precision, task.threads, task.processes.local_rank, shared=shared)
-    compiled = settings.compile == "on"
-    if settings.compile == "auto":
-        share = derived.flops / task.processes.count
-        pays = compile_pays(share, processor.bfloat16, processor.device.type)
-        compiled = engine["compiled"] if engine else pays
-    processes, where = task.processes, plan.base or plan.name
+    processes, precision = task.processes, engine["precision"] if engine else settings.precision
+    shared = processes.count > 1
+    processor = set_up(precision, task.threads, processes.local_rank, shared=shared)
     mesh = make_mesh(processes, processor.device.type, settings.shards, settings.offload)
-    source, sample, adapter = None, None, None
-    # Low-rank updates are of matrices that are there, and a model of one process is whole.
-    whole = processes.count == 1 and not settings.offload
-    if whole or isinstance(settings.trainable, LowRank):
-        model, embeddings = _first_model(task, derived)
-        adapter = select_parts(model, settings)
-        if mesh is not None:
-            sample = first_layers(model)
-            nn.Module.to(sample, processor.device)
-    else:
-        model, source, embeddings = _empty_model(task, derived)
-        select_parts(model, settings)
-        sample = first_layers(model)
-        fill_weights(sample, sample, source, processor.device, processes, where)
-        if task.base:
-            check_causal(model_folder(task.base), sample)
+    model, source, sample, adapter, embeddings = _open_model(task, derived, processor, mesh)
     if settings.trains_part:
         total = derived.parameters["total"]
         tell(f"trains {derived.trained:,} parameters; the base has {total:,}")
@@ -120,32 +97,14 @@ def assemble(
         sample=sample,
         apart=not settings.cross_document_attention,
         recompute=settings.recompute,
-        compiled=compiled,
+        compiled=_is_compiled(task, derived, processor, engine),
         tell=tell,
     )
-    texts = {
-        lang: cut_windows(
-            tokens.valid(lang),
-            tokens.token_bytes,
-            settings.context,
-            settings.eval_tokens,
-            tokens.frame,
-        )
-        for lang in settings.eval_languages or tokens.languages
-    }
+    del sample
+    texts = _held_out(task)
     if note := balance_note(model):
         tell(note)
-    del sample
-    if processor.device.type == "cuda" and processor.bfloat16 and _frozen_is_narrow(task):
-        narrow_frozen(model)
-    if source is None:
-        nn.Module.to(model, processor.device)
-    shard(scorer, mesh, bfloat16=processor.bfloat16, offload=settings.offload)
-    if source is not None:
-        place = torch.device("cpu") if settings.offload else processor.device
-        fill_weights(scorer, model, source, place, processes, where)
-        for buffer in model.buffers():
-            buffer.data = buffer.to(processor.device)
+    _place_weights(scorer, source, mesh, task)
     known = _known_micro_batch(task, engine)
     setup = Setup(
         plan=plan,
@@ -161,25 +120,111 @@ def assemble(
         scorer=scorer,
         optimizer=make_optimizer(scorer.model, settings, derived.learning_rate),
         processor=processor,
-        processes=task.processes,
+        processes=processes,
         samples_at_a_time=(known or derived.batch // processes.count) // settings.context,
         adapter=adapter,
         new_tokens=task.token_map.is_new.to(processor.device) if task.token_map else None,
     )
     if processor.device.type == "cuda" and known is None:
         setup = replace(setup, samples_at_a_time=samples_that_fit(setup))
-    micro_batch = setup.samples_at_a_time * settings.context
-    used = asdict(choices) | {"processes": task.processes.count, "micro_batch": micro_batch}
-    if processor.device.type == "cuda":
-        used["gpu"] = torch.cuda.get_device_name(processor.device)
+    return setup, _settle(setup, task, choices, engine, tell), embeddings
+
+
+def _open_model(
+    task: LocalRun, derived: Derived, processor: Processor, mesh: DeviceMesh | None
+) -> tuple[
+    PreTrainedModel,
+    WeightSource | None,
+    PreTrainedModel | None,
+    "PeftModel | None",
+    Sequence[Tensor],
+]:
+    """The model with what is trained of it, and where its weights come from if it has none yet.
+
+    Then the layers on which ways of computing are tried, None where the model itself will do; the
+    model as peft has it; and the base's embeddings.
+    """
+    settings, processes = task.plan.settings, task.processes
+    # Low-rank updates are of matrices that are there, and a model of one process is whole.
+    whole = processes.count == 1 and not settings.offload
+    if whole or isinstance(settings.trainable, LowRank):
+        model, embeddings = _first_model(task, derived)
+        adapter, sample = select_parts(model, settings), None
+        if mesh is not None:
+            sample = first_layers(model)
+            nn.Module.to(sample, processor.device)
+        return model, None, sample, adapter, embeddings
+    model, source, embeddings = _empty_model(task, derived)
+    select_parts(model, settings)
+    sample = first_layers(model)
+    fill_weights(sample, sample, source, processor.device, processes, task.where)
+    if task.base:
+        check_causal(model_folder(task.base), sample)
+    return model, source, sample, None, embeddings
+
+
+def _is_compiled(
+    task: LocalRun, derived: Derived, processor: Processor, engine: Mapping[str, Any] | None
+) -> bool:
+    """By the recipe, or as the run was begun, or where it pays."""
+    if task.plan.settings.compile != "auto":
+        return task.plan.settings.compile == "on"
+    if engine:
+        return engine["compiled"]
+    share = derived.flops / task.processes.count
+    return compile_pays(share, processor.bfloat16, processor.device.type)
+
+
+def _held_out(task: LocalRun) -> dict[str, HeldOut]:
+    """The held-out text that the run's evaluations score, by language."""
+    tokens, settings = task.tokens, task.plan.settings
+    most, context = settings.eval_tokens, settings.context
+    return {
+        lang: cut_windows(tokens.valid(lang), tokens.token_bytes, context, most, tokens.frame)
+        for lang in settings.eval_languages or tokens.languages
+    }
+
+
+def _place_weights(
+    scorer: Scorer, source: WeightSource | None, mesh: DeviceMesh | None, task: LocalRun
+) -> None:
+    """Bring weights to where they are computed with, shared out; those of a source come last."""
+    model, processor, offload = scorer.model, scorer.processor, task.plan.settings.offload
+    if processor.device.type == "cuda" and processor.bfloat16 and _frozen_is_narrow(task):
+        narrow_frozen(model)
+    if source is None:
+        nn.Module.to(model, processor.device)
+    shard(scorer, mesh, bfloat16=processor.bfloat16, offload=offload)
+    if source is not None:
+        place = torch.device("cpu") if offload else processor.device
+        fill_weights(scorer, model, source, place, task.processes, task.where)
+        for buffer in model.buffers():
+            buffer.data = buffer.to(processor.device)
+
+
+def _settle(
+    setup: Setup,
+    task: LocalRun,
+    choices: Choices,
+    engine: Mapping[str, Any] | None,
+    tell: Say,
+) -> dict[str, Any]:
+    """Choose the threads and try the compiled layers; returns how the run is computed."""
+    processes = task.processes
+    micro_batch = setup.samples_at_a_time * setup.plan.settings.context
+    used = asdict(choices) | {"processes": processes.count, "micro_batch": micro_batch}
+    if setup.processor.device.type == "cuda":
+        used["gpu"] = torch.cuda.get_device_name(setup.processor.device)
     if tries_threads(setup):
         before = engine["threads"] if engine else task.threads + 1
         used["threads"] = before if before <= task.threads else choose_threads(setup)
         torch.set_num_threads(used["threads"])
-    if choices.compiled and (reason := try_compiled(scorer, _first_micro_batch(setup), processes)):
-        tell(f"layers are not compiled: {reason}")
-        used["compiled"] = False
-    return setup, used, embeddings
+    if choices.compiled:
+        windows = _first_micro_batch(setup)
+        if reason := try_compiled(setup.scorer, windows, processes):
+            tell(f"layers are not compiled: {reason}")
+            used["compiled"] = False
+    return used
 
 
 def _first_micro_batch(setup: Setup) -> Tensor:
@@ -223,59 +268,6 @@ def measure_speed(task: LocalRun, derived: Derived, tell: Say, seconds: float = 
     speed = (step - _WARM) * derived.batch / taken
     tell(f"{speed:,.0f} tokens/s measured, for a budget of {task.plan.settings.budget}")
     return speed
-
-
-def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> TokenMap | None:
-    """Refuse a base of another tokenizer; returns where the tokens come from that it does not have.
-
-    A base fits whose tokenizer is the run's own, or the beginning of it: every token of the
-    base's has the same id in both.
-    """
-    folder = model_folder(base)
-    path, hint = folder / "tokenizer.json", "put the model's own tokenizer into its folder"
-    if not path.is_file():
-        raise UserError("has no tokenizer.json", where=str(folder), hint=hint)
-    theirs = load_tokenizer(path)
-    rows, size = configure(folder).vocab_size, vocabulary_size(theirs)
-    unread = {
-        number for number, token in theirs.get_added_tokens_decoder().items() if token.special
-    }
-    missing_rows = set(range(rows, size)) - unread  # text never has a special token
-    if missing_rows or rows > _PADDED * size + 256:
-        what = f"its tokenizer has {size:,} tokens and its model {rows:,} rows for them"
-        raise UserError(what, where=str(folder), hint=hint)
-    if same_but_frame(theirs, tokenizer):  # the files may be written differently
-        return None
-    token_map = map_tokens(theirs, tokenizer)
-    if token_map.extends and len(token_map.missing):
-        if not plan.settings.trains_embeddings:
-            what = "the embeddings of new tokens must be trained"
-            hint = "set `embeddings: true` of `lora`, or leave `trainable` out"
-            raise UserError(what, where="train.trainable", hint=hint)
-        return token_map
-    what = f"`{plan.base}` was trained with another tokenizer than these tokens"
-    hint = f"take its own by `tokens.base: {folder}`, extended if you wish, and prepare with it"
-    raise UserError(what, where="train.base", hint=hint)
-
-
-def seen_by_base(tokens: Tokens, base: Path, workspace: Path) -> dict[str, float]:
-    """Share of each language's held-out groups that were not held out from the base.
-
-    For a base of this workspace and the languages it knows, where there are any.
-    """
-    if not (base / "run.json").is_file():
-        return {}
-    read = read_run(base).tokens_fingerprint
-    shares: dict[str, float] = {}
-    for place in sorted(workspace.glob("tokens/*/tokens.json")):
-        theirs = read_manifest(place.parent)
-        if theirs["fingerprint"] != read or read == tokens.fingerprint:
-            continue
-        known = {group for groups in theirs["held_out"].values() for group in groups}
-        for lang in set(tokens.languages) & theirs["held_out"].keys():
-            if seen := set(tokens.held_out[lang]) - known:
-                shares[lang] = len(seen) / len(tokens.held_out[lang])
-    return shares
 
 
 def _empty_model(

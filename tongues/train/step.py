@@ -200,8 +200,8 @@ def cut_windows(
     """
     count = (len(tokens) - 1) // context
     if count <= 0:
-        what = f"{len(tokens)} held-out tokens are too few: "
-        what += f"a context of {context} takes {context + 1}"
+        need = f"a context of {context} takes {context + 1}"
+        what = f"{len(tokens)} held-out tokens are too few: {need}"
         hint = "lower `train.context`, or raise `tokens.held_out` and prepare again"
         raise UserError(what, where="tokens.held_out", hint=hint)
     windows = np.lib.stride_tricks.sliding_window_view(tokens, context + 1)[::context][:count]

@@ -21,8 +21,8 @@ from tongues.text.tokens.spelling import token_bytes
 from tongues.text.tokens.store import read_manifest
 from tongues.train.base import base_fingerprint, model_folder
 
-_SCORED = 8192  # tokens of each language, before and after
-_CONTEXT = 512
+_SCORED = 8192  # tokens of each language, before and after; chosen: seconds on a processor
+_CONTEXT = 512  # tokens of a document that are scored at most; chosen: one pass each
 _SPECIAL = ("bos_token_id", "eos_token_id", "pad_token_id")
 
 Say = Callable[[str], None]

@@ -35,7 +35,7 @@ def _check(asked: Check, *, as_json: bool) -> None:
     from tongues.core.quantities import show_bytes
     from tongues.core.terminal import print_json, print_table, say
     from tongues.recipe import load_recipe, show_recipe
-    from tongues.train.mixture import describe_mixture, mixture_rows
+    from tongues.train.words import describe_mixture, mixture_rows
 
     loaded = load_recipe(asked.recipe, asked.overrides)  # once: it may be piped in
     checked = replace(asked, recipe=loaded, overrides=()).run()

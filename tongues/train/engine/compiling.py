@@ -1,7 +1,5 @@
 """Compiled layers, tried before they are used: a compiler that fails or errs costs speed alone."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NoReturn
 
 import torch
@@ -12,14 +10,14 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import decoder_layers, reason_of, uncompiled
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import is_sharded, local_rows, synchronize
-from tongues.train.engine.trial import differences, take_gradients
+from tongues.train.engine.trial import chance, differences, take_gradients
 from tongues.train.engine.vocabulary import powers
 
 # Relative, of the loss and of the gradient of each kind of weights. Compilers keep in float32 what
 # is written as rounded to bfloat16 in between: in bfloat16 the loss was off by 0.001 at most, the
 # gradient by 0.07 in SmolLM2-135M and 0.1 in small models with experts; in float32 by 4e-6.
-_LOSS = {True: 0.01, False: 1e-3}  # by whether in bfloat16; in float32 products may be TF32
-_GRADIENT = {True: 0.5, False: 0.01}
+# By whether in bfloat16; in float32 products may be TF32. Chosen several times above these.
+_LOSS, _GRADIENT = {True: 0.01, False: 1e-3}, {True: 0.5, False: 0.01}
 _LITTLE = 1e-30  # in place of the weight of a balance loss, which is no sum over samples
 
 
@@ -35,11 +33,11 @@ def try_compiled(scorer: Scorer, windows: Tensor, processes: Processes) -> str |
     weight, scorer.balance_weight = scorer.balance_weight, scorer.balance_weight and _LITTLE
     scorer.train()
     synchronize(scorer, True)
-    with _same_chance(device):
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         with uncompiled():  # sample by sample, since it needs more memory than compiled
-            before = _chance(device)
+            before = chance(device)
             written = _compute(scorer, windows.split(1), windows.numel())
-            drawn = not torch.equal(before, _chance(device))
+            drawn = not torch.equal(before, chance(device))
         reason, broke_off = None, False
         try:
             compiled = _compute(scorer, [windows], windows.numel())
@@ -103,13 +101,3 @@ def _start_again(scorer: Scorer, reason: str) -> None:
 def _refuse(reason: str) -> NoReturn:
     what = f"layers cannot be compiled here: {reason}"
     raise UserError(what, where="train.compile", hint="set `compile: off`")
-
-
-def _chance(device: torch.device) -> Tensor:
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-
-
-@contextmanager
-def _same_chance(device: torch.device) -> Iterator[None]:
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        yield

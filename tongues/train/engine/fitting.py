@@ -15,7 +15,7 @@ from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine.attention import BLOCKED, DOCUMENTS, FLEX, NARROW_FLEX
 from tongues.train.engine.processor import Processor, compile_layers, reason_of
 from tongues.train.engine.scorer import Scorer
-from tongues.train.engine.trial import exact_products, rounds_alike
+from tongues.train.engine.trial import chance, exact_products, rounds_alike
 from tongues.train.engine.varlen import VARLEN
 from tongues.train.engine.vocabulary import powers
 
@@ -104,7 +104,7 @@ def _try_ways(
     own: computes the model's own way; from here on with documents in rows where they need it.
     """
     sample, apart, frame = own.model, own.apart, own.frame
-    before = _chance(processor.device)
+    before = chance(processor.device)
     try:
         if apart:
             sample.set_attn_implementation("eager")
@@ -118,7 +118,7 @@ def _try_ways(
         what = "its weights give no number for a loss or a gradient"
         hint = "look for nan or inf in them, and take the model from another place"
         raise UserError(what, where="train.base", hint=hint)
-    drawn = not torch.equal(_chance(processor.device), before)
+    drawn = not torch.equal(chance(processor.device), before)
     if drawn and not _same(_tried(own, windows, "eager"), expected):
         tell(
             "caution: this model draws random numbers in training: no two ways give the same, and "
@@ -183,11 +183,6 @@ def _name(attention: str) -> str:
     return attention.removeprefix("tongues_")
 
 
-def _chance(device: torch.device) -> Tensor:
-    """The state of the random numbers that a model there draws."""
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-
-
 def _tried(scorer: Scorer, windows: Tensor, attention: str) -> Tensor | None:
     try:
         return _gradients(scorer, windows, attention)
@@ -237,8 +232,7 @@ def _keep_apart(scorer: Scorer, tokens: Tensor, tell: Callable[[str], None]) -> 
         tell(f"each document is read in a row of its own: packed, {kind} would mix them")
     if _mixes(scorer, tokens, _NOISE):
         what = f"documents cannot be kept apart in {kind}"
-        hint = "they change one another even in rows of their own; "
-        hint += "set `cross_document_attention: true`"
+        hint = "set `cross_document_attention: true`: even in rows of their own they change others"
         raise UserError(what, where="train.cross_document_attention", hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""How weights are moved: which decay, and by which rule."""
+"""Which weights are moved and which of them decay; AdamW with narrow moments."""
 
 from typing import Any
 
@@ -9,30 +9,23 @@ from transformers import PreTrainedModel
 
 from tongues.recipe import Train
 
-_BETAS = (0.9, 0.95)
-_EPSILON = 1e-8
 _AT_A_TIME = 2**20  # weights, so that a step in float32 takes little memory
 
 
 def make_optimizer(model: PreTrainedModel, settings: Train, rate: float) -> torch.optim.Optimizer:
-    """AdamW over the weights that are trained.
+    """The recipe's optimizer over the weights that are trained.
 
     Weights without a gradient are in no group. Matrices decay. Norms and biases do not, nor do
     embeddings: most rows get no gradient in a step, and those of tokens that the run's text does
     not have, such as the base's other languages, never do: decay alone would move them. An output
     matrix of its own has a gradient in every row.
     """
-    ends = [model.get_input_embeddings(), model.get_output_embeddings()]
-    vocabulary = {id(module.weight) for module in ends if isinstance(module, nn.Module)}
     tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
-    groups: dict[tuple[bool, bool], dict[str, Any]] = {}
+    groups: dict[float, dict[str, Any]] = {}
     for weight in (weight for weight in model.parameters() if weight.requires_grad):
-        decays, of_pieces = weight.ndim >= 2 and id(weight) not in tables, id(weight) in vocabulary
-        group = {"params": [], "weight_decay": settings.weight_decay if decays else 0.0}
-        groups.setdefault((decays, of_pieces), group)["params"].append(weight)
-    if settings.optimizer_states == "bfloat16":
-        return NarrowAdamW(groups.values(), {"lr": rate})
-    return torch.optim.AdamW(groups.values(), lr=rate, betas=_BETAS, fused=True)
+        decay = settings.weight_decay if weight.ndim >= 2 and id(weight) not in tables else 0.0
+        groups.setdefault(decay, {"params": [], "weight_decay": decay})["params"].append(weight)
+    return settings.optimizer.make([*groups.values()], rate, settings.optimizer_states)
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
@@ -51,11 +44,10 @@ class NarrowAdamW(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """Move the weights by their gradients."""
-        fast, slow = _BETAS
         for group, weight in ((g, w) for g in self.param_groups for w in g["params"]):
             if weight.grad is None:
                 continue
-            state = self.state[weight]
+            state, (fast, slow) = self.state[weight], group["betas"]
             if not state:
                 state["step"] = torch.zeros(())
                 for kind in ("exp_avg", "exp_avg_sq"):
@@ -70,7 +62,7 @@ class NarrowAdamW(torch.optim.Optimizer):
                 squares = square.float().mul_(slow).addcmul_(grad, grad, value=1 - slow)
                 mean.copy_(means)
                 square.copy_(squares)
-                spread = squares.div_(second).sqrt_().add_(_EPSILON)
+                spread = squares.div_(second).sqrt_().add_(group["eps"])
                 moved.mul_(1 - group["lr"] * group["weight_decay"])
                 moved.addcdiv_(means, spread, value=-group["lr"] / first)
 

@@ -14,9 +14,9 @@ from torch import nn
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_COLLECTED = 50  # steps
-_LINE = 160  # characters of an error that are told
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # as glibc's malloc.h numbers them
+_COLLECTED = 50  # steps, as torchtitan
+_LINE = 160  # characters of an error that are told; chosen: two lines of a terminal
 
 
 @dataclass(frozen=True, slots=True)

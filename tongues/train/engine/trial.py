@@ -46,6 +46,11 @@ def exact_products() -> Iterator[None]:
             place.fp32_precision = setting
 
 
+def chance(device: torch.device) -> Tensor:
+    """The state of the random numbers that a model there draws."""
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+
+
 def take_gradients(scorer: Scorer) -> dict[str, Tensor]:
     """The gradients of all weights by name, which the weights no longer have then."""
     named = scorer.named_parameters()

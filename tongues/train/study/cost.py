@@ -124,9 +124,10 @@ def _measured_speeds(
 def _tried(plan: RunPlan, workspace: Path, threads: int, tokens: Tokens) -> float:
     from tongues.text.tokens import load_tokenizer
     from tongues.train.base import find_base
+    from tongues.train.base_tokens import check_base
     from tongues.train.engine.processes import Processes
     from tongues.train.engine.processor import release_memory
-    from tongues.train.start import LocalRun, check_base, measure_speed
+    from tongues.train.start import LocalRun, measure_speed
 
     base = find_base(plan.base, workspace)
     settings = plan.settings.model_copy(update={"compile": "off"})  # its start would take longest

@@ -23,9 +23,15 @@ from tongues.train.base import find_base
 from tongues.train.record import check_runs
 from tongues.train.task import leave_plans, training_job
 
-_SPEED = 10_000.0  # tokens per second, to compare budgets of time with others
-_TURN = 0.5  # seconds between looks at the directories
-_PATIENCE = 3  # times a run may be stopped without having come further
+_SPEED = 10_000.0  # tokens per second, chosen: only to order budgets of time among others
+_TURN = 0.5  # seconds between looks at the directories; chosen: seen as at once
+_PATIENCE = 3  # times a run may be stopped without having come further; chosen
+_ENDED = "{run} failed: {reason}"
+_ENDED_AND_BLOCKED = _ENDED + "; {blocked} runs that continue failed ones are left out"
+_FAILED = "{} of {} runs failed; the first: {first}"
+_FAILED_AND_BLOCKED = (
+    "{} of {} runs failed, and {} that continue them were left out; the first: {first}"
+)
 
 Status = Literal["finished", "running", "failed", "blocked", "waiting", "ready"]
 
@@ -199,8 +205,8 @@ class _Study:
                 write_text(failure, reason)
         self._failed[run] = reason
         blocked = Counter(self.look().values())["blocked"]
-        left_out = f"; {blocked} runs that continue failed ones are left out" if blocked else ""
-        self._tell(f"{run} failed: {_last_line(reason)}{left_out}")
+        text = _ENDED_AND_BLOCKED if blocked else _ENDED
+        self._tell(text.format(run=run, reason=_last_line(reason), blocked=blocked))
 
     def state(self, status: dict[str, Status]) -> State:
         """All of it in numbers."""
@@ -230,9 +236,8 @@ class _Study:
             return
         name, reason = next(iter(self._failed.items()))
         blocked = Counter(self.look().values())["blocked"]
-        what = f"{len(self._failed)} of {len(self.jobs)} runs failed"
-        what += f", and {blocked} that continue them were left out" if blocked else ""
-        what += f"; the first: {_last_line(reason)}"
+        text = _FAILED_AND_BLOCKED if blocked else _FAILED
+        what = text.format(len(self._failed), len(self.jobs), blocked, first=_last_line(reason))
         hint = f"fix it ({self._runs / name / FAILURE}) and run it again: the rest is kept"
         raise UserError(what, where=name, hint=hint, code="runs_failed")
 

@@ -22,7 +22,7 @@ from tongues.train.mixture import proxy_mixtures, text_of
 from tongues.train.work import Work
 
 _OWN = ("mixture", "replay", "base", "run", "eval_languages", "max_forgetting")
-_SCALES = {"G": 1e9, "M": 1e6, "k": 1e3}
+_SCALES = {"G": 1e9, "M": 1e6, "k": 1e3}  # the SI's prefixes
 
 
 def plan_runs(work: Work, rates: dict[str, float] | None = None) -> list[RunPlan]:

@@ -13,10 +13,10 @@ from typing import Any
 from tongues.core.errors import UserError
 from tongues.core.estimate import Estimate
 from tongues.core.quantities import show_count
-from tongues.laws.observed import RunCurves, gather_runs
+from tongues.laws.observed import gather_runs
 from tongues.laws.targets import fit_targets
 from tongues.models import SHAPES, find_shape, of_shape
-from tongues.recipe import Pilot, Recipe, Study
+from tongues.recipe import Recipe, Study
 from tongues.runs.record import run_rows
 from tongues.text.tokens.store import read_manifest
 from tongues.train.rules import batch_by_size, nearest_shape
@@ -27,6 +27,8 @@ STEP = 2.0  # from a size to the next one
 _USUAL = 20.0  # tokens per parameter, where the size follows from the FLOPs (arXiv 2203.15556)
 _STEPS = 200  # of the shortest run: fewer are warm-up, and no law
 _TESTED = 15.0  # times the largest small run, to where intervals were tested: benchmarks/pilot.txt
+_REACH = "{:.3g} times the compute of the largest small run"
+_REACH_BEYOND = _REACH + "; intervals were tested up to {tested:g} times"
 _WAYS = {"scratch": "from scratch", "cpt": "continued"}
 
 
@@ -72,8 +74,8 @@ class PilotForecast:
 
     def remarks(self) -> list[str]:
         """How far the forecast reaches, and what is missing in it."""
-        far = "" if self.beyond <= _TESTED else f"; intervals were tested up to {_TESTED:g} times"
-        lines = [f"{self.beyond:.3g} times the compute of the largest small run{far}"]
+        text = _REACH if self.beyond <= _TESTED else _REACH_BEYOND
+        lines = [text.format(self.beyond, tested=_TESTED)]
         if self.epochs > 1:
             lines.append(f"it reads its text {self.epochs:.2g} times, the forecast is of one time")
         return [*lines, *self.refused]
@@ -89,7 +91,8 @@ class PilotForecast:
 def study_of_pilot(work: Work, vocabulary: int) -> Work:
     """The work of a pilot as that of its study: the largest grid within the pilot's share."""
     recipe = work.recipe
-    pilot, large = _pilot(recipe), _large(recipe, vocabulary)
+    pilot, large = recipe.pilot, _large(recipe, vocabulary)
+    assert pilot
     most, ratio = pilot.share * large.flops, large.tokens / large.params
     every = sorted(
         (_size(recipe, name, vocabulary, ratio) for name in SHAPES), key=lambda size: size.params
@@ -98,8 +101,8 @@ def study_of_pilot(work: Work, vocabulary: int) -> Work:
     costs = [(sum(map(_cost, sizes)), sizes) for sizes in grids if len(set(sizes)) == len(sizes)]
     sizes = next((sizes for cost, sizes in reversed(costs) if cost <= most), None)
     if sizes is None:
-        what = f"the small runs may take {show_count(most)} FLOPs in all"
-        what += f", and the smallest take {show_count(costs[0][0])}" if costs else ""
+        may = f"the small runs may take {show_count(most)} FLOPs in all"
+        what = f"{may}, and the smallest take {show_count(costs[0][0])}" if costs else may
         raise UserError(what, where="pilot.share", hint="raise it, or plan a larger run")
     lengths = [f"{ratio * times:.3g} tokens per parameter" for times in LENGTHS]
     study = Study.model_validate(
@@ -120,7 +123,8 @@ def forecast_large_run(work: Work) -> PilotForecast:
     """What the large run will end at, by the laws of the finished small runs."""
     recipe, workspace = work.recipe, work.workspace
     manifest = read_manifest(workspace / "tokens" / recipe.name)
-    large, target = _large(recipe, manifest["vocabulary_size"]), _pilot(recipe).target
+    assert recipe.pilot
+    large, target = _large(recipe, manifest["vocabulary_size"]), recipe.pilot.target
     runs = gather_runs(run_rows([workspace / "runs" / recipe.name]))
     own = [run for run in runs if run.target == target]
     (fitted,) = fit_targets(own)
@@ -128,7 +132,7 @@ def forecast_large_run(work: Work) -> PilotForecast:
         strategy: law.predict(N=float(large.params), D=large.tokens).estimates[0]
         for strategy, law in fitted.laws.items()
     }
-    beyond = large.flops / max(map(_flops, own))
+    beyond = large.flops / max(float(run.learned.compute[-1]) for run in own)
     epochs = large.tokens / manifest["languages"][target]["train"]["tokens"]
     return PilotForecast(large, losses, beyond, epochs, fitted.refused)
 
@@ -174,12 +178,3 @@ def _batch(recipe: Recipe, sizes: Sequence[Size]) -> int | str:
         what = f"the shortest run would take fewer than {_STEPS} steps"
         raise UserError(what, where="train.context", hint="shorten it, or raise `pilot.share`")
     return batch if own <= most else most
-
-
-def _flops(run: RunCurves) -> float:
-    return float(run.learned.compute[-1])
-
-
-def _pilot(recipe: Recipe) -> Pilot:
-    assert recipe.pilot
-    return recipe.pilot
