@@ -1,4 +1,4 @@
-"""Open kinds: schedules, signals, law forms, routings, partitions, launchers, tasks and trackers.
+"""Open kinds: schedules, signals, file types, law forms, routings, partitions and more.
 
 Each kind is a `Registry` of objects. An object carries its name, one sentence for help and docs
 (`summary`), and what it can do. The built-in ones are registered by the module that defines them;
@@ -20,6 +20,7 @@ from tongues.core.errors import UserError, nearest
 _HOMES = {
     "schedule": "tongues.train.schedule",
     "signal": "tongues.text.signals",
+    "file type": "tongues.text.reading",
     "law form": "tongues.laws.forms",
     "routing": "tongues.experts.ensemble.routing",
     "partition": "tongues.experts.partition",

@@ -10,7 +10,7 @@ from tongues.core.errors import UserError
 from tongues.core.files import read_json, read_lines
 from tongues.core.quantities import counted, show_bytes
 from tongues.text.corpus import Corpus, Selection
-from tongues.text.reading.streams import content_kind
+from tongues.text.reading import PLAIN, type_of
 from tongues.text.signals import counts_as, large_others
 
 _SAMPLES = 5  # of each language and reason
@@ -91,8 +91,7 @@ def what_helps(lang: str, samples: Sequence[Mapping[str, Any]]) -> str:
     if any(sample["reason"] == "bad encoding" for sample in samples):
         advice = f"; `text.files.{lang}.encoding` names another encoding"
     if any(
-        sample["reason"] == "too long" and content_kind(sample["source"]) in ("txt", "md")
-        for sample in samples
+        sample["reason"] == "too long" and type_of(sample["source"]) is PLAIN for sample in samples
     ):
         paragraphs = f"`text.files.{lang}.documents: paragraphs`"
         advice += f"; {paragraphs} makes documents of parts of a text file"

@@ -11,7 +11,8 @@ import numpy as np
 from tongues.core.errors import UserError
 from tongues.core.files import path_text
 from tongues.text.document import normalised
-from tongues.text.reading.streams import Broken, blocks, content_kind, lines
+from tongues.text.reading.origin import Broken
+from tongues.text.reading.streams import blocks, content_kind, lines
 from tongues.text.signals.units import Units, runs_of_units, units, whole_texts
 
 LENGTH = 8  # units of an n-gram
