@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from datasets import IterableDataset
 
 
+_FETCH = (
+    "where there is a network: `hf download {name} --repo-type dataset{only} "
+    "--local-dir {folder}`; bring that folder here and write `dataset: {folder}`"
+)
 _AGAIN = "check the name and the connection, and run the same command again"
 
 
@@ -77,7 +81,8 @@ def _open(settings: Hub, where: str) -> "IterableDataset":
     try:
         subsets = datasets.get_dataset_config_names(name)
         if subset not in subsets and (subset or len(subsets) > 1):
-            what = f"`{name}` has " + (f"no subset `{subset}`" if subset else "several subsets")
+            there = f"no subset `{subset}`" if subset else "several subsets"
+            what = f"`{name}` has {there}"
             raise UserError(what, where=f"{where}.subset", hint=nearest(subset or "", subsets))
         splits = datasets.get_dataset_split_names(name, subset)
         if split not in splits:
@@ -99,8 +104,7 @@ def _check_reachable(settings: Hub, where: str) -> None:
     what = f"`{name}` cannot be opened: the hub does not answer ({silent})"
     folder = f"data/{name.rpartition('/')[2]}"
     only = f" --include README.md --include '*{settings.subset}*'" if settings.subset else ""
-    hint = f"where there is a network: `hf download {name} --repo-type dataset{only} "
-    hint += f"--local-dir {folder}`; bring that folder here and write `dataset: {folder}`"
+    hint = _FETCH.format(name=name, only=only, folder=folder)
     raise UserError(what, where=f"{where}.dataset", hint=hint, code="offline")
 
 

@@ -9,7 +9,6 @@ from tokenizers import Tokenizer
 from tongues.core.errors import Caution, UserError
 from tongues.core.quantities import show_bytes
 from tongues.core.ranks import Say
-from tongues.core.roles import list_languages
 from tongues.recipe import Extend, TextRecipe
 from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Selection
@@ -24,6 +23,7 @@ from tongues.text.tokens.tokenizer import (
     vocabulary_size,
 )
 from tongues.text.tokens.trim import trim_tokenizer
+from tongues.text.tokens.words import training_line
 
 _TRIED = 300_000  # bytes of each language on which the tokenizer is judged
 _GLANCE = 50_000  # characters of each language on which it is judged before text is read
@@ -144,10 +144,8 @@ def _trained(recipe: TextRecipe, corpus: Corpus, selection: Selection, tell: Say
         name: corpus.chosen_texts(sample_documents(corpus, selection, name, settings.sample))
         for name in corpus.languages
     }
-    said = f"training a tokenizer on {show_bytes(sum(sizes.values()))} of text"
-    if small := [name for name, size in sizes.items() if size > _REPEATED * available[name]]:
-        said += f"; that of {list_languages(small)} is repeated, to have as much of each language"
-    tell(said)
+    small = [name for name, size in sizes.items() if size > _REPEATED * available[name]]
+    tell(training_line(sum(sizes.values()), small))
     tokenizer = train_tokenizer(samples, sizes, settings.vocab_size)
     most = show_bytes(max(sizes.values()))
     tell(f"tokenizer of {vocabulary_size(tokenizer)} tokens from up to {most} per language")
