@@ -51,10 +51,12 @@ from tongues.text.tokens.tokenizer import (
     vocabulary_size,
 )
 from tongues.text.tokens.words import (
-    in_use_sentence,
-    missing_words,
-    other_tokens_hint,
-    same_text_hint,
+    IN_USE,
+    KEEP_NAME,
+    MISSING,
+    RENAME,
+    REPLACE,
+    trained_on,
     written_line,
 )
 from tongues.text.tokens.writing import counts_path, encode_part, lengths_of, write_language
@@ -99,9 +101,9 @@ def prepare_tokens(
                     remove_directory(work)  # left by a kill at the very end
             return _complete(path)
         reason = f"made from other text or settings: {_difference(before, inputs)}"
-        raise UserError(reason, where=str(path), hint=other_tokens_hint(runs_trained_on(path)))
+        raise UserError(reason, where=str(path), hint=_other_tokens(path))
     if overwrite and (runs := runs_trained_on(path)):
-        what = in_use_sentence(runs, recipe.name)
+        what = IN_USE.format(runs=trained_on(runs), name=recipe.name)
         progress(f"caution: {Caution('tokens_in_use', what)}")
     check_spelling(recipe, sources)
     if ranks is None:
@@ -128,7 +130,10 @@ def _complete(path: Path) -> Path:
     """The folder of tokens; a UserError where languages of the recipe are not in it."""
     manifest = read_manifest(path)
     if missing := manifest["missing"]:
-        what, steps = missing_words(list(manifest["languages"]), missing)
+        there = ", ".join(manifest["languages"])
+        reasons = "; ".join(f"{lang}: {why['reason']}" for lang, why in missing.items())
+        steps = "\n  ".join(f"{lang}: {why['next_step']}" for lang, why in missing.items())
+        what = MISSING.format(there=there, missing=", ".join(missing), reasons=reasons)
         raise UserError(what, where=str(path), hint=steps, code="languages_missing")
     return path
 
@@ -184,12 +189,18 @@ def check_tokens(recipe: TextRecipe, workspace: Path) -> None:
     path, now = workspace / "tokens" / recipe.name, _settings(recipe)
     several = isinstance(recipe, Recipe) and (recipe.study or recipe.pilot or recipe.experts)
     if not path.is_dir() and not several and (other := _same_text(now, path.parent)):
-        hint = same_text_hint(other, recipe.name)
+        hint = KEEP_NAME.format(other=other, name=recipe.name)
         raise UserError("there are no prepared tokens", where=str(path), hint=hint)
     before = _completed(read_manifest(path)["inputs"])
     if any(before.get(section) != now[section] for section in now):
         reason = f"made from other settings: {_difference({k: before[k] for k in now}, now)}"
-        raise UserError(reason, where=str(path), hint=other_tokens_hint(runs_trained_on(path)))
+        raise UserError(reason, where=str(path), hint=_other_tokens(path))
+
+
+def _other_tokens(path: Path) -> str:
+    """What to do where a folder has tokens of other settings."""
+    runs = runs_trained_on(path)
+    return RENAME.format(runs=trained_on(runs)) if runs else REPLACE
 
 
 def _same_text(settings: dict[str, Any], store: Path) -> str:

@@ -148,7 +148,7 @@ def _limited(
     lang: str, train: np.ndarray, corpus: Corpus, sources: Sequence[TextSource], lengths: np.ndarray
 ) -> np.ndarray:
     """Of each source with a limit in tokens, the first documents in the order of hashes."""
-    part_of = np.searchsorted([part.first for part in corpus.parts], train, side="right") - 1
+    part_of = corpus.part_of(train)
     limited = [p for p in sources if p.lang == lang and p.at_most and p.at_most.unit == "tokens"]
     for first in {id(source.settings): source for source in limited}.values():
         names = {source.name for source in limited if source.settings is first.settings}
@@ -170,8 +170,7 @@ def source_names(corpus: Corpus, numbers: np.ndarray) -> list[str]:
         one = len(folders) > 1 and len(set(folders)) == 1
         names[each["lang"], each["name"]] = folders[0] if one else each["title"]
     of_part = [names[part.lang, part.source] for part in corpus.parts]
-    owner = np.searchsorted([part.first for part in corpus.parts], numbers, side="right") - 1
-    return [of_part[number] for number in owner.tolist()]
+    return [of_part[number] for number in corpus.part_of(numbers).tolist()]
 
 
 def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) -> SplitSummary:
@@ -179,11 +178,10 @@ def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) 
     sizes = corpus.sizes
     titles = {(each["lang"], each["name"]): each["title"] for each in corpus.sources}
     names = [titles[part.lang, part.source] for part in corpus.parts]
-    firsts = [part.first for part in corpus.parts]
     sources: dict[str, dict[str, int]] = {}
     lengths: dict[str, list[int]] = {}
     for split, numbers in documents.items():
-        owner = np.searchsorted(firsts, numbers, side="right") - 1
+        owner = corpus.part_of(numbers)
         for number in np.unique(owner).tolist():
             row = sources.setdefault(names[number], dict.fromkeys(documents, 0))
             row[split] += int(sizes[numbers[owner == number]].sum())

@@ -4,10 +4,8 @@ Every sentence is a template here; what is true is decided elsewhere.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from tongues.core.quantities import counted, show_bytes, show_count
-from tongues.core.roles import list_languages
+from tongues.core.quantities import counted, show_count
 from tongues.text.tokens.store import Counts, Split
 
 # Of the line of a language, the parts that it has.
@@ -43,24 +41,24 @@ _GIVE_GROUPS = "give more documents or smaller groups"
 _HOLD_LESS = "lower `tokens.held_out`"
 _DROP_LESS = "drop less by `text.clean`: {dropped} of its documents were dropped"
 
-_TRAINED = "training a tokenizer on {size} of text"
-_REPEATED = (
+TRAINED = "training a tokenizer on {size} of text"
+REPEATED = (
     "training a tokenizer on {size} of text; that of {small} is repeated, to have as much of each "
     "language"
 )
 _ONE_RUN = "`{run}` was trained on these tokens"
 _RUNS = "`{run}` and {others} were trained on these tokens"
-_IN_USE = (
+IN_USE = (
     "{runs}; once others replace them, `evaluate` cannot tell what these runs have read (Ctrl-C "
     "keeps them; `name={name}-2` keeps both)"
 )
-_KEEP_NAME = (
+KEEP_NAME = (
     "keep `name: {other}`, whose tokens are of the same text and settings (a run is named by "
     "`train.run={name}`), or run `tongues prepare` with this recipe"
 )
-_REPLACE = "replace them with `tongues prepare --overwrite`, or give the recipe another name"
-_RENAME = "give the recipe another `name`: {runs}"
-_MISSING = "written for {there}, but not for {missing}: {reasons}"
+REPLACE = "replace them with `tongues prepare --overwrite`, or give the recipe another name"
+RENAME = "give the recipe another `name`: {runs}"
+MISSING = "written for {there}, but not for {missing}: {reasons}"
 
 
 def written_line(
@@ -125,35 +123,7 @@ def no_split_words(
     return why.format(**values), ", or ".join(advice).format(**values)
 
 
-def training_line(size: int, repeated: Sequence[str]) -> str:
-    """That a tokenizer is trained; repeated: languages whose text is read more than once."""
-    small = list_languages(repeated) if repeated else ""
-    return (_REPEATED if repeated else _TRAINED).format(size=show_bytes(size), small=small)
-
-
-def in_use_sentence(runs: Sequence[str], name: str) -> str:
-    """What is lost where tokens that runs were trained on are replaced."""
-    return _IN_USE.format(runs=_trained_on(runs), name=name)
-
-
-def other_tokens_hint(runs: Sequence[str]) -> str:
-    """What to do where a folder has tokens of other settings; runs: trained on them."""
-    return _RENAME.format(runs=_trained_on(runs)) if runs else _REPLACE
-
-
-def same_text_hint(other: str, name: str) -> str:
-    """What to do where other tokens are of the same text and settings."""
-    return _KEEP_NAME.format(other=other, name=name)
-
-
-def missing_words(there: Sequence[str], missing: Mapping[str, Any]) -> tuple[str, str]:
-    """Which languages have no tokens and why, and what to do about each."""
-    reasons = "; ".join(f"{lang}: {why['reason']}" for lang, why in missing.items())
-    steps = "\n  ".join(f"{lang}: {why['next_step']}" for lang, why in missing.items())
-    named = {"there": ", ".join(there), "missing": ", ".join(missing)}
-    return _MISSING.format(**named, reasons=reasons), steps
-
-
-def _trained_on(runs: Sequence[str]) -> str:
+def trained_on(runs: Sequence[str]) -> str:
+    """Which runs were trained on tokens."""
     others = counted(len(runs) - 1, "more run")
     return (_RUNS if len(runs) > 1 else _ONE_RUN).format(run=runs[0], others=others)
