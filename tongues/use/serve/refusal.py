@@ -8,7 +8,8 @@ from starlette.responses import Response
 
 from tongues.core.errors import UserError
 
-_KINDS = {401: "authentication_error", 429: "rate_limit_error"}
+_KINDS = {401: "authentication_error", 429: "rate_limit_error"}  # as OpenAI names them
+HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}  # of all but the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Refusal(Exception):
         super().__init__(message)
         kind = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
         error = {"message": message, "type": kind, "param": param, "code": code}
-        self.status, self.headers = status, dict(headers or {})
+        self.status, self.headers = status, HEADERS | dict(headers or {})
         self.body = json.dumps({"error": error})
 
     def response(self) -> Response:
