@@ -116,7 +116,7 @@ def test_what_came_is_kept_when_a_connection_breaks_or_a_fetch_fails(
         ("org/none", "the hub has no such model", "check the name"),
         (f"{NAME}@v9", "`org/tiny` has no revision `v9`", "commits/main"),
         ("org/gated", "`org/gated` is gated", "hf auth login"),
-        ("org/pickled", "no safetensors weights, only pickled ones", "with safetensors"),
+        ("org/pickled", "only pickled weights", "with safetensors"),
         ("org/bare", "has no tokenizer.json", "AutoTokenizer"),
     ],
 )

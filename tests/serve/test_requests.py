@@ -52,7 +52,7 @@ def test_a_mistake_is_told_by_its_field(server: Server, said: str) -> None:
     [
         ({"prompt": [[1.0]] * 100_000}, "array_above_max_length", "100000 prompts"),
         ({"prompt": [1] * 96}, "context_length_exceeded", "no room"),
-        ({"prompt": [1] * 96, "max_tokens": None}, "context_length_exceeded", "is 96"),
+        ({"prompt": [1] * 96, "max_tokens": None}, "context_length_exceeded", "context of 96"),
         ({"prompt": [1] * 97, "max_tokens": 0}, "context_length_exceeded", "no room"),
         ({"prompt": "ab " * 200}, "context_length_exceeded", "context of 96 tokens"),
     ],

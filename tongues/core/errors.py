@@ -55,7 +55,6 @@ _KEYS = [
         "new_tokens": "pieces",
         "byte_fallback": "spelling",
         "synthetic": "made",
-        "parent": "parent",
         "divergence": "distance",
         "identifier": "lid langid",
         "near": "minhash dedup deduplicate",
@@ -85,8 +84,6 @@ _KEYS = [
         "max_queue": "queued",
         "timeout": "seconds",
         "trim": "prune shrink",
-        "presence_penalty": "presence",
-        "frequency_penalty": "frequency",
     }.items()
     for word in words.split()
 ]

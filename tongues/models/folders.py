@@ -17,7 +17,7 @@ _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 # and sound are prepared, and the terms under which it may be passed on.
 _OTHERS = ("generation_config.json", "*processor_config.json", "LICENSE*", "NOTICE*")
 _OTHERS += ("USE_POLICY*",)
-_LARGEST = 2**24  # bytes of a config.json; none has more than some hundred thousand
+_LARGEST = 2**24  # bytes of a config.json; chosen: none has more than some hundred thousand
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -37,8 +37,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise UserError("cannot be loaded: config.json names no `model_type`", where=where)
     if "auto_map" in config:
-        hint = f"if transformers has `{config['model_type']}` itself, delete `auto_map` from its "
-        hint += "config.json and see that it gives the same logits"
+        hint = (
+            f"if transformers has `{config['model_type']}` itself, delete `auto_map` from its "
+            "config.json and see that it gives the same logits"
+        )
         what = "wants its own code run (`auto_map`), which is never done"
         raise UserError(what, where=where, hint=hint)
     if code := next(_code_of_the_hub(config), None):
@@ -47,12 +49,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     if config.get("is_encoder_decoder"):
         raise UserError("is an encoder with a decoder; only decoders are trained", where=where)
     if quantized := config.get("quantization_config"):
-        method = quantized.get("quant_method", "") if isinstance(quantized, dict) else ""
-        what = f"is quantized ({method or 'its quantization_config names no method'})"
-        hint = (
-            "take a copy in bfloat16, or make one with the publisher's or transformers' converter"
-        )
-        raise UserError(f"{what}, which is not supported", where=where, hint=hint)
+        method = quantized.get("quant_method") if isinstance(quantized, dict) else None
+        what = f"is quantized ({method or 'no method is named'}), which is not supported"
+        hint = "take a copy in bfloat16, or make one by the publisher's or transformers' converter"
+        raise UserError(what, where=where, hint=hint)
     return config
 
 
@@ -79,19 +79,12 @@ def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     """
     if is_remote(folder):
         return remote_shapes(folder)
-    from safetensors import SafetensorError, safe_open
+    return {name: shape for name, (_, shape) in _headers(folder).items()}
 
-    shapes: dict[str, tuple[int, ...]] = {}
-    for file in weight_files(folder):
-        check_readable(file)
-        try:
-            with safe_open(file, framework="numpy") as stored:
-                names = stored.keys()
-                shapes |= {name: tuple(stored.get_slice(name).get_shape()) for name in names}
-        except (OSError, SafetensorError) as error:
-            what, hint = f"is damaged ({error})", _made_again(folder)
-            raise UserError(what, where=str(file), hint=hint) from None
-    return shapes
+
+def stored_types(folder: Path) -> dict[str, str]:
+    """Name and type, such as `BF16`, of every stored weight of a folder that is here."""
+    return {name: kind for name, (kind, _) in _headers(folder).items()}
 
 
 def stores_bfloat16(folder: Path) -> bool:
@@ -102,14 +95,26 @@ def stores_bfloat16(folder: Path) -> bool:
     if is_remote(folder):
         config = read_config(folder)
         return "bfloat16" in (config.get("dtype"), config.get("torch_dtype"))
-    from safetensors import safe_open
+    return {*stored_types(folder).values()} == {"BF16"}
 
-    kinds: set[str] = set()
+
+def _headers(folder: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Type and shape of every stored weight by its name."""
+    from safetensors import SafetensorError, safe_open
+
+    found: dict[str, tuple[str, tuple[int, ...]]] = {}
     for file in weight_files(folder):
-        with safe_open(file, framework="numpy") as stored:
-            names = stored.keys()
-            kinds |= {stored.get_slice(name).get_dtype() for name in names}
-    return kinds == {"BF16"}
+        check_readable(file)
+        try:
+            with safe_open(file, framework="numpy") as stored:
+                names = stored.keys()
+                for name in names:
+                    weight = stored.get_slice(name)
+                    found[name] = weight.get_dtype(), tuple(weight.get_shape())
+        except (OSError, SafetensorError) as error:
+            what, hint = f"is damaged ({error})", _made_again(folder)
+            raise UserError(what, where=str(file), hint=hint) from None
+    return found
 
 
 def _made_again(folder: Path) -> str:

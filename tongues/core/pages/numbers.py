@@ -55,7 +55,7 @@ def estimate_cell(
     """
     if of is None:
         return Cell("")
-    reason = of.reason if isnan(of.value) else "too few" * bool(of.reason)
+    reason = of.reason if isnan(of.value) or not of.reason else "too few"
     ends = interval(of, show) or reason
     text = "not known" if isnan(of.value) else minus(show(of.value))
     text = signed(of.value, show) if plus and not isnan(of.value) else text

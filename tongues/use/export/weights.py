@@ -13,13 +13,13 @@ from torch import Tensor
 
 from tongues.core.errors import UserError
 from tongues.core.files import read_json, write_json
-from tongues.models.folders import read_config, stored_shapes, weight_files
+from tongues.models.folders import read_config, stored_shapes, stored_types, weight_files
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 _NAMES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}  # as config.json has them
 _STORED = {"bf16": "BF16", "fp16": "F16", "fp32": "F32"}  # as safetensors has them
 _FLOATS = {*_STORED.values(), "F64"}
-_SHARD = 5_000_000_000  # bytes of one file
+_SHARD = 5_000_000_000  # bytes of one file, as the hub and older transformers cut them
 _INDEX = "model.safetensors.index.json"
 
 
@@ -30,13 +30,11 @@ class StoredWeights:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.shapes = stored_shapes(folder)
+        self.shapes, self.types = stored_shapes(folder), stored_types(folder)
         self._open, self._place = ExitStack(), dict[str, Any]()
         for file in weight_files(folder):
             stored = self._open.enter_context(safe_open(file, framework="pt"))
             self._place |= dict.fromkeys(stored.keys(), stored)
-        places = self._place.items()
-        self.types = {name: str(file.get_slice(name).get_dtype()) for name, file in places}
 
     def __enter__(self) -> "StoredWeights":
         return self
@@ -132,5 +130,4 @@ def _in_float32(base: Path | None, dtype: str) -> set[str]:
     """The weights that a base of another type stores in float32."""
     if base is None or dtype_name(base) in (None, "fp32"):
         return set()
-    with StoredWeights(base) as stored:
-        return {name for name, of in stored.types.items() if of == "F32"}
+    return {name for name, of in stored_types(base).items() if of == "F32"}

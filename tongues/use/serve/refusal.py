@@ -14,11 +14,9 @@ HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}  # 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the server gives one request, and all of them together."""
+    """What the server gives one request, and all of them together; all chosen, for one machine."""
 
     tokens: int = 1024  # written behind a prompt, at most
-    copies: int = 8  # texts behind one prompt
-    prompts: int = 16  # in one request
     running: int = 16  # texts that are written at a time
     queued: int = 64  # texts that wait for their turn
     body: int = 1_000_000  # bytes
