@@ -105,7 +105,7 @@ def commit_of(folder: Path) -> str | None:
     return folder.name if _is_snapshot(folder) else None
 
 
-def hub_model(name: str, where: str = "train.base") -> HubModel | None:
+def hub_model(name: str) -> HubModel | None:
     """What the hub says of a model; None where it cannot be asked and the model is in the cache.
 
     Its small files are fetched, by which it is checked; a UserError where the hub has no such
@@ -114,7 +114,7 @@ def hub_model(name: str, where: str = "train.base") -> HubModel | None:
     from huggingface_hub import HfApi
 
     model, revision = _parts(name)
-    folder = fetch(name, weights=False, where=where)
+    folder, where = fetch(name, weights=False), "train.base"
     try:
         with _explained(name, where):
             info = HfApi().model_info(model, revision=revision, files_metadata=True)
@@ -224,7 +224,7 @@ def _explained(name: str, where: str) -> Iterator[None]:
         silent = "does not answer"
         if constants.is_offline_mode():
             silent = "may not be asked (HF_HUB_OFFLINE)"
-        what = f"`{name}` is not here or in the hub's cache, and the hub {silent}"
+        what = f"`{name}` is not here, not all in the hub's cache, and the hub {silent}"
         at = f" --revision {revision}" if revision else ""
         files = " ".join(f"'{pattern}'" for pattern in ("*.json", "chat_template.*", *_WEIGHTS))
         hints = [_BRING.format(model=model, revision=at, folder=folder, files=files)]

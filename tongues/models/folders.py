@@ -12,6 +12,7 @@ from tongues.core.hub import is_remote, remote_shapes
 from tongues.recipe import in_workspace
 from tongues.runs.record import RECIPE
 
+INDEX = "model.safetensors.index.json"  # which file has which weight, where there are several
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 # What comes with a model's configuration, weights, tokenizer and card: how to generate, how images
 # and sound are prepared, and the terms under which it may be passed on.
@@ -133,7 +134,7 @@ def other_files(folder: Path) -> list[Path]:
 
 def weight_files(folder: Path) -> list[Path]:
     """The safetensors files in order, all that the index names; a UserError if one is missing."""
-    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    whole, index = folder / "model.safetensors", folder / INDEX
     if whole.is_file():
         return [whole]
     if index.is_file():

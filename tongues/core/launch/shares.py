@@ -7,7 +7,6 @@ neither the number of ranks nor a kill changes a byte: what has no mark is done 
 import os
 import pickle
 import signal
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,9 +32,9 @@ def run_ranks(
     ranks: int,
     tell: Say,
     *,
+    folder: Path,
     launcher: Launcher | None = None,
     name: str = "work",
-    folder: Path | None = None,
     fingerprint: str = "",
     threads: int = 1,
     memory: int = _MEMORY,
@@ -44,17 +43,13 @@ def run_ranks(
     """Call `work(rank, say, *arguments)` for every rank, each in a process of its own.
 
     Here, one rank alone works in this process. launcher: by default this machine's, with all ranks
-    at a time. The rest is of the jobs (see `Job`); without a folder nothing is left.
+    at a time. The rest is of the jobs (see `Job`).
     The first error of a rank stops the others and is raised here. A rank that is killed is named;
     the same call then does what is missing.
     """
     launcher = launcher or Local(Options(ranks))
     if ranks == 1 and launcher.here:
         work(Rank(0, 1), tell, *arguments)
-        return
-    if folder is None:
-        with tempfile.TemporaryDirectory() as aside:
-            run_ranks(work, arguments, ranks, tell, launcher=launcher, folder=Path(aside))
         return
     if launcher.here:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core a rank

@@ -34,9 +34,9 @@ def interval(of: Estimate, show: Show) -> str:
     return f"[{minus(show(of.low))}, {minus(show(of.high))}]"
 
 
-def number(of: Estimate, show: Show, unit: str = "") -> str:
-    """`0.14 [0.12, 0.16]`; the unit, such as ` %`, is behind the value."""
-    value = "not known" if isnan(of.value) else minus(show(of.value)) + unit
+def number(of: Estimate, show: Show) -> str:
+    """`0.14 [0.12, 0.16]`."""
+    value = "not known" if isnan(of.value) else minus(show(of.value))
     return f"{value} {interval(of, show)}".rstrip()
 
 

@@ -128,13 +128,10 @@ class Marks:
     padding: around the series that share a row, in widths of one; None: Vega's.
     """
 
-    size: float = 75
-    width: float = 2.5
+    size: float
+    width: float
     lower: float = 0.0
     padding: float | None = None
-
-
-_MARKS = Marks()
 
 
 def intervals(
@@ -145,9 +142,9 @@ def intervals(
     tint: alt.Color,
     *,
     height: float,
+    marks: Marks,
     side_by_side: Sequence[str] = (),
     tooltip: Sequence[str] = (),
-    marks: Marks = _MARKS,
     under: Sequence[alt.Chart | None] = (),
     over: Sequence[alt.Chart] = (),
 ) -> alt.LayerChart:

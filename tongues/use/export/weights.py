@@ -13,14 +13,13 @@ from torch import Tensor
 
 from tongues.core.errors import UserError
 from tongues.core.files import read_json, write_json
-from tongues.models.folders import read_config, stored_shapes, stored_types, weight_files
+from tongues.models.folders import INDEX, read_config, stored_shapes, stored_types, weight_files
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 _NAMES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}  # as config.json has them
 _STORED = {"bf16": "BF16", "fp16": "F16", "fp32": "F32"}  # as safetensors has them
 _FLOATS = {*_STORED.values(), "F64"}
 _SHARD = 5_000_000_000  # bytes of one file, as the hub and older transformers cut them
-_INDEX = "model.safetensors.index.json"
 
 
 class StoredWeights:
@@ -70,13 +69,13 @@ def write_weights(folder: Path, weights: Iterable[tuple[str, Tensor]], shard: in
         held[name] = weight.contiguous()
         total += size
     write()
-    for file in (*old, folder / _INDEX):
+    for file in (*old, folder / INDEX):
         file.unlink(missing_ok=True)
     names = ["model.safetensors"]
     if len(parts) > 1:
         names = [f"model-{n:05d}-of-{len(parts):05d}.safetensors" for n in range(1, len(parts) + 1)]
         by_name = {weight: file for file, own in zip(names, parts, strict=True) for weight in own}
-        write_json(folder / _INDEX, {"metadata": {"total_size": total}, "weight_map": by_name})
+        write_json(folder / INDEX, {"metadata": {"total_size": total}, "weight_map": by_name})
     for number, file in enumerate(names):
         (folder / f"part-{number}.safetensors").rename(folder / file)
 
