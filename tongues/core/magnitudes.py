@@ -2,8 +2,7 @@
 
 import re
 
-# Decimal prefixes of counts, where a billion is `B`, and the decimal and binary ones of bytes.
-SCALE = {"": 1, "k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
+SCALE = {"": 1, "k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}  # SI and B
 SCALE |= {"P": 10**15, "E": 10**18, "Z": 10**21}  # of operations alone
 BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}  # SI
 BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}  # IEC

@@ -80,12 +80,7 @@ def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     """
     if is_remote(folder):
         return remote_shapes(folder)
-    return {name: shape for name, (_, shape) in _headers(folder).items()}
-
-
-def stored_types(folder: Path) -> dict[str, str]:
-    """Name and type, such as `BF16`, of every stored weight of a folder that is here."""
-    return {name: kind for name, (kind, _) in _headers(folder).items()}
+    return {name: shape for name, (_, shape) in stored_headers(folder).items()}
 
 
 def stores_bfloat16(folder: Path) -> bool:
@@ -96,11 +91,11 @@ def stores_bfloat16(folder: Path) -> bool:
     if is_remote(folder):
         config = read_config(folder)
         return "bfloat16" in (config.get("dtype"), config.get("torch_dtype"))
-    return {*stored_types(folder).values()} == {"BF16"}
+    return {kind for kind, _ in stored_headers(folder).values()} == {"BF16"}
 
 
-def _headers(folder: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Type and shape of every stored weight by its name."""
+def stored_headers(folder: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Type, such as `BF16`, and shape of every stored weight of a folder that is here, by name."""
     from safetensors import SafetensorError, safe_open
 
     found: dict[str, tuple[str, tuple[int, ...]]] = {}

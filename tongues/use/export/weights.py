@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tongues.core.errors import UserError
 from tongues.core.files import read_json, write_json
-from tongues.models.folders import INDEX, read_config, stored_shapes, stored_types, weight_files
+from tongues.models.folders import INDEX, read_config, stored_headers, weight_files
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 _NAMES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}  # as config.json has them
@@ -29,7 +29,9 @@ class StoredWeights:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.shapes, self.types = stored_shapes(folder), stored_types(folder)
+        headers = stored_headers(folder)
+        self.types = {name: kind for name, (kind, _) in headers.items()}
+        self.shapes = {name: shape for name, (_, shape) in headers.items()}
         self._open, self._place = ExitStack(), dict[str, Any]()
         for file in weight_files(folder):
             stored = self._open.enter_context(safe_open(file, framework="pt"))
@@ -129,4 +131,4 @@ def _in_float32(base: Path | None, dtype: str) -> set[str]:
     """The weights that a base of another type stores in float32."""
     if base is None or dtype_name(base) in (None, "fp32"):
         return set()
-    return {name for name, of in stored_types(base).items() if of == "F32"}
+    return {name for name, (kind, _) in stored_headers(base).items() if kind == "F32"}
