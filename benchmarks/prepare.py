@@ -123,6 +123,7 @@ def tell_memory(gigabytes: float) -> None:
                     (stage, settings, Path(workspace), sources),
                     RANKS,
                     told.append,
+                    folder=Path(workspace) / "ranks",
                 )
             else:
                 with context.Pool(1) as pool:

@@ -239,7 +239,7 @@ def test_weights_that_are_no_numbers_or_have_no_place_are_refused(tmp_path: Path
         fill_weights(source.model, source.model, source, CPU, Processes(), "here")
     more = weights | {"model.layers.7.mlp.up_proj.weight": weights[name].clone()}
     save_file(more, file, {"format": "pt"})
-    with pytest.raises(UserError, match=r"layers.7.mlp.up_proj.weight` without a place"):
+    with pytest.raises(UserError, match=r"layers.7.mlp.up_proj.weight` has no place"):
         FolderWeights(tmp_path, open_layout(tmp_path), None)
 
 

@@ -3,7 +3,18 @@ from typing import Any
 import pytest
 
 from tongues.core.pages.axes import Axis, categories, colour, linear, logs, ranks, shade, tips
-from tongues.core.pages.plots import alt, bars, beyond, dots, heat, intervals, line, panel, rule
+from tongues.core.pages.plots import (
+    Marks,
+    alt,
+    bars,
+    beyond,
+    dots,
+    heat,
+    intervals,
+    line,
+    panel,
+    rule,
+)
 
 ROWS: list[dict[str, Any]] = [
     {"language": "sw", "series": "a", "value": 1.0, "low": 0.5, "high": 2.0},
@@ -64,13 +75,15 @@ def test_a_colour_keeps_its_place_and_its_legend_names_what_is_shown() -> None:
 
 def test_only_what_has_an_interval_gets_a_bar() -> None:
     tint = colour(["a", "b"])
-    figure = intervals("Loss", ROWS, X, Y, tint, height=50, side_by_side=["a", "b"])
+    marks = Marks(75, 2.5)
+    series = ["a", "b"]
+    figure = intervals("Loss", ROWS, X, Y, tint, height=50, marks=marks, side_by_side=series)
     ends, points = figure.to_dict()["layer"]
     assert [row["language"] for row in data(figure, 0)] == ["sw"]
     assert ends["mark"]["type"] == "rule"
     assert len(data(figure, 1)) == 2
     assert points["encoding"]["yOffset"]["sort"] == ["a", "b"]
-    bare = intervals("Loss", ROWS[1:], X, Y, tint, height=50).to_dict()
+    bare = intervals("Loss", ROWS[1:], X, Y, tint, height=50, marks=marks).to_dict()
     assert len(bare["layer"]) == 1
 
 

@@ -82,7 +82,7 @@ def test_one_true_minus_and_none_before_zero(text: str, set_right: str) -> None:
 
 
 def test_a_number_stands_with_its_interval() -> None:
-    assert number(UP.times(100), fixed(0), " %") == "43 % [30, 50]"
+    assert number(UP.times(100), fixed(0)) == "43 [30, 50]"
     assert number(DOWN, fixed(2)) == "0.00 [−0.20, 0.10]"
     assert number(Estimate(12345.6), fixed(1)) == "12,345.6"
     assert number(-UP, fixed(1)) == "−0.4 [−0.5, −0.3]"

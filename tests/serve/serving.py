@@ -11,10 +11,10 @@ import httpx
 from openai import OpenAI
 
 from tongues.experts.ensemble.model import Model
+from tongues.use.serve import server
 from tongues.use.serve.app import App
 from tongues.use.serve.engine import Engine
 from tongues.use.serve.refusal import Limits
-from tongues.use.serve.server import address, listen, run
 from tongues.use.serve.text_process import TextProcess
 
 RULES: dict[Path, TextProcess] = {}  # shared, since each is a process
@@ -62,10 +62,11 @@ def serving(
         rules=RULES,
         examples=examples or {},
     )
-    listening = listen("127.0.0.1", 0, keyed=key is not None)
-    url, ready = address(listening), threading.Event()
+    listening = server.listen("127.0.0.1", 0, keyed=key is not None)
+    url, ready = server.address(listening), threading.Event()
+    own = server.Server(app, ready=ready.set)
     engine.start()
-    thread = threading.Thread(target=run, args=(app, listening), kwargs={"ready": ready.set})
+    thread = threading.Thread(target=own.answer, args=(listening,))
     thread.start()
     try:
         assert ready.wait(10)
@@ -75,7 +76,7 @@ def serving(
         ):
             yield Server(url, app, http, openai)
     finally:
-        app.stopping = True
+        own.should_exit = True
         engine.close()
         thread.join(20)
     assert not thread.is_alive()

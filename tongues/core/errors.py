@@ -56,7 +56,6 @@ _KEYS = [
         "new_tokens": "pieces",
         "byte_fallback": "spelling",
         "synthetic": "made",
-        "parent": "parent",
         "divergence": "distance",
         "identifier": "lid langid",
         "near": "minhash dedup deduplicate",
@@ -86,8 +85,6 @@ _KEYS = [
         "max_queue": "queued",
         "timeout": "seconds",
         "trim": "prune shrink",
-        "presence_penalty": "presence",
-        "frequency_penalty": "frequency",
     }.items()
     for word in words.split()
 ]

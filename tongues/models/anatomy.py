@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-_MULTIPLE = 64
+_MULTIPLE = 64  # of rows: whole tiles of GPU matrix products, as NVIDIA advises and nanoGPT pads
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 _CHANGED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 # Families that mix documents packed into one sample although none of their layers is recurrent or a

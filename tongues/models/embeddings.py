@@ -14,7 +14,7 @@ from torch.nn.functional import embedding_bag
 
 from tongues.models.token_map import TokenMap
 
-_HALVINGS = 20
+_HALVINGS = 20  # of the share searched for, to a millionth
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ from tongues.core.hub import is_remote, remote_shapes
 from tongues.recipe import in_workspace
 from tongues.runs.record import RECIPE
 
+INDEX = "model.safetensors.index.json"  # which file has which weight, where there are several
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 # What comes with a model's configuration, weights, tokenizer and card: how to generate, how images
 # and sound are prepared, and the terms under which it may be passed on.
 _OTHERS = ("generation_config.json", "*processor_config.json", "LICENSE*", "NOTICE*")
 _OTHERS += ("USE_POLICY*",)
-_LARGEST = 2**24  # bytes of a config.json; none has more than some hundred thousand
+_LARGEST = 2**24  # bytes of a config.json; chosen: none has more than some hundred thousand
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -37,8 +38,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise UserError("cannot be loaded: config.json names no `model_type`", where=where)
     if "auto_map" in config:
-        hint = f"if transformers has `{config['model_type']}` itself, delete `auto_map` from its "
-        hint += "config.json and see that it gives the same logits"
+        hint = (
+            f"if transformers has `{config['model_type']}` itself, delete `auto_map` from its "
+            "config.json and see that it gives the same logits"
+        )
         what = "wants its own code run (`auto_map`), which is never done"
         raise UserError(what, where=where, hint=hint)
     if code := next(_code_of_the_hub(config), None):
@@ -47,12 +50,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     if config.get("is_encoder_decoder"):
         raise UserError("is an encoder with a decoder; only decoders are trained", where=where)
     if quantized := config.get("quantization_config"):
-        method = quantized.get("quant_method", "") if isinstance(quantized, dict) else ""
-        what = f"is quantized ({method or 'its quantization_config names no method'})"
-        hint = (
-            "take a copy in bfloat16, or make one with the publisher's or transformers' converter"
-        )
-        raise UserError(f"{what}, which is not supported", where=where, hint=hint)
+        method = quantized.get("quant_method") if isinstance(quantized, dict) else None
+        what = f"is quantized ({method or 'no method is named'}), which is not supported"
+        hint = "take a copy in bfloat16, or make one by the publisher's or transformers' converter"
+        raise UserError(what, where=where, hint=hint)
     return config
 
 
@@ -79,19 +80,7 @@ def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     """
     if is_remote(folder):
         return remote_shapes(folder)
-    from safetensors import SafetensorError, safe_open
-
-    shapes: dict[str, tuple[int, ...]] = {}
-    for file in weight_files(folder):
-        check_readable(file)
-        try:
-            with safe_open(file, framework="numpy") as stored:
-                names = stored.keys()
-                shapes |= {name: tuple(stored.get_slice(name).get_shape()) for name in names}
-        except (OSError, SafetensorError) as error:
-            what, hint = f"is damaged ({error})", _made_again(folder)
-            raise UserError(what, where=str(file), hint=hint) from None
-    return shapes
+    return {name: shape for name, (_, shape) in stored_headers(folder).items()}
 
 
 def stores_bfloat16(folder: Path) -> bool:
@@ -102,14 +91,26 @@ def stores_bfloat16(folder: Path) -> bool:
     if is_remote(folder):
         config = read_config(folder)
         return "bfloat16" in (config.get("dtype"), config.get("torch_dtype"))
-    from safetensors import safe_open
+    return {kind for kind, _ in stored_headers(folder).values()} == {"BF16"}
 
-    kinds: set[str] = set()
+
+def stored_headers(folder: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Type, such as `BF16`, and shape of every stored weight of a folder that is here, by name."""
+    from safetensors import SafetensorError, safe_open
+
+    found: dict[str, tuple[str, tuple[int, ...]]] = {}
     for file in weight_files(folder):
-        with safe_open(file, framework="numpy") as stored:
-            names = stored.keys()
-            kinds |= {stored.get_slice(name).get_dtype() for name in names}
-    return kinds == {"BF16"}
+        check_readable(file)
+        try:
+            with safe_open(file, framework="numpy") as stored:
+                names = stored.keys()
+                for name in names:
+                    weight = stored.get_slice(name)
+                    found[name] = weight.get_dtype(), tuple(weight.get_shape())
+        except (OSError, SafetensorError) as error:
+            what, hint = f"is damaged ({error})", _made_again(folder)
+            raise UserError(what, where=str(file), hint=hint) from None
+    return found
 
 
 def _made_again(folder: Path) -> str:
@@ -128,7 +129,7 @@ def other_files(folder: Path) -> list[Path]:
 
 def weight_files(folder: Path) -> list[Path]:
     """The safetensors files in order, all that the index names; a UserError if one is missing."""
-    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    whole, index = folder / "model.safetensors", folder / INDEX
     if whole.is_file():
         return [whole]
     if index.is_file():

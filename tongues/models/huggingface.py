@@ -161,9 +161,13 @@ def _describe(folder: Path) -> tuple[PreTrainedConfig, Any]:
     family, causal = settings["model_type"], MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     name = (settings.get("architectures") or [""])[0]
     hint = "take a decoder such as Llama, Qwen or Gemma"
+
+    def no_decoder(kind: object) -> UserError:
+        what = f"is of kind `{kind}`, which is not a causal model of transformers"
+        return UserError(what, where=where, hint=hint)
+
     if family not in CONFIG_MAPPING:
-        what = f"is of kind `{family}`, which is not a causal model of transformers"
-        raise UserError(what, where=where, hint=hint)
+        raise no_decoder(family)
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         text = config.get_text_config()
@@ -172,19 +176,13 @@ def _describe(folder: Path) -> tuple[PreTrainedConfig, Any]:
     kind: Any = AutoModelForCausalLM
     if text is not config and name not in (causal.get(family), ""):
         kind = AutoModelForMultimodalLM
-        known = MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES.get(family)
-        if known != name:
+        if MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES.get(family) != name:
             what = f"is of kind `{name}`, which transformers cannot load"
             raise UserError(what, where=where, hint=hint)
     if text.model_type not in causal:
-        what = "reads more than text, and transformers has no causal model of its text part, "
-        what += f"`{text.model_type}`"
-        if text is config:
-            what = f"is of kind `{name or family}`, which is not a causal model of transformers"
-        raise UserError(what, where=where, hint=hint)
+        raise no_decoder((name or family) if text is config else text.model_type)
     if text is config and name not in ("", *causal.values()):
-        what = f"is of kind `{name}`, which is not a causal model of transformers"
-        raise UserError(what, where=where, hint=hint)
+        raise no_decoder(name)
     for key, value in text.to_dict().items():
         if ("drop" in key or "jitter" in key) and isinstance(value, float):
             setattr(text, key, 0.0)  # a run is to be the same when it resumes

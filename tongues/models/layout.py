@@ -28,10 +28,8 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from tongues.core.errors import UserError
 from tongues.core.files import write_json, write_text
-from tongues.models.folders import other_files, read_config, stored_shapes, weight_files
+from tongues.models.folders import INDEX, other_files, read_config, stored_shapes, weight_files
 from tongues.models.tensor_file import TensorFile
-
-_INDEX = "model.safetensors.index.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +166,10 @@ def write_like(
             for key, weight in layout.stored(group).items():
                 if key in files:
                     files[key].write(key, weight)
-    if (base / _INDEX).is_file():
-        index = json.loads((base / _INDEX).read_text(encoding="utf-8"))
+    if (base / INDEX).is_file():
+        index = json.loads((base / INDEX).read_text(encoding="utf-8"))
         index["metadata"] = index.get("metadata", {}) | {"total_size": size}
-        write_json(directory / _INDEX, index)
+        write_json(directory / INDEX, index)
     rows = len(model.get_input_embeddings().get_parameter("weight"))
     settings = _settings(base, layout, rows, str(model.dtype).removeprefix("torch."))
     write_text(directory / "config.json", json.dumps(settings, indent=2, ensure_ascii=False) + "\n")

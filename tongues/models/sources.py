@@ -200,6 +200,5 @@ def _check_keys(folder: Path, whole: PreTrainedModel, places: set[str]) -> None:
     ignored = [*(own or ()), *_NO_WEIGHTS]
     names = sorted(name for name in places if not any(re.search(form, name) for form in ignored))
     if names:
-        what = f"its weights are not those of its config.json: `{names[0]}` without a place in the "
-        what += "model"
+        what = f"its weights are not those of config.json: `{names[0]}` has no place in the model"
         raise UserError(what, where=str(folder), hint="copy both from one place")

@@ -3,7 +3,7 @@
 from tongues.core.pages import Figure
 from tongues.core.pages import blocks as b
 from tongues.core.pages.axes import LOSS, Axis, Row, colour, domain, linear, series_name
-from tongues.core.pages.plots import intervals, words
+from tongues.core.pages.plots import Marks, intervals, words
 from tongues.core.quantities import show_count
 from tongues.plan import Option, Plan
 
@@ -45,9 +45,7 @@ def _losses(plan: Plan) -> Figure | None:
         colour(domain(), rows, "circle"),
         height=_ROW * len(rows),
         tooltip=("option", "value:.3f"),
-        size=110,
-        width=3,
-        lower=17,
+        marks=Marks(size=110, width=3, lower=17),
         over=(
             *words(rows, 0, y, field="heading", dy=-19, **names),
             *words(rows, 0, y, "note", field="details", dy=-2, **names),

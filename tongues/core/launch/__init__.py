@@ -16,8 +16,8 @@ from tongues.core.launch.ray import Ray
 from tongues.core.launch.shares import run_ranks
 from tongues.core.launch.slurm import Slurm
 
-__all__ = ["DONE", "FAILED", "LAUNCHERS", "UNTOLD", "Job", "Launcher", "Local", "Options", "Ray"]
-__all__ += ["Slurm", "check_ranks", "command_line", "in_processes", "launcher_kind"]
+__all__ = ["DONE", "FAILED", "LAUNCHERS", "UNTOLD", "Job", "Launcher", "Local", "Options"]
+__all__ += ["check_ranks", "command_line", "in_processes", "launcher_kind"]
 __all__ += ["open_launcher", "run_ranks", "torchrun", "watched", "why_ended"]
 
 for _kind in (Local, Ray, Slurm):

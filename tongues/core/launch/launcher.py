@@ -42,6 +42,10 @@ class Launcher(ABC):
         options = options or Options()
         self.workers, self.processes = options.workers, options.processes
 
+    def admits(self, running: int) -> bool:
+        """Whether so many jobs are fewer than were asked for at a time."""
+        return self.workers is None or running < self.workers
+
     @abstractmethod
     def threads(self, jobs: int) -> int:
         """Threads for each of `jobs` jobs at a time."""

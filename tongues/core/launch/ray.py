@@ -44,7 +44,7 @@ class Ray(Launcher):
 
     def has_room(self, job: Job) -> bool:
         """Always, but for more jobs at a time than were asked for: Ray queues them."""
-        return self.workers is None or len(self._running) < self.workers
+        return self.admits(len(self._running))
 
     def start(self, job: Job) -> None:
         """Queue a task; one that is too large for every machine takes a whole one."""

@@ -5,8 +5,8 @@ neither the number of ranks nor a kill changes a byte: what has no mark is done 
 """
 
 import os
+import pickle
 import signal
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ from tongues.core.launch.launcher import Launcher, Options, watched
 from tongues.core.launch.local import Local
 from tongues.core.ranks import Rank, Say
 
-_MEMORY = 3 * 2**30  # bytes of a rank
-_TURN = 0.2  # seconds between looks at what ranks say
-_TRIES = 3  # of a rank that is stopped, such as by its cluster
+_MEMORY = 3 * 2**30  # bytes of a rank, of which a cluster must know; chosen
+_TURN = 0.2  # seconds between looks at what ranks say; chosen
+_TRIES = 3  # of a rank that is stopped, such as by its cluster; chosen
 _AGAIN = "run the same command again: finished work is kept"
 
 
@@ -32,9 +32,9 @@ def run_ranks(
     ranks: int,
     tell: Say,
     *,
+    folder: Path,
     launcher: Launcher | None = None,
     name: str = "work",
-    folder: Path | None = None,
     fingerprint: str = "",
     threads: int = 1,
     memory: int = _MEMORY,
@@ -43,17 +43,13 @@ def run_ranks(
     """Call `work(rank, say, *arguments)` for every rank, each in a process of its own.
 
     Here, one rank alone works in this process. launcher: by default this machine's, with all ranks
-    at a time. The rest is of the jobs (see `Job`); without a folder nothing is left.
+    at a time. The rest is of the jobs (see `Job`).
     The first error of a rank stops the others and is raised here. A rank that is killed is named;
     the same call then does what is missing.
     """
     launcher = launcher or Local(Options(ranks))
     if ranks == 1 and launcher.here:
         work(Rank(0, 1), tell, *arguments)
-        return
-    if folder is None:
-        with tempfile.TemporaryDirectory() as aside:
-            run_ranks(work, arguments, ranks, tell, launcher=launcher, folder=Path(aside))
         return
     if launcher.here:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core a rank
@@ -83,9 +79,7 @@ class Share:
     def __call__(self) -> int:
         """Do the share in this process; returns its exit code."""
         os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core a rank
-        signal.signal(
-            signal.SIGINT, signal.SIG_IGN
-        )  # the parent process handles Ctrl-C and ends this one
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this
         self.output.unlink(missing_ok=True)
         end: dict[str, Any] = {"done": True}
 
@@ -94,21 +88,16 @@ class Share:
 
         try:
             self.work(self.rank, tell, *self.arguments)
-        except UserError as error:
-            fields = ("what", "where", "hint", "code")
-            end = {"refused": {field: getattr(error, field) for field in fields}}
-        except OSError as error:
-            end = {"system": [error.errno, error.strerror, error.filename]}
+        except (UserError, OSError) as error:
+            end = {"error": pickle.dumps(error).hex()}
         append_line(self.output, end)
         return DONE if "done" in end else FAILED
 
     def is_done(self, reason: str) -> bool:
         """Whether the process, which has ended, completed its work; raises its error, if any."""
         last = next(iter(read_lines(self.output)[-1:]), {})
-        if "refused" in last:
-            raise UserError(**last["refused"])
-        if "system" in last:
-            raise OSError(*last["system"])
+        if "error" in last:
+            raise pickle.loads(bytes.fromhex(last["error"]))
         if reason and "done" not in last:
             what = f"rank {self.rank.number + 1} of {self.rank.count}: {reason}"
             raise UserError(what, where="ranks", hint=_AGAIN, code="process_failed")

@@ -14,13 +14,13 @@ from tongues.core.files import file_name, fingerprint
 from tongues.core.launch.job import Job, command_line, why_ended
 from tongues.core.launch.launcher import Launcher, Options
 
-_LOOK_EVERY = 5.0  # seconds between looks at the queue
+_LOOK_EVERY = 5.0  # seconds between looks at the queue; chosen, as what follows
 _PATIENCE = 600.0  # seconds for which Slurm may not answer
 _CANCELLED = 120.0  # seconds in which a cancelled job is gone, unless Slurm cannot clear it away
 _BEFORE_THE_END = 60  # seconds before its time is over that a job is asked to stop
 _MARGIN = 1.25  # of memory, over what is foretold
 _BESIDES = 0.25  # GiB of a job, for the process that starts others
-_GIB = 2**30
+_GIB = 2**30  # bytes, as Slurm counts them
 # Why a job waits for what will not come, such as a longer limit of its partition.
 _NEVER = {"PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints", "AccountNotAllowed"}
 _NEVER |= {"QOSNotAllowed", "InvalidAccount", "InvalidQOS", "QOSMaxWallDurationPerJobLimit"}
@@ -71,8 +71,7 @@ class Slurm(Launcher):
 
     def has_room(self, job: Job) -> bool:
         """Unless there are as many jobs as were asked for, or as Slurm takes."""
-        few = self.workers is None or len(self._jobs) < self.workers
-        return few and self._not_taken is None
+        return self.admits(len(self._jobs)) and self._not_taken is None
 
     def start(self, job: Job) -> None:
         """Submit a job, unless another command did; later where Slurm does not take it now."""

@@ -39,11 +39,10 @@ from tongues.core.pages.numbers import (
     value_cell,
 )
 from tongues.core.pages.text import CARD, as_markdown, as_text
-from tongues.core.pages.write import chart_of, check_folder, write_figures, write_page
+from tongues.core.pages.write import check_folder, write_figures, write_page
 
-__all__ = ["CARD", "Block", "Callout", "Cell", "Details", "Entry", "Figure"]
-__all__ += ["Heading", "Items", "Page", "Paragraph", "Quote", "Section", "Show", "Table"]
-__all__ += ["Terms", "Topics", "as_html", "as_markdown", "as_text", "chart_of"]
-__all__ += ["check_folder", "compact", "estimate_cell", "fixed", "interval"]
-__all__ += ["minus", "number", "page_as_html", "percent", "percent_cell", "prose", "share", "short"]
-__all__ += ["signed", "too_few", "value_cell", "write_figures", "write_page"]
+__all__ = ["CARD", "Block", "Callout", "Cell", "Details", "Entry", "Figure", "Heading", "Items"]
+__all__ += ["Page", "Paragraph", "Quote", "Section", "Show", "Table", "Terms", "Topics", "as_html"]
+__all__ += ["as_markdown", "as_text", "check_folder", "compact", "estimate_cell", "fixed"]
+__all__ += ["interval", "minus", "number", "page_as_html", "percent", "percent_cell", "prose"]
+__all__ += ["share", "short", "signed", "too_few", "value_cell", "write_figures", "write_page"]

@@ -18,8 +18,8 @@ _FEW = 6  # values that a legend names one by one
 _NAME = 240  # pixels of a series' name
 _ROW = 46  # characters of a legend's line on the narrowest page
 _LEVEL = 9  # columns of a matrix whose names there is room to write level
-_FINER = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
-_STEPS = (
+_FINER = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)  # between ticks; chosen to be round
+_STEPS = (  # ticks in a decade, the coarsest first
     (1,),
     (1, 2, 5),
     (1, 1.5, 2, 3, 4, 5, 6, 7, 8),

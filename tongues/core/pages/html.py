@@ -95,7 +95,8 @@ def _block(block: b.Shown) -> str:
         case b.Details():
             count = f' <span class="quiet">{escape(block.count)}</span>' if block.count else ""
             head = f"<summary>{escape(block.summary)}{count}</summary>"
-            return f"<details{' open' * block.open}>{head}{as_html(block.blocks)}</details>"
+            tag = "details open" if block.open else "details"
+            return f"<{tag}>{head}{as_html(block.blocks)}</details>"
         case b.Section():
             head = f"<h2>{prose(block.title)}</h2>" if block.title else ""
             place = f' id="{escape(block.place)}"' if block.place else ""

@@ -34,9 +34,9 @@ def interval(of: Estimate, show: Show) -> str:
     return f"[{minus(show(of.low))}, {minus(show(of.high))}]"
 
 
-def number(of: Estimate, show: Show, unit: str = "") -> str:
-    """`0.14 [0.12, 0.16]`; the unit, such as ` %`, is behind the value."""
-    value = "not known" if isnan(of.value) else minus(show(of.value)) + unit
+def number(of: Estimate, show: Show) -> str:
+    """`0.14 [0.12, 0.16]`."""
+    value = "not known" if isnan(of.value) else minus(show(of.value))
     return f"{value} {interval(of, show)}".rstrip()
 
 
@@ -55,7 +55,7 @@ def estimate_cell(
     """
     if of is None:
         return Cell("")
-    reason = of.reason if isnan(of.value) else "too few" * bool(of.reason)
+    reason = of.reason if isnan(of.value) or not of.reason else "too few"
     ends = interval(of, show) or reason
     text = "not known" if isnan(of.value) else minus(show(of.value))
     text = signed(of.value, show) if plus and not isnan(of.value) else text

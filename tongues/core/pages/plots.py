@@ -5,13 +5,14 @@ and `heat` are whole panels of rows by category.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 
 from tongues.core.pages.axes import Axis, Row, tips
 
-_DASHED = (4, 4)
+_DASHED = (4, 4)  # pixels of a dash, and between two
 _ROW = 30  # pixels of a category
 Place = Axis | float | str | None  # a field, pixels, `width` or `height`
 
@@ -119,6 +120,20 @@ def words(
     return written.mark_text(style="halo", **mark), written.mark_text(style=style, **mark)
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """How points with intervals are drawn.
+
+    size: of a dot, in square pixels. width: of a line. lower: pixels below the middle of a row.
+    padding: around the series that share a row, in widths of one; None: Vega's.
+    """
+
+    size: float
+    width: float
+    lower: float = 0.0
+    padding: float | None = None
+
+
 def intervals(
     title: str,
     rows: Sequence[Row],
@@ -127,31 +142,29 @@ def intervals(
     tint: alt.Color,
     *,
     height: float,
+    marks: Marks,
     side_by_side: Sequence[str] = (),
     tooltip: Sequence[str] = (),
-    size: float = 75,
-    width: float = 2.5,
-    lower: float = 0.0,
     under: Sequence[alt.Chart | None] = (),
     over: Sequence[alt.Chart] = (),
-    padding: float | None = None,
 ) -> alt.LayerChart:
     """Points with intervals by category, along x: a row each, `low` to `high` where it has them.
 
-    side_by_side: the series that share a category's row. lower: pixels below the middle of a row.
+    side_by_side: the series that share a category's row. under, over: layers, such as words.
     """
     offset = Row()
     if side_by_side:
+        padding = marks.padding
         scale = {} if padding is None else Row(scale=alt.Scale(paddingOuter=padding))
         offset = Row(yOffset=alt.YOffset("series:N", sort=list(side_by_side), **scale))
     ranged = [row for row in rows if row.get("low") is not None]
     ends = _at(ranged, x.of("low"), y, tint).encode(x2="high:Q", **offset)
-    down = Row(yOffset=lower) if lower else {}
+    down = Row(yOffset=marks.lower) if marks.lower else {}
     return panel(
         title,
         *under,
-        ends.mark_rule(strokeWidth=width, opacity=1.0, **down) if ranged else None,
-        dots(rows, x, y, tint, size=size, tooltip=tooltip, **down).encode(**offset),
+        ends.mark_rule(strokeWidth=marks.width, opacity=1.0, **down) if ranged else None,
+        dots(rows, x, y, tint, size=marks.size, tooltip=tooltip, **down).encode(**offset),
         *over,
         height=height,
     )
@@ -190,8 +203,7 @@ def heat(
 ) -> alt.LayerChart:
     """A matrix, a cell as deep as its value; written: Vega's words for the number on it.
 
-    outlined: the field of cells that have a
-    frame. row: pixels of a category.
+    outlined: the field of cells that have a frame. row: pixels of a category.
     """
     cells = _at(rows, x, y, tooltip=tooltip)
     deep = alt.Opacity(f"{depth}:Q", scale=alt.Scale(**scale), legend=None)

@@ -6,7 +6,7 @@ from tongues.core.estimate import Estimate
 from tongues.core.files import file_name
 from tongues.core.pages import Figure
 from tongues.core.pages.axes import Row, categories, colour, linear
-from tongues.core.pages.plots import alt, chart, intervals, rule
+from tongues.core.pages.plots import Marks, alt, chart, intervals, rule
 from tongues.core.roles import list_languages
 from tongues.evaluate.evaluation import Evaluation, TaskScores
 from tongues.report.evaluation.measures import Measure
@@ -78,10 +78,8 @@ def _panel(
         height=max(28, 10 * len(shown) + 12) * len(order) + 20,
         side_by_side=shown,
         tooltip=(place, "model" if place == "share" else "series=model", *_TIPS),
-        size=48,
-        width=2,
+        marks=Marks(size=48, width=2, padding=0.8),
         under=[rule(x=x, at=level) if same else ticks if levels else None],
-        padding=0.8,
     )
 
 

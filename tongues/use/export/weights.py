@@ -13,14 +13,13 @@ from torch import Tensor
 
 from tongues.core.errors import UserError
 from tongues.core.files import read_json, write_json
-from tongues.models.folders import read_config, stored_shapes, weight_files
+from tongues.models.folders import INDEX, read_config, stored_headers, weight_files
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 _NAMES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}  # as config.json has them
 _STORED = {"bf16": "BF16", "fp16": "F16", "fp32": "F32"}  # as safetensors has them
 _FLOATS = {*_STORED.values(), "F64"}
-_SHARD = 5_000_000_000  # bytes of one file
-_INDEX = "model.safetensors.index.json"
+_SHARD = 5_000_000_000  # bytes of one file, as the hub and older transformers cut them
 
 
 class StoredWeights:
@@ -30,13 +29,13 @@ class StoredWeights:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.shapes = stored_shapes(folder)
+        headers = stored_headers(folder)
+        self.types = {name: kind for name, (kind, _) in headers.items()}
+        self.shapes = {name: shape for name, (_, shape) in headers.items()}
         self._open, self._place = ExitStack(), dict[str, Any]()
         for file in weight_files(folder):
             stored = self._open.enter_context(safe_open(file, framework="pt"))
             self._place |= dict.fromkeys(stored.keys(), stored)
-        places = self._place.items()
-        self.types = {name: str(file.get_slice(name).get_dtype()) for name, file in places}
 
     def __enter__(self) -> "StoredWeights":
         return self
@@ -72,13 +71,13 @@ def write_weights(folder: Path, weights: Iterable[tuple[str, Tensor]], shard: in
         held[name] = weight.contiguous()
         total += size
     write()
-    for file in (*old, folder / _INDEX):
+    for file in (*old, folder / INDEX):
         file.unlink(missing_ok=True)
     names = ["model.safetensors"]
     if len(parts) > 1:
         names = [f"model-{n:05d}-of-{len(parts):05d}.safetensors" for n in range(1, len(parts) + 1)]
         by_name = {weight: file for file, own in zip(names, parts, strict=True) for weight in own}
-        write_json(folder / _INDEX, {"metadata": {"total_size": total}, "weight_map": by_name})
+        write_json(folder / INDEX, {"metadata": {"total_size": total}, "weight_map": by_name})
     for number, file in enumerate(names):
         (folder / f"part-{number}.safetensors").rename(folder / file)
 
@@ -132,5 +131,4 @@ def _in_float32(base: Path | None, dtype: str) -> set[str]:
     """The weights that a base of another type stores in float32."""
     if base is None or dtype_name(base) in (None, "fp32"):
         return set()
-    with StoredWeights(base) as stored:
-        return {name for name, of in stored.types.items() if of == "F32"}
+    return {name for name, (kind, _) in stored_headers(base).items() if kind == "F32"}

@@ -1,81 +1,48 @@
 """The server's application: which address answers what, and how every request ends."""
 
 import asyncio
-import contextlib
 import json
-import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from hmac import compare_digest
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from tongues.experts.ensemble.model import Model
 from tongues.use.serve.bodies import Body, ChatBody, CompletionBody, parse
 from tongues.use.serve.completions import complete, converse, find_served
 from tongues.use.serve.engine import Engine
 from tongues.use.serve.listed import describe_model
-from tongues.use.serve.page_files import PageFile, check_host, page_files
-from tongues.use.serve.refusal import Limits, Refusal, busy
+from tongues.use.serve.page_files import check_host, page_files
+from tongues.use.serve.refusal import HEADERS, Limits, Refusal, busy
 from tongues.use.serve.streaming import AnswerForm, Deadline, Generating
 from tongues.use.serve.text_process import TextProcess
 
 T = TypeVar("T")
 B = TypeVar("B", bound=Body)
 
-_MODELS = "/v1/models/"
-_LONG = 20_000  # bytes of a body beyond which it is read beside the loop
-_READERS = 2  # of such bodies at a time
-_DRAINED = 64  # times the limit that is read of a body, only to be thrown away
+_LONG = 20_000  # bytes of a body beyond which it is read beside the loop; chosen
+_READERS = 2  # of such bodies at a time; chosen
+_DRAINED = 64  # times the limit that is read of a body, only to be thrown away; chosen
 _STREAM = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
-    (b"x-content-type-options", b"nosniff"),
+    *((name.encode(), value.encode()) for name, value in HEADERS.items()),
 ]
-_log = logging.getLogger(__name__)
 
 
 class Disconnected(Exception):
     """Nobody waits for the answer any more."""
-
-
-@dataclass(slots=True)
-class _Exchange:
-    scope: Scope
-    receive: Receive
-    send: Send
-    headers: Headers
-    begun: bool = False  # an answer was begun
-
-    async def tell(self, message: Message) -> None:
-        self.begun = True
-        await self.send(message)
-
-    async def answer(self, response: Response) -> None:
-        response.headers.setdefault("cache-control", "no-store")
-        response.headers["x-content-type-options"] = "nosniff"
-        await response(self.scope, self.receive, self.tell)
-
-    async def start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        await self.tell({"type": "http.response.start", "status": status, "headers": headers})
-
-    async def part(self, content: bytes, *, more: bool = True) -> None:
-        await self.tell({"type": "http.response.body", "body": content, "more_body": more})
-
-
-@dataclass(frozen=True, slots=True)
-class _Route:
-    get: Callable[[_Exchange], Response] | None = None
-    post: Callable[[_Exchange], Awaitable[None]] | None = None
-    opened: bool = False  # to those without a key
 
 
 @dataclass(eq=False)
@@ -91,145 +58,136 @@ class App:
     limits: Limits = field(default_factory=Limits)
     key: str | None = None
     hosts: frozenset[str] = frozenset()
-    stopping: bool = False  # no text is begun any more
-    answering: int = 0  # requests that are answered now
+    answering: int = 0  # requests for texts that are answered now
     rules: dict[Path, TextProcess] = field(default_factory=dict)  # by the tokenizers' folders
     examples: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by model, language
 
     def __post_init__(self) -> None:
-        created = int(time.time())
+        for model in self.models.values():
+            folder = model.ensemble.tokenizer.resolve()
+            self.rules.setdefault(folder, TextProcess(folder))
+        created, pages = int(time.time()), page_files()
         shown = {
             name: describe_model(model, created, self.examples.get(name))
             for name, model in self.models.items()
         }
-        listed = {"object": "list", "data": [*shown.values()]}
-        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="reader")
-        for model in self.models.values():
-            folder = model.ensemble.tokenizer.resolve()
-            self.rules.setdefault(folder, TextProcess(folder))
 
-        def one_model(one: _Exchange) -> Response:
-            model = find_served(self.models, one.scope["path"].removeprefix(_MODELS))
-            return _json(shown[model.name])
+        async def one_model(request: Request) -> Response:
+            return _json(shown[find_served(self.models, request.path_params["name"]).name])
 
-        self._routes = {
-            "/v1/completions": _Route(post=lambda x: self._answer(x, CompletionBody, complete)),
-            "/v1/chat/completions": _Route(post=lambda x: self._answer(x, ChatBody, converse)),
-            "/v1/models": _Route(get=lambda one: _json(listed)),
-            "/health": _Route(get=self._health, opened=True),
-        }
-        for path, file in page_files().items():
-            self._routes[path] = _Route(get=partial(_page, file), opened=True)
-        self._one_model = _Route(get=one_model)
+        async def health(_: Request) -> Response:
+            if not self.engine.alive:
+                raise Refusal(503, "no texts are begun", code="server_failed")
+            return _json({"status": "ok"})
+
+        listed = _json({"object": "list", "data": [*shown.values()]})
+        texts = Texts(self, CompletionBody, complete), Texts(self, ChatBody, converse)
+        routes = [
+            Route("/v1/completions", texts[0], methods=["POST"]),
+            Route("/v1/chat/completions", texts[1], methods=["POST"]),
+            Route("/v1/models", listed, methods=["GET"]),
+            Route("/v1/models/{name:path}", one_model),
+            Route("/health", health),
+            *(Route(path, file, methods=["GET"]) for path, file in pages.items()),
+        ]
+        self._opened = {"/health", *pages}  # to those without a key
+        handlers: Any = {Refusal: _refused, HTTPException: _not_routed, Exception: _failed}
+        self._routed = Starlette(routes=routes, exception_handlers=handlers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
-            return
-        one = _Exchange(scope, receive, send, Headers(scope=scope))
+        headers = Headers(scope=scope)
         try:
-            await self._dispatch(one)
-        except Disconnected:
-            pass
+            check_host(headers, self.hosts)
+            if scope["path"] not in self._opened:
+                _check_key(headers, self.key)
         except Refusal as refusal:
-            await self._refuse(one, refusal)
-        except Exception:
-            _log.exception("a request could not be answered")
-            if one.begun:
-                raise
-            await self._refuse(one, Refusal(500, "the server failed", code="server_failed"))
-
-    async def _dispatch(self, one: _Exchange) -> None:
-        check_host(one.headers, self.hosts)
-        path, method = one.scope["path"], one.scope["method"]
-        route = self._one_model if path.startswith(_MODELS) else self._routes.get(path)
-        if not (route and route.opened):
-            _check_key(one.headers, self.key)
-        if route is None:
-            raise Refusal(404, f"there is nothing at `{path[:200]}`", code="not_found")
-        if route.post and method == "POST":
-            await route.post(one)
-        elif route.get and method in ("GET", "HEAD"):
-            await one.answer(route.get(one))
+            await refusal.response()(scope, receive, send)
         else:
-            allowed = "GET, HEAD" if route.get else "POST"
-            message = f"`{path[:200]}` takes {allowed}, not {method[:20]}"
-            raise Refusal(405, message, code="method_not_allowed", headers={"allow": allowed})
+            await self._routed(scope, receive, send)
 
-    async def _answer(
+
+class Texts(Generic[B]):
+    """An address at which texts are generated.
+
+    read: the texts that a body of this kind asks for, and the form of their answer.
+    """
+
+    def __init__(
         self,
-        one: _Exchange,
+        app: App,
         kind: type[B],
         read: Callable[[B, Model, TextProcess, Limits], AnswerForm],
     ) -> None:
-        if self.stopping:
-            headers = {"retry-after": "5", "connection": "close"}
-            raise Refusal(503, "the server is stopping", code="server_stopping", headers=headers)
-        deadline = Deadline(self.limits.seconds)
+        self._app, self._kind, self._read = app, kind, read
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="reader")
 
-        loop = asyncio.get_running_loop()
-
-        async def write(content: bytes) -> None:
-            if len(content) > _LONG:
-                work = loop.run_in_executor(self._readers, parse, kind, content, self.limits)
-                body = await deadline.keep(work)
-            else:
-                body = parse(kind, content, self.limits)
-            model, counts = find_served(self.models, body.model), self.engine.counts
-            if counts.running + counts.queued >= self.limits.running + self.limits.queued:
-                raise busy(f"{counts.queued} texts are waiting already")  # not made into tokens
-            rules = self.rules[model.ensemble.tokenizer.resolve()]
-            work = loop.run_in_executor(rules.pool, read, body, model, rules, self.limits)
-            answer = await deadline.keep(work)
-            generating = Generating(self.engine, answer.texts, deadline)
-            try:
-                if not answer.body.stream:
-                    await one.answer(_json(await answer.all_at_once(generating)))
-                    return
-                async for event in answer.events(generating):
-                    if not one.begun:
-                        await one.start(200, _STREAM)
-                    await one.part(event)
-                await one.part(b"", more=False)
-            finally:
-                generating.close()
-
-        self.answering += 1
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; what is written for those who went away is given up."""
+        deadline = Deadline(self._app.limits.seconds)
+        self._app.answering += 1
         try:
-            content = await _read_body(one.headers, one.receive, self.limits)
-            await _attended(one.receive, write(content))
+            content = await _read_body(Headers(scope=scope), receive, self._app.limits)
+            await _attended(receive, self._write(content, deadline, scope, receive, send))
+        except Disconnected:
+            pass
         finally:
-            self.answering -= 1
+            self._app.answering -= 1
 
-    async def _refuse(self, one: _Exchange, refusal: Refusal) -> None:
-        response = refusal.response()
-        if refusal.status != 413:
-            await one.answer(response)
-            return
-        await one.start(413, response.raw_headers)
-        await one.part(bytes(response.body))
-        left, more = self.limits.body * _DRAINED, True
-        with contextlib.suppress(TimeoutError):  # so that the sender comes to read the answer
-            async with asyncio.timeout(self.limits.sending):
-                while left > 0 and more:
-                    message = await one.receive()
-                    more = message.get("more_body", False)
-                    left -= len(message.get("body", b""))
-        await one.part(b"", more=False)
+    async def _write(
+        self, content: bytes, deadline: Deadline, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        answer = await self._answer(content, deadline)
+        generating = Generating(self._app.engine, answer.texts, deadline)
+        try:
+            if not answer.body.stream:
+                await _json(await answer.all_at_once(generating))(scope, receive, send)
+                return
+            begun = False
+            async for event in answer.events(generating):
+                if not begun:
+                    start = {"type": "http.response.start", "status": 200, "headers": _STREAM}
+                    await send(start)
+                    begun = True
+                await send({"type": "http.response.body", "body": event, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            generating.close()
 
-    def _health(self, one: _Exchange) -> Response:
-        if self.stopping or not self.engine.alive:
-            raise Refusal(503, "no texts are begun", code="server_stopping")
-        return _json({"status": "ok"})
-
-
-def _page(file: PageFile, one: _Exchange) -> Response:
-    return file.answer()
+    async def _answer(self, content: bytes, deadline: Deadline) -> AnswerForm:
+        limits, counts = self._app.limits, self._app.engine.counts
+        loop = asyncio.get_running_loop()
+        if len(content) > _LONG:
+            work = loop.run_in_executor(self._readers, parse, self._kind, content, limits)
+            body = await deadline.keep(work)
+        else:
+            body = parse(self._kind, content, limits)
+        model = find_served(self._app.models, body.model)
+        if counts.running + counts.queued >= limits.running + limits.queued:
+            raise busy(f"{counts.queued} texts are waiting already")  # not made into tokens
+        rules = self._app.rules[model.ensemble.tokenizer.resolve()]
+        work = loop.run_in_executor(rules.pool, self._read, body, model, rules, limits)
+        return await deadline.keep(work)
 
 
 def _json(content: Mapping[str, Any] | bytes) -> Response:
     whole = content if isinstance(content, bytes) else json.dumps(content)
-    return Response(whole, media_type="application/json")
+    return Response(whole, headers=HEADERS, media_type="application/json")
+
+
+async def _refused(_: Request, refusal: Refusal) -> Response:
+    return refusal.response()
+
+
+async def _not_routed(request: Request, error: HTTPException) -> Response:
+    """No such address, or not by this method."""
+    code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code)
+    message = f"`{request.method[:20]} {request.url.path[:200]}`: {error.detail.lower()}"
+    return Refusal(error.status_code, message, code=code, headers=error.headers).response()
+
+
+async def _failed(_: Request, __: Exception) -> Response:
+    return Refusal(500, "the server failed", code="server_failed").response()
 
 
 def _check_key(headers: Headers, key: str | None) -> None:
@@ -243,29 +201,27 @@ def _check_key(headers: Headers, key: str | None) -> None:
 
 
 async def _read_body(headers: Headers, receive: Receive, limits: Limits) -> bytes:
+    """The body; one that is too large is read on, so that the sender comes to read the answer."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" or headers.get("content-encoding", "identity") != "identity":
         message = "set the header `Content-Type: application/json`, without a content encoding"
         raise Refusal(415, message, code="unsupported_media_type")
-    message, last = f"the body is larger than {limits.body:,} bytes", {"connection": "close"}
-    too_large = Refusal(413, message, code="body_too_large", headers=last)
-    length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > limits.body:
-        raise too_large
-    content, more = bytearray(), True
+    content, size, more = bytearray(), 0, True
     try:
         async with asyncio.timeout(limits.sending):
-            while more:
+            while more and size <= _DRAINED * limits.body:
                 message = await receive()
                 if message["type"] == "http.disconnect":
                     raise Disconnected
-                content += message.get("body", b"")
-                more = message.get("more_body", False)
-                if len(content) > limits.body:
-                    raise too_large
+                part, more = message.get("body", b""), message.get("more_body", False)
+                size += len(part)
+                content += part if size <= limits.body else b""
     except TimeoutError:
         message = f"the request did not come within {limits.sending:g} seconds"
-        raise Refusal(408, message, code="timeout", headers=last) from None
+        raise Refusal(408, message, code="timeout", headers={"connection": "close"}) from None
+    if size > limits.body:
+        message = f"the body is larger than {limits.body:,} bytes"
+        raise Refusal(413, message, code="body_too_large")
     return bytes(content)
 
 

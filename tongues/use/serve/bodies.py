@@ -191,17 +191,13 @@ def parse(kind: type[T], content: bytes, limits: Limits) -> T:
         raise Refusal(400, "the body is not a JSON object", code="invalid_type")
     prompts = plain.get("prompt")
     prompts = prompts if isinstance(prompts, list) else []
-    if len(prompts) > limits.prompts and not isinstance(prompts[0], int | float):
-        message = f"{len(prompts)} prompts in one request; this server allows {limits.prompts}"
+    if len(prompts) > limits.texts and not isinstance(prompts[0], int | float):
+        message = f"{len(prompts)} prompts in one request; {limits.texts} at most"
         raise Refusal(400, message, code="array_above_max_length", param="prompt")
     try:
-        body = kind.model_validate(plain)
+        return kind.model_validate(plain)
     except ValidationError as error:
         raise _explain(error, kind) from None
-    if (body.n or 1) > limits.copies:
-        message = f"`n` is {body.n}; this server allows {limits.copies} at most"
-        raise Refusal(400, message, code="integer_above_max_value", param="n")
-    return body
 
 
 def _explain(error: ValidationError, kind: type[Body]) -> Refusal:

@@ -16,7 +16,7 @@ from tongues.use.serve.refusal import Limits, Refusal, of_user
 from tongues.use.serve.streaming import AnswerForm, Completion
 from tongues.use.serve.text_process import TextProcess
 
-_USUAL = 16  # tokens, as at OpenAI
+_USUAL = 16  # tokens to write, as at OpenAI
 
 
 def find_served(models: Mapping[str, Model], name: str) -> Model:
@@ -172,14 +172,13 @@ def _completions(
         _check_tokens(model, prompt.tokens, param)
         left = limits.tokens if model.context is None else model.context - prompt.size
         if left < (most != 0):
-            message = f"{prompt.size} tokens leave no room to write"
-            message += f"; the context of `{model.name}` is {model.context}"
+            room = f"`{model.name}`'s context of {model.context}"
+            message = f"{prompt.size} tokens leave no room in {room}"
             raise Refusal(400, message, code="context_length_exceeded", param=param)
         count = min(usual if most is None else most, limits.tokens, left)
         counts.append(count)
-    copies = body.n or 1
-    if copies * len(prompts) > limits.texts:
-        message = f"{copies * len(prompts)} texts in one request; {limits.texts} at most"
+    if (body.n or 1) * len(prompts) > limits.texts:
+        message = f"{(body.n or 1) * len(prompts)} texts in one request; {limits.texts} at most"
         raise Refusal(400, message, code="too_many_texts", param="n")
     bias = {int(token): value for token, value in (body.logit_bias or {}).items() if value}
     _check_tokens(model, np.array(list(bias)), "logit_bias")
@@ -200,7 +199,7 @@ def _completions(
     met, texts = Counter[bytes](), []
     for prompt, count in zip(prompts, counts, strict=True):
         same = prompt.tokens.tobytes()
-        for _ in range(copies):
+        for _ in range(body.n or 1):
             request = model.request(
                 prompt,
                 count,

@@ -18,7 +18,7 @@ from tongues.use.serve.text_process import TextProcess
 
 Rules = dict[Path, TextProcess]  # by the resolved folders of tokenizers
 
-_TOKENS = 16
+_TOKENS = 16  # that a model must read before it is offered; chosen
 
 
 def open_served(

@@ -3,7 +3,6 @@
 import contextlib
 import ipaddress
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -28,26 +27,14 @@ _HEADERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PageFile:
-    """A file of the page."""
-
-    content: bytes
-    kind: str
-
-    def answer(self) -> Response:
-        """For any request."""
-        return Response(self.content, headers=_HEADERS, media_type=self.kind)
-
-
 @cache
-def page_files() -> dict[str, PageFile]:
-    """The files of the page by their addresses; no path of a request reaches the disk."""
-    files: dict[str, PageFile] = {}
+def page_files() -> dict[str, Response]:
+    """The answers with the page's files by their addresses; no request's path reaches the disk."""
+    files: dict[str, Response] = {}
     for file in sorted(_PAGE.iterdir()):
         if kind := _KINDS.get(file.suffix):
             address = "/" if file.name == "index.html" else f"/{file.name}"
-            files[address] = PageFile(file.read_bytes(), kind)
+            files[address] = Response(file.read_bytes(), headers=_HEADERS, media_type=kind)
     return files
 
 

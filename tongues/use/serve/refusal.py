@@ -8,16 +8,15 @@ from starlette.responses import Response
 
 from tongues.core.errors import UserError
 
-_KINDS = {401: "authentication_error", 429: "rate_limit_error"}
+_KINDS = {401: "authentication_error", 429: "rate_limit_error"}  # as OpenAI names them
+HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}  # of all but the page
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the server gives one request, and all of them together."""
+    """What the server gives one request, and all of them together; all chosen, for one machine."""
 
     tokens: int = 1024  # written behind a prompt, at most
-    copies: int = 8  # texts behind one prompt
-    prompts: int = 16  # in one request
     running: int = 16  # texts that are written at a time
     queued: int = 64  # texts that wait for their turn
     body: int = 1_000_000  # bytes
@@ -50,7 +49,7 @@ class Refusal(Exception):
         super().__init__(message)
         kind = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
         error = {"message": message, "type": kind, "param": param, "code": code}
-        self.status, self.headers = status, dict(headers or {})
+        self.status, self.headers = status, HEADERS | dict(headers or {})
         self.body = json.dumps({"error": error})
 
     def response(self) -> Response:

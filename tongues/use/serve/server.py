@@ -6,8 +6,8 @@ import gc
 import ipaddress
 import os
 import socket
-import time
 from collections.abc import Callable
+from math import ceil
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -15,14 +15,13 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tongues.core.errors import Stopped, UserError
-from tongues.use.serve.refusal import Limits, Refusal
+from tongues.use.serve.refusal import Limits
 
 if TYPE_CHECKING:
     from tongues.use.serve.app import App
 
 
-_IDLE = 20.0  # seconds that a connection is kept for the next request
-_CLOSING = 2  # seconds for answers that are sent already to be taken
+_IDLE = 20  # seconds that a connection is kept for the next request; chosen
 
 
 def listen(host: str, port: int, *, keyed: bool) -> socket.socket:
@@ -37,12 +36,15 @@ def listen(host: str, port: int, *, keyed: bool) -> socket.socket:
             hint = "set TONGUES_API_KEY or `--key-file`, or leave `--host` out"
             what = f"others reach `{host}`, and no key is asked for"
             raise UserError(what, where="--host", hint=hint)
-        return socket.create_server((number, port), family=family, backlog=256)
+        listening = socket.create_server((number, port), family=family, backlog=256)
     except OSError as error:
         if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
             raise UserError(f"`{host}` is not an address of this machine", where="--host") from None
         what = f"cannot listen on port {port} of `{host}` ({os.strerror(error.errno or 0)})"
         raise UserError(what, where="--port", hint="`--port 0` takes any that is free") from None
+    # Connections inherit it; else each event of a stream waits 40 ms.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def address(listening: socket.socket) -> str:
@@ -54,93 +56,82 @@ def address(listening: socket.socket) -> str:
     return f"http://{f'[{number}]' if number.version == 6 else number}:{port}/"
 
 
-def run(
-    app: "App",
-    listening: socket.socket,
-    *,
-    ready: Callable[[], None],
-    waiting: Callable[[int], None] = lambda answers: None,
-) -> None:
-    """Answer until a signal: running answers end, then it returns; a second one ends at once.
+class Server(uvicorn.Server):
+    """uvicorn, until a signal: running answers end, then it returns; a second one ends at once.
 
     ready: called when requests are answered. waiting: called at the first signal with the number
     of answers that are still to end, if there are any.
     """
-    kind = type("Connection", (_Connection,), {"limits": app.limits})
-    config = uvicorn.Config(
-        cast("Any", app),
-        http=kind,
-        ws="none",
-        loop="asyncio",
-        lifespan="off",
-        log_config=None,
-        log_level="error",
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=int(_IDLE),
-        timeout_graceful_shutdown=_CLOSING,
-    )
-    server = _Server(config)
-    server.app, server.ready, server.waiting = app, ready, waiting
-    gc.freeze()  # or a long list in a body has all that is loaded looked through, for half a second
-    try:
-        server.run(sockets=[listening])
-    finally:
-        gc.unfreeze()
-    if server.force_exit:
-        raise Stopped("stopped before all answers had ended")
 
+    def __init__(
+        self,
+        app: "App",
+        *,
+        ready: Callable[[], None],
+        waiting: Callable[[int], None] = lambda answers: None,
+    ) -> None:
+        kind = type("Connection", (_Connection,), {"limits": app.limits})
+        longest = app.limits.sending + app.limits.seconds + app.limits.taking
+        config = uvicorn.Config(
+            cast("Any", app),
+            http=kind,
+            ws="none",
+            loop="asyncio",
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=app.limits.connections,
+            timeout_keep_alive=_IDLE,
+            timeout_graceful_shutdown=ceil(longest),
+        )
+        super().__init__(config)
+        self._ready, self._waiting = ready, waiting
 
-class _Server(uvicorn.Server):
-    app: "App"
-    ready: Callable[[], None]
-    waiting: Callable[[int], None]
+    def answer(self, listening: socket.socket) -> None:
+        """Answer requests; Stopped where answers were cut off."""
+        gc.freeze()  # or a long list in a body has all objects looked through, for half a second
+        try:
+            self.run(sockets=[listening])
+        finally:
+            gc.unfreeze()
+        if self.force_exit:
+            raise Stopped("stopped before all answers had ended")
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's."""
         await super().startup(sockets)
-        self.ready()
-
-    async def on_tick(self, counter: int) -> bool:
-        if self.app.stopping and not self.app.answering:
-            self.should_exit = True
-        return await super().on_tick(counter)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        if self.force_exit:
-            for connection in list(self.server_state.connections):
-                cast("H11Protocol", connection).transport.abort()
-        await super().shutdown(sockets)
+        self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self.app.stopping:
-            self.should_exit = self.force_exit = True
-        elif self.app.answering:
-            self.waiting(self.app.answering)
-        self.app.stopping = True
+        """A signal has come."""
+        if self.should_exit:
+            self.force_exit = True
+            for connection in list(self.server_state.connections):
+                open_one = cast("H11Protocol", connection)
+                open_one.loop.call_soon_threadsafe(open_one.transport.abort)
+        elif answers := len(self.server_state.tasks):
+            self._waiting(answers)
+        self.should_exit = True
 
 
 class _Connection(H11Protocol):
     """A connection that cannot be held open by sending or reading slowly."""
 
     limits: ClassVar[Limits]
+    _coming: asyncio.TimerHandle | None = None  # ends it where no request comes
+    _unread: asyncio.TimerHandle | None = None  # ends it where the answer is not taken
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)
-        taken = transport.get_extra_info("socket")
-        taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else each event waits 40 ms
-        self._timers: dict[str, asyncio.TimerHandle] = {}
-        if len(self.connections) > self.limits.connections:
-            message = "too many connections; try again in a moment"
-            self._end(Refusal(503, message, code="server_busy", headers={"retry-after": "1"}))
-            return
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        for name in list(self._timers):
-            self._cancel(name)
+        self._coming, self._unread = _cancelled(self._coming), _cancelled(self._unread)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -148,47 +139,29 @@ class _Connection(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if "unread" not in self._timers:
-            timer = self.loop.call_later(self.limits.taking, self.transport.abort)
-            self._timers["unread"] = timer
+        if self._unread is None:
+            self._unread = self.loop.call_later(self.limits.taking, self.transport.abort)
 
     def resume_writing(self) -> None:
-        self._cancel("unread")
+        self._unread = _cancelled(self._unread)
         super().resume_writing()
 
-    def send_400_response(self, msg: str) -> None:
-        self._end(Refusal(400, msg, code="invalid_http"))
+    def _expect(self) -> None:
+        if self._busy or self.transport.is_closing():
+            self._coming = _cancelled(self._coming)
+        elif self._coming is None:
+            self._coming = self.loop.call_later(self.limits.sending, self._too_slow)
 
     @property
     def _busy(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
-    def _cancel(self, name: str) -> None:
-        if timer := self._timers.pop(name, None):
-            timer.cancel()
-
-    def _expect(self) -> None:
-        if self._busy or self.transport.is_closing():
-            self._cancel("coming")
-        elif "coming" not in self._timers:
-            self._timers["coming"] = self.loop.call_later(self.limits.sending, self._too_slow)
-
     def _too_slow(self) -> None:
-        self._cancel("coming")
-        if not self._busy and self.conn.trailing_data[0]:
-            self._end(Refusal(408, "the request did not come in time", code="timeout"))
-        elif not self._busy:
+        self._coming = None
+        if not self._busy:
             self.transport.close()
 
-    def _end(self, refusal: Refusal) -> None:
-        if not (self._busy and self.cycle.response_started):
-            lines = [
-                f"HTTP/1.1 {refusal.status} Refused",
-                f"date: {time.strftime('%a, %d %b %Y %H:%M:%S GMT', time.gmtime())}",
-                "content-type: application/json",
-                f"content-length: {len(refusal.body)}",
-                "connection: close",
-                *(f"{name}: {value}" for name, value in refusal.headers.items()),
-            ]
-            self.transport.write("\r\n".join([*lines, "", refusal.body]).encode())
-        self.transport.close()
+
+def _cancelled(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

@@ -86,7 +86,7 @@ def serve(asked: Serve) -> None:
             raise UserError("is a file of llama.cpp", where=name, hint=hint)
         place_of(name, workspace)
     from tongues.use.serve.refusal import Limits
-    from tongues.use.serve.server import address, listen, run
+    from tongues.use.serve.server import Server, address, listen
 
     listening = listen(
         host, asked.port, keyed=key is not None
@@ -122,12 +122,12 @@ def serve(asked: Serve) -> None:
         )
         engine.start()
         closing.callback(engine.close)
-        run(
+        server = Server(
             app,
-            listening,
             ready=lambda: (asked.ready or say)(address(listening)),
             waiting=lambda answers: say(f"{answers} to be finished; Ctrl+C again ends at once"),
         )
+        server.answer(listening)
 
 
 def _key(file: Path | None) -> str | None:
