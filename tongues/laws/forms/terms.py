@@ -74,14 +74,6 @@ class TwoTerms:
             gain = np.log(alpha * A / ((beta - gamma) * B)) / (alpha + beta - gamma)
         return apart & (np.abs(gain) < _ENDLESS)
 
-    def why_not(self, params: Mapping[str, float]) -> str:
-        """Why there is none: which exponent is too small, or which term is missing."""
-        are = ", ".join(f"{name} {params[name]:.3g}" for name in params if name != self.E)
-        return (
-            f"{self.beta} and {self.alpha} must both exceed {self.gamma or 'gamma'}, and {self.A} "
-            f"and {self.B} be more than nothing, but here they are {are}"
-        )
-
     def sizes(self, params: Values) -> dict[str, np.ndarray]:
         """`N = N_coef C^a`, `D = D_coef C^b`: where the slope along C = 6 N D is zero."""
         _, A, alpha, B, beta, gamma = self._read(params)
