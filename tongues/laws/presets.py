@@ -13,21 +13,24 @@ from tongues.laws.words import caution
 _UNIT = "loss in nats per token of its authors' tokenizer and text"
 
 _Study = tuple[str, dict[str, tuple[float, float]]]
-# their runs, as far as the authors report
+# Each study with the range of its runs, as far as its authors report it.
 _HOFFMANN: _Study = (
     "Hoffmann et al. 2022, arXiv:2203.15556, ",
     {"N": (70e6, 16e9), "D": (5e9, 500e9)},
 )
+# its points have no source of their own: the preset names it
 _BESIROGLU: _Study = ("", {"N": (57.3e6, 16.2e9), "D": (0.819e9, 318e9), "loss": (2.077, 3.406)})
 _POINTS = "Besiroglu et al. 2024, arXiv:2404.10102, 240 points read off Hoffmann et al.'s figure"
 _REFIT = "fitted here to the 240 points of Besiroglu et al. 2024 with delta = 1e-3"
+# C4 runs
 _MUENNIGHOFF: _Study = (
     "Muennighoff et al. 2023, arXiv:2305.16264, C4, ",
     {"N": (7.1e6, 8.67e9), "D": (0.1e9, 900e9)},
 )
 _CHINESE = "Zheng et al. 2024, arXiv:2407.02118, Chinese continued from English, "
+# table 2 is of these sizes and tokens, figure 1 of this compute
 _ZHENG: _Study = (_CHINESE, {"N": (50e6, 5.5e9), "D": (1e9, 110e9)})
-_COMPUTE: _Study = (_CHINESE, {"C": (3e17, 3.6e21)})
+_COMPUTE: _Study = (_CHINESE, {"C": (3e17, 3.6e21)})  # 6 N D of the same
 _FIGURE = "figure 1, lowest loss against compute"
 
 

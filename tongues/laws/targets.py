@@ -24,7 +24,7 @@ from tongues.runs.tables import Observations
 SETTLED = 0.1  # share of a run's tokens before which its losses are warm-up, not law
 _LIKE = 0.05  # lengths nearer than this are one
 _SPARE = 3  # final losses beyond the parameters to be found, for a law of final losses alone
-_FREE = {"scratch": 5, "cpt": 3, "forgetting": 5}
+_FREE = {"scratch": 5, "cpt": 3, "forgetting": 5}  # parameters of each law
 _LENGTHS = {"scratch": 4, "cpt": 3, "forgetting": 3}  # one more than what they are to separate
 
 

@@ -9,6 +9,7 @@ Values = Mapping[str, float] | Mapping[str, np.ndarray]
 """Parameters or variables by name: numbers or arrays."""
 
 _ENDLESS = 600.0  # a log coefficient beyond which no number holds it
+# Exponents to start from; those of `laws/presets.py` are 0.05 to 0.4.
 _POSITIVE = tuple(np.geomspace(0.02, 2.0, 12).tolist())
 SIGNED = tuple(np.linspace(-0.6, 1.6, 12).tolist())
 
