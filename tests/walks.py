@@ -42,7 +42,7 @@ def walked(kinds: tuple[type, ...], floor: Callable[[str], int]) -> Iterator[Wal
             return  # parts of the function that it stands in
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         names = names[names[:1] == ("self",) :]  # one that is asked is not passed on
-        if not any(isinstance(frame.f_locals.get(name), kinds) for name in names):
+        if not any(_holds(frame.f_locals.get(name), kinds) for name in names):
             return
         place = str(Path(code.co_filename).relative_to(PACKAGE))
         walk.calls.append(f"{place}:{code.co_name}")
@@ -55,3 +55,9 @@ def walked(kinds: tuple[type, ...], floor: Callable[[str], int]) -> Iterator[Wal
         yield walk
     finally:
         sys.setprofile(before)
+
+
+def _holds(value: object, kinds: tuple[type, ...]) -> bool:
+    """Whether a value is of these kinds, or a list of such."""
+    inside = value if isinstance(value, list | tuple) else [value]
+    return any(isinstance(one, kinds) for one in inside)

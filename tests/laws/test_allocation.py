@@ -3,10 +3,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.golden import golden
 from tests.laws.made import CHINCHILLA, rows_of
 from tongues import laws
 from tongues.laws import Law, allocate, preset
-from tongues.laws.allocation import about_allocation
+from tongues.laws.cautions import about_allocation
 
 ZHENG = preset("zheng2024-cpt").params
 
@@ -67,7 +68,7 @@ def test_without_an_interior_optimum_there_is_no_allocation(change):
 def test_a_law_of_compute_has_no_allocation_and_no_caution_about_it(name):
     law = preset(name)
     assert allocate(law) is None
-    assert about_allocation(law.equation, law.params, {}) == ()
+    assert not list(about_allocation(law.equation, law.params, {}))
 
 
 def test_resamples_without_an_optimum_are_counted_and_left_out():
@@ -79,7 +80,7 @@ def test_resamples_without_an_optimum_are_counted_and_left_out():
     assert len(best.draws["a"]) == 80
     (caution,) = about_allocation(law.equation, law.params, draws)
     assert caution.code == "optimum_in_doubt"
-    assert caution.sentence.startswith("20%")
+    golden("cautions/best sizes in doubt", caution.sentence)
 
 
 def test_text_without_repeats_is_allocated_as_by_its_base():

@@ -10,6 +10,7 @@ from tests.laws.made import SMALL, SMALL_CPT, view_of
 from tests.studies import write_run, write_study
 from tongues.core.errors import UserError
 from tongues.laws import Curve, Law
+from tongues.laws.answer import FitAnswer
 from tongues.laws.targets import base_losses, compare_laws, fit_targets, law_rows
 
 TOKENS = np.concatenate([[0.0], np.geomspace(1e5, 4e7, 14)])
@@ -203,7 +204,7 @@ def test_runs_of_one_base_and_several_lengths_get_a_law_of_their_own():
     assert law.rows is not None
     assert law.rows.variables["D"].tolist() == [2e7, 4e7, 8e7, 1.6e8]
     np.testing.assert_allclose(law.rows.loss, [run.learned.loss[-1] for run in runs])
-    assert list(fitted.rows[0]) == ["target", "law", "runs", "A", "beta"]
+    assert list(FitAnswer(targets=(fitted,)).tables[0][0]) == ["target", "law", "runs", "A", "beta"]
 
 
 def test_runs_of_one_base_are_fitted_by_name_too(tmp_path: Path):

@@ -4,9 +4,9 @@ import pytest
 from tests.laws.made import noise
 from tongues import laws
 from tongues.laws import FORMS
-from tongues.laws.rows import read_rows
+from tongues.laws.rows import draw_runs, read_rows
 from tongues.laws.solver import pose, solve
-from tongues.laws.uncertainty import bootstrap_intervals, draw_runs, refit
+from tongues.laws.uncertainty import bootstrap_intervals, refit
 
 FORM = FORMS.find("chinchilla")
 N = np.repeat(np.geomspace(1e7, 1e10, 8), 6)

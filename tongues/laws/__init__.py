@@ -4,9 +4,10 @@ from tongues.laws.allocation import Allocation
 from tongues.laws.compare import LawComparison, compare
 from tongues.laws.fit import fit
 from tongues.laws.forms import FORMS
-from tongues.laws.law import HoldOut, Law, allocate
+from tongues.laws.law import Law, allocate
 from tongues.laws.predict import Prediction, Predictor
 from tongues.laws.presets import PRESETS, preset, read_laws_file
+from tongues.laws.rows import HoldOut
 from tongues.laws.transfer import Curve, Saving, savings
 
 __all__ = [

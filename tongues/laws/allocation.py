@@ -6,16 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tongues.core.errors import Caution, UserError
+from tongues.core.errors import UserError
 from tongues.laws.forms import Form
 from tongues.laws.uncertainty import bootstrap_intervals, percentiles
-
-_DOUBTED = 0.025  # share of the draws without a best size, from which a caution is given
-
-
-def with_interval(value: float, ends: tuple[float, float] | None) -> str:
-    """As in `0.519 [0.5, 0.543]`."""
-    return f"{value:.3g}" + (f" [{ends[0]:.3g}, {ends[1]:.3g}]" if ends else "")
+from tongues.laws.words import best_split
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -47,22 +41,22 @@ class Allocation:
         return (float(low), float(high)), (float(least), float(most))
 
     @property
+    def numbers(self) -> dict[str, float]:
+        """All four by name."""
+        return {"N_coef": self.N_coef, "a": self.a, "D_coef": self.D_coef, "b": self.b}
+
+    @property
     def sentences(self) -> list[str]:
         """The size and the tokens as powers of compute, with the intervals of the exponents."""
-        a, b = (with_interval(getattr(self, name), self.interval.get(name)) for name in "ab")
-        return [
-            f"size for C FLOPs: N = {self.N_coef:.3g} C^{a}",
-            f"tokens for C FLOPs: D = {self.D_coef:.3g} C^{b}",
-        ]
+        return best_split(self.numbers, self.interval)
 
     def __repr__(self) -> str:
         """Both lines."""
-        return "\n".join(f"best {line}" for line in self.sentences)
+        return "\n".join(self.sentences)
 
     def to_json(self) -> dict[str, Any]:
         """The four numbers and their intervals."""
-        numbers = {name: getattr(self, name) for name in ("N_coef", "a", "D_coef", "b")}
-        return numbers | {"interval": {name: list(ends) for name, ends in self.interval.items()}}
+        return self.numbers | {"interval": {n: list(ends) for n, ends in self.interval.items()}}
 
 
 def allocation_of(
@@ -78,20 +72,3 @@ def allocation_of(
         inside = split.interior(draws)
         best = split.sizes({name: values[inside] for name, values in draws.items()})
     return Allocation(**point, interval=bootstrap_intervals(best, point), draws=best)
-
-
-def about_allocation(
-    form: Form, params: Mapping[str, float], draws: Mapping[str, np.ndarray]
-) -> tuple[Caution, ...]:
-    """Whether an optimum inside the plane exists at all, and in how many draws it does not."""
-    split = form.split
-    if split is None:
-        return ()
-    if not split.interior(params):
-        what = f"no compute-optimal size exists: {split.why_not(params)}"
-        return (Caution("no_interior_optimum", what),)
-    outside = 1.0 - np.mean(split.interior(draws)) if draws else 0.0
-    if outside <= _DOUBTED:
-        return ()
-    what = f"{outside:.0%} of the resamples have no compute-optimal size; "
-    return (Caution("optimum_in_doubt", what + "the allocation's intervals leave them out"),)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tongues.core.errors import Caution
 from tongues.core.files import write_json
-from tongues.core.magnitudes import counted, show_count
+from tongues.laws import words
 from tongues.laws.compare import LawComparison
 from tongues.laws.experts import worth_sentence
 from tongues.laws.forms import LINE
@@ -21,6 +21,7 @@ from tongues.laws.targets import TargetLaws
 
 _BEYOND = 10.0  # how far past the runs a prediction goes that is printed
 _DRAWS = 1000  # of it
+_NAMES = ("E", "A", "alpha", "B", "beta", "gamma")  # columns of the table of targets
 _MISREAD = {"not_nats", "implausible_amounts"}  # cautions of numbers of another kind
 
 
@@ -91,7 +92,7 @@ class FitAnswer:
         if self.law:
             return [_parameter_rows(self.law)]
         alike = defaultdict[tuple[str, ...], list[dict[str, str]]](list)
-        for row in (row for one in self.targets for row in one.rows):
+        for row in (row for one in self.targets for row in _rows_of(one)):
             alike[tuple(row)].append(row)
         return list(alike.values())
 
@@ -100,48 +101,43 @@ class FitAnswer:
         """What to print below them."""
         if self.comparison:
             return list(self.comparison.sentences)
-        lines = sentences(self.law) if self.law else []
         of_targets = (law for one in self.targets for law in one.laws.values())
-        lines += [
-            f"{law.target}: {x}"
-            for law in of_targets
-            if law.form == LINE.name
-            for x in _predicted(law)
+        lines = [law for law in of_targets if law.form == LINE.name]
+        return [
+            *(sentences(self.law) if self.law else ()),
+            *(f"{law.target}: {line}" for law in lines for line in _predicted(law)),
+            *map(worth_sentence, self.experts),
+            *(words.of_base(line) for law in self.fitted[:-1] for line in how_well(law)),
         ]
-        lines += map(worth_sentence, self.experts)
-        lines += [
-            f"its base: {line}" for law in self.fitted[:-1] for line in sentences(law, brief=True)
-        ]
-        return lines
 
     @property
     def remarks(self) -> list[str]:
-        """Every caution about it."""
-        doubts = [str(caution) for caution in self.cautions]
-        doubts += [f"its base: {caution}" for law in self.fitted[:-1] for caution in law.warnings]
-        doubts += map(str, self.law.warnings if self.law else ())
-        doubts += [f"{law.target}, experts: {one}" for law in self.experts for one in law.warnings]
-        return doubts + [line for one in self.targets for line in one.remarks]
+        """Every caution about it, and why laws of a target were not fitted."""
+        return [
+            *map(str, self.cautions),
+            *(words.of_base(caution) for law in self.fitted[:-1] for caution in law.warnings),
+            *map(str, self.law.warnings if self.law else ()),
+            *(words.of_law(x.target, "experts", one) for x in self.experts for one in x.warnings),
+            *(line for one in self.targets for line in _remarks(one)),
+        ]
 
     def next(self, place: Path, out: Path | None) -> str:
         """The command that comes next, or advice; out: where the laws were written."""
         plan = plan_command(self.experts or self.laws, out) if out else ""
         if self.experts and plan:
             return plan
-        if self.targets:
-            if well_known(self.laws):
-                return plan or f"tongues report {quote(str(place))}"
+        if self.targets and not well_known(self.laws):
             return f"tongues study RECIPE {MORE_SHAPES}"
+        if self.targets:
+            return plan or f"tongues report {quote(str(place))}"
         codes = {one.code for one in (*self.cautions, *(self.law.warnings if self.law else ()))}
         if codes & _MISREAD:
-            return "correct the columns as the cautions say, and fit again"
+            return words.NEXT["columns"]
         if "mixed_experiments" in codes:
-            return "fit the runs of one experiment: choose them with --where"
+            return words.NEXT["one experiment"]
         if self.law and self.law.loose:
-            return "add runs of other sizes and budgets, or hold parameters with --fix"
-        if self.comparison:
-            return "`--law NAME -o law.json` writes the law you choose"
-        return plan or "the same with `-o law.json` writes the law for `tongues plan`"
+            return words.NEXT["hold"]
+        return words.NEXT["choose"] if self.comparison else plan or words.NEXT["write"]
 
 
 def _parameter_rows(law: Law) -> list[dict[str, str]]:
@@ -154,22 +150,49 @@ def _parameter_rows(law: Law) -> list[dict[str, str]]:
     return rows
 
 
-def sentences(law: Law, *, brief: bool = False) -> list[str]:
-    """What the law gives and how far to trust it, a line each; `brief` leaves out the use."""
-    runs = " ".join(filter(None, (str(law.n_runs), law.strategy, "runs")))
-    lines = [f"fitted to {law.n_rows} rows of {runs}; mean Huber error {law.mean_huber:.3g}"]
-    best, held = None if brief else allocate(law), law.holdout
-    if best and law.loose:
-        lines.append("best size for C FLOPs: not pinned down by these runs, see below")
-    elif best:
-        lines += [f"best {line}" for line in best.sentences]
-    if held:
-        lines.append(
-            f"held out, compute above {held.above:.3g} ({counted(held.n_runs, 'run')}): off by "
-            f"{held.error:.2%} on average ({held.bias:+.2%}), within the fit by "
-            f"{held.error_within:.2%}"
-        )
-    return lines + ([] if brief else _predicted(law))
+def _rows_of(one: TargetLaws) -> list[dict[str, str]]:
+    """A row a law of a target: every parameter with its 95 % interval."""
+    rows: list[dict[str, str]] = []
+    for strategy, law in one.laws.items():
+        cells = {
+            name: words.with_interval(value, law.interval.get(name))
+            for name, value in law.params.items()
+        }
+        head = {"target": one.target, "law": strategy, "runs": str(law.n_runs)}
+        if "N" in law.equation.variables:
+            best, optimum = None if law.loose else allocate(law), "not pinned down"
+            if best:
+                power = words.with_interval(best.a, best.interval.get("a"))
+                optimum = f"N = {best.N_coef:.3g} C^{power}"
+            cells = {name: cells.get(name, "") for name in _NAMES}
+            cells["best size for compute C"] = optimum
+        else:
+            head["law"] = f"{strategy}, {law.form}"
+        rows.append(head | cells)
+    return rows
+
+
+def _remarks(one: TargetLaws) -> list[str]:
+    """Every caution and refusal of a target's laws, a sentence each."""
+    named = [(law.form if law is one.forgetting else law.strategy, law) for law in one.all]
+    cautions = (
+        words.of_law(one.target, name, caution) for name, law in named for caution in law.warnings
+    )
+    return [*cautions, *one.refused]
+
+
+def sentences(law: Law) -> list[str]:
+    """What the law gives and how far to trust it, a line each."""
+    best, (fitted, *held) = allocate(law), how_well(law)
+    split = best.sentences if best else []
+    loose = [words.no_best_split()] if best and law.loose else split
+    return [fitted, *loose, *held, *_predicted(law)]
+
+
+def how_well(law: Law) -> list[str]:
+    """How well it fits its runs, and predicts the largest without them."""
+    lines = [words.fitted(law.n_rows, law.n_runs, law.strategy, law.mean_huber)]
+    return [*lines, words.held_out_line(law.holdout)] if law.holdout else lines
 
 
 def _predicted(law: Law) -> list[str]:
@@ -177,19 +200,10 @@ def _predicted(law: Law) -> list[str]:
     variables = set(law.equation.variables)
     if law.rows is None or variables not in ({"N", "D"}, {"D"}):
         return []
-    where = f"{_BEYOND:g} times the most"
-    if variables == {"D"}:
-        at = {"D": _BEYOND * law.range["D"][1]}
-        where = f"{show_count(at['D'])} tokens, {where}"
-    else:
+    at = {"D": _BEYOND * law.range["D"][1]}
+    if "N" in variables:
         compute, best = _BEYOND * law.range["C"][1], None if law.loose else allocate(law)
         ratio = float(np.median(law.rows.variables["D"] / law.rows.variables["N"]))
         N = float(best.sizes(compute)[0]) if best else math.sqrt(compute / 6.0 / ratio)
         at = {"N": N, "D": compute / (6.0 * N)}
-        shape = f"{show_count(at['N'])} parameters on {show_count(at['D'])} tokens"
-        where = f"{where} compute, {shape}"
-    of = law.predictor(_DRAWS)(**at).estimates[0]
-    return [
-        f"predicted for one run of {where}: {of.value:.4g}, 95 % of such runs {of.low:.4g} to "
-        f"{of.high:.4g}"
-    ]
+    return [words.predicted(_BEYOND, at, law.predictor(_DRAWS)(**at).estimates[0])]

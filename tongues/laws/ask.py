@@ -1,4 +1,15 @@
-"""What `tongues fit` is asked: from places on disk to laws."""
+"""What `tongues fit` is asked: from places on disk to laws.
+
+| given                | fitted                                                                  |
+|----------------------|-------------------------------------------------------------------------|
+| folders of runs      | every law of every target, and those of experts                         |
+| folders, `--law`     | that law, of the runs of one target                                     |
+| folders, `--compare` | the laws of size and tokens, on these runs by strategy                  |
+| tables               | `chinchilla`, of the rows from scratch                                  |
+| tables, `--law`      | that law, of the rows of its strategy                                   |
+| tables, `--compare`  | the laws of size and tokens, on the rows of each strategy               |
+| … and `--base`       | with parameters of that law; else of the one of the rows from scratch   |
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +34,7 @@ from tongues.laws.targets import (
     learned_targets,
     line_rows,
 )
+from tongues.laws.words import caution
 from tongues.runs.tables import (
     ROLES,
     Observations,
@@ -52,28 +64,24 @@ def fit_places(
     fix: Sequence[str],
     draws: int,
 ) -> FitAnswer:
-    """Fit what is asked for; directories of runs without a named law give all laws."""
+    """Fit what is asked for, by the table of modes above."""
+    every = law is None and not compare and all(place.is_dir() for place in places)
     if compare and (law or fix):
         what = "every law is compared, each with all its parameters free"
         raise UserError(what, where="--compare", hint="leave out --law and --fix")
     if where is not None and not where.strip():
         raise UserError("the condition is empty", where="--where", hint="is a variable unset?")
     fixed, named = _fixed(fix), named_columns(columns)
+    if every and (base or fixed):
+        raise UserError(
+            "all laws of the runs are fitted at once, each in its own way",
+            where=str(places[0]),
+            hint="name the one you mean with --law, and then what it should hold",
+        )
     table = read_table(places)
     table = select_rows(table, where) if where else table
-    runs: list[RunCurves] | None = None
-    if all(place.is_dir() for place in places):
-        if named:
-            raise UserError("the columns of runs are known; name none", where=str(places[0]))
-        cells = zip(*table.columns.values(), strict=True)
-        runs = gather_runs(dict(zip(table.columns, row, strict=True)) for row in cells)
-    if runs is not None and law is None and not compare:
-        if base or fixed:
-            raise UserError(
-                "all laws of the runs are fitted at once, each in its own way",
-                where=str(places[0]),
-                hint="name the one you mean with --law, and then what it should hold",
-            )
+    runs = _runs(table, places, named)
+    if every and runs is not None:
         return _every_law(runs, places[0], draws)
     form = _form(law or "chinchilla")
     under = find_law(base, form.base or "chinchilla") if base else None
@@ -86,6 +94,18 @@ def fit_places(
     if compare:
         return FitAnswer(comparison=compare_observed(by_strategy, under, draws), cautions=cautions)
     return FitAnswer(fitted=_fit(by_strategy, form, under, fixed, draws), cautions=cautions)
+
+
+def _runs(
+    table: RunTable, places: Sequence[Path], named: Mapping[str, str]
+) -> list[RunCurves] | None:
+    """The runs of a table that was read from their folders alone."""
+    if not all(place.is_dir() for place in places):
+        return None
+    if named:
+        raise UserError("the columns of runs are known; name none", where=str(places[0]))
+    cells = zip(*table.columns.values(), strict=True)
+    return gather_runs(dict(zip(table.columns, row, strict=True)) for row in cells)
 
 
 def _fixed(words: Sequence[str]) -> dict[str, float]:
@@ -155,9 +175,8 @@ def _of_table(
         return by_strategy, tuple(doubts)
     for name, cells in table.columns.items():
         if {"scratch", "cpt"} <= {_strategy(cell) for cell in cells if isinstance(cell, str)}:
-            what = f"`{name}` separates scratch and continued rows; all were taken as one"
-            what += f": name it with --column {quote(f'strategy={name}')}"
-            doubts.append(Caution("strategies_pooled", what))
+            flag = quote(f"strategy={name}")
+            doubts.append(caution("strategies_pooled", column=name, flag=flag))
             break
     return {"": every}, tuple(doubts)
 
@@ -237,6 +256,5 @@ def _fit(
     unknown = [name for name in by_strategy if name != strategy and name not in _KNOWN]
     if unknown:
         left = sum(len(by_strategy[name]) for name in unknown)
-        what = f"{left} rows of strategy {', '.join(unknown)} are left out"
-        doubts = (Caution("other_strategies", f"{what}; known are scratch and cpt"), *doubts)
+        doubts = (caution("other_strategies", rows=left, named=", ".join(unknown)), *doubts)
     return (*below, replace(law, strategy=known, warnings=doubts))

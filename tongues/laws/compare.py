@@ -1,6 +1,6 @@
 """Which law do the runs support: each is fitted, and asked for the runs of most compute."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.core.errors import UserError
-from tongues.core.magnitudes import counted
+from tongues.laws import words
 from tongues.laws.fit import FitTask, fit_observed, prepare
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
-from tongues.laws.rows import hold_out_compute
-from tongues.laws.uncertainty import FEWEST_RUNS
+from tongues.laws.rows import FEWEST_RUNS, hold_out_compute
 from tongues.runs.tables import Observations
 
 _THIN = ("few_sizes", "few_runs")  # cautions of a fit whose intervals are too narrow
@@ -46,10 +45,26 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LawComparison:
-    """The table of fitting errors, and what follows, in sentences."""
+    """The table of fitting errors; strategies: all that were asked about."""
 
     entries: tuple[Entry, ...]
-    sentences: tuple[str, ...]
+    strategies: tuple[str, ...]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What follows from it."""
+        return tuple(line for strategy in self.strategies for line in self._sentences(strategy))
+
+    def _sentences(self, strategy: str) -> Iterator[str]:
+        own = [entry for entry in self.entries if entry.strategy == strategy]
+        if not own:
+            yield words.nothing_compared(strategy)
+            return
+        errors = {entry.law: entry.error for entry in own if entry.error is not None}
+        yield words.nearest_law(strategy, errors)
+        for entry in own:
+            if entry.gamma:
+                yield words.gamma_line(strategy, entry.law, entry.gamma, entry.doubt)
 
     @property
     def rows(self) -> list[dict[str, str]]:
@@ -61,7 +76,7 @@ class LawComparison:
                 "runs": str(entry.n_runs),
                 "fitting error": f"{entry.mean_huber:.3e}",
                 "off on the largest": "" if entry.error is None else f"{entry.error:.2%}",
-                "gamma": _ends(entry.gamma),
+                "gamma": words.gamma_cell(entry.gamma) if entry.gamma else "",
             }
             for entry in self.entries
         ]
@@ -73,10 +88,6 @@ class LawComparison:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {"compare": [asdict(e) for e in self.entries], "sentences": list(self.sentences)}
-
-
-def _ends(of: tuple[float, float, float] | None) -> str:
-    return "{:.3f} [{:.3f}, {:.3f}]".format(*of) if of else ""
 
 
 def compare(
@@ -100,8 +111,7 @@ def compare(
         entries[strategy] = _entries(strategy, task, base if strategy != "scratch" else None)
     if not any(entries.values()):
         raise UserError("no law can be compared on these rows", where="rows")
-    sentences = [line for strategy, own in entries.items() for line in _sentences(strategy, own)]
-    return LawComparison(tuple(one for own in entries.values() for one in own), tuple(sentences))
+    return LawComparison(tuple(one for own in entries.values() for one in own), tuple(entries))
 
 
 def compare_observed(
@@ -147,29 +157,8 @@ def _entries(strategy: str, task: FitTask, base: Law | None) -> list[Entry]:
         shaky = {caution.code for caution in law.loose} - {_OF_OPTIMUM} | {*_THIN}
         doubt = "; ".join(c.sentence for c in law.warnings if c.code in shaky)
         if law.n_runs <= len(form.free):
-            doubt = f"{counted(law.n_runs, 'run')} for {len(form.free)} unknowns"
+            doubt = words.too_few_runs(law.n_runs, len(form.free))
         gamma = (law.params["gamma"], *ends) if ends else None
         size = law.n_rows, law.n_runs, law.mean_huber
         entries.append(Entry(strategy, form.name, *size, error, gamma, doubt if ends else ""))
     return entries
-
-
-def _sentences(strategy: str, entries: list[Entry]) -> list[str]:
-    if not entries:
-        return [f"{strategy}: too few runs to compare laws on"]
-    errors = {entry.law: entry.error for entry in entries if entry.error is not None}
-    lines = [f"{strategy}: too few runs to hold the largest out, so no law is preferred"]
-    if errors:
-        first, *rest = sorted(errors, key=errors.__getitem__)
-        others = ", ".join(f"{name} {errors[name]:.2%}" for name in rest)
-        lines = [f"{strategy}: {first} is nearest on the largest runs, off by {errors[first]:.2%}"]
-        lines[0] += f"; {others}" if others else ""
-    for entry in entries:
-        if entry.gamma:
-            _, low, high = entry.gamma
-            verdict = (
-                "differs from 0" if low > 0 or high < 0 else "no significant difference from 0"
-            )
-            verdict = f"inconclusive: {entry.doubt}" if entry.doubt else verdict
-            lines.append(f"{strategy}, {entry.law}: gamma {_ends(entry.gamma)} {verdict}")
-    return lines

@@ -16,12 +16,12 @@ from tongues.laws.forms import Form, Term
 from tongues.laws.rows import Rows
 
 Array = np.ndarray
-# The middle and the deviation, by `benchmarks/extrapolation.py`.
-_FLOOR = (math.log(0.65), 0.4)  # of the lowest loss
-_TERM = (math.log(0.25), 0.8)
-_POWERS = {"N": (math.log(0.35), 0.4), "C": (math.log(0.1), 0.7)}
-_POWER = (math.log(0.3), 0.4)
-_SIGNED = (0.0, 0.3)
+# The middle and the deviation of coordinates, set on the studies of `benchmarks/extrapolation.py`.
+_FLOOR = (math.log(0.65), 0.4)  # of a floor, in units of the lowest loss
+_TERM = (math.log(0.25), 0.8)  # of another term, in units of the middle loss
+_POWERS = {"N": (math.log(0.35), 0.4), "C": (math.log(0.1), 0.7)}  # of exponents of size, compute
+_POWER = (math.log(0.3), 0.4)  # of another exponent
+_SIGNED = (0.0, 0.3)  # of one that may be negative, such as gamma
 _FREE = 1.0  # deviation of the logarithm of a parameter that nothing is known of
 _LEAST = 0.01  # of the median draw: a taken parameter is not thought to be less
 _STEEPEST = math.log(4.0)  # an exponent beyond which a term is gone at once

@@ -5,15 +5,16 @@ from functools import cached_property
 
 import numpy as np
 
+# Of `benchmarks/curve_forecast.py`, whose runs have warm-ups of 4 to 38 % of their steps.
 _EARLY = 0.15  # share of the steps before which losses do not follow the law yet, or …
 _SEEN = 0.5  # … of those that are done, where these are fewer
 _WARM = 1.05  # lengths of the warm-up after which they do
-_KNOTS = 400  # of the learning rates
+_KNOTS = 400  # of the learning rates; chosen: a matrix of knots squared is made for each run
 
-# Lags of the felt rate: memories of an exponential, in steps, as of the annealing law; and the C of
-# the multi-power law, around that of its authors, with their exponents (those of 25M, 100M and 400M
-# parameters agree).
+# Lags of the felt rate: memories of an exponential, in steps, as of the annealing law (arXiv
+# 2408.11029); and the C of the multi-power law (arXiv 2503.12811), around that of its authors.
 _MEMORIES, _POWERS = (30.0, 100.0, 300.0, 1000.0), (0.6, 2.05, 7.0)
+# The multi-power law's own exponents; those of 25M, 100M and 400M parameters agree.
 _BETA, _GAMMA = 0.59, 0.645
 LAGS = ("exponential",) * len(_MEMORIES) + ("power",) * len(_POWERS)
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tongues.core.errors import Caution, UserError
-from tongues.core.magnitudes import counted, show_count
 from tongues.core.roles import list_languages
+from tongues.laws import words
 from tongues.laws.fit import fit_observed
 from tongues.laws.forms import EXPERTS
 from tongues.laws.law import Law
@@ -29,7 +29,6 @@ _MEMBER = re.compile(r"-e\d+(?=-s\d+$)")  # of the name of an expert's run
 _WHOLE = 0.95  # of a language's text that one expert has read; else its text itself is divided
 _LIKE = 1.05  # times a length, up to which another one is the same but for whole steps
 _ENDS = 6  # ensembles of several lengths from which final losses are enough
-_NO_LAW = "no_experts_law"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +55,8 @@ def fit_experts(runs: Sequence[RunCurves], draws: int = 400) -> tuple[list[Law],
     first = next(iter(ensembles[0].own.values()))
     languages = list(ensembles[0].own)
     if len(counts) < 2 or 1 not in counts:
-        other = "no dense model next to it" if 1 not in counts else "only the dense model"
-        what = f"experts of {list_languages(languages)}: {other}: train `{{by: dense}}` and another"
-        return [], [Caution(_NO_LAW, f"{what} partition of the same text")]
+        case = "only_dense" if 1 in counts else "no_dense"
+        return [], [words.caution(f"no_experts_law.{case}", languages=list_languages(languages))]
     lengths = [one.tokens for one in ensembles]
     ended = max(lengths) > _LIKE * min(lengths) and len(ensembles) >= _ENDS
     laws, refused = list[Law](), list[Caution]()
@@ -69,13 +67,13 @@ def fit_experts(runs: Sequence[RunCurves], draws: int = 400) -> tuple[list[Law],
         try:
             law = fit_observed(rows, EXPERTS.name, draws=draws)
         except UserError as error:
-            what = f"the law of experts on `{target}` was not fitted: {error.what}"
-            refused.append(Caution(_NO_LAW, what))
+            refused.append(
+                words.caution("no_experts_law.refused", target=target, reason=error.what)
+            )
             continue
         doubts = law.warnings
         if not ended:
-            what = "the ensembles are of one length, so that losses in mid-schedule were fitted, "
-            doubts += (Caution("mid_schedule", what + "which are too high: train two lengths"),)
+            doubts += (words.caution("mid_schedule"),)
         params = float(first.params)
         known = law.range | {"N": (params, params)}
         laws.append(replace(law, strategy="cpt", target=target, range=known, warnings=doubts))
@@ -124,12 +122,10 @@ def _rows(ensembles: Sequence[_Ensemble], languages: Sequence[str], *, ended: bo
 
 def worth_sentence(law: Law) -> str:
     """What the most experts that were trained are worth in tokens, with its interval."""
-    most = law.range["k"][1]
-    worth = law.params["G"] ** np.log2(most)
-    ends = ""
-    if len(law.draws.get("G", ())):
-        low, high = percentiles(law.draws["G"] ** np.log2(most))
-        ends = f" [{low:.3g}, {high:.3g}]"
-    text = f"{law.target}: {most:.0f} experts are worth {worth:.3g}{ends} times the tokens of one "
-    tokens, ensembles = show_count(law.range["D"][1]), counted(law.n_runs, "ensemble")
-    return f"{text}model, from {tokens} tokens and {ensembles}"
+    most, ends = law.range["k"][1], None
+    doublings = np.log2(most)
+    if len(draws := law.draws.get("G", ())):
+        low, high = percentiles(np.asarray(draws) ** doublings)
+        ends = (float(low), float(high))
+    times = words.with_interval(law.params["G"] ** doublings, ends)
+    return words.worth_line(law.target, most, times, law.range["D"][1], law.n_runs)

@@ -10,10 +10,20 @@ from tongues.core.errors import Caution, UserError
 from tongues.core.magnitudes import counted
 from tongues.laws.cautions import doubts_of_fit
 from tongues.laws.forms import FORMS, Form, check_names
-from tongues.laws.law import HoldOut, Law
-from tongues.laws.rows import Rows, hold_out_compute, read_rows, records, spent
+from tongues.laws.law import Law
+from tongues.laws.rows import (
+    FEWEST_RUNS,
+    HoldOut,
+    Rows,
+    draw_runs,
+    hold_out_compute,
+    read_rows,
+    records,
+    spent,
+)
 from tongues.laws.solver import FitProblem, pose, read_fixed, solve
-from tongues.laws.uncertainty import FEWEST_RUNS, bootstrap_intervals, draw_runs, refit
+from tongues.laws.uncertainty import bootstrap_intervals, refit
+from tongues.laws.words import caution
 from tongues.runs.tables import Observations
 from tongues.runs.tables.checks import copies, name_rows, other_unit
 
@@ -88,7 +98,7 @@ class FitTask:
             fixed=dict(fixed),
             rows=fitted,
         )
-        doubts = doubts_of_fit(law, fitted, problem, optimum, rows, self.base)
+        doubts = doubts_of_fit(law, fitted, problem, optimum, self.base)
         return replace(law, warnings=doubts)
 
 
@@ -168,8 +178,7 @@ def _checked(task: FitTask, *, of_runs: bool) -> tuple[FitTask, list[Caution]]:
     again = copies(zip(*(column.tolist() for column in columns), strict=True))
     if again.any():
         named = name_rows([f"row {i}" for i in range(len(again))], np.flatnonzero(again))
-        what = f"{counted(int(again.sum()))} left out as copies of others: {named}"
-        doubts.append(Caution("duplicate_rows", what))
+        doubts.append(caution("duplicate_rows", rows=counted(int(again.sum())), named=named))
         task = replace(task, rows=rows.take(np.flatnonzero(~again)))
     if unit := other_unit("loss", task.rows.loss):
         doubts.append(unit)

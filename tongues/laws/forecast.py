@@ -22,35 +22,42 @@ import numpy as np
 from tongues.core.estimate import Estimate
 from tongues.laws.curves import LAGS, LossCurve
 
-_FEWEST = 8  # losses past the early steps
-_POINTS = 80  # that losses are averaged to, evenly in log progress
+_FEWEST = 8  # losses past the early steps; chosen: the law has five unknowns
+_POINTS = (
+    80  # that losses are averaged to, evenly in log progress; chosen: their covariance is inverted
+)
 
-_ALPHA = np.linspace(0.0, 1.4, 29)
+_ALPHA = np.linspace(0.0, 1.4, 29)  # up to three deviations above its prior's mean
 _A, _LAG = np.tile(_ALPHA, len(LAGS)), np.repeat(np.arange(len(LAGS)), len(_ALPHA))  # of a cell
 _CELLS = len(_A)
 
-# All below was tuned on the runs of `benchmarks/curve_forecast.py`; B, K relative to the loss.
-_PRIOR_ALPHA = (0.43, 0.32)  # mean and standard deviation, without a pilot
-_PRIOR_LAG = np.array([{"exponential": 0.1, "power": 0.2}[lag] for lag in LAGS])
-_PRIOR_BK, _PRIOR_BK_SD = np.array([0.12, 0.08]), np.array([0.11, 0.03])
-_ALONE_BK_SD = np.array([0.15, 0.08])
-_LEVEL_SD = 0.3
-_OF_SIZE = np.array([0.16, 0.19])  # exponents of B and K in the parameters …
-_OF_SIZE_SD = np.array([0.076, 0.045])
-_OF_RATE = np.array([0.0, 0.26])  # … in the learning rate …
-_OF_BATCH = np.array([0.0, -0.37])  # … and in the batch
-_OF_LENGTH_SD = np.array([0.033, 0.025])
+# All constants from here on were tuned on the runs of `benchmarks/curve_forecast.py` that are not
+# held out there (errors and intervals: `benchmarks/curve_forecast.txt`). B, K relative to the loss.
+# What is thought before a run, as mean and standard deviation:
+_PRIOR_ALPHA = (0.43, 0.32)  # without a pilot
+_PRIOR_LAG = np.array([{"exponential": 0.1, "power": 0.2}[lag] for lag in LAGS])  # weights
+_PRIOR_BK = np.array([0.12, 0.08])  # means of B and K …
+_PRIOR_BK_SD = np.array([0.11, 0.03])  # … for a pilot, which has its decay …
+_ALONE_BK_SD = np.array([0.15, 0.08])  # … and for a run without one, which has not
+_LEVEL_SD = 0.3  # of the final loss, relative to the newest: wide, since the losses show it
+# What carries a pilot's B and K over, as exponents of a ratio of the two runs:
+_OF_SIZE, _OF_SIZE_SD = np.array([0.16, 0.19]), np.array([0.076, 0.045])  # of parameters
+_OF_RATE = np.array([0.0, 0.26])  # of the learning rate
+_OF_BATCH = np.array([0.0, -0.37])  # of the batch
+_OF_LENGTH_SD = np.array([0.033, 0.025])  # of the length, with a mean of zero
 _ALPHA_OF_SIZE = -0.086  # alpha falls with size: .51, .45, .43 at 25M, 100M, 400M
+_LEAST_LEVEL = 0.2  # of a pilot's loss where the run is now; a bound, so that none is negative
 _SCATTER = np.array([0.049, 0.045])  # of B and K among runs of one size
 _TRUST = 0.83  # weight of a pilot's evidence for alpha and lag
-_MISFIT, _MISFIT_RANGE = 0.028, 1.0  # of the law, as a share of B; over e-folds of progress
+# How far a run strays from the law:
+_MISFIT, _MISFIT_RANGE = 0.028, 1.0  # as a share of B; over e-folds of progress
 _FLOOR = 2e-4  # of the misfit and of the noise, relative to the loss
 _GAP_SD, _GAP_SD_ALONE = 0.0037, 0.01  # of held-out against training loss at the end
-_SOONEST = 0.09  # share of a run's steps from which it is forecast: the first log past 10 %
-_OF_FALL = 0.8  # standard deviation of a ratio, in its logarithm (benchmarks/curve_forecast.txt)
 _GAP_SEEN = 0.3  # how much of what the run's own gap differs from a pilot's will last
+_SOONEST = 0.09  # share of a run's steps from which it is forecast: the first log past 10 %
+_OF_FALL = 0.8  # standard deviation of a ratio, in its logarithm
 _WIDTH = 1.25  # of intervals, for 95 % of them to contain the final loss
-_NORMAL = 1.96
+_NORMAL = 1.96  # standard deviations of a normal's 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +249,7 @@ def _carried(pilot: LossCurve, fitted: _Posterior, curve: LossCurve, now: float)
     progress, size = now / fitted.now, np.log(curve.params / pilot.params)
     felt = curve.felt(curve.steps[-1:])[:, 0] - fitted.felt_now
     level = 1.0 + fitted.mean[:, 1] * _falls(np.array(progress), fitted.alpha)
-    level = np.maximum(level + fitted.mean[:, 2] * felt[_LAG], 0.2)
+    level = np.maximum(level + fitted.mean[:, 2] * felt[_LAG], _LEAST_LEVEL)
     rate, batch = np.log(curve.peak / pilot.peak), np.log(curve.batch / pilot.batch)
     length = np.log(_last(curve) / _last(pilot))
     factor = np.exp(_OF_SIZE * size + _OF_RATE * rate + _OF_BATCH * batch) / level[:, None]

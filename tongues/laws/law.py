@@ -16,30 +16,12 @@ from tongues.core.randomness import derive_seed
 from tongues.laws.allocation import Allocation, allocation_of
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.predict import Prediction, Predictor, learn, of_print
-from tongues.laws.rows import Rows
+from tongues.laws.rows import HoldOut, Rows
 from tongues.laws.uncertainty import percentiles
 
 _LOOSE = {"at_bound", "zero_E", "ill_conditioned", "not_converged", "no_interior_optimum"}
 _LOOSE |= {"loose_base", "sizes_and_tokens_together", "few_sizes", "no_intervals"}
 _LOOSE |= {"mixed_experiments"}
-
-
-@dataclass(frozen=True, slots=True)
-class HoldOut:
-    """Fitted without the runs of most compute, what it predicts for them.
-
-    above: the most FLOPs that were fitted.
-    params: of the law fitted without them, as was its base where its rows are known.
-    bias, error: mean of predicted / measured − 1, and of its absolute value.
-    error_within: mean absolute value of the same on the rows it was fitted on.
-    """
-
-    above: float
-    params: dict[str, float]
-    n_runs: int
-    bias: float
-    error: float
-    error_within: float
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -21,11 +21,13 @@ def plan_command(laws: Sequence[Law], file: Path) -> str:
     able = well_known(laws)
     if not able:
         return ""
-    several = len({law.target for law in laws if law.target}) > 1
-    target = f" --language {shlex.quote(able[-1].target)}" if several else ""
+    words = ["tongues plan --law", shlex.quote(str(file))]
+    if len({law.target for law in laws if law.target}) > 1:
+        words += ["--language", shlex.quote(able[-1].target)]
+    if all("cpt" in (law.equation.role, law.strategy) for law in able):
+        words.append("--base NAME=SIZE")
     flops = f"{_BEYOND * max(map(_most_compute, able)):.0e}".replace("e+", "e")
-    base = " --base NAME=SIZE" * all("cpt" in (x.equation.role, x.strategy) for x in able)
-    return f"tongues plan --law {shlex.quote(str(file))}{target}{base} --budget '{flops} FLOPs'"
+    return " ".join([*words, "--budget", f"'{flops} FLOPs'"])
 
 
 def _most_compute(law: Law) -> float:

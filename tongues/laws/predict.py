@@ -2,10 +2,11 @@
 
 Of run i with variables x_i (those of its form, such as N and D) and loss L_i, nats per token:
 
-    log L_i = f(p; x_i) + φ(x_i) c + e_i
-    p ~ Normal(m, P)         the form's parameters (`tongues.laws.coordinates`)
-    c ~ Normal(0, s_d² I)    the drift: how the form itself is wrong
-    e_i ~ Normal(0, s_e²/w_i)    scatter; the w of one run's checkpoints sum to 1
+    log L_i = f(p; x_i) + φ(x_i) c + e_i        law + drift + scatter
+    p ~ Normal(m, P)             parameters of the form (`tongues.laws.coordinates`)
+    c ~ Normal(0, s_d² I)        how the form itself is wrong
+    e_i ~ Normal(0, s_e²/w_i)    of a single run, whose checkpoints' w sum to 1
+    log s_d ~ Normal(log 0.04, 0.5²),  log s_e ~ Normal(log 0.005, 1.2²)
 
 The drift is a sum of curves whose slopes are random walks: over log10 of compute, from the smallest
 run on, and over log10 D/N, from the middle of the runs both ways.

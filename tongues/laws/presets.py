@@ -4,58 +4,42 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from tongues.core.errors import Caution, UserError, nearest
+from tongues.core.errors import UserError, nearest
 from tongues.core.files import read_json
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
+from tongues.laws.words import caution
 
 _UNIT = "loss in nats per token of its authors' tokenizer and text"
-_DIGITS = "exponents printed with two decimals move the loss by 1 to 3 % and the best size by more"
-_ROUNDED = Caution("rounded", f"{_DIGITS}; hoffmann2022-full has all digits")
-_TWO_DECIMALS = Caution(
-    "rounded", "its exponents are printed with two decimals, which biases the loss by about 1 %"
-)
-_DISPUTED = Caution(
-    "disputed",
-    "a re-analysis of the same runs (besiroglu2024) found other parameters and far wider intervals",
-)
-_DELTA = Caution("delta", "these values are what a Huber threshold towards 0 gives, not 1e-3")
-_CONTRADICTS = Caution(
-    "contradicts_savings",
-    "this law's loss at its own optimum is above that of zheng2024-scratch (at 1e20 FLOPs 2.365 "
-    "against 2.123), while the same authors' loss-compute pair saves 47 to 43 % of compute; below "
-    "about 4 tokens per parameter it is the lower of the two",
-)
-_UNDERFLOWS = Caution(
-    "below_floor",
-    "as a pure power it falls below the E = 1.55 of the same authors' law near 1.25e23 FLOPs",
-)
 
 _Study = tuple[str, dict[str, tuple[float, float]]]
-# their runs, as far as the authors report
+# Each study with the range of its runs, as far as its authors report it.
 _HOFFMANN: _Study = (
     "Hoffmann et al. 2022, arXiv:2203.15556, ",
     {"N": (70e6, 16e9), "D": (5e9, 500e9)},
 )
+# its points have no source of their own: the preset names it
 _BESIROGLU: _Study = ("", {"N": (57.3e6, 16.2e9), "D": (0.819e9, 318e9), "loss": (2.077, 3.406)})
 _POINTS = "Besiroglu et al. 2024, arXiv:2404.10102, 240 points read off Hoffmann et al.'s figure"
 _REFIT = "fitted here to the 240 points of Besiroglu et al. 2024 with delta = 1e-3"
+# C4 runs
 _MUENNIGHOFF: _Study = (
     "Muennighoff et al. 2023, arXiv:2305.16264, C4, ",
     {"N": (7.1e6, 8.67e9), "D": (0.1e9, 900e9)},
 )
 _CHINESE = "Zheng et al. 2024, arXiv:2407.02118, Chinese continued from English, "
+# table 2 is of these sizes and tokens, figure 1 of this compute
 _ZHENG: _Study = (_CHINESE, {"N": (50e6, 5.5e9), "D": (1e9, 110e9)})
-_COMPUTE: _Study = (_CHINESE, {"C": (3e17, 3.6e21)})
+_COMPUTE: _Study = (_CHINESE, {"C": (3e17, 3.6e21)})  # 6 N D of the same
 _FIGURE = "figure 1, lowest loss against compute"
 
 
-def _law(form: str, study: _Study, where: str, values: str, *cautions: Caution) -> Law:
+def _law(form: str, study: _Study, where: str, values: str, *cautions: str) -> Law:
     """A published law; values: of its parameters, in the order of the form's names."""
     params = dict(zip(FORMS.find(form).names, map(float, values.split()), strict=True))
     strategy = FORMS.find(form).strategy or "scratch"
-    source = f"{study[0]}{where}; {_UNIT}"
-    return Law(form, params, source=source, strategy=strategy, range=study[1], warnings=cautions)
+    source, doubts = f"{study[0]}{where}; {_UNIT}", tuple(map(caution, cautions))
+    return Law(form, params, source=source, strategy=strategy, range=study[1], warnings=doubts)
 
 
 _FULL = "1.69337368 406.401018 410.722827 0.33917084 0.2849083"
@@ -67,28 +51,33 @@ _LAWS = {
         _HOFFMANN,
         "equation 10 as printed",
         "1.69 406.4 410.7 0.34 0.28",
-        _ROUNDED,
-        _DISPUTED,
+        "rounded",
+        "disputed",
     ),
     "hoffmann2022-full": _law(
-        "chinchilla", _HOFFMANN, "the digits of its TeX source", _FULL, _DISPUTED
+        "chinchilla", _HOFFMANN, "the digits of its TeX source", _FULL, "disputed"
     ),
     "besiroglu2024": _law(
-        "chinchilla", _BESIROGLU, _POINTS, "1.8172 482.01 2085.43 0.3478 0.3658", _DELTA
+        "chinchilla", _BESIROGLU, _POINTS, "1.8172 482.01 2085.43 0.3478 0.3658", "delta"
     ),
     "besiroglu2024-refit": _law("chinchilla", _BESIROGLU, _REFIT, _REFITTED),
     "muennighoff2023": _law("data-constrained", _MUENNIGHOFF, "digits of its code", _C4),
     "zheng2024-scratch": _law(
-        "chinchilla", _ZHENG, "table 2", "1.55 420.0 719.5 0.40 0.30", _TWO_DECIMALS
+        "chinchilla", _ZHENG, "table 2", "1.55 420.0 719.5 0.40 0.30", "rounded.biased"
     ),
     "zheng2024-cpt": _law(
-        "cpt", _ZHENG, "table 2", "1.55 420.0 433.3 0.40 0.20 0.08", _CONTRADICTS, _TWO_DECIMALS
+        "cpt",
+        _ZHENG,
+        "table 2",
+        "1.55 420.0 433.3 0.40 0.20 0.08",
+        "contradicts_savings",
+        "rounded.biased",
     ),
     "zheng2024-scratch-compute": _law(
-        "power", _COMPUTE, _FIGURE, "0.0 33.69907 0.0579", _UNDERFLOWS
+        "power", _COMPUTE, _FIGURE, "0.0 33.69907 0.0579", "below_floor"
     ),
     "zheng2024-cpt-compute": replace(
-        _law("power", _COMPUTE, _FIGURE, "0.0 31.9594 0.0575", _UNDERFLOWS), strategy="cpt"
+        _law("power", _COMPUTE, _FIGURE, "0.0 31.9594 0.0575", "below_floor"), strategy="cpt"
     ),
 }
 

@@ -15,6 +15,7 @@ _LEAST, _MOST = 1e-30, 1e40  # no count, loss or compute is outside
 _HELD = 0.2  # at most this share of the runs is held out, but one at least
 _LIKE = 0.02  # budgets nearer than this are one
 _SIZES = 3  # sizes at least that stay to be fitted
+FEWEST_RUNS = 3  # resamples of two runs would all be alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,24 @@ class Rows:
         distinct, run = _numbered(np.asarray(plain["runs"], dtype=str))
         names = tuple(map(str, distinct))
         return cls(variables, positive("loss", plain["loss"]), run, names)
+
+
+@dataclass(frozen=True, slots=True)
+class HoldOut:
+    """Fitted without the runs of most compute, what it predicts for them.
+
+    above: the most FLOPs that were fitted.
+    params: of the law fitted without them, as was its base where its rows are known.
+    bias, error: mean of predicted / measured − 1, and of its absolute value.
+    error_within: mean absolute value of the same on the rows it was fitted on.
+    """
+
+    above: float
+    params: dict[str, float]
+    n_runs: int
+    bias: float
+    error: float
+    error_within: float
 
 
 def positive(name: str, values: ArrayLike, *, zero: bool = False) -> np.ndarray:
@@ -166,3 +185,26 @@ def hold_out_compute(rows: Rows, fewest: int = 1) -> np.ndarray | None:
     held = compute >= levels[np.flatnonzero(np.array(runs) <= most)[0]]
     sizes = rows.variables.get("N", compute)
     return held if len(np.unique(sizes[~held])) >= _SIZES else None
+
+
+def draw_runs(rows: Rows, form: Form, draws: int) -> np.ndarray:
+    """How often each run is in each resample, (draws, runs); no resamples of fewer than 3 runs.
+
+    The rows of one run are correlated, so runs are drawn whole. A resample with a single value of
+    a variable that has several cannot be fitted and is drawn again.
+    """
+    stage = sum(form.name.encode())  # a law and its base must not resample in step
+    random = np.random.default_rng([0, stage])
+    even = np.full(rows.n_runs, 1.0 / rows.n_runs)
+    holds = []  # by variable: which runs have which of its values
+    for name in form.variables:
+        values, level = np.unique(rows.variables[name], return_inverse=True)
+        if len(values) > 1:
+            holds.append(np.zeros((rows.n_runs, len(values))))
+            holds[-1][rows.run, level] = 1.0
+    kept = np.empty((0, rows.n_runs))
+    while rows.n_runs >= FEWEST_RUNS and len(kept) < draws:
+        counts = random.multinomial(rows.n_runs, even, size=draws).astype(float)
+        fit = np.all([((counts @ table) > 0).sum(1) > 1 for table in holds], axis=0)
+        kept = np.concatenate([kept, counts[fit]])
+    return kept[:draws]

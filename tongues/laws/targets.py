@@ -12,20 +12,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tongues.core.errors import UserError
-from tongues.laws.allocation import with_interval
+from tongues.laws import words
 from tongues.laws.compare import LawComparison, compare_observed
 from tongues.laws.fit import fit_observed
 from tongues.laws.forms import LINE
-from tongues.laws.law import Law, allocate
+from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, continued, once, usual_bases
 from tongues.laws.transfer import Curve
 from tongues.runs.tables import Observations
 
-_NAMES = ("E", "A", "alpha", "B", "beta", "gamma")  # columns of the table
 SETTLED = 0.1  # share of a run's tokens before which its losses are warm-up, not law
 _LIKE = 0.05  # lengths nearer than this are one
 _SPARE = 3  # final losses beyond the parameters to be found, for a law of final losses alone
-_FREE = {"scratch": 5, "cpt": 3, "forgetting": 5}
+_FREE = {"scratch": 5, "cpt": 3, "forgetting": 5}  # parameters of each law
 _LENGTHS = {"scratch": 4, "cpt": 3, "forgetting": 3}  # one more than what they are to separate
 
 
@@ -49,37 +48,6 @@ class TargetLaws:
     def all(self) -> tuple[Law, ...]:
         """The laws a plan is made by."""
         return (*self.laws.values(), *filter(None, (self.forgetting,)))
-
-    @property
-    def rows(self) -> list[dict[str, str]]:
-        """A row a law of the target: every parameter with its 95 % interval."""
-        rows: list[dict[str, str]] = []
-        for strategy, law in self.laws.items():
-            head = {"target": self.target, "law": strategy, "runs": str(law.n_runs)}
-            if "N" not in law.equation.variables:
-                ends = {n: with_interval(v, law.interval.get(n)) for n, v in law.params.items()}
-                rows.append(head | {"law": f"{strategy}, {law.form}"} | ends)
-                continue
-            best = None if law.loose else allocate(law)
-            optimum = "not pinned down"
-            if best:
-                optimum = f"N = {best.N_coef:.3g} C^{with_interval(best.a, best.interval.get('a'))}"
-            params, interval = law.params, law.interval
-            cells = {
-                n: with_interval(params[n], interval.get(n)) if n in params else "" for n in _NAMES
-            }
-            rows.append(head | cells | {"best size for compute C": optimum})
-        return rows
-
-    @property
-    def remarks(self) -> list[str]:
-        """Every caution and refusal, a sentence each."""
-        remarks = [
-            f"{self.target}, {law.form if law is self.forgetting else law.strategy} law: {caution}"
-            for law in self.all
-            for caution in law.warnings
-        ]
-        return [*remarks, *self.refused]
 
 
 def learned_targets(runs: Iterable[RunCurves]) -> list[str]:
@@ -113,7 +81,7 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
             law = fit_observed(rows, form, base, draws=draws)
         except UserError as error:
             name = {"cpt": "CPT"}.get(strategy, strategy)
-            refused.append(f"The {name} {what} on `{target}` was not fitted: {error.what}.")
+            refused.append(words.refused(f"{name} {what}", target, error.what))
             return {}
         return {strategy: replace(law, strategy=strategy, target=target)}
 

@@ -1,45 +1,19 @@
-"""Intervals by resampling runs: the rows of one run are correlated, so runs are drawn whole."""
+"""Intervals by fitting again to resampled runs."""
 
 from collections.abc import Mapping
 from statistics import NormalDist
 
 import numpy as np
 
-from tongues.laws.forms import Form
-from tongues.laws.rows import Rows
 from tongues.laws.solver import FitProblem, descend
 
-FEWEST_RUNS = 3  # resamples of two runs would all be alike
 _BATCH = 16_000  # rows times draws that stay in a core's cache
 _FEWEST_DRAWS = 20  # draws below which a percentile of 2.5 means nothing
 _ROUNDS = 200  # a draw along a flat valley need not be exact
-_GAIN = 1e-8
-_LEVEL = (2.5, 97.5)
+_GAIN = 1e-8  # of the objective: an interval needs three digits of a draw, not fourteen
+_LEVEL = (2.5, 97.5)  # the middle 95 %
 _CORRECTED = 0.5  # share of the bias correction
 _NORMAL = NormalDist()
-
-
-def draw_runs(rows: Rows, form: Form, draws: int) -> np.ndarray:
-    """How often each run is in each resample, (draws, runs); no resamples of fewer than 3 runs.
-
-    A resample with a single value of a variable that has several cannot be fitted and is drawn
-    again.
-    """
-    stage = sum(form.name.encode())  # a law and its base must not resample in step
-    random = np.random.default_rng([0, stage])
-    even = np.full(rows.n_runs, 1.0 / rows.n_runs)
-    holds = []  # by variable: which runs have which of its values
-    for name in form.variables:
-        values, level = np.unique(rows.variables[name], return_inverse=True)
-        if len(values) > 1:
-            holds.append(np.zeros((rows.n_runs, len(values))))
-            holds[-1][rows.run, level] = 1.0
-    kept = np.empty((0, rows.n_runs))
-    while rows.n_runs >= FEWEST_RUNS and len(kept) < draws:
-        counts = random.multinomial(rows.n_runs, even, size=draws).astype(float)
-        fit = np.all([((counts @ table) > 0).sum(1) > 1 for table in holds], axis=0)
-        kept = np.concatenate([kept, counts[fit]])
-    return kept[:draws]
 
 
 def refit(

@@ -9,6 +9,7 @@ Values = Mapping[str, float] | Mapping[str, np.ndarray]
 """Parameters or variables by name: numbers or arrays."""
 
 _ENDLESS = 600.0  # a log coefficient beyond which no number holds it
+# Exponents to start from; those of `laws/presets.py` are 0.05 to 0.4.
 _POSITIVE = tuple(np.geomspace(0.02, 2.0, 12).tolist())
 SIGNED = tuple(np.linspace(-0.6, 1.6, 12).tolist())
 
@@ -73,14 +74,6 @@ class TwoTerms:
         with np.errstate(all="ignore"):
             gain = np.log(alpha * A / ((beta - gamma) * B)) / (alpha + beta - gamma)
         return apart & (np.abs(gain) < _ENDLESS)
-
-    def why_not(self, params: Mapping[str, float]) -> str:
-        """Why there is none: which exponent is too small, or which term is missing."""
-        are = ", ".join(f"{name} {params[name]:.3g}" for name in params if name != self.E)
-        return (
-            f"{self.beta} and {self.alpha} must both exceed {self.gamma or 'gamma'}, and {self.A} "
-            f"and {self.B} be more than nothing, but here they are {are}"
-        )
 
     def sizes(self, params: Values) -> dict[str, np.ndarray]:
         """`N = N_coef C^a`, `D = D_coef C^b`: where the slope along C = 6 N D is zero."""

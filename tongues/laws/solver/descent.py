@@ -13,10 +13,10 @@ _SCOUTING = 40  # rounds before the worst third of the starts is given up
 _ROUNDS = 1000  # healthy runs take 20, an E that vanishes several hundred
 _TOLERANCE = 1e-10  # of the gradient, in units of delta
 _STUCK = 1e12  # a damping beyond which rounding alone is left
-_GAIN = 1e-14
-_UNDAMPED = 1e-2
-_IDLE = 3
-_VANISHING = 1e-30
+_GAIN = 1e-14  # of the objective, which a step must win: rounding moves it by as much
+_UNDAMPED = 1e-2  # a damping below which a step is Newton's own, so that winning nothing is the end
+_IDLE = 3  # such steps in a row end a descent; chosen: one alone may win nothing by rounding
+_VANISHING = 1e-30  # the least a step leaves of a term's size, whose log is a coordinate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

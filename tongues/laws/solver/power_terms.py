@@ -15,7 +15,7 @@ from tongues.laws.forms import PowerForm
 from tongues.laws.solver.descent import FitProblem, emphasis, objective, solve_free
 
 _FLOOR = 1e-6  # the smallest a term may be in units of the lowest loss
-_REWEIGHTINGS = 4
+_REWEIGHTINGS = 4  # of least squares towards Huber, to rank starts; the descent does the rest
 _ZONES = 3  # of each exponent's grid, every combination with a start of its own
 _NOTHING = -1e4  # the log of a coefficient fixed at zero: its term is exactly 0
 _MOST_FINE = 2  # exponents on the whole grid; of more, every other value does

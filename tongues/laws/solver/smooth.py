@@ -11,7 +11,7 @@ import numpy as np
 from tongues.laws.forms import CurvedForm
 from tongues.laws.solver.descent import FitProblem, objective
 
-_STARTS = 36
+_STARTS = 36  # the best of a form's grid; chosen: each costs a descent
 _STEP = 1e-30  # of the complex derivative; nothing is subtracted, so it can be this small
 
 

@@ -11,6 +11,7 @@ from tongues.core.pages.plots import alt, band, beyond, dots, line, panel, rule
 from tongues.laws import Law
 from tongues.laws.rows import Rows
 from tongues.report.laws.series import (
+    BAND,
     BEYOND,
     UNKNOWN,
     LawSeries,
@@ -24,7 +25,7 @@ from tongues.report.laws.series import (
 _PANELS = 3  # starting losses shown: the lowest, the highest, and between
 _LIKE = 1e-6  # starting losses nearer than this are one
 _SHARES = (0.0, 0.01, 0.05, 0.2)  # of replay, drawn for a law without rows
-_POINTS = 61
+_POINTS = 61  # of a curve; chosen: no corner is seen
 _RUN_TIPS = ("run", "compute:.2e=FLOPs", "loss:.3f")
 _OFF_TIPS = (
     "run",
@@ -36,6 +37,11 @@ _OFF_TIPS = (
 _RESIDUALS = (
     "Each dot is a loss a law was fitted on, by how much it is above or below that law. A trend "
     "along the tokens, or from small sizes to large, would mean that the law has the wrong shape."
+)
+_ENVELOPE = "Dots are the points that no cheaper point beats."
+_RINGS = (
+    "Rings are the points with most compute; the dashed line is the law fitted without them, which "
+    "had to predict them."
 )
 _HELD_OUT = (
     "Each law was fitted again without the runs of most compute; each dot is one of their losses, "
@@ -111,7 +117,7 @@ def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
     caption = (
         "Loss on a base language while another is learned, a line for each share of "
         "replay. The dashed line is the loss before the first step: above it is forgotten.",
-        "Dots were measured, lines are the law." * bool(of_kind(rows, "measured")),
+        "Dots were measured, lines are the law." if of_kind(rows, "measured") else "",
     )
     title = "What replay keeps, by the law of forgetting"
     return Figure.of("law-of-forgetting", title, caption, panels, rows)
@@ -171,10 +177,10 @@ def power_laws(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | No
         panels.append(panel(of_target[0].title("Lowest loss by compute"), *layers, height=320))
     kinds = {row["kind"] for row in rows}
     caption = (
-        "Dots are the points that no cheaper point beats." * ("envelope" in kinds),
-        f"The line is the law of these{', the band its 95 % interval' * ('band' in kinds)}.",
-        "Rings are the points with most compute; the dashed line is the law fitted without "
-        "them, which had to predict them." * ("predicted" in kinds),
+        _ENVELOPE if "envelope" in kinds else "",
+        "The line is the law of these.",
+        BAND if "band" in kinds else "",
+        _RINGS if "predicted" in kinds else "",
     )
     return Figure.of("power-laws", "The lowest loss that compute buys", caption, panels, rows)
 

@@ -15,6 +15,7 @@ from tongues.runs.tables import Observations
 from tongues.train.study.findings import Findings
 
 BEYOND = 10.0  # how far past the runs' compute laws are drawn
+BAND = "The band is its 95 % interval."
 UNKNOWN = (1e18, 1e24)  # the compute drawn for laws without a range
 
 

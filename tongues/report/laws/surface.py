@@ -9,6 +9,7 @@ from tongues.core.pages.axes import SCIENTIFIC, Row, colour, logs
 from tongues.core.pages.plots import alt, band, beyond, dots, line, panel, words
 from tongues.laws import Law, allocate
 from tongues.report.laws.series import (
+    BAND,
     BEYOND,
     UNKNOWN,
     LawSeries,
@@ -18,8 +19,10 @@ from tongues.report.laws.series import (
     points,
 )
 
-_POINTS = 80
-_LEVELS = 5
+_POINTS = 80  # of a curve; chosen: no corner is seen
+_LEVELS = 5  # of loss; chosen: their numbers do not overlap
+_SHADED = "Shaded: more compute than any run had, a projection."
+_UNKNOWN_RUNS = "On what runs the law was fitted is not known: all of it may be projection."
 _RUN_TIPS = ("run", "size:.3s=parameters", "compute:.2e=FLOPs", "loss:.3f")
 Ends = tuple[float, float]
 
@@ -51,17 +54,16 @@ def loss_surface(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | 
         panels.append(_surface_panel(title, drawn, (compute, size), names, known and known[1]))
         rows += drawn
     kinds = {row["kind"] for row in rows}
-    ranged = ", the band its 95 % interval" * ("band" in kinds)
+    several = len({each.series for each in fitted}) > 1
     caption = (
         "Along a thin line the law predicts the same loss, in nats per token.",
-        f"The numbers are at the lines of {fitted[0].series}."
-        * (len({each.series for each in fitted}) > 1),
-        f"The thick line is the size with the least compute for each loss{ranged}."
-        * ("frontier" in kinds),
-        "Dots are where runs ended, in the colour of their law." * ("run" in kinds),
-        "Shaded: more compute than any run had, a projection."
-        if len(corners)
-        else "On what runs the law was fitted is not known: all of it may be projection.",
+        f"The numbers are at the lines of {fitted[0].series}." if several else "",
+        "The thick line is the size with the least compute for each loss."
+        if "frontier" in kinds
+        else "",
+        BAND if "band" in kinds else "",
+        "Dots are where runs ended, in the colour of their law." if "run" in kinds else "",
+        _SHADED if len(corners) else _UNKNOWN_RUNS,
     )
     title = "The same loss from many sizes, the least compute at one"
     return Figure.of("equal-loss", title, caption, panels, rows)
