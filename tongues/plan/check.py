@@ -20,6 +20,7 @@ from tongues.core.hardware import (
 from tongues.core.hub import HubModel, commit_of, hub_model, is_hub_id
 from tongues.core.quantities import counted, show_bytes, show_count
 from tongues.experts.plans import plan_rounds
+from tongues.plan.budget import FEW_STEPS
 from tongues.recipe import LowRank, Recipe
 from tongues.runs.record import KEPT_CHECKPOINTS
 from tongues.text import check_tag, check_text, text_bytes
@@ -42,7 +43,6 @@ from tongues.train.work import Work
 _CORPUS = 0.7  # bytes that a byte of text takes in the corpus, packed and with its signals
 _TOKEN = 3  # bytes of text in a token, about
 _PASSES = 1000  # no text is worth reading so often: surely a slip in the unit
-FEW_STEPS = 10  # of a run, below which it learns next to nothing
 _EVALUATED = 0.2  # of the tokens that a run reads, from which evaluation is told of
 _HIGH = 10.0  # times the rate by size, from which a run is likely to diverge
 
