@@ -103,6 +103,9 @@ def test_checking_and_preparing_refuse_bytes_before_the_text_is_read(folder: Pat
         assert (caught.value.code, caught.value.where) == ("spelt_out", "text of sw")
         assert "`tokens.extend`" in caught.value.hint
     assert not (folder / "corpus").exists()
+    (step,) = tongues.next_steps()
+    assert step.state == "unsound" and step.command == "tongues check new.yaml"
+    assert "falls back to bytes" in step.reason
     tongues.check("new.yaml", ["tokens.byte_fallback=allow"])
     tongues.check("new.yaml", ["tokens.extend={new_tokens: 99, languages: [sw], preserve: [en]}"])
 

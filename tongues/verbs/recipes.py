@@ -73,7 +73,7 @@ def _check(asked: Check, *, as_json: bool) -> None:
         echo(f"evaluation, about: {evaluation}")
     for caution in checked.cautions:
         say(f"caution: {caution}")
-    hint_recipe(loaded, asked)
+    hint_recipe(loaded, asked, sound=True)
 
 
 @settings
