@@ -28,7 +28,7 @@ else:
 
 # Check: all that can be wrong is found before the work starts.
 checked = tongues.check(recipe)
-print(f"memory, about: {checked.memory_sentence()}")
+print(f"memory, about: {checked.sentences()['memory']}")
 for caution in checked.cautions:
     print(f"caution: {caution}")
 
