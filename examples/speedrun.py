@@ -20,13 +20,15 @@ base, language, text, budget = (*sys.argv[1:4], *(sys.argv[4:] or ["200k tokens"
 # Plan: how much text there is, what it takes, what will come out. The plan is written into a recipe
 # next to it, before anything is trained.
 recipe = Path(f"{language}.yaml")
-if not recipe.exists():
+if recipe.exists():
+    print(f"{recipe} is here and used as it is; for another base, text or budget, remove it")
+else:
     draft = tongues.new(base, language, recipe, text=text, budget=budget)
     print("\n".join(draft.lines))
 
 # Check: all that can be wrong is found before the work starts.
 checked = tongues.check(recipe)
-print(f"memory, about: {checked.memory_sentence()}")
+print(f"memory, about: {checked.sentences()['memory']}")
 for caution in checked.cautions:
     print(f"caution: {caution}")
 

@@ -160,7 +160,7 @@ def test_gpus_are_checked_instead_of_this_machine(make_recipe: MakeRecipe, tmp_p
     assert "check with `--gpu`" in refused.value.hint
     checked = check_recipe(open_work(large, tmp_path), machine=Machine.of_gpus(GPUS["a100"], 8))
     assert 1e9 < checked.memory < 80e9
-    assert "on each GPU of 8 a100" in checked.memory_sentence()
+    assert "on each GPU of 8 a100" in checked.sentences()["memory"]
     larger = make_recipe("model.shape=3647M", "train.batch=8192 tokens", "train.budget=1M tokens")
     with pytest.raises(UserError, match="on each GPU of 1 rtx4090, which has 24 GB"):
         check_recipe(open_work(larger, tmp_path), machine=Machine.of_gpus(GPUS["rtx4090"], 1))
@@ -187,9 +187,11 @@ def test_evaluation_is_told_of_where_it_is_much_of_what_is_read(
 ) -> None:
     scored = 2 * 2000 * 5  # two languages, after steps 0, 1, 4, 12 and 39
     share = f"{scored / (scored + 39 * 512):.0%} of the tokens"
-    assert check_recipe(open_work(make_recipe(), tmp_path)).evaluation_sentence().startswith(share)
+    assert (
+        check_recipe(open_work(make_recipe(), tmp_path)).sentences()["evaluation"].startswith(share)
+    )
     fewer = make_recipe("train.eval_tokens=400 tokens")
-    assert not check_recipe(open_work(fewer, tmp_path)).evaluation_sentence()
+    assert not check_recipe(open_work(fewer, tmp_path)).sentences().get("evaluation")
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_what_nvidia_smi_says_changes_nothing(
     assert (machine.device, machine.memory, machine.gpu) == ("cuda", 10e9, None)
     assert len(visible_gpus()) == 1
     checked = check_recipe(open_work(make_recipe(), tmp_path))
-    assert "of 10 GB on each GPU of this machine" in checked.memory_sentence()
+    assert "of 10 GB on each GPU of this machine" in checked.sentences()["memory"]
     large = recipe_of(base, batch="24576 tokens")
     assert open_work(large, tmp_path).recipe.train.micro_batch is None  # tried at the start
     see()
@@ -117,7 +117,7 @@ def test_a_known_gpu_of_this_machine_has_hours_and_still_the_disk_of_here(
 ) -> None:
     see((A100, 85e9), (A100, 85e9))
     checked = check_recipe(open_work(make_recipe(), tmp_path))
-    assert "GPU-hours at 40% of the peak" in checked.time_sentence()
+    assert "GPU-hours at 40% of the peak" in checked.sentences()["time"]
     study = ("study={source: qaa, targets: [qab], shapes: [0.1M]}", "model={}", "train.mixture={}")
     checked = check_recipe(open_work(make_recipe(*study), tmp_path))
     assert checked.at_once == 2  # a run on each

@@ -67,7 +67,7 @@ def test_the_study_of_42_shapes_fits_on_gpus_and_has_the_papers_settings(tmp_pat
         ours = of.to_json()["gpu_hours"]
         assert ours == pytest.approx(flops / (GPUS[gpu].peak * USUAL_MFU * 3600))
         price = f"${ours * GPUS[gpu].price:,.3g} at ${GPUS[gpu].price:.2f} an hour"
-        assert price in of.time_sentence()
+        assert price in of.sentences()["time"]
         assert of.rows()[0]["GPU-hours"]
     assert len(seen) == len(set(seen)) == 3 * 42 + 6
     assert {name for name, *_ in seen} == set(TABLE)

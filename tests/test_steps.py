@@ -5,6 +5,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from click.testing import CliRunner
@@ -18,6 +19,8 @@ from tongues.core.files import write_json
 from tongues.evaluate import kept
 from tongues.evaluate.evaluation import Evaluation
 from tongues.plan.steps import step_of_evaluation, step_of_recipe
+from tongues.plan.steps.step import COMMAND_OF, State
+from tongues.plan.steps.words import REASONS
 from tongues.runs.record import FAILURE, read_run, write_run
 from tongues.text.tokens import check_tokens
 from tongues.verbs.main import command
@@ -51,6 +54,11 @@ def evaluate(name: str, *others: str, place: int = 0) -> Evaluation:
         evaluation = changed(evaluation, getattr(run, key), "models", place, "trained", key)
     evaluation.write(Path("evaluations/e"))
     return evaluation
+
+
+def test_every_state_has_a_command_and_a_reason() -> None:
+    states = {state for group in get_args(State) for state in get_args(group) or (group,)}
+    assert states == COMMAND_OF.keys() == REASONS.keys()
 
 
 def test_an_empty_folder_begins_with_a_recipe(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer
@@ -102,6 +103,9 @@ def test_checking_and_preparing_refuse_bytes_before_the_text_is_read(folder: Pat
         assert (caught.value.code, caught.value.where) == ("spelt_out", "text of sw")
         assert "`tokens.extend`" in caught.value.hint
     assert not (folder / "corpus").exists()
+    (step,) = tongues.next_steps()
+    assert step.state == "unsound" and step.command == "tongues check new.yaml"
+    assert "falls back to bytes" in step.reason
     tongues.check("new.yaml", ["tokens.byte_fallback=allow"])
     tongues.check("new.yaml", ["tokens.extend={new_tokens: 99, languages: [sw], preserve: [en]}"])
 
@@ -116,6 +120,33 @@ def test_a_tokenizer_that_cannot_be_extended_is_taken_as_it_is(folder: Path) -> 
 def test_text_that_could_not_be_prepared_is_refused_at_once(folder: Path) -> None:
     rows = Path("text/sw.jsonl").read_text().splitlines(keepends=True)
     Path("text/sw.jsonl").write_text("".join(rows[:5]))
-    with pytest.raises(UserError, match="tokens of `sw` are too little text") as caught:
+    with pytest.raises(UserError, match="tokens are too little text") as caught:
         tongues.new("base", "sw", text="text")
     assert caught.value.where == "--text text" and caught.value.hint.startswith("give ")
+
+
+@pytest.mark.parametrize("budget", ["20k tokens", "60k tokens", "1M tokens"])
+def test_new_and_check_agree_on_batch_and_rate(folder: Path, budget: str) -> None:
+    config = json.loads(Path("base/config.json").read_text())
+    Path("base/config.json").write_text(json.dumps(config | {"max_position_embeddings": 2048}))
+    option = tongues.new("base", "sw", "new.yaml", text="text", budget=budget).plan.decision.option
+    ((_, derived),) = tongues.check("new.yaml").runs
+    assert derived.batch == option.batch and option.rate is not None
+    assert f"{derived.learning_rate:.1e}" == f"{option.rate:.1e}"
+
+
+def test_names_of_recipes_are_their_own(folder: Path) -> None:
+    asked: dict[str, Any] = {"bases": "base", "budget": "1M tokens", "available_text": "text"}
+    Path("elsewhere").mkdir()
+    tongues.new("base", "sw", "elsewhere/a.yaml", text="text")
+    for name in ("b.yaml", "elsewhere/c.yaml"):
+        tongues.plan(language="sw", write=name, **asked)
+    tongues.plan(language=["sw", "ru"], write="d.yaml", **asked)
+    names = [load_recipe(x).name for x in ("elsewhere/a.yaml", "b.yaml", "elsewhere/c.yaml")]
+    assert names == ["base-sw", "base-sw", "base-sw-2"]
+    both = load_recipe("d.yaml")
+    assert both.name == "base-sw-ru" and list(both.text.files) == ["sw", "ru", "en"]
+    assert Path("d.plan.json").is_file()  # as of `new`
+    lines = tongues.new("base", "sw", text="text").lines
+    assert not any("Written" in line or "budget is left" in line for line in lines)
+    assert not any(line.startswith("base: ") for line in lines)  # nobody knows its licence

@@ -10,8 +10,9 @@ import pytest
 import tongues
 from tests.golden import golden
 from tongues.core.errors import UserError
-from tongues.plan import Target, read_base
-from tongues.verbs.actions.own_text import read_targets
+from tongues.plan import Question, Target, read_base
+from tongues.plan.budget import Budget
+from tongues.verbs.actions.own_text import with_amounts, with_files
 
 REFUSED: dict[str, dict[str, Any]] = {
     "no budget": {},
@@ -31,6 +32,16 @@ REFUSED: dict[str, dict[str, Any]] = {
     "too little text": {"budget": "1B tokens", "available_text": "9 tokens"},
     "bytes of no language": {"budget": "1B tokens", "available_text": "3GB", "bases": ["a=1B"]},
     "no amount of text": {"budget": "1B tokens", "available_text": "lots", "language": "sw"},
+    "a folder that is missing": {
+        "budget": "1B tokens",
+        "available_text": "texts/sw",
+        "language": "sw",
+    },
+    "a slip in the budget, and text": {
+        "budget": "1B",
+        "available_text": Path(__file__).parent,
+        "language": "sw",
+    },
     "a loss before of two bases": {
         "budget": "1B tokens",
         "bases": ["a=1B", "b=2B"],
@@ -66,20 +77,24 @@ def test_every_mistake_says_what_to_write() -> None:
 
 
 def text_of(language: str, available: Path | str | None = None) -> Target:
-    (found,) = read_targets(available, (language,), ())
-    return found
+    asked = Question(Budget(1e9, "tokens"))
+    if isinstance(available, Path):
+        asked = with_files(asked, (language,), available, "--available-text")
+    else:
+        asked = with_amounts(asked, (language,), available)
+    return asked.targets[0]
 
 
 def test_text_is_of_the_catalogue_a_size_tokens_or_a_file(tmp_path: Path) -> None:
     known = text_of("sw")
-    assert known.text > 1e9 and not known.place
+    assert known.text > 1e9 and not known.files
     assert text_of("sw", "3GB").text == 3e9
     assert text_of("sw", "200M tokens").unique(None) == pytest.approx(200e6)
     file = tmp_path / "text.txt"
     file.write_text("habari ya leo ni njema sana kwa watu wote wa dunia " * 3_000)
     of_file = text_of("sw", file)
-    assert of_file.text == file.stat().st_size and of_file.place == str(file)
-    (nobody,) = read_targets(None, (), ())
+    assert of_file.text == file.stat().st_size and of_file.files == (str(file),)
+    (nobody,) = with_amounts(Question(Budget(1e9, "tokens")), (), None).targets
     assert math.isinf(nobody.text) and not nobody.language
 
 
@@ -87,7 +102,8 @@ def test_several_languages_have_texts_of_their_own(tmp_path: Path) -> None:
     for tag, size in (("sw", 30_000), ("yo", 90_000)):
         (tmp_path / tag).mkdir()
         (tmp_path / tag / "a.txt").write_text((TEXT[tag] * size)[:size])
-    targets = read_targets(tmp_path, ("sw", "yo"), ())
+    asked = Question(Budget(1e9, "tokens"))
+    targets = with_files(asked, ("sw", "yo"), tmp_path, "--available-text").targets
     sizes = [target.text for target in targets]
     assert sizes == pytest.approx([30_000, 120_000], rel=0.05)  # in bytes; Yoruba has accents
     assert [target.language for target in targets] == ["sw", "yo"]

@@ -110,8 +110,8 @@ def test_a_hybrid_keeps_documents_apart_in_rows_as_check_says_beforehand(
         for sees in ("false", "true")
     )
     apart, together = (check_recipe(open_work(each, workspace)) for each in (recipe, joined))
-    assert "documents in rows, uncompiled" in apart.memory_sentence()
-    assert "row" not in together.memory_sentence()
+    assert "documents in rows, uncompiled" in apart.sentences()["memory"]
+    assert "row" not in together.sentences()["memory"]
     assert apart.memory > together.memory
     lines: list[str] = []
     directory = train(run_of_recipe(open_work(recipe)), workspace, tell=lines.append)

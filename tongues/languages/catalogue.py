@@ -20,7 +20,7 @@ _COLUMNS += ("identified_by", "tasks")
 _WORDS = ("tag", "code", "script", "name", "macroarea")
 _LISTS = {"other_codes": " ", "names": "|", "family": "/", "countries": " "}
 _LISTS |= {"identified_by": " ", "tasks": " "}
-_CODE, _OTHERS, _SCRIPT, _NAME, _TEXTS = 1, 2, 3, 4, 13
+_CODE, _OTHERS, _SCRIPT, _NAME, _TEXTS = 1, 2, 3, 4, 13  # places of columns
 # Scripts that the catalogue does not tell apart from another.
 _VARIANTS = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang", "Aran": "Arab"}
 

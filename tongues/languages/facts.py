@@ -13,7 +13,7 @@ from tongues.languages.fertility import TOKENIZERS, byte_premium, bytes_per_toke
 from tongues.languages.forecast import LossForecast, forecast_language
 from tongues.languages.language import Language
 
-_DONORS = 8
+_DONORS = 8  # that are shown; chosen
 _AMOUNTS = (1e7, 1e8, 1e9)  # bytes of text of a forecast; the largest of the published runs is 1 GB
 
 

@@ -22,7 +22,7 @@ from tongues.languages.language import Language
 _Z = 1.96
 _KIN = 8.0  # the weight of a relative is e to this times the kinship
 _SPREAD, _WORTH = 0.13, 3.0  # within a script, and the number of languages that this counts as
-_LEAST_SPREAD = 0.04
+_LEAST_SPREAD = 0.04  # of a forecast, however alike the relatives are
 _OTHER_TEXT = 0.075  # between the measured text and other kinds of text
 _LEAST_TEXT = 1e5  # bytes of text in a script; less is as rare
 _OWN_SIZE = 50_000  # tokens of `own`
@@ -72,7 +72,8 @@ def extended_bytes_per_token(
     value = extended_value(old.value, own.value, new_tokens, longest)
     more = math.hypot(_spread(own), _EXTENDED_SPREAD) if value > old.value else 0.0
     how = f"assumed: {old.value:.3g} now, {own.value:.3g} by a vocabulary of its own"
-    how += f", {longest:.3g} by the tokenizer's words" if value == longest else ""
+    if value == longest:
+        how = f"{how}, {longest:.3g} by the tokenizer's words"
     return _estimate(math.log(value), math.hypot(more, _spread(old)), how)
 
 

@@ -28,8 +28,8 @@ Array = np.ndarray
 Lines = Mapping[str, Array]  # by kind, a row for each size of text: `_COLUMNS`
 # Content bytes and parameters of the published models, trained ten epochs.
 _SIZES = np.log10([[5e6, 39e6], [1e7, 39e6], [1e8, 125e6], [1e9, 125e6]])
-EPOCHS = 10.0
-MOST_BYTES, MOST_PARAMETERS = 1e9, 125e6
+EPOCHS = 10.0  # that they were trained
+MOST_BYTES, MOST_PARAMETERS = 1e9, 125e6  # of the largest of them
 BYTES_PER_TOKEN = 4.7  # of content, by Goldfish's own vocabularies
 _COLUMNS = ("constant", "amount", "unigram", "bigram", "deviation")
 _SIZE_LAW = "muennighoff2023"  # of parameters, tokens and unique tokens
@@ -48,6 +48,10 @@ _TEXT = (-0.4, 0.25)
 # this, with a standard deviation that grows with each decade of text.
 _TRIGRAMS, _GROWTH = (0.2, 0.1), 0.06
 _UNLIKELY = 2.576  # standard deviations: one chance in a hundred
+_UNLIKE = (
+    "what was measured is not what is known of this language: is it the right one, are losses in "
+    "bits per byte, and sizes in bytes of unique text?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +136,12 @@ def forecast_language(
         rests_on.append(f"{len(runs)} run{'s' if len(runs) > 1 else ''} on the same text")
     cautions = []
     if furthest > _UNLIKELY:
-        what = "what was measured is not what is known of this language: is it the right one, are "
-        what += "losses in bits per byte, and sizes in bytes of unique text?"
-        cautions.append(Caution("unlike_prior", what))
+        cautions.append(Caution("unlike_prior", _UNLIKE))
     if sizes.max() > math.log10(MOST_BYTES) or (parameters or 0) > MOST_PARAMETERS:
-        what = f"no published run here has read more than {show_bytes(MOST_BYTES)} or is larger "
-        what += f"than {show_count(MOST_PARAMETERS)}: beyond, a law fitted on English leads"
+        largest = (
+            f"more than {show_bytes(MOST_BYTES)} or is larger than {show_count(MOST_PARAMETERS)}"
+        )
+        what = f"no published run here has read {largest}: beyond, a law fitted on English leads"
         cautions.append(Caution("beyond_prior", what))
     text = "own" if known else "flores"
     return LossForecast(loss, deviation, text, tuple(rests_on), tuple(cautions))

@@ -7,13 +7,12 @@ from tongues.plan.own_laws import read_laws
 from tongues.plan.plan import Plan, make_plan
 from tongues.plan.published import published_projects
 from tongues.plan.question import Question, Target, ask
-from tongues.plan.recipe import OwnFiles, hub_text, recipe_of
+from tongues.plan.recipe import hub_text, recipe_of
 
 __all__ = [
     "BaseCheckpoint",
     "Budget",
     "Option",
-    "OwnFiles",
     "Plan",
     "Question",
     "Target",

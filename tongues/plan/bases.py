@@ -16,7 +16,7 @@ from tongues.models.folders import read_config, stored_shapes
 from tongues.plan.budget import read_number
 from tongues.runs.record import read_run
 from tongues.train.base import find_base, find_run
-from tongues.train.metadata import languages_of, licence_of
+from tongues.train.metadata import UNKNOWN, languages_of, licence_of
 
 _SIZES = (1e4, 1e13)  # parameters
 _STORE = Path("runs")  # of this folder
@@ -175,6 +175,6 @@ def _of_folder(name: str, folder: Path, tokens: float) -> BaseCheckpoint:
         hidden=text.get("hidden_size"),
         layers=text.get("num_hidden_layers"),
         tied=config.get("tie_word_embeddings"),
-        licence=licence_of(str(folder)).licence,
+        licence="" if (licence := licence_of(str(folder)).licence) == UNKNOWN else licence,
         folder=str(folder),
     )

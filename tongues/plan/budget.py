@@ -15,6 +15,8 @@ from tongues.core.quantities import Budget as WrittenBudget
 FORWARD_AND_BACKWARD = 6.0  # operations of a parameter and token; C = 6 N D
 Kind = Literal["tokens", "tokens per parameter", "flops", "hours", "cost"]
 _MONEY = re.compile(r"^\s*(?:US)?\$?\s*([\d.,]+)\s*(?:US\$|USD|\$|dollars)\s*$")
+FEW_STEPS = 10  # of a run, below which it learns next to nothing; chosen, for a caution
+# Chosen: an amount beyond these is surely a slip in its unit.
 _LEAST_FLOPS, _MOST_FLOPS, _MOST_TOKENS = 1e6, 1e30, 1e15
 
 

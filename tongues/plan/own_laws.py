@@ -14,7 +14,7 @@ from tongues.laws import PRESETS, Law, Predictor, allocate, preset, read_laws_fi
 
 Array = np.ndarray
 _BEYOND = 100.0  # times a law's largest and smallest runs, among which the best size is looked for
-_SIZES = 241
+_SIZES = 241  # that are tried; chosen: steps of some 6 %
 _SMALLEST, _LARGEST = 1e4, 1e13  # parameters, where a law's runs are not known
 _LARGEST_TEXT = 1e20  # tokens: where nobody counted
 _ROLES = ("scratch", "cpt", "forgetting", "experts", "repetition")

@@ -48,11 +48,10 @@ class Planner:
         """What comes of a base that is continued."""
         cluster = self.question.cluster
         option = Option(base.short, "continue", base, ALL_WEIGHTS, self.question.targets)
-        context = base_context(base.context, self._tokens(option))
-        method = method_for(base, cluster, context)
+        method = method_for(base, cluster, self._context(option, self._tokens(option)))
         if method is None and cluster:
-            what = f"{show_count(base.params)} parameters do not fit {cluster.count} "
-            what += f"{cluster.gpu.name} of {show_bytes(cluster.gpu.memory)}, LoRA included"
+            gpus = f"{cluster.count} {cluster.gpu.name} of {show_bytes(cluster.gpu.memory)}"
+            what = f"{show_count(base.params)} parameters do not fit {gpus}, LoRA included"
             hint = "`--base auto` takes one that fits; or give more GPUs"
             return LeftOut(base.short, "out_of_memory", what, hint)
         option = replace(option, method=method or ALL_WEIGHTS)
@@ -128,7 +127,7 @@ class Planner:
     def _as_continued(self, option: Option) -> Option:
         """With the settings that follow from its base, and what is forgotten."""
         base, tokens, limit = option.model, option.tokens, self.question.max_forgetting
-        batch = base_batch(tokens, base_context(base.context, tokens))
+        batch = base_batch(tokens, self._context(option, tokens))
         rate = base_rate(base.params, tokens / batch)
         rate *= 1.0 if option.method.all_weights else LORA_RATE
         option = replace(option, batch=float(batch), rate=rate)
@@ -140,6 +139,13 @@ class Planner:
             return replace(option, rise=estimate(draws), kept=kept)
         kept = None if limit is None else probability_within(limit, option.replay)
         return replace(option, rise=forgetting(option.replay), kept=kept)
+
+    def _context(self, option: Option, tokens: float) -> int:
+        """Tokens of a context, as a recipe gets it: halved until held-out text fills one."""
+        context = base_context(option.model.context, tokens)
+        while context >= self.question.held_out:
+            context //= 2
+        return context
 
     def _tokens(self, option: Option) -> float:
         """The tokens of a run: as many as the budget pays for, and the text allows."""

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tongues.core.errors import UserError
 from tongues.core.estimate import Estimate
 from tongues.core.hardware import USUAL_MFU, Cluster, find_gpu
-from tongues.core.quantities import Bytes, Share, Tokens
+from tongues.core.quantities import Bytes, Share, Tokens, show_count
 from tongues.languages import OwnRun
 from tongues.languages.catalogue import find_language
 from tongues.languages.fertility import bytes_per_token
@@ -15,6 +15,10 @@ from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.budget import Budget, read_as, read_budget, read_number
 
 _LEAST_TEXT = 1e4  # tokens; no law of repeats was fitted on anywhere near as few
+PER_TOKEN = 4  # bytes of text in a token, where nothing is known of the language
+# Tokens of each language that a recipe holds out, and at most this share of its text. Chosen;
+# the interval of every later evaluation follows from them.
+_HELD_OUT, _HELD_SHARE = 100_000, 0.1
 _TEXT = "--available-text"
 _SHARES = ("mfu", "replay", "max_forgetting")
 
@@ -24,14 +28,14 @@ class Target:
     """A language to learn and the different text there is of it.
 
     language: a tag. text: bytes; infinite where nobody counted. tokens: of that text, where they
-    were counted instead, of no language that is known. place: its file or folder. per_token: bytes
-    of a token by the tokenizer of a base, where it was measured on this text. sample: of it.
+    were counted instead, of no language that is known. files: paths of it on this disk. per_token:
+    bytes of a token by the tokenizer of a base, where it was measured on this text. sample: of it.
     """
 
     language: str
     text: float = math.inf
     tokens: float | None = None
-    place: str = ""
+    files: tuple[str, ...] = ()
     per_token: Mapping[str, float] | None = None
     sample: tuple[str, ...] = ()
 
@@ -55,6 +59,8 @@ class Target:
 class Question:
     """What a plan answers.
 
+    replayed: text in a language of the base that is on this disk.
+    usual: whether nobody gave the budget.
     losses: of bases before any training, by name, in bits per byte, or in nats per token where own
     laws are given. params: of a model from scratch, where they are settled.
     bases: checkpoints to continue from. chosen: whether the planner chose them.
@@ -66,6 +72,8 @@ class Question:
 
     budget: Budget
     targets: tuple[Target, ...] = (Target(""),)
+    replayed: Target | None = None
+    usual: bool = False
     params: float | None = None
     bases: tuple[BaseCheckpoint, ...] = ()
     chosen: bool = False
@@ -80,22 +88,45 @@ class Question:
         """Tags of the languages to learn."""
         return tuple(target.language for target in self.targets if target.language)
 
+    @property
+    def held_out(self) -> int:
+        """Tokens of each language that its recipe holds out."""
+        texts = [self.replayed] if self.replayed else []
+        smallest = min(target.text for target in (*self.targets, *texts))
+        if math.isinf(smallest):
+            return _HELD_OUT
+        return max(1000, min(_HELD_OUT, round(_HELD_SHARE * smallest / PER_TOKEN / 1000) * 1000))
+
     def unique(self, base: BaseCheckpoint | None) -> float:
         """Tokens of different text in all languages to learn."""
         return sum(target.unique(base) for target in self.targets)
+
+    def with_text(
+        self, targets: tuple[Target, ...], replayed: Target | None = None, where: str = _TEXT
+    ) -> "Question":
+        """With the text there is; a UserError about `where` where that is too little."""
+        if self.losses and len(targets) != 1:
+            what, hint = "is of one base on one language", "name them, or leave it out"
+            raise UserError(what, where="--base-loss", hint=hint)
+        asked = replace(self, targets=targets, replayed=replayed)
+        if (tokens := asked.unique(self.bases[0] if self.bases else None)) < _LEAST_TEXT:
+            what = f"about {show_count(tokens)} tokens are too little text: no law knows so few"
+            hint = f"give {show_count(_LEAST_TEXT)} tokens or more"
+            raise UserError(what, where=where, code="too_little_text", hint=hint)
+        return asked
 
 
 def ask(
     budget: str | None = None,
     *,
     bases: Sequence[BaseCheckpoint] = (),
-    targets: tuple[Target, ...] = (Target(""),),
     runs: Sequence[OwnRun] = (),
     gpu: str | None = None,
     **words: str | float | None,
 ) -> Question:
     """The question from what a user typed behind each option; a UserError names a wrong one.
 
+    Its text comes later (`with_text`): reading that takes time, and a slip is found before.
     words: gpus, mfu, price, params, base_loss, replay and max_forgetting, as of `tongues.plan`.
     """
     given = {name: _read(name, str(word)) for name, word in words.items() if word is not None}
@@ -107,15 +138,14 @@ def ask(
     if len({base.name for base in bases}) < len(bases):
         raise UserError("two checkpoints have one name", where="--base")
     own = given.get("base_loss")
-    if own and (len(bases) != 1 or len(targets) != 1):
+    if own and len(bases) != 1:
         what, hint = "is of one base on one language", "name them, or leave it out"
         raise UserError(what, where="--base-loss", hint=hint)
     if bases and "params" in given:
         what, hint = "is of a model from scratch, and a base is named", "leave one of them out"
         raise UserError(what, where="--params", hint=hint)
-    question = Question(
+    return Question(
         spent,
-        targets,
         params=given.get("params"),
         bases=tuple(bases),
         replay=given.get("replay"),
@@ -124,11 +154,6 @@ def ask(
         runs=tuple(runs),
         cluster=cluster,
     )
-    if question.unique(bases[0] if bases else None) < _LEAST_TEXT:
-        what = "it is too little text: no law knows what that few tokens teach"
-        hint = "write it like `3GB` or `200M tokens`"
-        raise UserError(what, where=_TEXT, code="too_little_text", hint=hint)
-    return question
 
 
 def _read(name: str, text: str) -> float:
@@ -155,7 +180,7 @@ def _cluster(gpu: str | None, given: Mapping[str, float]) -> Cluster | None:
 def read_target(available: str | None, language: str, base: BaseCheckpoint | None) -> Target:
     """The text there is of a language: an amount such as `3GB` or `200M tokens` of the base's.
 
-    available: None is for all that the catalogue knows of.
+    available: no file or folder; None is for all that the catalogue knows of.
     """
     if available is None:
         known = find_language(language).text_bytes if language else 0
@@ -170,5 +195,9 @@ def read_target(available: str | None, language: str, base: BaseCheckpoint | Non
     if not language and base:
         hint = "add `--language sw`, or write it as `200M tokens`"
         raise UserError("bytes become tokens by a language", where=_TEXT, hint=hint)
-    hint = "name a file or folder, or give tokens: `200M tokens`"
-    return Target(language, float(read_as(Bytes, available, _TEXT, hint)))
+    try:
+        return Target(language, float(read_as(Bytes, available, _TEXT)))
+    except UserError:
+        what = f"there is no file or folder `{available}`, and it is not an amount"
+        hint = "give an amount such as `3GB` or `200M tokens`"
+        raise UserError(what, where=_TEXT, hint=hint) from None

@@ -7,8 +7,6 @@ A recipe names only what neither the base nor a rule decides; the rest follows f
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from tongues.core.errors import UserError
 from tongues.core.hardware import Machine, this_machine
@@ -18,6 +16,7 @@ from tongues.models import Shape, of_shape
 from tongues.plan.bases import BaseCheckpoint, known_bases
 from tongues.plan.options import EPOCHS, Option
 from tongues.plan.plan import Plan
+from tongues.plan.question import PER_TOKEN, Question
 from tongues.recipe import Train
 from tongues.text.tokens.trial import TokenizerTrial
 from tongues.train.rules import (
@@ -40,9 +39,6 @@ tokens:
 {base}{mixture}
   budget: {budget}    # replay included; in tokens, FLOPs, hours or days
 {settings}"""
-_HELD_OUT = 100_000  # tokens of a language, and at most this share of its text
-_HELD_SHARE = 0.1
-_PER_TOKEN = 4  # bytes of text in a token, where nothing is known of the language
 _SHORT = 10_000_000  # tokens of a run, below which evaluations during it would take long
 _READ_MORE = 1.25  # times the text that is needed: some of it is dropped
 _LEAST_TEXT = 2e6  # bytes
@@ -51,20 +47,11 @@ _FARTHEST = 4.0  # times the size of the nearest shape that is still of use
 _STEPS = 100  # fewer steps than this teach little: rather a smaller batch
 
 
-@dataclass(frozen=True, slots=True)
-class OwnFiles:
-    """Text on this disk: paths and bytes by language, and a trial of the base's tokenizer on it."""
-
-    files: Mapping[str, Sequence[str]]
-    sizes: Mapping[str, int]
-    trial: TokenizerTrial | None = None
-
-
-def recipe_of(plan: Plan, own: OwnFiles | None = None, name: str | None = None) -> str:
+def recipe_of(plan: Plan, trial: TokenizerTrial | None = None, name: str | None = None) -> str:
     """The advised option as YAML; a UserError where it is no single run.
 
-    own: text that the recipe reads; without it the plan's own, or public text of the hub.
-    name: of the recipe; None: of base and language.
+    Text is the plan's own, or public text of the hub. trial: of the base's tokenizer on it. name:
+    of the recipe; None: of base and languages.
     """
     option, question = plan.decision.option, plan.question
     if not plan.writable:
@@ -78,23 +65,22 @@ def recipe_of(plan: Plan, own: OwnFiles | None = None, name: str | None = None) 
     if not targets:
         what = "no language is named, and so no text"
         raise UserError(what, where="--write", hint="add `--language sw`", code="no_language")
-    replayed = replay_language(option.base, targets, own.files if own else None)
-    share = option.replay if replayed else 0.0
+    replayed = replay_language(option.base, question) if option.replay else ""
     needed = {lang: option.parts.get(lang, 0.0) for lang in targets}
-    needed |= {replayed: share * option.tokens} if share else {}
+    needed |= {replayed: option.replay * option.tokens} if replayed else {}
     base, tokens = option.base, round(float(f"{option.tokens:.4g}"))
     machine = question.cluster.machine if question.cluster else this_machine()
-    settings = _settings(option, tokens, machine)
+    settings = _settings(option, question, tokens, machine)
     return _RECIPE.format(
         title=f"{_title(option)} on {', '.join(f'`{lang}`' for lang in targets)}",
         source="the base" if base else "its size",
         about="".join(f"# {line}\n" for line in _about(base)),
-        name=name or recipe_name(option, targets[0]),
-        texts="\n".join(_texts(needed, plan, own)),
-        tokens="".join(f"  {line}\n" for line in _tokens(option, own, targets, replayed)),
+        name=name or recipe_name(option, targets),
+        texts="\n".join(_texts(needed, option, question)),
+        tokens="".join(f"  {line}\n" for line in _tokens(option, question, replayed, trial)),
         model="" if base else f"model: {{shape: {_shape_of(option).name}}}\n",
         base=_base(base),
-        mixture="\n".join(_mixture(base, targets, replayed if share else "", share, own)),
+        mixture="\n".join(_mixture(option, question, replayed)),
         budget=_count(tokens),
         settings="".join(f"  {line}\n" for line in settings),
     )
@@ -108,21 +94,17 @@ def _count(tokens: int) -> str:
     return f"{tokens} tokens"
 
 
-def recipe_name(option: Option, language: str) -> str:
+def recipe_name(option: Option, languages: Sequence[str]) -> str:
     """The usual name of a recipe, and so of its run."""
-    return f"{option.base.short.lower() if option.base else 'scratch'}-{language}"
+    return "-".join([option.base.short.lower() if option.base else "scratch", *languages])
 
 
-def replay_language(
-    base: BaseCheckpoint | None, targets: Sequence[str], files: Mapping[str, Any] | None
-) -> str:
-    """The first language of a base that is not to be learned and has text; empty where none has.
-
-    files: text by language; None: of the hub, which has every language.
-    """
-    languages = (base.languages or ("en",)) if base else ()
-    others = (lang for lang in languages if lang not in targets)
-    return next((lang for lang in others if files is None or lang in files), "")
+def replay_language(base: BaseCheckpoint | None, question: Question) -> str:
+    """What a base replays: text on this disk, else its first language that is not to be learned."""
+    known = (base.languages or ("en",)) if base else ()
+    if question.replayed and question.replayed.language in known:
+        return question.replayed.language
+    return next((lang for lang in known if lang not in question.languages), "")
 
 
 def hub_text(language: str, limit: str) -> dict[str, str]:
@@ -137,7 +119,7 @@ def hub_text(language: str, limit: str) -> dict[str, str]:
     return source | {"limit": limit}
 
 
-def text_limit(tokens: float, bytes_per_token: float = _PER_TOKEN, most: float = math.inf) -> str:
+def text_limit(tokens: float, bytes_per_token: float = PER_TOKEN, most: float = math.inf) -> str:
     """How much text to read for that many tokens, of `most` bytes; some of it is dropped."""
     needed = max(_READ_MORE * bytes_per_token * tokens, _LEAST_TEXT)
     return f"{min(needed, most) / 1e6:.0f} MB"
@@ -165,13 +147,8 @@ def _base(base: BaseCheckpoint | None) -> str:
     return f"  base: {{model: {base.name}, languages: [{known}]}}{assumed}\n"
 
 
-def _mixture(
-    base: BaseCheckpoint | None,
-    targets: Sequence[str],
-    replayed: str,
-    share: float,
-    own: OwnFiles | None,
-) -> Iterator[str]:
+def _mixture(option: Option, question: Question, replayed: str) -> Iterator[str]:
+    base, targets = option.base, question.languages
     if len(targets) > 1 or (base and set(targets) & set(base.languages or ("en",))):
         yield f"  targets: [{', '.join(targets)}]"
     if len(targets) == 1:
@@ -179,51 +156,47 @@ def _mixture(
     else:
         yield f"  mixture: {{by: text, max_epochs: {EPOCHS['continue']:g}}}    # alike (UniMax)"
     if replayed:
-        yield f"  replay: {{{replayed}: {share:.0%}}}"
-    elif base and own is not None:
+        yield f"  replay: {{{replayed}: {option.replay:.0%}}}"
+    elif base and question.targets[0].files:
         yield "  # no replay: there is no text of another language of the base"
 
 
 def _tokens(
-    option: Option, own: OwnFiles | None, targets: Sequence[str], replayed: str
+    option: Option, question: Question, replayed: str, trial: TokenizerTrial | None
 ) -> Iterator[str]:
     """The tokenizer: the base's, with new tokens where the plan or a trial asks for them."""
-    trial, base = own.trial if own else None, option.base
+    base = option.base
     if base is None:
         yield f"vocab_size: {vocabulary_by_size(option.params)}"
     else:
         yield f"base: {base.folder or base.name}"
-    smallest = min(own.sizes.values()) if own else math.inf
-    held_out = _HELD_OUT
-    if math.isfinite(smallest):
-        held_out = min(held_out, round(_HELD_SHARE * smallest / _PER_TOKEN / 1000) * 1000)
-    held = f"{max(held_out, 1000):,}".replace(",000", "k")
+    held = f"{question.held_out:,}".replace(",000", "k")
     yield f"held_out: {held} tokens    # never trained on, for `tongues evaluate`"
     new = option.new_tokens or (trial.new_tokens if trial else 0)
     if new and replayed:
         extended = [lang for lang, one in option.vocabularies.items() if one.new_tokens]
-        langs = ", ".join(extended or targets)
+        langs = ", ".join(extended or question.languages)
         yield f"extend: {{new_tokens: {new}, languages: [{langs}], preserve: [{replayed}]}}"
     if trial and trial.unfit:
         langs = ", ".join(trial.unfit)
         yield f"byte_fallback: allow    # the base has too few tokens for {langs}"
 
 
-def _settings(option: Option, tokens: int, machine: Machine) -> Iterator[str]:
+def _settings(option: Option, question: Question, tokens: int, machine: Machine) -> Iterator[str]:
     """What neither the base nor its size decides."""
     for key, value in option.method.settings.items():
         yield f"{key}: {json.dumps(value)}".replace('"', "")
     if option.base is None:
-        yield from _from_scratch(option, tokens, machine)
+        yield from _from_scratch(option, question.held_out, tokens, machine)
     if tokens < _SHORT:
         yield "num_evals: 4    # during training, each of this many held-out tokens a language:"
         yield f"eval_tokens: {max(round(tokens / 64), 4096)} tokens"
 
 
-def _from_scratch(option: Option, tokens: int, machine: Machine) -> Iterator[str]:
+def _from_scratch(option: Option, held_out: int, tokens: int, machine: Machine) -> Iterator[str]:
     """Context, batch, rate and micro-batch by the size, as there is no base to follow."""
     shape, vocabulary = _shape_of(option), vocabulary_by_size(option.params)
-    anatomy, context = of_shape(shape, vocabulary), context_by_size(option.params, _HELD_OUT)
+    anatomy, context = of_shape(shape, vocabulary), context_by_size(option.params, held_out)
     batch = max(context, min(batch_by_size(option.params, context), tokens // _STEPS))
     batch = shared_batch(batch, context, machine.processes)
     written = {"context": f"{context} tokens", "batch": f"{batch} tokens"}
@@ -241,32 +214,31 @@ def _shape_of(option: Option) -> Shape:
     """The nearest shape to a model from scratch; a UserError where there is none near."""
     shape, count = nearest_shape(option.params, vocabulary_by_size(option.params))
     if max(count / option.params, option.params / count) > _FARTHEST:
-        what = f"{show_count(option.params)} parameters are planned, and the nearest shape, "
-        what += f"{shape.name}, has {show_count(count)}"
+        size = show_count(option.params)
+        what = (
+            f"{size} parameters are far from the nearest shape, {shape.name} ({show_count(count)})"
+        )
         hint = "settle a size that there is by `--params`"
         raise UserError(what, where="--write", hint=hint, code="no_such_shape")
     return shape
 
 
-def _texts(needed: Mapping[str, float], plan: Plan, own: OwnFiles | None) -> Iterator[str]:
+def _texts(needed: Mapping[str, float], option: Option, question: Question) -> Iterator[str]:
     """needed: tokens by language, repeats included."""
-    option = plan.decision.option
-    targets = {target.language: target for target in plan.question.targets}
-    files = dict(own.files) if own else {
-        lang: [target.place] for lang, target in targets.items() if target.place
-    }  # fmt: skip
+    targets = {target.language: target for target in question.targets}
+    texts = [*question.targets, *([question.replayed] if question.replayed else [])]
+    files = {text.language: text.files for text in texts if text.files}
     roles = {lang: "learned" if lang in targets else "of the base, replayed" for lang in needed}
     if files:
         yield "  files:    # folders, files or globs of .txt, .jsonl, .parquet, .csv"
         for lang in (lang for lang in needed if lang in files):
-            paths = json.dumps(list(files[lang]), ensure_ascii=False)
-            yield f"    {lang}: {paths}    # {roles[lang]}"
+            yield f"    {lang}: {json.dumps(files[lang], ensure_ascii=False)}    # {roles[lang]}"
     rest = [lang for lang in needed if lang not in files]
     if rest:
         yield "  hub:    # streamed; own text: `files: {sw: [FOLDER]}`"
     for lang in rest:
         target, vocabulary = targets.get(lang), option.vocabularies.get(lang)
-        each = vocabulary.after.value if vocabulary else _PER_TOKEN
+        each = vocabulary.after.value if vocabulary else PER_TOKEN
         limit = text_limit(needed[lang], each, target.text if target else math.inf)
         words = ", ".join(f"{key}: {value}" for key, value in hub_text(lang, limit).items())
         yield f"    {lang}: {{{words}}}    # {roles[lang]}"

@@ -16,6 +16,7 @@ from tongues.languages.fertility import extended_bytes_per_token
 from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.question import Target
 
+# Extensions that are tried; chosen: doublings up to about what LlamaTurk added (28k).
 _SIZES = (4_000, 8_000, 16_000, 32_000)
 MOST_NEW = _SIZES[-1]  # tokens of all languages together
 _SAVES = 0.45  # of the tokens, from where it is worth new rows

@@ -11,7 +11,7 @@ from tongues.core.pages import fixed, number
 from tongues.core.pages.numbers import minus
 from tongues.core.quantities import show_bytes, show_count
 from tongues.languages.catalogue import find_language
-from tongues.plan.budget import FORWARD_AND_BACKWARD
+from tongues.plan.budget import FEW_STEPS, FORWARD_AND_BACKWARD
 from tongues.plan.decide import Decision
 from tongues.plan.options import LEAST_READ, LeftOut, Option
 from tongues.plan.outlook import LAW, Outlook
@@ -19,6 +19,7 @@ from tongues.plan.own_laws import OwnLaws
 from tongues.plan.planner import KEEPS
 from tongues.plan.published import nearest_projects
 from tongues.plan.question import Question, Target
+from tongues.text.tokens.trial import TokenizerTrial
 
 _DECISIONS = {
     "continue": "Continue {name}{language}: {spent}.",
@@ -28,7 +29,9 @@ _DECISIONS = {
     "experts": "Train {name}{language}: {spent}.",
     "either": "Own laws do not decide; first is {name}{language}: {spent}.",
 }
-_BASE = "base: {name}, {licence}{gated}, of {released}."
+_BASE = "base: {name}, {licence}, of {released}."
+_GATED = "base: {name}, {licence}, gated, of {released}."
+_OF_FOLDER = "base: {name}, {licence}."
 _KEEP = {
     "suits": "tokenizer: keep it{whose}; a token has {before} bytes.",
     "too_short": "tokenizer: keep it{whose}; a token has {before} bytes, "
@@ -57,6 +60,13 @@ _KEPT = "; within {limit:g}% with a probability of about {kept:.0%}"
 _NO_PROMISE = "forgetting: no share of replay keeps {limit:g}% with a probability of {likely:.0%}."
 _TEXT = "text: {text}{tokens}, read {epochs} times{ends}."
 _TEXT_ENDS = ". More gains next to nothing; {left:.0%} of the budget is left"
+_ENOUGH = ". More gains next to nothing"
+_MUCH_LEFT = 0.1  # of the budget, from where that is said; chosen
+_COUNTED = {
+    "own": " are {count} tokens",
+    "base": " are {count} tokens of the base",
+    "new": " are {count} tokens of the base ({new} with the new ones)",
+}
 _MORE_TEXT = "more text: {sources}; sources overlap."
 _CHAT = (
     "instructions: {named} is an instruction model; continue its base, then `tongues export "
@@ -74,7 +84,15 @@ _LAW = "law: losses follow {law} at that level; a base counts as having read som
 _REPLAY = "replay: {share:.0%} of all tokens, {why}."
 _BEYOND = "beyond: {name} is {times:.2g} times outside of its law's runs in {what}."
 _PROJECT = "published: {project}."
-_PROJECTS, _FIRST, _LISTED = 3, 2, 6
+_PROJECTS, _FIRST, _LISTED = 3, 2, 6  # that are named; chosen
+# Of a plan that is written as a recipe.
+_ADDED = (
+    "tokenizer: it falls back to bytes for `{language}` ({before:.2f} bytes a token), so the "
+    "recipe adds {count:,} tokens."
+)
+_UNFIT = "caution: `{language}`: {why}; `byte_fallback` allows it."
+_FEW_STEPS = "caution: fewer than {fewest} steps teach little: give a larger budget."
+WRITTEN = "Written before any training: `tongues report` shows it next to what came of it."
 _UNCHANGED = 0.003  # of a loss
 _TWO = fixed(2)
 
@@ -84,6 +102,7 @@ def rows(
 ) -> list[dict[str, str]]:
     """A row of text an option; columns that no option fills are left out."""
     mark = "→" if decision.decided else "?"
+    loss = f"{unit} (mean)" if languages > 1 else unit
     made = [
         {
             "": mark if option is decision.option else " ",
@@ -96,7 +115,7 @@ def rows(
             "US$": _amount(option.cost),
             "FLOPs": "" if option.hours else f"{option.flops:.2g}",
             "trained": option.method.name,
-            f"{unit}{' (mean)' * (languages > 1)}": _shown(option.loss),
+            loss: _shown(option.loss),
         }
         for option in options
     ]
@@ -111,9 +130,9 @@ def answer_lines(
     option, base, cluster = decision.option, decision.option.base, question.cluster
     lines = [_decision(question, decision)]
     if base and base.licence:
-        gated, released = ", gated" * base.gated, base.released or "?"
-        named = {"name": base.short, "licence": base.licence}
-        lines.append(_BASE.format(gated=gated, released=released, **named))
+        template = _GATED if base.gated else _BASE if base.released else _OF_FOLDER
+        named = {"name": base.short, "licence": base.licence, "released": base.released}
+        lines.append(template.format(**named))
     lines += _tokenizer(option)
     lines += _training(option)
     lines += _loss(question, option, unit)
@@ -162,6 +181,16 @@ def reason_lines(
     return lines + [_LEFT_OUT.format(name=one.name, reason=one.reason) for one in others]
 
 
+def draft_lines(option: Option, language: str, trial: TokenizerTrial | None) -> Iterator[str]:
+    """What a recipe of a plan adds to it; trial: of the base's tokenizer on the text."""
+    if trial and trial.new_tokens:
+        yield _ADDED.format(language=language, before=trial.base, count=trial.new_tokens)
+    for lang, caution in trial.unfit.items() if trial else ():
+        yield _UNFIT.format(language=lang, why=caution.sentence)
+    if option.batch and option.tokens / option.batch < FEW_STEPS:
+        yield _FEW_STEPS.format(fewest=FEW_STEPS)
+
+
 def _decision(question: Question, decision: Decision) -> str:
     option, cluster = decision.option, question.cluster
     spent = [f"{show_count(option.tokens)} tokens"]
@@ -186,12 +215,12 @@ def _tokenizer(option: Option) -> Iterator[str]:
         before = f"{one.before.value:.2f}"
         if not one.new_tokens:
             sure = "" if "measured" in one.before.method else f" {_ends(one.before)}"
-            size = before + sure + f" ({language})" * several
+            size = f"{before}{sure} ({language})" if several else before + sure
             kept.setdefault(one.reason, []).append(size)
             continue
         yield _EXTEND.format(
             count=f"{one.new_tokens:,}",
-            whose=f" for {language}" * several,
+            whose=f" for {language}" if several else "",
             before=before,
             after=f"{one.after.value:.2f}",
             saved=f"{one.saved:.0%}",
@@ -260,21 +289,23 @@ def _percent(rise: Estimate) -> str:
 def _text(question: Question, option: Option) -> Iterator[str]:
     if option.epochs is None:
         return
-    several = len(option.targets) > 1
     text, ends = ", ".join(filter(None, map(_size, question.targets))), ""
     if option.limit == "text":
         work = FORWARD_AND_BACKWARD * option.method.work
         paid = question.budget.tokens(option.met, question.cluster, work)
         left = 1.0 - option.tokens / paid
-        ends = _TEXT_ENDS.format(left=left) if left > 0.1 else ""
-    counted = ""
-    if all(target.tokens is None for target in question.targets):
-        counted = f" are {show_count(question.unique(option.base))} tokens"
-        counted += " of the base" if option.base else ""
-        if option.new_tokens and not several:
-            counted += f" ({show_count(option.text)} with the new ones)"
-    epochs = f"{'up to ' * several}{option.epochs:.2g}"
-    yield _TEXT.format(text=text, tokens=counted, epochs=epochs, ends=ends)
+        ended = _ENOUGH if question.usual else _TEXT_ENDS.format(left=left)
+        ends = ended if left > _MUCH_LEFT else ""
+    several = len(option.targets) > 1
+    counts = {"count": show_count(question.unique(option.base)), "new": show_count(option.text)}
+    code = "own" if option.base is None else "new" if option.new_tokens and not several else "base"
+    counted = any(target.tokens is not None for target in question.targets)
+    yield _TEXT.format(
+        text=text,
+        tokens="" if counted else _COUNTED[code].format(**counts),
+        epochs=f"up to {option.epochs:.2g}" if several else f"{option.epochs:.2g}",
+        ends=ends,
+    )
     target = question.targets[0]
     known = find_language(target.language).texts if target.language else ()
     more = [one for one in known if one.bytes > 1.2 * target.text and "," not in one.source]

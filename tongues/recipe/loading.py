@@ -44,10 +44,8 @@ _SLIPS = (
     ("end of stream", "a quote is not closed", "close what line {line} opens"),
 )
 
-# No recipe comes near these. The first holds for a file, the others with aliases written out.
-_CHARACTERS = 200_000
-_VALUES = 20_000
-_DEPTH = 50
+# Chosen; no recipe comes near these. The first is of a file, the others with aliases written out.
+_CHARACTERS, _VALUES, _DEPTH = 200_000, 20_000, 50
 
 # Where several kinds may stand.
 _KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(LowRank|int|float|str|bool)$)")

@@ -66,8 +66,7 @@ class Recipe(TextRecipe):
         if not (isinstance(study, Mapping) and isinstance(train, Mapping)):
             return value
         if study.get("budgets") and train.get("budget") is None:
-            hint = "write one of `study.budgets` there: source models have it, and runs are named "
-            hint += "by how they differ from it"
+            hint = "write one of `study.budgets` there: source models have it"
             refuse("`budget` is missing, the usual one of a study", hint, ("train", "budget"), None)
         return value
 

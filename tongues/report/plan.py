@@ -60,6 +60,7 @@ def _row(option: Option, rank: int, plan: Plan) -> Row:
     if option.hours is not None:
         details.append(f"{option.hours:,.3g} h")
     row: Row = {"rank": rank, "option": option.name}
-    row["heading"] = option.name + " · advised" * (option is plan.decision.option)
+    advised = option is plan.decision.option
+    row["heading"] = f"{option.name} · advised" if advised else option.name
     row |= {"value": loss.value, "low": loss.low, "high": loss.high}
     return row | {"series": series_name(option.role), "details": " · ".join(details)}

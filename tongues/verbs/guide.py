@@ -59,13 +59,11 @@ class NextSteps(Verb["list[Step]"]):
 
 @command(NextSteps, AS_JSON, name="next")
 def _next(asked: NextSteps, *, as_json: bool) -> None:
-    from dataclasses import asdict
-
     from tongues.core.terminal import hint, print_json, print_table
 
     steps = asked.run()
     if as_json:
-        print_json({"steps": [asdict(step) for step in steps]})
+        print_json({"steps": [step.to_json() for step in steps]})
         return
     print_table([{"": x.place, "next": x.command, "because": x.reason} for x in steps])
     hint(steps[0].command)

@@ -45,13 +45,13 @@ def hint_next(workspace: Path) -> None:
     hint(shlex.join(["tongues", "next", *([] if workspace == Path() else [str(workspace)])]))
 
 
-def hint_recipe(recipe: "TextRecipe", asked: OfRecipe) -> None:
-    """Print the next step of a recipe that a verb was asked for."""
+def hint_recipe(recipe: "TextRecipe", asked: OfRecipe, *, sound: bool = False) -> None:
+    """Print the next step of a recipe that a verb was asked for; sound: it was checked."""
     from tongues.core.terminal import hint
     from tongues.plan.steps import step_of_recipe
 
     words = [str(asked.recipe), *asked.overrides]
-    hint(step_of_recipe(recipe, words, Path(asked.workspace)).command)
+    hint(step_of_recipe(recipe, words, Path(asked.workspace), sound=sound).command)
 
 
 def hint_runs(folder: Path, workspace: Path) -> None:

@@ -15,14 +15,14 @@ from tongues.verbs.settings import Verb, command, function, option, settings
 if TYPE_CHECKING:
     from tongues.laws import Law
     from tongues.laws.answer import FitAnswer
-    from tongues.plan import Plan as Made
+    from tongues.plan import plan as made
 
 
 Number = float | str  # a number, or one as people write it, such as `1.4B` or `20%`
 
 
 @settings
-class Plan(Verb["Made"]):
+class Plan(Verb["made.Plan"]):
     """Plan: base, tokenizer, tokens, replay, price, and what comes out.
 
     Laws may be what `fit` returned; losses are then in nats per token, else in bits per byte.

@@ -32,7 +32,6 @@ class Check(OfRecipe, Verb["Checked"]):
 
 @command(Check, AS_JSON)
 def _check(asked: Check, *, as_json: bool) -> None:
-    from tongues.core.quantities import show_bytes
     from tongues.core.terminal import print_json, print_table, say
     from tongues.recipe import load_recipe, show_recipe
     from tongues.train.words import describe_mixture, mixture_rows
@@ -65,15 +64,12 @@ def _check(asked: Check, *, as_json: bool) -> None:
             print_table(mixture_rows(plan.mixture))
     for model in checked.hub:
         echo(f"\n{model.sentence}")
-    echo(f"\nmemory, about: {checked.memory_sentence()}")
-    echo(f"disk, about: {show_bytes(checked.disk)}")
-    if time := checked.time_sentence():
-        echo(f"time, about: {time}")
-    if evaluation := checked.evaluation_sentence():
-        echo(f"evaluation, about: {evaluation}")
+    echo()
+    for what, sentence in checked.sentences().items():
+        echo(f"{what}, about: {sentence}")
     for caution in checked.cautions:
         say(f"caution: {caution}")
-    hint_recipe(loaded, asked)
+    hint_recipe(loaded, asked, sound=True)
 
 
 @settings

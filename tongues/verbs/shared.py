@@ -139,7 +139,7 @@ def existing_folder(folder: Path | str) -> Path:
     if not Path(folder).is_dir():
         hint = "name the folder of the recipes and runs"
         if Path(folder).is_file():
-            hint += f", such as `{Path(folder).parent}`"
+            hint = f"{hint}, such as `{Path(folder).parent}`"
         raise UserError("is not a folder", where=str(folder), hint=hint)
     return Path(folder)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tongues.core.errors import UserError
 from tongues.core.files import changed_at
 from tongues.core.pages import CARD
-from tongues.plan.steps.step import Step, free_place, next_step
+from tongues.plan.steps.step import State, Step, free_place, next_step
 from tongues.runs.record import Run, read_run
 from tongues.train.card import find_tokens
 
@@ -39,22 +39,22 @@ def step_of_evaluated(run: Run, folder: Path, evaluation: "Evaluation", workspac
     if name in chosen:
         return step_of_best("best", run.run, folder / "model" / CARD, workspace)
     if evaluation.limit and not is_tested(evaluation):
-        again = step_to_evaluate("evaluated in part", run, workspace, limit=evaluation.limit)
-        if again:
+        limit = evaluation.limit
+        if again := step_to_evaluate("evaluated_in_part", run, workspace, limit=limit):
             return again
     model = Path(run.run)
     if chosen:
-        return next_step("not best", workspace, model=model, name=run.run, best=chosen[0])
+        return next_step("not_best", workspace, model=model, name=run.run, best=chosen[0])
     return next_step("undecided", workspace, model=model, name=run.run)
 
 
-def step_to_evaluate(state: str, run: Run, workspace: Path, **values: object) -> Step | None:
+def step_to_evaluate(state: State, run: Run, workspace: Path, **facts: object) -> Step | None:
     """Evaluate a run and its base on its own text; None where that is not here."""
     tokens = find_tokens(run, workspace)
     if tokens is None:
         return None
     text, model = Path(tokens.name), Path(run.run)
-    return next_step(state, workspace, model=model, name=run.run, text=text, **values)
+    return next_step(state, workspace, model=model, name=run.run, text=text, **facts)
 
 
 def step_of_experts(name: str, workspace: Path) -> Step | None:
@@ -72,12 +72,12 @@ def step_of_experts(name: str, workspace: Path) -> Step | None:
     folder = workspace / "ensembles" / name
     best = next(iter(sorted(folder.glob(f"{experts.choice}-s*"))), None)
     if not experts.choice or best is None:
-        return next_step("best is gone", folder=folder)
-    state = "as good" if experts.as_good else "best"
+        return next_step("best_is_gone", folder=folder)
+    state: State = "as_good" if experts.as_good else "best"
     return step_of_best(state, f"{name}/{best.name}", best / "ensemble.json", workspace)
 
 
-def step_of_best(state: str, name: str, record: Path, workspace: Path) -> Step:
+def step_of_best(state: State, name: str, record: Path, workspace: Path) -> Step:
     """Export a run or an ensemble, or try its export.
 
     record: a file that was written with it; exports that are older are of earlier weights.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tongues.core.errors import UserError
 from tongues.core.files import files_named
+from tongues.plan.check import check_recipe
 from tongues.plan.steps.changed import under_own_name
 from tongues.plan.steps.models import step_of_experts
 from tongues.plan.steps.runs import (
@@ -17,7 +18,7 @@ from tongues.plan.steps.runs import (
     step_of_runs,
     step_of_unfinished,
 )
-from tongues.plan.steps.step import Step, is_run, next_step, quoted
+from tongues.plan.steps.step import State, Step, is_run, next_step, quoted
 from tongues.recipe import (
     Recipe,
     TextRecipe,
@@ -29,6 +30,7 @@ from tongues.recipe import (
 from tongues.runs.record import PLANS, RECIPE, find_runs
 from tongues.text import check_text
 from tongues.text.tokens import check_tokens
+from tongues.text.tokens.fitting import check_spelling
 from tongues.train.base import PLACEHOLDER_BASE
 from tongues.train.study import plan_study, plan_sweep
 from tongues.train.work import open_work
@@ -61,15 +63,20 @@ def steps_in(workspace: Path) -> list[Step]:
             steps.append(replace(step, place=str(folder), since=last_trained(folder)))
     if not steps:
         inside = next(iter(sorted(workspace.glob("*/runs/"))), None)
-        step = next_step("work inside", folder=inside.parent) if inside else None
-        steps = [replace(step or next_step("nothing here"), place=str(workspace))]
+        step = next_step("work_inside", folder=inside.parent) if inside else None
+        steps = [replace(step or next_step("nothing_here"), place=str(workspace))]
     return sorted(steps, key=lambda step: (step.urgency, -step.since))
 
 
-def step_of_recipe(recipe: TextRecipe, words: Sequence[Path | str], workspace: Path) -> Step:
-    """The next step of a recipe; words: its file and overrides, as a command has them."""
+def step_of_recipe(
+    recipe: TextRecipe, words: Sequence[Path | str], workspace: Path, *, sound: bool = False
+) -> Step:
+    """The next step of a recipe; words: its file and overrides, as a command has them.
+
+    sound: whether it was checked just now.
+    """
     own, words = under_own_name(recipe, words, workspace)
-    return _step(own, words, workspace, None, recipe)
+    return _step(own, words, workspace, None, recipe, sound=sound)
 
 
 def _step(
@@ -78,38 +85,44 @@ def _step(
     workspace: Path,
     evaluated: "Evaluated | None",
     before: TextRecipe,
+    *,
+    sound: bool = False,
 ) -> Step:
     """The next step of a recipe under its own name; before: as it was read."""
     renamed = recipe is not before
-    values = {"recipe": shlex.join(words), "before": _name(before)}
+    facts = {"recipe": shlex.join(words), "before": _name(before)}
     if isinstance(recipe, Recipe) and recipe.train.base_model == PLACEHOLDER_BASE:
-        return next_step("no base", workspace, **values)
+        return next_step("no_base", workspace, **facts)
+
+    def begin(state: State, place: Path, **more: object) -> Step:
+        """The step of a recipe that is at its beginning, unless it would be refused."""
+        why = "" if sound else _fault(recipe, workspace)
+        if why:
+            # `prepare` names the line of a recipe of text alone.
+            verb = "check" if isinstance(recipe, Recipe) else "prepare"
+            return next_step("unsound", workspace, verb=verb, why=why, **facts)
+        return next_step(state, place, **facts, **more)
+
     try:
         check_tokens(recipe, workspace)
     except UserError as error:
-        try:
-            check_text(recipe.text)
-        except UserError as missing:
-            verb = "check" if isinstance(recipe, Recipe) else "prepare"  # which names the line
-            why = f"{missing.where}: {missing.what}"
-            return next_step("no text", workspace, verb=verb, why=why, **values)
         there = (workspace / "tokens" / recipe.name / "tokens.json").is_file()
-        state = "other tokens" if there else "renamed" if renamed else "not prepared"
-        return next_step(state, workspace, why=error.what, **values)
+        state: State = "other_tokens" if there else "renamed" if renamed else "not_prepared"
+        return begin(state, workspace, why=error.what)
     if not isinstance(recipe, Recipe):
-        return next_step("text alone", corpus=workspace / "corpus" / recipe.corpus)
+        return next_step("text_alone", folder=workspace / "corpus" / recipe.corpus)
     folder = workspace / "runs" / results_name(recipe)
     train = f"tongues {training_verb(recipe)} {shlex.join(words)}{in_workspace(workspace)}"
-    begun = next_step("other run" if renamed else "not trained", train=train, before=_name(before))
+    state = "other_run" if renamed else "not_trained"
     if recipe.experts:
-        step = _step_of_experts(recipe, train, workspace, values)
-        return step or step_of_unfinished(folder, train) or begun
+        step = _step_of_experts(recipe, train, workspace, facts)
+        return step or step_of_unfinished(folder, train) or begin(state, Path(), train=train)
     if recipe.pilot:
         if (folder / "forecast.json").is_file():
-            return next_step("pilot finished", folder=folder)
-        return step_of_unfinished(folder, train) or begun
+            return next_step("pilot_finished", folder=folder)
+        return step_of_unfinished(folder, train) or begin(state, Path(), train=train)
     if not folder.is_dir() or not find_runs([folder]):
-        return begun
+        return begin(state, Path(), train=train)
     step = step_of_unfinished(folder, train) or _added(recipe, train, workspace)
     return step or step_of_runs(folder, workspace, evaluated, train)
 
@@ -124,9 +137,9 @@ def _step_of_experts(
     count = len([*files_named(workspace / "ensembles" / recipe.name, "ensemble.json")])
     wanted = len(recipe.experts.seeds) * max(1, len(recipe.experts.partitions))
     if count >= wanted:
-        return next_step("not measured", workspace, **values)
+        return next_step("not_measured", workspace, **values)
     if count:
-        return next_step("ensembles missing", train=train, count=count, ensembles=wanted)
+        return next_step("ensembles_missing", train=train, count=count, ensembles=wanted)
     return None
 
 
@@ -136,7 +149,20 @@ def _added(recipe: Recipe, train: str, workspace: Path) -> Step | None:
         return None
     plans = [*plan_sweep(recipe), *plan_study(open_work(recipe, workspace))]
     new = [plan for plan in plans if not is_run(workspace / "runs" / plan.name)]
-    return next_step("runs added", train=train, count=len(new), of=len(plans)) if new else None
+    return next_step("runs_added", train=train, count=len(new), of=len(plans)) if new else None
+
+
+def _fault(recipe: TextRecipe, workspace: Path) -> str:
+    """What `check` or `prepare` would refuse, empty where they would not."""
+    try:
+        sources, prepared = check_text(recipe.text), (workspace / "tokens" / recipe.name).exists()
+        if isinstance(recipe, Recipe):
+            check_recipe(open_work(recipe, workspace), training=prepared)
+        if not prepared:
+            check_spelling(recipe, sources)
+    except UserError as error:
+        return f"{error.where}: {error.what}" if error.where else error.what
+    return ""
 
 
 def _name(recipe: TextRecipe) -> str:

@@ -10,7 +10,7 @@ from tongues.core.pages import CARD
 from tongues.laws import read_laws_file
 from tongues.laws.next_step import MORE_SHAPES, plan_command
 from tongues.plan.steps.models import step_of_best, step_of_evaluated, step_to_evaluate
-from tongues.plan.steps.step import Step, free_place, is_run, next_step
+from tongues.plan.steps.step import UNFINISHED, Step, free_place, is_run, next_step, quoted
 from tongues.recipe import in_workspace
 from tongues.runs.record import Run, find_runs, read_run
 from tongues.runs.states import states
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 Evaluated: TypeAlias = "Mapping[tuple[str, str], Evaluation]"  # by run and fingerprint
-_UNFINISHED = ("damaged", "failed", "stopped", "waiting", "running")  # what comes first
 
 
 def step_of_runs(
@@ -43,32 +42,32 @@ def step_of_runs(
         return step_of_evaluated(run, folder, evaluation, workspace)
     pages = (root / "reports" / folder.name / "index.html" for root in (workspace, Path()))
     if not page and all(changed_at(each) < last_trained(folder) for each in pages):
-        return next_step("no page", folder=folder)
+        return next_step("no_page", folder=folder)
     if run is None:
         return _step_of_study(folder, workspace, train)
-    if step := step_to_evaluate("not evaluated", run, workspace):
+    if step := step_to_evaluate("not_evaluated", run, workspace):
         return step
-    return step_of_best("not scored", run.run, folder / "model" / CARD, workspace)
+    return step_of_best("not_scored", run.run, folder / "model" / CARD, workspace)
 
 
 def step_of_unfinished(folder: Path, train: str) -> Step | None:
     """What to do about runs that are not finished; train: the command that makes them."""
     try:
-        found = [state for state in states([folder]) if state.state in _UNFINISHED]
+        every = {state.state: state for state in reversed(states([folder]))}
     except UserError:  # there are none
         return None
-    if not found:
-        return None
-    first = min(found, key=lambda state: _UNFINISHED.index(state.state))
-    return next_step(
-        first.state,
-        folder=folder,
-        train=train or next_step("damaged", folder=folder, run="", why="").command,
-        run=first.run,
-        why=first.reason.strip().rpartition("\n")[2].strip() or "without a reason",
-        step=first.step,
-        steps=first.steps,
-    )
+    for state in UNFINISHED:
+        if first := every.get(state):
+            return next_step(
+                state,
+                folder=folder,
+                train=train or f"tongues ls {quoted(folder)}",
+                run=first.run,
+                why=first.reason.strip().rpartition("\n")[2].strip() or "without a reason",
+                step=first.step,
+                steps=first.steps,
+            )
+    return None
 
 
 def last_trained(folder: Path) -> float:
@@ -99,15 +98,14 @@ def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
             plan = plan_command(read_laws_file(path), path)
         except UserError:  # of another version
             continue
-        state = "law" if plan else "loose law"
-        return next_step(state, plan=plan, train=train, more=MORE_SHAPES)
+        return next_step("law" if plan else "loose_law", plan=plan, train=train, more=MORE_SHAPES)
     if _of_one_size([read_run(place) for place in find_runs([folder])]):
-        return next_step("one size", train=train, more=MORE_SHAPES)
+        return next_step("one_size", train=train, more=MORE_SHAPES)
     others = (x for x in folder.parent.glob("*/") if x != folder and not is_run(x))
     law = workspace / "law.json"
     if law.exists() or any(find_runs([other]) for other in others):
         law = free_place(workspace / f"law-{folder.name}.json")
-    return next_step("no law", folder=folder, law=law)
+    return next_step("no_law", folder=folder, law=law)
 
 
 def _laws_of(folder: Path, workspace: Path) -> Sequence[Path]:

@@ -1,95 +1,92 @@
-"""A step: one command and a reason, by the state of a folder, a recipe, a run or a model."""
+"""A step: the state that a folder, recipe, run or model is in, and the command for it."""
 
 import itertools
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
-# By state: the command, and why it is next. Names in braces are the values of `next_step`.
-_STEPS: Mapping[str, tuple[str, str]] = {
-    # a folder
-    "nothing here": ("tongues new", "there is no recipe here; it asks, and writes one"),
-    "work inside": ("tongues next {folder}", "there is no recipe here; runs are in that folder"),
-    # a recipe
-    "invalid": ("tongues check {recipe}", "{why}"),
-    "no base": ("tongues check {recipe}", "the base that it continues from is to be named"),
-    "no text": ("tongues {verb} {recipe}", "{why}"),
-    "not prepared": ("tongues prepare {recipe}", "its text is not prepared yet"),
-    "other tokens": ("tongues prepare {recipe} --overwrite", "its tokens were {why}"),
-    "renamed": ("tongues prepare {recipe}", "{before} was trained with other settings"),
-    "text alone": ("tongues report {corpus}", "its text is prepared: the page shows what was kept"),
-    "not trained": ("{train}", "its text is prepared, and nothing is trained yet"),
-    "other run": ("{train}", "{before} was trained with other settings"),
-    "runs added": ("{train}", "{count} of {of} runs are not trained yet"),
-    "ensembles missing": ("{train}", "{count} of {ensembles} ensembles are written"),
-    "pilot finished": ("tongues report {folder}", "the pilot is finished"),
-    "not measured": ("tongues experts measure {recipe}", "the ensembles are not measured"),
-    # runs
-    "damaged": ("tongues ls {folder}", "{run}: {why}"),
-    "failed": ("{train}", "{run} failed: {why}"),
-    "stopped": ("{train}", "{run} stopped at step {step} of {steps}"),
-    "waiting": ("{train}", "{run} is not begun"),
-    "running": ("tongues ls {folder}", "{run} is in training"),
-    "no page": ("tongues report {folder}", "it is trained, and its page is not written"),
-    # studies
-    "no law": ("tongues fit {folder} -o {law}", "its runs are finished; no law is fitted"),
-    "law": ("{plan}", "there is a law of its runs: plan by it, for the compute that you have"),
-    "loose law": ("{train} {more}", "its runs do not pin its law down: train more, and fit again"),
-    "one size": ("{train} {more}", "its runs are of one size, and laws need several: train more"),
-    # models
-    "not evaluated": (
-        "tongues evaluate {model} --text {text} --compare",
-        "{name} is not evaluated",
+from tongues.plan.steps.words import REASONS
+
+Folder = Literal["nothing_here", "work_inside"]
+OfRecipe = Literal["invalid", "no_base", "unsound", "not_prepared", "other_tokens", "renamed"]
+Trained = Literal["not_trained", "other_run", "runs_added", "ensembles_missing", "not_measured"]
+Ended = Literal["text_alone", "pilot_finished"]
+Unfinished = Literal["damaged", "failed", "stopped", "waiting", "running"]
+OfStudy = Literal["no_page", "no_law", "law", "loose_law", "one_size"]
+Evaluated = Literal["not_evaluated", "evaluated_in_part", "not_scored", "best", "as_good"]
+Used = Literal["not_best", "undecided", "exported", "best_is_gone"]
+State = Folder | OfRecipe | Trained | Ended | Unfinished | OfStudy | Evaluated | Used
+
+# By command: the states that it is next in. Names in braces are facts of the state.
+_COMMANDS: Mapping[str, tuple[State, ...]] = {
+    "tongues new": ("nothing_here",),
+    "tongues next {folder}": ("work_inside",),
+    "tongues check {recipe}": ("invalid", "no_base"),
+    "tongues {verb} {recipe}": ("unsound",),
+    "tongues prepare {recipe}": ("not_prepared", "renamed"),
+    "tongues prepare {recipe} --overwrite": ("other_tokens",),
+    "{train}": (
+        *("not_trained", "other_run", "runs_added", "ensembles_missing"),
+        *("failed", "stopped", "waiting"),
     ),
-    "evaluated in part": (
-        "tongues evaluate {model} --text {text} --compare",
-        "{name} was evaluated with `--limit {limit}`, too little to choose a model by",
-    ),
-    "not scored": ("tongues export {model} -o {out}", "{name} has no text here to be evaluated on"),
-    "best": ("tongues export {model} -o {out}", "{name} is the best by its evaluation"),
-    "as good": (
-        "tongues export {model} -o {out}",
-        "{name} is the best by its page, without a significant difference to dense",
-    ),
-    "not best": ("tongues generate {model}", "`{best}` is better: try {name} before it is used"),
-    "undecided": (
-        "tongues generate {model}",
-        "{name} is evaluated, and no model is significantly better: try it",
-    ),
-    "exported": ("tongues generate {folder}", "{name} is exported: try it"),
-    "best is gone": ("tongues ls {folder}", "no ensemble of the best partition is here"),
+    "tongues ls {folder}": ("damaged", "running", "best_is_gone"),
+    "tongues report {folder}": ("text_alone", "pilot_finished", "no_page"),
+    "tongues experts measure {recipe}": ("not_measured",),
+    "tongues fit {folder} -o {law}": ("no_law",),
+    "{plan}": ("law",),
+    "{train} {more}": ("loose_law", "one_size"),
+    "tongues evaluate {model} --text {text} --compare": ("not_evaluated", "evaluated_in_part"),
+    "tongues export {model} -o {out}": ("not_scored", "best", "as_good"),
+    "tongues generate {model}": ("not_best", "undecided"),
+    "tongues generate {folder}": ("exported",),
 }
-_URGENT = ("damaged", "failed", "stopped", "waiting", "running")  # what comes first
-_LAST = ("invalid",)
+COMMAND_OF = {state: command for command, states in _COMMANDS.items() for state in states}
+UNFINISHED: tuple[Unfinished, ...] = ("damaged", "failed", "stopped", "waiting", "running")
+_RANKS = {state: rank for rank, state in enumerate(UNFINISHED)} | {"invalid": 9}  # the last
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command, and why it is the next one.
+    """One command, and the state that it is next in.
 
-    place: the recipe, run or study that it is for. urgency: 0 comes first. since: seconds since
-    the epoch, when the place was last changed.
+    facts: what the state names, as plain values. place: the recipe, run or study that it is for.
+    since: seconds since the epoch, when the place was last changed.
     """
 
+    state: State
     command: str
-    reason: str
+    facts: Mapping[str, object] = field(default_factory=dict)
     place: str = ""
-    urgency: int = len(_URGENT)
     since: float = 0.0
 
+    @property
+    def urgency(self) -> int:
+        """0 comes first."""
+        return _RANKS.get(self.state, len(UNFINISHED))
 
-def next_step(state: str, workspace: Path = Path(), **values: object) -> Step:
-    """The step of a state. values: what it names; paths are quoted for a shell.
+    @property
+    def reason(self) -> str:
+        """Why it is the next one."""
+        return REASONS[self.state].format(**self.facts)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        words = {"state": self.state, "command": self.command, "reason": self.reason}
+        return words | {"place": self.place, "urgency": self.urgency, "since": self.since}
+
+
+def next_step(state: State, workspace: Path = Path(), **facts: object) -> Step:
+    """The step of a state. facts: what it names; paths are quoted for a shell.
 
     workspace: named behind the command of a verb that works in one.
     """
-    shown = {key: quoted(x) if isinstance(x, Path) else x for key, x in values.items()}
-    command, reason = (words.format(**shown) for words in _STEPS[state])
+    shown = {key: quoted(x) if isinstance(x, Path) else x for key, x in facts.items()}
+    command = COMMAND_OF[state].format(**shown)
     if workspace != Path():
-        command += f" --workspace {quoted(workspace)}"
-    ranks = {name: rank for rank, name in enumerate(_URGENT)} | dict.fromkeys(_LAST, 9)
-    return Step(command, reason, urgency=ranks.get(state, len(_URGENT)))
+        command = f"{command} --workspace {quoted(workspace)}"
+    return Step(state, command, shown)
 
 
 def quoted(name: Path | str) -> str:

@@ -13,7 +13,9 @@ from tongues.runs.tables.roles import COUNTS, LOSSES, ROLES, column_scale, is_pe
 from tongues.runs.tables.where import comparable, where_flag
 
 _LARGEST = 1e99  # an amount beyond it is a fault, and its products overflow
-_SHOWN = 5
+_SHOWN = 5  # rows that are named; chosen
+# Times the lowest loss at the end of a curve, and times the loss before, from which a run is said
+# to diverge. Chosen; a caution alone depends on them.
 _RISE, _JUMP = 1.1, 1.5
 _HIGHEST = 15.0  # nats: more than guessing among three million tokens
 
@@ -110,8 +112,8 @@ def start_losses(
         if starts and len(runs) <= _SHOWN:
             expression = f"{comparable(run_column)} not in {runs!r}"
             hint = f"{hint}; or choose the others by {where_flag(expression)}"
-        what = f"{counted(len(lost))} of {counted(len(runs), 'run')} without a loss at 0 tokens: "
-        what += name_rows(places, lost)
+        rows_of = f"{counted(len(lost))} of {counted(len(runs), 'run')}"
+        what = f"{rows_of} without a loss at 0 tokens: {name_rows(places, lost)}"
         raise UserError(what, where=ROLES["S"].flag, hint=hint, code="no_start")
     return np.array([starts.get(group, np.nan) for group in groups])
 
@@ -132,7 +134,7 @@ def check_one_language(
     first = next(lang for lang, _ in often if lang)
     hint = f"choose one: {where_flag(f'{comparable(column)} == {first!r}')}"
     if "role" in table.columns:
-        hint += f"""; or what each run learns: {where_flag("role == 'target'")}"""
+        hint = f"""{hint}; or what each run learns: {where_flag("role == 'target'")}"""
     what = f"the rows are in {len(often)} languages, whose losses do not compare: {named}"
     raise UserError(what, where=column, hint=hint, code="several_languages")
 

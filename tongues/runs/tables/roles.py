@@ -38,6 +38,7 @@ ROLES: Mapping[str, Role] = {
 }
 LOSSES = ("loss", "S")  # nats per token; a column of perplexities is read as their logarithm
 COUNTS = ("N", "D", "C", "U")  # their cells may be written like 20M, and their names end in `(M)`
+# Scales of numbers in names of columns.
 _WORDS = {"thousand": 10**3, "million": 10**6, "mn": 10**6, "billion": 10**9, "bn": 10**9}
 _WORDS |= {"trillion": 10**12}
 _HEAD = re.compile(r"^(.*?)\s*[(\[]\s*(?:in )?([^()\[\]]*?)\s*[)\]]$|^(.*?)_(?:in_)?([A-Za-z]+)$")
@@ -112,8 +113,8 @@ def missing_column(table: RunTable, roles: Iterable[str]) -> UserError:
     flags = " ".join(f"{role.flag}=COLUMN" for role in missing)
     shown = ", ".join(f"`{column}`" for column in list(table.columns)[:20])
     more = f" and {len(table.columns) - 20} more" if len(table.columns) > 20 else ""
-    where, hint = ", ".join(role.flag for role in missing), f"name yours, such as `{flags}`; "
-    hint += f"the columns are {shown}{more}"
+    where = ", ".join(role.flag for role in missing)
+    hint = f"name yours, such as `{flags}`; the columns are {shown}{more}"
     what = f"no column has a usual name of {what}"
     return UserError(what, where=where, hint=hint, code="missing_column")
 

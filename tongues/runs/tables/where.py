@@ -26,7 +26,7 @@ _SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
     "not in": operator.ne,  # each of the list
 }
 _BY_TEXT = (operator.eq, operator.ne)
-_SHOWN = 8
+_SHOWN = 8  # values of a column that are named; chosen
 _TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _VALUE = rf"(?:{_TEXT}|[\w.+-]+)"
 _LIST = rf"[\[(]\s*{_VALUE}(?:\s*,\s*{_VALUE})*\s*,?\s*[\])]"

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -93,10 +94,15 @@ def _cores() -> Finding:
 
 
 def _memory() -> Finding:
-    total = host_memory()
-    few = total < _MEMORY
+    """All of it; on Linux also what is free or would be freed, as the kernel estimates."""
+    total, kernel = host_memory(), Path("/proc/meminfo")
+    text = kernel.read_text(encoding="ascii") if kernel.is_file() else ""
+    found = re.search(r"MemAvailable: +(\d+) kB", text)
+    left = min(total, 1024 * int(found[1])) if found else total
+    value = f"{show_bytes(left)} of {show_bytes(total)} available" if found else show_bytes(total)
+    few = left < _MEMORY
     advice = f"under {show_bytes(_MEMORY)}: too little to train a base of 135M" if few else ""
-    return Finding("memory", "note" if few else "ok", show_bytes(total), advice)
+    return Finding("memory", "note" if few else "ok", value, advice)
 
 
 def _disk(workspace: Path) -> Finding:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tongues.experts.ensemble.generate import Generation
 
 
-_EXAMPLE = Path(__file__).parents[2] / "use/serve/example"
+_EXAMPLE = Path(__file__).parents[2] / "use/serve/example"  # two levels up is the package
 KEY = "TONGUES_API_KEY"  # in the environment: the API key of a server
 
 
