@@ -21,6 +21,7 @@ from tongues.experts.ensemble.lineage import (
     Lineage,
     best_experts,
     describe_expert,
+    other_tokenizer,
     read_lineage,
     router_file,
     verify,
@@ -127,9 +128,9 @@ def merge(
         added = taken - before.languages.keys()
         kept = tuple(e for e in before.experts if added or not taken.issuperset(e.languages))
     tokenizer = file_hash(Path(workspace, new[0].folder) / TOKENIZER)
-    if before and tokenizer != before.tokenizer_sha256:  # an extension: kept experts have their own
-        own = {TOKENIZER: before.tokenizer_sha256}
-        kept = tuple(replace(expert, sha256={**own, **expert.sha256}) for expert in kept)
+    if before and tokenizer != before.tokenizer_sha256:
+        where, own = str(workspace / new[0].folder), before.experts[0].folder
+        raise other_tokenizer(f"expert `{new[0].name}`", where, own)
     experts = (*kept, *new)
     old = _kept_router(add_to, before, kept) if add_to and before and kept else None
     if (folder / ENSEMBLE).is_file() and _is_merged(folder, experts, workspace, overwrite):
@@ -237,7 +238,7 @@ def _fit(
     if old is None:
         weights, directions = term_directions(tokens, seed=made.seed)
         return fit_router(weights, directions, samples, sizes, names)
-    old = with_new_tokens(_with_rows(old, tokens.vocabulary_size), list(chain(*samples)))
+    old = with_new_tokens(old, list(chain(*samples)))
     fitted = fit_router(np.ones(len(old.vectors)), old.vectors, samples)
     counts = count_tokens([*chain(*samples)], len(old.vectors))
     logs = token_logs(counts, old.common, old.logs)
@@ -251,15 +252,6 @@ def _fit(
         logs=np.concatenate([old.logs, logs], axis=1),
         languages=(*old.languages, *names) if old.languages else (),
     )
-
-
-def _with_rows(router: Router, vocabulary: int) -> Router:
-    """The router for an extension: what it knew of has a new token as rarely as its rarest one."""
-    more = vocabulary - len(router.vectors)
-    common = np.append(router.common, np.full(more, router.common.min()))
-    none = token_logs(np.zeros((more, router.logs.shape[1])), common[vocabulary - more :])
-    vectors = np.pad(router.vectors, ((0, more), (0, 0)))
-    return replace(router, vectors=vectors, logs=np.vstack([router.logs, none]), common=common)
 
 
 def with_new_tokens(router: Router, samples: Sequence[Sequence[np.ndarray]]) -> Router:

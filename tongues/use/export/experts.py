@@ -117,11 +117,6 @@ def export_moe(
     with new_folder(out) as aside:
         name, lineage = _name(folder, workspace), read_lineage(folder)
         verify(lineage, folder, workspace)
-        if lineage.extended:
-            what = "experts differ in their tokens, and one model has one vocabulary"
-            raise UserError(
-                what, where=name, hint="export the ensemble as it is, or one expert's run"
-            )
         places = [expert_folder(expert, workspace) for expert in lineage.experts]
         runs = {e.name: _run_of(e, place) for e, place in zip(lineage.experts, places, strict=True)}
         records = {expert: read_run(run) for expert, run in runs.items() if run}
