@@ -65,10 +65,11 @@ def evaluate_experts(
     """Score held-out text with all ensembles of one recipe by all routings; kept in `folder`.
 
     Every expert reads every document once. Losses are in nats per token of the text's tokenizer; a
-    base model with another one reads the same text in its own tokens. ensembles: folders by partition, one for each random seed; all are compared with
-    `dense`, if there is one, and those with added languages with `before`. text: the name of
-    prepared tokens. scored: tokens of a language, in whole documents. context: tokens of a window.
-    memory: bytes of weights to hold at most; None: any.
+    base model with another one reads the same text in its own tokens. ensembles: folders by
+    partition, one for each random seed; all are compared with `dense`, if there is one, and those
+    with added languages with `before`. text: the name of prepared tokens. scored: tokens of a
+    language, in whole documents. context: tokens of a window. memory: bytes of weights to hold at
+    most; None: any.
     """
     tokens = open_tokens(workspace / "tokens" / text)
     lineages = {partition: list(map(read_lineage, each)) for partition, each in ensembles.items()}

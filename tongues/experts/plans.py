@@ -14,6 +14,7 @@ from types import MappingProxyType
 from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.files import file_hash
 from tongues.core.roles import Roles
+from tongues.experts import words
 from tongues.experts.base import with_own_base
 from tongues.experts.budgets import share_budget
 from tongues.experts.ensemble.lineage import (
@@ -210,8 +211,7 @@ def seed_cautions(rounds: Sequence[Round]) -> list[Caution]:
         seeds = sorted({made.seed for made in rounds if made.add_to == folder})
         if folder and len(seeds) > 1:
             named = " and ".join(map(str, seeds))
-            what = f"seeds {named} all branch from {folder}, since it has no like of each seed"
-            sentence = f"{what}; they differ less than whole repetitions would"
+            sentence = words.ONE_PARENT.format(seeds=named, folder=folder)
             cautions.append(Caution("one_parent", sentence))
     return cautions
 

@@ -11,6 +11,7 @@ from tongues.core.errors import UserError
 from tongues.core.extras import require
 from tongues.core.files import file_hash
 from tongues.core.launch import Launcher
+from tongues.experts import words
 from tongues.experts.ensemble.ensemble import assembled, expert_log_probs
 from tongues.experts.ensemble.filter import count_tokens, token_logs
 from tongues.experts.ensemble.lineage import (
@@ -92,7 +93,7 @@ def train_experts(
     ]
     if failure:
         for folder in folders:
-            tell(f"{folder} is whole all the same")
+            tell(words.WHOLE.format(folder=folder))
         raise failure
     return folders
 
@@ -153,7 +154,7 @@ def merge(
         ),
     )
     if len(experts) > 1:
-        tell(f"{made.name}: fitting the router on held-out text")
+        tell(words.FITTING.format(ensemble=made.name))
         unseen = unseen_documents(tokens, [lineage], workspace)
         documents: list[np.ndarray] = []
         for lang in tokens.languages:

@@ -135,8 +135,7 @@ def read_lineage(folder: Path) -> Lineage:
     path = folder / ENSEMBLE
     if not path.is_file():
         others = [other.parent.name for other in folder.parent.glob(f"*/{ENSEMBLE}")]
-        hint = "`tongues experts train` makes one"
-        hint += f"; {nearest(folder.name, others)}" if others else ""
+        hint = nearest(folder.name, others) if others else "`tongues experts train` makes one"
         raise UserError("there is no ensemble", where=str(folder), hint=hint)
     check_readable(path)
     try:
@@ -254,7 +253,7 @@ def state_rows(states: Sequence[EnsembleState]) -> list[dict[str, str]]:
         {
             "ensemble": state.ensemble,
             "experts": str(state.experts),
-            "languages": " ".join(state.languages[:_LANGUAGES]) + (f" +{more}" * (more > 0)),
+            "languages": " ".join(state.languages[:_LANGUAGES]) + (f" +{more}" if more > 0 else ""),
             "state": "complete" if state.complete else "incomplete",
         }
         | ({} if whole else {"why": state.reason})

@@ -108,12 +108,12 @@ def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) 
         {"domain": [min(values), max(values)], "range": [0.9, 0.08]},
         row=_ROW,
         tooltip=("language", "other", "distance"),
-        written="format(datum.distance, '.2f')" * (len(order) <= _WRITTEN),
+        written="format(datum.distance, '.2f')" if len(order) <= _WRITTEN else "",
     )
     caption = (
         "The stronger the colour, the nearer.",
-        "Languages are in the order of the merges." * bool(partition.merges),
-        "Pairs in one cluster have a colour of their own." * bool(cluster),
+        "Languages are in the order of the merges." if partition.merges else "",
+        "Pairs in one cluster have a colour of their own." if cluster else "",
     )
     return b.Figure.of("distances", "The distances behind it", caption, [drawn], rows)
 

@@ -135,8 +135,8 @@ def add_gguf(folder: Path, texts: Texts, say: Say) -> list[str]:
     say(text_table(rows))
     for each in found:
         if each.other > _MOST * each.documents:
-            what = f"`{each.language}`: llama.cpp gives {each.other} of {each.documents} documents "
-            what += f"other ids than training saw, first from {each.first!r}"
+            count = f"{each.other} of {each.documents} documents other ids than training saw"
+            what = f"`{each.language}`: llama.cpp gives {count}, first from {each.first!r}"
             hint = "leave out `--gguf`, and use the folder by transformers or vLLM"
             raise UserError(what, where=str(out.name), hint=hint)
         if each.other:
