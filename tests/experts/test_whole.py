@@ -395,7 +395,7 @@ def test_a_folder_of_texts_becomes_an_ensemble_and_a_language_is_added(
     write_texts(tmp_path, "nl", 120, 20)  # translates the others, in short
     tongues("prepare", "own-more.yaml", small=SMALL)
     added = tongues("experts", "train", "own-more.yaml", small=SMALL)
-    assert "`sw` 1.08k of 2.14k (" in added.stderr
+    assert "`sw` 1.08k of 2.14k." in added.stderr
     told = tongues("generate", "own-more/added-s1", "Er was", "--max-tokens", "3", "--experts")
     assert told.stdout.startswith("Er was")
     assert "own-more/added-s1" in tongues("ls").stdout

@@ -40,8 +40,7 @@ def partition_lead(partition: Partition) -> str:
     languages = counted(len(partition.languages), "language")
     if partition.k == 1:
         return f"The text of {languages} in one cluster, for one model."
-    summaries = {"distances": "by given distances, near languages together"}
-    summaries |= {method.name: method.summary for method in PARTITIONS}
+    summaries = {method.name: method.summary for method in PARTITIONS}
     how = summaries.get(partition.by, f"by {partition.by}")  # its package may be gone
     return f"The text of {languages} in {partition.k} clusters, {how}."
 
