@@ -6,8 +6,7 @@ from pathlib import Path
 
 from tongues import __version__
 from tongues.core.pages import CARD, Table, as_markdown
-from tongues.core.quantities import show_count
-from tongues.experts.ensemble.lineage import Expert, Lineage
+from tongues.experts.ensemble.lineage import Expert, Lineage, expert_row
 from tongues.experts.ensemble.router import Router
 from tongues.runs.record import Run
 from tongues.train.card import data_section, usage
@@ -96,7 +95,7 @@ def expert_table(experts: Sequence[Expert], **columns: Sequence[str]) -> str:
     """A row per expert: what it learned, and from which model; columns: more, before these."""
     rows = [
         dict(zip(columns, values, strict=True))
-        | {"languages": _languages(expert), "tokens": show_count(expert.tokens)}
+        | expert_row(expert)
         | {"branched from": without_paths(expert.parent or "")}
         for expert, *values in zip(experts, *columns.values(), strict=True)
     ]
@@ -149,8 +148,7 @@ def write_expert_card(directory: Path, expert: Expert, name: str, workspace: Pat
     """Write README.md next to an expert of which nothing else is known."""
     head = _head(expert.languages, expert.parent, workspace)
     base = f" from `{base_label(expert.parent, workspace)}`" if expert.parent else ""
-    tokens, languages = show_count(expert.tokens), _languages(expert)
-    about = _EXPERT.format(ensemble=name, base=base, tokens=tokens, languages=languages)
+    about = _EXPERT.format(ensemble=name, base=base, **expert_row(expert))
     text = f"{head}\n# {expert.name}\n\n{about} {_UNRECORDED}\n\n{usage()}"
     (directory / CARD).write_text(text, encoding="utf-8")
 
@@ -211,8 +209,3 @@ def _table(rows: Iterable[Mapping[str, str]]) -> str:
 def _count(lineage: Lineage) -> str:
     count = len(lineage.experts)
     return "One language expert" if count == 1 else f"{count} language experts"
-
-
-def _languages(expert: Expert) -> str:
-    shares = expert.languages.items()
-    return ", ".join(lang if share > 0.995 else f"{lang} {share:.0%}" for lang, share in shares)

@@ -19,6 +19,7 @@ from tongues.core.files import (
     write_json,
 )
 from tongues.core.jsonable import from_plain
+from tongues.core.quantities import show_count
 from tongues.models.folders import read_config, stored_shapes, weight_files
 
 ENSEMBLE, ROUTER = "ensemble.json", "router.safetensors"
@@ -92,6 +93,13 @@ def describe_expert(
     if (folder / ADAPTER).is_file():
         hashes[ADAPTER] = file_hash(folder / ADAPTER)
     return Expert(name, path_text(place), hashes, dict(languages), parent, run, tokens)
+
+
+def expert_row(expert: Expert) -> dict[str, str]:
+    """What an expert learned, as text: its languages, with shares below all, and its tokens."""
+    shares = expert.languages.items()
+    each = (lang if share > 0.995 else f"{lang} {share:.0%}" for lang, share in shares)
+    return {"languages": ", ".join(each), "tokens": show_count(expert.tokens)}
 
 
 def find_ensemble(name: str, workspace: Path) -> Path:
