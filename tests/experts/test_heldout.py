@@ -107,7 +107,7 @@ def test_it_is_said_when_held_out_text_moved(
     tokens, lineage = added
     (caution,) = held_out_cautions(tokens, lineage, workspace)
     assert caution.code == "held_out_moved"
-    assert "`qaa` 2.08k of 2.94k (" in caution.sentence
+    assert "`qaa` 2.08k of 2.94k." in caution.sentence
     assert held_out_cautions(open_tokens(workspace / "tokens/small"), lineage, workspace) == []
     (workspace / "tokens/small").unlink()
     told = held_out_cautions(tokens, lineage, workspace)

@@ -24,7 +24,6 @@ from tongues.experts.ensemble.routing import ONE_MODEL, ROUTINGS, Routing
 from tongues.experts.heldout import base_shares, same_tokenizer, unseen_documents
 from tongues.experts.partition.partition import Partition
 from tongues.text.tokens import Tokens, open_tokens
-from tongues.text.tokens.extend import extends
 from tongues.train.base import model_folder
 
 
@@ -66,15 +65,15 @@ def evaluate_experts(
     """Score held-out text with all ensembles of one recipe by all routings; kept in `folder`.
 
     Every expert reads every document once. Losses are in nats per token of the text's tokenizer; a
-    base model with another one, or an ensemble from before an extension, reads the same text in its
-    own tokens. ensembles: folders by partition, one for each random seed; all are compared with
-    `dense`, if there is one, and those with added languages with `before`. text: the name of
-    prepared tokens. scored: tokens of a language, in whole documents. context: tokens of a window.
-    memory: bytes of weights to hold at most; None: any.
+    base model with another one reads the same text in its own tokens. ensembles: folders by
+    partition, one for each random seed; all are compared with `dense`, if there is one, and those
+    with added languages with `before`. text: the name of prepared tokens. scored: tokens of a
+    language, in whole documents. context: tokens of a window. memory: bytes of weights to hold at
+    most; None: any.
     """
     tokens = open_tokens(workspace / "tokens" / text)
     lineages = {partition: list(map(read_lineage, each)) for partition, each in ensembles.items()}
-    shorter = _check_tokens(ensembles, lineages, tokens, workspace)
+    same_tokens = _check_tokens(ensembles, lineages, tokens, workspace)
     everyone = list(chain(*lineages.values()))
     unseen = unseen_documents(tokens, everyone, workspace)
     documents = held_out_documents(tokens, unseen, tokens=scored)
@@ -101,9 +100,8 @@ def evaluate_experts(
         fault = results.spec.faults[0]
         hint = f"{fault.sample}; train it again"
         raise UserError(f"{fault.reason}, {fault.place}", where=fault.source, hint=hint)
-    others = {member for one in settings if one.partition in shorter for member in one.members}
-    read = ((unit, of) for unit, of in results.texts.items() if unit.model not in others)
-    counts = {unit.language: of.tokens for unit, of in read}
+    read = results.texts.items()
+    counts = {u.language: of.tokens for u, of in read if same_tokens or u.model != base}
     losses = _losses(results, text, settings, counts)
     names = [one.name for one in settings]
     dense = next((one.name for one in settings if one.partition == "dense"), None)
@@ -128,7 +126,7 @@ def evaluate_experts(
         },
         experts=ExpertScores(
             base=base,
-            same_tokenizer=base not in shorter,
+            same_tokenizer=same_tokens,
             base_shares=base_shares(base, tokens.languages, workspace),
             context=context,
             train_tokens={lang: tokens.counts[lang]["train"]["tokens"] for lang in documents},
@@ -146,26 +144,18 @@ def _check_tokens(
     lineages: Mapping[str, Sequence[Lineage]],
     tokens: Tokens,
     workspace: Path,
-) -> set[str]:
-    """The partitions, and the base, that read the text in tokens of their own.
-
-    Of the ensembles only the one before an extension may.
-    """
-    shorter: set[str] = set()
+) -> bool:
+    """Whether the base has the text's tokenizer, as all experts must."""
     for partition, each in lineages.items():
         for folder, lineage in zip(ensembles[partition], each, strict=True):
-            place = expert_folder(lineage.widest, workspace)
-            if same_tokenizer(place, tokens.tokenizer_path):
-                continue
-            if partition == "before" and extends(tokens.tokenizer_path, place / "tokenizer.json"):
-                shorter.add(partition)
+            if same_tokenizer(expert_folder(lineage.experts[0], workspace), tokens.tokenizer_path):
                 continue
             what = f"its experts have another tokenizer than the text in {tokens.path}"
             hint = "train it again, or prepare the text with its `tokenizer.json` by `tokens.base`"
             raise UserError(what, where=str(folder), hint=hint)
     base = next(iter(lineages.values()))[0].base
     place = model_folder(find_model(base, workspace)[1])
-    return shorter if same_tokenizer(place, tokens.tokenizer_path) else shorter | {base}
+    return same_tokenizer(place, tokens.tokenizer_path)
 
 
 def _losses(

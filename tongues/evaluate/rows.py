@@ -9,7 +9,7 @@ from its own keys and values reads every row from its beginning.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, pairwise
+from itertools import pairwise
 from time import process_time
 from typing import TypeAlias, TypeVar
 
@@ -21,7 +21,6 @@ from transformers import PreTrainedModel
 from tongues.core.errors import UserError
 from tongues.experts.ensemble.ensemble import mixed
 from tongues.experts.ensemble.model import Model
-from tongues.experts.ensemble.own_tokens import OwnTokens, sum_parts
 from tongues.models.scorer import BatchScorer, Prefix, probed_scorer
 
 _SURE = np.log(2)  # nats below which a token has more than half of the probability
@@ -146,48 +145,13 @@ def each_expert(
 
         if parts:
             network, began = ensemble.models[expert], process_time()
-            if own := ensemble.own.get(expert):
-                some = _score_spelt(network, list(parts.values()), own, ensemble.context, done)
-                scores = list(some)
-            else:
-                scores = score_tokens(network, list(parts.values()), done)
+            scores = score_tokens(network, list(parts.values()), done)
             seconds += process_time() - began
             read += sum(counts)
             for number, row in zip(parts, scores, strict=True):
                 results[number].log_probs[: len(row.log_probs), expert] = row.log_probs
                 results[number].greedy[: len(row.greedy), expert] = row.greedy
     return results, seconds / max(read, 1)
-
-
-def _score_spelt(
-    model: PreTrainedModel,
-    rows: Sequence[Row],
-    own: OwnTokens,
-    context: int | None,
-    done: Callable[[int, float], None],
-) -> Iterator[RowScores]:
-    """As `score_tokens`, by an expert that reads its own tokens for those new to it.
-
-    A row that is longer so than the context is read in parts, of which the last is a whole one.
-    """
-    spelt = [own.spelt(row.tokens) for row in rows]
-    parts: list[Row] = []
-    counts: list[int] = []  # parts of each row
-    for row, (ids, ends) in zip(rows, spelt, strict=True):
-        start, stop, before = int(ends[row.start - 1]), len(ids), len(parts)
-        while stop > start:
-            first = max(0, stop - 1 - context) if context else 0
-            parts.append(Row(ids[first:stop], max(start - first, 1), None, len(parts)))
-            stop = first + 1
-        counts.append(len(parts) - before)
-    scores, none = iter(score_tokens(model, parts, done)), np.empty(0)
-    for row, (_, ends), count in zip(rows, spelt, counts, strict=True):
-        read = [*islice(scores, count)][::-1]
-        log_probs = np.concatenate([none, *(part.log_probs for part in read)])
-        greedy = np.concatenate([none, *(part.greedy for part in read)])
-        behind = ends[row.start :] - ends[row.start - 1]
-        wrong = sum_parts(1.0 - greedy, behind)
-        yield RowScores(sum_parts(log_probs, behind), wrong == 0)
 
 
 @torch.inference_mode()

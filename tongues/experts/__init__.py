@@ -1,3 +1,1 @@
 """Language experts: partitions of the text, an expert for each cluster, and ensembles of them."""
-
-__all__ = []

@@ -15,6 +15,7 @@ import numpy as np
 from tongues.core.errors import Caution, UserError
 from tongues.core.quantities import show_count
 from tongues.core.roles import list_languages
+from tongues.experts import words
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.runs.record import read_run
 from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
@@ -85,11 +86,9 @@ def held_out_cautions(tokens: Tokens, lineage: Lineage, workspace: Path) -> list
             for shard in [tokens.shard(lang, "valid")]
         )
         lost = ", ".join(f"`{lang}`" for lang, kept in moved.items() if not kept.any())
-        sentence = (
-            "of the tokens that are held out now, not all were when the older experts were "
-            f"trained: {shares} (what one language holds out is held out of all, with translations "
-            "and copies); losses before and after are those of these alone"
-        ) + (f", but of all for {lost}" if lost else "")
+        sentence = words.HELD_OUT_MOVED.format(shares=shares)
+        if lost:
+            sentence = words.HELD_OUT_ALL_KNOWN.format(moved=sentence, languages=lost)
         cautions.append(Caution("held_out_moved", sentence))
     return cautions + unknown_cautions(tokens, [lineage], workspace)
 
@@ -101,9 +100,8 @@ def unknown_cautions(tokens: Tokens, lineages: Iterable[Lineage], workspace: Pat
     languages = [f"`{lang}`" for lang in tokens.languages if lang in gone]
     if not languages:
         return []
-    what = "a model was trained on tokens that are gone, or were prepared again since: it may have "
-    what += f"read what is held out of {list_languages(languages)} now, so losses may be too low"
-    return [Caution("held_out_unknown", what)]
+    sentence = words.HELD_OUT_UNKNOWN.format(languages=list_languages(languages))
+    return [Caution("held_out_unknown", sentence)]
 
 
 def _among(bounds: np.ndarray, kept: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -12,14 +12,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tongues.core.errors import Caution, UserError, nearest
+from tongues.core.files import file_hash
 from tongues.core.roles import Roles
+from tongues.experts import words
 from tongues.experts.base import with_own_base
 from tongues.experts.budgets import share_budget
 from tongues.experts.ensemble.lineage import (
     ENSEMBLE,
     Lineage,
-    expert_folder,
     find_ensemble,
+    other_tokenizer,
     read_lineage,
     verify,
 )
@@ -35,7 +37,6 @@ from tongues.experts.partition.partition import Partition
 from tongues.languages.donors import best_donor
 from tongues.recipe import BaseChoice, Experts, Recipe
 from tongues.text.tokens import open_tokens
-from tongues.text.tokens.extend import extends
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_languages, check_held, find_base
 from tongues.train.mixture import text_of
@@ -210,8 +211,7 @@ def seed_cautions(rounds: Sequence[Round]) -> list[Caution]:
         seeds = sorted({made.seed for made in rounds if made.add_to == folder})
         if folder and len(seeds) > 1:
             named = " and ".join(map(str, seeds))
-            what = f"seeds {named} all branch from {folder}, since it has no like of each seed"
-            sentence = f"{what}; they differ less than whole repetitions would"
+            sentence = words.ONE_PARENT.format(seeds=named, folder=folder)
             cautions.append(Caution("one_parent", sentence))
     return cautions
 
@@ -314,13 +314,14 @@ def _ensembles(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tupl
             what = "the ensemble to add to would be overwritten: this recipe has its name"
             raise UserError(what, where="experts.add_to", hint="give this recipe another `name`")
         lineages[folder] = read_lineage(folder)
+        changed = bool(recipe.tokens.extend or recipe.tokens.trim)
         if make:
             verify(lineages[folder], folder, workspace)
-            place = expert_folder(lineages[folder].widest, workspace) / "tokenizer.json"
-            if not extends(open_tokens(workspace / "tokens" / recipe.name).tokenizer_path, place):
-                what = "the text's tokenizer is neither the ensemble's nor an extension of it"
-                hint = f"name {place} by `tokens.base`, with `extend` or without, and prepare again"
-                raise UserError(what, where="tokens.base", hint=hint)
+            own = open_tokens(workspace / "tokens" / recipe.name).tokenizer_path
+            changed = file_hash(own) != lineages[folder].tokenizer_sha256
+        if changed:
+            place = lineages[folder].experts[0].folder
+            raise other_tokenizer(f"the text of `{recipe.name}`", "tokens", place)
     return {seed: (folder, lineages[folder]) for seed, folder in folders.items()}
 
 

@@ -11,6 +11,7 @@ from tongues.core.errors import UserError
 from tongues.core.extras import require
 from tongues.core.files import file_hash
 from tongues.core.launch import Launcher
+from tongues.experts import words
 from tongues.experts.ensemble.ensemble import assembled, expert_log_probs
 from tongues.experts.ensemble.filter import count_tokens, token_logs
 from tongues.experts.ensemble.lineage import (
@@ -21,6 +22,7 @@ from tongues.experts.ensemble.lineage import (
     Lineage,
     best_experts,
     describe_expert,
+    other_tokenizer,
     read_lineage,
     router_file,
     verify,
@@ -91,7 +93,7 @@ def train_experts(
     ]
     if failure:
         for folder in folders:
-            tell(f"{folder} is whole all the same")
+            tell(words.WHOLE.format(folder=folder))
         raise failure
     return folders
 
@@ -127,9 +129,9 @@ def merge(
         added = taken - before.languages.keys()
         kept = tuple(e for e in before.experts if added or not taken.issuperset(e.languages))
     tokenizer = file_hash(Path(workspace, new[0].folder) / TOKENIZER)
-    if before and tokenizer != before.tokenizer_sha256:  # an extension: kept experts have their own
-        own = {TOKENIZER: before.tokenizer_sha256}
-        kept = tuple(replace(expert, sha256={**own, **expert.sha256}) for expert in kept)
+    if before and tokenizer != before.tokenizer_sha256:
+        where, own = str(workspace / new[0].folder), before.experts[0].folder
+        raise other_tokenizer(f"expert `{new[0].name}`", where, own)
     experts = (*kept, *new)
     old = _kept_router(add_to, before, kept) if add_to and before and kept else None
     if (folder / ENSEMBLE).is_file() and _is_merged(folder, experts, workspace, overwrite):
@@ -152,7 +154,7 @@ def merge(
         ),
     )
     if len(experts) > 1:
-        tell(f"{made.name}: fitting the router on held-out text")
+        tell(words.FITTING.format(ensemble=made.name))
         unseen = unseen_documents(tokens, [lineage], workspace)
         documents: list[np.ndarray] = []
         for lang in tokens.languages:
@@ -237,7 +239,7 @@ def _fit(
     if old is None:
         weights, directions = term_directions(tokens, seed=made.seed)
         return fit_router(weights, directions, samples, sizes, names)
-    old = with_new_tokens(_with_rows(old, tokens.vocabulary_size), list(chain(*samples)))
+    old = with_new_tokens(old, list(chain(*samples)))
     fitted = fit_router(np.ones(len(old.vectors)), old.vectors, samples)
     counts = count_tokens([*chain(*samples)], len(old.vectors))
     logs = token_logs(counts, old.common, old.logs)
@@ -251,15 +253,6 @@ def _fit(
         logs=np.concatenate([old.logs, logs], axis=1),
         languages=(*old.languages, *names) if old.languages else (),
     )
-
-
-def _with_rows(router: Router, vocabulary: int) -> Router:
-    """The router for an extension: what it knew of has a new token as rarely as its rarest one."""
-    more = vocabulary - len(router.vectors)
-    common = np.append(router.common, np.full(more, router.common.min()))
-    none = token_logs(np.zeros((more, router.logs.shape[1])), common[vocabulary - more :])
-    vectors = np.pad(router.vectors, ((0, more), (0, 0)))
-    return replace(router, vectors=vectors, logs=np.vstack([router.logs, none]), common=common)
 
 
 def with_new_tokens(router: Router, samples: Sequence[Sequence[np.ndarray]]) -> Router:

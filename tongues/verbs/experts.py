@@ -158,22 +158,19 @@ class Show(Verb["Lineage"]):
 def _show(asked: Show, *, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from tongues.core.quantities import show_count
     from tongues.core.terminal import hint_command, print_json, print_table
-    from tongues.experts.ensemble.lineage import find_ensemble
+    from tongues.experts.ensemble.lineage import expert_row, find_ensemble
 
     lineage = asked.run()
     if as_json:
         print_json(asdict(lineage))
         return
-    rows = []
-    for expert in lineage.experts:
-        shares = expert.languages.items()
-        words = (lang if share > 0.995 else f"{lang} {share:.0%}" for lang, share in shares)
-        row = {"expert": expert.name, "languages": ", ".join(words)}
-        row |= {"tokens": show_count(expert.tokens), "branched from": expert.parent or ""}
-        rows.append(row)
-    print_table(rows)
+    print_table(
+        [
+            {"expert": expert.name, **expert_row(expert), "branched from": expert.parent or ""}
+            for expert in lineage.experts
+        ]
+    )
     folder = find_ensemble(asked.ensemble, Path(asked.workspace))
     echo(f"\nall of {folder} is as it was made; its base is {lineage.base}")
     hint_command("tongues", "generate", asked.ensemble)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from tongues import __version__
 from tongues.core.pages import CARD, Table, as_markdown
-from tongues.core.quantities import show_count
-from tongues.experts.ensemble.lineage import Expert, Lineage
+from tongues.experts.ensemble.lineage import Expert, Lineage, expert_row
 from tongues.experts.ensemble.router import Router
 from tongues.runs.record import Run
 from tongues.train.card import data_section, usage
@@ -56,6 +55,36 @@ _MERGED = """{head}
 {table}
 
 {usage}"""
+_ROUTING = """
+## Routing
+
+{how}
+
+{table}
+"""
+_NO_ROUTER = "There is no router: the language must be given."
+_TOGETHER = " of one vocabulary, used as one: every token weighs them by the text so far"
+_PARTITION = "Their text was partitioned by {by}{notes}. "
+_EXPERT = "An expert of `{ensemble}`, trained{base} on {tokens} tokens ({languages})."
+_UNRECORDED = "How it was trained is not known here."
+_LOSSES = """
+## Held-out text
+
+Bits per byte:
+
+{losses}
+"""
+_RECIPE = """
+## Recipe
+
+What its experts share:
+
+```json
+{recipe}
+```
+
+## Data
+"""
 _UNMEASURED = """
 **Nobody has measured this model.** What was measured of the experts, or of their ensemble, does
 not hold for it: measure it before it is used (`tongues evaluate`).
@@ -66,7 +95,7 @@ def expert_table(experts: Sequence[Expert], **columns: Sequence[str]) -> str:
     """A row per expert: what it learned, and from which model; columns: more, before these."""
     rows = [
         dict(zip(columns, values, strict=True))
-        | {"languages": _languages(expert), "tokens": show_count(expert.tokens)}
+        | expert_row(expert)
         | {"branched from": without_paths(expert.parent or "")}
         for expert, *values in zip(experts, *columns.values(), strict=True)
     ]
@@ -89,14 +118,13 @@ def write_ensemble_card(
     partition = ""
     if made.get("by") not in (None, "dense"):
         notes = f" ({'; '.join(made['notes'])})" if made.get("notes") else ""
-        partition = f"Their text was partitioned by {made['by']}{notes}. "
+        partition = _PARTITION.format(by=made["by"], notes=notes)
     links = [f"[{folder}]({folder})" for folder in folders]
-    together = " of one vocabulary, used as one: every token weighs them by the text so far"
-    text = _ENSEMBLE.format(
+    about = _ENSEMBLE.format(
         head=_head(lineage.languages, lineage.base, workspace, "tongues"),
         name=name,
         count=_count(lineage),
-        together="" if alone else together,
+        together="" if alone else _TOGETHER,
         base=base_label(lineage.base, workspace),
         partition=partition,
         version=__version__,
@@ -104,26 +132,25 @@ def write_ensemble_card(
         language=next(iter(lineage.languages), "LANGUAGE"),
         folder=folders[0],
     )
+    routing = ""
     if not alone:
-        how = "There is no router: the language must be given."
+        how = _NO_ROUTER
         if router:
             how = _ROUTER.format(centres=len(router.centres), switch=router.switch)
         folder_of = dict(zip(lineage.names, folders, strict=True))
         best = sorted(lineage.languages.items())
         table = _table({"language": lang, "expert": folder_of[expert]} for lang, expert in best)
-        text += f"\n## Routing\n\n{how}\n\n{table}\n"
-    (directory / CARD).write_text(text, encoding="utf-8")
+        routing = _ROUTING.format(how=how, table=table)
+    (directory / CARD).write_text(about + routing, encoding="utf-8")
 
 
 def write_expert_card(directory: Path, expert: Expert, name: str, workspace: Path) -> None:
     """Write README.md next to an expert of which nothing else is known."""
     head = _head(expert.languages, expert.parent, workspace)
     base = f" from `{base_label(expert.parent, workspace)}`" if expert.parent else ""
-    learned = f"trained{base} on {show_count(expert.tokens)} tokens ({_languages(expert)})"
-    text = f"An expert of `{name}`, {learned}. How it was trained is not known here."
-    (directory / CARD).write_text(
-        f"{head}\n# {expert.name}\n\n{text}\n\n{usage()}", encoding="utf-8"
-    )
+    about = _EXPERT.format(ensemble=name, base=base, **expert_row(expert))
+    text = f"{head}\n# {expert.name}\n\n{about} {_UNRECORDED}\n\n{usage()}"
+    (directory / CARD).write_text(text, encoding="utf-8")
 
 
 def write_merged_card(
@@ -141,7 +168,7 @@ def write_merged_card(
     about: sentences on how. records: of the experts that are runs, by name. losses: on held-out
     text, as Markdown. measured: whether an evaluation of the model itself follows.
     """
-    text = _MERGED.format(
+    merged = _MERGED.format(
         head=_head(lineage.languages, lineage.base, workspace),
         name=name,
         count=_count(lineage),
@@ -151,19 +178,20 @@ def write_merged_card(
         table=expert_table(lineage.experts, expert=lineage.names),
         usage=usage(),
     )
+    sections = [merged]
     if losses:
-        text += f"\n## Held-out text\n\nBits per byte:\n\n{losses}\n"
+        sections.append(_LOSSES.format(losses=losses))
     elif not measured:
-        text += _UNMEASURED
+        sections.append(_UNMEASURED)
     if records:
         first, *others = [record.settings for record in records.values()]
         shared = {key: first[key] for key in first if all(first[key] == o.get(key) for o in others)}
         recipe = json.dumps(without_paths(shared), indent=1, ensure_ascii=False)
-        text += f"\n## Recipe\n\nWhat its experts share:\n\n```json\n{recipe}\n```\n\n## Data\n"
+        sections.append(_RECIPE.format(recipe=recipe))
     for expert, record in records.items():
         section = data_section(record, workspace, f"### What `{expert}` read")
-        text += f"\n{section.rstrip()}\n"
-    (directory / CARD).write_text(text, encoding="utf-8")
+        sections.append(f"\n{section.rstrip()}\n")
+    (directory / CARD).write_text("".join(sections), encoding="utf-8")
 
 
 def _head(
@@ -181,8 +209,3 @@ def _table(rows: Iterable[Mapping[str, str]]) -> str:
 def _count(lineage: Lineage) -> str:
     count = len(lineage.experts)
     return "One language expert" if count == 1 else f"{count} language experts"
-
-
-def _languages(expert: Expert) -> str:
-    shares = expert.languages.items()
-    return ", ".join(lang if share > 0.995 else f"{lang} {share:.0%}" for lang, share in shares)

@@ -1,8 +1,8 @@
 """Experts used as one: opened when they are first needed, with what chooses among them; scored."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,6 @@ from transformers import PreTrainedModel
 from tongues.core.errors import UserError
 from tongues.core.files import file_hash
 from tongues.experts.ensemble.lineage import (
-    TOKENIZER,
     Lineage,
     describe_expert,
     expert_folder,
@@ -21,7 +20,6 @@ from tongues.experts.ensemble.lineage import (
     verify,
 )
 from tongues.experts.ensemble.mapped import check_memory, count_weights, map_model
-from tongues.experts.ensemble.own_tokens import OwnTokens, own_tokens, sum_parts
 from tongues.experts.ensemble.router import Router, load_router
 from tongues.experts.ensemble.routing import Routing, RoutingContext, check_experts
 from tongues.experts.ensemble.updates import find_updates, with_updates
@@ -115,17 +113,11 @@ class Ensemble:
     frame: TextFrame  # of every text
     vocabulary: int  # ids of the tokenizer; a model may have more, which mean nothing
     context: int | None  # the longest text that every expert can see; None: any
-    own: Mapping[int, OwnTokens] = field(default_factory=dict)  # of experts with fewer tokens
 
     @property
     def k(self) -> int:
         """The number of experts."""
         return len(self.lineage.experts)
-
-    def own_length(self, length: int) -> int:
-        """The most tokens that a text of this many has to any expert."""
-        most = length * max((own.most for own in self.own.values()), default=1)
-        return max(length, min(most, self.context or most))
 
     def about(self, routing: Routing, language: str | None = None) -> RoutingContext:
         """What a routing may know of a text in this language; a UserError where it needs more."""
@@ -179,13 +171,7 @@ def assembled(
 ) -> Ensemble:
     """Experts and a router as one, without looking whether they are what they were."""
     places = [expert_folder(expert, workspace) for expert in lineage.experts]
-    widest = expert_folder(lineage.widest, workspace)
-    tokenizer, whole = load_tokenizer(widest), lineage.tokenizer_sha256
-    own: dict[str, OwnTokens] = {}  # by tokenizer
-    each = [expert.sha256.get(TOKENIZER, lineage.tokenizer_sha256) for expert in lineage.experts]
-    for digest, place in zip(each, places, strict=True):
-        if digest != whole and digest not in own:
-            own[digest] = own_tokens(load_tokenizer(place), tokenizer, str(place))
+    tokenizer = load_tokenizer(places[0])
     lengths = [getattr(configure(place), "max_position_embeddings", None) for place in places]
     return Ensemble(
         lineage=lineage,
@@ -196,11 +182,10 @@ def assembled(
             workspace=workspace if len(places) > 1 else None,
         ),
         router=router,
-        tokenizer=widest,
-        frame=read_frame(tokenizer, widest),
+        tokenizer=places[0],
+        frame=read_frame(tokenizer, places[0]),
         vocabulary=vocabulary_size(tokenizer),
         context=min((length for length in lengths if length), default=None),
-        own={number: own[digest] for number, digest in enumerate(each) if digest in own},
     )
 
 
@@ -230,21 +215,15 @@ def expert_log_probs(
 ) -> list[np.ndarray]:
     """Of each document of token ids, the log-probability [T, k] of its tokens by every expert.
 
-    Each is predicted from the first token of its frame on, in whole windows. An expert
-    with fewer tokens reads its own that spell a new one, whose log-probability is their sum.
-    context: tokens of a window, at most what the experts can see, which is the default.
+    Each is predicted from the first token of its frame on, in whole windows. context: tokens of a
+    window, at most what the experts can see, which is the default.
     """
     if context and ensemble.context and context > ensemble.context:
         raise ValueError(f"a window of {context} tokens; the experts see {ensemble.context}")
     step = context or ensemble.context
     scores = [np.full((len(tokens), ensemble.k), -np.inf) for tokens in documents]
     for expert in range(ensemble.k if any(map(len, documents)) else 0):
-        if (own := ensemble.own.get(expert)) is None:
-            each = _log_probs(ensemble, expert, documents, step)
-        else:
-            spelt = [own.spelt(tokens) for tokens in documents]
-            read = _log_probs(ensemble, expert, [ids for ids, _ in spelt], step)
-            each = [sum_parts(logs, ends) for logs, (_, ends) in zip(read, spelt, strict=True)]
+        each = _log_probs(ensemble, expert, documents, step)
         for found, logs in zip(scores, each, strict=True):
             found[:, expert] = logs
     return scores

@@ -1,8 +1,17 @@
 """In which language the next token of a text is, by the tokens before it: a forward filter.
 
-A hidden Markov model whose states are the languages (or topics) that experts learned. A language
-gives each token a probability; from one token to the next the text changes its language with a
-small one. So a text that switches languages is followed, at the cost of one row of a table.
+A hidden Markov model whose states c are the languages (or topics) that experts learned. With the
+belief b_t(c) about token x_t, from the tokens before it, and the prior π:
+
+    b_1(c)     = π(c)
+    b_{t+1}(c) = (1 - s) · b_t(c) p(x_t | c)^γ / Σ_c' b_t(c') p(x_t | c')^γ  +  s · π(c)
+    p(x | c)   = (n(x, c) + m q(x)) / (Σ_x' n(x', c) + m)
+    α_e        = Σ_{c of expert e} b_t(c)
+
+n(x, c) counts token x in a sample of c's training text, q is the probability in the text of all and
+m its weight (`_COMMON`). A text changes its language with probability s (`switch`); γ (`power`)
+makes up for tokens that depend on each other. Both are the ones of a grid by which held-out text is
+most probable under the mixture of experts. A token costs one row of a table.
 """
 
 from collections.abc import Sequence
@@ -14,10 +23,13 @@ import numpy as np
 # between 100 and 1,000 the losses of `benchmarks/mixed_text.py` differ little, with samples of
 # 5,000 to 500,000 tokens; a fixed share, which helps small samples, is too much for large ones.
 _COMMON = 300.0
+# Chosen; the grid of γ and s. Expected tokens in a language are 1/s, from 33 to 1,000; a γ of 1 is
+# right where tokens are independent. The loss of `filter` depends on both.
 _POWERS = (0.3, 0.5, 0.7, 1.0, 1.4, 2.0)
-_SWITCHES = (0.001, 0.003, 0.01, 0.03)
-_LENGTH = 240  # tokens of a text that the two are fitted on
-_PARTS, _PART = 4, 60  # texts that a mixed one is put together from, and tokens of each
+_SWITCHES = (0.001, 0.003, 0.01, 0.03)  # chosen, as above
+_LENGTH = 240  # chosen; tokens of a text that the two are fitted on, four turns of a mixed one
+# Chosen; texts that a mixed one is put together from, and tokens of each: as in `mixed_text.py`.
+_PARTS, _PART = 4, 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)

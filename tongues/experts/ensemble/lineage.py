@@ -19,6 +19,7 @@ from tongues.core.files import (
     write_json,
 )
 from tongues.core.jsonable import from_plain
+from tongues.core.quantities import show_count
 from tongues.models.folders import read_config, stored_shapes, weight_files
 
 ENSEMBLE, ROUTER = "ensemble.json", "router.safetensors"
@@ -33,8 +34,7 @@ class Expert:
 
     name: str
     folder: str  # Hugging Face's: from the workspace on where it is inside, else whole
-    # Of config.json and every file of weights, by name; and of tokenizer.json, if others extend it.
-    sha256: Mapping[str, str]
+    sha256: Mapping[str, str]  # of config.json and every file of weights, by name
     languages: Mapping[str, float]  # share of each one's text that it learned
     parent: str | None  # the expert, run or folder that it branched from
     run: str | None  # of the run store
@@ -66,16 +66,6 @@ class Lineage:
         """The experts' names, in order."""
         return tuple(expert.name for expert in self.experts)
 
-    @property
-    def widest(self) -> Expert:
-        """An expert with the ensemble's tokenizer, which may extend that of others."""
-        return next((e for e in self.experts if TOKENIZER not in e.sha256), self.experts[0])
-
-    @property
-    def extended(self) -> bool:
-        """Whether experts differ in their tokens."""
-        return any(TOKENIZER in expert.sha256 for expert in self.experts)
-
     def number_of(self, language: str) -> int:
         """The place of a language's expert; a UserError where it has none."""
         if language not in self.languages:
@@ -103,6 +93,13 @@ def describe_expert(
     if (folder / ADAPTER).is_file():
         hashes[ADAPTER] = file_hash(folder / ADAPTER)
     return Expert(name, path_text(place), hashes, dict(languages), parent, run, tokens)
+
+
+def expert_row(expert: Expert) -> dict[str, str]:
+    """What an expert learned, as text: its languages, with shares below all, and its tokens."""
+    shares = expert.languages.items()
+    each = (lang if share > 0.995 else f"{lang} {share:.0%}" for lang, share in shares)
+    return {"languages": ", ".join(each), "tokens": show_count(expert.tokens)}
 
 
 def find_ensemble(name: str, workspace: Path) -> Path:
@@ -146,8 +143,7 @@ def read_lineage(folder: Path) -> Lineage:
     path = folder / ENSEMBLE
     if not path.is_file():
         others = [other.parent.name for other in folder.parent.glob(f"*/{ENSEMBLE}")]
-        hint = "`tongues experts train` makes one"
-        hint += f"; {nearest(folder.name, others)}" if others else ""
+        hint = nearest(folder.name, others) if others else "`tongues experts train` makes one"
         raise UserError("there is no ensemble", where=str(folder), hint=hint)
     check_readable(path)
     try:
@@ -155,11 +151,28 @@ def read_lineage(folder: Path) -> Lineage:
         for expert in plain.get("experts", ()):
             if expert["folder"].startswith("./"):
                 expert["folder"] = str((folder / expert["folder"]).resolve())
-        return from_plain(Lineage, plain)
+        lineage = from_plain(Lineage, plain)
     except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
         what = f"is damaged, or was written by another version ({error})"
         hint = "run `tongues experts train` again, which writes it again"
         raise UserError(what, where=str(path), hint=hint) from None
+    if any(TOKENIZER in expert.sha256 for expert in lineage.experts):
+        # written by 0.1 or before, when experts added later could have more tokens
+        longer = next((e for e in lineage.experts if TOKENIZER not in e.sha256), lineage.experts[0])
+        own = next(e for e in lineage.experts if e != longer)
+        raise other_tokenizer(f"expert `{longer.name}`", str(path), own.folder)
+    return lineage
+
+
+def other_tokenizer(who: str, where: str, folder: str | Path) -> UserError:
+    """The error of an expert, or a text, that is not in the tokens of the ensemble.
+
+    folder: of an expert that has these.
+    """
+    what = f"{who} has another tokenizer than the ensemble"
+    own = f"`tokens.base: {Path(folder, TOKENIZER)}`"
+    hint = f"only experts of one tokenizer can be mixed: prepare with {own}, without `extend`"
+    return UserError(what, where=where, hint=hint)
 
 
 def expert_folder(expert: Expert, workspace: Path) -> Path:
@@ -174,10 +187,10 @@ def expert_folder(expert: Expert, workspace: Path) -> Path:
 def verify(lineage: Lineage, folder: Path, workspace: Path, *, bytes_too: bool = True) -> None:
     """Refuse an ensemble that is not what `ensemble.json` in `folder` says.
 
-    Experts and router must be there, all of one vocabulary or its extensions, and, with
-    `bytes_too`, have the SHA-256 they had. Reads every file once.
+    Experts and router must be there, all of one vocabulary, and, with `bytes_too`, have the
+    SHA-256 they had. Reads every file once.
     """
-    rows: dict[str, dict[int, str]] = {}  # by tokenizer
+    sizes: dict[int, str] = {}  # the first expert with this number of rows
     for expert in lineage.experts:
         place = expert_folder(expert, workspace)
         hint = "copy the folder again from where it came"
@@ -192,16 +205,12 @@ def verify(lineage: Lineage, folder: Path, workspace: Path, *, bytes_too: bool =
         file = place / TOKENIZER
         if not file.is_file():
             raise UserError(f"`{expert.name}` has no tokenizer", where=str(file), hint=hint)
-        own = expert.sha256.get(TOKENIZER, lineage.tokenizer_sha256)
-        if file_hash(file) != own:
-            what = f"expert `{expert.name}` has another tokenizer than the ensemble"
-            hint = "only experts of one tokenizer can be mixed: take one trained from the same base"
-            raise UserError(what, where=str(file), hint=hint)
+        if file_hash(file) != lineage.tokenizer_sha256:
+            other = next((e for e in lineage.experts if e != expert), expert)
+            raise other_tokenizer(f"expert `{expert.name}`", str(file), other.folder)
         size = int(read_json(place / _CONFIG).get("vocab_size") or 0)
-        rows.setdefault(own, {}).setdefault(size, expert.name)
-    for sizes in rows.values():
-        if len(sizes) < 2:
-            continue
+        sizes.setdefault(size, expert.name)
+    if len(sizes) > 1:
         each = " and ".join(f"`{name}` has {size:,} rows" for size, name in sizes.items())
         what = f"experts differ in their vocabularies: {each}"
         hint = "mixed probabilities need one vocabulary: train them from one base"
@@ -252,7 +261,7 @@ def state_rows(states: Sequence[EnsembleState]) -> list[dict[str, str]]:
         {
             "ensemble": state.ensemble,
             "experts": str(state.experts),
-            "languages": " ".join(state.languages[:_LANGUAGES]) + (f" +{more}" * (more > 0)),
+            "languages": " ".join(state.languages[:_LANGUAGES]) + (f" +{more}" if more > 0 else ""),
             "state": "complete" if state.complete else "incomplete",
         }
         | ({} if whole else {"why": state.reason})

@@ -59,8 +59,8 @@ def check_memory(folder: Path) -> None:
     machine, needed = this_machine(), 4 * count_weights(folder)
     stored = sum(file.stat().st_size for file in weight_files(folder))
     if stored < needed > machine.memory:
-        what = f"takes {show_bytes(needed)} of memory in float32; "
-        what += f"{machine.name} has {show_bytes(machine.memory)}"
+        there = f"{machine.name} has {show_bytes(machine.memory)}"
+        what = f"takes {show_bytes(needed)} of memory in float32; {there}"
         raise UserError(what, where=str(folder), hint="use it on a larger machine")
 
 

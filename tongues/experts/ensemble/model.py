@@ -127,8 +127,7 @@ class Model:
         """
         every = self.ensemble.k  # while a prompt is scored, many tokens are read at once
         used = sum(every if x.score_prompt else x.routing.active(every) for x in requests)
-        longest = self.ensemble.own_length(max(request.longest for request in requests))
-        return used * longest * self.cache_bytes
+        return used * max(request.longest for request in requests) * self.cache_bytes
 
     def writer(self, memory: int | None, *, pace: int | None = None) -> Writer:
         """What generates texts, with keys and values of `memory` bytes; None: any."""

@@ -1,7 +1,15 @@
 """The router: experts' weights by the languages of a text so far, or by its TF-IDF embedding.
 
-The embedding of a text is its tokens' vectors, weighted by idf, summed up and brought to length 1;
-so a running sum is all that has to be kept, and a token more costs the same at any length.
+The languages are those of the forward filter (`filter`). By TF-IDF, the weight of expert e at token
+x_t is that of its centres c (arXiv 2401.10440, where an expert has one centre):
+
+    v(x_<t) = u / |u|,  u = Σ_{i<t} idf(x_i) P[x_i]
+    α_e     = Σ_{c of e} exp(-dist(v(x_<t), c)² / T) / Σ_{all c'} exp(-dist(v(x_<t), c')² / T)
+
+P[x] is the direction of token x in d dimensions (a truncated SVD of TF-IDF rows), c the mean of v
+over a sample of documents, dist the Euclidean distance, and T the temperature by which held-out
+text is most probable under the mixture. u is a running sum, so a token more costs the same at any
+length. Where a text says nothing (u = 0), the weights are the experts' shares of all text.
 """
 
 import json
@@ -24,10 +32,11 @@ from tongues.experts.ensemble.filter import (
 _ROWS = 4096  # tokens of a document at a time
 _TENSORS = ("vectors", "centres", "owners", "prior", "logs", "common")
 _NUMBERS = ("temperature", "power", "switch")
-_SURE = 0.5  # belief from which a text's language is named
-_COARSE = np.linspace(np.log(1e-4), np.log(1e2), 41)  # temperatures tried first
-_GOLDEN = (5**0.5 - 1) / 2
-_FINE = 1e-3  # of log T
+_SURE = 0.5  # belief from which a text's language is named: more than all others together
+# Temperatures tried first: squared distances are from 0 to 4, so the ends are one centre and all.
+_COARSE = np.linspace(np.log(1e-4), np.log(1e2), 41)
+_GOLDEN = (5**0.5 - 1) / 2  # the golden section, which keeps one of two inner points
+_FINE = 1e-3  # chosen; of log T, where the search ends: 0.1 % of T
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,9 +14,8 @@ from torch import Tensor
 
 from tongues.core.errors import UserError
 from tongues.core.randomness import derive_seed
-from tongues.experts.ensemble.caches import TokenSequence
+from tongues.experts.ensemble.caches import Caches, TokenSequence
 from tongues.experts.ensemble.ensemble import Ensemble
-from tongues.experts.ensemble.own_caches import open_caches
 from tongues.experts.ensemble.request import Request, Token
 from tongues.experts.ensemble.routing import Guide
 
@@ -57,7 +56,7 @@ class Writer:
         self.ensemble, self.pace = ensemble, pace
         self._chunk = _CHUNK if pace is None else min(_CHUNK, pace)
         self.running: list[RunningText] = []
-        self.caches = open_caches(ensemble, memory)
+        self.caches = Caches(ensemble.models, memory)
 
     @property
     def bytes(self) -> int:
@@ -69,10 +68,6 @@ class Writer:
         ensemble, routing, router = self.ensemble, request.routing, self.ensemble.router
         prompt = np.ascontiguousarray(request.prompt, dtype=np.int64)
         check_length(ensemble, request)
-        if ensemble.own and request.score_prompt:
-            what = "some experts have fewer tokens than others, so not all can predict each"
-            hint = "write by another routing, such as `filter`; `tongues evaluate` scores texts"
-            raise UserError(what, where=str(routing), hint=hint)
         ensemble.check(routing, request.language)
         seed, scored = request.sampling.seed, request.score_prompt
         about = ensemble.about(routing, request.language)

@@ -13,7 +13,8 @@ import numpy as np
 
 from tongues.core.randomness import derive_seed
 
-# Prices
+# Prices. All chosen: rough prices are of some points, so that millions of documents take minutes;
+# what clusters weigh unevenly at the end is below _EVEN.
 _ENOUGH = 16_384  # points to find rough prices from,
 _EVERY = 8  # or every eighth if that is more
 _LEVELS = 6  # of softness
@@ -25,7 +26,7 @@ _STEPS = 8  # at each level, at most
 _CUTS = 8  # of a step too long, to a quarter each
 _CACHED = 8192  # points that stay in the processor's cache
 
-# K-means
+# K-means. Chosen, too: the starts are as many as the work allows, and more find a lower cost.
 _FEW = 8192  # points among which the centres are found first
 _STARTS = (5, 50)  # of which the best goes on: at least and at most
 _WORK = 1_000_000  # points times clusters, of all starts

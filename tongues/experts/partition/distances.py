@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tongues.core.errors import UserError
+from tongues.experts import words
 from tongues.experts.partition.partition import Distances
 from tongues.recipe import Ancestry
 
@@ -69,9 +70,9 @@ def cosine_distances(
     counts = dict(zip(languages, known.sum(axis=1).tolist(), strict=True))
     width, notes = features.shape[1], []
     if unknown := ", ".join(f"`{lang}`" for lang in languages if not counts[lang]):
-        notes.append(f"no feature is known of {unknown}: placed at distance 1 from every language")
+        notes.append(words.NONE_KNOWN.format(languages=unknown))
     notes += [
-        f"`{lang}`: {count} of {width} features are known"
+        words.FEW_KNOWN.format(language=lang, count=count, width=width)
         for lang, count in counts.items()
         if 0 < count < width / 2
     ]
@@ -82,5 +83,5 @@ def cosine_distances(
         if counts[languages[i]] and counts[languages[j]]
     ]
     if apart:
-        notes.append(f"no feature is known of both {'; '.join(apart)}: placed at distance 1")
+        notes.append(words.NONE_SHARED.format(pairs="; ".join(apart)))
     return distances, tuple(notes)

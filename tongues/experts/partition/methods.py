@@ -15,6 +15,7 @@ from ruamel.yaml.error import YAMLError
 from tongues.core.errors import UserError, nearest
 from tongues.core.files import file_hash, fingerprint
 from tongues.core.registry import Registry
+from tongues.experts import words
 from tongues.experts.partition.distances import family_distances
 from tongues.experts.partition.partition import (
     Distances,
@@ -29,7 +30,7 @@ from tongues.recipe import PartitionSettings, Recipe
 from tongues.text.tokens import Tokens, open_tokens
 from tongues.train.base import base_fingerprint, find_base, model_folder
 
-_WINDOW = 256  # tokens of a window of which a gradient is taken, at most
+_WINDOW = 256  # chosen; tokens of a window of which a gradient is taken, at most
 D = TypeVar("D", bound=PartitionSettings)
 _Clusters = Annotated[list[list[str]], Field(min_length=1)]
 
@@ -284,5 +285,5 @@ def language_distances(recipe: Recipe) -> tuple[Distances, tuple[str, ...]]:
     languages = recipe.text.languages
     made = recipe.text.synthetic
     if made and set(languages) <= made.languages.keys():
-        return family_distances(made.languages), ("synthetic languages, by how far they drifted",)
+        return family_distances(made.languages), (words.SYNTHETIC,)
     return typology_distances(languages)

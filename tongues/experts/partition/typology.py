@@ -10,6 +10,7 @@ import numpy as np
 
 from tongues.core.errors import UserError, nearest
 from tongues.core.files import read_json
+from tongues.experts import words
 from tongues.experts.partition.distances import cosine_distances
 from tongues.experts.partition.partition import Distances, Partition
 from tongues.experts.partition.tree import by_tree
@@ -36,7 +37,9 @@ def typology_distances(languages: Sequence[str]) -> tuple[Distances, tuple[str, 
     distances, notes = cosine_distances(languages, features[rows])
     known = (~np.isnan(features[rows])).sum(axis=1)
     data = f"lang2vec {version('lang2vec')}, its features `{SYNTAX}…`"
-    about = f"by {data}: {known.min()} to {known.max()} of {features.shape[1]} known of a language"
+    about = words.TYPOLOGY.format(
+        data=data, least=known.min(), most=known.max(), width=features.shape[1]
+    )
     return distances, (about, *notes)
 
 

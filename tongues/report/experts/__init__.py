@@ -1,3 +1,1 @@
 """The pages of language experts and of partitions."""
-
-__all__ = []

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from statistics import fmean
 
+from tongues.core.estimate import Estimate
 from tongues.core.pages import fixed, interval, number, percent, share, signed, too_few
 from tongues.core.quantities import show_bytes
 from tongues.core.roles import list_languages
@@ -10,21 +11,10 @@ from tongues.core.significance.paired import FEWEST_DOCUMENTS
 from tongues.evaluate.settings import MeasuredExperts, Setting
 from tongues.report.evaluation.answer import describe_changes
 from tongues.report.evaluation.measures import show_perplexity
+from tongues.report.experts import words
+from tongues.report.experts.words import Verdict
 
 nats = fixed(3)  # a loss
-REFERENCES = {"base": "the base model", "dense": "the dense model", "before": "before"}
-_UNIT = "nats per token"
-_SURE = (
-    "Brackets are 95 % confidence intervals over held-out documents; differences are significant "
-    "at p < 0.05, Holm-corrected for all languages and settings."
-)
-_OTHER_TOKENIZER = (
-    "The base model has another tokenizer. It read the same texts in its own tokens, and its "
-    "losses are distributed over the experts' tokens, so they are comparable, as bits per byte are."
-)
-_NEEDS_LANGUAGE = (
-    "This routing must be given each text's language. Of those that need not, `{}` is best, at {}."
-)
 
 
 def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
@@ -33,7 +23,7 @@ def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
     topics = {"Choice": list(_choice(experts, top)) if top else []}
     if top:
         topics["Languages"] = list(_languages(experts, top))
-    topics["Certainty"] = [_SURE, *_seeds(experts, top)]
+    topics["Certainty"] = [words.CERTAINTY, *_seeds(experts, top)]
     topics["Caveats"] = list(_caveats(experts, top))
     return {topic: sentences for topic, sentences in topics.items() if sentences}
 
@@ -63,66 +53,64 @@ def _languages(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
     before = ["before"] if "before" in top.versus else []
     for other in (*before, *experts.references):
         mean, by_language = top.difference(other), top.versus[other].languages
-        each = describe_changes(by_language, nats, _UNIT)
+        each = describe_changes(by_language, nats, "nats per token")
         if mean and len(by_language) > 1:
             each = f"mean {signed(mean.value, nats)} {interval(mean, nats)}; {each}"
-        yield f"`{top.name}` versus {REFERENCES[other]}: {each}."
+        yield words.VERSUS.format(name=top.name, other=words.REFERENCES[other], changes=each)
+
+
+def verdict(dense: Estimate) -> Verdict:
+    """Whether experts or the dense model are to be taken, by their difference."""
+    if dense.significant:
+        return Verdict.DENSE if dense.significant > 0 else Verdict.EXPERTS
+    return Verdict.UNTESTED if dense.reason else Verdict.EITHER
 
 
 def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
     if dense := top.difference("dense"):
-        what = "the dense model, trained on as many tokens"
-        if dense.significant:
-            take, side = (what, "higher") if dense.significant > 0 else ("the experts", "lower")
-            size = number(dense.times(dense.significant), nats)
-            yield f"Take {take}: the mean loss of experts is {size} {_UNIT} {side}."
-        elif dense.reason:
-            lower = what if dense.value > 0 else f"`{top.name}`"
-            size = f"{nats(abs(dense.value))} {_UNIT} lower with {lower}"
-            yield f"Not decided: the mean loss is {size}, which cannot be tested: {dense.reason}."
-        else:
-            size = f"{signed(dense.value, nats)} {interval(dense, nats)}".rstrip()
-            yield (
-                f"Either may be taken: the mean loss of `{top.name}` is not significantly "
-                f"different from that of {what}: {size} {_UNIT}. The dense model is smaller."
-            )
-    yield (
-        f"Of the experts' partitions and routings `{top.name}` has the lowest mean loss: "
-        f"{nats(top.loss)} "
-        f"{_UNIT}, perplexity {show_perplexity(top.perplexity)}, {nats(top.bits_per_byte)} bits "
-        "per byte."
+        size = {
+            Verdict.UNTESTED: nats(abs(dense.value)),
+            Verdict.EITHER: f"{signed(dense.value, nats)} {interval(dense, nats)}".rstrip(),
+        }.get(chosen := verdict(dense)) or number(dense.times(dense.significant), nats)
+        lower = "the dense model" if dense.value > 0 else f"`{top.name}`"
+        yield words.CHOICE[chosen].format(
+            name=top.name, size=size, lower=lower, reason=dense.reason
+        )
+    yield words.BEST.format(
+        name=top.name,
+        loss=nats(top.loss),
+        perplexity=show_perplexity(top.perplexity),
+        bits=nats(top.bits_per_byte),
     )
     others = [each for each in experts.usable() if not each.needs_language]
     if top.needs_language and (other := experts.best(others)):
-        yield _NEEDS_LANGUAGE.format(other.name, nats(other.loss))
+        yield words.NEEDS_LANGUAGE.format(name=other.name, loss=nats(other.loss))
 
 
 def _seeds(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
     dense = experts.dense
     seeds = len(next(iter(top.losses.values())).of_members) if top else 0
     if top is None or seeds < 2:
-        yield "One random seed of training: intervals do not include the variance between seeds."
+        yield words.ONE_SEED
     elif dense and len(next(iter(dense.losses.values())).of_members) == seeds:
         pairs = [(of.of_members, dense.losses[lang].of_members) for lang, of in top.losses.items()]
         apart = [fmean(own[seed] - other[seed] for own, other in pairs) for seed in range(seeds)]
-        same = "all agree" if len({value > 0 for value in apart}) == 1 else "they do not agree"
+        agree = len({value > 0 for value in apart}) == 1
         each = ", ".join(signed(value, nats) for value in apart)
-        yield f"`{top.name}` versus dense by random seed of training: {each} {_UNIT}; {same}."
+        yield words.SEEDS.format(name=top.name, each=each, agreement=words.AGREE[agree])
 
 
 def _caveats(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
     compared = [of for c in (top.versus.values() if top else ()) for of in c.languages.values()]
     if few := too_few(compared):
-        yield f"{few} Hold out or score more text."
+        yield words.MORE_TEXT.format(few=few)
     counts = {lang: of.documents for lang, of in experts.base.losses.items()}
     if short := [f"`{lang}`" for lang, count in counts.items() if count < FEWEST_DOCUMENTS]:
-        named = list_languages(short)
-        yield f"Fewer than {FEWEST_DOCUMENTS} held-out texts of {named} were scored: no interval."
+        yield words.NO_INTERVAL.format(least=FEWEST_DOCUMENTS, languages=list_languages(short))
     if not experts.scores.same_tokenizer:
-        yield _OTHER_TOKENIZER
+        yield words.OTHER_TOKENIZER
     if (count := len(experts.usable())) > 1:
-        chosen = f"The best of {count} settings was chosen on the text that it is scored on"
-        yield f"{chosen}, so its loss is a little too low."
+        yield words.CHOSEN.format(count=count)
     groups: dict[frozenset[tuple[tuple[str, float], ...]], list[str]] = {}
     for name, partition in experts.scores.partitions.items():
         if len(partition.shares) > 1:
@@ -130,4 +118,4 @@ def _caveats(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
             groups.setdefault(shares, []).append(f"`{name}`")
     for names in groups.values():
         if len(names) > 1:
-            yield f"{list_languages(names)} came to the same clusters: they differ by chance only."
+            yield words.SAME_CLUSTERS.format(partitions=list_languages(names))

@@ -40,8 +40,7 @@ def partition_lead(partition: Partition) -> str:
     languages = counted(len(partition.languages), "language")
     if partition.k == 1:
         return f"The text of {languages} in one cluster, for one model."
-    summaries = {"distances": "by given distances, near languages together"}
-    summaries |= {method.name: method.summary for method in PARTITIONS}
+    summaries = {method.name: method.summary for method in PARTITIONS}
     how = summaries.get(partition.by, f"by {partition.by}")  # its package may be gone
     return f"The text of {languages} in {partition.k} clusters, {how}."
 
@@ -108,12 +107,12 @@ def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) 
         {"domain": [min(values), max(values)], "range": [0.9, 0.08]},
         row=_ROW,
         tooltip=("language", "other", "distance"),
-        written="format(datum.distance, '.2f')" * (len(order) <= _WRITTEN),
+        written="format(datum.distance, '.2f')" if len(order) <= _WRITTEN else "",
     )
     caption = (
         "The stronger the colour, the nearer.",
-        "Languages are in the order of the merges." * bool(partition.merges),
-        "Pairs in one cluster have a colour of their own." * bool(cluster),
+        "Languages are in the order of the merges." if partition.merges else "",
+        "Pairs in one cluster have a colour of their own." if cluster else "",
     )
     return b.Figure.of("distances", "The distances behind it", caption, [drawn], rows)
 

@@ -54,7 +54,16 @@ from tongues.use.export.run import store_folder
 # The newest evaluation of a run, an ensemble or a model, by its folder, as a card has it.
 Evaluated = Callable[[Path], CardScores]
 
-_PER_TOKEN = 2  # experts that a token uses, as Mixtral does
+_PER_TOKEN = 2  # experts that a token uses, as Mixtral does (arXiv 2401.04088)
+
+# What the card and the terminal say of the model.
+_LAYERS = "{experts} experts in each layer, {used} a token: {size}."
+_SHARED = "All that is not feed-forward layers is the same in all experts, bit for bit."
+_AVERAGED = (
+    "All that is not feed-forward layers is averaged; the experts are {apart:.1%} of its norm from "
+    "that."
+)
+_GATES = "The router is a linear discriminant of the experts' training text, not trained."
 
 
 def export_ensemble(folder: Path, workspace: Path, out: Path, *, evaluated: Evaluated) -> None:
@@ -117,11 +126,6 @@ def export_moe(
     with new_folder(out) as aside:
         name, lineage = _name(folder, workspace), read_lineage(folder)
         verify(lineage, folder, workspace)
-        if lineage.extended:
-            what = "experts differ in their tokens, and one model has one vocabulary"
-            raise UserError(
-                what, where=name, hint="export the ensemble as it is, or one expert's run"
-            )
         places = [expert_folder(expert, workspace) for expert in lineage.experts]
         runs = {e.name: _run_of(e, place) for e, place in zip(lineage.experts, places, strict=True)}
         records = {expert: read_run(run) for expert, run in runs.items() if run}
@@ -154,13 +158,8 @@ def _write_moe(
     _copy_settings(places[0], aside)
     total, used = model.num_parameters(), _used(model.num_parameters(), places)
     size = f"{show_count(total)} parameters, of which a token uses {show_count(used)}"
-    shared = "All that is not feed-forward layers is the same in all experts, bit for bit."
-    if apart:
-        shared = "All that is not feed-forward layers is averaged; the experts are "
-        shared += f"{apart:.1%} of its norm from that."
-    how = f"{len(places)} experts in each layer, {_PER_TOKEN} a token: {size}."
-    router = "The router is a linear discriminant of the experts' training text, not trained."
-    return [how, shared, router]
+    how = _LAYERS.format(experts=len(places), used=_PER_TOKEN, size=size)
+    return [how, _AVERAGED.format(apart=apart) if apart else _SHARED, _GATES]
 
 
 def _copy_settings(expert: Path, folder: Path) -> None:

@@ -71,7 +71,7 @@ def _rules_place(name: str, workspace: Path) -> Path:
     kind, folder, _, _ = resolve_model(name, workspace)
     if kind != "ensemble":
         return model_folder(folder).resolve()
-    return expert_folder(read_lineage(folder).widest, workspace).resolve()
+    return expert_folder(read_lineage(folder).experts[0], workspace).resolve()
 
 
 @torch.inference_mode()
@@ -98,9 +98,7 @@ def probe_step(model: Model) -> None:
         except Exception as error:  # whatever a library raises on a folder that it does not expect
             what = f"cannot predict: {str(error)[:300] or type(error).__name__}"
             raise UserError(what, where=where, hint=hint) from None
-        own = ensemble.own.get(number)
-        known = logits[:, : own.size] if own else logits
-        if lost or not known.isfinite().all():
+        if lost or not logits.isfinite().all():
             what = f"`{lost[0]}` holds NaN or infinite values" if lost else "predicts NaN"
             raise UserError(what, where=where, hint=hint)
         if logits.shape[1] < ensemble.vocabulary:
