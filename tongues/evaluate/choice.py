@@ -61,7 +61,7 @@ def roles_by_language(
     each = [roles for roles in each if roles.base_languages] or each
     by_language: dict[str, tuple[Role, ...]] = {}
     for lang in languages:
-        own = dict.fromkeys(roles.role(lang) for roles in each)
+        own: dict[Role, None] = dict.fromkeys(roles.role(lang) for roles in each)
         if len(own) > 1:
             own.pop("other", None)
         by_language[lang] = tuple(own)

@@ -22,6 +22,7 @@ from tongues.evaluate.rows import Tell
 from tongues.evaluate.tasks import FewShotTask, ItemFault
 from tongues.evaluate.tasks.score import Answers, score_task
 from tongues.evaluate.texts import routed_losses
+from tongues.evaluate.words import TIME_LEFT
 from tongues.experts.ensemble.model import Model, open_models
 from tongues.experts.ensemble.places import (
     find_model,
@@ -34,7 +35,7 @@ from tongues.runs.record import read_run
 from tongues.text import Document
 
 _READING = 2  # words of progress, from which text is being read
-_MEMORY = 3 * 2**30  # bytes of a rank besides the models' weights
+_MEMORY = 3 * 2**30  # chosen; bytes of a rank for PyTorch and a batch, besides the weights
 
 Result: TypeAlias = DocumentLosses | Answers | HarnessScores
 
@@ -200,7 +201,7 @@ def _with_time_left(watch: Callable[..., None]) -> Callable[..., None]:
             began, seen = time.monotonic(), share
         elif seen < share < 1.0:
             left = (time.monotonic() - began) * (1.0 - share) / (share - seen)
-            words = (*words, f"about {show_seconds(left)} left")
+            words = (*words, TIME_LEFT.format(time=show_seconds(left)))
         watch(share, *words)
 
     return timed

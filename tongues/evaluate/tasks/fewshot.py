@@ -18,6 +18,7 @@ from tongues.evaluate.tasks.items import (
     read_items,
 )
 from tongues.evaluate.tasks.task import TASKS, Task
+from tongues.evaluate.words import POWER
 
 END_OF_DEMONSTRATION = "\n\n"
 
@@ -39,10 +40,10 @@ class FewShotTask:
         groups = [item.group or item.id for item in self.items]
         ends = detectable_before([len(item.endings) for item in self.items], groups)
         size = " to ".join(dict.fromkeys(f"{100 * end:.1f}" for end in ends))
-        count = f"{len(groups):,} items"
-        count += f" in {len(set(groups)):,} groups" * (len(set(groups)) < len(groups))
-        where = f"`{self.task.name}` in `{self.language}`"
-        return f"{where}: {count}, differences from about {size} points can be detected"
+        fewer = len(set(groups)) < len(groups)
+        inside = f" in {len(set(groups)):,} groups" if fewer else ""
+        about = {"task": self.task.name, "language": self.language, "size": size}
+        return POWER.format(**about, count=f"{len(groups):,} items{inside}")
 
     def fingerprint(self, draw: int) -> str:
         """Changes with anything that a model's answers in a draw depend on."""
@@ -139,9 +140,10 @@ def read_fewshot_task(
     reserved = set() if separate else {item.id for item in order[-num_fewshot * fewshot_seeds :]}
     items = tuple(item for item in order if item.id not in reserved)[:limit]
     if not items:
-        what = f"has {len(order)} items, of which {num_fewshot} × {fewshot_seeds} would be "
+        drawn = f"{num_fewshot} × {fewshot_seeds}"
+        what = f"has {len(order)} items, of which {drawn} would be demonstrations"
         hint = "use fewer, or put demonstrations in files of their own"
-        raise UserError(f"{what}demonstrations", where=f"{task.name} in {language}", hint=hint)
+        raise UserError(what, where=f"{task.name} in {language}", hint=hint)
     scored = set() if separate else {item.id for item in items}
     pool = [item for item in other.items if item.id not in scored]
     if len(pool) < num_fewshot:
