@@ -96,23 +96,14 @@ def task_scores(
     return replace(scores, normalisation=normalisation, num_fewshot=num_fewshot)
 
 
-@dataclass(frozen=True, slots=True)
-class MetricGap:
-    """A language without an item that has a metric's value of every model."""
-
-    metric: str
-    language: str
-    models: Sequence[str]  # without any value; none where each model has values of other items
-
-
 def metric_scores(
     results: Harness,
     pairs: Sequence[tuple[str, str]],
-    gap: Callable[[MetricGap], None] = lambda gap: None,
+    gap: Callable[[tuple[str, str]], None] = lambda gap: None,
 ) -> dict[str, TaskScores]:
     """The scores of all models on a task of lm-eval, by metric.
 
-    gap: receives the languages that are left out of a metric.
+    gap: receives a metric and a language without an item that has a value of every model.
     """
     by_language = next(iter(results.values()))
     first = next(iter(by_language.values()))
@@ -142,8 +133,7 @@ def metric_scores(
             if set.intersection(*(set(by[lang].ids) for by in items.values())):
                 suited.append(lang)
             else:
-                none = [model for model, by in items.items() if not by[lang].ids]
-                gap(MetricGap(metric.name, lang, none))
+                gap((metric.name, lang))
         if not suited:
             continue
         items = {model: {lang: by[lang] for lang in suited} for model, by in items.items()}

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeAlias
 
 from tongues.core.roles import Role
 from tongues.evaluate.evaluation import Evaluation, TaskScores, TextScores
+
+LanguageRoles: TypeAlias = dict[str, tuple[Role, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Choice:
     @classmethod
     def of(cls, evaluation: Evaluation, scores: TextScores | TaskScores) -> Self:
         """What the scores on a text or a task of an evaluation say."""
-        roles: dict[str, tuple[Role, ...]] = dict.fromkeys(scores.languages, ())
+        roles: LanguageRoles = dict.fromkeys(scores.languages, ())
         own = differing_roles(evaluation, scores.languages)
         if ("base",) in own.values():  # of models that nothing was continued from, none counts
             roles |= own
@@ -50,16 +52,14 @@ class Choice:
         return not any(self.roles[lang] in (("target",), ()) for lang in self.untested)
 
 
-def roles_by_language(
-    evaluation: Evaluation, languages: Sequence[str]
-) -> dict[str, tuple[Role, ...]]:
+def roles_by_language(evaluation: Evaluation, languages: Sequence[str]) -> LanguageRoles:
     """What languages are to the models that have a base, or else to all; several if these differ.
 
     A language that is nothing to one model is what it is to the others.
     """
     each = [model.roles for model in evaluation.models if model.roles]
     each = [roles for roles in each if roles.base_languages] or each
-    by_language: dict[str, tuple[Role, ...]] = {}
+    by_language: LanguageRoles = {}
     for lang in languages:
         own: dict[Role, None] = dict.fromkeys(roles.role(lang) for roles in each)
         if len(own) > 1:
@@ -68,9 +68,7 @@ def roles_by_language(
     return by_language
 
 
-def differing_roles(
-    evaluation: Evaluation, languages: Sequence[str]
-) -> dict[str, tuple[Role, ...]]:
+def differing_roles(evaluation: Evaluation, languages: Sequence[str]) -> LanguageRoles:
     """As `roles_by_language`; empty where all languages have one and the same role."""
     roles = roles_by_language(evaluation, languages)
     alike = len(set(roles.values())) == 1 and all(len(of) < 2 for of in roles.values())

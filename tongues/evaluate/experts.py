@@ -14,7 +14,13 @@ import numpy as np
 from tongues.core.errors import UserError
 from tongues.evaluate.comparing import text_scores
 from tongues.evaluate.documents import held_out_documents
-from tongues.evaluate.evaluation import NATS_PER_TOKEN, Evaluation, ExpertCell, ExpertScores
+from tongues.evaluate.evaluation import (
+    NATS_PER_TOKEN,
+    EvaluatedModel,
+    Evaluation,
+    ExpertCell,
+    ExpertScores,
+)
 from tongues.evaluate.losses import DocumentLosses, Policy, mean_losses
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Results, Unit, evaluate
@@ -91,7 +97,11 @@ def evaluate_experts(
     others = {member for one in settings if one.partition in shorter for member in one.members}
     read = ((unit, of) for unit, of in results.texts.items() if unit.model not in others)
     counts = {unit.language: of.tokens for unit, of in read}
-    base = settings[0].name
+    losses = _losses(results, text, settings, counts)
+    base, *names = [one.name for one in settings]
+    dense = next((one.name for one in settings if one.partition == "dense"), None)
+    pairs = [(name, dense) for name in (base, *names) if dense and name != dense]
+    bases, added = dict.fromkeys(names, base), _added(settings, losses)
     scores = ExpertScores(
         base=base,
         same_tokenizer=base not in shorter,
@@ -104,7 +114,12 @@ def evaluate_experts(
             for partition, each in lineages.items()
         },
     )
-    return _evaluation(results, settings, text, _losses(results, text, settings, counts), scores)
+    return replace(
+        build_evaluation(replace(results, spec=replace(results.spec, texts={}))),
+        models=_described(settings, results.models),
+        texts={text: text_scores(losses, pairs, bases, unit=NATS_PER_TOKEN, added=added)},
+        experts=scores,
+    )
 
 
 def _settings(
@@ -136,26 +151,15 @@ def _models(settings: Sequence[_Setting]) -> list[str]:
     return list(dict.fromkeys(chain(*members.values())))
 
 
-def _evaluation(
-    results: Results,
-    settings: Sequence[_Setting],
-    text: str,
-    losses: Mapping[str, Mapping[str, DocumentLosses]],
-    scores: ExpertScores,
-) -> Evaluation:
-    """The evaluation of these settings as models, each compared with the base and with `dense`."""
-    described = {model.name: model for model in results.models}
-    base, *names = [one.name for one in settings]
-    dense = next((one.name for one in settings if one.partition == "dense"), None)
-    alone = build_evaluation(replace(results, spec=replace(results.spec, texts={})))
-    models = [
-        replace(described[of.members[0]], name=of.name, partition=of.partition, members=of.members)
+def _described(
+    settings: Sequence[_Setting], models: Sequence[EvaluatedModel]
+) -> list[EvaluatedModel]:
+    """The settings as models; what is known of the first member is so of the others."""
+    known = {model.name: model for model in models}
+    return [
+        replace(known[of.members[0]], name=of.name, partition=of.partition, members=of.members)
         for of in settings
     ]
-    pairs = [(name, dense) for name in (base, *names) if dense and name != dense]
-    bases, added = dict.fromkeys(names, base), _added(settings, losses)
-    compared = text_scores(losses, pairs, bases, unit=NATS_PER_TOKEN, added=added)
-    return replace(alone, models=models, texts={text: compared}, experts=scores)
 
 
 def _check_tokens(

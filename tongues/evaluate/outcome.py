@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from tongues.core.errors import UserError
 from tongues.evaluate import words
-from tongues.evaluate.answers import MetricGap, metric_scores, task_scores
+from tongues.evaluate.answers import metric_scores, task_scores
 from tongues.evaluate.comparing import source_losses, text_scores
 from tongues.evaluate.evaluation import Evaluation, TaskScores, TextScores
 from tongues.evaluate.harness import HarnessTask
@@ -69,22 +69,19 @@ def _add_own(
         for model in names
         for lang, fewshot in by.items()
     }
-    reasons: dict[str, dict[str, None]] = {}  # by language that is left out
+    suited: list[str] = []
     for lang, fewshot in by.items():
         each = [draw for model in names for draw in draws[model, lang]]
         here = [*fewshot.faults, *(fault for draw in each for fault in draw.faults)]
         tasks.faults.update(dict.fromkeys(here))
-        if not set.intersection(*({score.id for score in draw.scores} for draw in each)):
-            reasons[lang] = dict.fromkeys(fault.reason for fault in here)
-    suited = [lang for lang in by if lang not in reasons]
+        if set.intersection(*({score.id for score in draw.scores} for draw in each)):
+            suited.append(lang)
+        else:
+            reasons = ", ".join(dict.fromkeys(fault.reason for fault in here))
+            line = words.NO_ITEM.format(task=name, language=lang, reasons=reasons)
+            tasks.left_out.append(line)
     if not suited:
-        every = dict.fromkeys(reason for why in reasons.values() for reason in why)
-        tasks.left_out.append(words.NO_ITEM.format(task=name, reasons=", ".join(every)))
         return
-    tasks.left_out.extend(
-        words.NO_ITEM_IN.format(task=name, language=lang, reasons=", ".join(why))
-        for lang, why in reasons.items()
-    )
     task, shown = by[suited[0]].task, by[suited[0]].demonstrations[0]
     answers = {
         model: {lang: [draw.scores for draw in draws[model, lang]] for lang in suited}
@@ -106,14 +103,12 @@ def _add_harness(
         for model in results.models
     }
     example = {lang: of.example for lang, of in each[results.models[0].name].items()}
-    gaps: list[MetricGap] = []
+    gaps: list[tuple[str, str]] = []
     for metric, of in metric_scores(each, pairs, gaps.append).items():
         tasks.scores[f"{name} {metric}"], tasks.examples[f"{name} {metric}"] = of, example
-    for gap in gaps:
-        line = words.NO_VALUE if gap.models else words.NO_COMMON_VALUE
-        models = ", ".join(f"`{model}`" for model in gap.models)
-        about = {"task": name, "metric": gap.metric, "language": gap.language}
-        tasks.left_out.append(line.format(**about, models=models))
+    for metric, lang in gaps:
+        line = words.NO_VALUE.format(task=name, metric=metric, language=lang)
+        tasks.left_out.append(line)
 
 
 def _text_scores(results: Results, text: str, pairs: Pairs) -> TextScores:

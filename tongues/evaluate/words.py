@@ -5,18 +5,15 @@ Every sentence is a template here; errors are where they are raised.
 
 # What was not scored.
 LEFT_OUT = "{count} left out: {reason} (first {source}, {place}: {sample})"
-NO_ITEM = "`{task}`: no item suits every model ({reasons})"
-NO_ITEM_IN = "`{task}` in `{language}`: no item suits every model ({reasons})"
-NO_VALUE = "`{task}` {metric} in `{language}`: no value of {models}"
-NO_COMMON_VALUE = "`{task}` {metric} in `{language}`: no item with a value of every model"
+NO_ITEM = "`{task}` in `{language}`: no item suits every model ({reasons})"
+NO_VALUE = "`{task}` {metric} in `{language}`: no item with a value of every model"
 TRAINED_ON = "text that the models were trained on"
 DOCUMENTS_TRAINED_ON = "{count} of {all} held-out documents of `{language}` are left out: {why}"
 NOT_NAMED = "{source}: left out, as not named for a language: {files}; {hint}"
 NAME_FILES = "name files for their languages, such as `de.jsonl`"
 
 # Why an item was not scored: samples of faults.
-TOO_LONG = "{tokens} tokens; the context of `{model}` is {context}"
-TOO_LONG_SHOWN = "{tokens} tokens with {shown}; the context of `{model}` is {context}"
+TOO_LONG = "{tokens} tokens with {shots} demonstrations; the context of `{model}` is {context}"
 NO_TOKENS = "the tokenizer of `{model}` has no tokens for {share:.0%} of its letters"
 SAME_TOKENS = "the tokenizer of `{model}` makes the same tokens of two choices"
 
@@ -34,7 +31,6 @@ BYTE_BY_BYTE = (
 READ_AS = "{file} is read as `{language}`"
 POWER = "`{task}` in `{language}`: {count}, differences from about {size} points can be detected"
 HAS_READ = "`{expert}` has read {count:,} of {total:,} texts"
-TIME_LEFT = "about {time} left"
 LM_EVAL_READS = "lm-eval reads `{name}`"  # seconds; offline too
 NO_PAGE = "no page: {purpose} need `{install}`"
 FREE_NAME = "the result is `{name}`: `evaluation` has scores of other models or texts"

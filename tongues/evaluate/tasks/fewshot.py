@@ -31,7 +31,6 @@ class FewShotTask:
     language: str
     items: tuple[Item, ...]
     demonstrations: tuple[tuple[Item, ...], ...]  # of each draw; one empty draw for zero-shot
-    sources: tuple[str, ...]  # of the items, and of the demonstrations where there are any
     faults: tuple[ItemFault, ...]  # rows that are not items
 
     @property
@@ -52,41 +51,23 @@ class FewShotTask:
         return fingerprint([form, len(self.items), items])
 
 
-def is_task(name: str) -> bool:
-    """Whether it is the name of a registered task."""
-    return name in TASKS.names()
-
-
-def read_named_tasks(
-    named: str, places: Sequence[str], languages: Sequence[str] | None = None, **how: Any
+def read_fewshot_tasks(
+    named: str, languages: Sequence[str] | None, where: str | Sequence[str], **how: Any
 ) -> dict[str, FewShotTask]:
     """A task by language; named: such as `xcopa`, or `xcopa:sw,tr` for some languages.
 
-    places: folders with its items, or `hub`. languages: where `named` names none; None: all. how:
-    as `read_fewshot_task` takes.
+    languages: where `named` names none; None for all that `where` has. where: a place as
+    `read_fewshot_task` takes it, or several folders. how: as `read_fewshot_task` takes.
     """
     name, colon, tags = named.partition(":")
     own = list(dict.fromkeys(filter(None, map(str.strip, tags.split(",")))))
     if colon and not own:
         raise UserError("names no language", where=named, hint="such as `sw,tr`")
-    return read_fewshot_tasks(name, own or languages, places, **how)
-
-
-def read_fewshot_tasks(
-    name: str, languages: Sequence[str] | None, where: str | Sequence[str], **how: Any
-) -> dict[str, FewShotTask]:
-    """A task by language.
-
-    languages: None for all that `where` has. where: a place as `read_fewshot_task` takes it, or
-    several folders. how: as `read_fewshot_task` takes.
-    """
-    task = TASKS.find(name)
+    task, languages = TASKS.find(name), own or languages
     places = [where] if isinstance(where, str) else list(dict.fromkeys(where))
     place_of: dict[str, str] = {}
-    several = places if len(places) > 1 else []
-    named = any(languages_in(task, place, named=True) for place in several)
-    for place in several:  # files without the task's name count where there are no others
-        for lang in languages_in(task, place, named=named):
+    for place in places if len(places) > 1 else ():
+        for lang in languages_in(task, place):
             if lang in place_of:
                 what = f"has items of `{task.name}` in `{lang}`, as has `{place_of[lang]}`"
                 raise UserError(what, where=place, hint="name one of the two")
@@ -132,7 +113,7 @@ def read_fewshot_task(
     order = _shuffled(read.items, task.name)
     if not num_fewshot:
         items = tuple(order[:limit])
-        return FewShotTask(task, language, items, ((),), (read.source,), read.faults)
+        return FewShotTask(task, language, items, ((),), read.faults)
     shown = fewshot_language or language
     separate = find_items(task, shown, where, "demonstrations") is not None
     part = "demonstrations" if separate else "items"
@@ -154,7 +135,7 @@ def read_fewshot_task(
         for draw in range(fewshot_seeds)
     )
     faults = read.faults if other.source == read.source else (*read.faults, *other.faults)
-    return FewShotTask(task, language, items, drawn, (read.source, other.source), faults)
+    return FewShotTask(task, language, items, drawn, faults)
 
 
 def _shuffled(items: Collection[Item], *names: str | int) -> list[Item]:

@@ -224,14 +224,11 @@ def find_languages(task: Task, where: Path | str) -> list[str]:
     raise UserError(what, where=path_text(folder), hint=_content(folder))
 
 
-def languages_in(task: Task, where: Path | str, *, named: bool = False) -> list[str]:
-    """The languages that have items at a place, sorted, or none.
-
-    named: only those whose files are named for this task.
-    """
+def languages_in(task: Task, where: Path | str) -> list[str]:
+    """The languages that have items at a place, sorted, or none."""
     if _is_hub(where):
         return sorted(task.languages)
-    for pattern in _patterns(task, "items")[: -1 if named else None]:
+    for pattern in _patterns(task, "items"):
         before, _, after = pattern.partition("{language}")
         file = re.compile(rf"{re.escape(before)}([^/]+){re.escape(after)}(\.gz|\.zst)?")
         paths = Path(where).glob(f"{pattern.replace('{language}', '*')}*")

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.core.quantities import counted
 from tongues.evaluate import words
 from tongues.evaluate.losses import Spelling
 from tongues.evaluate.rows import Row, Tell, score_rows, too_long
@@ -104,10 +103,8 @@ def _fault(
     longest = max(rows, key=lambda row: len(row.tokens))
     missing = spelling.missing(" ".join({item.prompt, *item.endings}))
     if too_long(model, longest):
-        line = words.TOO_LONG_SHOWN if shots else words.TOO_LONG
         about = {"tokens": len(longest.tokens), "context": model.ensemble.context}
-        shown = counted(shots, "demonstration")
-        reason, sample = _TOO_LONG, line.format(model=model.name, shown=shown, **about)
+        reason, sample = _TOO_LONG, words.TOO_LONG.format(model=model.name, shots=shots, **about)
     elif missing > _MISSING:
         reason = "script missing"
         sample = words.NO_TOKENS.format(model=model.name, share=missing)

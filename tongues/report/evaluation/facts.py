@@ -14,24 +14,12 @@ from tongues.report.evaluation.measures import Measure
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
-    """The best models on some languages, where other models are worse.
-
-    role: of the languages, where these are all of it that count; None: languages by name.
-    """
-
-    role: Role | None
-    languages: Sequence[str]
-    models: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
-    """Which models to take by a text or a task."""
+    """Which models to take by a text or a task; best: languages by their best models."""
 
     measure: Measure
     choice: Choice
-    best: Sequence[Best]
+    best: Mapping[tuple[str, ...], Sequence[str]]
 
     @classmethod
     def of(cls, evaluation: Evaluation, measure: Measure) -> Self:
@@ -56,22 +44,14 @@ class Verdict:
         return sorted(each, reverse=True)
 
 
-def _best(measure: Measure, choice: Choice) -> list[Best]:
-    """By role, targets first; by name where a language of the role was not tested."""
-    groups: dict[tuple[Role | None, Sequence[str]], list[str]] = {}
+def _best(measure: Measure, choice: Choice) -> dict[tuple[str, ...], list[str]]:
+    """Languages by their best models, where other models are worse; targets first."""
+    best: dict[tuple[str, ...], list[str]] = {}
     tested = [lang for lang in choice.counted if lang not in choice.untested]
-    partly = {choice.roles[lang] for lang in choice.untested}
     for lang in sorted(tested, key=lambda lang: choice.roles[lang], reverse=True):
-        roles = choice.roles[lang]
-        whole = roles in (("target",), ("base",)) and roles not in partly
-        key = (roles[0], ()) if whole else (None, tuple(measure.leaders(lang)))
-        groups.setdefault(key, []).append(lang)
-    each = []
-    for (role, _), langs in groups.items():
-        models = [m for m in measure.values if all(m in measure.leaders(lang) for lang in langs)]
-        if 0 < len(models) < len(measure.values):
-            each.append(Best(role, langs, models))
-    return each
+        if len(leaders := measure.leaders(lang)) < len(measure.values):
+            best.setdefault(tuple(leaders), []).append(lang)
+    return best
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ def evaluation_page(evaluation: Evaluation, name: str) -> b.Page:
             replay_figure(evaluation, measures),
             b.Section("models", "Models", models),
         ],
-        lead=[b.Paragraph(words.counts(evaluation), "lead")],
         numbers={"findings": topics, **evaluation.to_json()},
     )
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tongues.core.estimate import Estimate
 from tongues.core.pages import Show, interval, minus, number, signed, too_few
-from tongues.core.quantities import counted, show_bytes
+from tongues.core.quantities import show_bytes
 from tongues.core.roles import Role, list_languages
 from tongues.core.significance import POWER
 from tongues.evaluate.evaluation import EvaluatedModel, Evaluation, TaskScores, TextScores
 from tongues.report.evaluation.facts import (
-    Best,
     Change,
     Doubts,
     Verdict,
@@ -152,7 +151,7 @@ def _place(measure: Measure, measures: Sequence[Measure]) -> str:
 def _verdict(evaluation: Evaluation, verdict: Verdict, place: str) -> str:
     measure, choice = verdict.measure, verdict.choice
     more = _MORE["limit" if evaluation.limit else "task" if measure.task else "text"]
-    best = ", ".join(_best(measure, best) for best in verdict.best)
+    best = ", ".join(f"{_models(measure, m)} on {_where(x)}" for m, x in verdict.best.items())
     line = _CHOICES[verdict.kind].format(
         place=f"{place} " if place else "",
         things="items" if measure.task else "independent documents",
@@ -164,12 +163,6 @@ def _verdict(evaluation: Evaluation, verdict: Verdict, place: str) -> str:
         best=f": {best}" if best else "",
     )
     return line[0].upper() + line[1:]
-
-
-def _best(measure: Measure, best: Best) -> str:
-    """Such as "`one` or `two` on target languages"."""
-    where = f"{best.role} languages" if best.role else _where(best.languages)
-    return f"{_models(measure, best.models)} on {where}"
 
 
 def _models(measure: Measure, models: Sequence[str]) -> str:
@@ -293,12 +286,6 @@ def versus(measure: Measure, reference: str, model: str) -> str:
         size = " to ".join(dict.fromkeys(map(measure.show, ends)))
         lines.append(_DETECTED.format(size=size, unit=measure.unit, power=POWER))
     return " ".join(lines)
-
-
-def counts(evaluation: Evaluation) -> str:
-    """How many models, texts and tasks there are."""
-    each = (("model", evaluation.models), ("text", evaluation.texts), ("task", evaluation.tasks))
-    return " · ".join(counted(len(of), kind) for kind, of in each if of)
 
 
 def windows(window: int | None) -> str:

@@ -14,7 +14,7 @@ from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.harness import HARNESS, HarnessTask, harness_tasks
 from tongues.evaluate.kept import free_name, replaced
 from tongues.evaluate.losses import Policy
-from tongues.evaluate.tasks import TASKS, FewShotTask, ItemFault, is_task, read_named_tasks
+from tongues.evaluate.tasks import TASKS, FewShotTask, ItemFault, read_fewshot_tasks
 from tongues.experts.ensemble.places import lineage_of, resolve_model, with_bases
 from tongues.recipe.base import readable_name
 from tongues.text import Document
@@ -136,7 +136,7 @@ def _own_task(
 ) -> dict[str, FewShotTask]:
     """A task of this package in its languages."""
     task, places = what.partition(":")[0], listed(asked.data)
-    if not is_task(task):
+    if task not in TASKS.names():
         there = Path(what).exists() or (Path(asked.workspace) / "tokens" / what).exists()
         known = f"{nearest(task, TASKS.names())}; others are lm-eval's: `{HARNESS}NAME`"
         hint = f"use `--text {what}`" if there else known
@@ -146,10 +146,10 @@ def _own_task(
     if not places:
         hint = f"pass `--data FOLDER` or `--data hub` for `{task}`"
         raise UserError("a task needs its items", where="--tasks", hint=hint)
-    return read_named_tasks(
+    return read_fewshot_tasks(
         what,
-        places,
         languages,
+        places,
         limit=asked.limit,
         num_fewshot=asked.num_fewshot or 0,
         fewshot_seeds=_FEWSHOT_SEEDS if asked.num_fewshot else 1,
@@ -197,7 +197,7 @@ def _documents(
     say: Callable[[str], None],
 ) -> dict[str, list[Document]]:
     workspace = Path(asked.workspace)
-    if is_task(text.partition(":")[0]) and not Path(text).exists():
+    if text.partition(":")[0] in TASKS.names() and not Path(text).exists():
         raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
     lineages = [lineage_of(model, workspace) for model in models]
     about = {"languages": languages, "limit": asked.limit, "lineages": lineages}
