@@ -96,13 +96,13 @@ def test_languages_without_a_value_of_every_model_are_named() -> None:
         thai = replace(thai, metrics=(further, replace(thai.metrics[0], values=values)))
         return {"sw": items("sw", right), "th": thai}
 
-    said: list[str] = []
-    scores = metric_scores({"one": model(0, 1), "other": model()}, [], said.append)
-    assert said == ["acc in `th`: no value of `other`"]
+    gaps: list[tuple[str, str]] = []
+    scores = metric_scores({"one": model(0, 1), "other": model()}, [], gaps.append)
+    assert gaps == [("acc", "th")]
     assert [*scores["acc"].accuracies["one"]] == ["sw"]
     assert [*scores["f1"].accuracies["one"]] == ["th"]  # metrics are found by their names
-    metric_scores({"one": model(0, 1), "other": model(2)}, [], said.append)
-    assert said[1:] == ["acc in `th`: no item with a value of every model"]
+    metric_scores({"one": model(0, 1), "other": model(2)}, [], gaps.append)
+    assert gaps[1:] == [("acc", "th")]
 
 
 def answered(right: np.ndarray, labels: np.ndarray, group: int = 1) -> list[ItemScore]:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.report.evaluation.scored import MIXED, PLAIN, SCRATCH, SOURCE, changed, outcome
-from tongues.core.roles import Roles
+from tongues.core.roles import Role, Roles
 from tongues.evaluate.answers import task_scores
-from tongues.evaluate.choice import Choice, chosen_models, language_roles
+from tongues.evaluate.choice import Choice, chosen_models, differing_roles
 from tongues.evaluate.comparing import text_scores
 from tongues.evaluate.losses import DocumentLosses
 from tongues.evaluate.tasks import ItemScore
@@ -251,10 +251,10 @@ def test_a_model_is_chosen_where_every_text_and_task_takes_it() -> None:
 
 
 def test_a_base_language_that_is_not_tested_leaves_the_choice_decided() -> None:
-    roles = {"qaa": "base", "qab": "target"}
+    roles: dict[str, tuple[Role, ...]] = {"qaa": ("base",), "qab": ("target",)}
     assert Choice(roles, ["qaa", "qab"], ["qaa"], []).decided
     assert not Choice(roles, ["qaa", "qab"], ["qab"], []).decided
-    assert not Choice({"qaa": "", "qab": ""}, ["qaa", "qab"], ["qaa"], []).decided
+    assert not Choice({"qaa": (), "qab": ()}, ["qaa", "qab"], ["qaa"], []).decided
     each = outcome((SCRATCH, MIXED), languages=("qaa", "qab"))
     each = replace(
         changed(each, "too few", "texts", "study", "compared", 0, "languages", "qaa", "reason"),
@@ -281,7 +281,8 @@ def test_a_language_that_an_ensemble_learned_is_its_target() -> None:
         for model, roles in zip(evaluation.models, (plain, added), strict=True)
     ]
     both = replace(evaluation, models=ensembles)
-    expected = {"qaa": "base", "qab": "target", "qac": "target"}
-    assert language_roles(both, ["qaa", "qab", "qac"]) == expected  # nothing to one, a target here
+    expected: dict[str, tuple[Role, ...]]
+    expected = {"qaa": ("base",), "qab": ("target",), "qac": ("target",)}
+    assert differing_roles(both, ["qaa", "qab", "qac"]) == expected  # nothing to one, a target here
     alone = changed(both, None, "models", 1, "experts_roles")
-    assert language_roles(alone, ["qaa", "qab", "qac"]) == expected | {"qac": "other"}
+    assert differing_roles(alone, ["qaa", "qab", "qac"]) == expected | {"qac": ("other",)}

@@ -269,7 +269,7 @@ def test_a_metric_without_a_number_is_left_out(
     evaluation = build_evaluation(evaluate(MODELS[:1], spec, house, tmp_path))
     assert [*evaluation.tasks] == ["lm-eval:long bits_per_byte"]
     (line,) = evaluation.left_out
-    assert line == "`lm-eval:long` word_perplexity in `th`: no value of `models/e0`"
+    assert line == "`lm-eval:long` word_perplexity in `th`: no item with a value of every model"
     broken = shutil.copytree(house / "models/e0", tmp_path / "broken")
     weights = load_file(broken / "model.safetensors")
     nan = {name: torch.full_like(of, math.nan) for name, of in weights.items()}

@@ -21,7 +21,7 @@ from tongues.evaluate.kept import free_name, replaced
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Unit, evaluate
-from tongues.evaluate.tasks import ItemFault, is_task, read_fewshot_tasks
+from tongues.evaluate.tasks import ItemFault, read_fewshot_tasks
 from tongues.experts.ensemble.places import with_bases
 from tongues.runs.record import Base, write_run
 from tongues.verbs.shared import evaluation_folder
@@ -106,11 +106,6 @@ def test_a_seed_is_one_model_however_it_is_named(house: Path, tmp_path: Path) ->
     assert [one.base for one in done.models] == [path, None]
 
 
-def test_tasks_are_known_by_their_names() -> None:
-    assert is_task("xcopa")
-    assert not is_task("mine.yaml")
-
-
 def test_languages_without_items_are_left_out_unless_asked_for(tmp_path: Path) -> None:
     row = {"said": "a", "one": "b", "other": "c", "label": 1}
     (tmp_path / "qab.jsonl").write_text(json.dumps(row))
@@ -146,17 +141,6 @@ def test_a_model_that_diverged_is_told(asked: EvalSpec, place: Path, tmp_path: P
     assert line.startswith(f"1 left out: produces NaN (first {folder}, in `lines`")
 
 
-def test_of_several_places_those_count_that_name_the_task(tmp_path: Path) -> None:
-    row = json.dumps({"said": "a", "one": "b", "other": "c", "label": 1})
-    for name in ("named/parts/qaa", "bare/qaa", "bare/qab"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"{name}.jsonl").write_text(row)
-    places = [str(tmp_path / name) for name in ("named", "bare")]
-    (fewshot,) = read_fewshot_tasks("parts", None, places).values()
-    assert fewshot.sources == (f"{places[0]}/parts/qaa.jsonl",)
-    assert list(read_fewshot_tasks("parts", None, places[1:])) == ["qaa", "qab"]
-
-
 def test_a_language_that_does_not_fit_is_left_out_and_the_rest_goes_on(
     asked: EvalSpec, place: Path, tmp_path: Path
 ) -> None:
@@ -170,12 +154,12 @@ def test_a_language_that_does_not_fit_is_left_out_and_the_rest_goes_on(
     tasks = {"parts": read_fewshot_tasks("parts", ["qab"], str(tmp_path / "items"))}
     with pytest.raises(UserError, match="no item can be scored by every model") as caught:
         build_evaluation(evaluate(MODELS[:1], EvalSpec({}, tasks), place, tmp_path / "none"))
-    assert f"`parts`: {why}" in caught.value.hint
+    assert f"`parts` in `qab`: {why}" in caught.value.hint
     made = build_evaluation(
         evaluate(MODELS[:1], EvalSpec(asked.texts, tasks), place, tmp_path / "again")
     )
     assert set(made.texts) == {"lines"} and not made.tasks and not made.examples
-    assert f"`parts`: {why}" in made.left_out
+    assert f"`parts` in `qab`: {why}" in made.left_out
 
 
 def test_models_without_an_item_in_common_are_not_compared(

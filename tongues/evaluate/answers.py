@@ -1,13 +1,12 @@
 """Scores of several models on a task, item by item, and significant differences between them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from tongues.core.estimate import Estimate
-from tongues.core.ranks import Say
 from tongues.core.significance import (
     Chance,
     chance,
@@ -27,7 +26,7 @@ Answers: TypeAlias = Mapping[str, Mapping[str, Sequence[Sequence[ItemScore]]]]  
 Harness: TypeAlias = Mapping[str, Mapping[str, HarnessScores]]
 Facts: TypeAlias = Mapping[str, tuple[int, int]]  # of each item, its choices and the right one
 
-_AGREED = 0.95  # share of items with the same right choice, from which they are translations
+_AGREED = 0.95  # chosen; items with the same right choice, from which all are translations
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,11 +97,13 @@ def task_scores(
 
 
 def metric_scores(
-    results: Harness, pairs: Sequence[tuple[str, str]], say: Say = lambda line: None
+    results: Harness,
+    pairs: Sequence[tuple[str, str]],
+    gap: Callable[[tuple[str, str]], None] = lambda gap: None,
 ) -> dict[str, TaskScores]:
     """The scores of all models on a task of lm-eval, by metric.
 
-    say: receives the languages that are left out, without an item that has a value of every model.
+    gap: receives a metric and a language without an item that has a value of every model.
     """
     by_language = next(iter(results.values()))
     first = next(iter(by_language.values()))
@@ -131,12 +132,8 @@ def metric_scores(
         for lang in next(iter(items.values())):
             if set.intersection(*(set(by[lang].ids) for by in items.values())):
                 suited.append(lang)
-                continue
-            none = [f"`{model}`" for model, by in items.items() if not by[lang].ids]
-            why = (
-                f"no value of {', '.join(none)}" if none else "no item with a value of every model"
-            )
-            say(f"{metric.name} in `{lang}`: {why}")
+            else:
+                gap((metric.name, lang))
         if not suited:
             continue
         items = {model: {lang: by[lang] for lang in suited} for model, by in items.items()}

@@ -2,22 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeAlias
 
+from tongues.core.roles import Role
 from tongues.evaluate.evaluation import Evaluation, TaskScores, TextScores
+
+LanguageRoles: TypeAlias = dict[str, tuple[Role, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """By one text or task.
 
-    roles: of every language, empty where roles do not matter. counted: the languages that count,
+    roles: of every language, none where roles do not matter. counted: the languages that count,
     target and base languages if there are both. untested: of these, the ones where a difference
     has too few documents or items to be significant. models: those that no other is significantly
     better than on any counted language; none where a difference that decides is not tested.
     """
 
-    roles: Mapping[str, str]
+    roles: Mapping[str, tuple[Role, ...]]
     counted: Sequence[str]
     untested: Sequence[str]
     models: Sequence[str]
@@ -25,11 +28,11 @@ class Choice:
     @classmethod
     def of(cls, evaluation: Evaluation, scores: TextScores | TaskScores) -> Self:
         """What the scores on a text or a task of an evaluation say."""
-        roles = dict.fromkeys(scores.languages, "")
-        own = language_roles(evaluation, scores.languages)
-        if "base" in own.values():  # of models that nothing was continued from, none counts
+        roles: LanguageRoles = dict.fromkeys(scores.languages, ())
+        own = differing_roles(evaluation, scores.languages)
+        if ("base",) in own.values():  # of models that nothing was continued from, none counts
             roles |= own
-        counted = [lang for lang in roles if roles[lang] != "other"] or list(roles)
+        counted = [lang for lang in roles if roles[lang] != ("other",)] or list(roles)
         compared = (*scores.versus_base, *scores.versus_first)
         untested = [
             lang
@@ -46,23 +49,30 @@ class Choice:
     @property
     def decided(self) -> bool:
         """Whether the differences on target languages, or on all, could be tested."""
-        return not any(self.roles[lang] in ("target", "") for lang in self.untested)
+        return not any(self.roles[lang] in (("target",), ()) for lang in self.untested)
 
 
-def language_roles(evaluation: Evaluation, languages: Sequence[str]) -> dict[str, str]:
-    """What languages are to the models that have a base, or else to all, where they differ in it.
+def roles_by_language(evaluation: Evaluation, languages: Sequence[str]) -> LanguageRoles:
+    """What languages are to the models that have a base, or else to all; several if these differ.
 
     A language that is nothing to one model is what it is to the others.
     """
     each = [model.roles for model in evaluation.models if model.roles]
     each = [roles for roles in each if roles.base_languages] or each
-    by_language = {x: dict.fromkeys(roles.role(x) for roles in each) for x in languages}
-    for roles in by_language.values():
-        if len(roles) > 1:
-            roles.pop("other", None)
-    words = {lang: " or ".join(roles) for lang, roles in by_language.items()}
-    alike = len(set(words.values())) == 1 and " or " not in next(iter(words.values()))
-    return {} if alike else words
+    by_language: LanguageRoles = {}
+    for lang in languages:
+        own: dict[Role, None] = dict.fromkeys(roles.role(lang) for roles in each)
+        if len(own) > 1:
+            own.pop("other", None)
+        by_language[lang] = tuple(own)
+    return by_language
+
+
+def differing_roles(evaluation: Evaluation, languages: Sequence[str]) -> LanguageRoles:
+    """As `roles_by_language`; empty where all languages have one and the same role."""
+    roles = roles_by_language(evaluation, languages)
+    alike = len(set(roles.values())) == 1 and all(len(of) < 2 for of in roles.values())
+    return {} if alike else roles
 
 
 def chosen_models(evaluation: Evaluation) -> list[str]:

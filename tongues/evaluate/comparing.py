@@ -21,13 +21,12 @@ from tongues.evaluate.evaluation import (
     BITS_PER_BYTE,
     NATS_PER_TOKEN,
     Comparison,
-    Cost,
     Loss,
     TextScores,
 )
-from tongues.evaluate.losses import DocumentLosses, bits_per_segment, spelling_cautions
+from tongues.evaluate.losses import Cost, DocumentLosses, bits_per_segment, spelling_cautions
 
-# Share of documents or items in several languages, from which they are translations.
+# Chosen; share of documents or items in several languages, from which they are translations.
 _PARALLEL = 0.5
 
 Losses: TypeAlias = Mapping[str, Mapping[str, DocumentLosses]]  # by model and language

@@ -10,6 +10,7 @@ from langcodes import tag_is_valid
 from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.files import path_text
 from tongues.core.roles import list_languages
+from tongues.evaluate import words
 from tongues.evaluate.tasks import ItemFault
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.heldout import scored_documents, unknown_cautions, unseen_documents
@@ -19,8 +20,7 @@ from tongues.text import Document
 from tongues.text.reading import Fault, find_files, read_file
 from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
 
-_ALL = 2**62  # tokens
-_KNOWN = "text that the models were trained on"
+_ALL = 2**62  # tokens: more than any text has
 _SPLITS = frozenset({"all", "dev", "new", "old", "test", "train", "val", "valid"})  # some are codes
 
 
@@ -55,7 +55,7 @@ def read_texts(
         known = [lang for lang in selected if not unseen[lang].any()]
         for lang in known:
             what = "all that is held out now"
-            fault(ItemFault(path_text(tokens.path), f"`{lang}`", _KNOWN, what))
+            fault(ItemFault(path_text(tokens.path), f"`{lang}`", words.TRAINED_ON, what))
         selected = [lang for lang in selected if lang not in known]
         if not selected:
             named = list_languages(f"`{lang}`" for lang in known)
@@ -64,8 +64,8 @@ def read_texts(
             raise UserError(what, where=str(tokens.path), hint=hint)
         for lang in selected:
             if count := int((~unseen[lang]).sum()):
-                held = f"{count} of {len(unseen[lang])} held-out documents of `{lang}`"
-                say(f"{held} are left out: {_KNOWN}")
+                documents = {"count": count, "all": len(unseen[lang]), "language": lang}
+                say(words.DOCUMENTS_TRAINED_ON.format(**documents, why=words.TRAINED_ON))
         for doubt in unknown_cautions(tokens, lineages, workspace):
             caution(doubt)
         return held_out_documents(tokens, unseen, selected, limit=limit)
@@ -80,14 +80,14 @@ def read_texts(
         if lang := file_language(name):
             files.setdefault(lang, []).append(path)
             if lang != name:
-                say(f"{path.name} is read as `{lang}`")
+                say(words.READ_AS.format(file=path.name, language=lang))
         else:
             passed.append(path.name)
-    hint = "name files for their languages, such as `de.jsonl`"
+    hint = words.NAME_FILES
     if not files:
         raise UserError("no file is named for a language", where=source, hint=hint)
     if passed:
-        say(f"{source}: left out, as not named for a language: {', '.join(passed)}; {hint}")
+        say(words.NOT_NAMED.format(source=source, files=", ".join(passed), hint=hint))
     texts: dict[str, list[Document]] = {}
     for lang in _check_languages(source, tuple(files), languages):
         faults: list[Fault] = []

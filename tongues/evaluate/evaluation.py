@@ -15,7 +15,7 @@ from tongues.core.files import check_readable, read_json, write_json
 from tongues.core.jsonable import from_plain, to_plain
 from tongues.core.roles import Roles
 from tongues.core.significance import Chance, Signs, WinRate
-from tongues.evaluate.losses import Policy
+from tongues.evaluate.losses import Cost, Policy
 from tongues.evaluate.tasks import Normalisation
 from tongues.experts.partition.partition import Partition
 
@@ -60,15 +60,6 @@ class EvaluatedModel:
     def roles(self) -> Roles | None:
         """What languages are to it; None where that is not known, as of a folder."""
         return self.trained.roles if self.trained else self.experts_roles
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What a token that is scored takes."""
-
-    experts_run: float  # tokens that experts read for it
-    seconds: float  # of processor time: reading, and choosing among the experts
-    memory: int  # bytes of the weights of all experts that one text needed, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +118,7 @@ class TextScores:
     forgotten: Sequence[Comparison]  # with the base of each model
     added: Sequence[Comparison]  # with an ensemble before languages were added
     cautions: Sequence[str]
-    costs: Mapping[str, Cost]  # by model
+    costs: Mapping[str, Cost]  # of a token, by model
     # The same of each source of the text, `LANGUAGE: SOURCE` in the place of languages, where a
     # language has several.
     by_source: "TextScores | None" = None

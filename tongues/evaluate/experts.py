@@ -4,7 +4,7 @@ The models are the base of all, the dense model, and each partition by each rout
 that was trained with several random seeds is scored as their mean.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -14,7 +14,13 @@ import numpy as np
 from tongues.core.errors import UserError
 from tongues.evaluate.comparing import text_scores
 from tongues.evaluate.documents import held_out_documents
-from tongues.evaluate.evaluation import NATS_PER_TOKEN, Evaluation, ExpertCell, ExpertScores
+from tongues.evaluate.evaluation import (
+    NATS_PER_TOKEN,
+    EvaluatedModel,
+    Evaluation,
+    ExpertCell,
+    ExpertScores,
+)
 from tongues.evaluate.losses import DocumentLosses, Policy, mean_losses
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Results, Unit, evaluate
@@ -32,6 +38,7 @@ class _Setting:
     partition: str
     routing: str  # empty for one model alone
     ensembles: tuple[str, ...]  # their names
+    unknown: frozenset[str] = frozenset()  # languages that it cannot score
 
     @property
     def name(self) -> str:
@@ -77,66 +84,80 @@ def evaluate_experts(
     everyone = list(chain(*lineages.values()))
     unseen = unseen_documents(tokens, everyone, workspace)
     documents = held_out_documents(tokens, unseen, tokens=scored)
-    base, store = everyone[0].base, workspace / "ensembles"
-    settings = [_Setting(base, "", (base,))]
-    unknown: dict[str, set[str]] = {}
-    members: dict[str, list[str]] = {base: [base]}  # by ensemble: its routings follow each other
-    for partition, places in ensembles.items():
-        known = set.intersection(*(set(of.languages) for of in lineages[partition]))
-        k = len(lineages[partition][0].experts)
-        there = (one.relative_to(store) if one.is_relative_to(store) else one for one in places)
-        named = tuple(map(str, there))
-        for routing in default_routings(k):
-            settings.append(_Setting(partition, str(routing) if k > 1 else "", named))
-            if routing.needs_language:
-                unknown |= dict.fromkeys(settings[-1].members, documents.keys() - known)
-            for name, member in zip(named, settings[-1].members, strict=True):
-                members.setdefault(name, []).append(member)
-    models = list(dict.fromkeys(chain(*members.values())))
+    settings = _settings(ensembles, lineages, documents.keys(), workspace / "ensembles")
+    unknown = {member: one.unknown for one in settings for member in one.members}
     spec = EvalSpec({text: documents}, policy=Policy(context), unknown=unknown)
     placed = {"memory": memory, "device": device, "dtype": dtype}
-    results = evaluate(models, spec, workspace, folder, **placed, watch=watch)
+    results = evaluate(_models(settings), spec, workspace, folder, **placed, watch=watch)
     if results.spec.faults:
         fault = results.spec.faults[0]
         hint = f"{fault.sample}; train it again"
         raise UserError(f"{fault.reason}, {fault.place}", where=fault.source, hint=hint)
+    base, *names = [one.name for one in settings]
     read = results.texts.items()
     counts = {u.language: of.tokens for u, of in read if same_tokens or u.model != base}
     losses = _losses(results, text, settings, counts)
-    names = [one.name for one in settings]
     dense = next((one.name for one in settings if one.partition == "dense"), None)
-    described = {model.name: model for model in results.models}
-    alone = build_evaluation(replace(results, spec=replace(results.spec, texts={})))
-    return replace(
-        alone,
-        models=[
-            replace(
-                described[of.members[0]], name=of.name, partition=of.partition, members=of.members
-            )
-            for of in settings
-        ],
-        texts={
-            text: text_scores(
-                losses,
-                [(name, dense) for name in names if dense and name != dense],
-                dict.fromkeys(names[1:], names[0]),
-                unit=NATS_PER_TOKEN,
-                added=_added(settings, losses),
-            )
+    pairs = [(name, dense) for name in (base, *names) if dense and name != dense]
+    bases, added = dict.fromkeys(names, base), _added(settings, losses)
+    scores = ExpertScores(
+        base=base,
+        same_tokenizer=same_tokens,
+        base_shares=base_shares(base, tokens.languages, workspace),
+        context=context,
+        train_tokens={lang: tokens.counts[lang]["train"]["tokens"] for lang in documents},
+        cells=_cells(results, text, settings, lineages, counts),
+        partitions={
+            partition: Partition.from_json(each[0].partition)
+            for partition, each in lineages.items()
         },
-        experts=ExpertScores(
-            base=base,
-            same_tokenizer=same_tokens,
-            base_shares=base_shares(base, tokens.languages, workspace),
-            context=context,
-            train_tokens={lang: tokens.counts[lang]["train"]["tokens"] for lang in documents},
-            cells=_cells(results, text, settings, lineages, counts),
-            partitions={
-                partition: Partition.from_json(each[0].partition)
-                for partition, each in lineages.items()
-            },
-        ),
     )
+    return replace(
+        build_evaluation(replace(results, spec=replace(results.spec, texts={}))),
+        models=_described(settings, results.models),
+        texts={text: text_scores(losses, pairs, bases, unit=NATS_PER_TOKEN, added=added)},
+        experts=scores,
+    )
+
+
+def _settings(
+    ensembles: Mapping[str, Sequence[Path]],
+    lineages: Mapping[str, Sequence[Lineage]],
+    languages: Collection[str],
+    store: Path,
+) -> list[_Setting]:
+    """The base, then every partition by each routing; store: the folder of ensembles by name."""
+    base = next(iter(lineages.values()))[0].base
+    settings = [_Setting(base, "", (base,))]
+    for partition, places in ensembles.items():
+        known = set.intersection(*(set(of.languages) for of in lineages[partition]))
+        k = len(lineages[partition][0].experts)
+        there = (one.relative_to(store) if one.is_relative_to(store) else one for one in places)
+        names = tuple(map(str, there))
+        for routing in default_routings(k):
+            unknown = frozenset(languages) - known if routing.needs_language else frozenset[str]()
+            settings.append(_Setting(partition, str(routing) if k > 1 else "", names, unknown))
+    return settings
+
+
+def _models(settings: Sequence[_Setting]) -> list[str]:
+    """What is scored, each once; the routings of an ensemble follow each other."""
+    members: dict[str, list[str]] = {}
+    for setting in settings:
+        for name, member in zip(setting.ensembles, setting.members, strict=True):
+            members.setdefault(name, []).append(member)
+    return list(dict.fromkeys(chain(*members.values())))
+
+
+def _described(
+    settings: Sequence[_Setting], models: Sequence[EvaluatedModel]
+) -> list[EvaluatedModel]:
+    """The settings as models; what is known of the first member is so of the others."""
+    known = {model.name: model for model in models}
+    return [
+        replace(known[of.members[0]], name=of.name, partition=of.partition, members=of.members)
+        for of in settings
+    ]
 
 
 def _check_tokens(

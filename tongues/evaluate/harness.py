@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tongues.core.errors import UserError, nearest
+from tongues.core.extras import require
 from tongues.core.files import file_hash, fingerprint
 from tongues.core.hub import why_silent
 from tongues.evaluate.harness_names import name_and_language
@@ -33,8 +34,12 @@ if TYPE_CHECKING:  # with torch
 
 
 HARNESS = "lm-eval:"
+_FROM_FILES = (
+    "read files: `--tasks NAME --data FOLDER`, or `lm-eval:FILE.yaml`, a task of lm-eval's whose "
+    "data are here"
+)
 _SEED = 1234  # lm-eval's, of demonstrations
-_BLOCKS = 50  # of the jackknife: their t has 2 % wider intervals than infinitely many
+_BLOCKS = 50  # chosen; of the jackknife: their t has 2 % wider intervals than infinitely many
 # Fields of lm-eval's documents that items share; equal texts make a group.
 _GROUPS = ("flores_passage", "passage", "premise", "context", "article", "paragraph", "source_id")
 # Those that name an item, which its translations have too.
@@ -280,11 +285,9 @@ def _load(source: str) -> dict[str, Any]:
         with _offline() if silent else nullcontext():
             return manager.load([source])["tasks"]
     except Exception as error:  # of any library that reads data sets
-        what, hint = f"lm-eval cannot load this task: {type(error).__name__}: {error}", ""
-        if silent:
-            what += f"; the hub does not answer ({silent})"
-            hint = "read files: `--tasks NAME --data FOLDER`, or `lm-eval:FILE.yaml`, a task of "
-            hint += "lm-eval's whose data are here"
+        what = f"lm-eval cannot load this task: {type(error).__name__}: {error}"
+        hint = _FROM_FILES if silent else ""
+        what = f"{what}; the hub does not answer ({silent})" if silent else what
         raise UserError(what, where=f"{HARNESS}{source}", hint=hint) from None
 
 
@@ -305,10 +308,7 @@ def _offline() -> Iterator[None]:
 
 
 def _package(module: str) -> Any:
-    try:
-        package = importlib.import_module(f"lm_eval.{module}")
-    except ModuleNotFoundError as error:
-        what, hint = "needs the package `lm_eval`", "install it: `pip install 'tongues[eval]'`"
-        raise UserError(what, where="lm-eval", hint=hint) from error
+    require("lm_eval", "lm-eval")
+    package = importlib.import_module(f"lm_eval.{module}")
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     return package

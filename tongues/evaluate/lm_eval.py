@@ -17,6 +17,7 @@ import numpy as np
 from langcodes import standardize_tag, tag_is_valid
 
 from tongues.core.errors import UserError
+from tongues.core.extras import require
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.rows import Row, TokenLosses, score_rows, too_long
 from tongues.evaluate.texts import token_nats
@@ -25,14 +26,11 @@ from tongues.experts.ensemble.model import Model, open_model
 from tongues.experts.ensemble.request import Sampling
 from tongues.text.tokens.frame import named_token, read_settings
 
-try:
-    TemplateLM: Any = importlib.import_module("lm_eval.api.model").TemplateLM
-except ModuleNotFoundError as error:
-    what, hint = "needs the package `lm_eval`", "install it: `pip install 'tongues[eval]'`"
-    raise UserError(what, where="lm-eval", hint=hint) from error
+require("lm_eval", "lm-eval")
+TemplateLM: Any = importlib.import_module("lm_eval.api.model").TemplateLM
 
 _LOG = logging.getLogger("lm_eval.tongues")
-_BATCH = 32  # texts generated together
+_BATCH = 32  # chosen; texts generated together: memory grows with it
 _KNOWN = {"until", "max_gen_toks", "do_sample", "temperature", "top_p", "top_k"}
 
 

@@ -13,12 +13,13 @@ from tokenizers import Tokenizer, models
 
 from tongues.core.errors import Caution, UserError
 from tongues.core.jsonable import from_plain, to_plain
+from tongues.evaluate import words
 from tongues.text.tokens.fertility import BYTEWISE
 
-_MISSING = 0.001  # share of letters that are lost, from which a caution is due
+_MISSING = 0.001  # chosen; share of letters that are lost, from which a caution is due
 _COLUMNS = ("nats", "tokens", "bytes", "missing")
 _NAMES = ("ids", "segments", "of_experts")
-_HIGHEST = 690.0  # nats of which the perplexity is over 1e299
+_HIGHEST = 690.0  # nats of which the perplexity, over 1e299, is near the end of 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +68,11 @@ def windows(policy: Policy, count: int) -> Iterator[Window]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The cost of scoring documents."""
+class Cost:
+    """What scoring takes: of all documents, or of one token of them."""
 
     experts_run: float  # tokens read, summed over experts
-    seconds: float  # of processor time, for the experts and the routing
+    seconds: float  # of processor time: reading, and choosing among the experts
     memory: int  # bytes of weights of the experts that one document needed, at most
 
 
@@ -85,7 +86,7 @@ class DocumentLosses:
     bytes: np.ndarray  # UTF-8, of the text that was scored
     segments: tuple[str, ...]  # the group of each: translations of one text have one
     missing: np.ndarray  # share of each document's letters that the tokenizer cannot encode
-    cost: Reading = Reading(0, 0.0, 0)
+    cost: Cost = Cost(0, 0.0, 0)
     of_experts: tuple[
         float, ...
     ] = ()  # nats of all documents under each expert, where all read everything
@@ -111,7 +112,7 @@ class DocumentLosses:
         columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in _COLUMNS}
         for name in ("ids", "segments"):
             columns[name] = tuple(getattr(self, name)[number] for number in chosen.tolist())
-        return replace(self, **columns, cost=Reading(0, 0.0, 0), of_experts=(), of_members=())
+        return replace(self, **columns, cost=Cost(0, 0.0, 0), of_experts=(), of_members=())
 
     def to_json(self) -> dict[str, Any]:
         """As an evaluation stores it."""
@@ -123,7 +124,7 @@ class DocumentLosses:
         """The losses that `to_json` gave."""
         columns: dict[str, Any] = {name: np.array(plain[name]) for name in _COLUMNS}
         columns |= {name: tuple(plain[name]) for name in _NAMES}
-        return cls(**columns, cost=from_plain(Reading, plain["cost"]))
+        return cls(**columns, cost=from_plain(Cost, plain["cost"]))
 
 
 def mean_losses(members: Sequence[DocumentLosses]) -> DocumentLosses:
@@ -136,7 +137,7 @@ def mean_losses(members: Sequence[DocumentLosses]) -> DocumentLosses:
         nats=np.mean([one.nats for one in members], axis=0),
         of_members=tuple(one.loss for one in members),
         of_experts=(),
-        cost=Reading(
+        cost=Cost(
             experts_run=sum(cost.experts_run for cost in costs) / count,
             seconds=sum(cost.seconds for cost in costs) / count,
             memory=max(cost.memory for cost in costs),
@@ -172,13 +173,11 @@ def spelling_cautions(language: str, losses: DocumentLosses) -> list[Caution]:
     missing = _ratio(losses.missing * losses.bytes, losses.bytes)
     rate = _ratio(losses.bytes, losses.tokens)  # NaN without tokens
     if missing >= _MISSING:
-        count = int((losses.missing > 0).sum())
-        what = f"`{language}`: the tokenizer loses {missing:.1%} of its letters and marks "
-        why = f"(in {count} of {len(losses.ids)} documents); they add almost no loss"
-        return [Caution("script_missing", f"{what}{why}, so its losses are too low")]
+        documents = {"count": int((losses.missing > 0).sum()), "all": len(losses.ids)}
+        line = words.LETTERS_LOST.format(language=language, share=missing, **documents)
+        return [Caution("script_missing", line)]
     if rate < BYTEWISE:
-        what = f"`{language}`: the tokenizer spells it byte by byte ({rate:.2f} bytes a token)"
-        return [Caution("spelt_out", f"{what}; compare it by bits per byte alone")]
+        return [Caution("spelt_out", words.BYTE_BY_BYTE.format(language=language, rate=rate))]
     return []
 
 

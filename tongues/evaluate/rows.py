@@ -19,13 +19,14 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from tongues.core.errors import UserError
+from tongues.evaluate.words import HAS_READ
 from tongues.experts.ensemble.ensemble import mixed
 from tongues.experts.ensemble.model import Model
 from tongues.models.scorer import BatchScorer, Prefix, probed_scorer
 
 _SURE = np.log(2)  # nats below which a token has more than half of the probability
-_LEAST = 16  # tokens of a shared prefix that is worth caching
-_PADDING = 8  # tokens of padding that cost less than another batch
+_LEAST = 16  # chosen; tokens of a shared prefix that is worth caching
+_PADDING = 8  # chosen; tokens of padding that cost less than another batch
 
 T = TypeVar("T")
 Tell: TypeAlias = Callable[[float, str], None]  # receives the share that was read, and a line
@@ -141,7 +142,8 @@ def each_expert(
 
         def done(count: int, share: float, at: int = expert, total: int = len(parts)) -> None:
             name = ensemble.lineage.names[at]
-            tell((at + share) / ensemble.k, f"`{name}` has read {count:,} of {total:,} texts")
+            line = HAS_READ.format(expert=name, count=count, total=total)
+            tell((at + share) / ensemble.k, line)
 
         if parts:
             network, began = ensemble.models[expert], process_time()

@@ -1,6 +1,5 @@
 """Runs an evaluation, model after model; each result is kept, and scored only once."""
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
@@ -13,7 +12,6 @@ from tongues.core.errors import Caution, UserError
 from tongues.core.files import file_name, fingerprint, read_json, remove_directory, write_json
 from tongues.core.jsonable import from_plain, to_plain
 from tongues.core.launch import Launcher, run_ranks
-from tongues.core.quantities import show_seconds
 from tongues.core.ranks import Rank, Say
 from tongues.evaluate.evaluation import EvaluatedModel, Trained
 from tongues.evaluate.harness import HarnessScores, HarnessTask, score_harness
@@ -33,8 +31,7 @@ from tongues.experts.ensemble.places import (
 from tongues.runs.record import read_run
 from tongues.text import Document
 
-_READING = 2  # words of progress, from which text is being read
-_MEMORY = 3 * 2**30  # bytes of a rank besides the models' weights
+_MEMORY = 3 * 2**30  # chosen; bytes of a rank for PyTorch and a batch, besides the weights
 
 Result: TypeAlias = DocumentLosses | Answers | HarnessScores
 
@@ -162,7 +159,7 @@ def evaluate(
     opened.clear()
     results: dict[Unit, Result] = {}
     broken: dict[str, ItemFault] = {}
-    scored, watch = 0, _with_time_left(watch)
+    scored = 0
     while groups:
         group = groups.pop(0)  # frees the ensemble once it is scored
 
@@ -187,23 +184,6 @@ def evaluate(
         {unit: result for unit, result in results.items() if isinstance(result, Answers)},
         {unit: result for unit, result in results.items() if isinstance(result, HarnessScores)},
     )
-
-
-def _with_time_left(watch: Callable[..., None]) -> Callable[..., None]:
-    """The same, with the time left in words once some text was read."""
-    began, seen, reading = 0.0, 0.0, False  # when text was first read, and the share done then
-
-    def timed(share: float, *words: str) -> None:
-        nonlocal began, seen, reading
-        reading = reading or len(words) >= _READING
-        if not reading:  # what is kept from before takes no time
-            began, seen = time.monotonic(), share
-        elif seen < share < 1.0:
-            left = (time.monotonic() - began) * (1.0 - share) / (share - seen)
-            words = (*words, f"about {show_seconds(left)} left")
-        watch(share, *words)
-
-    return timed
 
 
 def _score_group(

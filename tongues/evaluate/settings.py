@@ -8,7 +8,6 @@ from typing import Self
 from tongues.core.estimate import Estimate
 from tongues.evaluate.evaluation import (
     Comparison,
-    Cost,
     EvaluatedModel,
     Evaluation,
     ExpertCell,
@@ -16,10 +15,11 @@ from tongues.evaluate.evaluation import (
     Loss,
     TextScores,
 )
+from tongues.evaluate.losses import Cost
 from tongues.experts.ensemble import ROUTINGS
 from tongues.experts.ensemble.routing import GONE
 
-_OWN = 0.5  # share of a language's text from which an expert counts as one that learned it
+_OWN = 0.5  # chosen; share of a language's text from which an expert learned it
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from time import process_time
 
 import numpy as np
 
-from tongues.evaluate.losses import DocumentLosses, Policy, Reading, Spelling, resolved, windows
+from tongues.evaluate.losses import Cost, DocumentLosses, Policy, Spelling, resolved, windows
 from tongues.evaluate.rows import Row, Tell, each_expert, expert_weights
 from tongues.experts.ensemble.ensemble import mixed
 from tongues.experts.ensemble.model import Model
@@ -67,7 +67,7 @@ def _route(
     languages: Sequence[str | None],
     policy: Policy | None,
     tell: Tell,
-) -> tuple[list[np.ndarray], list[tuple[list[np.ndarray], Reading]]]:
+) -> tuple[list[np.ndarray], list[tuple[list[np.ndarray], Cost]]]:
     """Each document's log-probabilities [T, k], and of each routing the nats and the cost.
 
     For one routing, log-probabilities without weight are -inf.
@@ -104,7 +104,7 @@ def _by_routing(
     policy: Policy,
     read: Sequence[np.ndarray],
     seconds: float,
-) -> tuple[list[np.ndarray], Reading]:
+) -> tuple[list[np.ndarray], Cost]:
     """The nats of every token by a routing, and its cost; seconds: an expert takes for a token."""
     ensemble = model.ensemble
     sizes = np.array(ensemble.models.bytes)
@@ -123,4 +123,4 @@ def _by_routing(
             counts += np.where(own.any(axis=0), len(own) - np.argmax(own[::-1], axis=0), 0)
         total += int(counts.sum())
         memory = max(memory, ensemble.models.shared + int(sizes[counts > 0].sum()))
-    return nats, Reading(total, total * seconds + choosing, memory)
+    return nats, Cost(total, total * seconds + choosing, memory)

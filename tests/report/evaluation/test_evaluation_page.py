@@ -12,10 +12,10 @@ from tests.report.evaluation.scored import MIXED, PLAIN, SCRATCH, SOURCE, about,
 from tests.report.pages import Page
 from tongues.core.pages import Table, as_text, page_as_html, write_page
 from tongues.evaluate.evaluation import Evaluation
-from tongues.report.evaluation.answer import answer
 from tongues.report.evaluation.figures import replay_figure, score_figure
 from tongues.report.evaluation.measures import Measure, labels, model_table
 from tongues.report.evaluation.view import card_section, evaluation_page, score_blocks
+from tongues.report.evaluation.words import answer
 from tongues.verbs.shared import evaluation_folder
 
 
@@ -131,7 +131,7 @@ def test_the_answer_and_its_tables(name: str) -> None:
 
 def test_the_certainty_counts_all_differences(evaluation: Evaluation) -> None:
     certainty = answer(evaluation)["Certainty"][0]
-    many = re.match(r"\*\*(\d+) of (\d+) differences are significant\*\*", certainty)
+    many = re.match(r"\*\*Significant differences: (\d+) of (\d+)\*\*", certainty)
     compared = [
         of
         for measure in measures_of(evaluation)

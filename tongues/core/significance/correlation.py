@@ -7,7 +7,9 @@ import numpy as np
 
 from tongues.core.randomness import derive_seed
 
-_FEWEST, _EXACT, _DRAWS = 4, 7, 10_000  # pairs; values up to which every order is tried
+_FEWEST = 4  # pairs: three have 6 orders, so p is at least 1/3
+_EXACT = 7  # pairs up to which every order is tried: 5,040, fewer than are drawn of more
+_DRAWS = 10_000  # chosen; a p of 0.05 then has a standard error of 0.002
 
 
 def correlate(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | None:

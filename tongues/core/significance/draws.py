@@ -25,12 +25,12 @@ from tongues.core.significance.signs import WILSON, wilson
 from tongues.core.significance.student import critical, two_sided
 
 _STUDENT = "Student's t over items and draws"
-FEWEST_ITEMS = 10
-FEWEST_DRAWS = 3  # the variance of two draws is underestimated too often
+FEWEST_ITEMS = 10  # chosen; with fewer answers of 0 and 1, a mean is far from normal
+FEWEST_DRAWS = 3  # the variance of two draws, by one degree of freedom, is too uncertain
 _TINY = 1e-300  # keeps 0 / 0 at 0
-_ROUNDING = 1e-12  # of an accuracy
-_FARTHEST = 2.0**20  # the largest relative score to search
-POWER = 0.8  # the probability with which a difference that can be detected is significant
+_ROUNDING = 1e-12  # of an accuracy: far below one answer of any task
+_FARTHEST = 2.0**20  # chosen; the largest relative score to search
+POWER = 0.8  # the usual power; a difference that can be detected is so often significant
 # Correlation of two models' answers: between 0.3 and 0.7 in Miller 2024 (arXiv:2411.00640).
 _SHARED = 0.5
 

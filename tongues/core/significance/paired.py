@@ -20,11 +20,11 @@ from tongues.core.randomness import derive_seed
 
 CUTS = "a paired permutation test over documents"
 FEWEST_DOCUMENTS = 6  # five have 16 cuts: p >= 1/16
-_ALL_CUTS = 13  # up to this number of documents, every cut is made
-_CUTS = 10_000
-_EMPTY = 1e-12  # share of all units that rounding may leave in an empty set
-_RARE = 0.025  # share of the cuts that may leave a language's set empty
-_BATCH = 500  # documents whose cuts are in memory, 40 MB
+_ALL_CUTS = 13  # chosen; up to so many documents every cut is made: 4,096, fewer than drawn ones
+_CUTS = 10_000  # chosen; a p of 0.05 then has a standard error of 0.002
+_EMPTY = 1e-12  # chosen; share of all units that rounding may leave in an empty set
+_RARE = 0.025  # half of LEVEL; share of the cuts that may leave a language's set empty
+_BATCH = 500  # documents whose cuts are in memory as floats: 40 MB
 
 Key = TypeVar("Key")
 Groups = Sequence[str]  # documents of one group are always in the same set

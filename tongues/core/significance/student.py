@@ -6,7 +6,7 @@ from math import erfc, exp, inf, lgamma, log, log1p, sqrt
 from tongues.core.estimate import LEVEL
 
 _SMALL = 1e-300  # replaces 0 where the next step divides by it
-_EXACT = 1e-15
+_EXACT = 1e-15  # relative change at which a fraction in 64 bits is done
 
 
 def two_sided(t: float, freedom: float) -> float:

@@ -6,10 +6,8 @@
 from tongues.evaluate.tasks import library  # noqa: F401 (registers its tasks)
 from tongues.evaluate.tasks.fewshot import (
     FewShotTask,
-    is_task,
     read_fewshot_task,
     read_fewshot_tasks,
-    read_named_tasks,
 )
 from tongues.evaluate.tasks.items import (
     Item,
@@ -23,5 +21,5 @@ from tongues.evaluate.tasks.items import (
 from tongues.evaluate.tasks.task import TASKS, Normalisation, OnHub, Task
 
 __all__ = ["TASKS", "FewShotTask", "Item", "ItemFault", "ItemScore", "Normalisation", "OnHub"]
-__all__ += ["Task", "correct", "count_faults", "find_languages", "is_task", "read_fewshot_task"]
-__all__ += ["read_fewshot_tasks", "read_items", "read_named_tasks"]
+__all__ += ["Task", "correct", "count_faults", "find_languages", "read_fewshot_task"]
+__all__ += ["read_fewshot_tasks", "read_items"]

@@ -18,6 +18,7 @@ from tongues.evaluate.tasks.items import (
     read_items,
 )
 from tongues.evaluate.tasks.task import TASKS, Task
+from tongues.evaluate.words import POWER
 
 END_OF_DEMONSTRATION = "\n\n"
 
@@ -30,7 +31,6 @@ class FewShotTask:
     language: str
     items: tuple[Item, ...]
     demonstrations: tuple[tuple[Item, ...], ...]  # of each draw; one empty draw for zero-shot
-    sources: tuple[str, ...]  # of the items, and of the demonstrations where there are any
     faults: tuple[ItemFault, ...]  # rows that are not items
 
     @property
@@ -39,10 +39,10 @@ class FewShotTask:
         groups = [item.group or item.id for item in self.items]
         ends = detectable_before([len(item.endings) for item in self.items], groups)
         size = " to ".join(dict.fromkeys(f"{100 * end:.1f}" for end in ends))
-        count = f"{len(groups):,} items"
-        count += f" in {len(set(groups)):,} groups" * (len(set(groups)) < len(groups))
-        where = f"`{self.task.name}` in `{self.language}`"
-        return f"{where}: {count}, differences from about {size} points can be detected"
+        fewer = len(set(groups)) < len(groups)
+        inside = f" in {len(set(groups)):,} groups" if fewer else ""
+        about = {"task": self.task.name, "language": self.language, "size": size}
+        return POWER.format(**about, count=f"{len(groups):,} items{inside}")
 
     def fingerprint(self, draw: int) -> str:
         """Changes with anything that a model's answers in a draw depend on."""
@@ -51,41 +51,23 @@ class FewShotTask:
         return fingerprint([form, len(self.items), items])
 
 
-def is_task(name: str) -> bool:
-    """Whether it is the name of a registered task."""
-    return name in TASKS.names()
-
-
-def read_named_tasks(
-    named: str, places: Sequence[str], languages: Sequence[str] | None = None, **how: Any
+def read_fewshot_tasks(
+    named: str, languages: Sequence[str] | None, where: str | Sequence[str], **how: Any
 ) -> dict[str, FewShotTask]:
     """A task by language; named: such as `xcopa`, or `xcopa:sw,tr` for some languages.
 
-    places: folders with its items, or `hub`. languages: where `named` names none; None: all. how:
-    as `read_fewshot_task` takes.
+    languages: where `named` names none; None for all that `where` has. where: a place as
+    `read_fewshot_task` takes it, or several folders. how: as `read_fewshot_task` takes.
     """
     name, colon, tags = named.partition(":")
     own = list(dict.fromkeys(filter(None, map(str.strip, tags.split(",")))))
     if colon and not own:
         raise UserError("names no language", where=named, hint="such as `sw,tr`")
-    return read_fewshot_tasks(name, own or languages, places, **how)
-
-
-def read_fewshot_tasks(
-    name: str, languages: Sequence[str] | None, where: str | Sequence[str], **how: Any
-) -> dict[str, FewShotTask]:
-    """A task by language.
-
-    languages: None for all that `where` has. where: a place as `read_fewshot_task` takes it, or
-    several folders. how: as `read_fewshot_task` takes.
-    """
-    task = TASKS.find(name)
+    task, languages = TASKS.find(name), own or languages
     places = [where] if isinstance(where, str) else list(dict.fromkeys(where))
     place_of: dict[str, str] = {}
-    several = places if len(places) > 1 else []
-    named = any(languages_in(task, place, named=True) for place in several)
-    for place in several:  # files without the task's name count where there are no others
-        for lang in languages_in(task, place, named=named):
+    for place in places if len(places) > 1 else ():
+        for lang in languages_in(task, place):
             if lang in place_of:
                 what = f"has items of `{task.name}` in `{lang}`, as has `{place_of[lang]}`"
                 raise UserError(what, where=place, hint="name one of the two")
@@ -131,7 +113,7 @@ def read_fewshot_task(
     order = _shuffled(read.items, task.name)
     if not num_fewshot:
         items = tuple(order[:limit])
-        return FewShotTask(task, language, items, ((),), (read.source,), read.faults)
+        return FewShotTask(task, language, items, ((),), read.faults)
     shown = fewshot_language or language
     separate = find_items(task, shown, where, "demonstrations") is not None
     part = "demonstrations" if separate else "items"
@@ -139,9 +121,10 @@ def read_fewshot_task(
     reserved = set() if separate else {item.id for item in order[-num_fewshot * fewshot_seeds :]}
     items = tuple(item for item in order if item.id not in reserved)[:limit]
     if not items:
-        what = f"has {len(order)} items, of which {num_fewshot} × {fewshot_seeds} would be "
+        drawn = f"{num_fewshot} × {fewshot_seeds}"
+        what = f"has {len(order)} items, of which {drawn} would be demonstrations"
         hint = "use fewer, or put demonstrations in files of their own"
-        raise UserError(f"{what}demonstrations", where=f"{task.name} in {language}", hint=hint)
+        raise UserError(what, where=f"{task.name} in {language}", hint=hint)
     scored = set() if separate else {item.id for item in items}
     pool = [item for item in other.items if item.id not in scored]
     if len(pool) < num_fewshot:
@@ -152,7 +135,7 @@ def read_fewshot_task(
         for draw in range(fewshot_seeds)
     )
     faults = read.faults if other.source == read.source else (*read.faults, *other.faults)
-    return FewShotTask(task, language, items, drawn, (read.source, other.source), faults)
+    return FewShotTask(task, language, items, drawn, faults)
 
 
 def _shuffled(items: Collection[Item], *names: str | int) -> list[Item]:

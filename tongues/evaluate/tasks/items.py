@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from string import Formatter
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from langcodes import tag_is_valid
 from tongues.core.errors import UserError, nearest
 from tongues.core.files import fingerprint, path_text
 from tongues.evaluate.tasks.task import Fields, Normalisation, Task
+from tongues.evaluate.words import LEFT_OUT
 from tongues.recipe import Hub
 from tongues.text.reading import Fault
 from tongues.text.reading.hub import hub_rows, hub_source
@@ -96,8 +97,7 @@ def count_faults(faults: Sequence[ItemFault]) -> list[str]:
     things = {(fault.reason, fault.source, fault.place) for fault in faults}
     counts = Counter(reason for reason, _, _ in things)
     return [
-        f"{counts[reason]} left out: {reason} (first {fault.source}, {fault.place}: {fault.sample})"
-        for reason, fault in first.items()
+        LEFT_OUT.format(count=counts[reason], **asdict(fault)) for reason, fault in first.items()
     ]
 
 
@@ -209,9 +209,8 @@ def find_items(
             return path
     if part == "demonstrations":
         return None
-    what = f"has no items of `{task.name}` in `{language}`: there is no "
-    what += ", ".join(f"`{file}`" for file in tried)
-    there = languages_in(task, folder)
+    files, there = ", ".join(f"`{file}`" for file in tried), languages_in(task, folder)
+    what = f"has no items of `{task.name}` in `{language}`: there is no {files}"
     hint = f"there are {', '.join(there)}" if there else _content(folder)
     raise UserError(what, where=path_text(folder), hint=hint)
 
@@ -225,14 +224,11 @@ def find_languages(task: Task, where: Path | str) -> list[str]:
     raise UserError(what, where=path_text(folder), hint=_content(folder))
 
 
-def languages_in(task: Task, where: Path | str, *, named: bool = False) -> list[str]:
-    """The languages that have items at a place, sorted, or none.
-
-    named: only those whose files are named for this task.
-    """
+def languages_in(task: Task, where: Path | str) -> list[str]:
+    """The languages that have items at a place, sorted, or none."""
     if _is_hub(where):
         return sorted(task.languages)
-    for pattern in _patterns(task, "items")[: -1 if named else None]:
+    for pattern in _patterns(task, "items"):
         before, _, after = pattern.partition("{language}")
         file = re.compile(rf"{re.escape(before)}([^/]+){re.escape(after)}(\.gz|\.zst)?")
         paths = Path(where).glob(f"{pattern.replace('{language}', '*')}*")

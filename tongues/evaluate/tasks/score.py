@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tongues.evaluate import words
 from tongues.evaluate.losses import Spelling
 from tongues.evaluate.rows import Row, Tell, score_rows, too_long
 from tongues.evaluate.tasks.fewshot import END_OF_DEMONSTRATION, FewShotTask
@@ -17,7 +18,7 @@ from tongues.evaluate.tasks.task import Task
 from tongues.experts.ensemble.model import Model
 
 _TOO_LONG = "too long for the model"
-_MISSING = 0.1  # of an item's letters, from which its script counts as missing in a tokenizer
+_MISSING = 0.1  # chosen; of an item's letters: its script counts as missing in a tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +103,16 @@ def _fault(
     longest = max(rows, key=lambda row: len(row.tokens))
     missing = spelling.missing(" ".join({item.prompt, *item.endings}))
     if too_long(model, longest):
-        behind = f" with {shots} demonstration{'s' if shots > 1 else ''}" if shots else ""
-        limit = f"the context of `{model.name}` is {model.ensemble.context}"
-        reason, sample = _TOO_LONG, f"{len(longest.tokens)} tokens{behind}; {limit}"
+        about = {"tokens": len(longest.tokens), "context": model.ensemble.context}
+        reason, sample = _TOO_LONG, words.TOO_LONG.format(model=model.name, shots=shots, **about)
     elif missing > _MISSING:
         reason = "script missing"
-        sample = f"the tokenizer of `{model.name}` has no tokens for {missing:.0%} of its letters"
+        sample = words.NO_TOKENS.format(model=model.name, share=missing)
     elif len({row.tokens.tobytes() for row in rows}) < len(rows) or any(
         row.start >= len(row.tokens) for row in rows
     ):
         reason = "choices alike"
-        sample = f"the tokenizer of `{model.name}` makes the same tokens of two choices"
+        sample = words.SAME_TOKENS.format(model=model.name)
     else:
         return None
     source = f"{fewshot.task.name} in {fewshot.language}"

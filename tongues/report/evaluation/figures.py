@@ -9,6 +9,7 @@ from tongues.core.pages.axes import Row, categories, colour, linear
 from tongues.core.pages.plots import Marks, alt, chart, intervals, rule
 from tongues.core.roles import list_languages
 from tongues.evaluate.evaluation import Evaluation, TaskScores
+from tongues.report.evaluation import words
 from tongues.report.evaluation.measures import Measure
 
 _TIPS = ("value:.4~g", "low:.4~g", "high:.4~g")
@@ -24,19 +25,19 @@ def score_figure(measure: Measure) -> Figure | None:
         first = next(iter(measure.scores.accuracies.values()))
         chance = {x: 100 * of.chance.level for x, of in first.items() if of.chance}
         rows = [{**row, "chance": chance.get(row["language"])} for row in rows]
-    names, title = list(measure.names.values()), measure.title.split()[0]
-    panels = [_panel(title, rows, measure.quantity, names, chance)]
-    for other, compared in measure.versus.items():
+    names = list(measure.names.values())
+    panels = [_panel(measure.kind, rows, measure.quantity, names, chance)]
+    for reference, compared in measure.versus.items():
+        other = measure.called(reference)
         values = {measure.names[each.model]: measure.differences(each) for each in compared}
         shown = [{**row, "versus": other} for row in _rows(values)]
         panels.append(_panel(f"Versus {other}", shown, measure.unit, names, {"": 0.0}))
         rows += shown
-    side = "left" if measure.lower_is_better else "right"
-    caption = (
-        "With 95 % confidence intervals.",
-        "The dashed line is chance." * bool(chance),
-        f"Of differences, {side} of the line at 0 is better." * bool(measure.versus),
-    )
+    caption = [words.INTERVALS]
+    if chance:
+        caption.append(words.CHANCE)
+    if measure.versus:
+        caption.append(words.SIDES[measure.lower_is_better])
     name = f"{'task' if measure.task else 'loss'}-{file_name(measure.name)}"
     return Figure.of(name, measure.title, caption, panels, rows)
 
@@ -101,12 +102,7 @@ def replay_figure(evaluation: Evaluation, measures: Sequence[Measure]) -> Figure
                 level = {"": 1.0 if measure.task else 0.0}
                 panels.append(_panel(title, own, unit, measure.scores.languages, level, "share"))
                 rows += [{"on": measure.name, **row} for row in own]
-    caption = (
-        "Continued runs by the share of replay in their training. Of a text, the difference of "
-        "losses; of a task, (accuracy − chance) / (accuracy of the first model − chance), left out "
-        "where that model is not significantly above chance."
-    )
-    return Figure.of("replay", "By share of replay", caption, panels, rows)
+    return Figure.of("replay", "By share of replay", words.REPLAY, panels, rows)
 
 
 def _relative(measure: Measure, shares: Mapping[str, float], first: str) -> list[Row]:

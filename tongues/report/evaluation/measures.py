@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from statistics import fmean, median
 from types import MappingProxyType
-from typing import Self
+from typing import Literal, Self
 
 from tongues.core.estimate import LEVEL, Estimate
 from tongues.core.pages import Cell, Entry, Show, Table, estimate_cell, fixed, value_cell
 from tongues.core.quantities import counted, show_count
+from tongues.core.roles import Role
 from tongues.core.significance import Chance
-from tongues.evaluate.choice import language_roles
+from tongues.evaluate.choice import differing_roles
 from tongues.evaluate.evaluation import (
     Accuracy,
     Comparison,
@@ -23,18 +24,9 @@ from tongues.evaluate.evaluation import (
 )
 
 _UNITS = {"bits/byte": "bits per byte", "nats/token": "nats per token"}
-_LARGE = 10.0  # from which one decimal is enough, as of chrF
-_COMPARED = {
-    "token": "mean log-probability of a token",
-    "character": "log-probability per character",
-    "byte": "log-probability per byte",
-    "sum": "log-probability",
-}
-SOURCES = (
-    "Bits per byte by the file or data set that a document is from, and paired differences, "
-    "Holm-corrected for all sources and pairs of models."
-)
+_LARGE = 10.0  # chosen; from which one decimal is enough, as of chrF
 _Column = Mapping[str, Entry]  # by language
+Reference = Literal["base", "first"]  # what models are compared with: each its base, or one model
 
 
 def labels(evaluation: Evaluation) -> dict[str, str]:
@@ -62,16 +54,17 @@ class Measure:
 
     names: of the models, as they are shown. roles: of the languages, where they differ; a mean over
     languages of different roles would say nothing.
-    title: what was measured; quantity: what a value is; unit: of differences; factor: from a score
-    to the value shown.
+    title: what was measured, kind: by one word; quantity: what a value is; unit: of differences;
+    factor: from a score to the value shown.
     """
 
     name: str
     scores: TextScores | TaskScores
     values: Mapping[str, Mapping[str, Estimate]]
     names: Mapping[str, str]
-    roles: Mapping[str, str]
+    roles: Mapping[str, tuple[Role, ...]]
     title: str
+    kind: str
     quantity: str
     unit: str
     factor: float
@@ -81,7 +74,7 @@ class Measure:
         """Every text, then every task."""
         names, measures = labels(evaluation), list[Self]()
         for name, scores in (*evaluation.texts.items(), *evaluation.tasks.items()):
-            roles = language_roles(evaluation, scores.languages)
+            roles = differing_roles(evaluation, scores.languages)
             measures.append(cls._of_scores(name, scores, names, roles))
         return measures
 
@@ -91,18 +84,19 @@ class Measure:
         name: str,
         scores: TextScores | TaskScores,
         names: Mapping[str, str],
-        roles: Mapping[str, str],
+        roles: Mapping[str, tuple[Role, ...]],
     ) -> Self:
         if isinstance(scores, TextScores):
             by_model = scores.losses
-            about = (f"Losses on {name}", "bits per byte", _UNITS[scores.unit], 1.0)
+            unit, factor = _UNITS[scores.unit], 1.0
+            about = (f"Losses on {name}", "Losses", "bits per byte")
         else:
             by_model = scores.accuracies
             unit, factor = ("points", 100.0) if scores.share else (scores.metric, 1.0)
-            title = name if scores.metric else f"Accuracy in {name}"
-            about = (title, unit if scores.metric else "% of the items right", unit, factor)
-        values = {m: {x: _value(of, about[3]) for x, of in by_model[m].items()} for m in by_model}
-        return cls(name, scores, values, names, roles, *about)
+            about = (f"Accuracy in {name}", "Accuracy", "% of the items right")
+            about = (name, name.partition(" ")[0], unit) if scores.metric else about
+        values = {m: {x: _value(of, factor) for x, of in by_model[m].items()} for m in by_model}
+        return cls(name, scores, values, names, roles, *about, unit, factor)
 
     @property
     def task(self) -> bool:
@@ -122,11 +116,17 @@ class Measure:
         return fixed(1 if share or (self.task and median(each) >= _LARGE) else 3)
 
     @property
-    def versus(self) -> dict[str, Sequence[Comparison]]:
-        """What there is of the two, by the other's name."""
-        first = f"the model {next(iter(self.names.values()))}"  # the text may have the same name
-        each = {"its base": self.scores.versus_base, first: self.scores.versus_first}
-        return {other: comparisons for other, comparisons in each.items() if comparisons}
+    def versus(self) -> dict[Reference, Sequence[Comparison]]:
+        """What there is of the two."""
+        each: dict[Reference, Sequence[Comparison]]
+        each = {"base": self.scores.versus_base, "first": self.scores.versus_first}
+        return {reference: compared for reference, compared in each.items() if compared}
+
+    def called(self, reference: Reference) -> str:
+        """What models are compared with, in words."""
+        if reference == "base":
+            return "its base"
+        return f"the model {next(iter(self.names.values()))}"  # the text may have the same name
 
     def differences(self, comparison: Comparison) -> dict[str, Estimate]:
         """Those of a comparison by language, in `unit`."""
@@ -228,10 +228,8 @@ class Measure:
     ) -> Table:
         """A row per language with its role; the rest only where they have one role."""
         langs = self.scores.languages
-        rows = [
-            [lang, *([self.roles[lang]] if self.roles else []), *(of.get(lang) for of in columns)]
-            for lang in langs
-        ]
+        roles = [{lang: " or ".join(of) for lang, of in self.roles.items()}] if self.roles else []
+        rows = [[lang, *(of.get(lang) for of in (*roles, *columns))] for lang in langs]
         if not self.roles and len(langs) > 1:
             empty = [None] * len(columns)
             rows += [[name, *of, *empty[len(of) :]] for name, of in rest.items()]
@@ -263,21 +261,6 @@ class Measure:
             shown = f"{of.documents} ({counted(groups, 'group')})"
             found[x] = Cell(shown, of.documents) if groups < of.documents else of.documents
         return found
-
-
-def how(measure: Measure) -> str:
-    """In which unit values are, and how choices were compared."""
-    scores = measure.scores
-    if isinstance(scores, TextScores):
-        return "In bits per byte, comparable between tokenizers."
-    unit = "In %" if scores.share else f"{scores.metric}"
-    draws = next(iter(next(iter(scores.accuracies.values())).values())).fewshot_seeds
-    shots = f"{scores.num_fewshot} demonstrations, drawn {draws} times"
-    shots = shots if scores.num_fewshot else "no demonstrations"
-    if scores.normalisation is None:
-        better = "; lower is better" * scores.lower_is_better
-        return f"{unit}{better}; items, prompts and metric of lm-eval, {shots}."
-    return f"{unit}; choices compared by {_COMPARED[scores.normalisation]}, {shots}."
 
 
 def model_table(evaluation: Evaluation) -> Table:
@@ -314,7 +297,7 @@ def _count(part: int, whole: int, more: int, name: str) -> Cell:
 def _items(each: Sequence[Accuracy]) -> Cell:
     counts = sorted({of.items for of in each})
     items = "–".join(f"{count:,}" for count in dict.fromkeys([counts[0], counts[-1]]))
-    groups = f"{each[0].groups:,} groups" * (each[0].groups < each[0].items)
+    groups = f"{each[0].groups:,} groups" if each[0].groups < each[0].items else ""
     return Cell(items, counts[0], below=groups)
 
 

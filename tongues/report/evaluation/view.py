@@ -5,35 +5,29 @@ from pathlib import Path
 
 from tongues.core.pages import as_markdown
 from tongues.core.pages import blocks as b
-from tongues.core.quantities import counted
-from tongues.evaluate.evaluation import Evaluation
+from tongues.evaluate.evaluation import Evaluation, TextScores
 from tongues.evaluate.kept import newest_evaluation
-from tongues.report.evaluation.answer import answer, measure_blocks
+from tongues.report.evaluation import words
 from tongues.report.evaluation.figures import replay_figure, score_figure
-from tongues.report.evaluation.measures import SOURCES, Measure, how, model_table
+from tongues.report.evaluation.measures import Measure, model_table
 from tongues.train.metadata import CardScores, ScoredText
 
 
 def evaluation_page(evaluation: Evaluation, name: str) -> b.Page:
     """The answer, then texts, forgetting, tasks, and what the models are."""
-    measures, topics, blocks = Measure.of(evaluation), answer(evaluation), list[b.Block]()
+    measures, topics, blocks = Measure.of(evaluation), words.answer(evaluation), list[b.Block]()
     for measure in measures:
-        inside = list(measure_blocks(evaluation, measure))
+        inside = list(_measure_blocks(evaluation, measure))
         blocks += [b.Section(measure.name, measure.title, inside), score_figure(measure)]
-    window = evaluation.policy.window
-    about = "as long as a model's context" if window is None else f"of {window:,} tokens"
-    policy = f"Long texts are scored in windows {about}."
-    kinds = (("model", evaluation.models), ("text", evaluation.texts), ("task", evaluation.tasks))
-    counts = " · ".join(counted(len(of), kind) for kind, of in kinds if of)
+    models = [words.windows(evaluation.policy.window), model_table(evaluation)]
     return b.Page(
         f"Evaluation: {name}",
         [
             b.Topics.of(topics),
             *blocks,
             replay_figure(evaluation, measures),
-            b.Section("models", "Models", [policy, model_table(evaluation)]),
+            b.Section("models", "Models", models),
         ],
-        lead=[b.Paragraph(counts, "lead")],
         numbers={"findings": topics, **evaluation.to_json()},
     )
 
@@ -42,33 +36,60 @@ def score_blocks(evaluation: Evaluation, *, compare: bool = False) -> list[b.Blo
     """The tables of scores, and of all differences with the answer, for the terminal."""
     blocks: list[b.Block] = []
     for measure in Measure.of(evaluation):
-        blocks.append(b.Section("", f"{measure.title}. {how(measure)}", [measure.score_table()]))
-        for other, compared in measure.versus.items() if compare else ():
-            title = f"{measure.title} versus {other}, {measure.unit}"
+        title = f"{measure.title}. {words.how(measure)}"
+        blocks.append(b.Section("", title, [measure.score_table()]))
+        for reference, compared in measure.versus.items() if compare else ():
+            title = f"{measure.title} versus {measure.called(reference)}, {measure.unit}"
             blocks.append(b.Section("", title, [measure.comparison_table(compared)]))
         if compare and (table := measure.source_table()):
-            blocks.append(b.Section("", f"{measure.title} by source. {SOURCES}", [table]))
-    return [*blocks, b.Topics.of(answer(evaluation))] if compare else blocks
+            title = f"{measure.title} by source. {words.SOURCES}"
+            blocks.append(b.Section("", title, [table]))
+    return [*blocks, b.Topics.of(words.answer(evaluation))] if compare else blocks
 
 
 def card_section(evaluation: Evaluation, model: str) -> str:
     """What a model scored, versus what, and how that was measured."""
     blocks: list[b.Block] = [
-        b.Section("", measure.title, list(measure_blocks(evaluation, measure, model)))
+        b.Section("", measure.title, list(_measure_blocks(evaluation, measure, model)))
         for measure in Measure.of(evaluation)
     ]
-    about = evaluation.model(model)
-    token = f"the token `{about.first}`" if about.first else "nothing"
-    but = "" if about.prompted else ", but nothing before the prompts of tasks"
-    lines = [
-        f"Measured with tongues {evaluation.tongues}; in brackets 95 % confidence intervals.",
-        "Differences: p < 0.05, Holm-corrected for all models and languages compared.",
-        f"Routing: `{about.routing}`." if about.routing else "",
-        f"Before every text comes {token}{but}.",
-        *(f"{line.rstrip('.')}." for line in evaluation.left_out),
-    ]
-    blocks.append(b.Paragraph(" ".join(filter(None, lines))))
+    blocks.append(b.Paragraph(words.measured(evaluation, evaluation.model(model))))
     return as_markdown([b.Section("", "Evaluation", blocks)]) + "\n"
+
+
+def _measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") -> Iterator[b.Block]:
+    """All tables of a text or task, or what they say of one model."""
+    scores, models = measure.scores, [model] if model else list(measure.values)
+    about = [words.how(measure), "" if model else words.versus_chance(measure)]
+    about.append(words.BOLD if len(models) > 1 else "")
+    yield " ".join(filter(None, about))
+    yield measure.score_table(models)
+    if isinstance(scores, TextScores):
+        by_tokenizer: dict[str, list[str]] = {}
+        for name in models:
+            by_tokenizer.setdefault(evaluation.model(name).tokenizer, []).append(name)
+        some = ", models of one tokenizer" if len(by_tokenizer) > 1 else ""
+        for names in by_tokenizer.values():
+            if len(names) > 1 or not some:
+                yield b.Heading(f"Perplexity of a token{some}")
+                yield measure.perplexity_table(names)
+        if any(name in scores.bits_per_segment for name in models):
+            yield b.Heading("Bits per segment")
+            yield words.SEGMENTS.format(scores.segments)
+            yield measure.segment_table(models)
+    for reference, comparisons in measure.versus.items():
+        if compared := [each for each in comparisons if model in ("", each.model)]:
+            yield b.Heading(f"Versus {measure.called(reference)}")
+            yield words.versus(measure, reference, model)
+            yield measure.comparison_table(compared)
+    if table := measure.source_table(models):
+        yield b.Heading("By source")
+        yield words.SOURCES
+        yield table
+    if measure.task:
+        (language, example), *_ = evaluation.examples[measure.name].items()
+        yield b.Heading("Example prompt")
+        yield b.Quote(example, language)
 
 
 def newest_scores(place: Path, workspace: Path) -> CardScores:

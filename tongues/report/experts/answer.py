@@ -9,8 +9,8 @@ from tongues.core.quantities import show_bytes
 from tongues.core.roles import list_languages
 from tongues.core.significance.paired import FEWEST_DOCUMENTS
 from tongues.evaluate.settings import MeasuredExperts, Setting
-from tongues.report.evaluation.answer import describe_changes
 from tongues.report.evaluation.measures import show_perplexity
+from tongues.report.evaluation.words import describe_changes
 from tongues.report.experts import words
 from tongues.report.experts.words import Verdict
 

@@ -9,7 +9,7 @@ from tongues.core.files import changed_at, read_json
 from tongues.core.quantities import counted
 from tongues.evaluate.evaluation import Evaluation
 from tongues.plan.steps import Step, is_run, last_trained
-from tongues.report.evaluation.answer import answer
+from tongues.report.evaluation.words import answer
 from tongues.report.project.plans import compare_forecast, find_plans, model_of
 from tongues.runs.record import Run, find_runs, read_run
 from tongues.train.cost import RunCost, run_cost, training_time

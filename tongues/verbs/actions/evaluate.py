@@ -8,12 +8,13 @@ from tongues.core.errors import Caution, UserError, nearest
 from tongues.core.extras import EXTRAS
 from tongues.core.launch import check_ranks, open_launcher
 from tongues.core.roles import list_languages
+from tongues.evaluate import words
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.harness import HARNESS, HarnessTask, harness_tasks
 from tongues.evaluate.kept import free_name, replaced
 from tongues.evaluate.losses import Policy
-from tongues.evaluate.tasks import TASKS, FewShotTask, ItemFault, is_task, read_named_tasks
+from tongues.evaluate.tasks import TASKS, FewShotTask, ItemFault, read_fewshot_tasks
 from tongues.experts.ensemble.places import lineage_of, resolve_model, with_bases
 from tongues.recipe.base import readable_name
 from tongues.text import Document
@@ -68,7 +69,7 @@ def evaluate(asked: Evaluate) -> Evaluation:
     evaluation.write(folder)
     figures = EXTRAS["vl_convert"]
     if asked.page and not figures.is_installed:
-        voice.say(f"no page: {figures.purpose} need `{figures.install}`")
+        voice.say(words.NO_PAGE.format(purpose=figures.purpose, install=figures.install))
     elif asked.page:
         write_page(evaluation_page(evaluation, name), evaluation_folder(workspace, name))
     return evaluation
@@ -81,9 +82,9 @@ def _check_words(asked: Evaluate) -> None:
     except ValueError as error:
         raise UserError(str(error), where="--name") from None
     given = {"--text": asked.text, "--tasks": asked.tasks, "--data": asked.data}
-    for words, values in given.items():
+    for name, values in given.items():
         if not all(listed(values)):
-            raise UserError("names nothing", where=words, hint="is a shell's variable empty?")
+            raise UserError("names nothing", where=name, hint="is a shell's variable empty?")
     if not (asked.text or asked.tasks):
         hint = "name `--text tokens/NAME` for losses, or `--tasks xcopa --data FOLDER`"
         raise UserError("nothing to evaluate on", hint=hint)
@@ -117,7 +118,7 @@ def _read(asked: Evaluate, models: Sequence[str], voice: Voice) -> _Measured:
         voice.say(f"caution: {doubt}")
     for what in listed(asked.tasks):
         if what.startswith(HARNESS):
-            voice.say(f"lm-eval reads `{what.removeprefix(HARNESS)}`")  # seconds; offline too
+            voice.say(words.LM_EVAL_READS.format(name=what.removeprefix(HARNESS)))
             found = harness_tasks(what, chosen, num_fewshot=asked.num_fewshot, limit=asked.limit)
             for own, by in found.items():
                 made.harness.setdefault(own, {}).update(by)
@@ -135,7 +136,7 @@ def _own_task(
 ) -> dict[str, FewShotTask]:
     """A task of this package in its languages."""
     task, places = what.partition(":")[0], listed(asked.data)
-    if not is_task(task):
+    if task not in TASKS.names():
         there = Path(what).exists() or (Path(asked.workspace) / "tokens" / what).exists()
         known = f"{nearest(task, TASKS.names())}; others are lm-eval's: `{HARNESS}NAME`"
         hint = f"use `--text {what}`" if there else known
@@ -145,10 +146,10 @@ def _own_task(
     if not places:
         hint = f"pass `--data FOLDER` or `--data hub` for `{task}`"
         raise UserError("a task needs its items", where="--tasks", hint=hint)
-    return read_named_tasks(
+    return read_fewshot_tasks(
         what,
-        places,
         languages,
+        places,
         limit=asked.limit,
         num_fewshot=asked.num_fewshot or 0,
         fewshot_seeds=_FEWSHOT_SEEDS if asked.num_fewshot else 1,
@@ -168,10 +169,9 @@ def _name(
     if name is None:
         name = free_name(workspace, models, scored)
         if name != "evaluation":
-            say(f"the result is `{name}`: `evaluation` has scores of other models or texts")
+            say(words.FREE_NAME.format(name=name))
     elif lost := replaced(name, workspace, models, scored):
-        named = list_languages(f"`{each}`" for each in lost)
-        say(f"`{name}` is replaced, with its scores of {named}")
+        say(words.REPLACED.format(name=name, lost=list_languages(f"`{each}`" for each in lost)))
     return name
 
 
@@ -197,7 +197,7 @@ def _documents(
     say: Callable[[str], None],
 ) -> dict[str, list[Document]]:
     workspace = Path(asked.workspace)
-    if is_task(text.partition(":")[0]) and not Path(text).exists():
+    if text.partition(":")[0] in TASKS.names() and not Path(text).exists():
         raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
     lineages = [lineage_of(model, workspace) for model in models]
     about = {"languages": languages, "limit": asked.limit, "lineages": lineages}
