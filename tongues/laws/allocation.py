@@ -9,7 +9,7 @@ import numpy as np
 from tongues.core.errors import UserError
 from tongues.laws.forms import Form
 from tongues.laws.uncertainty import bootstrap_intervals, percentiles
-from tongues.laws.words import best_split
+from tongues.laws.words import law_line, with_interval
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -48,7 +48,8 @@ class Allocation:
     @property
     def sentences(self) -> list[str]:
         """The size and the tokens as powers of compute, with the intervals of the exponents."""
-        return best_split(self.numbers, self.interval)
+        powers = {n: with_interval(self.numbers[n], self.interval.get(n)) for n in "ab"}
+        return [law_line(kind, **self.numbers | powers) for kind in ("best size", "best tokens")]
 
     def __repr__(self) -> str:
         """Both lines."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from tongues.core.errors import Caution
 from tongues.core.files import write_json
+from tongues.core.magnitudes import counted, show_count
 from tongues.laws import words
 from tongues.laws.compare import LawComparison
 from tongues.laws.experts import worth_sentence
@@ -107,7 +108,11 @@ class FitAnswer:
             *(sentences(self.law) if self.law else ()),
             *(f"{law.target}: {line}" for law in lines for line in _predicted(law)),
             *map(worth_sentence, self.experts),
-            *(words.of_base(line) for law in self.fitted[:-1] for line in how_well(law)),
+            *(
+                words.law_line("base", line=line)
+                for law in self.fitted[:-1]
+                for line in how_well(law)
+            ),
         ]
 
     @property
@@ -115,9 +120,13 @@ class FitAnswer:
         """Every caution about it, and why laws of a target were not fitted."""
         return [
             *map(str, self.cautions),
-            *(words.of_base(caution) for law in self.fitted[:-1] for caution in law.warnings),
+            *(
+                words.law_line("base", line=caution)
+                for law in self.fitted[:-1]
+                for caution in law.warnings
+            ),
             *map(str, self.law.warnings if self.law else ()),
-            *(words.of_law(x.target, "experts", one) for x in self.experts for one in x.warnings),
+            *(_of_law(x.target, "experts", one) for x in self.experts for one in x.warnings),
             *(line for one in self.targets for line in _remarks(one)),
         ]
 
@@ -132,12 +141,12 @@ class FitAnswer:
             return plan or f"tongues report {quote(str(place))}"
         codes = {one.code for one in (*self.cautions, *(self.law.warnings if self.law else ()))}
         if codes & _MISREAD:
-            return words.NEXT["columns"]
+            return words.law_line("columns")
         if "mixed_experiments" in codes:
-            return words.NEXT["one experiment"]
+            return words.law_line("one experiment")
         if self.law and self.law.loose:
-            return words.NEXT["hold"]
-        return words.NEXT["choose"] if self.comparison else plan or words.NEXT["write"]
+            return words.law_line("hold")
+        return words.law_line("choose") if self.comparison else plan or words.law_line("write")
 
 
 def _parameter_rows(law: Law) -> list[dict[str, str]]:
@@ -176,7 +185,7 @@ def _remarks(one: TargetLaws) -> list[str]:
     """Every caution and refusal of a target's laws, a sentence each."""
     named = [(law.form if law is one.forgetting else law.strategy, law) for law in one.all]
     cautions = (
-        words.of_law(one.target, name, caution) for name, law in named for caution in law.warnings
+        _of_law(one.target, name, caution) for name, law in named for caution in law.warnings
     )
     return [*cautions, *one.refused]
 
@@ -185,14 +194,17 @@ def sentences(law: Law) -> list[str]:
     """What the law gives and how far to trust it, a line each."""
     best, (fitted, *held) = allocate(law), how_well(law)
     split = best.sentences if best else []
-    loose = [words.no_best_split()] if best and law.loose else split
+    loose = [words.law_line("loose")] if best and law.loose else split
     return [fitted, *loose, *held, *_predicted(law)]
 
 
 def how_well(law: Law) -> list[str]:
     """How well it fits its runs, and predicts the largest without them."""
-    lines = [words.fitted(law.n_rows, law.n_runs, law.strategy, law.mean_huber)]
-    return [*lines, words.held_out_line(law.holdout)] if law.holdout else lines
+    runs, held = f"{law.n_runs} {law.strategy}".strip(), law.holdout
+    lines = [words.law_line("fitted", rows=law.n_rows, runs=runs, error=law.mean_huber)]
+    if held:
+        lines.append(words.law_line("held out", **asdict(held), runs=counted(held.n_runs, "run")))
+    return lines
 
 
 def _predicted(law: Law) -> list[str]:
@@ -206,4 +218,11 @@ def _predicted(law: Law) -> list[str]:
         ratio = float(np.median(law.rows.variables["D"] / law.rows.variables["N"]))
         N = float(best.sizes(compute)[0]) if best else math.sqrt(compute / 6.0 / ratio)
         at = {"N": N, "D": compute / (6.0 * N)}
-    return [words.predicted(_BEYOND, at, law.predictor(_DRAWS)(**at).estimates[0])]
+    loss = law.predictor(_DRAWS)(**at).estimates[0]
+    facts = {"times": _BEYOND, "value": loss.value, "low": loss.low, "high": loss.high}
+    facts |= {"tokens": show_count(at["D"]), "params": show_count(at.get("N", 0.0))}
+    return [words.law_line(f"predicted by {'size' if 'N' in at else 'length'}", **facts)]
+
+
+def _of_law(target: str, law: str, caution: Caution) -> str:
+    return words.law_line("caution", target=target, law=law, caution=caution)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.core.errors import UserError
+from tongues.core.magnitudes import counted
 from tongues.laws import words
 from tongues.laws.fit import FitTask, fit_observed, prepare
 from tongues.laws.forms import FORMS
@@ -57,14 +58,23 @@ class LawComparison:
 
     def _sentences(self, strategy: str) -> Iterator[str]:
         own = [entry for entry in self.entries if entry.strategy == strategy]
-        if not own:
-            yield words.nothing_compared(strategy)
-            return
         errors = {entry.law: entry.error for entry in own if entry.error is not None}
-        yield words.nearest_law(strategy, errors)
-        for entry in own:
-            if entry.gamma:
-                yield words.gamma_line(strategy, entry.law, entry.gamma, entry.doubt)
+        if not own:
+            yield words.law_line("none compared", rows=strategy)
+        elif not errors:
+            yield words.law_line("none held out", rows=strategy)
+        else:
+            first, *rest = sorted(errors, key=errors.__getitem__)
+            others = ", ".join(f"{name} {errors[name]:.2%}" for name in rest)
+            facts = {"law": first, "error": errors[first], "others": others}
+            kind = "nearest of several" if rest else "nearest"
+            yield words.law_line(kind, rows=strategy, **facts)
+        for one in own:
+            if one.gamma:
+                apart = "differs" if one.gamma[1] > 0 or one.gamma[2] < 0 else "of 0"
+                kind = f"gamma {'unknown' if one.doubt else apart}"
+                facts = {"gamma": _ends(one.gamma), "doubt": one.doubt}
+                yield words.law_line(kind, rows=strategy, law=one.law, **facts)
 
     @property
     def rows(self) -> list[dict[str, str]]:
@@ -76,7 +86,7 @@ class LawComparison:
                 "runs": str(entry.n_runs),
                 "fitting error": f"{entry.mean_huber:.3e}",
                 "off on the largest": "" if entry.error is None else f"{entry.error:.2%}",
-                "gamma": words.gamma_cell(entry.gamma) if entry.gamma else "",
+                "gamma": _ends(entry.gamma) if entry.gamma else "",
             }
             for entry in self.entries
         ]
@@ -88,6 +98,10 @@ class LawComparison:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {"compare": [asdict(e) for e in self.entries], "sentences": list(self.sentences)}
+
+
+def _ends(gamma: tuple[float, float, float]) -> str:
+    return "{:.3f} [{:.3f}, {:.3f}]".format(*gamma)
 
 
 def compare(
@@ -157,7 +171,9 @@ def _entries(strategy: str, task: FitTask, base: Law | None) -> list[Entry]:
         shaky = {caution.code for caution in law.loose} - {_OF_OPTIMUM} | {*_THIN}
         doubt = "; ".join(c.sentence for c in law.warnings if c.code in shaky)
         if law.n_runs <= len(form.free):
-            doubt = words.too_few_runs(law.n_runs, len(form.free))
+            doubt = words.law_line(
+                "unknowns", runs=counted(law.n_runs, "run"), unknowns=len(form.free)
+            )
         gamma = (law.params["gamma"], *ends) if ends else None
         size = law.n_rows, law.n_runs, law.mean_huber
         entries.append(Entry(strategy, form.name, *size, error, gamma, doubt if ends else ""))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tongues.core.errors import Caution, UserError
+from tongues.core.magnitudes import counted, show_count
 from tongues.core.roles import list_languages
 from tongues.laws import words
 from tongues.laws.fit import fit_observed
@@ -127,5 +128,11 @@ def worth_sentence(law: Law) -> str:
     if len(draws := law.draws.get("G", ())):
         low, high = percentiles(np.asarray(draws) ** doublings)
         ends = (float(low), float(high))
-    times = words.with_interval(law.params["G"] ** doublings, ends)
-    return words.worth_line(law.target, most, times, law.range["D"][1], law.n_runs)
+    return words.law_line(
+        "worth",
+        target=law.target,
+        experts=most,
+        worth=words.with_interval(law.params["G"] ** doublings, ends),
+        tokens=show_count(law.range["D"][1]),
+        ensembles=counted(law.n_runs, "ensemble"),
+    )

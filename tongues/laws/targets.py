@@ -81,7 +81,9 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
             law = fit_observed(rows, form, base, draws=draws)
         except UserError as error:
             name = {"cpt": "CPT"}.get(strategy, strategy)
-            refused.append(words.refused(f"{name} {what}", target, error.what))
+            named = f"{name} {what}"
+            facts = {"target": target, "reason": error.what}
+            refused.append(words.law_line("refused", law=named, **facts))
             return {}
         return {strategy: replace(law, strategy=strategy, target=target)}
 

@@ -3,13 +3,7 @@
 Every sentence is a template here; what is true is decided elsewhere.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-
 from tongues.core.errors import Caution
-from tongues.core.estimate import Estimate
-from tongues.core.magnitudes import counted, show_count
-from tongues.laws.rows import HoldOut
 
 # By code; `code.case` where one code has several sentences.
 _CAUTIONS = {
@@ -77,35 +71,33 @@ _CAUTIONS = {
     "below_floor": "as a pure power it falls below the E = 1.55 of the same authors' law near "
     "1.25e23 FLOPs",
 }
-_FITTED = "fitted to {rows} rows of {runs} runs; mean Huber error {error:.3g}"
-_LOOSE = "best size for C FLOPs: not pinned down by these runs, see below"
-_SPLIT = ("size for C FLOPs: N = {N_coef:.3g} C^{a}", "tokens for C FLOPs: D = {D_coef:.3g} C^{b}")
-_HELD = (
-    "held out, compute above {above:.3g} ({runs}): off by {error:.2%} on average ({bias:+.2%}), "
-    "within the fit by {error_within:.2%}"
-)
-_PREDICTED = (
-    "predicted for one run of {where}: {value:.4g}, 95 % of such runs {low:.4g} to {high:.4g}"
-)
-_OF_SIZE = "{times:g} times the most compute, {params} parameters on {tokens} tokens"
-_OF_LENGTH = "{tokens} tokens, {times:g} times the most"
-_OF_BASE = "its base: {line}"
-_OF_LAW = "{target}, {law} law: {caution}"
-_REFUSED = "The {what} on `{target}` was not fitted: {reason}."
-_WORTH = (
-    "{target}: {experts:.0f} experts are worth {worth} times the tokens of one model, from "
-    "{tokens} tokens and {ensembles}"
-)
-_NEAREST = "{rows}: {law} is nearest on the largest runs, off by {error:.2%}"
-_FEW_HELD = "{rows}: too few runs to hold the largest out, so no law is preferred"
-_FEW = "{rows}: too few runs to compare laws on"
-_UNKNOWNS = "{runs} for {unknowns} unknowns"
-_GAMMA = {
-    "differs": "{rows}, {law}: gamma {value} differs from 0",
-    "same": "{rows}, {law}: gamma {value} no significant difference from 0",
-    "unknown": "{rows}, {law}: gamma {value} inconclusive: {doubt}",
-}
-NEXT = {
+# Of an answer and of a comparison.
+_LINES = {
+    "fitted": "fitted to {rows} rows of {runs} runs; mean Huber error {error:.3g}",
+    "loose": "best size for C FLOPs: not pinned down by these runs, see below",
+    "best size": "best size for C FLOPs: N = {N_coef:.3g} C^{a}",
+    "best tokens": "best tokens for C FLOPs: D = {D_coef:.3g} C^{b}",
+    "held out": "held out, compute above {above:.3g} ({runs}): off by {error:.2%} on average "
+    "({bias:+.2%}), within the fit by {error_within:.2%}",
+    "predicted by size": "predicted for one run of {times:g} times the most compute, {params} "
+    "parameters on {tokens} tokens: {value:.4g}, 95 % of such runs {low:.4g} to {high:.4g}",
+    "predicted by length": "predicted for one run of {tokens} tokens, {times:g} times the most: "
+    "{value:.4g}, 95 % of such runs {low:.4g} to {high:.4g}",
+    "base": "its base: {line}",
+    "caution": "{target}, {law} law: {caution}",
+    "refused": "The {law} on `{target}` was not fitted: {reason}.",
+    "worth": "{target}: {experts:.0f} experts are worth {worth} times the tokens of one model, "
+    "from {tokens} tokens and {ensembles}",
+    "nearest": "{rows}: {law} is nearest on the largest runs, off by {error:.2%}",
+    "nearest of several": "{rows}: {law} is nearest on the largest runs, off by {error:.2%}; "
+    "{others}",
+    "none held out": "{rows}: too few runs to hold the largest out, so no law is preferred",
+    "none compared": "{rows}: too few runs to compare laws on",
+    "unknowns": "{runs} for {unknowns} unknowns",
+    "gamma differs": "{rows}, {law}: gamma {gamma} differs from 0",
+    "gamma of 0": "{rows}, {law}: gamma {gamma} no significant difference from 0",
+    "gamma unknown": "{rows}, {law}: gamma {gamma} inconclusive: {doubt}",
+    # what to do next
     "columns": "correct the columns as the cautions say, and fit again",
     "one experiment": "fit the runs of one experiment: choose them with --where",
     "hold": "add runs of other sizes and budgets, or hold parameters with --fix",
@@ -119,90 +111,11 @@ def caution(kind: str, **facts: object) -> Caution:
     return Caution(kind.partition(".")[0], _CAUTIONS[kind].format(**facts))
 
 
-def of_law(target: str, law: str, caution: Caution) -> str:
-    """A caution of one of several laws."""
-    return _OF_LAW.format(target=target, law=law, caution=caution)
-
-
-def of_base(line: object) -> str:
-    """A line about the law below."""
-    return _OF_BASE.format(line=line)
-
-
-def refused(what: str, target: str, reason: str) -> str:
-    """What was not fitted, such as the `CPT law`, and why."""
-    return _REFUSED.format(what=what, target=target, reason=reason)
-
-
-def fitted(rows: int, runs: int, strategy: str, error: float) -> str:
-    """What a law was fitted to, and how well."""
-    return _FITTED.format(rows=rows, runs=f"{runs} {strategy}".strip(), error=error)
-
-
-def held_out_line(test: HoldOut) -> str:
-    """How far off a law is that was fitted without the runs of most compute."""
-    return _HELD.format(**asdict(test), runs=counted(test.n_runs, "run"))
+def law_line(kind: str, **facts: object) -> str:
+    """The line of a kind about these facts."""
+    return _LINES[kind].format(**facts)
 
 
 def with_interval(value: float, ends: tuple[float, float] | None) -> str:
     """As in `0.519 [0.5, 0.543]`."""
     return f"{value:.3g} [{ends[0]:.3g}, {ends[1]:.3g}]" if ends else f"{value:.3g}"
-
-
-def best_split(
-    numbers: Mapping[str, float], interval: Mapping[str, tuple[float, float]]
-) -> list[str]:
-    """Size and tokens as powers of compute, with the intervals of the exponents."""
-    shown = {name: with_interval(numbers[name], interval.get(name)) for name in "ab"}
-    return [f"best {line.format(**{**numbers, **shown})}" for line in _SPLIT]
-
-
-def no_best_split() -> str:
-    """That the runs do not pin down a best size."""
-    return _LOOSE
-
-
-def predicted(times: float, at: Mapping[str, float], loss: Estimate) -> str:
-    """What one run of `times` the most compute, or tokens, would end at."""
-    counts = {"tokens": show_count(at["D"]), "params": show_count(at.get("N", 0.0))}
-    where = (_OF_SIZE if "N" in at else _OF_LENGTH).format(times=times, **counts)
-    return _PREDICTED.format(where=where, value=loss.value, low=loss.low, high=loss.high)
-
-
-def worth_line(target: str, experts: float, times: str, tokens: float, ensembles: int) -> str:
-    """What experts are worth in tokens of one model; times: with its interval."""
-    named = counted(ensembles, "ensemble")
-    numbers = {"target": target, "experts": experts, "ensembles": named}
-    return _WORTH.format(**numbers, worth=times, tokens=show_count(tokens))
-
-
-def too_few_runs(runs: int, unknowns: int) -> str:
-    """That parameters are as many as runs."""
-    return _UNKNOWNS.format(runs=counted(runs, "run"), unknowns=unknowns)
-
-
-def nearest_law(rows: str, errors: Mapping[str, float]) -> str:
-    """Which law is nearest on the largest runs; errors: of each, where these were held out."""
-    if not errors:
-        return _FEW_HELD.format(rows=rows)
-    first, *rest = sorted(errors, key=errors.__getitem__)
-    others = [f"{name} {errors[name]:.2%}" for name in rest]
-    line = _NEAREST.format(rows=rows, law=first, error=errors[first])
-    return f"{line}; {', '.join(others)}" if others else line
-
-
-def nothing_compared(rows: str) -> str:
-    """That runs are too few to compare laws."""
-    return _FEW.format(rows=rows)
-
-
-def gamma_cell(gamma: Sequence[float]) -> str:
-    """A value with its interval."""
-    return "{:.3f} [{:.3f}, {:.3f}]".format(*gamma)
-
-
-def gamma_line(rows: str, law: str, gamma: tuple[float, float, float], doubt: str) -> str:
-    """Whether a gamma differs from 0; doubt: why it is not known."""
-    apart = "differs" if gamma[1] > 0 or gamma[2] < 0 else "same"
-    line = _GAMMA["unknown" if doubt else apart]
-    return line.format(rows=rows, law=law, value=gamma_cell(gamma), doubt=doubt)
