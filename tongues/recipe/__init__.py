@@ -25,41 +25,11 @@ from tongues.recipe.texts import (
     TokenSettings,
 )
 from tongues.recipe.trainable import Lora, LowRank
-from tongues.recipe.training import (
-    BaseChoice,
-    Initialization,
-    ModelShape,
-    Schedule,
-    Span,
-    Train,
-)
+from tongues.recipe.training import BaseChoice, Initialization, ModelShape, Schedule, Span, Train
 
-__all__ = [
-    "Ancestry",
-    "BaseChoice",
-    "Clean",
-    "Columns",
-    "ExpertBudget",
-    "Experts",
-    "Extend",
-    "Files",
-    "PartitionSettings",
-]
-__all__ += [
-    "Grid",
-    "HeldOutLike",
-    "Hub",
-    "Initialization",
-    "Lora",
-    "LowRank",
-    "MixtureRule",
-    "ModelShape",
-    "Overrides",
-    "Pilot",
-    "Recipe",
-    "RecipeSource",
-    "Synthetic",
-]
-__all__ += ["Schedule", "Span", "Study", "Text", "TokenSettings", "Train", "load_recipe"]
-__all__ += ["TextRecipe", "in_workspace", "load_text_recipe", "results_name"]
-__all__ += ["show_recipe", "training_command", "training_verb"]
+__all__ = ["Ancestry", "BaseChoice", "Clean", "Columns", "ExpertBudget", "Experts", "Extend"]
+__all__ += ["Files", "Grid", "HeldOutLike", "Hub", "Initialization", "Lora", "LowRank"]
+__all__ += ["MixtureRule", "ModelShape", "Overrides", "PartitionSettings", "Pilot", "Recipe"]
+__all__ += ["RecipeSource", "Schedule", "Span", "Study", "Synthetic", "Text", "TextRecipe"]
+__all__ += ["TokenSettings", "Train", "in_workspace", "load_recipe", "load_text_recipe"]
+__all__ += ["results_name", "show_recipe", "training_command", "training_verb"]
