@@ -9,19 +9,5 @@ from tongues.plan.published import published_projects
 from tongues.plan.question import Question, Target, ask
 from tongues.plan.recipe import hub_text, recipe_of
 
-__all__ = [
-    "BaseCheckpoint",
-    "Budget",
-    "Option",
-    "Plan",
-    "Question",
-    "Target",
-    "ask",
-    "hub_text",
-    "known_bases",
-    "make_plan",
-    "published_projects",
-    "read_base",
-    "read_laws",
-    "recipe_of",
-]
+__all__ = ["BaseCheckpoint", "Budget", "Option", "Plan", "Question", "Target", "ask", "hub_text"]
+__all__ += ["known_bases", "make_plan", "published_projects", "read_base", "read_laws", "recipe_of"]

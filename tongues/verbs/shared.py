@@ -159,17 +159,12 @@ def memory_bytes(memory: int | str | None, where: str = "--max-memory") -> int |
     """Bytes of what is given as such, or as `2GB`."""
     if memory is None or isinstance(memory, int):
         return memory
-    from tongues.core.quantities import Bytes  # brings pydantic
-
-    return read_as(Bytes, memory, where)
-
-
-def read_as(kind: Any, text: str, where: str) -> Any:
-    """A quantity of a kind such as `Budget`, as people write it; where: its option, for errors."""
     from pydantic import TypeAdapter, ValidationError  # 0.1 s
 
+    from tongues.core.quantities import Bytes
+
     try:
-        return TypeAdapter(kind).validate_python(text)
+        return TypeAdapter(Bytes).validate_python(memory)
     except ValidationError as error:
         what = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise UserError(what, where=where) from None

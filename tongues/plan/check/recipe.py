@@ -160,8 +160,8 @@ def _check_amounts(plan: RunPlan, derived: Derived, sizes: dict[str, int]) -> No
         tokens, size = derived.tokens * share, sizes[lang]
         # A size of 0: a data set, whose size is not known, or empty files. A token is >= 1 byte.
         if size and tokens / size > _PASSES:
-            amounts = {"tokens": show_count(tokens), "size": show_bytes(size), "most": _PASSES}
-            what = words.MANY_READINGS.format(lang=lang, **amounts)
+            amounts = f"{show_count(tokens)} tokens of `{lang}` would read its {show_bytes(size)}"
+            what = f"{amounts} of text more than {_PASSES:,} times"
             hint = "give a smaller budget or more text"
             raise UserError(what, where="train.budget", hint=hint)
 

@@ -21,7 +21,6 @@ MEMORY_OF_GPUS = "{needs} of {has} on each GPU of {machine}"
 ROWS = "; documents in rows, uncompiled: up to twice the tokens"
 
 # Errors.
-MANY_READINGS = "{tokens} tokens of `{lang}` would read its {size} of text over {most:,} times"
 ON_GPUS = "needs {needs} of memory on each GPU of {machine}, which has {has}"
 HERE = "needs {needs} of memory; this machine has {has}"
 TOGETHER_HERE = "{at_once} at a time, the runs need {needs} of memory; this machine has {has}"
