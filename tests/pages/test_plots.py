@@ -76,8 +76,7 @@ def test_a_colour_keeps_its_place_and_its_legend_names_what_is_shown() -> None:
 def test_only_what_has_an_interval_gets_a_bar() -> None:
     tint = colour(["a", "b"])
     marks = Marks(75, 2.5)
-    series = ["a", "b"]
-    figure = intervals("Loss", ROWS, X, Y, tint, height=50, marks=marks, side_by_side=series)
+    figure = intervals("Loss", ROWS, X, Y, tint, height=50, marks=marks, side_by_side=["a", "b"])
     ends, points = figure.to_dict()["layer"]
     assert [row["language"] for row in data(figure, 0)] == ["sw"]
     assert ends["mark"]["type"] == "rule"

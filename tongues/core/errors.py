@@ -106,7 +106,6 @@ tr turkish uk ukrainian ur urdu uz uzbek vi vietnamese xh xhosa yo yoruba zh chi
 _PAIRS = iter(_LANGUAGES.split())
 _SYNONYMS |= {name: (tag,) for tag, name in zip(_PAIRS, _PAIRS, strict=True)}
 
-
 # What a terminal obeys instead of showing it: C0 without tab and line feed, DEL, and C1.
 _CONTROLS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
 

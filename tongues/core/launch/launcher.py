@@ -1,5 +1,6 @@
 """What starts jobs: one launcher for each place, registered by its name."""
 
+import math
 import re
 import signal
 from abc import ABC, abstractmethod
@@ -41,10 +42,7 @@ class Launcher(ABC):
     def __init__(self, options: Options | None = None) -> None:
         options = options or Options()
         self.workers, self.processes = options.workers, options.processes
-
-    def admits(self, running: int) -> bool:
-        """Whether so many jobs are fewer than were asked for at a time."""
-        return self.workers is None or running < self.workers
+        self.most = math.inf if self.workers is None else self.workers  # jobs at a time
 
     @abstractmethod
     def threads(self, jobs: int) -> int:

@@ -44,7 +44,7 @@ class Ray(Launcher):
 
     def has_room(self, job: Job) -> bool:
         """Always, but for more jobs at a time than were asked for: Ray queues them."""
-        return self.admits(len(self._running))
+        return len(self._running) < self.most
 
     def start(self, job: Job) -> None:
         """Queue a task; one that is too large for every machine takes a whole one."""

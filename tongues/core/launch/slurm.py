@@ -71,7 +71,7 @@ class Slurm(Launcher):
 
     def has_room(self, job: Job) -> bool:
         """Unless there are as many jobs as were asked for, or as Slurm takes."""
-        return self.admits(len(self._jobs)) and self._not_taken is None
+        return len(self._jobs) < self.most and self._not_taken is None
 
     def start(self, job: Job) -> None:
         """Submit a job, unless another command did; later where Slurm does not take it now."""

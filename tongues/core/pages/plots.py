@@ -154,8 +154,7 @@ def intervals(
     """
     offset = Row()
     if side_by_side:
-        padding = marks.padding
-        scale = {} if padding is None else Row(scale=alt.Scale(paddingOuter=padding))
+        scale = {} if marks.padding is None else Row(scale=alt.Scale(paddingOuter=marks.padding))
         offset = Row(yOffset=alt.YOffset("series:N", sort=list(side_by_side), **scale))
     ranged = [row for row in rows if row.get("low") is not None]
     ends = _at(ranged, x.of("low"), y, tint).encode(x2="high:Q", **offset)
