@@ -1,1 +1,3 @@
 """The pages of language experts and of partitions."""
+
+__all__ = []
