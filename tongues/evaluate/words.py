@@ -13,7 +13,7 @@ NOT_NAMED = "{source}: left out, as not named for a language: {files}; {hint}"
 NAME_FILES = "name files for their languages, such as `de.jsonl`"
 
 # Why an item was not scored: samples of faults.
-TOO_LONG = "{tokens} tokens with {shots} demonstrations; the context of `{model}` is {context}"
+TOO_LONG = "{tokens} tokens, {shots}-shot; the context of `{model}` is {context}"
 NO_TOKENS = "the tokenizer of `{model}` has no tokens for {share:.0%} of its letters"
 SAME_TOKENS = "the tokenizer of `{model}` makes the same tokens of two choices"
 

@@ -139,7 +139,7 @@ def test_what_does_not_fit_is_left_out_and_never_cut(data: Path, model: Model) -
     fewshot = read_fewshot_task(task, "en", data, limit=3, num_fewshot=8)
     answers = score_task(model, fewshot)
     assert not answers.scores
-    assert "with 8 demonstrations; the context of " in answers.faults[0].sample
+    assert "tokens, 8-shot; the context of " in answers.faults[0].sample
     assert {fault.reason for fault in answers.faults} == {"too long for the model"}
     long = Item("long", "It rained " * 100, ("a", "b"), 0)
     some = replace(fewshot, items=(*fewshot.items, long), demonstrations=((),))
