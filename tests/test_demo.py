@@ -12,7 +12,6 @@ from tests.plan.test_own_text import WORDS, save_base, write_texts
 from tests.tokens.bases import gpt
 from tongues.core.errors import UserError
 from tongues.models.smollm2 import PACKAGE, SMOLLM2
-from tongues.verbs.actions.demo import write_real_page
 from tongues.verbs.main import command
 
 SMALL = (
@@ -67,24 +66,22 @@ def test_the_demo_on_a_base_ends_with_gain_forgetting_and_forecast(
     )
     words = ["demo", "--real", "sw", "--text", str(texts), "--workspace", str(tmp_path), *changes]
     done = CliRunner().invoke(command, words, catch_exceptions=False)
-    page = tmp_path / "reports/real/index.html"
-    assert done.stdout.splitlines()[-1] == f"the page: {page}"
+    page = tmp_path / "reports/project/index.html"
+    *lines, empty, last = done.stdout.splitlines()
+    assert not empty and last == f"the page: {page}"
     place = f"{tmp_path}/exports/real --workspace {tmp_path}"
     assert done.stderr.splitlines()[-1] == f"→ tongues export real -o {place}"
-    topics = json.loads(page.with_name("report.json").read_text())["topics"]
+    topics = dict(line.split(": ", 1) for line in lines[-4:])
     assert list(topics) == ["Gained", "Forgotten", "Forecast", "Cost"]
-    assert "bits per byte lower than the base" in topics["Gained"]
+    assert topics["Gained"].endswith("] bits per byte lower on `sw`.")
+    assert "bits per byte" in topics["Forgotten"] and "`en`" in topics["Forgotten"]
     assert topics["Forecast"].startswith("After 30% of the steps the final loss was forecast as")
-    assert all(f"{name}: {line}" in done.stdout for name, line in topics.items())
     scores = json.loads((tmp_path / "evaluations/real/scores.json").read_text())
     (changed,) = scores["texts"]["real"]["forgotten"]
-    assert f"{-changed['languages']['sw']['value']:.3f} [" in topics["Gained"]
-    reason = "6 independent documents are needed, there are 4: those of one group count once"
-    changed["languages"]["en"] |= {"low": None, "high": None, "p": None, "reason": reason}
-    (tmp_path / "evaluations/real/scores.json").write_text(json.dumps(scores))
-    text = write_real_page(tmp_path / "runs/real", tmp_path, "Swahili", 1.0).read_text()
-    assert "in tables: 6 independent documents are needed." in text  # once, below the table
-    assert "too few" in text and "those of one group" not in text
+    assert topics["Gained"].startswith(f"{-changed['languages']['sw']['value']:.3f} [")
+    shown = json.loads(page.with_name("report.json").read_text())["topics"]["Outcome"]
+    assert any("`real` versus its base" in line and "lower on `sw`" in line for line in shown)
+    assert any("`real` versus its base" in line and "`en`" in line for line in shown)
 
 
 @pytest.mark.parametrize("words", cases("refused-demos"))

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from tongues.core.errors import UserError
     from tongues.recipe import Recipe, load_recipe
     from tongues.verbs import experts
-    from tongues.verbs.actions.languages import languages
     from tongues.verbs.guide import doctor, next_steps
+    from tongues.verbs.languages import languages
     from tongues.verbs.laws import fit
     from tongues.verbs.models import evaluate, export, generate, serve
     from tongues.verbs.new import new
@@ -48,7 +48,7 @@ _HOMES = {
     "load_recipe": "tongues.recipe",
     **dict.fromkeys(("doctor", "next_steps"), "tongues.verbs.guide"),
     "fit": "tongues.verbs.laws",
-    "languages": "tongues.verbs.actions.languages",
+    "languages": "tongues.verbs.languages",
     "plan": "tongues.verbs.plan",
     **dict.fromkeys(("evaluate", "export", "generate", "serve"), "tongues.verbs.models"),
     **dict.fromkeys(("ls", "report", "watch"), "tongues.verbs.pages"),

@@ -20,7 +20,7 @@ LITTLE = 0.01  # share of the base's languages in text that replays nothing
 FITTED = (-0.0255, 0.6782)
 COVARIANCE = (0.08861, -0.00652, 0.00692)  # of b0, of both, of b1
 VARIANCE = 1.2914  # of `study` and `run` together
-USUAL = 0.25  # the median of eleven published studies that replayed (`projects.csv`)
+USUAL = 0.25  # the median of eleven published studies that replayed (`benchmarks/projects.csv`)
 _STUDIES = 10  # behind the fit
 _SHARES = tuple(step / 100 for step in (*range(11), *range(15, 51, 5)))
 

@@ -17,7 +17,6 @@ from tongues.plan.options import LEAST_READ, LeftOut, Option
 from tongues.plan.outlook import LAW, Outlook
 from tongues.plan.own_laws import OwnLaws
 from tongues.plan.planner import KEEPS
-from tongues.plan.published import nearest_projects
 from tongues.plan.question import Question, Target
 from tongues.text.tokens.trial import TokenizerTrial
 
@@ -83,8 +82,7 @@ _LEVEL = (
 _LAW = "law: losses follow {law} at that level; a base counts as having read some of the language."
 _REPLAY = "replay: {share:.0%} of all tokens, {why}."
 _BEYOND = "beyond: {name} is {times:.2g} times outside of its law's runs in {what}."
-_PROJECT = "published: {project}."
-_PROJECTS, _FIRST, _LISTED = 3, 2, 6  # that are named; chosen
+_FIRST, _LISTED = 2, 6  # options left out that are named; chosen
 # Of a plan that is written as a recipe.
 _ADDED = (
     "tokenizer: it falls back to bytes for `{language}` ({before:.2f} bytes a token), so the "
@@ -174,9 +172,6 @@ def reason_lines(
         times, what = laws.beyond(one.role, one.params, (1.0 - one.replay) * one.tokens)
         if times > 1.0:
             lines.append(_BEYOND.format(name=one.name, times=times, what=what))
-    if option.base:
-        near = nearest_projects(option.params, option.tokens)[:_PROJECTS]
-        lines += [_PROJECT.format(project=project) for project in near]
     others = left_out[_FIRST:_LISTED]
     return lines + [_LEFT_OUT.format(name=one.name, reason=one.reason) for one in others]
 

@@ -52,15 +52,15 @@ def _demo(asked: Demo) -> None:
 
 
 def _real(language: str, workspace: Path, text: Path | None, overrides: tuple[str, ...]) -> None:
-    """A real base on a real language: its page, and its lines."""
-    from tongues.core.files import read_json
+    """A real base on a real language: what came of it, and the page of the folder."""
+    import tongues
     from tongues.verbs.actions.demo import demo_real
 
-    page = demo_real(language, workspace, text=text, overrides=overrides)
-    topics = read_json(page.with_name("report.json"))["topics"]
+    run, topics = demo_real(language, workspace, text=text, overrides=overrides)
+    page = tongues.report(workspace=workspace)
     echo("\n" + "\n".join(f"{name}: {line}" for name, line in topics.items()))
     echo(f"\nthe page: {page}")
-    hint_runs(workspace / "runs" / page.parent.name, workspace)
+    hint_runs(run, workspace)
 
 
 def _study(workspace: Path, overrides: tuple[str, ...]) -> None:

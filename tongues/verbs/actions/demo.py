@@ -1,4 +1,4 @@
-"""A real base brought to a real language in minutes: gain, forgetting and forecast on one page."""
+"""A real base brought to a real language in minutes: gain, forgetting and forecast."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from tongues.core.errors import UserError
 from tongues.core.estimate import Estimate
-from tongues.core.pages import Entry, Items, Page, Section, Table, Topics, write_page
-from tongues.core.pages.numbers import estimate_cell, fixed, number, too_few
+from tongues.core.pages import fixed, number
 from tongues.core.terminal import say
 from tongues.languages import find_language
 from tongues.plan import hub_text
 from tongues.text.folder import find_texts
 
 if TYPE_CHECKING:
+    from tongues.evaluate.evaluation import TextScores
     from tongues.recipe import Recipe
 
 
@@ -39,8 +39,8 @@ def demo_real(
     *,
     text: Path | str | None = None,
     overrides: Sequence[str] = (),
-) -> Path:
-    """Continue SmolLM2-135M on a language, and write one page of what came of it.
+) -> tuple[Path, dict[str, str]]:
+    """Continue SmolLM2-135M on a language; the run, and what came of it, a sentence by topic.
 
     text: a folder with a folder or file of each language, such as `sw` and `en`; without one, text
     is read from FineWeb-2 and FineWeb on the hub.
@@ -57,8 +57,8 @@ def demo_real(
     began = time.monotonic()
     tongues.prepare(recipe, workspace=place)
     run = tongues.train(recipe, workspace=place)
-    tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=12, dtype="bf16")
-    return write_real_page(run, place, target.name, time.monotonic() - began)
+    made = tongues.evaluate(_NAME, place, text=_NAME, name=_NAME, limit=12, dtype="bf16")
+    return run, _topics(run, made.texts[_NAME], time.monotonic() - began)
 
 
 def _recipe(target: str, text: Any, base: str, overrides: Sequence[str]) -> "Recipe":
@@ -110,58 +110,27 @@ def _text(folder: Path, target: str) -> dict[str, Any]:
     return {"files": found}
 
 
-def write_real_page(run: Path, place: Path, language: str, seconds: float) -> Path:
-    """The page of the finished run."""
-    from tongues.evaluate.evaluation import read_evaluation
+def _topics(run: Path, scores: "TextScores", seconds: float) -> dict[str, str]:
+    """What came of the finished run, a sentence by topic."""
     from tongues.laws.forecast import forecast_loss
-    from tongues.report.curves import curve_figure
+    from tongues.report.evaluation.words import describe_changes
     from tongues.runs.record import read_run
     from tongues.train.study.forecasts import read_loss_curve
 
     record = read_run(run)
-    scores = read_evaluation(place / "evaluations" / _NAME).texts[_NAME]
-    (changed,) = scores.forgotten
-    before, after = (scores.losses[name] for name in (changed.other, changed.model))
     curve = read_loss_curve(run, record)
-    (target,) = record.targets
-    rows, estimates = list[list[Entry]](), list[Estimate]()
-    for lang, role in ((target, "target"), (_BASE_LANGUAGE, "base")):
-        losses = [of[lang].bits_per_byte for of in (before, after)]
-        cells = [estimate_cell(of, fixed(3)) for of in losses]
-        cells.append(estimate_cell(changed.languages[lang], fixed(3), plus=True))
-        rows.append([lang, role, *cells, after[lang].documents])
-        estimates += [*losses, changed.languages[lang]]
-    head = ("language", "role", "before", "after", "difference", "documents")
+    (changed,), (target,) = scores.forgotten, record.targets
+    gained, forgotten = (
+        describe_changes({lang: changed.languages[lang]}, fixed(3), "bits per byte")
+        for lang in (target, _BASE_LANGUAGE)
+    )
     cost = f"{record.tokens:,} tokens in {record.steps} steps, {seconds / 60:.1f} minutes now; "
-    topics = {
-        "Gained": _change(target, changed.languages[target]),
-        "Forgotten": _change(_BASE_LANGUAGE, changed.languages[_BASE_LANGUAGE]),
+    return {
+        "Gained": f"{gained}.",
+        "Forgotten": f"{forgotten}.",
         "Forecast": _forecast(forecast_loss(curve.until(_PART)), float(curve.heldout[-1])),
         "Cost": f"{cost}a real run has a thousand times as many tokens.",
     }
-    note = "Bits per byte on held-out text, with 95 % intervals over documents."
-    inside = [note, Table(head, rows), *filter(None, [too_few(estimates)])]
-    table = Section("losses", "Before and after", inside)
-    blocks = [table, *filter(None, [curve_figure([run])])]
-    base = Path(record.base.model).name if record.base else ""
-    page = Page(
-        f"{base} in {language}",
-        blocks,
-        lead=[Topics({name: [Items([line], "plain")] for name, line in topics.items()})],
-        numbers={"topics": topics},
-    )
-    return write_page(page, place / "reports" / _NAME)
-
-
-def _change(lang: str, change: Estimate) -> str:
-    """What a language gained or lost, in words."""
-    if change.low is None:
-        return f"`{lang}`: {number(change, fixed(3))} bits per byte; too few documents to test it."
-    if not change.significant:
-        return f"`{lang}`: no significant difference, {number(change, fixed(3))} bits per byte."
-    word = "lower" if change.value < 0 else "higher"
-    size = change if change.value > 0 else -change
-    return f"`{lang}`: {number(size, fixed(3))} bits per byte {word} than the base."
 
 
 def _forecast(forecast: Estimate | None, ended: float) -> str:
