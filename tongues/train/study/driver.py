@@ -26,7 +26,12 @@ from tongues.train.task import leave_plans, training_job
 _SPEED = 10_000.0  # tokens per second, chosen: only to order budgets of time among others
 _TURN = 0.5  # seconds between looks at the directories; chosen: seen as at once
 _PATIENCE = 3  # times a run may be stopped without having come further; chosen
-_BLOCKED = "; {} runs that continue failed ones are left out"
+_ENDED = "{run} failed: {reason}"
+_ENDED_AND_BLOCKED = _ENDED + "; {blocked} runs that continue failed ones are left out"
+_FAILED = "{} of {} runs failed; the first: {first}"
+_FAILED_AND_BLOCKED = (
+    "{} of {} runs failed, and {} that continue them were left out; the first: {first}"
+)
 
 Status = Literal["finished", "running", "failed", "blocked", "waiting", "ready"]
 
@@ -199,7 +204,9 @@ class _Study:
             with suppress(OSError):  # a full disk
                 write_text(failure, reason)
         self._failed[run] = reason
-        self._tell(f"{run} failed: {_last_line(reason)}{self._left_out()}")
+        blocked = Counter(self.look().values())["blocked"]
+        text = _ENDED_AND_BLOCKED if blocked else _ENDED
+        self._tell(text.format(run=run, reason=_last_line(reason), blocked=blocked))
 
     def state(self, status: dict[str, Status]) -> State:
         """All of it in numbers."""
@@ -228,15 +235,11 @@ class _Study:
         if not self._failed:
             return
         name, reason = next(iter(self._failed.items()))
-        what = f"{len(self._failed)} of {len(self.jobs)} runs failed{self._left_out()}"
-        what += f"; the first: {_last_line(reason)}"
+        blocked = Counter(self.look().values())["blocked"]
+        text = _FAILED_AND_BLOCKED if blocked else _FAILED
+        what = text.format(len(self._failed), len(self.jobs), blocked, first=_last_line(reason))
         hint = f"fix it ({self._runs / name / FAILURE}) and run it again: the rest is kept"
         raise UserError(what, where=name, hint=hint, code="runs_failed")
-
-    def _left_out(self) -> str:
-        """What is said of the runs that continue failed ones, where there are any."""
-        blocked = Counter(self.look().values())["blocked"]
-        return _BLOCKED.format(blocked) if blocked else ""
 
     def _is_finished(self, name: str) -> bool:
         """Whether a run of these very settings is finished."""
