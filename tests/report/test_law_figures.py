@@ -53,7 +53,7 @@ def column(rows: list[dict[str, Any]], name: str) -> np.ndarray:
 
 
 def test_fitted_laws_of_both_strategies_have_every_figure(drawn: dict[str, Figure]):
-    assert list(drawn) == ["equal-loss", "power-laws", "residuals", "extrapolation"]
+    assert list(drawn) == ["equal-loss", "power-laws", "residuals"]
     for figure in drawn.values():
         assert figure.caption.endswith(".")
         assert all(panel.to_dict()["title"] for panel in figure.panels)
@@ -100,21 +100,6 @@ def test_residuals_are_measured_beside_law(made: list[Law], drawn: dict[str, Fig
     assert column(rows, "off") == pytest.approx(wanted)
 
 
-def test_the_largest_are_foretold_by_a_law_that_never_saw_them(
-    made: list[Law], drawn: dict[str, Figure]
-):
-    for name, law in (("scratch", made[0]), ("CPT", made[2])):
-        rows = [row for row in drawn["extrapolation"].rows if row["series"] == name]
-        held = law.holdout
-        assert held
-        assert len(rows) == held.n_runs
-        compute = 6 * column(rows, "size") * column(rows, "tokens")
-        assert compute.min() > held.above
-        off = column(rows, "law") / column(rows, "loss") - 1
-        assert off.mean() == pytest.approx(held.bias, abs=1e-6)
-        assert np.abs(off).mean() == pytest.approx(held.error, abs=1e-6)
-
-
 def test_power_laws_are_drawn_over_their_envelope(made: list[Law], drawn: dict[str, Figure]):
     shown = drawn["power-laws"]
     law = made[1]
@@ -136,7 +121,7 @@ def test_power_laws_are_drawn_over_their_envelope(made: list[Law], drawn: dict[s
 def test_laws_from_a_file_are_drawn_with_their_rows(made: list[Law]):
     stored = [Law.from_json(law.to_json()) for law in made]
     figures = {figure.name: figure for figure in law_figures(stored)}
-    assert list(figures) == ["equal-loss", "power-laws", "residuals", "extrapolation"]
+    assert list(figures) == ["equal-loss", "power-laws", "residuals"]
     assert "Shaded" in figures["equal-loss"].caption
     assert of_kind(figures["equal-loss"], "run")
 

@@ -44,7 +44,6 @@ def test_a_whole_study_has_every_figure(drawn: dict[str, Figure]):
         "law-of-forgetting",
         "equal-loss",
         "residuals",
-        "extrapolation",
     ]
     for figure in drawn.values():
         assert figure.title
@@ -56,7 +55,7 @@ def test_a_colour_means_one_thing_everywhere(drawn: dict[str, Figure]):
     names = ["scratch", "CPT", "CPT + 20 % replay"]
     series = [series_name("scratch", 0), series_name("cpt", 0), series_name("cpt", 0.2)]
     assert domain([0.0, 0.2]) == names == series
-    by_size = {"saved-through-training", "residuals", "extrapolation"}
+    by_size = {"saved-through-training", "residuals"}
     by_size |= {"law-of-forgetting"}  # by replay
     for name in drawn.keys() - by_size:
         for panel in drawn[name].panels:
@@ -95,7 +94,7 @@ def test_residuals_are_as_small_as_the_noise(drawn: dict[str, Figure]):
 
 def test_scratch_alone_draws_what_it_can(make_study: Callable[..., Path], tmp_path: Path):
     found = findings(run_rows([make_study(tmp_path, strategies=("scratch",), seeds=(1,))]))
-    names = ["loss-against-compute", "equal-loss", "residuals", "extrapolation"]
+    names = ["loss-against-compute", "equal-loss", "residuals"]
     assert [f.name for f in figures(found)] == names
 
 

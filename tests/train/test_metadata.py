@@ -17,7 +17,6 @@ from tongues.train import run_of_recipe
 from tongues.train.card import add_sections, write_card
 from tongues.train.metadata import (
     Licence,
-    Metadata,
     ScoredText,
     base_label,
     front_matter,
@@ -30,8 +29,8 @@ from tongues.train.work import open_work
 
 
 def test_the_head_is_read_by_the_hub_as_it_was_meant() -> None:
-    about = Metadata(["no", "sw", "zh-Hans"], base_model="org/name", datasets=["org/text"])
-    before, inside, after = front_matter(about).split("---")
+    head = front_matter(["no", "sw", "zh-Hans"], "org/name", Licence(), ["org/text"])
+    before, inside, after = head.split("---")
     assert not before and not after
     assert yaml.safe_load(inside) == {  # YAML 1.1, in which `no` unquoted is false
         "license": "unknown",
@@ -42,7 +41,7 @@ def test_the_head_is_read_by_the_hub_as_it_was_meant() -> None:
         "datasets": ["org/text"],
         "tags": ["tongues"],
     }
-    assert "base_model" not in front_matter(Metadata(["sw"]))
+    assert "base_model" not in front_matter(["sw"], None, Licence())
 
 
 HEADS = {

@@ -59,9 +59,9 @@ def _about_rows(rows: Rows, problem: FitProblem) -> Iterator[Caution]:
     of_size = any(powers[name].variable == "N" for name in problem.names if name in powers)
     if sizes < _FEW_SIZES and of_size:
         yield caution("few_sizes", sizes=sizes)
-    for column, counts in ((N, "params"), (D, "tokens")):
-        if column is not None and np.median(column) < _FEWEST_COUNTED:
-            yield caution(f"implausible_amounts.{counts}", median=float(np.median(column)))
+    for counts, column, what in ((N, "params", "parameters"), (D, "tokens", "tokens")):
+        if counts is not None and (median := float(np.median(counts))) < _FEWEST_COUNTED:
+            yield caution("implausible_amounts.few", median=median, column=column, what=what)
     if N is not None and D is not None and (D < N).all():
         yield caution("implausible_amounts.swapped")
     if rows.n_runs < FEWEST_RUNS:

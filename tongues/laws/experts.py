@@ -56,8 +56,9 @@ def fit_experts(runs: Sequence[RunCurves], draws: int = 400) -> tuple[list[Law],
     first = next(iter(ensembles[0].own.values()))
     languages = list(ensembles[0].own)
     if len(counts) < 2 or 1 not in counts:
-        case = "only_dense" if 1 in counts else "no_dense"
-        return [], [words.caution(f"no_experts_law.{case}", languages=list_languages(languages))]
+        what = "only the dense model" if 1 in counts else "no dense model next to it"
+        named = list_languages(languages)
+        return [], [words.caution("no_experts_law.few", what=what, languages=named)]
     lengths = [one.tokens for one in ensembles]
     ended = max(lengths) > _LIKE * min(lengths) and len(ensembles) >= _ENDS
     laws, refused = list[Law](), list[Caution]()

@@ -49,10 +49,8 @@ class FitTask:
     @property
     def taken(self) -> dict[str, np.ndarray]:
         """The base's own values of the parameters that come from it."""
-        base = self.base
-        return (
-            {name: np.array([base.params[name]]) for name in self.form.taken_names} if base else {}
-        )
+        known = self.base.params if self.base else {}
+        return {name: np.array([known[name]]) for name in self.form.taken_names if self.base}
 
     def weights(self, counts: np.ndarray) -> np.ndarray:
         """How often each row counts where its run does so often, (draws, rows)."""

@@ -23,9 +23,8 @@ from tongues.core.estimate import Estimate
 from tongues.laws.curves import LAGS, LossCurve
 
 _FEWEST = 8  # losses past the early steps; chosen: the law has five unknowns
-_POINTS = (
-    80  # that losses are averaged to, evenly in log progress; chosen: their covariance is inverted
-)
+# That losses are averaged to, evenly in log progress; chosen: their covariance is inverted.
+_POINTS = 80
 
 _ALPHA = np.linspace(0.0, 1.4, 29)  # up to three deviations above its prior's mean
 _A, _LAG = np.tile(_ALPHA, len(LAGS)), np.repeat(np.arange(len(LAGS)), len(_ALPHA))  # of a cell

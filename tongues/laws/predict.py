@@ -235,10 +235,8 @@ def learn(
     levels = random.permutation((np.arange(draws) + 0.5) / draws)
     point = np.searchsorted(share / share[-1], levels)
     normal = random.standard_normal((draws, of.mean.shape[1]))
-    moved, strayed = (
-        np.zeros((draws, z.shape[1])),
-        random.standard_normal((draws, features.shape[1])),
-    )
+    moved = np.zeros((draws, z.shape[1]))
+    strayed = random.standard_normal((draws, features.shape[1]))
     for one in np.unique(point):
         own = point == one
         upper = np.linalg.cholesky(of.precision[one]).T

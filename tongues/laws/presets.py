@@ -18,10 +18,11 @@ _HOFFMANN: _Study = (
     "Hoffmann et al. 2022, arXiv:2203.15556, ",
     {"N": (70e6, 16e9), "D": (5e9, 500e9)},
 )
-# its points have no source of their own: the preset names it
-_BESIROGLU: _Study = ("", {"N": (57.3e6, 16.2e9), "D": (0.819e9, 318e9), "loss": (2.077, 3.406)})
-_POINTS = "Besiroglu et al. 2024, arXiv:2404.10102, 240 points read off Hoffmann et al.'s figure"
-_REFIT = "fitted here to the 240 points of Besiroglu et al. 2024 with delta = 1e-3"
+_BESIROGLU: _Study = (
+    "Besiroglu et al. 2024, arXiv:2404.10102, ",
+    {"N": (57.3e6, 16.2e9), "D": (0.819e9, 318e9), "loss": (2.077, 3.406)},
+)
+_POINTS = "240 points read off Hoffmann et al.'s figure"
 # C4 runs
 _MUENNIGHOFF: _Study = (
     "Muennighoff et al. 2023, arXiv:2305.16264, C4, ",
@@ -44,7 +45,6 @@ def _law(form: str, study: _Study, where: str, values: str, *cautions: str) -> L
 
 _FULL = "1.69337368 406.401018 410.722827 0.33917084 0.2849083"
 _C4 = "1.8691436784 520.82495166 1487.7160938 0.3526596 0.3526596 15.387756 5.309743"
-_REFITTED = "1.817218099 477.82587 2143.4174 0.347310499 0.367172433"
 _LAWS = {
     "hoffmann2022": _law(
         "chinchilla",
@@ -60,7 +60,6 @@ _LAWS = {
     "besiroglu2024": _law(
         "chinchilla", _BESIROGLU, _POINTS, "1.8172 482.01 2085.43 0.3478 0.3658", "delta"
     ),
-    "besiroglu2024-refit": _law("chinchilla", _BESIROGLU, _REFIT, _REFITTED),
     "muennighoff2023": _law("data-constrained", _MUENNIGHOFF, "digits of its code", _C4),
     "zheng2024-scratch": _law(
         "chinchilla", _ZHENG, "table 2", "1.55 420.0 719.5 0.40 0.30", "rounded.biased"

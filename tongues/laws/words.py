@@ -15,10 +15,8 @@ _CAUTIONS = {
     "few_sizes": "only {sizes} model sizes; the exponent of N is a guess",
     "few_runs": "only {runs} runs to resample; intervals are too narrow",
     "no_intervals": "{runs} to resample: too few",
-    "implausible_amounts.params": "half of the rows have fewer than {median:g} parameters; if a "
-    "table has them in millions, name the column like `params (M)`",
-    "implausible_amounts.tokens": "half of the rows have fewer than {median:g} tokens; if a "
-    "table has them in millions, name the column like `tokens (M)`",
+    "implausible_amounts.few": "half of the rows have fewer than {median:g} {what}; if a table has "
+    "them in millions, name the column like `{column} (M)`",
     "implausible_amounts.swapped": "every row has fewer tokens than parameters: too few, or are "
     "columns swapped?",
     "sizes_and_tokens_together": "log N and log D correlate at {correlation:.3f}; what is due to "
@@ -50,10 +48,8 @@ _CAUTIONS = {
     "optimum_in_doubt": "{outside:.0%} of the resamples have no compute-optimal size; the "
     "allocation's intervals leave them out",
     # of experts
-    "no_experts_law.no_dense": "experts of {languages}: no dense model next to it: train "
-    "`{{by: dense}}` and another partition of the same text",
-    "no_experts_law.only_dense": "experts of {languages}: only the dense model: train "
-    "`{{by: dense}}` and another partition of the same text",
+    "no_experts_law.few": "experts of {languages}: {what}: train `{{by: dense}}` and another "
+    "partition of the same text",
     "no_experts_law.refused": "the law of experts on `{target}` was not fitted: {reason}",
     "mid_schedule": "the ensembles are of one length, so that losses in mid-schedule were fitted, "
     "which are too high: train two lengths",

@@ -15,7 +15,6 @@ from tongues.core.roles import list_languages
 from tongues.runs.record import Run, read_run
 from tongues.text.tokens.store import Counts, Manifest, corpus_of, read_manifest
 from tongues.train.metadata import (
-    Metadata,
     ScoredText,
     base_label,
     first_base,
@@ -46,13 +45,8 @@ def write_card(directory: Path, record: Run, workspace: Path) -> None:
         roles.append(f"- base languages: {list_languages(base.languages)}")
         roles.append(f"- replay of base languages: {replay or 'none'}")
     licence = licence_of(first_base(record.base_model, workspace))
-    about = Metadata(
-        languages=record.languages,
-        base_model=hub_name(record.base_model, workspace),
-        licence=licence,
-        datasets=_datasets(record, workspace),
-    )
-    card = f"""{front_matter(about)}
+    base_model, datasets = hub_name(record.base_model, workspace), _datasets(record, workspace)
+    card = f"""{front_matter(record.languages, base_model, licence, datasets)}
 # {record.run}
 
 A decoder of family `{record.family}` and shape {record.shape}: {params["total"]:,}

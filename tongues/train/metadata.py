@@ -43,17 +43,6 @@ class Licence:
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
-    """What the hub lists and filters models by."""
-
-    languages: Sequence[str]
-    library: str = "transformers"
-    base_model: str | None = None  # on the hub
-    licence: Licence = Licence()
-    datasets: Sequence[str] = ()  # on the hub
-
-
-@dataclass(frozen=True, slots=True)
 class ScoredText:
     """What a model scored on a text or task in a language."""
 
@@ -71,17 +60,24 @@ class CardScores:
     scores: tuple[ScoredText, ...] = ()
 
 
-def front_matter(about: Metadata) -> str:
-    """The head; what is not known is left out, but for the licence."""
-    base = [f"base_model: {json.dumps(about.base_model)}"] if about.base_model else []
-    licence = {"license": about.licence.licence, "license_name": about.licence.name}
-    licence["license_link"] = about.licence.link
-    lines = [f"{key}: {json.dumps(value)}" for key, value in licence.items() if value]
-    lines += [f"library_name: {about.library}", "pipeline_tag: text-generation", "language:"]
-    lines += [f"- {json.dumps(lang)}" for lang in about.languages]  # `no` unquoted is false
-    lines += base
-    lines += ["datasets:"] if about.datasets else []
-    lines += [f"- {json.dumps(name)}" for name in about.datasets]
+def front_matter(
+    languages: Sequence[str],
+    base_model: str | None,
+    licence: Licence,
+    datasets: Sequence[str] = (),
+    library: str = "transformers",
+) -> str:
+    """The head, by which the hub lists and filters models.
+
+    What is not known is left out, but for the licence. base_model, datasets: on the hub.
+    """
+    words = {"license": licence.licence, "license_name": licence.name, "license_link": licence.link}
+    lines = [f"{key}: {json.dumps(value)}" for key, value in words.items() if value]
+    lines += [f"library_name: {library}", "pipeline_tag: text-generation", "language:"]
+    lines += [f"- {json.dumps(lang)}" for lang in languages]  # `no` unquoted is false
+    lines += [f"base_model: {json.dumps(base_model)}"] if base_model else []
+    lines += ["datasets:"] if datasets else []
+    lines += [f"- {json.dumps(name)}" for name in datasets]
     return "\n".join(["---", *lines, "tags:", "- tongues", "---"])
 
 

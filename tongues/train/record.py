@@ -21,7 +21,6 @@ from tongues.train.base import base_fingerprint, find_base
 from tongues.train.planned import Derived, RunPlan
 
 OTHER_SETTINGS = "other_settings"  # code of the error
-_RENAME = "name this run otherwise (`train.run`), or overwrite that one with --overwrite"
 
 
 def run_fingerprint(plan: RunPlan, tokens: Tokens, base: str | None) -> str:
@@ -99,8 +98,7 @@ def open_directory(
             there = None
     if there and there.fingerprint != run.fingerprint:
         if not overwrite:
-            what = f"a run of this name has other settings: {_differences(there, *_decisive(run))}"
-            raise UserError(what, where=str(directory), hint=_RENAME, code=OTHER_SETTINGS)
+            raise _other_settings(directory, _differences(there, *_decisive(run)))
         there = None
     if there is None:
         if (directory / "run.json").is_file():
@@ -140,8 +138,7 @@ def check_settings(plan: RunPlan, workspace: Path) -> None:
         return
     base = there.base and there.base.fingerprint
     if other := _differences(there, plan.identity(), tokens.fingerprint, base):
-        what = f"a run of this name has other settings: {other}"
-        raise UserError(what, where=str(directory), hint=_RENAME, code=OTHER_SETTINGS)
+        raise _other_settings(directory, other)
 
 
 def check_runs(
@@ -183,6 +180,12 @@ def check_runs(
         where = str(workspace / "runs" / first)
         raise UserError(what, where=where, hint=hint, code=OTHER_SETTINGS)
     return fingerprints, set(changed)
+
+
+def _other_settings(directory: Path, how: str) -> UserError:
+    what = f"a run of this name has other settings: {how}"
+    hint = "name this run otherwise (`train.run`), or overwrite that one with --overwrite"
+    return UserError(what, where=str(directory), hint=hint, code=OTHER_SETTINGS)
 
 
 def _record(directory: Path) -> Run | None:

@@ -322,19 +322,14 @@ def what_would_fit(settings: Train, derived: "Derived", machine: Machine) -> str
     return f"{' with '.join(changes)} would fit; the result stays the same up to rounding"
 
 
-def is_exhausted(error: Exception) -> bool:
-    """Whether an error of Python or PyTorch says that there is no more memory."""
-    reason = str(error).lower()
-    return isinstance(error, MemoryError) or any(words in reason for words in _EXHAUSTED)
-
-
 @contextmanager
 def enough_memory(name: str, settings: Train, derived: "Derived") -> Iterator[None]:
     """While entered, running out of memory is a UserError that names settings to try."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:  # PyTorch's are RuntimeErrors
-        if not is_exhausted(error):
+        reason = str(error).lower()
+        if not isinstance(error, MemoryError) and not any(x in reason for x in _EXHAUSTED):
             raise
         what = "out of memory; its checkpoints are kept: run it again to resume from there"
         machine = this_machine()

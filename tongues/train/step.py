@@ -50,9 +50,8 @@ class Setup:
     tokens: Tokens
     mixture: Mixture
     texts: Mapping[str, HeldOut]  # by language
-    checked: Mapping[
-        str, tuple[HeldOut, ...]
-    ]  # of languages with `max_forgetting`: parts, checked in turn
+    # of languages with `max_forgetting`: parts, checked in turn
+    checked: Mapping[str, tuple[HeldOut, ...]]
     scorer: Scorer
     optimizer: torch.optim.Optimizer
     processor: Processor

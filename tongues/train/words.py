@@ -66,7 +66,6 @@ _NO_GAIN = (
 _TOO_LITTLE = (
     "The text is too little for this budget: {langs} would be read more than {limit:g} times."
 )
-_LEFT_OUT = "Left out, with less than 0.01%: {langs}."
 _OVER = 1.02  # times the limit on epochs: rounded shares may exceed it by less
 
 
@@ -128,8 +127,6 @@ def describe_mixture(mixture: DerivedMixture) -> list[str]:
     most = None if limit == "off" else _OVER * float(limit)
     if most and (over := [lang for lang, one in rows if one["epochs"] > most]):
         lines.append(_TOO_LITTLE.format(langs=list_languages(over), limit=limit))
-    if none := [lang for lang, one in rows if not one["share"]]:
-        lines.append(_LEFT_OUT.format(langs=list_languages(none)))
     return lines
 
 

@@ -11,7 +11,6 @@ from tongues.experts.ensemble.router import Router
 from tongues.runs.record import Run
 from tongues.train.card import data_section, usage
 from tongues.train.metadata import (
-    Metadata,
     base_label,
     first_base,
     front_matter,
@@ -198,7 +197,7 @@ def _head(
     languages: Iterable[str], base: str | None, workspace: Path, library: str = "transformers"
 ) -> str:
     licence = licence_of(first_base(base, workspace))
-    return front_matter(Metadata([*languages], library, hub_name(base, workspace), licence))
+    return front_matter([*languages], hub_name(base, workspace), licence, library=library)
 
 
 def _table(rows: Iterable[Mapping[str, str]]) -> str:

@@ -11,9 +11,8 @@ from tongues.laws.forms.terms import Exponent, Term, Values
 
 _DECAYS = np.geomspace(0.1, 1000.0, 13)  # of the value of repeats, to start from
 _EXPONENT = (0.01, 3.0)  # of size and tokens, as for all laws (`Exponent`)
-_SHARP = (
-    4.0  # how suddenly the excess reaches its ceiling; chosen with the form, and in its formula
-)
+# How suddenly the excess reaches its ceiling; chosen with the form, and in its formula.
+_SHARP = 4.0
 _UNIT = 1e9  # of parameters and tokens in the excess
 _TERMS = (Term("E"), Term("A", (Exponent("alpha", "N"),)), Term("B", (Exponent("beta", "D"),)))
 

@@ -34,7 +34,7 @@ def law_figures(laws: Sequence[Law]) -> list[Figure]:
     fitted = of_laws(laws)
     names = all_series(fitted)
     drawn = [loss_surface(fitted, names), power_laws(fitted, names)]
-    drawn += [*residuals(fitted), forgetting_law(fitted)]
+    drawn += [residuals(fitted), forgetting_law(fitted)]
     return [figure for figure in drawn if figure]
 
 
@@ -42,7 +42,7 @@ def findings_law_figures(findings: Findings) -> list[Figure | None]:
     """Those of a study's laws; no predictions of a law that the runs do not pin down."""
     fitted, names = of_findings(findings), domain(findings.ratios)
     firm = [each for each in fitted if not each.law.loose]
-    return [forgetting_law(fitted), loss_surface(firm, names), *residuals(fitted)]
+    return [forgetting_law(fitted), loss_surface(firm, names), residuals(fitted)]
 
 
 def findings_law_section(findings: Findings) -> b.Section | None:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tongues.core.pages import Figure, compact
+from tongues.core.pages import Figure
 from tongues.core.pages import axes as a
 from tongues.core.pages.axes import Row
 from tongues.core.pages.plots import alt, band, beyond, dots, line, panel, rule
-from tongues.laws import Law
 from tongues.laws.rows import Rows
 from tongues.report.laws.series import (
     BAND,
@@ -43,44 +42,29 @@ _RINGS = (
     "Rings are the points with most compute; the dashed line is the law fitted without them, which "
     "had to predict them."
 )
-_HELD_OUT = (
-    "Each law was fitted again without the runs of most compute; each dot is one of their losses, "
-    "by how much it is above or below what the other runs predicted."
-)
 
 
-def residuals(fitted: Sequence[LawSeries]) -> list[Figure | None]:
-    """How far losses are from their laws: those fitted on, and the largest runs, held out."""
-    sized = [(each, each.rows) for each in fitted if each.rows and each.by_size]
-    every = [N for _, rows in sized for N in rows.variables["N"].tolist()]
-    own = [(each, "", each.law, rows) for each, rows in sized]
-    out = [
-        (each, f" above {compact(each.law.holdout.above)} FLOPs", *held)
-        for each, _ in sized
-        if each.law.holdout and (held := held_out(each))
-    ]
-    figures: list[Figure | None] = []
-    for name, title, caption, drawn in (
-        ("residuals", "The runs versus their laws", _RESIDUALS, own),
-        ("extrapolation", "The largest runs, predicted", _HELD_OUT, out),
-    ):
-        of_laws = [(each, what, _off(each, law, rows)) for each, what, law, rows in drawn]
-        rows = [row for *_, own_rows in of_laws for row in own_rows]
-        reach, panels = max((1.0, *(abs(row["off"]) for row in rows))) * 1.08, []
-        for each, what, off in of_laws:
-            x = a.logs("tokens", "Tokens trained on", rows, grid=False)
-            y = a.linear("off", "Measured versus law (%)", low=-reach, high=reach, format="+~r")
-            half = float(np.median([abs(row["off"]) for row in off]))
-            heading = each.title(f"{each.series}{what}, half within {half:.2g} %")
-            tint = a.shade("size", "Parameters", every)
-            shown = dots(off, x, y, tint, size=38, opacity=0.8, tooltip=_OFF_TIPS)
-            panels.append(panel(heading, rule(y=y, dash=()), shown, height=240))
-        figures.append(Figure.of(name, title, caption, panels, rows))
-    return figures
+def residuals(fitted: Sequence[LawSeries]) -> Figure | None:
+    """How far the losses that laws were fitted on are from them."""
+    off = [(each, _off(each, each.rows)) for each in fitted if each.rows and each.by_size]
+    rows = [row for _, own in off for row in own]
+    if not rows:
+        return None
+    reach = max(1.0, *(abs(row["off"]) for row in rows)) * 1.08
+    x = a.logs("tokens", "Tokens trained on", rows, grid=False)
+    y = a.linear("off", "Measured versus law (%)", low=-reach, high=reach, format="+~r")
+    tint = a.shade("size", "Parameters", [row["size"] for row in rows])
+    panels: list[alt.LayerChart] = []
+    for each, own in off:
+        half = float(np.median([abs(row["off"]) for row in own]))
+        heading = each.title(f"{each.series}, half within {half:.2g} %")
+        shown = dots(own, x, y, tint, size=38, opacity=0.8, tooltip=_OFF_TIPS)
+        panels.append(panel(heading, rule(y=y, dash=()), shown, height=240))
+    return Figure.of("residuals", "The runs versus their laws", _RESIDUALS, panels, rows)
 
 
-def _off(fitted: LawSeries, law: Law, rows: Rows) -> list[Row]:
-    N, D, predicted = rows.variables["N"], rows.variables["D"], law.loss(**rows.variables)
+def _off(fitted: LawSeries, rows: Rows) -> list[Row]:
+    N, D, predicted = rows.variables["N"], rows.variables["D"], fitted.law.loss(**rows.variables)
     shared: Row = {"series": fitted.series, "target": fitted.law.target}
     runs = np.array(rows.runs, object)[rows.run]
     off = 100.0 * (rows.loss / predicted - 1.0)

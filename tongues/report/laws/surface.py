@@ -109,9 +109,8 @@ def _contour(law: Law, loss: float, compute: Ends, size: Ends) -> dict[str, np.n
     N = np.geomspace(*size, _POINTS)
     split = law.equation.split
     assert split  # of all laws that are drawn
-    near = split.smallest(law.params, loss) * (
-        1.0 + np.geomspace(1e-4, 1.0, _POINTS)
-    )  # turns level
+    beyond = 1.0 + np.geomspace(1e-4, 1.0, _POINTS)
+    near = split.smallest(law.params, loss) * beyond  # where it turns level
     N = np.sort(np.concatenate([N, near[(near > N[0]) & (near < N[-1])]]))
     C = 6.0 * N * split.tokens(law.params, N, loss)
     inside = (compute[0] / BEYOND < C) & (compute[1] * BEYOND > C)  # the panel cuts the rest

@@ -201,13 +201,8 @@ def _pair(cpt: RunCurves, scratch: RunCurves) -> Pair:
     points = savings(other, own)
     saved = 1.0 - points[-1].tokens_cpt / points[-1].tokens_scratch if points else None
     tokens = min(cpt.tokens, scratch.tokens)
-    return Pair(
-        cpt,
-        scratch,
-        saved,
-        ahead=_loss_at(other, tokens) - _loss_at(own, tokens),
-        points=points,
-    )
+    ahead = _loss_at(other, tokens) - _loss_at(own, tokens)
+    return Pair(cpt, scratch, saved, ahead, points)
 
 
 def _loss_at(curve: Curve, tokens: float) -> float:

@@ -42,9 +42,8 @@ def plan_runs(work: Work, rates: dict[str, float] | None = None) -> list[RunPlan
         what = "a study or a pilot sets it for each of its runs"
         raise UserError(what, where=taken[0], hint="take it out")
     if rates:
-        recipe = recipe.model_copy(
-            update={"train": train.model_copy(update={"learning_rate": rates})}
-        )
+        train = train.model_copy(update={"learning_rate": rates})
+        recipe = recipe.model_copy(update={"train": train})
     if study.mixtures:
         return list(_mixture_runs(recipe, study, work.workspace))
     runs: dict[str, RunPlan] = {}
@@ -56,11 +55,7 @@ def plan_runs(work: Work, rates: dict[str, float] | None = None) -> list[RunPlan
         for run in _runs(recipe, grid, usual_base):
             if runs.setdefault(run.name, run) != run:
                 what = f"two runs would both be called `{run.name}`"
-                raise UserError(
-                    what,
-                    where="study",
-                    hint="they must differ in four digits",
-                )
+                raise UserError(what, where="study", hint="they must differ in four digits")
     return list(runs.values())
 
 
@@ -203,11 +198,8 @@ def best_rates(plans: Sequence[RunPlan], workspace: Path) -> tuple[dict[str, flo
     """
     losses: dict[str, dict[float, float]] = {}
     for plan in plans:
-        directory, rate, loss = (
-            workspace / "runs" / plan.name,
-            plan.settings.learning_rate,
-            math.inf,
-        )
+        directory, rate = workspace / "runs" / plan.name, plan.settings.learning_rate
+        loss = math.inf
         if status_of(directory) == "finished":
             loss = max(run_rows([directory]), key=lambda row: row["step"])["loss"]
         if plan.shape and isinstance(rate, float):
@@ -230,9 +222,8 @@ def best_rates(plans: Sequence[RunPlan], workspace: Path) -> tuple[dict[str, flo
             continue
         near = tried[best - 1 : best + 2]
         if all(math.isfinite(of_rate[rate]) for rate in near):
-            squared, linear, _ = np.polyfit(
-                list(map(math.log, near)), [of_rate[r] for r in near], 2
-            )
+            logs, ends = [math.log(rate) for rate in near], [of_rate[rate] for rate in near]
+            squared, linear, _ = np.polyfit(logs, ends, 2)
             if squared > 0:
                 rates[shape] = math.exp(-linear / (2 * squared))
     return rates, doubts
