@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.attention import flex_attention as pytorch
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from tests.models.families import WIDTHS
-from tongues.train.engine import flex, varlen
+from tongues.train.engine import varlen
 
 CONTEXT, END = 48, 3
 SIZES: dict[str, Any] = WIDTHS | {"num_key_value_heads": 2, "head_dim": 16, "pad_token_id": 0}
@@ -78,11 +77,3 @@ def plain_varlen(monkeypatch: pytest.MonkeyPatch) -> PlainVarlen:
     kernel = PlainVarlen()
     monkeypatch.setattr(varlen, "varlen_attn", kernel)
     return kernel
-
-
-@pytest.fixture
-def plain_flex(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyTorch's own sums of flex_attention, with gradients, which it refuses on a processor."""
-    monkeypatch.setattr(pytorch, "_validate_device", lambda *tensors: None)
-    monkeypatch.setattr(flex, "_attention", pytorch.flex_attention)
-    monkeypatch.setattr(flex, "_block_mask", pytorch.create_block_mask)

@@ -16,8 +16,6 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 # Compiled code leaves no keys out, since how many differs from sample to
 # sample; the second is never compiled.
 BLOCKED, DOCUMENTS = "tongues_blocked", "tongues_documents"
-# Of `engine/flex.py`; the second computes in bfloat16 whatever it is given.
-FLEX, NARROW_FLEX = "tongues_flex", "tongues_flex_bfloat16"
 _ROWS = 128  # queries at a time
 
 

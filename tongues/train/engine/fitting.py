@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 
 import torch
 from torch import Tensor
@@ -12,7 +11,7 @@ from transformers import PreTrainedModel
 
 from tongues.core.errors import UserError
 from tongues.text.tokens.frame import TextFrame
-from tongues.train.engine.attention import BLOCKED, DOCUMENTS, FLEX, NARROW_FLEX
+from tongues.train.engine.attention import BLOCKED, DOCUMENTS
 from tongues.train.engine.processor import Processor, compile_layers, reason_of
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.trial import chance, exact_products, rounds_alike
@@ -27,7 +26,6 @@ _LONG = 4096  # tokens from which the keys of other documents cost more than com
 # short convolution with random weights 3e-4. Rows are right however their experts are rounded.
 _SEEN, _NOISE = 1e-5, 1e-3
 _LARGE = 256.0  # logits at which any soft cap shows
-_NARROW = (VARLEN, NARROW_FLEX)  # ways that compute in bfloat16 whatever they are given
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,7 @@ def _try_ways(
         _keep_apart(own, windows[:1, :-1], tell)
     trial = Scorer(sample, own.processor, frame, apart=apart, chunked=True)
     trial.rows = own.rows
-    compared = "eager" if attention in _NARROW else attention
+    compared = "eager" if attention == VARLEN else attention  # which computes in bfloat16
     chunked = _same(_tried(trial, windows, compared), expected)
     chunked = chunked and _same_when_large(trial, own, windows)
     if not chunked:
@@ -148,11 +146,7 @@ def attention_ways(processor: Processor, *, packed: bool, long: bool) -> tuple[s
     """
     if processor.device.type == "cpu":
         return DOCUMENTS if long else BLOCKED, "sdpa"
-    import_module("tongues.train.engine.flex")  # brings the compiler: not where it is not used
-    flex = NARROW_FLEX if processor.bfloat16 else FLEX
-    if not packed:  # where sdpa has a flash kernel
-        return "sdpa", flex
-    return (VARLEN, flex, "sdpa") if processor.bfloat16 else (flex, "sdpa")
+    return (VARLEN, "sdpa") if packed and processor.bfloat16 else ("sdpa",)
 
 
 def _choose_attention(
@@ -166,7 +160,7 @@ def _choose_attention(
     for way in ways:
         fault = "loss or gradients are not this model's own"
         try:
-            if way in _NARROW:
+            if way == VARLEN:
                 right = rounds_alike(own, windows, way)
             else:
                 right = _same(_gradients(own, windows, way), expected)
