@@ -119,7 +119,7 @@ def test_bits_per_segment_need_documents_that_are_translations(
 def item_score(name: str, right: bool, label: int = 0, group: str = "") -> ItemScore:
     """An answer to an item of two choices."""
     sums = (-1.0, -2.0) if right == (label == 0) else (-2.0, -1.0)
-    return ItemScore(name, label, sums, (1, 1), (1, 1), (1, 1), group)
+    return ItemScore(name, label, sums, (1, 1), (1, 1), group)
 
 
 def answers(right: np.ndarray, ids: list[str] | None = None) -> list[list[ItemScore]]:

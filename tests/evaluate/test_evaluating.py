@@ -76,8 +76,8 @@ def test_items_that_do_not_fit_are_left_out_and_counted(ask: Ask, place: Path) -
 
 def test_items_may_lie_in_several_folders(ask: Ask, place: Path) -> None:
     for lang in ("qaa", "qab"):
-        (place / lang).mkdir()
-        shutil.copy(place / f"items/parts/{lang}.jsonl", place / lang)
+        (place / lang / "parts").mkdir(parents=True)
+        shutil.copy(place / f"items/parts/{lang}.jsonl", place / lang / "parts")
     done = ask(MODELS[0], "--tasks", "parts", "--data", "qaa", "--data", "qab", "--json")
     accuracies = json.loads(done.stdout)["tasks"]["parts"]["accuracies"][MODELS[0]]
     assert list(accuracies) == ["qaa", "qab"]

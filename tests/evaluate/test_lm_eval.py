@@ -37,13 +37,14 @@ TOY = Task("toy", "which words go on", "{said}", ("{one}", "{two}"), id="id")
 def items(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of items in qab, and one of demonstrations."""
     folder = tmp_path_factory.mktemp("items")
+    (folder / "toy").mkdir()
     for name, begin, count in (("qab", 0, 10), ("shown", 3, 2)):
         rows = [
             {"said": WORDS[n % 6], "one": WORDS[(n + 1) % 6], "two": f"{WORDS[(n + 2) % 6]} art"}
             | {"label": n % 2, "id": str(n)}
             for n in range(begin, begin + count)
         ]
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (folder / f"toy/{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
 
 
@@ -55,12 +56,12 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def evaluated(model: Any, items: Path, task: str) -> dict[str, Any]:
     """What lm-eval finds on the items behind two demonstrations."""
-    rows = [json.loads(line) for line in (items / "shown.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (items / "toy/shown.jsonl").read_text().splitlines()]
     config = {
         "task": task,
         "dataset_path": "json",
         "dataset_kwargs": {
-            "data_files": {"test": str(items / "qab.jsonl")},
+            "data_files": {"test": str(items / "toy/qab.jsonl")},
             "cache_dir": str(items / "cache"),
         },
         "test_split": "test",

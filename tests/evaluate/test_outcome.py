@@ -14,6 +14,7 @@ import tongues
 from tests.evaluate.conftest import WORDS, write_asked
 from tests.records import make_run
 from tests.report.evaluation.scored import PLAIN, SCRATCH, SOURCE, outcome
+from tests.text.corpora import write_rows
 from tongues.core.errors import UserError
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import read_evaluation
@@ -108,7 +109,7 @@ def test_a_seed_is_one_model_however_it_is_named(house: Path, tmp_path: Path) ->
 
 def test_languages_without_items_are_left_out_unless_asked_for(tmp_path: Path) -> None:
     row = {"said": "a", "one": "b", "other": "c", "label": 1}
-    (tmp_path / "qab.jsonl").write_text(json.dumps(row))
+    write_rows(tmp_path / "parts/qab.jsonl", [row])
     assert list(read_fewshot_tasks("parts", None, str(tmp_path))) == ["qab"]
     with pytest.raises(UserError, match="in `qaa`"):
         read_fewshot_tasks("parts", ["qaa"], str(tmp_path))

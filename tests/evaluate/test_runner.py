@@ -113,8 +113,9 @@ def test_what_is_kept_is_read_again_and_only_as_it_was_made(tmp_path: Path) -> N
     write_unit(tmp_path, UNIT, "one", ANSWERS)
     assert read_unit(tmp_path, UNIT, "one") == ANSWERS
     assert read_unit(tmp_path, UNIT, "other") is None
-    UNIT.path(tmp_path).write_text('{"fingerprint": "on')
-    assert read_unit(tmp_path, UNIT, "one") is None
+    for kept in ('{"fingerprint": "on', '{"fingerprint": "one", "result": {"gone": 1}}'):
+        UNIT.path(tmp_path).write_text(kept)
+        assert read_unit(tmp_path, UNIT, "one") is None
 
 
 @given(st.text(min_size=1), st.text(min_size=1))

@@ -65,14 +65,14 @@ def read_unit(folder: Path, unit: Unit, key: str) -> Result | None:
     path = unit.path(folder)
     try:
         content = read_json(path) if path.is_file() else {}
-    except ValueError:  # damaged
+        if content.get("fingerprint") != key:
+            return None
+        plain = content["result"]
+        if unit.num_fewshot is None:
+            return DocumentLosses.from_json(plain)
+        return from_plain(HarnessScores if "metrics" in plain else Answers, plain)
+    except (ValueError, TypeError, KeyError):  # damaged, or of another version's fields
         return None
-    if content.get("fingerprint") != key:
-        return None
-    plain = content["result"]
-    if unit.num_fewshot is None:
-        return DocumentLosses.from_json(plain)
-    return from_plain(HarnessScores if "metrics" in plain else Answers, plain)
 
 
 @dataclass(frozen=True, slots=True)

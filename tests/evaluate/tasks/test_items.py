@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.text.corpora import write_rows
 from tongues.core.errors import UserError
 from tongues.evaluate.tasks import TASKS, Task, count_faults, find_languages, read_items
 
@@ -26,6 +27,12 @@ def copa(number: int, **named: Any) -> bytes:
     row = {**COPA, "idx": number, **named}
     kept = {key: value for key, value in row.items() if value is not ...}
     return json.dumps(kept, ensure_ascii=True).encode() + b"\n"
+
+
+def placed(file: Path, content: bytes) -> Path:
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(content)
+    return file
 
 
 BAD = [
@@ -52,9 +59,8 @@ BAD = [
 def test_what_is_no_item_is_named_counted_and_passed_over(
     tmp_path: Path, line: bytes, reason: str, says: str
 ) -> None:
-    file = tmp_path / "en.jsonl"
-    file.write_bytes(copa(0) + b"\n" + line)
-    read = read_items(TASKS.find("xcopa"), "en", file.parent)
+    file = placed(tmp_path / "xcopa/en.jsonl", copa(0) + b"\n" + line)
+    read = read_items(TASKS.find("xcopa"), "en", tmp_path)
     assert [item.id for item in read.items] == ["0"]
     [fault] = read.faults
     assert (fault.source, fault.place, fault.reason) == (str(file), "line 3", reason)
@@ -64,40 +70,39 @@ def test_what_is_no_item_is_named_counted_and_passed_over(
 
 
 def test_a_file_without_items_is_an_error_that_says_why(tmp_path: Path) -> None:
-    file = tmp_path / "en.jsonl"
-    file.write_bytes(copa(0, label=9) + copa(1, label=9) + b"!")
+    placed(tmp_path / "xcopa/en.jsonl", copa(0, label=9) + copa(1, label=9) + b"!")
     with pytest.raises(UserError, match="holds no item of `xcopa`") as caught:
-        read_items(TASKS.find("xcopa"), "en", file.parent)
+        read_items(TASKS.find("xcopa"), "en", tmp_path)
     assert "2 left out: label out of range" in caught.value.hint
     assert "1 left out: cut off" in caught.value.hint
 
 
 def test_a_damaged_archive_gives_what_came_before(tmp_path: Path) -> None:
-    file = tmp_path / "en.jsonl.gz"
-    file.write_bytes(gzip.compress(copa(0) + copa(1))[:-6])
+    placed(tmp_path / "xcopa/en.jsonl.gz", gzip.compress(copa(0) + copa(1))[:-6])
     read = read_items(TASKS.find("xcopa"), "en", tmp_path)
     assert [item.id for item in read.items] == ["0", "1"]
     assert [fault.reason for fault in read.faults] == ["archive cut off"]
 
 
 def test_labels_are_the_same_as_text_and_as_numbers(tmp_path: Path) -> None:
-    file = tmp_path / "en.jsonl"
-    file.write_bytes(b"".join(copa(n, label=x) for n, x in enumerate((1, "1", 1.0, " 1"))))
-    assert {item.label for item in read_items(TASKS.find("xcopa"), "en", file.parent).items} == {1}
+    placed(
+        tmp_path / "xcopa/en.jsonl",
+        b"".join(copa(n, label=x) for n, x in enumerate((1, "1", 1.0, " 1"))),
+    )
+    assert {item.label for item in read_items(TASKS.find("xcopa"), "en", tmp_path).items} == {1}
 
 
 def test_a_sentence_that_ends_without_a_mark_loses_no_letter(tmp_path: Path) -> None:
     rows = (copa(0, premise="ฝนตก", choice1="ก", choice2="ข"), copa(1, premise="下雨了。"))
-    (tmp_path / "th.jsonl").write_bytes(b"".join(rows))
+    placed(tmp_path / "xcopa/th.jsonl", b"".join(rows))
     read = read_items(TASKS.find("xcopa"), "th", tmp_path)
     assert [item.prompt for item in read.items] == ["ฝนตก therefore", "下雨了 therefore"]
 
 
-@pytest.mark.parametrize("place", ["xcopa/sw.jsonl", "sw.jsonl", "xcopa/sw.jsonl.gz"])
+@pytest.mark.parametrize("place", ["xcopa/sw.jsonl", "xcopa/sw.jsonl.gz"])
 def test_files_are_found_by_task_and_language(tmp_path: Path, place: str) -> None:
-    file = tmp_path / place
-    file.parent.mkdir(exist_ok=True)
-    file.write_bytes(gzip.compress(copa(0)) if place.endswith("gz") else copa(0))
+    content = gzip.compress(copa(0)) if place.endswith("gz") else copa(0)
+    file = placed(tmp_path / place, content)
     read = read_items(TASKS.find("xcopa"), "sw", tmp_path)
     assert (read.source, len(read.items)) == (str(file), 1)
 
@@ -109,17 +114,15 @@ def test_the_languages_of_a_folder_are_those_of_its_files(tmp_path: Path) -> Non
     with pytest.raises(UserError, match="there is no such folder"):
         find_languages(task, tmp_path / "gone")
     for name in ("sw.jsonl", "fr.jsonl.gz", "notes.txt", "ja.jsonl", "no language.jsonl"):
-        (tmp_path / name).touch()
+        placed(tmp_path / "paws-x" / name, b"")
+    placed(tmp_path / "pt-BR.jsonl", b"")
     assert find_languages(task, tmp_path) == ["fr", "ja", "sw"]
-    (tmp_path / "paws-x").mkdir()
-    (tmp_path / "paws-x/pt-BR.jsonl").touch()
-    assert find_languages(task, tmp_path) == ["pt-BR"]
     assert find_languages(task, "hub") == ["de", "en", "es", "fr", "ja", "ko", "zh"]
 
 
 def test_a_missing_file_is_told_with_what_was_looked_for(tmp_path: Path) -> None:
     (tmp_path / "sw.txt").touch()
-    with pytest.raises(UserError, match=r"`xcopa/sw\.jsonl`, `sw\.jsonl`") as caught:
+    with pytest.raises(UserError, match=r"there is no `xcopa/sw\.jsonl`") as caught:
         read_items(TASKS.find("xcopa"), "sw", tmp_path)
     assert "sw.txt" in caught.value.hint
     with pytest.raises(UserError, match="no such folder"):
@@ -154,8 +157,9 @@ def test_items_come_from_the_hub(tmp_path: Path, monkeypatch: Any) -> None:
     [("xcopa", "xcopa", 500), ("xcopa_val", "xcopa", 100), ("pawsx_dev", "paws-x", 2000)],
 )
 def test_every_row_of_the_real_files_is_an_item(folder: str, name: str, rows: int) -> None:
+    task = replace(TASKS.find(name), name=folder)
     for file in sorted((DATA / folder).glob("*.jsonl")):
-        read = read_items(TASKS.find(name), file.stem, DATA / folder)
+        read = read_items(task, file.stem, DATA)
         assert (len(read.items), read.faults) == (rows, ())
         labels = [json.loads(line)["label"] for line in file.read_text().splitlines()]
         assert [item.label for item in read.items] == labels
@@ -166,7 +170,8 @@ def test_items_of_one_passage_are_of_one_group(tmp_path: Path) -> None:
         {"premise": f"It rains {n // 3}.", "hypothesis": f"It is {n}.", "label": n % 3}
         for n in range(6)
     ]
-    (tmp_path / "en.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    for name in ("xnli", "lone", "wrong"):
+        write_rows(tmp_path / name / "en.jsonl", rows)
     groups = [item.group for item in read_items(TASKS.find("xnli"), "en", tmp_path).items]
     assert groups == [groups[0]] * 3 + [groups[3]] * 3 and groups[0] != groups[3]
     lone = Task("lone", "", "", ("{premise}", "{hypothesis}"), label=None)
@@ -180,5 +185,6 @@ def test_items_of_one_passage_are_of_one_group(tmp_path: Path) -> None:
 
 @needs_data
 def test_pairs_of_one_sentence_are_of_one_group() -> None:
-    items = read_items(TASKS.find("paws-x"), "en", DATA / "pawsx_dev").items
+    task = replace(TASKS.find("paws-x"), name="pawsx_dev")
+    items = read_items(task, "en", DATA).items
     assert (len(items), len({item.group for item in items})) == (2000, 1758)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.text.corpora import write_rows
 from tongues.core.errors import UserError
 from tongues.evaluate.tasks import TASKS, FewShotTask, read_fewshot_task, read_items
 
@@ -48,9 +49,8 @@ def test_the_library_holds_what_it_says() -> None:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_of_the_hub_become_the_prompts_of_lm_eval(tmp_path: Path, name: str) -> None:
-    file = tmp_path / "en.jsonl"
-    file.write_text(json.dumps(ROWS[name]) + "\n")
-    [item] = read_items(TASKS.find(name), "en", file.parent).items
+    write_rows(tmp_path / name / "en.jsonl", [ROWS[name]])
+    [item] = read_items(TASKS.find(name), "en", tmp_path).items
     assert (item.prompt, [*item.endings], item.label) == MADE[name]
 
 

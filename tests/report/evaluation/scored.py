@@ -127,4 +127,4 @@ def _answers(
 
 def _score(item: str, right: bool) -> ItemScore:
     sums = (-1.0, -2.0, -3.0) if right else (-3.0, -1.0, -2.0)
-    return ItemScore(item, 0, sums, (1, 1, 1), (1, 1, 1), (1, 1, 1))
+    return ItemScore(item, 0, sums, (1, 1, 1), (1, 1, 1))

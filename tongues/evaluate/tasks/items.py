@@ -63,13 +63,12 @@ class ItemScore:
     label: int
     sums: tuple[float, ...]  # log-likelihoods, nats
     tokens: tuple[int, ...]  # of each choice
-    characters: tuple[int, ...]  # without the separator before it, as are the bytes
-    bytes: tuple[int, ...]
+    characters: tuple[int, ...]  # without the separator before it
     group: str = ""  # the item's
 
     def scores(self, normalisation: Normalisation) -> np.ndarray:
         """The normalised score of each choice; the highest is the model's answer."""
-        lengths = {"token": self.tokens, "character": self.characters, "byte": self.bytes}
+        lengths = {"token": self.tokens, "character": self.characters}
         return np.array(self.sums) / np.array(lengths.get(normalisation, 1), dtype=float)
 
 
@@ -197,20 +196,20 @@ def find_items(
 ) -> Path | Hub | None:
     """The file or data set with a language's items, or with its demonstrations; None without any.
 
-    where: a folder or `hub`. In a folder it is `NAME/{language}.jsonl` or
-    `{language}.jsonl`, packed or not.
+    where: a folder or `hub`. In a folder it is `NAME/{language}.jsonl`, packed or not.
     """
     if _is_hub(where):
         return _on_hub(task, language, part)
     folder = Path(where)
-    tried = [path.replace("{language}", language) for path in _patterns(task, part)]
-    for path in (folder / f"{file}{packed}" for file in tried for packed in _PACKED):
+    pattern = task.demonstrations if part == "demonstrations" else f"{task.name}/{{language}}.jsonl"
+    file = pattern.replace("{language}", language)
+    for path in (folder / f"{file}{packed}" for packed in _PACKED if file):
         if path.is_file():
             return path
     if part == "demonstrations":
         return None
-    files, there = ", ".join(f"`{file}`" for file in tried), languages_in(task, folder)
-    what = f"has no items of `{task.name}` in `{language}`: there is no {files}"
+    there = languages_in(task, folder)
+    what = f"has no items of `{task.name}` in `{language}`: there is no `{file}`"
     hint = f"there are {', '.join(there)}" if there else _content(folder)
     raise UserError(what, where=path_text(folder), hint=hint)
 
@@ -228,15 +227,9 @@ def languages_in(task: Task, where: Path | str) -> list[str]:
     """The languages that have items at a place, sorted, or none."""
     if _is_hub(where):
         return sorted(task.languages)
-    for pattern in _patterns(task, "items"):
-        before, _, after = pattern.partition("{language}")
-        file = re.compile(rf"{re.escape(before)}([^/]+){re.escape(after)}(\.gz|\.zst)?")
-        paths = Path(where).glob(f"{pattern.replace('{language}', '*')}*")
-        matches = [file.fullmatch(path.relative_to(where).as_posix()) for path in paths]
-        names = {match[1] for match in matches if match}
-        if languages := sorted(filter(tag_is_valid, names)):
-            return languages
-    return []
+    files = Path(where, task.name).glob("*.jsonl*")
+    matches = [re.fullmatch(r"(.+)\.jsonl(\.gz|\.zst)?", path.name) for path in files]
+    return sorted(filter(tag_is_valid, {match[1] for match in matches if match}))
 
 
 def _is_hub(where: Path | str) -> bool:
@@ -253,12 +246,6 @@ def _on_hub(task: Task, language: str, part: Part) -> Hub | None:
         raise UserError(f"has no items in `{language}`", where=task.name, hint=hint)
     subset = task.hub.subset and task.hub.subset.replace("{language}", language)
     return Hub(dataset=task.hub.dataset, subset=subset, split=split) if split else None
-
-
-def _patterns(task: Task, part: Part) -> list[str]:
-    if part == "demonstrations":
-        return [task.demonstrations] if task.demonstrations else []
-    return [f"{task.name}/{{language}}.jsonl", "{language}.jsonl"]
 
 
 def _content(folder: Path) -> str:

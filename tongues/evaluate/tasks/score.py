@@ -76,7 +76,6 @@ def score_task(
             tuple(next(sums) for _ in rows),
             tuple(len(row.tokens) - row.start for row in rows),
             tuple(map(len, item.endings)),
-            tuple(len(ending.encode()) for ending in item.endings),
             item.group,
         )
         for item, rows in items

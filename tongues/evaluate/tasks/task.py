@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from tongues.core.registry import Registry
 
-Normalisation: TypeAlias = Literal["token", "character", "byte", "sum"]
+Normalisation: TypeAlias = Literal["token", "character", "sum"]
 Fields: TypeAlias = Mapping[str, Any]  # a row of a data set
 
 

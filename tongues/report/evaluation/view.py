@@ -19,7 +19,8 @@ def evaluation_page(evaluation: Evaluation, name: str) -> b.Page:
     for measure in measures:
         inside = list(_measure_blocks(evaluation, measure))
         blocks += [b.Section(measure.name, measure.title, inside), score_figure(measure)]
-    models = [words.windows(evaluation.policy.window), model_table(evaluation)]
+    window = evaluation.policy.window
+    models = [words.WINDOWS[window is None].format(window=window), model_table(evaluation)]
     return b.Page(
         f"Evaluation: {name}",
         [

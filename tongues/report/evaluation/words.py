@@ -10,14 +10,18 @@ from tongues.core.pages import Show, interval, minus, number, signed, too_few
 from tongues.core.quantities import show_bytes
 from tongues.core.roles import Role, list_languages
 from tongues.core.significance import POWER
+from tongues.core.significance.signs import fewest_languages, fewest_wins
+from tongues.evaluate.choice import Choice
 from tongues.evaluate.evaluation import EvaluatedModel, Evaluation, TaskScores, TextScores
 from tongues.report.evaluation.facts import (
-    Change,
-    Doubts,
-    Verdict,
-    changes,
+    at_chance,
+    best_models,
+    changes_by_role,
+    counted_signs,
     detectable_differences,
     guessed_languages,
+    kind_of_choice,
+    measured_values,
 )
 from tongues.report.evaluation.measures import Measure
 
@@ -54,7 +58,7 @@ _CHANGES = {
     "untested": "{size} {unit} on {where} (not tested)",  # the caveats have the reason
     "none": "no significant difference on {where} {between}",
 }
-_PAIRS = {True: "`{model}` versus its base `{other}`", False: "`{model}` versus `{other}`"}
+_PAIRS = {"base": "`{model}` versus its base `{other}`", "first": "`{model}` versus `{other}`"}
 _COSTS = "`{model}` runs {experts:.2f} experts for a token and opens {memory} of weights."
 _HOW = {
     "text": "In bits per byte, comparable between tokenizers.",
@@ -65,7 +69,6 @@ _HOW = {
 _COMPARED = {
     "token": "mean log-probability of a token",
     "character": "log-probability per character",
-    "byte": "log-probability per byte",
     "sum": "log-probability",
 }
 _VERSUS = {
@@ -83,7 +86,7 @@ _NOT_SEPARATED = (
 _TRANSLATED = "The languages are translations of each other: their number adds nothing to the mean."
 _LANGUAGES = "The sign test of `ahead in` needs at least {count} languages."
 _CONTEXTS = "The models' contexts differ, and with them losses; `--window` makes them equal."
-_WINDOWS = {
+WINDOWS = {  # by whether there is no `--window`
     True: "Long texts are scored in windows as long as a model's context.",
     False: "Long texts are scored in windows of {window:,} tokens.",
 }
@@ -119,16 +122,18 @@ def answer(evaluation: Evaluation) -> dict[str, list[str]]:
     """Sentences by topic, the choice first; topics without any are left out."""
     measures = Measure.of(evaluation)
     several = [measure for measure in measures if len(measure.values) > 1]
-    verdicts = (Verdict.of(evaluation, measure) for measure in several)
-    choice = [
-        _verdict(evaluation, verdict, _place(verdict.measure, measures)) for verdict in verdicts
-    ]
+    choice = [_choice(evaluation, measure, _place(measure, measures)) for measure in several]
     topics: dict[str, list[str]] = {"Choice": choice, "Certainty": [_certainty(measures)]}
     topics |= {title: [] for title in _TOPICS.values()}
     for measure in measures:
         place = f"{_place(measure, measures)}, ".removeprefix(", ")
-        for change in changes(evaluation, measure):
-            topics[_TOPICS[change.role]].append(f"{place}{_change(change)}.")
+        for reference, comparisons in measure.versus.items():
+            for of in comparisons:
+                names = {"model": measure.names[of.model], "other": measure.names[of.other]}
+                pair = _PAIRS[reference].format(**names)
+                for role, by_language in changes_by_role(evaluation, measure, of).items():
+                    said = describe_changes(by_language, measure.show, measure.unit)
+                    topics[_TOPICS[role]].append(f"{place}{pair}: {said}.")
         if not (measure.scores.compared or measure.versus):
             topics[_TOPICS[None]].append(f"{place}{_alone(measure)}")
     for title in _TOPICS.values():
@@ -148,18 +153,21 @@ def _place(measure: Measure, measures: Sequence[Measure]) -> str:
     return f"In `{measure.name}`" if measure.task else f"On `{measure.name}`"
 
 
-def _verdict(evaluation: Evaluation, verdict: Verdict, place: str) -> str:
-    measure, choice = verdict.measure, verdict.choice
+def _choice(evaluation: Evaluation, measure: Measure, place: str) -> str:
+    """Which models to take by a text or a task."""
+    choice = Choice.of(evaluation, measure.scores)
+    roles = sorted({role for lang in choice.counted for role in choice.roles[lang]}, reverse=True)
     more = _MORE["limit" if evaluation.limit else "task" if measure.task else "text"]
-    best = ", ".join(f"{_models(measure, m)} on {_where(x)}" for m, x in verdict.best.items())
-    line = _CHOICES[verdict.kind].format(
+    each = best_models(measure, choice)
+    best = ", ".join(f"{_models(measure, m)} on {_where(x)}" for m, x in each.items())
+    line = _CHOICES[kind_of_choice(measure, choice)].format(
         place=f"{place} " if place else "",
         things="items" if measure.task else "independent documents",
         untested=_languages(choice.untested),
         count=len(measure.values),
         more=more.format(limit=evaluation.limit),
         models=_models(measure, choice.models),
-        languages=" ".join(filter(None, ("any", " or ".join(verdict.roles), "language"))),
+        languages=" ".join(filter(None, ("any", " or ".join(roles), "language"))),
         best=f": {best}" if best else "",
     )
     return line[0].upper() + line[1:]
@@ -189,13 +197,6 @@ def _certainty(measures: Sequence[Measure]) -> str:
     by = f" by {' and '.join(tests)}" if tests else ""
     first = _SIGNIFICANT.format(significant=count, count=len(each), tests=by)
     return " ".join((first, _CORRECTED, *_SURE))
-
-
-def _change(change: Change) -> str:
-    names, of = change.measure.names, change.comparison
-    pair = _PAIRS[change.from_base].format(model=names[of.model], other=names[of.other])
-    words = describe_changes(change.languages, change.measure.show, change.measure.unit)
-    return f"{pair}: {words}"
 
 
 def describe_changes(by_language: Mapping[str, Estimate], show: Show, unit: str) -> str:
@@ -234,17 +235,21 @@ def _costs(evaluation: Evaluation, measure: Measure) -> Iterator[str]:
 
 
 def _caveats(evaluation: Evaluation, measures: Sequence[Measure]) -> Iterator[str]:
-    doubts = Doubts.of(evaluation, measures)
+    """Why an evaluation may say less than it seems to."""
     for scores in evaluation.texts.values():
         yield from _whole(scores.cautions)
-    yield from (_NOT_SEPARATED.format(task=measure.name) for measure in doubts.at_chance)
-    if few := too_few(doubts.values):
+    for measure in filter(at_chance, measures):
+        yield _NOT_SEPARATED.format(task=measure.name)
+    if few := too_few(measured_values(evaluation, measures)):
         yield few
-    if doubts.translated:
+    signs = counted_signs(measures)
+    sole = [of for of in signs if not of.translated]
+    if len(sole) < len(signs):
         yield _TRANSLATED
-    if doubts.languages:
-        yield _LANGUAGES.format(count=doubts.languages)
-    if doubts.contexts:
+    if few := [of.among for of in sole if fewest_wins(of.wins + of.losses, of.among) is None]:
+        yield _LANGUAGES.format(count=max(map(fewest_languages, few)))
+    contexts = {model.context for model in evaluation.models}
+    if evaluation.texts and evaluation.policy.window is None and len(contexts) > 1:
         yield _CONTEXTS
 
 
@@ -286,11 +291,6 @@ def versus(measure: Measure, reference: str, model: str) -> str:
         size = " to ".join(dict.fromkeys(map(measure.show, ends)))
         lines.append(_DETECTED.format(size=size, unit=measure.unit, power=POWER))
     return " ".join(lines)
-
-
-def windows(window: int | None) -> str:
-    """How long texts were scored; None: in the models' contexts."""
-    return _WINDOWS[window is None].format(window=window)
 
 
 def measured(evaluation: Evaluation, model: EvaluatedModel) -> str:
