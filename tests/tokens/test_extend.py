@@ -19,7 +19,7 @@ from tests.tokens.bases import gpt, llama, parts_of, rebuilt, unigram
 from tongues.core.errors import UserError
 from tongues.text.signals.characters import script_of
 from tongues.text.tokens import prepare_tokens
-from tongues.text.tokens.extend import Extended, extend_tokenizer, extends, shorten
+from tongues.text.tokens.extend import Extended, extend_tokenizer, shorten
 from tongues.text.tokens.fertility import changed_share
 from tongues.text.tokens.frame import read_frame
 from tongues.text.tokens.spelling import token_spellings
@@ -139,17 +139,6 @@ def test_a_shortened_extension_is_a_smaller_one(kind: str) -> None:
     assert cut.get_vocab() == small.tokenizer.get_vocab()
     merges = parts_of(small.tokenizer)["model"]["merges"]
     assert parts_of(cut)["model"]["merges"][: len(merges)] == merges
-
-
-@needs_text
-@both_kinds
-def test_a_tokenizer_extends_itself_and_its_base_alone(kind: str, tmp_path: Path) -> None:
-    made = {"base": base(kind)} | {lang: extended(kind, lang).tokenizer for lang in ("el", "sw")}
-    for name, tokenizer in made.items():
-        save_tokenizer(tokenizer, tmp_path / name)
-    files = {name: tmp_path / name / "tokenizer.json" for name in made}
-    assert extends(files["el"], files["el"]) and extends(files["el"], files["base"])
-    assert not extends(files["base"], files["el"]) and not extends(files["sw"], files["el"])
 
 
 def letters_of(spelling: bytes) -> set[str | None]:

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from tongues.core.errors import UserError
 from tongues.text.signals.characters import SHARED_SCRIPTS, script_of
 from tongues.text.tokens.merges import Pair, Segmentation
 from tongues.text.tokens.spelling import byte_alphabet, byte_tokens, is_bytewise, unknown_id
-from tongues.text.tokens.tokenizer import load_tokenizer, vocabulary_size
+from tongues.text.tokens.tokenizer import vocabulary_size
 
 # SentencePiece merges letters, or other signs, with the spaces before them, but no digits.
 _RUNS = r"▁*[\p{L}\p{M}]+|▁*\p{N}|▁*[^▁\p{L}\p{M}\p{N}]+|▁+"
@@ -115,23 +114,6 @@ def shorten(tokenizer: Tokenizer, size: int) -> Tokenizer:
     merges = takewhile(lambda merge: merge[0] + merge[1] not in left_out, model["merges"])
     model["merges"] = list(merges)
     return _tokenizer(layout)
-
-
-def extends(tokenizer: Path, base: Path) -> bool:
-    """Whether a `tokenizer.json` is another one, or that with more tokens and merges behind."""
-    if tokenizer.read_bytes() == base.read_bytes():
-        return True
-    new, old = load_tokenizer(tokenizer), load_tokenizer(base)
-    layout, before = json.loads(new.to_str()), json.loads(old.to_str())
-    model, known = layout["model"], before["model"]
-    if "merges" not in known or "merges" not in model:
-        return False
-    ids, size = new.get_vocab(), vocabulary_size(old)
-    if {token: number for token, number in ids.items() if number < size} != old.get_vocab():
-        return False
-    model["merges"] = model["merges"][: len(known["merges"])]
-    model["vocab"] = known["vocab"]
-    return layout == before
 
 
 def _tokenizer(layout: dict[str, Any]) -> Tokenizer:

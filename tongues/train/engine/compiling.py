@@ -10,7 +10,7 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import decoder_layers, reason_of, uncompiled
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import is_sharded, local_rows, synchronize
-from tongues.train.engine.trial import chance, differences, take_gradients
+from tongues.train.engine.trial import differences, random_state, take_gradients
 from tongues.train.engine.vocabulary import powers
 
 # Relative, of the loss and of the gradient of each kind of weights. Compilers keep in float32 what
@@ -35,9 +35,9 @@ def try_compiled(scorer: Scorer, windows: Tensor, processes: Processes) -> str |
     synchronize(scorer, True)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         with uncompiled():  # sample by sample, since it needs more memory than compiled
-            before = chance(device)
+            before = random_state(device)
             written = _compute(scorer, windows.split(1), windows.numel())
-            drawn = not torch.equal(before, chance(device))
+            drawn = not torch.equal(before, random_state(device))
         reason, broke_off = None, False
         try:
             compiled = _compute(scorer, [windows], windows.numel())

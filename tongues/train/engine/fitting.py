@@ -14,7 +14,7 @@ from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine.attention import BLOCKED, DOCUMENTS
 from tongues.train.engine.processor import Processor, compile_layers, reason_of
 from tongues.train.engine.scorer import Scorer
-from tongues.train.engine.trial import chance, exact_products, rounds_alike
+from tongues.train.engine.trial import exact_products, random_state, rounds_alike
 from tongues.train.engine.varlen import VARLEN
 from tongues.train.engine.vocabulary import powers
 
@@ -102,7 +102,7 @@ def _try_ways(
     own: computes the model's own way; from here on with documents in rows where they need it.
     """
     sample, apart, frame = own.model, own.apart, own.frame
-    before = chance(processor.device)
+    before = random_state(processor.device)
     try:
         if apart:
             sample.set_attn_implementation("eager")
@@ -116,7 +116,7 @@ def _try_ways(
         what = "its weights give no number for a loss or a gradient"
         hint = "look for nan or inf in them, and take the model from another place"
         raise UserError(what, where="train.base", hint=hint)
-    drawn = not torch.equal(chance(processor.device), before)
+    drawn = not torch.equal(random_state(processor.device), before)
     if drawn and not _same(_tried(own, windows, "eager"), expected):
         tell(
             "caution: this model draws random numbers in training: no two ways give the same, and "

@@ -46,7 +46,7 @@ def exact_products() -> Iterator[None]:
             place.fp32_precision = setting
 
 
-def chance(device: torch.device) -> Tensor:
+def random_state(device: torch.device) -> Tensor:
     """The state of the random numbers that a model there draws."""
     return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
 
