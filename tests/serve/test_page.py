@@ -216,7 +216,7 @@ def test_a_link_brings_everything_and_runs_nothing(tab: Tab, address: str) -> No
 @browser
 def test_refusals_are_told_and_the_setting_is_pointed_at(tab: Tab, address: str) -> None:
     visit(tab, address, text="the end " * 60)
-    assert "is 96" in run_into_problem(tab)
+    assert "of 96" in run_into_problem(tab)
     visit(tab, address, text="the end", max_tokens="4", stop="x" * 300)
     assert "stop" in run_into_problem(tab)
     assert tab.evaluate("document.querySelector('[name=stop]').ariaInvalid") == "true"
