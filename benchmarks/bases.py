@@ -30,7 +30,7 @@ KEYS = {
 def facts(base: BaseCheckpoint) -> dict[str, Any]:
     """What the hub says of a base."""
     folder = fetch(base.name, weights=False, where=base.name)
-    model, config = hub_model(base.name, base.name), read_config(folder)
+    model, config = hub_model(base.name), read_config(folder)
     text = config.get("text_config", config)
     found = {name: text.get(key) for name, key in KEYS.items()}
     found["tied"] = config.get("tie_word_embeddings", text.get("tie_word_embeddings"))

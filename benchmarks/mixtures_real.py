@@ -31,7 +31,7 @@ from tongues.experts.ensemble.model import open_model
 from tongues.recipe import load_recipe
 from tongues.runs.record import DerivedMixture, read_run
 from tongues.train import run_of_recipe
-from tongues.train.mixture import describe_mixture
+from tongues.train.words import describe_mixture
 from tongues.train.work import open_work
 
 TEXT = (Path(__file__).parents[1] / "../shared/data/text/mdn").resolve()

@@ -20,7 +20,6 @@ from transformers import PreTrainedModel, Trainer, TrainerCallback, TrainingArgu
 from tongues.models import of_shape
 from tongues.models.huggingface import build_model
 from tongues.train.engine.processor import release_memory
-from tongues.train.rules import is_exhausted
 
 BACKEND = {False: "inductor", True: "eager"}  # in a rehearsal nothing is worth compiling
 WARM = 2  # steps before the clock starts: the first compiles
@@ -70,8 +69,8 @@ def _measure(bench: Bench, label: str, peer: Peer) -> None:
         try:
             times = peer(bench, model, samples, micro)
             break
-        except RuntimeError as error:
-            if micro == 1 or not is_exhausted(error):
+        except torch.OutOfMemoryError:
+            if micro == 1:
                 raise
             bench.say(f"{label}: out of memory at a micro-batch of {micro * sizes.context}")
             micro //= 2

@@ -25,7 +25,7 @@ from tongues.core.frames import text_table
 from tongues.core.pages.axes import categories, colour, linear
 from tongues.core.pages.blocks import Figure
 from tongues.core.pages.numbers import fixed, number
-from tongues.core.pages.plots import intervals
+from tongues.core.pages.plots import Marks, intervals
 from tongues.core.pages.write import write_figures
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.runs.record import read_run
@@ -263,6 +263,7 @@ def figure() -> None:
         categories("language", list(NAMES.values())),
         colour(names, names, "circle"),
         height=200,
+        marks=Marks(size=75, width=2.5),
         side_by_side=names,
     )
     drawn = Figure("real-case", "", "", (panel,), tuple(rows))
