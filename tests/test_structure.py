@@ -179,7 +179,7 @@ BUDGETS = {
     "languages": 1_205,
     "text": 7_605,
     "models": 1_730,
-    "train": 8_314,
+    "train": 8_313,
     "experts": 5_066,
     "evaluate": 4_184,
     "plan": 3_351,

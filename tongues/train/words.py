@@ -29,11 +29,10 @@ _SEEN = (
 )
 
 # The token that begins documents
-_USED = (
+_FRAME = (
     "the base's held-out loss is {with_token:.3f} nats per token with `{token}` before each "
-    "document and {without_token:.3f} without; it is used here"
+    "document and {without_token:.3f} without; it is {used} here"
 )
-_NOT_USED = _USED.replace("is used", "is not used")
 _OTHER_WAY = (
     "caution: the other way is better by {better:.3f} nats: set `tokens.document_start: {start}` "
     "and prepare again (frame_not_best)"
@@ -86,8 +85,8 @@ def before_training(
 def frame_lines(losses: FrameLosses) -> list[str]:
     """Lines about a comparison of frames, with a caution if the other way is better."""
     values = {"with_token": losses.with_token, "without_token": losses.without_token}
-    text = _USED if losses.used else _NOT_USED
-    lines = [text.format(token=losses.token, **values)]
+    used = "used" if losses.used else "not used"
+    lines = [_FRAME.format(token=losses.token, used=used, **values)]
     ours, other = losses.without_token, losses.with_token
     if losses.used:
         ours, other = other, ours

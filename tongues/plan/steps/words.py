@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 REASONS: Mapping[str, str] = {
     # a folder
-    "nothing_here": "there is no recipe here; it asks, and writes one",
+    "nothing_here": "there is no recipe here; this writes one",
     "work_inside": "there is no recipe here; runs are in that folder",
     # a recipe
     "invalid": "{why}",
