@@ -11,7 +11,7 @@ from tests.command import run_code
 NOTEBOOKS = Path(__file__).parents[1] / "docs/notebooks"
 SAYS = {  # what the reader is to see
     "law-from-csv": ("chinchilla", "Train a model from scratch"),
-    "forecast-to-plan": ("tongues check", "Llama-3.2-1B", "name: smollm2-135m-sw"),
+    "forecast-to-plan": ("tongues prepare", "Llama-3.2-1B", "name: smollm2-135m-sw"),
     "reading-an-evaluation": ("replay minus plain", "20 % replay: "),
 }
 

@@ -182,7 +182,7 @@ BUDGETS = {
     "train": 8_313,
     "experts": 5_066,
     "evaluate": 4_184,
-    "plan": 3_351,
+    "plan": 3_355,
     "report": 3_811,
     "use": 3_595,
     "verbs": 3_471,

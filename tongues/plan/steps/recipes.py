@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tongues.core.errors import UserError
 from tongues.core.files import files_named
+from tongues.core.hub import is_hub_id
 from tongues.plan.check import check_recipe
 from tongues.plan.steps.changed import under_own_name
 from tongues.plan.steps.models import step_of_experts
@@ -153,7 +154,10 @@ def _added(recipe: Recipe, train: str, workspace: Path) -> Step | None:
 
 
 def _fault(recipe: TextRecipe, workspace: Path) -> str:
-    """What `check` or `prepare` would refuse, empty where they would not."""
+    """What `check` or `prepare` would refuse, empty where they would not; the hub is not asked."""
+    base = recipe.train.base_model if isinstance(recipe, Recipe) else None
+    if any(name and is_hub_id(name) for name in (recipe.tokens.base, base)):
+        return ""
     try:
         sources, prepared = check_text(recipe.text), (workspace / "tokens" / recipe.name).exists()
         if isinstance(recipe, Recipe):
