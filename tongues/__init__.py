@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tongues.recipe import Recipe, load_recipe
     from tongues.verbs import experts
     from tongues.verbs.guide import doctor, next_steps
+    from tongues.verbs.imports import import_run
     from tongues.verbs.languages import languages
     from tongues.verbs.laws import fit
     from tongues.verbs.models import evaluate, export, generate, serve
@@ -28,6 +29,7 @@ __all__ += [
     "export",
     "fit",
     "generate",
+    "import_run",
     "languages",
     "load_recipe",
     "ls",
@@ -48,6 +50,7 @@ _HOMES = {
     "load_recipe": "tongues.recipe",
     **dict.fromkeys(("doctor", "next_steps"), "tongues.verbs.guide"),
     "fit": "tongues.verbs.laws",
+    "import_run": "tongues.verbs.imports",
     "languages": "tongues.verbs.languages",
     "plan": "tongues.verbs.plan",
     **dict.fromkeys(("evaluate", "export", "generate", "serve"), "tongues.verbs.models"),

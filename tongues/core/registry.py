@@ -1,4 +1,4 @@
-"""Open kinds: schedules, optimizers, signals, law forms, routings, partitions, launchers, and more.
+"""Open kinds: schedules, optimizers, signals, law forms, routings, trainers and more.
 
 Each kind is a `Registry` of objects. An object carries its name, one sentence for help and docs
 (`summary`), and what it can do. The built-in ones are registered by the module that defines them;
@@ -27,6 +27,7 @@ _HOMES = {
     "launcher": "tongues.core.launch",
     "task": "tongues.evaluate.tasks",
     "tracker": "tongues.train.trackers",
+    "trainer": "tongues.use.imports",
 }
 
 

@@ -11,12 +11,13 @@ from tongues.core.errors import Stopped, UserError, nearest
 from tongues.core.extras import required_by
 from tongues.core.removed import OPTIONS
 from tongues.core.terminal import echo, is_first_rank
-from tongues.verbs import demo, guide, languages, laws, models, new, pages, plan, recipes
+from tongues.verbs import demo, guide, imports, languages, laws, models, new, pages, plan, recipes
 from tongues.verbs.experts import experts_group
 from tongues.verbs.options import SECTIONS, Verbs
 from tongues.verbs.settings import COMMANDS
 
-VERBS = (demo, guide, languages, laws, models, new, pages, plan, recipes)  # what declares them
+# What declares them.
+VERBS = (demo, guide, imports, languages, laws, models, new, pages, plan, recipes)
 
 _PATIENCE = 5.0  # seconds
 
@@ -25,7 +26,7 @@ _PATIENCE = 5.0  # seconds
 _ORDER = {
     "Plan": ("languages", "plan", "new", "check"),
     "Prepare": ("prepare",),
-    "Train": ("train", "study", "experts"),
+    "Train": ("train", "study", "experts", "import"),
     "Evaluate": ("evaluate", "fit"),
     "Use": ("generate", "serve", "export"),
     "Look": ("next", "ls", "watch", "report", "demo", "doctor"),
@@ -40,6 +41,7 @@ _EXAMPLES = {
     "prepare": ("tongues prepare recipe.yaml --ranks 8", "name, text, tokens"),
     "train": ("tongues train recipe.yaml train.seed=2", _RECIPE),
     "study": ("tongues study recipe.yaml --processes 2", f"{_RECIPE}, study or pilot"),
+    "import": ("tongues import outputs --mixture sw=90% --mixture en=10% --held-out text", ""),
     "partition": ("tongues experts partition --languages ar,bg,de,el -k 2", "name, text, experts"),
     "experts train": ("tongues experts train recipe.yaml --overwrite", f"{_RECIPE}, experts"),
     "measure": ("tongues experts measure recipe.yaml", f"{_RECIPE}, experts"),
