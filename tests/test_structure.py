@@ -53,6 +53,7 @@ ORDER = (
     "plan.steps",
     "report",
     "use.export",
+    "use.engines",
     "use.serve",
     "verbs",
     "__main__",

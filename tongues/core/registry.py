@@ -28,6 +28,7 @@ _HOMES = {
     "task": "tongues.evaluate.tasks",
     "tracker": "tongues.train.trackers",
     "trainer": "tongues.use.imports",
+    "engine": "tongues.use.engines",
 }
 
 

@@ -26,10 +26,14 @@ _RATE = 0.03  # of the rows' root mean square, at first; it falls to zero
 _READ = 2**22  # tokens of each text, from its start, in which tokens are looked for
 
 
-def distill(setup: Setup, new: NewTokens, rows: Tensor) -> Tensor:
-    """Train input rows that the model has already; returns them as they should be."""
+def distill(setup: Setup, new: NewTokens, rows: Tensor, most: int | None = None) -> Tensor:
+    """Train input rows that the model has already; returns them as they should be.
+
+    most: snippets to read at most; None: what is worth it in a run of this length.
+    """
     processes, device = setup.processes, setup.processor.device
     budget = int(_SHARE * setup.derived.tokens / _WORK / _LENGTH)
+    budget = budget if most is None else most
     seed = derive_seed(setup.plan.settings.seed, "snippets")
     size = math.ceil(_BATCH / processes.count) * processes.count
     if budget < size:

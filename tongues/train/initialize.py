@@ -20,11 +20,15 @@ _STATES = 1024  # tokens of base languages on which that is measured
 
 
 def initialize(
-    setup: Setup, tokens: TokenMap, matrices: Sequence[Tensor], tell: Callable[[str], None]
+    setup: Setup,
+    tokens: TokenMap,
+    matrices: Sequence[Tensor],
+    tell: Callable[[str], None],
+    snippets: int | None = None,
 ) -> VocabularyExtension:
     """Give the new tokens of a run their embeddings; returns how.
 
-    matrices: the base's rows.
+    matrices: the base's rows. snippets: of text, to distill them on; None: by the run's length.
     """
     method = setup.plan.new_embeddings
     tell(f"{len(tokens.missing):,} new tokens start by `{method}`")
@@ -45,7 +49,7 @@ def initialize(
         read = [lang for lang in languages if lang in setup.texts or lang in setup.plan.shares]
         texts = [setup.tokens.train(lang) for lang in read]
         with uncompiled():
-            rows[0] = distill(setup, NewTokens(tokens, matrices, texts), rows[0])
+            rows[0] = distill(setup, NewTokens(tokens, matrices, texts), rows[0], snippets)
         set_all()
     return VocabularyExtension(new_tokens=len(tokens.missing), initialization=method)
 

@@ -19,7 +19,7 @@ from tongues.train import words
 from tongues.train.base import base_fingerprint, find_base
 from tongues.train.base_tokens import check_base, seen_by_base
 from tongues.train.checkpoint import Checkpoints, remove_passing
-from tongues.train.engine.processes import join_processes, together
+from tongues.train.engine.processes import Processes, join_processes, together
 from tongues.train.engine.sharding import gather_layers, is_sharded
 from tongues.train.export import write_model
 from tongues.train.framing import compare_frames
@@ -65,29 +65,42 @@ def train(
     processes = join_processes("cuda" if torch.cuda.is_available() else "cpu")
     if not processes.first:
         watch, tell = lambda progress: None, lambda line: None
+    directory = workspace / "runs" / plan.name
     with together(processes, plan.name), ExitStack() as held:
-        tokens = open_tokens(workspace / "tokens" / plan.tokens)
-        if plan.cluster:
-            tokens = open_cluster(tokens, plan.cluster)
-        base, directory = find_base(plan.base, workspace), workspace / "runs" / plan.name
-        if plan.base and base:
-            whole = base
-            base = processes.once(lambda: transplanted(whole, tokens, workspace, tell))
-            plan = plan if base == whole else replace(plan, base=str(base))
-        token_map = check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None
-        share = threads_for(processes.local_count)
-        each = plan.settings.threads or min(threads or share, share)
-        here = LocalRun(plan, tokens, base, token_map, directory, processes, each)
-        if each > core_count():
-            tell(f"caution: {each} threads on {core_count()} cores wait for each other")
-        derived = derive(plan, tokens.vocabulary_size, base)
+        here = open_run(plan, workspace, processes, threads, tell)
+        plan, size, base = here.plan, here.tokens.vocabulary_size, here.base
+        derived = derive(plan, size, base)
         check_batch(derived.batch, plan.settings.context, processes.count)
         processes.once(lambda: held.enter_context(only_one(directory)))
         if plan.settings.budget.seconds is not None:
             speed = _speed(here, derived, plan.settings.budget.seconds, tell)
-            derived = derive(plan, tokens.vocabulary_size, base, tokens_per_second=speed)
+            derived = derive(plan, size, base, tokens_per_second=speed)
         _train(here, workspace, derived, watch, tell, overwrite, recipe)
     return directory
+
+
+def open_run(
+    plan: RunPlan, workspace: Path, processes: Processes, threads: int | None, tell: Say
+) -> LocalRun:
+    """A run's tokens and base as they are here; a base of another tokenizer is transplanted.
+
+    threads: of each process at most, where the recipe names no number.
+    """
+    tokens = open_tokens(workspace / "tokens" / plan.tokens)
+    if plan.cluster:
+        tokens = open_cluster(tokens, plan.cluster)
+    base = find_base(plan.base, workspace)
+    if plan.base and base:
+        whole = base
+        base = processes.once(lambda: transplanted(whole, tokens, workspace, tell))
+        plan = plan if base == whole else replace(plan, base=str(base))
+    token_map = check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None
+    share = threads_for(processes.local_count)
+    each = plan.settings.threads or min(threads or share, share)
+    if each > core_count():
+        tell(f"caution: {each} threads on {core_count()} cores wait for each other")
+    directory = workspace / "runs" / plan.name
+    return LocalRun(plan, tokens, base, token_map, directory, processes, each)
 
 
 def _train(

@@ -47,7 +47,7 @@ def transplanted(base: Path, tokens: Tokens, workspace: Path, tell: Say) -> Path
     own = load_tokenizer(tokens.tokenizer_path)
     theirs, model = load_tokenizer(folder), load_model(folder)
     token_map = map_tokens(theirs, own)
-    texts = {lang: _held_out(tokens, own, lang) for lang in tokens.languages}
+    texts = {lang: held_out_texts(tokens, own, lang) for lang in tokens.languages}
     before = {lang: _bits_per_byte(model, theirs, text) for lang, text in texts.items()}
     known = resize_vocabulary(model, token_map)
     if len(token_map.missing):
@@ -72,7 +72,7 @@ def transplanted(base: Path, tokens: Tokens, workspace: Path, tell: Say) -> Path
     return place
 
 
-def _held_out(tokens: Tokens, tokenizer: Tokenizer, lang: str) -> list[str]:
+def held_out_texts(tokens: Tokens, tokenizer: Tokenizer, lang: str) -> list[str]:
     """The held-out documents of a language."""
     shard = tokens.shard(lang, "valid")
     bounds = shard.bounds.tolist()

@@ -218,7 +218,8 @@ def _serve(asked: Serve) -> None:
 class Export(Quietly, Verb[Path]):
     """Write MODEL as Hugging Face folders, each with a model card.
 
-    MODEL is a run or an ensemble. A card says how it was made, on what data, and what its newest
+    MODEL is a run, an ensemble, or a recipe: of that its base, with a row for each token, or all
+    that another trainer needs. A card says how it was made, on what data, and what its newest
     evaluation found. The folder of an ensemble is complete: `tongues generate FOLDER` works
     wherever it is.
     """
@@ -241,6 +242,13 @@ class Export(Quietly, Verb[Path]):
     )
     chat_weight: float | None = option(
         "Weight of that difference (chosen on held-out loss).", _POSITIVE, default=None
+    )
+    engine: str | None = option(
+        "Hand a recipe over: to trainer, axolotl, llamafactory, automodel or megatron-bridge; "
+        "or its text alone (text).",
+        names=("--for",),
+        metavar="ENGINE",
+        default=None,
     )
     gguf: bool = option("Write a GGUF for llama.cpp too, and compare its token ids.", default=False)
 

@@ -22,12 +22,16 @@ _TOKENS = 20_000  # of a language, in whole documents: enough for 0.3 % of a dif
 
 
 def held_out_text(
-    tokens: Tokens, languages: Sequence[str], workspace: Path, lineages: Sequence[Lineage] = ()
+    tokens: Tokens,
+    languages: Sequence[str],
+    workspace: Path,
+    lineages: Sequence[Lineage] = (),
+    most: int = _TOKENS,
 ) -> dict[str, list[Document]]:
-    """Some of the documents of each language that the preparation held out, from experts too."""
+    """Up to `most` tokens of held-out documents of each language, held out from experts too."""
     wanted = [lang for lang in languages if lang in tokens.languages]
     unseen = unseen_documents(tokens, lineages, workspace)
-    return held_out_documents(tokens, unseen, wanted, tokens=_TOKENS)
+    return held_out_documents(tokens, unseen, wanted, tokens=most)
 
 
 def held_out_losses(folder: Path, texts: Mapping[str, Sequence[Document]]) -> Losses:

@@ -60,7 +60,7 @@ def export_run(
         else:
             place = _checkpoint(directory, changes.step)
             model, done = _load(directory, place, workspace), step_of(place)
-            fill_folder(aside, model, _tokens(record, workspace), _until(record, done))
+            fill_folder(aside, model, _tokens(record, workspace), until(record, done))
             say(f"step {done}")
         if changes.instruct:
             notes += _chat(aside, record, workspace, changes.instruct, changes, say)
@@ -129,7 +129,7 @@ def _tuned_base(record: Run, workspace: Path) -> Path:
     return model_folder(base)
 
 
-def _until(record: Run, step: int) -> Run:
+def until(record: Run, step: int) -> Run:
     """The record of a run as if it had ended at a step."""
     share = step / record.steps
     return replace(

@@ -83,8 +83,9 @@ def _has_model(folder: Path) -> bool:
 
 def _number(row: Mapping[str, Any], key: str) -> float | None:
     value = row.get(key)
-    known = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if known and math.isfinite(value) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if math.isfinite(value) else None
 
 
 def _tokens(row: Mapping[str, Any]) -> int | None:

@@ -13,6 +13,10 @@ from tongues.core.errors import UserError
 from tongues.core.files import read_json
 from tongues.core.ranks import stop_on_sigterm
 from tongues.core.roles import list_languages
+from tongues.plan.check import check_recipe
+from tongues.recipe import load_recipe
+from tongues.text.tokens import check_tokens
+from tongues.train.work import open_work
 from tongues.verbs.models import Export, Generate, Serve
 from tongues.verbs.shared import Voice, listed, memory_bytes
 
@@ -149,6 +153,11 @@ def export(asked: Export) -> Path:
     """Write a run or an ensemble; returns the folder."""
     model, workspace, folder = asked.model, Path(asked.workspace), Path(asked.out)
     dtype, add_chat = asked.dtype, asked.add_chat
+    if Path(model).suffix in (".yaml", ".yml"):
+        return _export_recipe(asked)
+    if asked.engine is not None:
+        what = "is of a recipe, whose run is still to come"
+        raise UserError(what, where="--for", hint="name the recipe instead of the run")
     kind, place = _run_or_ensemble(model, workspace)
     if asked.moe and kind == "run":
         what = "is of an ensemble's experts, and this is a run"
@@ -181,6 +190,36 @@ def export(asked: Export) -> Path:
         raise UserError(what, where="--dtype", hint="add `--moe`, or export one run")
     else:
         export_ensemble(place, workspace, folder, evaluated=evaluated)
+    return folder
+
+
+def _export_recipe(asked: Export) -> Path:
+    """Write the base of a recipe, or all that another trainer needs for its run."""
+    workspace, folder = Path(asked.workspace), Path(asked.out)
+    of_runs = {"--moe": asked.moe, "--step": asked.step, "--add-chat": asked.add_chat}
+    for word, given in of_runs.items():
+        if given:
+            what = "is of a run that was trained, and this is a recipe"
+            raise UserError(what, where=word, hint="train it, then export the run")
+    loaded = load_recipe(asked.model)
+    if loaded.study or loaded.pilot or loaded.experts:
+        what = "is a recipe of many runs, and one is exported"
+        raise UserError(what, where=asked.model, hint="name a recipe without such a section")
+    checked = check_recipe(open_work(loaded, workspace), here=False)
+    check_tokens(loaded, workspace)
+    from tongues.use.export.base import export_base, ready_run
+
+    ((plan, _),) = checked.runs
+    voice = Voice(asked.quiet)
+    ready = ready_run(plan, workspace, voice.say)
+    if asked.engine is None:
+        export_base(ready, workspace, folder, asked.dtype, gguf=asked.gguf, say=voice.say)
+        return folder
+    from tongues.use.engines import ENGINES, hand_over
+
+    engine = ENGINES.find(asked.engine, "--for")
+    with voice.progress(plan.name) as show:
+        hand_over(ready, engine, workspace, folder, asked.dtype, voice.say, show)
     return folder
 
 
