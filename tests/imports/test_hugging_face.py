@@ -89,11 +89,11 @@ class Elsewhere:
     text: Path
     runs: dict[str, Path]
 
-    def bring(self, name: str, shares: dict[str, float], **more: Any) -> Path:
+    def bring(self, run: str, shares: dict[str, float], **more: Any) -> Path:
         """Import one of the runs."""
         given = {"mixture": shares, "held_out": self.text, "context": f"{CONTEXT} tokens"}
-        given |= {"name": name, "workspace": self.workspace, "quiet": True} | more
-        return tongues.import_run(self.runs[name], **given)
+        given |= {"name": run, "workspace": self.workspace, "quiet": True} | more
+        return tongues.import_run(self.runs[run], **given)
 
 
 @pytest.fixture(scope="module")

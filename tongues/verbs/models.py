@@ -259,7 +259,8 @@ def _export(asked: Export, *, as_json: bool) -> None:
 
     out = asked.run()
     print_paths([out], as_json=as_json)
-    hint_command("tongues", "generate", out)
+    if asked.engine is None:
+        hint_command("tongues", "generate", out)
 
 
 evaluate = function(Evaluate)

@@ -72,7 +72,7 @@ def hand_over(
             for name, content in trainer.files(run).items():
                 (aside / name).write_text(content, encoding="utf-8")
             limits = [*_limits(ready, engine), *trainer.limits(run)]
-            about = _readme(run, trainer, limits)
+            about = _readme(folder.name, run, trainer, limits)
             (aside / CARD).write_text(about, encoding="utf-8")
 
 
@@ -121,7 +121,7 @@ def _limits(ready: ReadyRun, engine: type[Engine]) -> list[str]:
     return found
 
 
-def _readme(run: Handover, trainer: Engine, limits: list[str]) -> str:
+def _readme(name: str, run: Handover, trainer: Engine, limits: list[str]) -> str:
     text = {
         "packed": f"{run.steps * run.samples:,} samples of {run.context} tokens, in their order",
         "shards": "tokens in Megatron's layout; `blend.json` has the shares",
@@ -136,8 +136,9 @@ def _readme(run: Handover, trainer: Engine, limits: list[str]) -> str:
     many = trainer.command(run, nodes=_NODES)
     mixture = " ".join(f"--mixture {lang}={share:.6g}" for lang, share in run.shares.items())
     known = " ".join(f"--base-language {lang}" for lang in run.base_languages)
-    back = f"tongues import {OUT} {mixture} --held-out {HELD_OUT} --base {BASE} {known}"
-    back += f" --batch '{run.samples * run.context} tokens' --context '{run.context} tokens'"
+    back = f"tongues import {name}/{OUT} --name {run.name}-{trainer.name} {mixture} {known} "
+    back += f"--base {name}/{BASE} --held-out {name}/{HELD_OUT} "
+    back += f"--batch '{run.samples * run.context} tokens' --context '{run.context} tokens'"
     parts = [
         f"# {run.name}, for {trainer.summary}\n",
         as_markdown([Table.of(rows)]) + "\n",
@@ -151,6 +152,6 @@ def _readme(run: Handover, trainer: Engine, limits: list[str]) -> str:
         "## Other than here\n",
         as_markdown([Items(limits)] if limits else [Paragraph("Nothing that is known.")]) + "\n",
         "## Afterwards\n",
-        f"```\n{back}\n```\n",
+        f"In the workspace that this folder came from:\n\n```\n{back}\n```\n",
     ]
     return "\n".join(parts)

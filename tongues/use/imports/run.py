@@ -7,7 +7,7 @@ no count. Bytes per token come from the held-out text and the run's own tokenize
 import math
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,8 @@ def import_run(folder: Path, declared: Declared, workspace: Path, say: Say) -> P
     base = find_base(declared.base, workspace)
     tokenizer = _tokenizer_folder(newest, base)
     languages = _languages(log.held_out, declared)
+    known = tuple(loss for loss in log.held_out if loss.text in languages)
+    log = replace(log, held_out=known)
     bytes_per_token = _bytes_per_token(declared, sorted(set(languages.values())), tokenizer)
     batch = _batch(log, declared)
     anatomy = of_folder(newest)
@@ -119,6 +121,8 @@ def _languages(losses: Sequence[HeldOutLoss], declared: Declared) -> dict[str, s
     known |= {path.name.split(".")[0] for path in declared.held_out.iterdir()}
     if named == {""} and not told and len(declared.shares) == 1:
         return {"": next(iter(declared.shares))}
+    if named == {""} and not told:
+        return {}  # one loss of several languages is none of any
     found = {text: told.get(text, text) for text in sorted(named)}
     for text, lang in found.items():
         if lang not in known:
@@ -132,6 +136,8 @@ def _bytes_per_token(
     declared: Declared, languages: Sequence[str], tokenizer: Path
 ) -> dict[str, float]:
     """Of the held-out text of each language, by the run's tokenizer."""
+    if not languages:
+        return {}
     files = find_texts(declared.held_out, languages)
     if missing := [lang for lang in languages if lang not in files]:
         hint = f"name a folder with a file or folder for each language, such as {missing[0]}.jsonl"
@@ -232,5 +238,7 @@ def _told(log: TrainerLog, run: Run, directory: Path) -> Iterator[str]:
         yield "it is not at its end: import it again under another name when it is"
     elif not (directory / "model").exists():
         yield "its last checkpoint is not there, so `evaluate` and `export` cannot open it"
-    if not any(loss.step == 0 for loss in log.held_out):
+    if not log.held_out:
+        yield "its held-out loss is of several languages: `tongues evaluate` tells them apart"
+    elif not any(loss.step == 0 for loss in log.held_out):
         yield "no loss before training: forgetting is measured from the first one (`eval_on_start`)"

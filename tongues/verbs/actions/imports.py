@@ -4,10 +4,11 @@ from pathlib import Path
 
 from tongues.core.errors import UserError
 from tongues.core.quantities import Share, Tokens
+from tongues.plan.budget import read_as
 from tongues.recipe.base import NAME
 from tongues.use.imports import run as imports
 from tongues.verbs.imports import ImportRun
-from tongues.verbs.shared import Voice, existing_folder, listed, pairs, read_as
+from tongues.verbs.shared import Voice, existing_folder, listed, pairs
 
 
 def import_run(asked: ImportRun) -> Path:

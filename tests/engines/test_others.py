@@ -1,0 +1,112 @@
+"""LLaMA-Factory, axolotl and NeMo AutoModel themselves read what they are handed."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tongues
+from tests.engines.handed import CONTEXT, Handed, handed  # noqa: F401 - a fixture
+from tests.engines.packages import environment
+from tongues.core.files import read_lines
+from tongues.text.tokens import open_tokens
+
+pytestmark = pytest.mark.slow
+QUIET = {"AXOLOTL_DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "2"}
+
+# Opens the settings by AutoModel's own loader, and 1,000 samples by its own reader.
+READ = """
+import json, os
+from nemo_automodel.components.config.loader import load_yaml_config
+from transformers import AutoTokenizer
+import torch.distributed
+
+settings = load_yaml_config("config.yaml")
+os.environ |= dict(MASTER_ADDR="localhost", MASTER_PORT="29533", RANK="0", WORLD_SIZE="1")
+torch.distributed.init_process_group("gloo")
+given = settings.dataset.to_dict()
+reader = given.pop("_target_")
+given["tokenizer"] = AutoTokenizer.from_pretrained("base")
+data = reader(**given, micro_batch_size=1, global_batch_size=1, trainer_max_steps=1000)
+data.build()
+rows = data.get_dataset("train")
+rows = [rows[number] for number in range(1000)]
+json.dump([[int(row["dataset_id"]), row["input_ids"].tolist()] for row in rows], open("read", "w"))
+"""
+
+
+def run(folder: Path, *words: str) -> None:
+    """Run a program of an engine in a folder."""
+    done = subprocess.run(
+        words, cwd=folder, env=os.environ | QUIET, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+
+
+def history(folder: Path) -> list[dict[str, Any]]:
+    """The log of a run in the folder's `out`, of its last step."""
+    states = [*folder.glob("out/trainer_state.json"), *folder.glob("out/*/trainer_state.json")]
+    read = [json.loads(state.read_text()) for state in states]
+    return max(read, key=lambda state: state["global_step"])["log_history"]
+
+
+def our_first_loss(handed: Handed) -> float:  # noqa: F811
+    """Of our own run from the same base."""
+    base = f"train.base={{model: {handed.over(None)}, languages: [qaa]}}"
+    ours = tongues.train(handed.recipe, [base], workspace=handed.workspace, quiet=True)
+    return read_lines(ours / "metrics.jsonl")[0]["loss"]
+
+
+def bring(handed: Handed, folder: Path, **more: Any) -> Path:  # noqa: F811
+    """Import a run as the README of its folder says."""
+    return tongues.import_run(
+        folder / "out",
+        mixture={"qab": 0.9, "qaa": 0.1},
+        held_out=folder / "held_out",
+        base=str(folder / "base"),
+        base_languages=["qaa"],
+        batch="512 tokens",
+        context=f"{CONTEXT} tokens",
+        name=folder.name,
+        workspace=handed.workspace,
+        quiet=True,
+        **more,
+    )
+
+
+def test_llamafactory_trains_and_comes_back(handed: Handed) -> None:  # noqa: F811
+    folder, programs = handed.over("llamafactory"), environment("llamafactory")
+    start = ["train", "config.yaml", "bf16=false", "use_cpu=true", "max_steps=20"]
+    run(folder, str(programs / "llamafactory-cli"), *start)
+    first = next(row["loss"] for row in history(folder) if "loss" in row)
+    # It divides by all tokens of a sample, of which the first is not predicted.
+    assert first * (CONTEXT + 1) / CONTEXT == pytest.approx(our_first_loss(handed), abs=1e-4)
+    losses = read_lines(bring(handed, folder) / "evals.jsonl")
+    assert {row["lang"] for row in losses} == {"qaa", "qab"} and losses[-1]["step"] == 20
+
+
+def test_axolotl_trains_and_comes_back(handed: Handed) -> None:  # noqa: F811
+    folder, programs = handed.over("axolotl"), environment("axolotl")
+    start = ["-m", "axolotl.cli.train", "config.yaml", "--bf16=false", "--max-steps=20"]
+    run(folder, str(programs / "python"), *start)
+    first = next(row["loss"] for row in history(folder) if "loss" in row)
+    assert first == pytest.approx(our_first_loss(handed), abs=1e-4)
+    back = bring(handed, folder)  # without its one loss of both languages
+    assert len(read_lines(back / "metrics.jsonl")) == 20
+    assert not (back / "evals.jsonl").exists()
+
+
+def test_automodel_reads_our_shards_in_the_planned_shares(handed: Handed) -> None:  # noqa: F811
+    folder, programs = handed.over("automodel"), environment("automodel")
+    run(folder, str(programs / "python"), "-c", READ)
+    tokens = open_tokens(handed.workspace / "tokens/small")
+    rows = json.loads((folder / "read").read_text())
+    assert np.mean([number == 0 for number, _ in rows]) == pytest.approx(0.9, abs=0.005)
+    ours = [np.asarray(tokens.train(lang)).astype("<i8").tobytes() for lang in ("qab", "qaa")]
+    for number, ids in rows:  # it shuffles documents: to the first end a sample is one of ours
+        until = ids.index(tokens.frame.end) + 1 if tokens.frame.end in ids else len(ids)
+        assert np.array(ids[:until], "<i8").tobytes() in ours[number]
