@@ -68,6 +68,7 @@ class Question:
     max_forgetting: rise of the loss on the base's languages that is allowed, 0.01 for 1 %.
     runs: small runs of one's own from scratch on the same text.
     cluster: what trains; None leaves hours and money open.
+    settings: of `train` in its recipe, that are not the planner's.
     """
 
     budget: Budget
@@ -82,6 +83,7 @@ class Question:
     losses: Mapping[str, float] = field(default_factory=dict)
     runs: tuple[OwnRun, ...] = ()
     cluster: Cluster | None = None
+    settings: Mapping[str, str | float] = field(default_factory=dict)
 
     @property
     def languages(self) -> tuple[str, ...]:

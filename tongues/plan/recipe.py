@@ -184,7 +184,7 @@ def _tokens(
 
 def _settings(option: Option, question: Question, tokens: int, machine: Machine) -> Iterator[str]:
     """What neither the base nor its size decides."""
-    for key, value in option.method.settings.items():
+    for key, value in {**option.method.settings, **question.settings}.items():
         yield f"{key}: {json.dumps(value)}".replace('"', "")
     if option.base is None:
         yield from _from_scratch(option, question.held_out, tokens, machine)

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from tongues.core.errors import UserError, nearest
 from tongues.core.removed import instead_of_key
 from tongues.recipe.base import UNKNOWN, RecipeSection
+from tongues.recipe.foreign import ForeignRecipe, read_foreign
 from tongues.recipe.recipe import Recipe, TextRecipe
 
 if TYPE_CHECKING:
@@ -157,6 +158,16 @@ def _layers(source: Path | str | Mapping[str, Any], name: str) -> list[_Layer]:
     return layers
 
 
+def read_other(path: Path) -> ForeignRecipe:
+    """The recipe of another trainer in a file."""
+    raw = _parse(_read(path, "recipe"), where=str(path))
+    found = read_foreign(_plain(raw)) if isinstance(raw, Mapping) else None
+    if found is None:
+        hint = "axolotl's and LLaMA-Factory's YAML are read: they name a base"
+        raise UserError("is no recipe of another trainer that is known", where=str(path), hint=hint)
+    return found
+
+
 def _read_mapping(path: Path, name: str) -> Mapping[str, Any]:
     raw = _parse(_read(path, name), where=str(path))
     if raw is None:
@@ -164,6 +175,9 @@ def _read_mapping(path: Path, name: str) -> Mapping[str, Any]:
         raise UserError("is empty", where=str(path), hint=hint)
     if not isinstance(raw, Mapping):
         raise UserError(f"a {name} is a YAML mapping of keys", where=str(path))
+    if found := read_foreign(_plain(raw)):
+        hint = f"`tongues new --from {path} --language TAG` makes a recipe of it"
+        raise UserError(f"is a recipe of {found.trainer}", where=str(path), hint=hint)
     return raw
 
 

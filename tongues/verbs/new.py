@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 class New(Verb["Draft"]):
     """Write a recipe that continues BASE, and its plan; or list bases.
 
-    BASE is a name of the list, a run or a folder.
+    BASE is a name of the list, a run or a folder; `--from` takes that of another trainer's recipe.
     """
 
     work = "new:draft"
-    base: str = argument(required=False)
-    language: str | Sequence[str] = option("To learn, such as sw.", metavar="TAG", many=True)
+    base: str | None = argument(required=False, default=None)
+    language: str | Sequence[str] = option(
+        "To learn, such as sw.", metavar="TAG", many=True, default=()
+    )
     out: Path | str | None = option(
         "Write it to this file, its plan next to it.", OUT_FILE, names=("-o", "--out"), default=None
     )
@@ -34,6 +36,9 @@ class New(Verb["Draft"]):
     budget: str | None = option(
         "`40B tokens`, `7 days`, `5000 US$`, … (100M tokens, or 5 times a short text).",
         default=None,
+    )
+    other: Path | str | None = option(
+        "Recipe of axolotl or LLaMA-Factory, to begin with.", PATH, names=("--from",), default=None
     )
     gpu: str | None = option(
         "GPU type, such as h100; days and money need it.", metavar="NAME", default=None
@@ -50,7 +55,7 @@ def _new(asked: New, *, as_json: bool) -> None:
 
     tags = listed(asked.language)
     base: str | None = asked.base  # may be left out on the command line
-    if base is None:
+    if base is None and asked.other is None:
         rows = [one.row() for one in known_bases().values()]
         if as_json:
             print_json({"bases": rows})
