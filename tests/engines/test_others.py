@@ -14,6 +14,7 @@ from tests.engines.handed import CONTEXT, Handed, handed  # noqa: F401 - a fixtu
 from tests.engines.packages import environment
 from tongues.core.files import read_lines
 from tongues.text.tokens import open_tokens
+from tongues.use.imports.log import read_log
 
 pytestmark = pytest.mark.slow
 QUIET = {"AXOLOTL_DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "2"}
@@ -110,3 +111,23 @@ def test_automodel_reads_our_shards_in_the_planned_shares(handed: Handed) -> Non
     for number, ids in rows:  # it shuffles documents: to the first end a sample is one of ours
         until = ids.index(tokens.frame.end) + 1 if tokens.frame.end in ids else len(ids)
         assert np.array(ids[:until], "<i8").tobytes() in ours[number]
+
+
+LOG = """
+import torch
+from nemo_automodel.components.loggers.metric_logger import MetricLogger, MetricsSample
+
+with MetricLogger("out/training.jsonl") as log:
+    for step in range(250):
+        loss = torch.tensor(5 - step / 1000)
+        metrics = {"loss": loss, "grad_norm": 1.0, "lr": 1e-3, "num_tokens_per_step": 512}
+        log.log(MetricsSample(step=step, epoch=0, metrics=metrics))
+"""
+
+
+def test_what_automodels_own_logger_writes_comes_in(tmp_path: Path) -> None:
+    run(tmp_path, str(environment("automodel") / "python"), "-c", LOG)
+    log = read_log(tmp_path / "out")
+    assert [line.step for line in log.losses] == [*range(1, 251)]
+    assert log.losses[-1].tokens == 250 * 512
+    assert log.losses[-1].loss == pytest.approx(5 - 249 / 1000, abs=1e-6)

@@ -43,6 +43,9 @@ class ImportRun(Quietly, Verb[Path]):
         "Tokens of a step, where the log does not count them.", metavar="AMOUNT", default=None
     )
     context: str = option("Tokens of a sample.", metavar="AMOUNT", default="2048 tokens")
+    model: Path | str | None = option(
+        "Folder of the trained model, where FOLDER has none.", FOLDER, default=None
+    )
     seed: int = option("Of the run; runs of one size and seed are compared.", int, default=1)
     workspace: Path | str = in_workspace()
 

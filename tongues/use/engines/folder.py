@@ -25,24 +25,24 @@ from tongues.use.export.base import ReadyRun, Say, write_base
 _PADDING = "<|pad|>"
 _NODES = 4  # of the example for several
 
-_SLURM = """```
+_CLUSTERS = {
+    "slurm.sh": """\
 #!/bin/bash
 #SBATCH --nodes={nodes} --ntasks-per-node=1 --gpus-per-node=8
 head=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1)
 export RENDEZVOUS="--rdzv-backend=c10d --rdzv-endpoint=$head:29500"
 srun bash -c '{command}'
-```
-"""
-_SKY = """```
+""",
+    "sky.yaml": """\
 num_nodes: {nodes}
-resources: {{accelerators: H100:8}}
+resources: {{accelerators: "H100:8"}}
 workdir: .
 run: |
   head=$(echo "$SKYPILOT_NODE_IPS" | head -n 1)
   export RENDEZVOUS="--rdzv-backend=c10d --rdzv-endpoint=$head:29500"
   {command}
-```
-"""
+""",
+}
 
 
 def hand_over(
@@ -69,7 +69,9 @@ def hand_over(
             else:
                 link_shards(tokens, run, aside)
             _write_held_out(tokens, run, aside / HELD_OUT)
-            for name, content in trainer.files(run).items():
+            many = {"nodes": _NODES, "command": trainer.command(run, nodes=_NODES)}
+            clusters = {name: form.format(**many) for name, form in _CLUSTERS.items()}
+            for name, content in (trainer.files(run) | clusters).items():
                 (aside / name).write_text(content, encoding="utf-8")
             limits = [*_limits(ready, engine), *trainer.limits(run)]
             about = _readme(folder.name, run, trainer, limits)
@@ -132,8 +134,8 @@ def _readme(name: str, run: Handover, trainer: Engine, limits: list[str]) -> str
         {"here": f"`{DATA}/`", "is": text},
         {"here": f"`{HELD_OUT}/`", "is": "text that is never trained on, by language"},
         *({"here": f"`{name}`", "is": "the settings"} for name in trainer.files(run)),
+        {"here": "`slurm.sh`, `sky.yaml`", "is": f"to start it on {_NODES} nodes of 8 GPUs"},
     ]
-    many = trainer.command(run, nodes=_NODES)
     mixture = " ".join(f"--mixture {lang}={share:.6g}" for lang, share in run.shares.items())
     known = " ".join(f"--base-language {lang}" for lang in run.base_languages)
     back = f"tongues import {name}/{OUT} --name {run.name}-{trainer.name} {mixture} {known} "
@@ -146,9 +148,8 @@ def _readme(name: str, run: Handover, trainer: Engine, limits: list[str]) -> str
         f"In this folder:\n\n```\n{trainer.command(run, nodes=1)}\n```\n",
         f"A step reads {run.samples} samples: {run.accumulated} times {run.micro_samples} on one "
         "device. On several, divide the first number by theirs.\n",
-        f"On several nodes, by Slurm:\n\n{_SLURM.format(nodes=_NODES, command=many)}",
-        f"Or by SkyPilot:\n\n{_SKY.format(nodes=_NODES, command=many)}",
-        "No cluster was at hand: both are written by the manuals.\n",
+        f"On {_NODES} nodes: `sbatch slurm.sh`, or `sky launch sky.yaml`. No cluster was at hand: "
+        "both are written by the manuals.\n",
         "## Other than here\n",
         as_markdown([Items(limits)] if limits else [Paragraph("Nothing that is known.")]) + "\n",
         "## Afterwards\n",

@@ -1,6 +1,5 @@
 """Logs of transformers' Trainer, and of all that is built on it."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from tongues.use.imports.log import (
     HeldOutLoss,
     LoggedStep,
     TrainerLog,
+    finite,
     read_object,
 )
 
@@ -41,20 +41,20 @@ class HuggingFace:
             LoggedStep(
                 step=_whole(row, "step", file),
                 loss=row["loss"],
-                learning_rate=_number(row, "learning_rate"),
-                norm=_number(row, "grad_norm"),
+                learning_rate=finite(row, "learning_rate"),
+                norm=finite(row, "grad_norm"),
                 tokens=_tokens(row),
             )
             for row in rows
-            if _number(row, "loss") is not None
+            if finite(row, "loss") is not None
         ]
         held_out = [
             HeldOutLoss(_whole(row, "step", file), match[1] or "", row[key])
             for row in rows
             for key in row
-            if (match := _HELD_OUT.fullmatch(key)) and _number(row, key) is not None
+            if (match := _HELD_OUT.fullmatch(key)) and finite(row, key) is not None
         ]
-        seconds = [_number(row, "train_runtime") for row in rows]
+        seconds = [finite(row, "train_runtime") for row in rows]
         return TrainerLog(
             trainer=self.name,
             steps=_whole(state, "max_steps", file),
@@ -81,21 +81,14 @@ def _has_model(folder: Path) -> bool:
     return (folder / "config.json").is_file() and any(folder.glob("*.safetensors"))
 
 
-def _number(row: Mapping[str, Any], key: str) -> float | None:
-    value = row.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if math.isfinite(value) else None
-
-
 def _tokens(row: Mapping[str, Any]) -> int | None:
     """Counted where the run was asked to: `include_num_input_tokens_seen`."""
-    tokens = _number(row, "num_input_tokens_seen")
+    tokens = finite(row, "num_input_tokens_seen")
     return int(tokens) if tokens else None
 
 
 def _whole(row: Mapping[str, Any], key: str, file: Path) -> int:
-    value = _number(row, key)
+    value = finite(row, key)
     if value is None or value < 0 or value != int(value):
         raise UserError(f"`{key}` is no number of steps: {row.get(key)!r}", where=str(file))
     return int(value)

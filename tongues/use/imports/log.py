@@ -1,6 +1,8 @@
 """What a trainer's log says of a run, and the registry of trainers whose logs are read."""
 
 import json
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -8,7 +10,7 @@ from typing import Any, Protocol
 from tongues.core.errors import UserError
 from tongues.core.registry import Registry
 
-_LARGEST = 2**28  # bytes of a log; a million steps take a tenth
+LARGEST = 2**28  # bytes of a log; a million steps take a tenth
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +87,35 @@ def read_log(folder: Path) -> TrainerLog:
 def read_limited(file: Path) -> str:
     """The text of a log."""
     try:
-        if (size := file.stat().st_size) > _LARGEST:
+        if (size := file.stat().st_size) > LARGEST:
             raise UserError(f"is too large for a log: {size:,} bytes", where=str(file))
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read ({error})", where=str(file)) from None
+
+
+def read_rows(file: Path) -> list[dict[str, Any]]:
+    """The JSON objects of a log, one a line; a last line that is cut off is left out."""
+    lines = read_limited(file).splitlines()
+    rows = []
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            if number == len(lines):
+                break
+            raise UserError(f"is not JSON ({error})", where=f"{file}:{number}") from None
+        if isinstance(row, dict):
+            rows.append(row)
+    return rows
+
+
+def finite(row: Mapping[str, Any], key: str) -> float | None:
+    """A number of a log; None where it is none."""
+    value = row.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if math.isfinite(value) else None
 
 
 def read_object(file: Path) -> dict[str, Any]:

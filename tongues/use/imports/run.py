@@ -38,7 +38,8 @@ class Declared:
     shares: of all tokens by language. base_languages: what the base knows; those of them in
     `shares` are replayed, all others are learned. held_out: a folder with the held-out text of each
     language. texts: the languages of held-out texts that the trainer names otherwise. batch: tokens
-    of a step, None where the log counts them. context: tokens of a sample.
+    of a step, None where the log counts them. context: tokens of a sample. model: the trained one,
+    where the run's folder has none.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Declared:
     texts: Mapping[str, str] | None = None
     batch: int | None = None
     context: int = 2048
+    model: Path | None = None
     seed: int = 1
 
 
@@ -60,9 +62,11 @@ def import_run(folder: Path, declared: Declared, workspace: Path, say: Say) -> P
         raise UserError(what, where=str(directory), hint=hint)
     _check_shares(declared)
     log = read_log(folder)
+    if declared.model is not None:
+        log = replace(log, checkpoints={log.step: declared.model})
     if not log.checkpoints:
         what = "has no checkpoint with config.json and safetensors"
-        raise UserError(what, where=str(folder), hint="the size of its model is read from one")
+        raise UserError(what, where=str(folder), hint="name a folder of its model by `--model`")
     newest = log.checkpoints[max(log.checkpoints)]
     base = find_base(declared.base, workspace)
     tokenizer = _tokenizer_folder(newest, base)

@@ -30,6 +30,7 @@ def import_run(asked: ImportRun) -> Path:
         texts=dict(_split(pairs(asked.text_of), "--text-of")),
         batch=None if asked.batch is None else read_as(Tokens, asked.batch, "--batch"),
         context=read_as(Tokens, asked.context, "--context"),
+        model=None if asked.model is None else existing_folder(asked.model),
         seed=asked.seed,
     )
     workspace = Path(asked.workspace)
