@@ -54,6 +54,7 @@ ORDER = (
     "report",
     "use.export",
     "use.engines",
+    "use.imports",
     "use.serve",
     "verbs",
     "__main__",

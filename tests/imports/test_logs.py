@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,9 @@ def offline(
 
 def test_offline_runs_of_wandb_come_in_to_the_digit(offline: tuple[Path, dict[str, str]]) -> None:
     folder, names = offline
-    log = read_log(folder)
+    until = time.monotonic() + 60  # a process of wandb's own writes the end
+    while len((log := read_log(folder)).losses) < STEPS and time.monotonic() < until:
+        time.sleep(0.2)
     found = {line.step: (line.loss, line.norm, line.learning_rate) for line in log.losses}
     assert found == {step: tuple(logged(step).values()) for step in range(1, STEPS + 1)}
     held_out = [(loss.step, loss.text, loss.loss) for loss in log.held_out]

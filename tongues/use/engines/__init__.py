@@ -1,7 +1,7 @@
 """Runs handed over to other trainers: a folder with base, text and settings that they read."""
 
-from tongues.use.engines import hugging_face, nvidia, text
+from tongues.use.engines import kinds
 from tongues.use.engines.engine import ENGINES
 from tongues.use.engines.folder import hand_over
 
-__all__ = ["ENGINES", "hand_over", "hugging_face", "nvidia", "text"]
+__all__ = ["ENGINES", "hand_over", "kinds"]

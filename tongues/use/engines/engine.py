@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from string import Template
 from typing import Any, ClassVar, Literal
 
 from tongues.core.errors import UserError
@@ -12,8 +14,10 @@ from tongues.use.export.base import ReadyRun
 
 Form = Literal["packed", "shards", "documents"]
 
-BASE, DATA, HELD_OUT, OUT = "base", "data", "held_out", "out"  # names in the folder
-_SAMPLES = 4096  # tokens that a GPU is given at a time until its user says more; chosen: fits 24 GB
+PLACES = {"base": "base", "data": "data", "held_out": "held_out", "out": "out"}  # in the folder
+NODES = 4  # of the example for several
+_MICRO = 4096  # tokens that a GPU computes at a time, until its user says more; chosen
+_CLIP = 1.0  # norm of a gradient, as in our own steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,46 +42,66 @@ class Handover:
     evaluate_every: int  # steps
     rank: int | None  # of low-rank updates
     padded: bool = True  # whether padding has a token of its own
-    betas: tuple[float, float] = BETAS
-    epsilon: float = EPSILON
-    clip: float = 1.0  # norm of a gradient, as in our own steps
 
     @property
-    def accumulated(self) -> int:
-        """Micro-batches of a step on one device."""
-        return self.samples // self.micro_samples
+    def lowest(self) -> float:
+        """The rate at the end."""
+        return self.final * self.learning_rate
+
+    def values(self) -> dict[str, Any]:
+        """For templates, with what follows and what all runs have."""
+        own = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        optimizer = {"beta1": BETAS[0], "beta2": BETAS[1], "epsilon": EPSILON, "clip": _CLIP}
+        more = {"accumulated": self.samples // self.micro_samples, "batch": self.batch}
+        more |= {"width": self.context + 1, "lowest": self.lowest, "nodes": NODES}
+        return own | optimizer | more | PLACES
+
+    @property
+    def batch(self) -> int:
+        """Tokens of a step."""
+        return self.samples * self.context
 
 
-class Engine:
+class Recipient:
     """A trainer that a run can be handed over to: a subclass for each."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
     form: ClassVar[Form]  # of the text that it reads
+    template: ClassVar[Path]  # of its settings
+    settings: ClassVar[str]  # name of their file
+    start: ClassVar[str]  # on one node, in the folder
+    start_many: ClassVar[str]  # on each of several; `$RENDEZVOUS` is where they meet
     labels: ClassVar[bool] = False  # whether its samples come with labels and a mask
     low_rank: ClassVar[bool] = False  # whether it trains low-rank updates
-    schedules: ClassVar[tuple[str, ...]] = ("cosine", "linear")
+    schedules: ClassVar[tuple[str, ...]] = ("cosine", "linear", "wsd")
 
-    def files(self, run: Handover) -> dict[str, str]:
-        """What its settings are, by name of file."""
-        raise NotImplementedError
-
-    def command(self, run: Handover, *, nodes: int) -> str:
-        """How it is started in that folder, on one node or on several."""
-        raise NotImplementedError
+    def values(self, run: Handover) -> dict[str, str]:
+        """Of its template, besides those of the run."""
+        return {}
 
     def limits(self, run: Handover) -> list[str]:
         """What it does otherwise than our own loop; a sentence each."""
         return []
 
 
-ENGINES: Registry[type[Engine]] = Registry("engine", "tongues.engines")
+ENGINES: Registry[type[Recipient]] = Registry("engine", "tongues.engines")
 
 
-def handover(ready: ReadyRun, engine: type[Engine]) -> Handover:
+class _Form(Template):
+    """A file with `@names` to be filled in."""
+
+    delimiter = "@"
+
+
+def filled(template: Path, values: Mapping[str, Any]) -> str:
+    """A template with its values."""
+    return _Form(template.read_text(encoding="utf-8")).substitute(values)
+
+
+def handover(ready: ReadyRun, engine: type[Recipient]) -> Handover:
     """A run's values; a UserError where the engine can't do what is asked."""
     plan, derived, settings = ready.plan, ready.derived, ready.plan.settings
-    samples = derived.batch // settings.context
     low_rank = settings.trainable if isinstance(settings.trainable, LowRank) else None
     if settings.trainable != "all" and not (low_rank and engine.low_rank):
         what = f"{engine.name} is not handed a run that trains a part of its weights"
@@ -85,27 +109,27 @@ def handover(ready: ReadyRun, engine: type[Engine]) -> Handover:
     if settings.budget.seconds is not None:
         what = "a budget in time has no number of steps"
         raise UserError(what, where="train.budget", hint="give it in tokens")
-    name = settings.schedule.name
-    if name not in engine.schedules:
-        what = f"{engine.name} has no schedule that falls as `{name}` does"
-        hint = f"choose {' or '.join(engine.schedules)}"
-        raise UserError(what, where="train.schedule", hint=hint)
-    if settings.optimizer.name != "adamw":
-        what = f"`{settings.optimizer.name}` is not handed over: engines have their own names"
-        raise UserError(what, where="train.optimizer", hint="leave it out for AdamW")
-    micro = min(samples, max(1, _SAMPLES // settings.context))
-    decay = getattr(settings.schedule, "decay", 0.0)
+    for key, kind, known in (
+        ("schedule", settings.schedule.name, engine.schedules),
+        ("optimizer", settings.optimizer.name, ("adamw",)),
+    ):
+        if kind not in known:
+            what = f"{engine.name} has no {key} that is our `{kind}`"
+            hint = f"it has {', '.join(known)}"
+            raise UserError(what, where=f"train.{key}", hint=hint)
+    samples = derived.batch // settings.context
+    most = min(samples, max(1, _MICRO // settings.context))
     return Handover(
         name=plan.name,
         steps=derived.steps,
         samples=samples,
-        micro_samples=max(n for n in range(1, micro + 1) if samples % n == 0),
+        micro_samples=max(n for n in range(1, most + 1) if samples % n == 0),
         context=settings.context,
         learning_rate=derived.learning_rate,
         final=settings.min_learning_rate,
         warmup=max(1, round(settings.warmup * derived.steps)),
-        schedule=name,
-        decay=round(decay * derived.steps),
+        schedule=settings.schedule.name,
+        decay=round(getattr(settings.schedule, "decay", 0.0) * derived.steps),
         weight_decay=settings.weight_decay,
         seed=settings.seed,
         shares=plan.shares,
@@ -114,15 +138,3 @@ def handover(ready: ReadyRun, engine: type[Engine]) -> Handover:
         evaluate_every=max(1, derived.steps // settings.num_evals),
         rank=low_rank.lora.rank if low_rank else None,
     )
-
-
-def yaml_text(values: Mapping[str, Any], note: str) -> str:
-    """Settings as YAML below a comment."""
-    from io import StringIO
-
-    from ruamel.yaml import YAML
-
-    stream, yaml = StringIO(), YAML()
-    yaml.default_flow_style, yaml.width = False, 100
-    yaml.dump(dict(values), stream)
-    return f"# {note}\n{stream.getvalue()}"

@@ -18,7 +18,7 @@ from tongues.text.select import read_selection
 from tongues.text.tokens import Tokens
 from tongues.text.tokens.store import Split, corpus_of, read_manifest
 from tongues.train.step import cut_windows
-from tongues.use.engines.engine import DATA, HELD_OUT, Handover
+from tongues.use.engines.engine import PLACES, Handover
 from tongues.use.export.base import ReadyRun
 
 _FILE = 2**26  # tokens of a file: 256 MiB
@@ -40,7 +40,7 @@ def write_packed(ready: ReadyRun, run: Handover, folder: Path, show: Show, *, la
             yield ready.mixture.batch(step)
             show((step + 1) / run.steps)
 
-    data = folder / DATA
+    data = folder / PLACES["data"]
     splits = ["train", *(f"validation_{lang}" for lang in run.held_out)]
     _write_rows(data / "train", steps(), run.steps * run.samples, labels)
     tokens, most = ready.here.tokens, ready.plan.settings.eval_tokens
@@ -83,7 +83,7 @@ def _write_rows(folder: Path, batches: Iterator[np.ndarray], rows: int, labels: 
 
 def link_shards(tokens: Tokens, run: Handover, folder: Path) -> None:
     """Put the shards into a folder, and the planned shares as Megatron's blend."""
-    data = folder / DATA
+    data = folder / PLACES["data"]
     for lang in tokens.languages:
         (data / lang).mkdir(parents=True)
         for name in _SPLITS:
@@ -98,7 +98,7 @@ def link_shards(tokens: Tokens, run: Handover, folder: Path) -> None:
 
 
 def _place(lang: str, number: int) -> str:
-    return f"{DATA}/{lang}/{_SPLITS[number]}"
+    return f"{PLACES['data']}/{lang}/{_SPLITS[number]}"
 
 
 def _link(file: Path, place: Path) -> None:
@@ -133,7 +133,7 @@ def write_documents(tokens: Tokens, folder: Path) -> None:
             train = kept[here] & ~np.isin(groups, held) & ~np.isin(component[here], apart)
             title = _title(corpus, part.lang, part.source)
             for name, chosen, split in zip(
-                _SPLITS, (train, valid), ("train", HELD_OUT), strict=True
+                _SPLITS, (train, valid), ("train", PLACES["held_out"]), strict=True
             ):
                 counts[name] += int(chosen.sum())
                 if chosen.any():

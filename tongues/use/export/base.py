@@ -94,8 +94,8 @@ def write_base(ready: ReadyRun, workspace: Path, folder: Path, dtype: str | None
     losses = {"base": held_out_losses(own, texts), "ready": held_out_losses(folder, texts)}
     rows = loss_rows(losses)
     for row in rows:
-        say(f"bits per byte of {row['language']}: {row['base']} → {row['ready']}")
-    add_sections(folder, "## Before training\n\n" + as_markdown([Table.of(rows)]) + "\n")
+        say("bits per byte of {language}: {base} → {ready}".format(**row))
+    add_sections(folder, f"## Before training\n\n{as_markdown([Table.of(rows)])}\n")
 
 
 def _device() -> str:

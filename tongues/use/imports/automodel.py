@@ -10,12 +10,12 @@ from typing import Any
 from tongues.core.errors import UserError
 from tongues.use.imports.log import (
     TRAINERS,
-    HeldOutLoss,
+    LoggedHeldOut,
     LoggedStep,
     TrainerLog,
     finite,
+    log_rows,
     read_limited,
-    read_rows,
 )
 
 _LOG = "training.jsonl"
@@ -24,7 +24,7 @@ _CHECKPOINT = re.compile(r"epoch_\d+_step_(\d+)")
 _STEPS = re.compile(r"^\s*max_steps:\s*(\d+)\s*$", re.MULTILINE)
 
 
-class AutoModel:
+class AutoModelLog:
     """Reads the folder that its settings call `checkpoint_dir`; its steps are counted from 0."""
 
     name = "automodel"
@@ -52,7 +52,7 @@ class AutoModel:
             if finite(row, "loss") is not None
         ]
         held_out = [
-            HeldOutLoss(step, match[1] or "", row["val_loss"])
+            LoggedHeldOut(step, match[1] or "", row["val_loss"])
             for file in sorted(folder.iterdir())
             if (match := _HELD_OUT.fullmatch(file.name))
             for step, row in dict(_by_step(file)).items()
@@ -72,7 +72,7 @@ class AutoModel:
 
 def _by_step(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Rows by the number of steps that are done."""
-    for row in read_rows(file):
+    for row in log_rows(file):
         step = finite(row, "step")
         if step is not None and step >= 0:
             yield int(step) + 1, row
@@ -100,4 +100,4 @@ def _seconds(rows: dict[int, dict[str, Any]]) -> float | None:
     return math.fsum(taken) or None
 
 
-TRAINERS.add(AutoModel())
+TRAINERS.add(AutoModelLog())

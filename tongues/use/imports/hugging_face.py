@@ -8,7 +8,7 @@ from typing import Any
 from tongues.core.errors import UserError
 from tongues.use.imports.log import (
     TRAINERS,
-    HeldOutLoss,
+    LoggedHeldOut,
     LoggedStep,
     TrainerLog,
     finite,
@@ -49,7 +49,7 @@ class HuggingFace:
             if finite(row, "loss") is not None
         ]
         held_out = [
-            HeldOutLoss(_whole(row, "step", file), match[1] or "", row[key])
+            LoggedHeldOut(_whole(row, "step", file), match[1] or "", row[key])
             for row in rows
             for key in row
             if (match := _HELD_OUT.fullmatch(key)) and finite(row, key) is not None

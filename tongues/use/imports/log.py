@@ -25,7 +25,7 @@ class LoggedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOutLoss:
+class LoggedHeldOut:
     """The loss on held-out text after a step; text: as the trainer names it, empty for the one."""
 
     step: int
@@ -45,7 +45,7 @@ class TrainerLog:
     steps: int
     step: int
     losses: tuple[LoggedStep, ...]
-    held_out: tuple[HeldOutLoss, ...]
+    held_out: tuple[LoggedHeldOut, ...]
     checkpoints: dict[int, Path]
     seconds: float | None = None
 
@@ -94,7 +94,7 @@ def read_limited(file: Path) -> str:
         raise UserError(f"cannot be read ({error})", where=str(file)) from None
 
 
-def read_rows(file: Path) -> list[dict[str, Any]]:
+def log_rows(file: Path) -> list[dict[str, Any]]:
     """The JSON objects of a log, one a line; a last line that is cut off is left out."""
     lines = read_limited(file).splitlines()
     rows = []

@@ -23,7 +23,7 @@ from tongues.text.sources import check_text
 from tongues.text.tokens.fertility import measure
 from tongues.text.tokens.tokenizer import load_tokenizer
 from tongues.train.base import base_fingerprint, find_base, model_folder
-from tongues.use.imports.log import HeldOutLoss, TrainerLog, read_log
+from tongues.use.imports.log import LoggedHeldOut, TrainerLog, read_log
 
 _SAMPLE = 1_000_000  # characters of a language, for its bytes per token
 _ALL = 1e-6  # by which shares may miss one in all
@@ -114,7 +114,7 @@ def _tokenizer_folder(checkpoint: Path, base: Path | None) -> Path:
     raise UserError(what, where=str(checkpoint), hint="copy that of the run into its folder")
 
 
-def _languages(losses: Sequence[HeldOutLoss], declared: Declared) -> dict[str, str]:
+def _languages(losses: Sequence[LoggedHeldOut], declared: Declared) -> dict[str, str]:
     """The language of each held-out text of the log."""
     named = {loss.text for loss in losses}
     if not named:

@@ -13,7 +13,7 @@ from tongues.core.extras import require
 from tongues.use.imports.log import (
     LARGEST,
     TRAINERS,
-    HeldOutLoss,
+    LoggedHeldOut,
     LoggedStep,
     TrainerLog,
     finite,
@@ -50,7 +50,7 @@ class Wandb:
             what, hint = "holds several runs", "name the folder of one"
             raise UserError(what, where=str(folder), hint=hint)
         rows = list(_history(file))
-        losses, held_out = list[LoggedStep](), list[HeldOutLoss]()
+        losses, held_out = list[LoggedStep](), list[LoggedHeldOut]()
         for row in rows:
             step = int(_first(row, _STEP) or 0)
             if (loss := _first(row, _LOSS)) is not None:
@@ -61,7 +61,7 @@ class Wandb:
                 match, value = _HELD_OUT.fullmatch(key), finite(row, key)
                 if match and value is not None:
                     named = next(filter(None, match.groups()), "")
-                    held_out.append(HeldOutLoss(step, named, value))
+                    held_out.append(LoggedHeldOut(step, named, value))
         if not losses:
             hint = f"known are {', '.join(_LOSS)}"
             raise UserError("logs no loss by a name that is known", where=str(file), hint=hint)
