@@ -126,12 +126,10 @@ def score(
     documents: Sequence[np.ndarray],
     routing: Routing,
     languages: Sequence[str] | None = None,
-    *,
-    context: int | None = None,
 ) -> list[Scores]:
     """Documents scored by all experts in all windows, and mixed as a routing says."""
     found = []
-    likely = expert_log_probs(ensemble, documents, context=context)
+    likely = expert_log_probs(ensemble, documents)
     for document, language, own in zip(
         documents, languages or [None] * len(documents), likely, strict=True
     ):

@@ -137,13 +137,6 @@ def test_the_mixture_is_of_probabilities(ensemble: Ensemble) -> None:
         np.testing.assert_allclose(scored.weights.sum(axis=1), 1)
 
 
-def test_windows_may_be_shorter_and_never_longer_than_experts_see(ensemble: Ensemble) -> None:
-    found = score(ensemble, documents(), parse_routing("tfidf"), context=32)
-    assert all(len(one.nats) == len(text) for one, text in zip(found, documents(), strict=True))
-    with pytest.raises(ValueError, match="experts see"):
-        score(ensemble, documents(), parse_routing("tfidf"), context=CONTEXT + 1)
-
-
 @pytest.mark.filterwarnings("error")
 def test_what_no_expert_can_tell_is_no_number_without_a_warning() -> None:
     weights = np.array([[0.5, 0.5], [1.0, 0.0], [0.5, 0.5]])

@@ -1,7 +1,7 @@
 """Experts used as one: opened when they are first needed, with what chooses among them; scored."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,11 +29,6 @@ from tongues.models.scorer import batch_scorer
 from tongues.text.tokens import load_tokenizer
 from tongues.text.tokens.frame import TextFrame, read_frame
 from tongues.text.tokens.tokenizer import vocabulary_size
-
-_TOKENS = 4096  # in a batch of windows
-_PADDING = 16  # tokens of a row that cost less than a batch of its own
-
-_Window = tuple[int, int, int]  # a document, its first token that is predicted, and how many are
 
 
 class ExpertModels:
@@ -210,58 +205,22 @@ def mixed(weights: np.ndarray, log_probs: np.ndarray) -> np.ndarray:
 
 
 @torch.inference_mode()
-def expert_log_probs(
-    ensemble: Ensemble, documents: Sequence[np.ndarray], *, context: int | None = None
-) -> list[np.ndarray]:
+def expert_log_probs(ensemble: Ensemble, documents: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Of each document of token ids, the log-probability [T, k] of its tokens by every expert.
 
-    Each is predicted from the first token of its frame on, in whole windows. context: tokens of a
-    window, at most what the experts can see, which is the default.
+    Each is predicted from the first token of its frame on, in windows as long as experts can see,
+    which begin with the token before.
     """
-    if context and ensemble.context and context > ensemble.context:
-        raise ValueError(f"a window of {context} tokens; the experts see {ensemble.context}")
-    step = context or ensemble.context
-    scores = [np.full((len(tokens), ensemble.k), -np.inf) for tokens in documents]
-    for expert in range(ensemble.k if any(map(len, documents)) else 0):
-        each = _log_probs(ensemble, expert, documents, step)
-        for found, logs in zip(scores, each, strict=True):
-            found[:, expert] = logs
+    scores = [np.empty((len(tokens), ensemble.k)) for tokens in documents]
+    for expert in range(ensemble.k):
+        scorer = batch_scorer(ensemble.models[expert])
+        for tokens, found in zip(documents, scores, strict=True):
+            text = np.concatenate([[ensemble.frame.first], tokens]).astype(np.int64)
+            step = ensemble.context or len(text)
+            for start in range(0, len(tokens), step):
+                window = ensemble.frame.begin(text[None, start : start + step + 1].copy())
+                row = torch.from_numpy(window).to(scorer.device)
+                every = torch.ones_like(row[:, 1:], dtype=torch.bool)
+                likely, _ = scorer.score(row[:, :-1], row[:, 1:], every)
+                found[start : start + step, expert] = likely[0].double().cpu().numpy()
     return scores
-
-
-def _log_probs(
-    ensemble: Ensemble, expert: int, documents: Sequence[np.ndarray], step: int | None
-) -> list[np.ndarray]:
-    windows = [
-        (number, start, min(step or len(tokens), len(tokens) - start))
-        for number, tokens in enumerate(documents)
-        for start in range(0, len(tokens), step or len(tokens))
-    ]
-    scores = [np.empty(len(tokens)) for tokens in documents]
-    scorer = batch_scorer(ensemble.models[expert])
-    for batch in _batches(windows, min(_TOKENS, scorer.logits // scorer.vocabulary)):
-        rows = np.full((len(batch), batch[0][2] + 1), ensemble.frame.first, dtype=np.int64)
-        for row, (number, start, count) in zip(rows, batch, strict=True):
-            first = max(start - 1, 0)  # the token before, or that of the frame
-            row[first + 1 - start : count + 1] = documents[number][first : start + count]
-        rows = ensemble.frame.begin(rows)
-        tokens = torch.from_numpy(rows).to(scorer.device)
-        every = torch.ones_like(tokens[:, 1:], dtype=torch.bool)
-        likely = scorer.score(tokens[:, :-1], tokens[:, 1:], every)[0].double().cpu().numpy()
-        for row, (number, start, count) in zip(likely, batch, strict=True):
-            scores[number][start : start + count] = row[:count]
-    return scores
-
-
-def _batches(windows: Sequence[_Window], tokens: int) -> Iterator[list[_Window]]:
-    batch: list[_Window] = []
-    for window in sorted(windows, key=lambda window: -window[2]):
-        if batch:
-            longest = batch[0][2]
-            full = (len(batch) + 1) * longest > tokens
-            if full or longest - window[2] > max(_PADDING, longest // 8):
-                yield batch
-                batch = []
-        batch.append(window)
-    if batch:
-        yield batch
