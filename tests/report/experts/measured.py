@@ -148,7 +148,6 @@ def _versus(one: Made, other: Made) -> dict[str, Any]:
         "other": other.name,
         "languages": {lang: _difference(value) for lang, value in values.items()},
         "mean": _difference(fmean(values.values())) if len(values) == len(LANGS) else None,
-        "signs": {"wins": 0, "losses": 0, "ties": 0},
         "others": dict.fromkeys(values, other.name) if before else {},
     }
 

@@ -10,14 +10,12 @@ from tongues.core.pages import Show, interval, minus, number, signed, too_few
 from tongues.core.quantities import show_bytes
 from tongues.core.roles import Role, list_languages
 from tongues.core.significance import POWER
-from tongues.core.significance.signs import fewest_languages, fewest_wins
 from tongues.evaluate.choice import Choice
 from tongues.evaluate.evaluation import EvaluatedModel, Evaluation, TaskScores, TextScores
 from tongues.report.evaluation.facts import (
     at_chance,
     best_models,
     changes_by_role,
-    counted_signs,
     detectable_differences,
     guessed_languages,
     kind_of_choice,
@@ -83,8 +81,6 @@ _NOT_SEPARATED = (
     "`{task}` cannot separate these models: none is significantly above chance and the majority "
     "answer."
 )
-_TRANSLATED = "The languages are translations of each other: their number adds nothing to the mean."
-_LANGUAGES = "The sign test of `ahead in` needs at least {count} languages."
 _CONTEXTS = "The models' contexts differ, and with them losses; `--window` makes them equal."
 WINDOWS = {  # by whether there is no `--window`
     True: "Long texts are scored in windows as long as a model's context.",
@@ -242,12 +238,6 @@ def _caveats(evaluation: Evaluation, measures: Sequence[Measure]) -> Iterator[st
         yield _NOT_SEPARATED.format(task=measure.name)
     if few := too_few(measured_values(evaluation, measures)):
         yield few
-    signs = counted_signs(measures)
-    sole = [of for of in signs if not of.translated]
-    if len(sole) < len(signs):
-        yield _TRANSLATED
-    if few := [of.among for of in sole if fewest_wins(of.wins + of.losses, of.among) is None]:
-        yield _LANGUAGES.format(count=max(map(fewest_languages, few)))
     contexts = {model.context for model in evaluation.models}
     if evaluation.texts and evaluation.policy.window is None and len(contexts) > 1:
         yield _CONTEXTS

@@ -1,12 +1,12 @@
-"""Sign tests and win rates over languages, and the accuracy of random guesses."""
+"""Win rates over languages, and the accuracy of random guesses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import comb, sqrt
+from math import sqrt
 
 import numpy as np
 
-from tongues.core.estimate import LEVEL, Estimate
+from tongues.core.estimate import Estimate
 from tongues.core.significance.student import critical
 
 WILSON = "Wilson's interval"
@@ -36,28 +36,6 @@ def chance(choices: Sequence[int] | np.ndarray, groups: Sequence[str] | None = N
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
-    """The number of languages in which one model is better than another, worse, or equal.
-
-    among: the number of comparisons that p is corrected for. translated: whether the items are
-    translations of each other; then the languages are not independent, and there is no p.
-    """
-
-    wins: int
-    losses: int
-    ties: int
-    among: int = 1
-    translated: bool = False
-
-    @property
-    def p(self) -> float | None:
-        """The p-value of the sign test, without ties, Bonferroni-corrected."""
-        if self.translated:
-            return None
-        return min(1.0, self.among * sign_test(self.wins, self.losses))
-
-
-@dataclass(frozen=True, slots=True)
 class WinRate:
     """The number of languages in which a setting alone is best, and shares the first place.
 
@@ -68,39 +46,6 @@ class WinRate:
     shared: int
     languages: int
     rate: Estimate
-
-
-def signs(own: Sequence[float], other: Sequence[float], *, lower_wins: bool = False) -> Signs:
-    """Count the languages won, lost and tied; lower_wins: for losses."""
-    gaps = np.asarray(own, dtype=float) - np.asarray(other, dtype=float)
-    gaps = -gaps if lower_wins else gaps
-    wins, losses = int((gaps > _EQUAL).sum()), int((gaps < -_EQUAL).sum())
-    return Signs(wins, losses, len(gaps) - wins - losses)
-
-
-def sign_test(wins: int, losses: int) -> float:
-    """The two-sided p-value of the exact sign test."""
-    count = wins + losses
-    tail = sum(comb(count, k) for k in range(max(wins, losses), count + 1))
-    return min(1.0, 2 * tail / 2**count)
-
-
-def fewest_wins(count: int, among: int = 1) -> int | None:
-    """The wins of `count` languages, without ties, from which p is significant; None: no number.
-
-    among: the number of comparisons to correct for.
-    """
-    enough = (wins for wins in range(count + 1) if 2 * wins > count)
-    significant = (wins for wins in enough if among * sign_test(wins, count - wins) <= LEVEL)
-    return next(significant, None)
-
-
-def fewest_languages(among: int = 1) -> int:
-    """The languages that a significant sign test needs; among: as of `fewest_wins`."""
-    count = 1
-    while fewest_wins(count, among) is None:
-        count += 1
-    return count
 
 
 def win_rates(
