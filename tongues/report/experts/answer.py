@@ -1,6 +1,7 @@
 """What came of the experts: gains and losses, which setting to take, how sure, what it costs."""
 
 from collections.abc import Iterator
+from enum import Enum
 from statistics import fmean
 
 from tongues.core.estimate import Estimate
@@ -11,10 +12,58 @@ from tongues.core.significance.paired import FEWEST_DOCUMENTS
 from tongues.evaluate.settings import MeasuredExperts, Setting
 from tongues.report.evaluation.measures import show_perplexity
 from tongues.report.evaluation.words import describe_changes
-from tongues.report.experts import words
-from tongues.report.experts.words import Verdict
 
 nats = fixed(3)  # a loss
+
+
+class Verdict(Enum):
+    """Whether experts or one dense model are to be taken, and why."""
+
+    EXPERTS = "experts"  # significantly better
+    DENSE = "dense"  # significantly better
+    UNTESTED = "untested"  # too few documents
+    EITHER = "either"  # no significant difference
+
+
+_CHOICE = {
+    Verdict.EXPERTS: "Take the experts: their mean loss is {size} nats per token lower.",
+    Verdict.DENSE: "Take the dense model, trained on as many tokens: the mean loss of experts is "
+    "{size} nats per token higher.",
+    Verdict.UNTESTED: "Not decided: the mean loss is {size} nats per token lower with {lower}, "
+    "which cannot be tested: {reason}.",
+    Verdict.EITHER: "Either may be taken: the mean loss of `{name}` is not significantly different "
+    "from that of the dense model: {size} nats per token. The dense model is smaller.",
+}
+_BEST = (
+    "Of the experts' partitions and routings `{name}` has the lowest mean loss: {loss} nats per "
+    "token, perplexity {perplexity}, {bits} bits per byte."
+)
+_NEEDS_LANGUAGE = (
+    "This routing must be given each text's language. Of those that need not, `{name}` is best, at "
+    "{loss}."
+)
+_VERSUS = "`{name}` versus {other}: {changes}."
+_REFERENCES = {"base": "the base model", "dense": "the dense model", "before": "before"}
+
+_CERTAINTY = (
+    "Brackets are 95 % confidence intervals over held-out documents; differences are significant "
+    "at p < 0.05, Holm-corrected for all languages and settings."
+)
+_ONE_SEED = "One random seed of training: intervals do not include the variance between seeds."
+_SEEDS = "`{name}` versus dense by random seed of training: {each} nats per token; {agreement}."
+_AGREE = {True: "all agree", False: "they do not agree"}
+
+_MORE_TEXT = "{few} Hold out or score more text."
+_NO_INTERVAL = "Fewer than {least} held-out texts of {languages} were scored: no interval."
+_OTHER_TOKENIZER = (
+    "The base model has another tokenizer. It read the same texts in its own tokens, and its "
+    "losses are distributed over the experts' tokens, so they are comparable, as bits per byte are."
+)
+_CHOSEN = (
+    "The best of {count} settings was chosen on the text that it is scored on, so its loss is a "
+    "little too low."
+)
+_SAME_CLUSTERS = "{partitions} came to the same clusters: they differ by chance only."
 
 
 def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
@@ -23,7 +72,7 @@ def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
     topics = {"Choice": list(_choice(experts, top)) if top else []}
     if top:
         topics["Languages"] = list(_languages(experts, top))
-    topics["Certainty"] = [words.CERTAINTY, *_seeds(experts, top)]
+    topics["Certainty"] = [_CERTAINTY, *_seeds(experts, top)]
     topics["Caveats"] = list(_caveats(experts, top))
     return {topic: sentences for topic, sentences in topics.items() if sentences}
 
@@ -56,7 +105,7 @@ def _languages(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
         each = describe_changes(by_language, nats, "nats per token")
         if mean and len(by_language) > 1:
             each = f"mean {signed(mean.value, nats)} {interval(mean, nats)}; {each}"
-        yield words.VERSUS.format(name=top.name, other=words.REFERENCES[other], changes=each)
+        yield _VERSUS.format(name=top.name, other=_REFERENCES[other], changes=each)
 
 
 def verdict(dense: Estimate) -> Verdict:
@@ -73,10 +122,8 @@ def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
             Verdict.EITHER: f"{signed(dense.value, nats)} {interval(dense, nats)}".rstrip(),
         }.get(chosen := verdict(dense)) or number(dense.times(dense.significant), nats)
         lower = "the dense model" if dense.value > 0 else f"`{top.name}`"
-        yield words.CHOICE[chosen].format(
-            name=top.name, size=size, lower=lower, reason=dense.reason
-        )
-    yield words.BEST.format(
+        yield _CHOICE[chosen].format(name=top.name, size=size, lower=lower, reason=dense.reason)
+    yield _BEST.format(
         name=top.name,
         loss=nats(top.loss),
         perplexity=show_perplexity(top.perplexity),
@@ -84,33 +131,33 @@ def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
     )
     others = [each for each in experts.usable() if not each.needs_language]
     if top.needs_language and (other := experts.best(others)):
-        yield words.NEEDS_LANGUAGE.format(name=other.name, loss=nats(other.loss))
+        yield _NEEDS_LANGUAGE.format(name=other.name, loss=nats(other.loss))
 
 
 def _seeds(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
     dense = experts.dense
     seeds = len(next(iter(top.losses.values())).of_members) if top else 0
     if top is None or seeds < 2:
-        yield words.ONE_SEED
+        yield _ONE_SEED
     elif dense and len(next(iter(dense.losses.values())).of_members) == seeds:
         pairs = [(of.of_members, dense.losses[lang].of_members) for lang, of in top.losses.items()]
         apart = [fmean(own[seed] - other[seed] for own, other in pairs) for seed in range(seeds)]
         agree = len({value > 0 for value in apart}) == 1
         each = ", ".join(signed(value, nats) for value in apart)
-        yield words.SEEDS.format(name=top.name, each=each, agreement=words.AGREE[agree])
+        yield _SEEDS.format(name=top.name, each=each, agreement=_AGREE[agree])
 
 
 def _caveats(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
     compared = [of for c in (top.versus.values() if top else ()) for of in c.languages.values()]
     if few := too_few(compared):
-        yield words.MORE_TEXT.format(few=few)
+        yield _MORE_TEXT.format(few=few)
     counts = {lang: of.documents for lang, of in experts.base.losses.items()}
     if short := [f"`{lang}`" for lang, count in counts.items() if count < FEWEST_DOCUMENTS]:
-        yield words.NO_INTERVAL.format(least=FEWEST_DOCUMENTS, languages=list_languages(short))
+        yield _NO_INTERVAL.format(least=FEWEST_DOCUMENTS, languages=list_languages(short))
     if not experts.scores.same_tokenizer:
-        yield words.OTHER_TOKENIZER
+        yield _OTHER_TOKENIZER
     if (count := len(experts.usable())) > 1:
-        yield words.CHOSEN.format(count=count)
+        yield _CHOSEN.format(count=count)
     groups: dict[frozenset[tuple[tuple[str, float], ...]], list[str]] = {}
     for name, partition in experts.scores.partitions.items():
         if len(partition.shares) > 1:
@@ -118,4 +165,4 @@ def _caveats(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
             groups.setdefault(shares, []).append(f"`{name}`")
     for names in groups.values():
         if len(names) > 1:
-            yield words.SAME_CLUSTERS.format(partitions=list_languages(names))
+            yield _SAME_CLUSTERS.format(partitions=list_languages(names))

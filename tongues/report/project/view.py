@@ -16,8 +16,13 @@ from tongues.core.pages import blocks as b
 from tongues.evaluate.kept import kept_evaluations
 from tongues.plan.steps import steps_in
 from tongues.report.curves import curve_figure
-from tongues.report.project.answer import costs_of, finished_runs, project_answer
-from tongues.report.project.plans import find_plans, plan_section
+from tongues.report.project.answer import (
+    costs_of,
+    find_plans,
+    finished_runs,
+    plan_section,
+    project_answer,
+)
 from tongues.runs.record import RECIPE, Run
 from tongues.runs.states import RunState, states, states_table, study_lines
 from tongues.train.card import data_blocks, find_tokens
