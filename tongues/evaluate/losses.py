@@ -1,6 +1,5 @@
 """Losses of documents: the windows of a long text, and losses per token, byte and segment."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,12 +8,13 @@ from typing import Any, Self
 from unicodedata import category, normalize
 
 import numpy as np
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer
 
 from tongues.core.errors import Caution, UserError
 from tongues.core.jsonable import from_plain, to_plain
 from tongues.evaluate import words
 from tongues.text.tokens.fertility import BYTEWISE
+from tongues.text.tokens.spelling import unknown_id
 
 _MISSING = 0.001  # chosen; share of letters that are lost, from which a caution is due
 _COLUMNS = ("nats", "tokens", "bytes", "missing")
@@ -196,12 +196,7 @@ class Spelling:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._known: dict[str, bool] = {}
-        model = tokenizer.model
-        if isinstance(model, models.BPE):
-            token = model.unk_token
-            self._unknown = None if token is None else tokenizer.token_to_id(token)
-        else:
-            self._unknown = json.loads(tokenizer.to_str())["model"].get("unk_id")
+        self._unknown = unknown_id(tokenizer)
 
     def missing(self, text: str) -> float:
         """The share of a text's letters and digits that have no token of their own or of bytes."""

@@ -1,17 +1,15 @@
 """Models of Hugging Face folders to predict with, their weights mapped from their files.
 
-A mapped model takes no memory until its pages are read, and opens in milliseconds.
+A model stored in float32 takes no memory until its pages are read, and opens in milliseconds.
 """
 
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
 
-import torch
 from safetensors import safe_open
 from torch import Tensor
-from transformers import AutoModelForCausalLM, PreTrainedModel
-from transformers.initialization import no_init_weights
+from transformers import PreTrainedModel
 
 from tongues.core.errors import UserError
 from tongues.core.hardware import this_machine
@@ -33,22 +31,10 @@ def count_weights(folder: Path, files: Sequence[Path] | None = None) -> int:
 
 
 def map_model(folder: Path) -> PreTrainedModel:
-    """The causal model of a Hugging Face folder in float32, to predict with.
-
-    Its weights are mapped where they are in the file as the model wants them, and read otherwise.
-    """
-    weights, config = mapped_weights(folder), configure(folder)
-    check_layers(folder, config.num_hidden_layers)
-    try:
-        with no_init_weights():  # buffers are computed, weights are room that nobody touches
-            model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    except Exception as error:  # each family raises its own
-        open_layout(folder)  # says which weight is of another shape
-        raise UserError(f"cannot be opened ({error!r})", where=str(folder)) from None
-    if not _assigned(model, weights):
-        open_layout(folder)  # other shapes are refused before there is memory for any
-        model = load_model(folder)
-    return model.requires_grad_(False).eval()
+    """The causal model of a Hugging Face folder in float32, to predict with."""
+    check_layers(folder, configure(folder).num_hidden_layers)
+    open_layout(folder)  # other shapes are refused before there is memory for any
+    return load_model(folder, checked=False).requires_grad_(False)
 
 
 def check_memory(folder: Path) -> None:
@@ -73,18 +59,3 @@ def mapped_weights(folder: Path) -> dict[str, Tensor]:
             names = stored.keys()
             weights |= {name: stored.get_tensor(name) for name in names}
     return weights
-
-
-def _assigned(model: PreTrainedModel, weights: dict[str, Tensor]) -> bool:
-    """Put the weights in place; False where one is missing, is left over, or is of another kind."""
-    if any(w.is_floating_point() and w.dtype != torch.float32 for w in weights.values()):
-        return False
-    try:
-        left = model.load_state_dict(weights, strict=False, assign=True)
-    except RuntimeError:  # of other shapes
-        return False
-    model.tie_weights()
-    names = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers())
-    there = {id(names[name]) for name in weights if name in names}
-    tied = all(id(names[name]) in there for name in left.missing_keys)
-    return tied and not left.unexpected_keys
