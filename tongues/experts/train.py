@@ -195,9 +195,7 @@ def _is_merged(folder: Path, experts: Sequence[Expert], workspace: Path, overwri
 
 
 def _kept_router(folder: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
-    if before.router is None:
-        what, hint = "the ensemble to add to has no router", "make it again"
-        raise UserError(what, where=str(folder), hint=hint)
+    assert before.router  # as verified
     router = load_router(folder / before.router.file)
     places = [before.names.index(expert.name) for expert in kept]
     prior, of_kept = router.prior[places], np.isin(router.owners, places)

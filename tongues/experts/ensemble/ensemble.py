@@ -127,8 +127,6 @@ class Ensemble:
     def check(self, routing: Routing, language: str | None = None) -> None:
         """A UserError where the ensemble cannot be used in this way."""
         check_experts(routing, self.k)
-        if routing.needs_router:
-            routing.need(self.router)
         self.about(routing, language)
 
 
@@ -148,8 +146,9 @@ def open_ensemble(
     lineage = read_lineage(folder)
     workspace = workspace or folder.resolve().parents[2]
     verify(lineage, folder, workspace)
-    router = load_router(folder / lineage.router.file) if lineage.router else None
-    if router and router.k != len(lineage.experts):
+    assert lineage.router  # as verified
+    router = load_router(folder / lineage.router.file)
+    if router.k != len(lineage.experts):
         what = f"the router knows {router.k} experts and there are {len(lineage.experts)}"
         hint = "run `tongues experts train` again, which fits it again"
         raise UserError(what, where=str(folder), hint=hint)

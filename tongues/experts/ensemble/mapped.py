@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 from tongues.core.errors import UserError
 from tongues.core.hardware import this_machine
 from tongues.core.quantities import show_bytes
-from tongues.models.folders import check_layers, stored_shapes, weight_files
+from tongues.models.folders import stored_shapes, weight_files
 from tongues.models.huggingface import configure, load_model, open_layout
 
 
@@ -32,7 +32,11 @@ def count_weights(folder: Path, files: Sequence[Path] | None = None) -> int:
 
 def map_model(folder: Path) -> PreTrainedModel:
     """The causal model of a Hugging Face folder in float32, to predict with."""
-    check_layers(folder, configure(folder).num_hidden_layers)
+    # layers without weights would take hours to build
+    layers: object = configure(folder).num_hidden_layers
+    if isinstance(layers, int) and layers > len(stored_shapes(folder)):
+        what = f"config.json names {layers:,} layers, and there are weights of fewer"
+        raise UserError(what, where=str(folder), hint="copy both from one place")
     open_layout(folder)  # other shapes are refused before there is memory for any
     return load_model(folder, checked=False).requires_grad_(False)
 
