@@ -1,37 +1,24 @@
 """What came of the experts: gains and losses, which setting to take, how sure, what it costs."""
 
 from collections.abc import Iterator
-from enum import Enum
 from statistics import fmean
 
-from tongues.core.estimate import Estimate
 from tongues.core.pages import fixed, interval, number, percent, share, signed, too_few
 from tongues.core.quantities import show_bytes
 from tongues.core.roles import list_languages
 from tongues.core.significance.paired import FEWEST_DOCUMENTS
 from tongues.evaluate.settings import MeasuredExperts, Setting
 from tongues.report.evaluation.measures import show_perplexity
-from tongues.report.evaluation.words import describe_changes
 
 nats = fixed(3)  # a loss
 
-
-class Verdict(Enum):
-    """Whether experts or one dense model are to be taken, and why."""
-
-    EXPERTS = "experts"  # significantly better
-    DENSE = "dense"  # significantly better
-    UNTESTED = "untested"  # too few documents
-    EITHER = "either"  # no significant difference
-
-
 _CHOICE = {
-    Verdict.EXPERTS: "Take the experts: their mean loss is {size} nats per token lower.",
-    Verdict.DENSE: "Take the dense model, trained on as many tokens: the mean loss of experts is "
+    "experts": "Take the experts: their mean loss is {size} nats per token lower.",
+    "dense": "Take the dense model, trained on as many tokens: the mean loss of experts is "
     "{size} nats per token higher.",
-    Verdict.UNTESTED: "Not decided: the mean loss is {size} nats per token lower with {lower}, "
+    "untested": "Not decided: the mean loss is {size} nats per token lower with {lower}, "
     "which cannot be tested: {reason}.",
-    Verdict.EITHER: "Either may be taken: the mean loss of `{name}` is not significantly different "
+    "either": "Either may be taken: the mean loss of `{name}` is not significantly different "
     "from that of the dense model: {size} nats per token. The dense model is smaller.",
 }
 _BEST = (
@@ -42,9 +29,6 @@ _NEEDS_LANGUAGE = (
     "This routing must be given each text's language. Of those that need not, `{name}` is best, at "
     "{loss}."
 )
-_VERSUS = "`{name}` versus {other}: {changes}."
-_REFERENCES = {"base": "the base model", "dense": "the dense model", "before": "before"}
-
 _CERTAINTY = (
     "Brackets are 95 % confidence intervals over held-out documents; differences are significant "
     "at p < 0.05, Holm-corrected for all languages and settings."
@@ -70,8 +54,6 @@ def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
     """Sentences by topic, the most important first; topics without any are left out."""
     top = experts.best()
     topics = {"Choice": list(_choice(experts, top)) if top else []}
-    if top:
-        topics["Languages"] = list(_languages(experts, top))
     topics["Certainty"] = [_CERTAINTY, *_seeds(experts, top)]
     topics["Caveats"] = list(_caveats(experts, top))
     return {topic: sentences for topic, sentences in topics.items() if sentences}
@@ -98,31 +80,17 @@ def forgotten(experts: MeasuredExperts, partition: str) -> tuple[str, str, str]:
     return *count, nats(fmean(cell.rise for cell in worse))
 
 
-def _languages(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
-    before = ["before"] if "before" in top.versus else []
-    for other in (*before, *experts.references):
-        mean, by_language = top.difference(other), top.versus[other].languages
-        each = describe_changes(by_language, nats, "nats per token")
-        if mean and len(by_language) > 1:
-            each = f"mean {signed(mean.value, nats)} {interval(mean, nats)}; {each}"
-        yield _VERSUS.format(name=top.name, other=_REFERENCES[other], changes=each)
-
-
-def verdict(dense: Estimate) -> Verdict:
-    """Whether experts or the dense model are to be taken, by their difference."""
-    if dense.significant:
-        return Verdict.DENSE if dense.significant > 0 else Verdict.EXPERTS
-    return Verdict.UNTESTED if dense.reason else Verdict.EITHER
-
-
 def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
     if dense := top.difference("dense"):
-        size = {
-            Verdict.UNTESTED: nats(abs(dense.value)),
-            Verdict.EITHER: f"{signed(dense.value, nats)} {interval(dense, nats)}".rstrip(),
-        }.get(chosen := verdict(dense)) or number(dense.times(dense.significant), nats)
         lower = "the dense model" if dense.value > 0 else f"`{top.name}`"
-        yield _CHOICE[chosen].format(name=top.name, size=size, lower=lower, reason=dense.reason)
+        if dense.significant:
+            kind = "dense" if dense.significant > 0 else "experts"
+            size = number(dense.times(dense.significant), nats)
+        elif dense.reason:
+            kind, size = "untested", nats(abs(dense.value))
+        else:
+            kind, size = "either", f"{signed(dense.value, nats)} {interval(dense, nats)}".rstrip()
+        yield _CHOICE[kind].format(name=top.name, size=size, lower=lower, reason=dense.reason)
     yield _BEST.format(
         name=top.name,
         loss=nats(top.loss),
