@@ -231,25 +231,22 @@ def write(
     max_tokens: one number, or one per context. stop: tokens that end a text.
     """
     written = [np.empty(0, dtype=np.int64)] * len(begun)
-    heads: dict[int, list[int]] = {}
-    for number in sorted(range(len(begun)), key=lambda number: -len(begun[number])):
-        heads.setdefault(int(begun[number][0]), []).append(number)
-    for head, numbers in heads.items():
-        ensemble = replace(model.ensemble, frame=replace(model.ensemble.frame, start=head))
-        for start in range(0, len(numbers), _BATCH):
-            some = numbers[start : start + _BATCH]
-            texts = generate(
-                ensemble,
-                [begun[number][1:] for number in some],
-                model.routing,
-                most=max_tokens if isinstance(max_tokens, int) else [max_tokens[n] for n in some],
-                languages=[languages[number] for number in some] if languages else None,
-                sampling=sampling or Sampling(temperature=0),
-                stop=stop,
-            )
-            for number, text in zip(some, texts, strict=True):
-                ids = [token.id for token in text if token.ended != "stop"]
-                written[number] = np.array(ids, dtype=np.int64)
+    order = sorted(range(len(begun)), key=lambda number: -len(begun[number]))
+    for start in range(0, len(order), _BATCH):
+        some = order[start : start + _BATCH]
+        texts = generate(
+            model.ensemble,
+            [begun[number][1:] for number in some],
+            model.routing,
+            most=max_tokens if isinstance(max_tokens, int) else [max_tokens[n] for n in some],
+            firsts=[int(begun[number][0]) for number in some],
+            languages=[languages[number] for number in some] if languages else None,
+            sampling=sampling or Sampling(temperature=0),
+            stop=stop,
+        )
+        for number, text in zip(some, texts, strict=True):
+            ids = [token.id for token in text if token.ended != "stop"]
+            written[number] = np.array(ids, dtype=np.int64)
     return written
 
 
