@@ -20,7 +20,7 @@ from tongues.experts.ensemble.lineage import (
     write_lineage,
 )
 from tongues.experts.ensemble.router import Router, save_router
-from tongues.experts.ensemble.routing import Routing, RoutingContext
+from tongues.experts.ensemble.routing import Routing
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
 from tongues.text.tokens.tokenizer import save_tokenizer, train_tokenizer
@@ -103,15 +103,6 @@ def make_ensemble(
     )
     write_lineage(lineage, folder)
     return folder
-
-
-class Equal(Routing):
-    """All experts alike."""
-
-    name = "equal"
-
-    def weights(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
-        return np.full((len(tokens), about.k), 1 / about.k)
 
 
 class Scores(NamedTuple):

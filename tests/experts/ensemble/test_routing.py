@@ -9,8 +9,7 @@ from tests.experts.ensemble.making import CONTEXT, make_router, score, texts
 from tests.golden import cases, golden
 from tongues.core.errors import UserError
 from tongues.experts.ensemble import ROUTINGS, Routing, parse_routing
-from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, mixed
-from tongues.experts.ensemble.mapped import map_model
+from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, map_model, mixed
 from tongues.experts.ensemble.router import Router
 from tongues.experts.ensemble.routing import RoutingContext, check_experts, sparse
 from tongues.models import scorer

@@ -3,15 +3,19 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import nn
 from transformers import PreTrainedModel
 
 from tongues.core.errors import UserError
 from tongues.core.files import file_hash
+from tongues.core.hardware import this_machine
+from tongues.core.quantities import show_bytes
 from tongues.experts.ensemble.lineage import (
     Lineage,
     describe_expert,
@@ -19,11 +23,11 @@ from tongues.experts.ensemble.lineage import (
     read_lineage,
     verify,
 )
-from tongues.experts.ensemble.mapped import check_memory, count_weights, map_model
 from tongues.experts.ensemble.router import Router, load_router
 from tongues.experts.ensemble.routing import Routing, RoutingContext, check_experts
-from tongues.experts.ensemble.updates import find_updates, with_updates
-from tongues.models.huggingface import configure
+from tongues.experts.ensemble.updates import Updates, find_updates, with_updates
+from tongues.models.folders import stored_shapes, weight_files
+from tongues.models.huggingface import configure, load_model, open_layout
 from tongues.models.placement import Placement
 from tongues.models.scorer import batch_scorer
 from tongues.text.tokens import load_tokenizer
@@ -52,15 +56,10 @@ class ExpertModels:
         self._updates = [find_updates(x, workspace) if workspace else None for x in folders]
         self._bases: dict[tuple[Path, torch.device], PreTrainedModel] = {}
         bases = {updates.base for updates in self._updates if updates}
-        own = [
-            [x / "adapter_model.safetensors" for x in updates.adapters] if updates else None
-            for updates in self._updates
-        ]
-        each = zip(folders, own, strict=True)
-        width = self.placement.dtype.itemsize
+        width, each = self.placement.dtype.itemsize, zip(folders, self._updates, strict=True)
         # of each, when open
-        self.bytes = tuple(width * count_weights(x, files) for x, files in each)
-        self.shared = width * sum(map(count_weights, bases))  # of what all of them are updates of
+        self.bytes = tuple(width * _count(x, updates) for x, updates in each)
+        self.shared = width * sum(map(_count, bases))  # of what all of them are updates of
 
     @property
     def home(self) -> torch.device:
@@ -80,21 +79,53 @@ class ExpertModels:
     def _opened(self, number: int) -> PreTrainedModel:
         device = self.placement.devices[number % len(self.placement.devices)]
         updates = self._updates[number]
+        key = (updates.base if updates else self.folders[number], device)
+        model = self._bases.get(key) or map_model(key[0])
+        nn.Module.to(model, device, self.placement.dtype)
         if updates is None:
-            model = map_model(self.folders[number])
-            nn.Module.to(model, device, self.placement.dtype)
             return model
-        key = (updates.base, device)
-        if key not in self._bases:
-            base = map_model(updates.base)
-            nn.Module.to(base, device, self.placement.dtype)
-            self._bases[key] = base
-        return with_updates(self._bases[key], updates.adapters)
+        self._bases[key] = model
+        return with_updates(model, updates.adapters)
 
     @property
     def held(self) -> tuple[int, ...]:
         """The experts that are open, the least recently used first."""
         return tuple(self._models)
+
+
+def _count(folder: Path, updates: Updates | None = None) -> int:
+    """Weights of a Hugging Face folder, or of what updates another one's."""
+    if updates is None:
+        return sum(map(prod, stored_shapes(folder).values()))
+    files = (adapter / "adapter_model.safetensors" for adapter in updates.adapters)
+    return sum(weight.numel() for file in files for weight in load_file(file).values())
+
+
+def map_model(folder: Path) -> PreTrainedModel:
+    """The causal model of a Hugging Face folder in float32, to predict with.
+
+    One stored in float32 takes no memory until its pages are read, and opens in milliseconds.
+    """
+    # layers without weights would take hours to build
+    layers: object = configure(folder).num_hidden_layers
+    if isinstance(layers, int) and layers > len(stored_shapes(folder)):
+        what = f"config.json names {layers:,} layers, and there are weights of fewer"
+        raise UserError(what, where=str(folder), hint="copy both from one place")
+    open_layout(folder)  # other shapes are refused before there is memory for any
+    return load_model(folder, checked=False).requires_grad_(False)
+
+
+def check_memory(folder: Path) -> None:
+    """Refuse a model larger than this machine's memory, before its files are read.
+
+    One in float32 is mapped and may be larger.
+    """
+    machine, needed = this_machine(), 4 * _count(folder)
+    stored = sum(file.stat().st_size for file in weight_files(folder))
+    if stored < needed > machine.memory:
+        there = f"{machine.name} has {show_bytes(machine.memory)}"
+        what = f"takes {show_bytes(needed)} of memory in float32; {there}"
+        raise UserError(what, where=str(folder), hint="use it on a larger machine")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
