@@ -228,20 +228,12 @@ def _compared(
     own = {lang: one for lang, (one, _) in both.items()}
     theirs = {lang: two for lang, (_, two) in both.items()}
     (independent, groups), (baseline, _) = _independent(own), _independent(theirs)
-    name, level = _item_name(own), _mean_chance(own)
-    comparison = Comparison(
+    unit = _unit(*own.values(), *theirs.values())
+    return Comparison(
         model=model,
         other=other,
         languages={lang: _difference(of, theirs[lang]) for lang, of in own.items()},
-        mean=paired_accuracy(
-            independent, baseline, groups, unit=_unit(*own.values(), *theirs.values()), items=name
-        ),
-    )
-    if level is None:
-        return comparison
-    return replace(
-        comparison,
-        relative=relative_score(independent, baseline, level.level, groups, items=name),
+        mean=paired_accuracy(independent, baseline, groups, unit=unit, items=_item_name(own)),
         relative_of={
             lang: relative_score(of.values, theirs[lang].values, of.chance.level, of.groups)
             for lang, of in own.items()

@@ -82,8 +82,8 @@ class Comparison:
     Of a text: how much higher its loss is; of a task: how many more items it answers rightly. The
     p-values allow for how many there are of the kind: of all languages and pairs of models, of the
     means of all pairs. mean: over languages; None where a language is missing.
-    others: the other model of a language, where that is not the same in all. relative: of a task,
-    the score above chance over the other's, in the mean and by language.
+    others: the other model of a language, where that is not the same in all. relative_of: of a
+    task, the score above chance over the other's.
     """
 
     model: str
@@ -91,7 +91,6 @@ class Comparison:
     languages: Mapping[str, Estimate]
     mean: Estimate | None
     others: Mapping[str, str] = field(default_factory=dict)
-    relative: Estimate | None = None
     relative_of: Mapping[str, Estimate] = field(default_factory=dict)
 
     @property

@@ -78,7 +78,8 @@ def _page(
     )
     size = f"{show_bytes(kept['bytes'])} of {show_bytes(read['bytes'])}"
     cautions = [f"{c['sentence']} ({c['code']})." for c in summary["cautions"]]
-    splits = manifests[0]["splits"] if manifests else {}
+    first = manifests[0] if manifests else None  # held-out text goes by the hashes of groups
+    splits = first["splits"] if first else {}
     few = [each for lang, split in splits.items() for each in few_groups(lang, split)]
     cautions += [f"{each} (few_groups)." for each in few]
     reasons = b.Table.of(_reasons(languages, read["bytes"]))
@@ -93,7 +94,7 @@ def _page(
         [
             b.Callout("What to fix", cautions) if cautions else None,
             b.Section("reasons", "What was dropped", [reasons]) if reasons.rows else None,
-            *_held_out(manifests),
+            b.Section("held-out", "Held-out text", _of_split(first)) if first else None,
             b.Section("languages", "Languages", [table]),
             languages_identified(languages),
             b.Section("duplicates", "Duplicates", [_ABOUT_COPIES, copied]),
@@ -153,18 +154,6 @@ def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure |
         "drawn."
     )
     return b.Figure.of("identified", "Languages identified", caption, panels, rows)
-
-
-def _held_out(manifests: Sequence[Manifest]) -> list[b.Block]:
-    """A section for each held-out text; tokenizers of one share of the hashes have the same."""
-    different: list[Manifest] = []
-    for manifest in manifests:
-        if all(manifest["groups"] != other["groups"] for other in different):
-            different.append(manifest)
-    return [
-        b.Section(f"held-out{'-' * bool(n)}{n or ''}", "Held-out text", _of_split(manifest))
-        for n, manifest in enumerate(different)
-    ]
 
 
 def _of_split(manifest: Manifest) -> list[b.Block]:

@@ -6,9 +6,6 @@ from math import sqrt
 
 import numpy as np
 
-from tongues.core.estimate import Estimate
-from tongues.core.significance.student import critical
-
 WILSON = "Wilson's interval"
 
 _EQUAL = 1e-9  # scores closer than this are a tie: the order of a sum changes the last digits
@@ -37,15 +34,11 @@ def chance(choices: Sequence[int] | np.ndarray, groups: Sequence[str] | None = N
 
 @dataclass(frozen=True, slots=True)
 class WinRate:
-    """The number of languages in which a setting alone is best, and shares the first place.
-
-    rate: the share of languages in which it is best, alone or not (Wilson's interval).
-    """
+    """The number of languages in which a setting alone is best, and shares the first place."""
 
     alone: int
     shared: int
     languages: int
-    rate: Estimate
 
 
 def win_rates(
@@ -56,19 +49,10 @@ def win_rates(
     table = -table if lower_wins else table
     best = table >= table.max(axis=0) - _EQUAL
     shared = best & (best.sum(axis=0) > 1)
-    languages = table.shape[1]
-    rates = {}
-    for setting, won, level in zip(scores, best, shared, strict=True):
-        rate = float(won.mean())
-        low, high = wilson(rate, languages, critical(float("inf")))
-        alone = int((won & ~level).sum())
-        rates[setting] = WinRate(
-            alone,
-            int(level.sum()),
-            languages,
-            Estimate(rate, low, high, n=languages, method=WILSON),
-        )
-    return rates
+    return {
+        setting: WinRate(int((won & ~level).sum()), int(level.sum()), table.shape[1])
+        for setting, won, level in zip(scores, best, shared, strict=True)
+    }
 
 
 def wilson(share: float, count: float, reach: float) -> tuple[float, float]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tongues.core.estimate import Estimate
 from tongues.core.pages import Show, interval, minus, number, signed, too_few
-from tongues.core.quantities import show_bytes
 from tongues.core.roles import Role, list_languages
 from tongues.core.significance import POWER
 from tongues.evaluate.choice import Choice
@@ -57,7 +56,6 @@ _CHANGES = {
     "none": "no significant difference on {where} {between}",
 }
 _PAIRS = {"base": "`{model}` versus its base `{other}`", "first": "`{model}` versus `{other}`"}
-_COSTS = "`{model}` runs {experts:.2f} experts for a token and opens {memory} of weights."
 _HOW = {
     "text": "In bits per byte, comparable between tokenizers.",
     "task": "In %; choices compared by {way}, {shots}.",
@@ -135,8 +133,6 @@ def answer(evaluation: Evaluation) -> dict[str, list[str]]:
     for title in _TOPICS.values():
         if (more := len(topics[title]) - _MOST) > 0:
             topics[title][_MOST:] = [f"{more} more comparisons are in the tables."]
-    if any(model.experts > 1 for model in evaluation.models):
-        topics["Cost"] = list(_costs(evaluation, measures[0]))
     topics["Caveats"] = list(_caveats(evaluation, measures))
     topics["Left out"] = _whole(evaluation.left_out)
     return {topic: sentences for topic, sentences in topics.items() if sentences}
@@ -221,13 +217,6 @@ def _alone(measure: Measure) -> str:
     each = "; ".join(f"`{lang}` {number(of, measure.show)}" for lang, of in values.items())
     chance = versus_chance(measure) if measure.task else ""
     return f"`{measure.names[model]}` has {each} {measure.quantity}. {chance}".rstrip()
-
-
-def _costs(evaluation: Evaluation, measure: Measure) -> Iterator[str]:
-    for scores in list(evaluation.texts.values())[:1]:
-        for model, cost in scores.costs.items():
-            name, memory = measure.names[model], show_bytes(cost.memory)
-            yield _COSTS.format(model=name, experts=cost.experts_run, memory=memory)
 
 
 def _caveats(evaluation: Evaluation, measures: Sequence[Measure]) -> Iterator[str]:
