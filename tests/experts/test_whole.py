@@ -211,7 +211,6 @@ def test_an_evaluation_is_of_every_partition_and_routing(family: Path) -> None:
     assert runs == {"language": 1, "tfidf": 2}
     one, two = costs["typology-2@language"], costs["typology-2@tfidf"]
     assert one.memory == costs["seed"].memory == two.memory / 2
-    assert 0 < one.seconds < two.seconds
     told = evaluation.experts
     assert told
     (line,) = (row for row in table if row.split()[:2] == ["typology-2", "tfidf"])

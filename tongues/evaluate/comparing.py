@@ -126,7 +126,6 @@ def _cost(each: Sequence[DocumentLosses]) -> Cost:
     tokens = max(sum(int(of.tokens.sum()) for of in each), 1)
     return Cost(
         experts_run=sum(of.cost.experts_run for of in each) / tokens,
-        seconds=sum(of.cost.seconds for of in each) / tokens,
         memory=max(of.cost.memory for of in each),
     )
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from time import process_time
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -85,7 +84,7 @@ def score_rows(
         given = [
             expert_weights(model, row.tokens[1:], row.language)[row.start - 1 :] for row in rows
         ]
-    each, _ = each_expert(model, rows, given, tell=tell)
+    each = each_expert(model, rows, given, tell=tell)
     losses = []
     for place, scores in enumerate(each):
         weights = np.ones_like(scores.log_probs) if given is None else given[place]
@@ -119,16 +118,15 @@ def each_expert(
     weights: Sequence[np.ndarray] | None,
     *,
     tell: Tell = lambda share, line: None,
-) -> tuple[list[RowScores], float]:
-    """Each row's scored tokens under every expert [scored, k], and seconds per token and expert.
+) -> list[RowScores]:
+    """Each row's scored tokens under every expert [scored, k].
 
-    Seconds are of processor time. weights: [scored, k] of each row; an expert reads a row up to the
-    last token with a positive weight, the rest is -inf. None: every expert reads everything.
+    weights: [scored, k] of each row; an expert reads a row up to the last token with a positive
+    weight, the rest is -inf. None: every expert reads everything.
     """
     ensemble = model.ensemble
     shapes = [(len(row.tokens) - row.start, ensemble.k) for row in rows]
     results = [RowScores(np.full(of, -np.inf), np.zeros(of, dtype=bool)) for of in shapes]
-    seconds, read = 0.0, 0
     for expert in range(ensemble.k):
         counts = [count for count, _ in shapes]
         if weights is not None:
@@ -146,14 +144,11 @@ def each_expert(
             tell((at + share) / ensemble.k, line)
 
         if parts:
-            network, began = ensemble.models[expert], process_time()
-            scores = score_tokens(network, list(parts.values()), done)
-            seconds += process_time() - began
-            read += sum(counts)
+            scores = score_tokens(ensemble.models[expert], list(parts.values()), done)
             for number, row in zip(parts, scores, strict=True):
                 results[number].log_probs[: len(row.log_probs), expert] = row.log_probs
                 results[number].greedy[: len(row.greedy), expert] = row.greedy
-    return results, seconds / max(read, 1)
+    return results
 
 
 @torch.inference_mode()

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from tongues.core.pages import fixed, interval, number, percent, share, signed, too_few
-from tongues.core.quantities import show_bytes
 from tongues.core.roles import list_languages
 from tongues.core.significance.paired import FEWEST_DOCUMENTS
 from tongues.evaluate.settings import MeasuredExperts, Setting
@@ -57,14 +56,6 @@ def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
     topics["Certainty"] = [_CERTAINTY, *_seeds(experts, top)]
     topics["Caveats"] = list(_caveats(experts, top))
     return {topic: sentences for topic, sentences in topics.items() if sentences}
-
-
-def show_cost(setting: Setting) -> tuple[str, str, str]:
-    """For a token: experts run, processor time; and the weights that are open."""
-    cost, units = setting.cost, ((1e6, "µs"), (1e3, "ms"), (1.0, "s"))
-    scale, unit = next((of for of in units if cost.seconds * of[0] < 1000), units[-1])
-    time = f"{cost.seconds * scale:.3g} {unit}"
-    return f"{cost.experts_run:.2f}", time, show_bytes(cost.memory)
 
 
 def forgotten(experts: MeasuredExperts, partition: str) -> tuple[str, str, str]:
