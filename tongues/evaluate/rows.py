@@ -17,7 +17,6 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
-from tongues.core.errors import UserError
 from tongues.evaluate.words import HAS_READ
 from tongues.experts.ensemble.ensemble import mixed
 from tongues.experts.ensemble.model import Model
@@ -71,14 +70,9 @@ def score_rows(
 ) -> list[TokenLosses]:
     """The nats of each row's tokens from `start` on, in the order given.
 
-    Each expert reads prefixes that rows share once. A row longer than the context is a UserError
-    (see `too_long`); nothing is truncated. Routing sees the row's tokens without the first one.
+    Each expert reads prefixes that rows share once. None of them is `too_long`. Routing sees the
+    row's tokens without the first one.
     """
-    longest = max((row for row in rows if too_long(model, row)), key=_length, default=None)
-    if longest is not None:
-        limit = f"the context of `{model.name}` is {model.ensemble.context}"
-        what = f"a text of {_length(longest)} tokens; {limit}"
-        raise UserError(what, where=model.name, hint="leave it out, or make it shorter")
     given = None
     if model.ensemble.k > 1:
         given = [
@@ -96,15 +90,10 @@ def score_rows(
     return losses
 
 
-def _length(row: Row) -> int:
-    """Tokens of context that a row needs: the last one is only predicted."""
-    return len(row.tokens) - 1
-
-
 def too_long(model: Model, row: Row) -> bool:
-    """Whether a row is longer than the model's context."""
+    """Whether a row is longer than the model's context; its last token is only predicted."""
     context = model.ensemble.context
-    return context is not None and _length(row) > context
+    return context is not None and len(row.tokens) - 1 > context
 
 
 def expert_weights(model: Model, tokens: np.ndarray, language: str | None) -> np.ndarray:
