@@ -13,8 +13,9 @@ from tongues.recipe import load_recipe
 from tongues.report import default_folder, kind_of
 from tongues.report.corpus import corpus_page
 from tongues.report.corpus_figures import languages_identified
-from tongues.text.summary import TextSize, read_summary, show_dropped
+from tongues.text.summary import TextSize, read_summary
 from tongues.text.tokens import prepare_tokens
+from tongues.text.words import show_dropped
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 

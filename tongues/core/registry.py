@@ -1,4 +1,4 @@
-"""Open kinds: schedules, optimizers, signals, law forms, routings, partitions, launchers, and more.
+"""Open kinds: what `_HOMES` lists, such as schedules, optimizers, signals and law forms.
 
 Each kind is a `Registry` of objects. An object carries its name, one sentence for help and docs
 (`summary`), and what it can do. The built-in ones are registered by the module that defines them;
@@ -21,6 +21,7 @@ _HOMES = {
     "schedule": "tongues.train.schedule",
     "optimizer": "tongues.train.optimizer",
     "signal": "tongues.text.signals",
+    "file type": "tongues.text.reading",
     "law form": "tongues.laws.forms",
     "routing": "tongues.experts.ensemble.routing",
     "partition": "tongues.experts.partition",

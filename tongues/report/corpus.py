@@ -77,8 +77,8 @@ def _page(
     size = f"{show_bytes(kept['bytes'])} of {show_bytes(read['bytes'])}"
     cautions = [f"{c['sentence']} ({c['code']})." for c in summary["cautions"]]
     splits = manifests[0]["splits"] if manifests else {}
-    few = [each for lang, split in splits.items() for each in few_groups(lang, split)]
-    cautions += [f"{each} (few_groups)." for each in few]
+    few = [few_groups(lang, split) for lang, split in splits.items()]
+    cautions += [f"{each}." for each in few if each]
     reasons = b.Table.of(_reasons(languages, read["bytes"]))
     table = b.Table.of(_row(lang, about) for lang, about in languages.items())
     copied = b.Table.of(_copies(lang, about) for lang, about in languages.items())

@@ -11,6 +11,7 @@ from tongues.text.summary import LanguageSummary
 
 _COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares are written
 _SEEN = 0.0005  # shares below it are not drawn
+_SHARE = "datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')"  # as percent
 
 
 def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
@@ -38,9 +39,10 @@ def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure |
             if (part := parts.get(label, 0.0)) >= _SEEN
         ]
         written = len(columns) <= _WRITTEN
+        title = f"Of the {name}, %" if written else f"Of the {name}"
         panels.append(
             heat(
-                f"Of the {name}{', %' * written}",
+                title,
                 cells,
                 across("found", columns, title="identified as"),
                 categories("language", list(languages)),
@@ -48,7 +50,7 @@ def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure |
                 "share",
                 {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.75]},
                 tooltip=("language", "found", "text=share"),
-                written="datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')" * written,
+                written=_SHARE if written else "",
             )
         )
         rows += [{"share of": name} | row for row in cells]

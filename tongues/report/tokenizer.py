@@ -15,7 +15,8 @@ from tongues.text.tokens.measures import SAMPLE, TokenizerMeasures, documents_on
 from tongues.text.tokens.store import corpus_of
 
 _COLOURS = 7  # languages that colours distinguish
-_AS_SHORT = 1.01  # times the fewest tokens: as good
+_AS_SHORT = 1.01  # times the fewest tokens: as good; chosen, for advice alone
+# As percent.
 _NEAR = f"{_AS_SHORT * 100 - 100:.0f} %"
 _HINT = "Name text by `--text RECIPE` or `--text corpus/NAME` to see what it makes of languages."
 
@@ -170,6 +171,6 @@ def _extensions(measures: Sequence[TokenizerMeasures]) -> b.Figure | None:
     caption = (
         "The tokenizer's own merges continued on text of the language, measured on other text. A "
         "ring marks the number advised, where there is one.",
-        f"Text of {measures[0].home} keeps its tokens." * (measures[0].home not in langs),
+        "" if measures[0].home in langs else f"Text of {measures[0].home} keeps its tokens.",
     )
     return b.Figure.of("extensions", "What a larger vocabulary brings", caption, panels, rows)

@@ -31,11 +31,8 @@ def table_of(
     import pyarrow as pa
 
     tables = []
-    ends = np.cumsum([len(document.text) for document in documents])
-    start = 0
-    while start < len(documents):
-        end = int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _BATCH)) + 1
-        batch = Batch(documents[start:end], identifier, benchmarks)
+    for stretch in in_batches([document.text for document in documents], _BATCH):
+        batch = Batch(documents[stretch], identifier, benchmarks)
         identified = batch.languages
         shares = [list(each.shares.values()) for each in identified]
         columns: dict[str, Any] = {
@@ -50,8 +47,18 @@ def table_of(
         for signal in signals:
             columns |= signal.columns(batch)
         tables.append(pa.table(columns))
-        start = end
     return pa.concat_tables(tables).combine_chunks()
+
+
+def in_batches(texts: Sequence[str], characters: int) -> Iterator[slice]:
+    """Stretches of texts, each of about so many characters and at least one text."""
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    start = 0
+    while start < len(texts):
+        before = ends[start - 1] if start else 0
+        stop = int(np.searchsorted(ends, before + characters)) + 1
+        yield slice(start, min(stop, len(texts)))
+        start = stop
 
 
 def part_path(folder: Path, number: int) -> Path:
@@ -165,9 +172,12 @@ class Corpus:
             rows[here] = data[packed.offset + documents[here] - part.first]
         return rows
 
+    def part_of(self, documents: np.ndarray) -> np.ndarray:
+        """The index of the part that each of some documents is in, by their numbers."""
+        return np.searchsorted([part.first for part in self.parts], documents, side="right") - 1
+
     def _by_part(self, documents: np.ndarray) -> Iterator[tuple[Part, np.ndarray]]:
-        firsts = [part.first for part in self.parts]
-        owner = np.searchsorted(firsts, documents, side="right") - 1
+        owner = self.part_of(documents)
         for number in np.unique(owner):
             yield self.parts[number], owner == number
 

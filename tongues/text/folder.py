@@ -16,6 +16,8 @@ _SOURCES = 8  # of a language that are sampled
 _SAMPLE = 200_000  # characters that are identified
 _COUNTED = 20_000_000  # bytes of text up to which all of it is read, to count what is in it
 _OWN = 0.5  # share of the sample that must be in the language
+_OTHER = "{own:.0%} of the text of `{lang}` ({file}) was identified as such, most as `{label}`"
+_NO_TEXT = "no text of `{lang}` ({file}) could be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,8 @@ def check_language(texts: Mapping[str, Sequence[str]], where: str) -> dict[str, 
         (seen,) = identifier.identify(["\n".join(sample)])
         own = sum(share for label, share in seen.shares.items() if same_language(label, lang))
         if own < _OWN:
-            what = f"{own:.0%} of the text of `{lang}` ({paths[0].name}) was identified as such"
-            what += f", most as `{seen.label}`" if seen.shares else "; no text could be read"
+            named = {"own": own, "lang": lang, "file": paths[0].name, "label": seen.label}
+            what = (_OTHER if seen.shares else _NO_TEXT).format(**named)
             hint = "is the tag right? Name the folder or file of each language by its tag"
             raise UserError(what, where=where, hint=hint)
     return found

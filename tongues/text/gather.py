@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LAYOUT = 5  # raised when the same text gives other bytes than before
 _PART_BYTES = 32_000_000  # of text: read again after a kill, at most, and held in memory
-_PART_DOCUMENTS = 20_000
+_PART_DOCUMENTS = 20_000  # of a part, however short they are; chosen
 _TOKEN_BYTES = 16  # above the bytes per token of any language
 _FAULTS = 10_000  # of a source, written to faults.jsonl; more are only counted
 _TELL_FIRST, _TELL_EVERY = 2_000_000, 10.0  # bytes, read in less than a second; seconds

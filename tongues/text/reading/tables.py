@@ -1,74 +1,95 @@
-"""Documents from JSON and CSV files, by the standard library."""
+"""Tables in JSON and CSV files, by the standard library."""
 
 import csv
 import json
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-from tongues.core.files import path_text
-from tongues.recipe import Files
-from tongues.text.reading.rows import LONGEST, Fault, Item, State, fault, no_text_column, read_row
-from tongues.text.reading.streams import Broken, blocks, lines
+from tongues.text.reading.files import FileType, TextFile
+from tongues.text.reading.origin import LONGEST, Broken, Fault, Item, Row, State, no_column
 
-_WHOLE = 100_000_000  # bytes of a JSON file, which is held in memory
+_WHOLE = 100_000_000  # bytes of a JSON file; chosen: ten times that is a gigabyte of memory
+_USE_LINES = "more than 100 MB of JSON; write one object a line (.jsonl)"
 
 
-def read_table_file(
-    path: Path, kind: str, lang: str, settings: Files, state: State
-) -> Iterator[Item]:
-    """Stream the rows of a file from row `state["row"]` on as documents; may raise Broken."""
-    source, start = path_text(path), state.get("row", 0)
-    rows = _json_rows(path, settings) if kind == "json" else _csv_rows(path, kind, settings)
-    for number, row in enumerate(rows, start=1):
-        if number > start:
-            name = f"{source}:{number}"
-            if isinstance(row, Fault):
-                item = replace(row, place=number - 1)
-            else:
-                item = read_row(row, settings.columns, lang, source, number - 1, name)
-            yield item, {"row": number}
+class _Table(FileType):
+    """Rows that are read from the beginning again, up to where reading goes on."""
+
+    has_columns = True
+
+    def rows(self, file: TextFile) -> Iterator[Row | Fault]:
+        """Every row; may raise Broken."""
+        raise NotImplementedError
+
+    def read(self, file: TextFile, state: State) -> Iterator[Item]:
+        """A document or fault for each row from `state["row"]` on."""
+        start = state.get("row", 0)
+        for number, row in enumerate(self.rows(file), start=1):
+            if number > start:
+                if isinstance(row, Fault):
+                    item = replace(row, place=number - 1)
+                else:
+                    item = file.row(row, number - 1, number)
+                yield item, {"row": number}
 
 
-def _json_rows(path: Path, settings: Files) -> Iterator[dict[str, Any]]:
+class Json(_Table):
     """The objects of a list, which may be inside an object; texts alone are rows too."""
-    held, size = [], 0
-    for block in blocks(path, encoding=settings.encoding):
-        held.append(block)
-        size += len(block)
-        if size > _WHOLE:
-            raise Broken(
-                "too long", 0, "more than 100 MB of JSON; write one object a line (.jsonl)"
-            )
-    try:
-        value = json.loads(b"".join(held).decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise Broken("bad encoding", 0, str(error)) from None
-    except (ValueError, RecursionError) as error:
-        raise Broken("not JSON", 0, str(error)) from None
-    text = settings.columns.text
-    if isinstance(value, dict) and text not in value:
-        value = next((each for each in value.values() if isinstance(each, list)), [value])
-    for row in value if isinstance(value, list) else [value]:
-        yield row if isinstance(row, dict) else {text: row}
+
+    name, summary = "json", "a list of JSON, a document each of its objects"
+    endings = ("json",)
+
+    def rows(self, file: TextFile) -> Iterator[Row | Fault]:
+        """The objects, from all of the file, which is held in memory."""
+        held, size = [], 0
+        for block in file.blocks():
+            held.append(block)
+            size += len(block)
+            if size > _WHOLE:
+                raise Broken("too long", 0, _USE_LINES)
+        try:
+            value = json.loads(b"".join(held).decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise Broken("bad encoding", 0, str(error)) from None
+        except (ValueError, RecursionError) as error:
+            raise Broken("not JSON", 0, str(error)) from None
+        text = file.columns.text
+        if isinstance(value, dict) and text not in value:
+            value = next((each for each in value.values() if isinstance(each, list)), [value])
+        for row in value if isinstance(value, list) else [value]:
+            yield row if isinstance(row, dict) else {text: row}
 
 
-def _csv_rows(path: Path, kind: str, settings: Files) -> Iterator[dict[str, Any] | Fault]:
-    csv.field_size_limit(LONGEST)
-    written = _csv_lines(path, settings.encoding)
-    head = next(written, "")
-    marks = {mark: head.count(mark) for mark in (",", ";", "\t")}
-    mark = "\t" if kind == "tsv" else max(marks, key=marks.__getitem__)
-    names = next(csv.reader([head], delimiter=mark), [])
-    if settings.columns.text not in names:
-        raise Broken("no text", 0, no_text_column(settings.columns.text, names))
-    for row in _fields(written, names, mark):
-        if isinstance(row, str):
-            yield fault(path_text(path), 0, "damaged", row)
-        else:
-            yield dict(zip(names, row, strict=False)) | dict.fromkeys(names[len(row) :], "")
+class Csv(_Table):
+    """A row is a document; the first line names the columns, and shows what divides them."""
+
+    name, summary = "csv", "a table, a document a row"
+    endings = ("csv",)
+    marks = (",", ";", "\t")
+
+    def rows(self, file: TextFile) -> Iterator[Row | Fault]:
+        """The rows below the names."""
+        csv.field_size_limit(LONGEST)
+        written = _written(file)
+        head = next(written, "")
+        mark = max(self.marks, key=head.count)
+        names = next(csv.reader([head], delimiter=mark), [])
+        if file.columns.text not in names:
+            raise no_column(file.columns.text, names)
+        for row in _fields(written, names, mark):
+            if isinstance(row, str):
+                yield file.fault(0, "damaged", row)
+            else:
+                yield dict(zip(names, row, strict=False)) | dict.fromkeys(names[len(row) :], "")
+
+
+class Tsv(Csv):
+    """A table whose columns are divided by tabs alone."""
+
+    name, summary = "tsv", "a table divided by tabs, a document a row"
+    endings = ("tsv",)
+    marks = ("\t",)
 
 
 def _fields(written: Iterator[str], names: Sequence[str], mark: str) -> Iterator[list[str] | str]:
@@ -112,8 +133,8 @@ def _fields(written: Iterator[str], names: Sequence[str], mark: str) -> Iterator
         raise broken[0]
 
 
-def _csv_lines(path: Path, encoding: str) -> Iterator[str]:
-    for line in lines(blocks(path, encoding=encoding)):
+def _written(file: TextFile) -> Iterator[str]:
+    for line in file.lines():
         if line.too_long:
             raise Broken("too long", line.place, f"line {line.number}")
         try:

@@ -11,13 +11,14 @@ import numpy as np
 from tongues.core.errors import UserError
 from tongues.core.files import path_text
 from tongues.text.document import normalised
-from tongues.text.reading.streams import Broken, blocks, content_kind, lines
+from tongues.text.reading.origin import Broken
+from tongues.text.reading.streams import blocks, content_kind, lines
 from tongues.text.signals.units import Units, runs_of_units, units, whole_texts
 
-LENGTH = 8  # units of an n-gram
+LENGTH = 8  # units of an n-gram: the fewest in Brown et al. (2005.14165, appendix C)
 SHORTEST = 5  # units of a shorter string that is searched for as a whole
 _SIEVE_BITS = np.uint64(20)
-_SIEVE_SHIFT = np.uint64(64) - _SIEVE_BITS
+_SIEVE_SHIFT = np.uint64(64) - _SIEVE_BITS  # to the first bits of a hash
 _HINT = "name .jsonl or .txt files, plain, .gz or .zst, in `text.benchmarks`"
 
 

@@ -14,7 +14,7 @@ from tongues.text.synthetic.language import AFFIXES, GENDERS, MARKINGS, ORDERS, 
 from tongues.text.synthetic.sounds import SCRIPTS, draw_changes, draw_phonology
 from tongues.text.synthetic.world import World
 
-NEW_SCRIPT_FROM = 0.6
+NEW_SCRIPT_FROM = 0.6  # of divergence; chosen, with all numbers of drift, to look like families
 _CHANGES = 12  # sound changes a child may undergo
 _RUN = 16  # stems of like frequency among which the replaced ones are evenly spread
 

@@ -24,6 +24,7 @@ from tongues.text.tokens.tokenizer import (
     vocabulary_size,
 )
 from tongues.text.tokens.trim import trim_tokenizer
+from tongues.text.tokens.words import REPEATED, TRAINED
 
 _TRIED = 300_000  # bytes of each language on which the tokenizer is judged
 _GLANCE = 50_000  # characters of each language on which it is judged before text is read
@@ -121,10 +122,9 @@ def _unseen(corpus: Corpus, numbers: np.ndarray) -> tuple[np.ndarray, str]:
     They are those of one source: the smallest with a tenth of them, or else the largest. Of a
     single source, every tenth document.
     """
-    firsts = [part.first for part in corpus.parts]
     titles = {(each["lang"], each["name"]): each["title"] for each in corpus.sources}
     names = np.array([titles[part.lang, part.source] for part in corpus.parts])
-    source = names[np.searchsorted(firsts, numbers, "right") - 1]
+    source = names[corpus.part_of(numbers)]
     known, counts = np.unique(source, return_counts=True)
     if len(known) == 1:
         return np.arange(len(numbers)) % _EVERY == 0, "a tenth of this text"
@@ -144,10 +144,9 @@ def _trained(recipe: TextRecipe, corpus: Corpus, selection: Selection, tell: Say
         name: corpus.chosen_texts(sample_documents(corpus, selection, name, settings.sample))
         for name in corpus.languages
     }
-    said = f"training a tokenizer on {show_bytes(sum(sizes.values()))} of text"
-    if small := [name for name, size in sizes.items() if size > _REPEATED * available[name]]:
-        said += f"; that of {list_languages(small)} is repeated, to have as much of each language"
-    tell(said)
+    small = [name for name, size in sizes.items() if size > _REPEATED * available[name]]
+    said = REPEATED if small else TRAINED
+    tell(said.format(size=show_bytes(sum(sizes.values())), small=list_languages(small)))
     tokenizer = train_tokenizer(samples, sizes, settings.vocab_size)
     most = show_bytes(max(sizes.values()))
     tell(f"tokenizer of {vocabulary_size(tokenizer)} tokens from up to {most} per language")

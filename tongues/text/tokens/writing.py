@@ -9,9 +9,8 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from tongues.core.files import whole_file, write_json
-from tongues.core.quantities import show_bytes
 from tongues.core.ranks import Say
-from tongues.text.corpus import Corpus, Part, Selection
+from tongues.text.corpus import Corpus, Part, Selection, in_batches
 from tongues.text.tokens.encoding import Encoder
 from tongues.text.tokens.frame import TextFrame
 from tongues.text.tokens.shards import shard_dtype, write_shard
@@ -38,21 +37,16 @@ def encode_part(
         return
     encode = Encoder(tokenizer, frame, shard_dtype(vocabulary_size(tokenizer)))
     texts = corpus.texts(part, _kept(part, selection) - part.first)
-    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     lengths = [np.empty(0, np.int64)]
-    last, start = time.monotonic(), 0
+    last = time.monotonic()
     with whole_file(_place(corpus, part, ".bin")) as aside, aside.open("wb") as file:
-        while start < len(texts):
-            before = int(ends[start - 1]) if start else 0
-            stop = int(np.searchsorted(ends, before + _BATCH_CHARACTERS)) + 1
-            tokens, counts = encode(texts[start:stop])
+        for stretch in in_batches(texts, _BATCH_CHARACTERS):
+            tokens, counts = encode(texts[stretch])
             file.write(tokens.data)
             lengths.append(counts)
-            start = stop
             if time.monotonic() - last > _TELL_EVERY:
                 last = time.monotonic()
-                size = show_bytes(int(ends[min(stop, len(texts)) - 1]))
-                tell(f"{part.lang}: {size} of {part.source} encoded")
+                tell(f"{part.lang}: {stretch.stop / len(texts):.0%} of {part.source} encoded")
     with whole_file(_place(corpus, part, ".npy")) as aside, aside.open("wb") as file:
         np.save(file, np.concatenate(lengths).astype(np.int32))
 

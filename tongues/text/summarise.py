@@ -1,0 +1,165 @@
+"""What a corpus is like once documents are selected: the content of `corpus.json`."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tongues.core.files import read_lines
+from tongues.text.corpus import Corpus, Selection
+from tongues.text.signals import counts_as, large_others
+from tongues.text.summary import MARKUP, LanguageSummary, TextCaution, TextSize, faults_by_reason
+from tongues.text.words import caution_sentence
+
+_SAMPLES = 5  # of each language and reason
+_SAMPLE = 400  # characters
+_FAULTS = 20  # of each source, in the summary
+_FAULT_FILE = "faults.jsonl"
+_OF_SOURCE = ("name", "title", "documents", "bytes", "capped", "faults", "lost")
+_LARGEST = 10  # clusters of near copies in the summary
+_NO_LANGUAGE = ("und", "zxx")  # und: too few letters; zxx: code, tables and the like
+_INSIDE = 0.0005  # share from which another language is named; chosen: one text in 2,000
+_MISTAGGED = 0.3  # share of documents in another language, from which the tag may be wrong; chosen
+_MARKED_UP = 0.01  # share of the documents kept that are full of markup; chosen
+_FOREIGN = 0.05  # share of other languages from which a caution is due; chosen
+
+
+def summarise(
+    corpus: Corpus,
+    selection: Selection,
+    passed_over: Mapping[str, dict[str, dict[str, int]]],
+) -> dict[str, Any]:
+    """The content of `corpus.json` but for its fingerprint and reasons."""
+    sizes = corpus.sizes
+    characters = corpus.numbers("characters").astype(np.int64)
+    markup = corpus.numbers("markup")
+    labels, label_names = corpus.words("label")
+    scripts, script_names = corpus.words("script")
+    known = {each["lang"]: bool(each["known"]) for each in corpus.sources}
+    shares = _shares(corpus, selection, sizes)
+    samples = _samples(corpus, selection)
+
+    def amount(which: np.ndarray) -> TextSize:
+        size, length = int(sizes[which].sum()), int(characters[which].sum())
+        return TextSize(documents=int(which.sum()), bytes=size, characters=length)
+
+    languages: dict[str, LanguageSummary] = {}
+    for code, lang in enumerate(corpus.languages):
+        here = corpus.lang == code
+        kept = here & (selection.reason == 0)
+        amounts = {
+            why: amount(here & (selection.reason == number))
+            for number, why in enumerate(selection.reasons)
+            if number
+        }
+        others = {
+            label: share
+            for label, share in shares[lang].items()
+            if label not in _NO_LANGUAGE and not counts_as(lang, label, known[lang])
+        }
+        sources = [
+            {key: each[key] for key in _OF_SOURCE}
+            | {
+                "fault_samples": read_lines(corpus.path / lang / each["name"] / _FAULT_FILE)[
+                    :_FAULTS
+                ]
+            }
+            for each in corpus.sources
+            if each["lang"] == lang
+        ]
+        near = selection.cluster[here & (selection.cluster >= 0)]
+        cluster_sizes = np.unique(near, return_counts=True)[1]
+        cluster_sizes = np.sort(cluster_sizes[cluster_sizes > 1])[::-1]
+        in_clusters = {"clusters": len(cluster_sizes), "documents": int(cluster_sizes.sum())}
+        judged = bool(here.any() and (known[lang] or large_others(lang)))
+        named = {label: share for label, share in others.items() if share >= _INSIDE}
+        languages[lang] = LanguageSummary(
+            sources=sources,
+            marked_up=int((kept & (markup > MARKUP)).sum()),
+            passed_over=passed_over.get(lang, {}),
+            read=amount(here),
+            kept=amount(kept),
+            dropped={why: size for why, size in amounts.items() if size["documents"]},
+            thresholds=selection.thresholds[lang],
+            labels=_counts(labels[here], label_names),
+            scripts=_counts(scripts[here], script_names),
+            identified=shares[lang],
+            known=known[lang],
+            foreign=round(sum(others.values()), 6) if judged else None,
+            foreign_shares=named if judged else None,
+            clusters=in_clusters | {"largest": cluster_sizes[:_LARGEST].tolist()},
+            samples=samples[lang],
+        )
+    cautions = [
+        {"code": each.code, "sentence": caution_sentence(each, languages[each.lang])}
+        for each in _cautions(languages)
+    ]
+    return {"languages": languages, "cautions": cautions}
+
+
+def _counts(codes: np.ndarray, names: list[str]) -> dict[str, int]:
+    counts = np.bincount(codes, minlength=len(names))
+    order = np.lexsort((np.array(names, dtype=str), -counts))
+    return {names[code]: int(counts[code]) for code in order if counts[code]}
+
+
+def _shares(corpus: Corpus, selection: Selection, sizes: np.ndarray) -> dict[str, dict[str, float]]:
+    sums: dict[str, dict[str, float]] = {lang: {} for lang in corpus.languages}
+    for part, document, labels, shares in corpus.identified():
+        there = slice(part.first, part.first + part.count)
+        weights = np.where(selection.reason[there] == 0, sizes[there], 0)[document] * shares
+        names, code = np.unique(labels, return_inverse=True)
+        totals = np.bincount(code, weights, len(names)).tolist()
+        for name, weight in zip(names.tolist(), totals, strict=True):
+            sums[part.lang][name] = sums[part.lang].get(name, 0.0) + weight
+    shares_of: dict[str, dict[str, float]] = {}
+    for code, lang in enumerate(corpus.languages):
+        total = max(int(sizes[(corpus.lang == code) & (selection.reason == 0)].sum()), 1)
+        parts = sorted(sums[lang].items(), key=lambda item: (-item[1], item[0]))
+        shares_of[lang] = {name: round(s / total, 6) for name, s in parts if s / total >= 1e-4}
+    return shares_of
+
+
+def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[dict[str, str]]]]:
+    exact = corpus.numbers("exact")
+    chosen = [np.empty(0, int)]
+    for code in range(len(corpus.languages)):
+        for number in range(len(selection.reasons)):
+            there = np.flatnonzero((corpus.lang == code) & (selection.reason == number))
+            chosen.append(there[np.argsort(exact[there], kind="stable")[:_SAMPLES]])
+    documents = np.concatenate(chosen)
+    likes = np.full(len(documents), -1, dtype=np.int64)  # the document kept in place of a near copy
+    near = selection.reasons.index("near copy")
+    for place in np.flatnonzero(selection.reason[documents] == near):
+        document = documents[place]
+        same = (selection.cluster == selection.cluster[document]) & (selection.reason == 0)
+        likes[place] = np.flatnonzero(same & (corpus.lang == corpus.lang[document]))[0]
+    texts = corpus.chosen_texts(np.concatenate([documents, likes[likes >= 0]]))
+    others = iter(texts[len(documents) :])
+    samples: dict[str, dict[str, list[dict[str, str]]]] = {lang: {} for lang in corpus.languages}
+    for document, like, text in zip(documents.tolist(), likes.tolist(), texts, strict=False):
+        sample = {"text": text[:_SAMPLE]} | (
+            {"near_copy_of": next(others)[:_SAMPLE]} if like >= 0 else {}
+        )
+        why = selection.reasons[selection.reason[document]]
+        samples[corpus.languages[corpus.lang[document]]].setdefault(why, []).append(sample)
+    return samples
+
+
+def _cautions(languages: Mapping[str, LanguageSummary]) -> Iterator[TextCaution]:
+    for lang, about in languages.items():
+        read, foreign = about["read"]["documents"], about["dropped"].get("other language")
+        made = all(source["name"] == "synthetic" for source in about["sources"])
+        found = {
+            "unreadable_places": bool(faults_by_reason(about)),
+            "passed_over": bool(about["passed_over"]),
+            "other_language": bool(foreign) and foreign["documents"] > _MISTAGGED * read,
+            "markup": about["marked_up"] > _MARKED_UP * about["kept"]["documents"],
+            "unknown_language": bool(read) and not about["known"] and not made,
+        }
+        yield from (TextCaution(code, lang) for code, is_so in found.items() if is_so)
+        for source in about["sources"]:
+            if not source["documents"]:
+                yield TextCaution("empty_source", lang, source["title"])
+        if (about["foreign"] or 0.0) > _FOREIGN:
+            yield TextCaution("other_languages_inside", lang)
