@@ -14,6 +14,7 @@ from importlib.metadata import entry_points
 from typing import Generic, Protocol, TypeVar
 
 from tongues.core.errors import UserError, nearest
+from tongues.core.removed import NAMES
 
 # Where the registry of each kind is defined: `recipe` and `cli` look names up without importing
 # the packages below them before they are needed.
@@ -73,7 +74,7 @@ class Registry(Generic[T]):
         if name not in self._objects:
             self._read_entry_points()
         if name not in self._objects:
-            hint = nearest(name, self._objects)
+            hint = NAMES.get(f"{self.kind} {name}") or nearest(name, self._objects)
             raise UserError(f"there is no {self.kind} `{name}`", where=where, hint=hint)
         return self._objects[name]
 

@@ -31,7 +31,7 @@ def table_of(
     import pyarrow as pa
 
     tables = []
-    for stretch in in_batches([document.text for document in documents], _BATCH):
+    for stretch in stretches([document.text for document in documents], _BATCH):
         batch = Batch(documents[stretch], identifier, benchmarks)
         identified = batch.languages
         shares = [list(each.shares.values()) for each in identified]
@@ -50,7 +50,7 @@ def table_of(
     return pa.concat_tables(tables).combine_chunks()
 
 
-def in_batches(texts: Sequence[str], characters: int) -> Iterator[slice]:
+def stretches(texts: Sequence[str], characters: int) -> Iterator[slice]:
     """Stretches of texts, each of about so many characters and at least one text."""
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     start = 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.text.corpus import Corpus, Part, in_batches
+from tongues.text.corpus import Corpus, Part, stretches
 from tongues.text.signals.units import runs_of_units, units
 
 _LENGTH = 13  # units in a row; contamination is usually counted by them (Brown et al., 2020)
@@ -120,5 +120,5 @@ def _texts(
     for part in parts:
         rows = np.flatnonzero(chosen[part.first : part.first + part.count])
         texts = corpus.texts(part, rows) if len(rows) else []
-        for stretch in in_batches(texts, _BATCH):
+        for stretch in stretches(texts, _BATCH):
             yield part.first + rows[stretch], texts[stretch]

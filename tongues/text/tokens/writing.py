@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from tongues.core.files import whole_file, write_json
 from tongues.core.ranks import Say
-from tongues.text.corpus import Corpus, Part, Selection, in_batches
+from tongues.text.corpus import Corpus, Part, Selection, stretches
 from tongues.text.tokens.encoding import Encoder
 from tongues.text.tokens.frame import TextFrame
 from tongues.text.tokens.shards import shard_dtype, write_shard
@@ -40,7 +40,7 @@ def encode_part(
     lengths = [np.empty(0, np.int64)]
     last = time.monotonic()
     with whole_file(_place(corpus, part, ".bin")) as aside, aside.open("wb") as file:
-        for stretch in in_batches(texts, _BATCH_CHARACTERS):
+        for stretch in stretches(texts, _BATCH_CHARACTERS):
             tokens, counts = encode(texts[stretch])
             file.write(tokens.data)
             lengths.append(counts)
