@@ -27,11 +27,6 @@ Row = Mapping[str, b.Entry]
 _FAULTS = 12  # of a language, shown
 _EXAMPLE = 90  # characters of a dropped document
 _SOURCES = 12  # of a language, the largest, next to their part of the held-out text
-_ABOUT_COPIES = (
-    "A cluster holds documents that are near copies of one another, in whatever language; of those "
-    "in one language the longest is kept. Near copies, and documents of one group, are on the same "
-    "side of the split between training and held-out text."
-)
 _ABOUT_HELD_OUT = (
     "Groups of documents are held out by the hash of their name, so the held-out text stays the "
     "same when text is added. Of few groups, or large ones, its sources have other shares than "
@@ -81,7 +76,6 @@ def _page(
     cautions += [f"{each}." for each in few if each]
     reasons = b.Table.of(_reasons(languages, read["bytes"]))
     table = b.Table.of(_row(lang, about) for lang, about in languages.items())
-    copied = b.Table.of(_copies(lang, about) for lang, about in languages.items())
     lead = (
         f"{counted(len(languages), 'language')}: {kept['documents']:,} of "
         f"{read['documents']:,} documents kept, {size}"
@@ -94,7 +88,6 @@ def _page(
             *_held_out(manifests),
             b.Section("languages", "Languages", [table]),
             languages_identified(languages),
-            b.Section("duplicates", "Duplicates", [_ABOUT_COPIES, copied]),
             b.Paragraph(choice(measures), "lead") if len(measures) > 1 else None,
             *(tokenizer_blocks(measures) if measures else []),
             *(b.Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
@@ -178,17 +171,6 @@ def _row(lang: str, about: LanguageSummary) -> Row:
         | {"other languages": "not known" if foreign is None else percent_cell(foreign)}
         | {"unreadable": sum(faults_by_reason(about).values())}
         | {"scripts": ", ".join(list(about["scripts"])[:3])}
-    )
-
-
-def _copies(lang: str, about: LanguageSummary) -> Row:
-    clusters = about["clusters"]
-    gone = {why: about["dropped"].get(why) for why in ("copy", "near copy")}
-    return (
-        {"language": lang}
-        | {f"{why} dropped": size and size["documents"] for why, size in gone.items()}
-        | {"clusters": clusters["clusters"], "documents in them": clusters["documents"]}
-        | {"largest clusters": ", ".join(f"{size:,}" for size in clusters["largest"][:5])}
     )
 
 

@@ -79,8 +79,7 @@ def _ratios(measures: Sequence[TokenizerMeasures], lang: str) -> dict[str, float
 def _about(measures: TokenizerMeasures) -> str:
     top = list(measures.scripts.items())[:3]
     scripts = ", ".join(f"{x} {percent(share(count, measures.size))}" for x, count in top)
-    unused = "" if measures.unused is None else f"; {measures.unused:,} not used in this text"
-    return f"{measures.size:,} tokens ({measures.kind}), by script {scripts}{unused}."
+    return f"{measures.size:,} tokens ({measures.kind}), by script {scripts}."
 
 
 def advised(measures: TokenizerMeasures) -> dict[str, str]:
@@ -101,14 +100,14 @@ def advised(measures: TokenizerMeasures) -> dict[str, str]:
 
 def tokenizer_numbers(measures: TokenizerMeasures) -> dict[str, Any]:
     """All that is known of a tokenizer, in JSON."""
-    names = "bytes characters words tokens bytes_per_token tokens_per_word unknown partial"
+    names = "bytes characters words tokens bytes_per_token tokens_per_word unknown"
     languages: dict[str, Any] = {}
     for lang, found in measures.languages.items():
         numbers = {x: getattr(found, x) for x in (*names.split(), "multiplier", "spelt_out")}
         curve = measures.extensions.get(lang)
         tried = curve and {"new_tokens": worth_adding(curve), "bytes_per_token": curve}
         languages[lang] = numbers | {"advice": tried}
-    about = {x: getattr(measures, x) for x in ("name", "kind", "scripts", "unused", "home")}
+    about = {x: getattr(measures, x) for x in ("name", "kind", "scripts", "home")}
     return {**about, "vocab_size": measures.size, "languages": languages}
 
 
@@ -119,8 +118,8 @@ def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[b.Block]:
     size = sum(found.bytes for found in measures[0].languages.values())
     about = (
         f"On {show_bytes(size)} of text. A word is a run of letters and digits, in scripts without "
-        "spaces a character; a token is partial where it begins or ends inside a character. "
-        "Tokens versus another language are counted on documents of the same groups."
+        "spaces a character. Tokens versus another language are counted on documents of the same "
+        "groups."
     )
     home, several = measures[0].home, len(measures) > 1
     table = b.Table.of(
@@ -129,7 +128,6 @@ def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[b.Block]:
         | {"tokens per word": value_cell(found.tokens_per_word, fixed(2))}
         | {f"tokens versus {home}": value_cell(found.multiplier, fixed(2))}
         | {"unknown": percent_cell(found.unknown, found.tokens)}
-        | {"partial": percent_cell(found.partial, found.tokens)}
         for lang in measures[0].languages
         for each in measures
         for found in (each.languages[lang],)

@@ -16,7 +16,6 @@ _SAMPLE = 400  # characters
 _FAULTS = 20  # of each source, in the summary
 _FAULT_FILE = "faults.jsonl"
 _OF_SOURCE = ("name", "title", "documents", "bytes", "capped", "faults", "lost")
-_LARGEST = 10  # clusters of near copies in the summary
 _NO_LANGUAGE = ("und", "zxx")  # und: too few letters; zxx: code, tables and the like
 _INSIDE = 0.0005  # share from which another language is named; chosen: one text in 2,000
 _MISTAGGED = 0.3  # share of documents in another language, from which the tag may be wrong; chosen
@@ -31,7 +30,6 @@ def summarise(
 ) -> dict[str, Any]:
     """The content of `corpus.json` but for its fingerprint and reasons."""
     sizes = corpus.sizes
-    characters = corpus.numbers("characters").astype(np.int64)
     markup = corpus.numbers("markup")
     labels, label_names = corpus.words("label")
     scripts, script_names = corpus.words("script")
@@ -40,8 +38,7 @@ def summarise(
     samples = _samples(corpus, selection)
 
     def amount(which: np.ndarray) -> TextSize:
-        size, length = int(sizes[which].sum()), int(characters[which].sum())
-        return TextSize(documents=int(which.sum()), bytes=size, characters=length)
+        return TextSize(documents=int(which.sum()), bytes=int(sizes[which].sum()))
 
     languages: dict[str, LanguageSummary] = {}
     for code, lang in enumerate(corpus.languages):
@@ -67,10 +64,6 @@ def summarise(
             for each in corpus.sources
             if each["lang"] == lang
         ]
-        near = selection.cluster[here & (selection.cluster >= 0)]
-        cluster_sizes = np.unique(near, return_counts=True)[1]
-        cluster_sizes = np.sort(cluster_sizes[cluster_sizes > 1])[::-1]
-        in_clusters = {"clusters": len(cluster_sizes), "documents": int(cluster_sizes.sum())}
         judged = bool(here.any() and (known[lang] or large_others(lang)))
         named = {label: share for label, share in others.items() if share >= _INSIDE}
         languages[lang] = LanguageSummary(
@@ -87,7 +80,6 @@ def summarise(
             known=known[lang],
             foreign=round(sum(others.values()), 6) if judged else None,
             foreign_shares=named if judged else None,
-            clusters=in_clusters | {"largest": cluster_sizes[:_LARGEST].tolist()},
             samples=samples[lang],
         )
     cautions = [

@@ -24,7 +24,6 @@ class TextSize(TypedDict):
 
     documents: int
     bytes: int
-    characters: int
 
 
 class LanguageSummary(TypedDict):
@@ -43,7 +42,6 @@ class LanguageSummary(TypedDict):
     known: bool  # whether the identifier knows the language; else only large others are foreign
     foreign: float | None  # share of the kept bytes in other languages; None: unknown
     foreign_shares: dict[str, float] | None  # of each other language, but for the rarest
-    clusters: dict[str, Any]  # clusters, documents, largest
     samples: dict[str, list[dict[str, str]]]  # by reason, and of the kept
 
 

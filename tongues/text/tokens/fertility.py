@@ -13,7 +13,7 @@ from tongues.text.signals.units import units
 from tongues.text.tokens.encoding import Encoder
 from tongues.text.tokens.extend import extend_tokenizer, shorten
 from tongues.text.tokens.frame import TextFrame
-from tongues.text.tokens.spelling import token_bytes, token_spellings, unknown_id
+from tongues.text.tokens.spelling import token_bytes, unknown_id
 from tongues.text.tokens.tokenizer import vocabulary_size
 
 BYTEWISE = 1.25  # bytes per token, under which the tokenizer falls back to bytes
@@ -27,14 +27,14 @@ _TEXTS = 256  # encoded at a time
 _Group = tuple[int, int]  # tokens and documents
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Fertility:
     """Counts of a language's text in tokens.
 
     words: in scripts without spaces, characters. unknown: tokens for text that the vocabulary
-    cannot spell. partial: tokens that are a part of a character. multiplier: tokens per token of
-    the reference language in documents of the same groups. uses: of each id. prepared: bytes per
-    token of all training text, end tokens included, where `tokens.json` has it.
+    cannot spell. multiplier: tokens per token of the reference language in documents of the same
+    groups. prepared: bytes per token of all training text, end tokens included, where
+    `tokens.json` has it.
     """
 
     bytes: int
@@ -42,9 +42,7 @@ class Fertility:
     words: int
     tokens: int
     unknown: int
-    partial: int
     multiplier: float | None
-    uses: np.ndarray
     prepared: float | None = None
 
     @property
@@ -79,13 +77,8 @@ def measure(
     tokenizer: Tokenizer, documents: Mapping[str, Sequence[tuple[str, str]]], reference: str = "en"
 ) -> dict[str, Fertility]:
     """Encode documents, each a group and a text, of each language, and count."""
-    spellings = token_spellings(tokenizer)
-    partial = np.array([s.decode(errors="ignore").encode() != s for s in spellings])
-    unknown = unknown_id(tokenizer)
-    uses: dict[str, np.ndarray] = {}
-    by_group: dict[str, dict[str, _Group]] = {}
-    for lang, some in documents.items():
-        uses[lang], by_group[lang] = _count(tokenizer, some, len(spellings))
+    counts = {lang: _count(tokenizer, some) for lang, some in documents.items()}
+    by_group = {lang: groups for lang, (groups, _) in counts.items()}
 
     def multiplier(groups: Mapping[str, _Group]) -> float | None:
         """The median over groups of equally many documents in both: others are not the same."""
@@ -99,20 +92,12 @@ def measure(
             bytes=sum(len(text.encode()) for _, text in some),
             characters=sum(len(text) for _, text in some),
             words=len(units([text for _, text in some]).hashes),
-            tokens=int(uses[lang].sum()),
-            unknown=0 if unknown is None else int(uses[lang][unknown]),
-            partial=int(uses[lang][partial].sum()),
+            tokens=sum(size for size, _ in by_group[lang].values()),
+            unknown=counts[lang][1],
             multiplier=multiplier(by_group[lang]),
-            uses=uses[lang],
         )
         for lang, some in documents.items()
     }
-
-
-def unused_tokens(tokenizer: Tokenizer, measured: Mapping[str, Fertility]) -> np.ndarray:
-    """Ids of two bytes or more that occur in none of the languages."""
-    used = np.sum([fertility.uses for fertility in measured.values()], axis=0)
-    return np.flatnonzero((used == 0) & (token_bytes(tokenizer) > 1))
 
 
 def try_extensions(
@@ -156,21 +141,22 @@ def changed_share(before: Tokenizer, after: Tokenizer, texts: Sequence[str]) -> 
 
 
 def _count(
-    tokenizer: Tokenizer, documents: Sequence[tuple[str, str]], size: int
-) -> tuple[np.ndarray, dict[str, _Group]]:
-    uses = np.zeros(size, dtype=np.int64)
+    tokenizer: Tokenizer, documents: Sequence[tuple[str, str]]
+) -> tuple[dict[str, _Group], int]:
+    """Tokens and documents by group, and the tokens that are unknown."""
     groups: defaultdict[str, _Group] = defaultdict(lambda: (0, 0))
-    encode = Encoder(tokenizer, TextFrame(None, size), np.dtype(np.int64))
+    unknown, number, end = 0, unknown_id(tokenizer), vocabulary_size(tokenizer)
+    encode = Encoder(tokenizer, TextFrame(None, end), np.dtype(np.int64))
     for start in range(0, len(documents), _TEXTS):
         some = documents[start : start + _TEXTS]
         ids, lengths = encode([text for _, text in some])
-        uses += np.bincount(ids, minlength=size + 1)[:size]
+        unknown += 0 if number is None else int((ids == number).sum())
         for (group, _), length in zip(some, lengths.tolist(), strict=True):
             tokens, count = groups[group]
             groups[group] = tokens + length - 1, count + 1
-    return uses, groups
+    return groups, unknown
 
 
 def _tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
-    documents = [("", text) for text in texts]
-    return int(_count(tokenizer, documents, vocabulary_size(tokenizer))[0].sum())
+    groups, _ = _count(tokenizer, [("", text) for text in texts])
+    return sum(size for size, _ in groups.values())

@@ -37,7 +37,6 @@ class TokenizerMeasures:
     home: the language that others are compared to, and whose segmentation more tokens leave.
     languages: what it makes of each language's text. extensions: bytes per token by language and by
         the number of new tokens, from 0 on.
-    unused: tokens of two bytes or more that this text never uses; None without text.
     """
 
     name: str
@@ -47,7 +46,6 @@ class TokenizerMeasures:
     home: str = ""
     languages: Mapping[str, Fertility] = field(default_factory=dict)
     extensions: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
-    unused: int | None = None
 
     @property
     def size(self) -> int:
@@ -117,8 +115,7 @@ def measure_tokenizers(
             progress(f"{name}: trying more tokens for {lang}")
             if tried := fertility.try_extensions(tokenizer, passages[lang], keep):
                 extensions[lang] = tried
-        unused = len(fertility.unused_tokens(tokenizer, counts))
-        numbers = home, counts, extensions, unused
+        numbers = home, counts, extensions
         measures.append(TokenizerMeasures(name, kind, scripts, special, *numbers))
     return measures
 
