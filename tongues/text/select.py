@@ -83,8 +83,7 @@ def nothing_kept(corpus: Corpus) -> dict[str, UserError]:
         elif samples:
             fault = samples[0]
             why = "unreadable" if fault["sample"] else "empty"
-        is_file = any(one["content"] for one in corpus.sources if one["lang"] == lang)
-        what, hint = nothing_kept_words(why, lang, fault, is_file, **named)
+        what, hint = nothing_kept_words(why, lang, fault, **named)
         errors[lang] = UserError(what, where=f"text of {lang}", hint=hint)
     return errors
 

@@ -37,12 +37,6 @@ _CAUTIONS = {
 _DROPPED = ("only documents in {} are dropped", "none is dropped")  # of an unknown language
 _ENCODING = "`text.files.{lang}.encoding` names another encoding"
 _PARAGRAPHS = "`text.files.{lang}.documents: paragraphs` makes documents of parts of a text file"
-_NAME_COLUMN = {  # by whether its source is a file, or else a data set
-    True: "name the column of its text, such as `text.files.{lang}: {{paths: [{source}], "
-    "columns: {{text: COLUMN}}}}`",
-    False: "name the column of its text, such as `text.hub.{lang}: {{dataset: {source}, "
-    "columns: {{text: COLUMN}}}}`",
-}
 # By why nothing is kept of a language: what is so, and what to do.
 _NOTHING = {
     "no_document": ("its sources hold no document", "name others"),
@@ -109,18 +103,15 @@ def caution_sentence(caution: TextCaution, about: LanguageSummary) -> str:
 
 
 def nothing_kept_words(
-    why: str, lang: str, fault: Mapping[str, Any], is_file: bool, **named: object
+    why: str, lang: str, fault: Mapping[str, Any], **named: object
 ) -> tuple[str, str]:
     """What keeps all text of a language out, and what to do.
 
-    fault: the first place that could not be read, if that is why. is_file: whether it is in a file.
+    fault: the first place that could not be read, if that is why.
     """
     values = {"lang": lang, **fault, **named}
     what, hint = (words.format(**values) for words in _NOTHING[why])
-    advice = [hint]
-    if why == "unreadable" and fault["reason"] == "no text":
-        advice.append(_NAME_COLUMN[is_file].format(**values))
-    return what, "; ".join([*advice, *_what_helps(lang, [fault] if fault else [])])
+    return what, "; ".join([hint, *_what_helps(lang, [fault] if fault else [])])
 
 
 def _what_helps(lang: str, samples: Sequence[Mapping[str, Any]]) -> list[str]:

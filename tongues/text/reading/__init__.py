@@ -14,12 +14,11 @@ from tongues.text.reading.files import (
 )
 from tongues.text.reading.find import find_files, passed_over
 from tongues.text.reading.hub import hub_source, read_hub
-from tongues.text.reading.jsonl import JsonLines
 from tongues.text.reading.origin import LONGEST, REASONS, Fault, Item, Reason, State
 from tongues.text.reading.parquet import Parquet
 from tongues.text.reading.plain import PLAIN
 from tongues.text.reading.streams import size_of
-from tongues.text.reading.tables import Csv, Json, Tsv
+from tongues.text.reading.tables import Csv, Json, JsonLines, Tsv
 
 for _type in (PLAIN, JsonLines(), Json(), Csv(), Tsv(), Parquet()):
     FILE_TYPES.add(_type)

@@ -3,18 +3,19 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 import numpy as np
 from tokenizers import Tokenizer, models
 
-from tongues.core.errors import Caution
+from tongues.core.errors import Caution, UserError
 from tongues.text.signals.units import units
 from tongues.text.tokens.encoding import Encoder
 from tongues.text.tokens.extend import extend_tokenizer, shorten
 from tongues.text.tokens.frame import TextFrame
 from tongues.text.tokens.spelling import token_bytes, unknown_id
-from tongues.text.tokens.tokenizer import vocabulary_size
+from tongues.text.tokens.tokenizer import load_tokenizer, vocabulary_size
 
 BYTEWISE = 1.25  # bytes per token, under which the tokenizer falls back to bytes
 _UNKNOWN = 0.01  # share of the tokens
@@ -23,6 +24,7 @@ _SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)  # of extensions that are
 _UNSEEN = 5  # every fifth text is not used to extend, but to measure
 _LEAST_SHARED = 2  # groups, to compare what two languages cost
 _TEXTS = 256  # encoded at a time
+NEW_TOKENS = 1000  # of an extension, where nobody says how many
 
 _Group = tuple[int, int]  # tokens and documents
 
@@ -100,6 +102,53 @@ def measure(
     }
 
 
+def measure_texts(tokenizer: Tokenizer, texts: Mapping[str, Sequence[str]]) -> dict[str, Fertility]:
+    """As `measure`, of texts without groups."""
+    documents = {lang: [("", text) for text in some] for lang, some in texts.items()}
+    return measure(tokenizer, documents)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerTrial:
+    """A tokenizer as a recipe takes it.
+
+    base: bytes per token of the language to learn by the base's tokenizer. bytes_per_token: by the
+    recipe's, with new tokens or without. new_tokens: 0 for the tokenizer as it is. unfit: why, of
+    languages that it still falls back to bytes for, or cannot spell.
+    """
+
+    base: float
+    bytes_per_token: float
+    new_tokens: int
+    unfit: Mapping[str, Caution]
+
+
+def try_tokenizer(place: Path, target: str, samples: Mapping[str, Sequence[str]]) -> TokenizerTrial:
+    """Take a base's tokenizer as it is, or with new tokens where it is unfit for the target.
+
+    samples: documents by language, of the target and of those whose segmentation must not change.
+    """
+    tokenizer = load_tokenizer(place)
+    before = measure_texts(tokenizer, samples)
+    own, unfit = before[target].bytes_per_token, _unfit(before)
+    preserve = [text for lang, texts in samples.items() if lang != target for text in texts]
+    if target in unfit and preserve:
+        try:
+            extended = extend_tokenizer(
+                tokenizer, {target: samples[target]}, preserve, NEW_TOKENS
+            ).tokenizer
+        except UserError:  # of a kind that cannot be extended
+            return TokenizerTrial(own, own, 0, unfit)
+        after = measure_texts(extended, samples)
+        if target not in _unfit(after):
+            return TokenizerTrial(own, after[target].bytes_per_token, NEW_TOKENS, _unfit(after))
+    return TokenizerTrial(own, own, 0, unfit)
+
+
+def _unfit(measured: Mapping[str, Fertility]) -> dict[str, Caution]:
+    return {lang: one.caution for lang, one in measured.items() if one.caution}
+
+
 def try_extensions(
     tokenizer: Tokenizer, texts: Sequence[str], preserve: Sequence[str]
 ) -> dict[int, float] | None:
@@ -112,13 +161,12 @@ def try_extensions(
         return None
     seen = [text for number, text in enumerate(texts) if number % _UNSEEN]
     unseen = texts[::_UNSEEN]
-    size = sum(len(text.encode()) for text in unseen)
     most = extend_tokenizer(tokenizer, {"": seen}, preserve, _SIZES[-1])
-    curve = {0: size / max(_tokens(tokenizer, unseen), 1)}
+    curve = {0: measure_texts(tokenizer, {"": unseen})[""].bytes_per_token}
     for count in _SIZES:
         if count <= len(most.added):
             shorter = shorten(most.tokenizer, vocabulary_size(tokenizer) + count)
-            curve[count] = size / max(_tokens(shorter, unseen), 1)
+            curve[count] = measure_texts(shorter, {"": unseen})[""].bytes_per_token
     return curve
 
 
@@ -155,8 +203,3 @@ def _count(
             tokens, count = groups[group]
             groups[group] = tokens + length - 1, count + 1
     return groups, unknown
-
-
-def _tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
-    groups, _ = _count(tokenizer, [("", text) for text in texts])
-    return sum(size for size, _ in groups.values())

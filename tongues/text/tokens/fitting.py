@@ -15,7 +15,7 @@ from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.folder import sample_texts
 from tongues.text.tokens.extend import extend_tokenizer
-from tongues.text.tokens.fertility import changed_share, measure
+from tongues.text.tokens.fertility import changed_share, measure_texts
 from tongues.text.tokens.tokenizer import (
     find_tokenizer,
     load_tokenizer,
@@ -62,7 +62,7 @@ def make_tokenizer(
             tell(f"{vocabulary_size(tokenizer)} tokens are left, all that the text read is made of")
     for lang in corpus.languages if settings.byte_fallback == "refuse" else ():
         texts = corpus.chosen_texts(sample_documents(corpus, selection, lang, _TRIED))
-        if caution := measure(tokenizer, {lang: [("", text) for text in texts]})[lang].caution:
+        if caution := measure_texts(tokenizer, {lang: texts})[lang].caution:
             raise _unfit(caution, lang, _HINT_BASE if base else _HINT_OWN)
     save_tokenizer(tokenizer, place, base, settings.document_start)
     return tokenizer
@@ -80,7 +80,7 @@ def check_spelling(recipe: TextRecipe, sources: Sequence[TextSource]) -> None:
     tried = [source for source in sources if source.lang not in extended]
     tokenizer = load_tokenizer(find_tokenizer(settings.base))
     for lang, texts in sample_texts(tried, _GLANCE).items():
-        measured = measure(tokenizer, {lang: [("", text) for text in texts]})[lang]
+        measured = measure_texts(tokenizer, {lang: texts})[lang]
         if measured.spelt_out and measured.caution:
             raise _unfit(measured.caution, lang, _HINT_BASE)
 
