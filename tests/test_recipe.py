@@ -200,7 +200,6 @@ def test_nearest_names_one_word_or_all() -> None:
         ("num_train_epochs", Train.model_fields, "budget"),
         ("gradient_accumulation_steps", Train.model_fields, "micro_batch"),
         ("seq-len", Train.model_fields, "context"),
-        ("turkish", ["tr", "en", "ush"], "tr"),
         ("--jobs", ["--ranks", "--tasks", "--workspace"], "--ranks"),
         ("evaluate_on", ["num_evals", "evaluate"], "evaluate"),
         ("hoffmann2022-ful", ["hoffmann2022", "hoffmann2022-full"], "hoffmann2022-full"),
