@@ -11,7 +11,6 @@ import numpy as np
 from tongues import recipe
 from tongues.core.errors import UserError
 from tongues.core.files import fingerprint, read_json, whole_file, write_json
-from tongues.core.quantities import percentile
 from tongues.core.ranks import Say
 from tongues.languages import expected_scripts
 from tongues.text.corpus import Corpus, Selection
@@ -163,10 +162,7 @@ def _judge(
     among: np.ndarray,
     thresholds: dict[str, dict[str, float]],
 ) -> np.ndarray:
-    """Which of the documents `among` a threshold drops; fills in `thresholds` by language.
-
-    A percentile is one of the language's own values, so it drops nothing where there are few.
-    """
+    """Which of the documents `among` a threshold drops; fills in `thresholds` by language."""
     values = corpus.numbers(signal.name).astype(np.float64)
     if signal.name == "script_share":
         scripts, names = corpus.words("script")
@@ -186,9 +182,6 @@ def _judge(
         value = level[lang]
         if not here.any() or value == "off":
             continue
-        if isinstance(value, str):
-            method = "lower" if rule.keeps == "at least" else "higher"
-            value = np.percentile(values[here], percentile(value), method=method)
         thresholds[lang][signal.key] = float(value)
         beyond |= here & compare(values, float(value))
     return beyond

@@ -326,7 +326,7 @@ def test_a_language_has_thresholds_of_its_own(tmp_path: Path) -> None:
         ({"ga": {"digit": 0.2}}, "unknown key `digit`"),
         ({"ga": {"near": "off"}}, "the same for all languages"),
         ({"ga": "off"}, "is a map from tags"),
-        ({"ga": {"digits": "many"}}, "not a percentile"),
+        ({"ga": {"digits": "many"}}, "not a threshold"),
     ],
 )
 def test_wrong_thresholds_of_a_language_are_refused(languages: object, says: str) -> None:
