@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tongues.core.quantities import counted, show_bytes
-from tongues.text.reading import PLAIN, type_of
+from tongues.text.reading import type_of
 from tongues.text.signals import large_others
 from tongues.text.summary import (
     MARKUP,
@@ -117,7 +117,7 @@ def nothing_kept_words(
 def _what_helps(lang: str, samples: Sequence[Mapping[str, Any]]) -> list[str]:
     """What to do about files in another encoding, and about plain text too long for a document."""
     encoding = any(sample["reason"] == "bad encoding" for sample in samples)
-    long = (each["source"] for each in samples if each["reason"] == "too long")
+    long = (type_of(each["source"]) for each in samples if each["reason"] == "too long")
     advice = [_ENCODING] if encoding else []
-    advice += [_PARAGRAPHS] if any(type_of(source) is PLAIN for source in long) else []
+    advice += [_PARAGRAPHS] if any(kind and kind.name == "text" for kind in long) else []
     return [each.format(lang=lang) for each in advice]

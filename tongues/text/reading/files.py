@@ -4,8 +4,8 @@ A type is one object in one file, registered in `FILE_TYPES`; another package ad
 point of `tongues.file_types`. Archives and encodings are no concern of it: it gets UTF-8.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -44,27 +44,24 @@ class TextFile(Origin):
         return self.decoded(line.data, line.place)
 
 
+@dataclass(frozen=True, slots=True)
 class FileType:
     """A type of files.
 
-    name and summary: for people. endings: in small letters, without a dot. version: raised when
-    the same file gives other documents than before.
+    name and summary: for people. endings: in small letters, without a dot.
+    read: the documents and faults of a file after a state, each with the state after it; may raise
+        Broken. A state must fit into JSON; it is empty at first, and `ENDED` once nothing follows.
+    version: raised when the same file gives other documents than before.
     """
 
     name: str
     summary: str
     endings: tuple[str, ...]
+    read: Callable[[TextFile, State], Iterator[Item]]
     version: int = 1
     has_columns: bool = False  # whether it is a table, of which a column is the text
     is_document: bool = False  # whether a file is one, unless paragraphs are asked for
     is_packed: bool = False  # whether a file holds several times its bytes of text
-
-    def read(self, file: TextFile, state: State) -> Iterator[Item]:
-        """The documents and faults after `state`, each with the state after it; may raise Broken.
-
-        state: empty at first. It must fit into JSON. `ENDED` says that nothing comes after it.
-        """
-        raise NotImplementedError
 
 
 FILE_TYPES: Registry[FileType] = Registry("file type", "tongues.file_types")
@@ -102,8 +99,7 @@ def read_file(path: Path, lang: str, settings: Files, start: State | None = None
         yield from kind.read(file, state)
     except Broken as error:
         lost = 0 if error.place else size_of(path)
-        shown = file.fault(error.place, error.reason, error.sample, lost)
-        yield replace(shown, columns=error.columns), ENDED
+        yield file.fault(error.place, error.reason, error.sample, lost), ENDED
 
 
 def other_columns(path: Path, settings: Files, name: str) -> tuple[str, ...] | None:

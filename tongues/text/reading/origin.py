@@ -9,6 +9,7 @@ from tongues.recipe import Columns
 from tongues.text.document import Document
 
 LONGEST = 10_000_000  # bytes of a document; what is longer is no document but a dump
+_NO_COLUMN = "there is no column `{}`; the columns are {}"
 _SAMPLE = 200  # characters of a fault; chosen: a line of a terminal or two
 
 _File = Literal["archive cut off", "archive damaged", "cut off", "damaged", "unreadable"]
@@ -55,29 +56,12 @@ Item: TypeAlias = tuple[Document | Fault, State]
 
 
 class Broken(Exception):
-    """A file that ends early or cannot be read on.
+    """A file that ends early or cannot be read on; place: the bytes that came before."""
 
-    place: the bytes that came before. columns: as of `Fault`.
-    """
-
-    def __init__(
-        self, reason: Reason, place: int, sample: str = "", columns: Iterable[str] | None = None
-    ) -> None:
+    def __init__(self, reason: Reason, place: int, sample: str = "") -> None:
         super().__init__(reason)
         self.reason: Reason = reason
         self.place, self.sample = place, sample
-        self.columns = None if columns is None else tuple(columns)
-
-
-def no_column(name: str, there: Iterable[str]) -> Broken:
-    """A file whose rows have no column of the name that was given for the text."""
-    columns = tuple(there)
-    return Broken("no text", 0, _no_column(name, columns), columns)
-
-
-def _no_column(name: str, there: Iterable[str]) -> str:
-    columns = ", ".join(f"`{column}`" for column in there)
-    return f"there is no column `{name}`; the columns are {columns}"
 
 
 @dataclass(frozen=True)
@@ -97,6 +81,12 @@ class Origin:
         text = data[: 4 * _SAMPLE].decode(errors="replace") if isinstance(data, bytes) else data
         shown = (c if c.isprintable() else " " if c.isspace() else "\ufffd" for c in text[:_SAMPLE])
         return Fault(self.source, place, reason, "".join(shown), size)
+
+    def no_column(self, place: int, there: Iterable[str], size: int | None = None) -> Fault:
+        """That rows have no column of the name that was given for the text."""
+        columns = tuple(there)
+        what = _NO_COLUMN.format(self.columns.text, ", ".join(f"`{each}`" for each in columns))
+        return replace(self.fault(place, "no text", what, size), columns=columns)
 
     def decoded(self, data: bytes, place: int) -> str | Fault:
         """UTF-8 text without a byte order mark; `place` is where `data` begins, in bytes."""
@@ -137,8 +127,7 @@ class Origin:
         text = row.get(columns.text)
         own, group = _written(row.get(columns.id)), _written(row.get(columns.group))
         if columns.text not in row:
-            missing = self.fault(place, "no text", _no_column(columns.text, row))
-            return replace(missing, columns=tuple(row))
+            return self.no_column(place, row)
         if not isinstance(text, str) or own is None or group is None:
             shown = ", ".join(f"{key}: {str(value)[:60]}" for key, value in row.items())
             return self.fault(place, "bad name" if isinstance(text, str) else "no text", shown)

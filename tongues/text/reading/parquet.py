@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tongues.text.reading.files import FileType, TextFile
-from tongues.text.reading.origin import Broken, Item, State, no_column
+from tongues.text.reading.files import ENDED, TextFile
+from tongues.text.reading.origin import Broken, Item, State
+from tongues.text.reading.streams import size_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,40 +17,34 @@ _BATCH = 4_000_000  # bytes, about
 _ROWS = 1000  # at most, in a batch
 
 
-class Parquet(FileType):
+def read_parquet(file: TextFile, state: State) -> Iterator[Item]:
     """A row is a document; damage in a row group costs the rest of that group."""
+    import pyarrow.parquet as pq
 
-    name, summary = "parquet", "a table in columns, a document a row"
-    endings = ("parquet",)
-    has_columns = is_packed = True
-
-    def read(self, file: TextFile, state: State) -> Iterator[Item]:
-        """A document or fault for each row from `state["row"]` on."""
-        import pyarrow.parquet as pq
-
-        start, begin = state.get("row", 0), 0
-        try:
-            with file.path.open("rb"):
-                pass
-        except OSError as error:
-            raise Broken("unreadable", 0, error.strerror or "") from None
-        with _damage_told():
-            table = pq.ParquetFile(file.path, buffer_size=2**20, page_checksum_verification=True)
-            there = table.schema_arrow.names
-        with table:
-            if file.columns.text not in there:
-                raise no_column(file.columns.text, there)
-            wanted = [name for name in dict.fromkeys(dict(file.columns).values()) if name in there]
-            for group in range(table.num_row_groups):
-                end = begin + table.metadata.row_group(group).num_rows
-                place = max(begin, start)
-                try:
-                    for row in _rows(table, group, wanted, place - begin) if place < end else ():
-                        place += 1
-                        yield file.row(row, place - 1, place), {"row": place}
-                except Broken as error:
-                    yield file.fault(place, error.reason, error.sample), {"row": end}
-                begin = end
+    start, begin = state.get("row", 0), 0
+    try:
+        with file.path.open("rb"):
+            pass
+    except OSError as error:
+        raise Broken("unreadable", 0, error.strerror or "") from None
+    with _damage_told():
+        table = pq.ParquetFile(file.path, buffer_size=2**20, page_checksum_verification=True)
+        there = table.schema_arrow.names
+    with table:
+        if file.columns.text not in there:
+            yield file.no_column(0, there, size_of(file.path)), ENDED
+            return
+        wanted = [name for name in dict.fromkeys(dict(file.columns).values()) if name in there]
+        for group in range(table.num_row_groups):
+            end = begin + table.metadata.row_group(group).num_rows
+            place = max(begin, start)
+            try:
+                for row in _rows(table, group, wanted, place - begin) if place < end else ():
+                    place += 1
+                    yield file.row(row, place - 1, place), {"row": place}
+            except Broken as error:
+                yield file.fault(place, error.reason, error.sample), {"row": end}
+            begin = end
 
 
 @contextmanager
