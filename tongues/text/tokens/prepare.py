@@ -249,7 +249,6 @@ def _inputs(
 
 
 def _select(recipe: TextRecipe, corpus: Corpus, sources: Sequence[TextSource], tell: Say) -> None:
-    _remove_replaced(corpus, sources)
     write_selection(recipe.text, corpus, sources, tell)
     if len(empty := nothing_kept(corpus)) == len(corpus.languages):
         raise next(iter(empty.values()))
@@ -266,22 +265,6 @@ def _select(recipe: TextRecipe, corpus: Corpus, sources: Sequence[TextSource], t
         vocabulary = {"size": vocabulary_size(tokenizer), "frame": frame}
         write_json(aside / "vocabulary.json", vocabulary)
         write_json(aside / "inputs.json", inputs)
-
-
-def _remove_replaced(corpus: Corpus, sources: Sequence[TextSource]) -> None:
-    """Remove what was read of small files together, where all of them are in other sources now.
-
-    Other text that the recipe no longer names stays: it is not read again when it comes back.
-    """
-    named = {source.folder(corpus.path) for source in sources}
-    paths = {lang: set[str]() for lang in corpus.languages}
-    for source in sources:
-        paths[source.lang] |= set(map(path_text, source.paths))
-    for lang, there in paths.items():
-        for file in (corpus.path / lang).glob("*/source.json"):
-            content = {path for path, _ in read_json(file)["content"]}
-            if file.parent not in named and content and content <= there:
-                remove_directory(file.parent)
 
 
 def _finish(recipe: TextRecipe, folder: Path, path: Path, tell: Say) -> None:
