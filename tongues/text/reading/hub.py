@@ -19,7 +19,8 @@ _FETCH = (
     "where there is a network: `hf download {name} --repo-type dataset{only} "
     "--local-dir {folder}`; bring that folder here and write `dataset: {folder}`"
 )
-_AGAIN = "check the name and the connection, and run the same command again"
+_NAMES = "check its name, `subset` and `split`, and the connection"
+_AGAIN = "check the connection, and run the same command again"
 
 
 def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[Item]:
@@ -75,25 +76,14 @@ def _open(settings: Hub, where: str) -> "IterableDataset":
     require("datasets", where)
     import datasets
 
-    name, subset, split = settings.dataset, settings.subset, settings.split
+    name = settings.dataset
     if not Path(name).is_dir():
         _check_reachable(settings, where)
-    try:
-        subsets = datasets.get_dataset_config_names(name)
-        if subset not in subsets and (subset or len(subsets) > 1):
-            there = f"no subset `{subset}`" if subset else "several subsets"
-            what = f"`{name}` has {there}"
-            raise UserError(what, where=f"{where}.subset", hint=nearest(subset or "", subsets))
-        splits = datasets.get_dataset_split_names(name, subset)
-        if split not in splits:
-            what = f"`{name}` has no split `{split}`"
-            raise UserError(what, where=f"{where}.split", hint=nearest(split, splits))
-        return datasets.load_dataset(name, subset, split=split, streaming=True)
-    except UserError:
-        raise
+    try:  # it names the subsets and splits there are
+        return datasets.load_dataset(name, settings.subset, split=settings.split, streaming=True)
     except Exception as error:
         what = f"`{name}` cannot be opened ({_sentence(error)})"
-        raise UserError(what, where=f"{where}.dataset", hint=_AGAIN) from None
+        raise UserError(what, where=where, hint=_NAMES) from None
 
 
 def _check_reachable(settings: Hub, where: str) -> None:
@@ -129,4 +119,4 @@ def _rows(part: "IterableDataset", settings: Hub, where: str) -> Iterator[dict[s
 
 def _sentence(error: Exception) -> str:
     lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return " ".join(lines[:2]) or type(error).__name__
