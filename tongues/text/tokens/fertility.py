@@ -11,9 +11,8 @@ from tokenizers import Tokenizer, models
 
 from tongues.core.errors import Caution, UserError
 from tongues.text.signals.units import units
-from tongues.text.tokens.encoding import Encoder
 from tongues.text.tokens.extend import extend_tokenizer, shorten
-from tongues.text.tokens.frame import TextFrame
+from tongues.text.tokens.frame import TextFrame, encode_framed
 from tongues.text.tokens.spelling import token_bytes, unknown_id
 from tongues.text.tokens.tokenizer import load_tokenizer, vocabulary_size
 
@@ -193,11 +192,11 @@ def _count(
 ) -> tuple[dict[str, _Group], int]:
     """Tokens and documents by group, and the tokens that are unknown."""
     groups: defaultdict[str, _Group] = defaultdict(lambda: (0, 0))
-    unknown, number, end = 0, unknown_id(tokenizer), vocabulary_size(tokenizer)
-    encode = Encoder(tokenizer, TextFrame(None, end), np.dtype(np.int64))
+    unknown, number = 0, unknown_id(tokenizer)
+    frame, dtype = TextFrame(None, vocabulary_size(tokenizer)), np.dtype(np.int64)
     for start in range(0, len(documents), _TEXTS):
         some = documents[start : start + _TEXTS]
-        ids, lengths = encode([text for _, text in some])
+        ids, lengths = encode_framed(tokenizer, frame, [text for _, text in some], dtype)
         unknown += 0 if number is None else int((ids == number).sum())
         for (group, _), length in zip(some, lengths.tolist(), strict=True):
             tokens, count = groups[group]

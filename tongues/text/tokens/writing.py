@@ -11,8 +11,7 @@ from tokenizers import Tokenizer
 from tongues.core.files import whole_file, write_json
 from tongues.core.ranks import Say
 from tongues.text.corpus import Corpus, Part, Selection, stretches
-from tongues.text.tokens.encoding import Encoder
-from tongues.text.tokens.frame import TextFrame
+from tongues.text.tokens.frame import TextFrame, encode_framed
 from tongues.text.tokens.shards import shard_dtype, write_shard
 from tongues.text.tokens.split import Documents, source_names, summarise_split
 from tongues.text.tokens.store import Counts, Split
@@ -35,13 +34,13 @@ def encode_part(
     """Encode a part's kept documents, each in its frame, unless that is done."""
     if _place(corpus, part, ".npy").exists():
         return
-    encode = Encoder(tokenizer, frame, shard_dtype(vocabulary_size(tokenizer)))
+    dtype = shard_dtype(vocabulary_size(tokenizer))
     texts = corpus.texts(part, _kept(part, selection) - part.first)
     lengths = [np.empty(0, np.int64)]
     last = time.monotonic()
     with whole_file(_place(corpus, part, ".bin")) as aside, aside.open("wb") as file:
         for stretch in stretches(texts, _BATCH_CHARACTERS):
-            tokens, counts = encode(texts[stretch])
+            tokens, counts = encode_framed(tokenizer, frame, texts[stretch], dtype)
             file.write(tokens.data)
             lengths.append(counts)
             if time.monotonic() - last > _TELL_EVERY:
