@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tongues.core.errors import UserError
-from tongues.recipe import Text
+from tongues.recipe import Hub, Text
 from tongues.text.document import Document
 from tongues.text.reading import read_file
 from tongues.text.signals.close import same_language
@@ -82,7 +82,8 @@ def sample_texts(sources: Sequence[TextSource], characters: int) -> dict[str, li
     """Beginnings of documents by language, as many characters of each; text elsewhere has none."""
     samples = dict[str, list[str]]()
     for lang in dict.fromkeys(source.lang for source in sources):
-        here = [source for source in sources if source.lang == lang and source.is_local]
+        own = (source for source in sources if source.lang == lang)
+        here = [source for source in own if not isinstance(source.settings, Hub)]
         chosen = here[:: -(-len(here) // _SOURCES) or 1]
         samples[lang] = [
             text for one in chosen for text in _beginnings(one, characters // len(chosen))

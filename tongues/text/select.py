@@ -14,8 +14,8 @@ from tongues.core.files import fingerprint, read_json, whole_file, write_json
 from tongues.core.ranks import Say
 from tongues.languages import expected_scripts
 from tongues.text.corpus import Corpus, Selection
-from tongues.text.duplicates import clusters
 from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in
+from tongues.text.signals.near import clusters
 from tongues.text.sources import TextSource, files_passed_over
 from tongues.text.summarise import summarise
 from tongues.text.summary import read_summary

@@ -1,6 +1,7 @@
 """The sources of a recipe's text: files, data sets of the hub, synthetic languages."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from tongues import recipe
 from tongues.core.errors import UserError
 from tongues.core.files import file_hash, fingerprint, path_text
 from tongues.core.quantities import Amount
+from tongues.languages import find_language
 from tongues.text.reading import (
     FILE_TYPES,
     Item,
@@ -68,11 +70,6 @@ class TextSource:
     def at_most(self) -> Amount | None:
         """The recipe's limit on the source, if there is one."""
         return None if isinstance(self.settings, recipe.Synthetic) else self.settings.limit
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it is read without a network."""
-        return not isinstance(self.settings, recipe.Hub)
 
     def folder(self, corpus: Path) -> Path:
         """The folder of its parts, faults and counts."""
@@ -199,20 +196,13 @@ def _check_columns(files: recipe.Files, paths: Sequence[Path], lang: str) -> Non
             raise UserError(f"no file has a column `{column}`", where=where, hint=hint)
 
 
-def _tag_of(name: str) -> str:
-    """A sentence with the tag of a language by its name, or how tags are written."""
-    from tongues.languages.catalogue import find_language
-
-    try:
-        return f"did you mean `{find_language(name).tag}`?"
-    except UserError:
-        return "use a BCP-47 tag, such as `de`, `no`, `pt-BR` or `zh-Hant`"
-
-
 def check_tag(lang: str, where: str) -> None:
     """A UserError, with the tag of a name, where `lang` is not a language tag."""
     if not tag_is_valid(lang):
-        raise UserError(f"`{lang}` is not a language tag", where=where, hint=_tag_of(lang))
+        hint = "use a BCP-47 tag, such as `de`, `no`, `pt-BR` or `zh-Hant`"
+        with suppress(UserError):
+            hint = f"did you mean `{find_language(lang).tag}`?"
+        raise UserError(f"`{lang}` is not a language tag", where=where, hint=hint)
 
 
 def check_text(settings: recipe.Text) -> list[TextSource]:

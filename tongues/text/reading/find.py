@@ -98,14 +98,6 @@ def _nearest_file(path: Path) -> str:
     while glob.has_magic(str(folder)):
         folder = folder.parent
     if not folder.is_dir():
-        others = folder.parent.iterdir() if folder.parent.is_dir() else ()
-        same = [str(other / path.name) for other in others if (other / path.name).exists()]
-        near = nearest(str(path), same)
-        if "did you mean" in near:  # the name of the folder is mistyped
-            return near
         return f"there is no directory `{folder}` in `{Path.cwd()}`"
-    files = [file.name for file in folder.iterdir() if not _kind(file)]
-    folders = [place.name for place in folder.iterdir() if place.is_dir()]
-    if not (files or folders):
-        return f"`{folder}` holds no text file"
-    return nearest(path.name, [*files, *folders])
+    names = [entry.name for entry in folder.iterdir() if entry.is_dir() or not _kind(entry)]
+    return nearest(path.name, names) if names else f"`{folder}` holds no text file"

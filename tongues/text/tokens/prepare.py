@@ -5,7 +5,6 @@ the same for any number of ranks.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from tongues.core.files import (
 from tongues.core.hub import commit_of
 from tongues.core.launch import Launcher, run_ranks
 from tongues.core.ranks import Rank, Say
-from tongues.recipe import HeldOutLike, Recipe, TextRecipe, TokenSettings
+from tongues.recipe import HeldOutLike, TextRecipe, TokenSettings
 from tongues.text import TextSource, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
@@ -52,7 +51,6 @@ from tongues.text.tokens.tokenizer import (
 )
 from tongues.text.tokens.words import (
     IN_USE,
-    KEEP_NAME,
     MISSING,
     RENAME,
     REPLACE,
@@ -187,10 +185,6 @@ def run_stage(
 def check_tokens(recipe: TextRecipe, workspace: Path) -> None:
     """A UserError where the recipe's tokens are missing, or made with other settings."""
     path, now = workspace / "tokens" / recipe.name, _settings(recipe)
-    several = isinstance(recipe, Recipe) and (recipe.study or recipe.pilot or recipe.experts)
-    if not path.is_dir() and not several and (other := _same_text(now, path.parent)):
-        hint = KEEP_NAME.format(other=other, name=recipe.name)
-        raise UserError("there are no prepared tokens", where=str(path), hint=hint)
     before = _completed(read_manifest(path)["inputs"])
     if any(before.get(section) != now[section] for section in now):
         reason = f"made from other settings: {_difference({k: before[k] for k in now}, now)}"
@@ -201,16 +195,6 @@ def _other_tokens(path: Path) -> str:
     """What to do where a folder has tokens of other settings."""
     runs = runs_trained_on(path)
     return RENAME.format(runs=trained_on(runs)) if runs else REPLACE
-
-
-def _same_text(settings: dict[str, Any], store: Path) -> str:
-    """The name of tokens that were made from these settings; empty where there are none."""
-    for file in sorted(store.glob("*/tokens.json")):
-        with suppress(UserError):  # damaged
-            before = _completed(read_manifest(file.parent)["inputs"])
-            if all(before.get(section) == settings[section] for section in settings):
-                return file.parent.name
-    return ""
 
 
 def _settings(recipe: TextRecipe) -> dict[str, Any]:

@@ -52,10 +52,6 @@ IN_USE = (
     "{runs}; once others replace them, `evaluate` cannot tell what these runs have read (Ctrl-C "
     "keeps them; `name={name}-2` keeps both)"
 )
-KEEP_NAME = (
-    "keep `name: {other}`, whose tokens are of the same text and settings (a run is named by "
-    "`train.run={name}`), or run `tongues prepare` with this recipe"
-)
 REPLACE = "replace them with `tongues prepare --overwrite`, or give the recipe another name"
 RENAME = "give the recipe another `name`: {runs}"
 MISSING = "written for {there}, but not for {missing}: {reasons}"
