@@ -116,14 +116,13 @@ def _of_split(manifest: Manifest) -> list[b.Block]:
     rows, sources = list[Row](), list[Row]()
     for lang, split in manifest["splits"].items():
         valid, overlap = manifest["languages"][lang]["valid"], split["overlap"]
-        own, train = (", ".join(map(show_bytes, split["lengths"][x])) for x in ("valid", "train"))
         rows.append(
             {"language": lang, "independent groups": split["groups"], **_amount(valid)}
-            | {"quartiles of length": own, "in training text": train}
             | {"left out": overlap["documents"], "size left out": _size(overlap["bytes"])}
         )
         totals = {
-            side: sum(each[side] for each in split["sources"].values()) for side in split["lengths"]
+            side: sum(each[side] for each in split["sources"].values())
+            for side in ("train", "valid")
         }
         largest = sorted(split["sources"].items(), key=lambda each: -sum(each[1].values()))
         sources += [

@@ -207,19 +207,13 @@ class Selection:
         return np.flatnonzero(self.reason == 0)
 
 
-def open_corpus(path: Path, sources: Sequence[TextSource]) -> Corpus:
-    """The corpus at `path`; a UserError unless all `sources` have been read."""
-    return _opened(path, [(source.lang, source.name) for source in sources])
-
-
-def reopen_corpus(path: Path) -> Corpus:
-    """The corpus of a folder, without its recipe."""
-    languages = read_json(path / "corpus.json")["languages"]
-    names = [(lang, each["name"]) for lang, about in languages.items() for each in about["sources"]]
-    return _opened(path, names)
-
-
-def _opened(path: Path, named: Sequence[tuple[str, str]]) -> Corpus:
+def open_corpus(path: Path, sources: Sequence[TextSource] | None = None) -> Corpus:
+    """The corpus at `path`; a UserError unless all `sources`, by default its own, were read."""
+    if sources is None:
+        kept = read_json(path / "corpus.json")["languages"]
+        named = [(lang, each["name"]) for lang, about in kept.items() for each in about["sources"]]
+    else:
+        named = [(source.lang, source.name) for source in sources]
     records: list[dict[str, Any]] = []
     parts: list[Part] = []
     for lang, name in named:

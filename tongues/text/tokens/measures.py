@@ -7,7 +7,7 @@ from pathlib import Path
 from tongues.core.errors import UserError
 from tongues.recipe import load_recipe
 from tongues.text import Document, TextSource, find_sources, read_source
-from tongues.text.corpus import reopen_corpus
+from tongues.text.corpus import open_corpus
 from tongues.text.document import normalised
 from tongues.text.select import read_selection
 from tongues.text.tokens import fertility
@@ -47,7 +47,7 @@ def documents_on(place: Path, size: int) -> Documents:
         if not (place / "corpus.json").is_file():
             hint = "name a recipe, or a folder in corpus/ that `tongues prepare` made"
             raise UserError("is neither a recipe nor a corpus", where=str(place), hint=hint)
-        corpus = reopen_corpus(place)
+        corpus = open_corpus(place)
         selection = read_selection(corpus)
         documents: Documents = {}
         for lang in corpus.languages:  # by the hash of the group: the same groups in every one

@@ -179,20 +179,16 @@ def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) 
     titles = {(each["lang"], each["name"]): each["title"] for each in corpus.sources}
     names = [titles[part.lang, part.source] for part in corpus.parts]
     sources: dict[str, dict[str, int]] = {}
-    lengths: dict[str, list[int]] = {}
     for split, numbers in documents.items():
         owner = corpus.part_of(numbers)
         for number in np.unique(owner).tolist():
             row = sources.setdefault(names[number], dict.fromkeys(documents, 0))
             row[split] += int(sizes[numbers[owner == number]].sum())
-        quarters = np.percentile(sizes[numbers], [25, 50, 75]) if len(numbers) else []
-        lengths[split] = [round(float(each)) for each in quarters]
     overlap = documents["overlap"]
     return SplitSummary(
         groups=len(np.unique(selection.component[documents["valid"]])),
         overlap={"documents": len(overlap), "bytes": int(sizes[overlap].sum())},
         sources=sources,
-        lengths=lengths,
     )
 
 
