@@ -192,11 +192,8 @@ def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
     blocks: list[b.Block] = [table, b.Heading("Samples")]
     for why, samples in about["samples"].items():
         kept = why == "kept"
-        quotes: list[b.Block] = []
-        for sample in samples:  # what was dropped as another language is not in this one
-            quotes.append(b.Quote(sample["text"], "" if why == "other language" else lang))
-            if like := sample.get("near_copy_of"):
-                quotes += ["kept in its place:", b.Quote(like, lang)]
+        known = "" if why == "other language" else lang  # what is in another is not in this one
+        quotes = [b.Quote(sample["text"], known) for sample in samples]
         count = (about["kept"] if kept else about["dropped"][why])["documents"]
         head = why if kept else f"{why}: {_rule(why, about)}"
         blocks.append(b.Details(head, quotes, kept, f"{len(samples)} of {count:,}"))

@@ -120,21 +120,11 @@ def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[d
             there = np.flatnonzero((corpus.lang == code) & (selection.reason == number))
             chosen.append(there[np.argsort(exact[there], kind="stable")[:_SAMPLES]])
     documents = np.concatenate(chosen)
-    likes = np.full(len(documents), -1, dtype=np.int64)  # the document kept in place of a near copy
-    near = selection.reasons.index("near copy")
-    for place in np.flatnonzero(selection.reason[documents] == near):
-        document = documents[place]
-        same = (selection.cluster == selection.cluster[document]) & (selection.reason == 0)
-        likes[place] = np.flatnonzero(same & (corpus.lang == corpus.lang[document]))[0]
-    texts = corpus.chosen_texts(np.concatenate([documents, likes[likes >= 0]]))
-    others = iter(texts[len(documents) :])
     samples: dict[str, dict[str, list[dict[str, str]]]] = {lang: {} for lang in corpus.languages}
-    for document, like, text in zip(documents.tolist(), likes.tolist(), texts, strict=False):
-        sample = {"text": text[:_SAMPLE]} | (
-            {"near_copy_of": next(others)[:_SAMPLE]} if like >= 0 else {}
-        )
-        why = selection.reasons[selection.reason[document]]
-        samples[corpus.languages[corpus.lang[document]]].setdefault(why, []).append(sample)
+    for document, text in zip(documents.tolist(), corpus.chosen_texts(documents), strict=True):
+        why, lang = selection.reasons[selection.reason[document]], corpus.lang[document]
+        of_reason = samples[corpus.languages[lang]].setdefault(why, [])
+        of_reason.append({"text": text[:_SAMPLE]})
     return samples
 
 
