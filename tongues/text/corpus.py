@@ -120,6 +120,12 @@ class Corpus:
         codes = [self.languages.index(part.lang) for part in self.parts]
         return np.repeat(np.array(codes, dtype=np.int16), [part.count for part in self.parts])
 
+    @property
+    def titles(self) -> list[str]:
+        """The title of the source of each part."""
+        titles = {(each["lang"], each["name"]): each["title"] for each in self.sources}
+        return [titles[part.lang, part.source] for part in self.parts]
+
     def numbers(self, name: str) -> np.ndarray:
         """A signal of every document."""
         columns = [read_columns(part.path, [name])[name].to_numpy() for part in self.parts]

@@ -8,7 +8,7 @@ import numpy as np
 from tongues.core.files import read_lines
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.signals import counts_as, large_others
-from tongues.text.summary import MARKUP, LanguageSummary, TextCaution, TextSize, faults_by_reason
+from tongues.text.summary import MARKUP, LanguageSummary, TextSize, faults_by_reason
 from tongues.text.words import caution_sentence
 
 _SAMPLES = 5  # of each language and reason
@@ -83,8 +83,9 @@ def summarise(
             samples=samples[lang],
         )
     cautions = [
-        {"code": each.code, "sentence": caution_sentence(each, languages[each.lang])}
-        for each in _cautions(languages)
+        {"code": code, "sentence": caution_sentence(code, lang, about, title)}
+        for lang, about in languages.items()
+        for code, title in _cautions(about)
     ]
     return {"languages": languages, "cautions": cautions}
 
@@ -128,20 +129,20 @@ def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[d
     return samples
 
 
-def _cautions(languages: Mapping[str, LanguageSummary]) -> Iterator[TextCaution]:
-    for lang, about in languages.items():
-        read, foreign = about["read"]["documents"], about["dropped"].get("other language")
-        made = all(source["name"] == "synthetic" for source in about["sources"])
-        found = {
-            "unreadable_places": bool(faults_by_reason(about)),
-            "passed_over": bool(about["passed_over"]),
-            "other_language": bool(foreign) and foreign["documents"] > _MISTAGGED * read,
-            "markup": about["marked_up"] > _MARKED_UP * about["kept"]["documents"],
-            "unknown_language": bool(read) and not about["known"] and not made,
-        }
-        yield from (TextCaution(code, lang) for code, is_so in found.items() if is_so)
-        for source in about["sources"]:
-            if not source["documents"]:
-                yield TextCaution("empty_source", lang, source["title"])
-        if (about["foreign"] or 0.0) > _FOREIGN:
-            yield TextCaution("other_languages_inside", lang)
+def _cautions(about: LanguageSummary) -> Iterator[tuple[str, str]]:
+    """What to look at in the text of a language, each with the title of a source it is about."""
+    read, foreign = about["read"]["documents"], about["dropped"].get("other language")
+    made = all(source["name"] == "synthetic" for source in about["sources"])
+    found = {
+        "unreadable_places": bool(faults_by_reason(about)),
+        "passed_over": bool(about["passed_over"]),
+        "other_language": bool(foreign) and foreign["documents"] > _MISTAGGED * read,
+        "markup": about["marked_up"] > _MARKED_UP * about["kept"]["documents"],
+        "unknown_language": bool(read) and not about["known"] and not made,
+    }
+    yield from ((code, "") for code, is_so in found.items() if is_so)
+    for source in about["sources"]:
+        if not source["documents"]:
+            yield "empty_source", source["title"]
+    if (about["foreign"] or 0.0) > _FOREIGN:
+        yield "other_languages_inside", ""

@@ -1,6 +1,6 @@
 """What is known of a corpus, of each language: `corpus.json`, as it is read again."""
 
-from dataclasses import dataclass
+from collections import Counter
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -8,15 +8,6 @@ from tongues.core.errors import UserError
 from tongues.core.files import read_json
 
 MARKUP = 0.2  # share of tags from which a document is full of them; chosen: text is the rest
-
-
-@dataclass(frozen=True, slots=True)
-class TextCaution:
-    """Something to look at in the text of a language; title: of a source that it is about."""
-
-    code: str
-    lang: str
-    title: str = ""
 
 
 class TextSize(TypedDict):
@@ -73,10 +64,9 @@ def read_summary(path: Path) -> CorpusSummary:
     return CorpusSummary(**summary)
 
 
-def faults_by_reason(about: LanguageSummary) -> dict[str, int]:
+def faults_by_reason(about: LanguageSummary) -> Counter[str]:
     """The number of faults in a language's text, by reason."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for source in about["sources"]:
-        for reason, count in source["faults"].items():
-            counts[reason] = counts.get(reason, 0) + count
+        counts.update(source["faults"])
     return counts

@@ -13,7 +13,6 @@ from tongues.text.summary import (
     MARKUP,
     CorpusSummary,
     LanguageSummary,
-    TextCaution,
     TextSize,
     faults_by_reason,
 )
@@ -76,14 +75,14 @@ def show_dropped(dropped: Mapping[str, TextSize]) -> str:
     )
 
 
-def caution_sentence(caution: TextCaution, about: LanguageSummary) -> str:
-    """What to look at in a language's text, and what helps."""
-    lang, faults, aside = caution.lang, faults_by_reason(about), about["passed_over"]
+def caution_sentence(code: str, lang: str, about: LanguageSummary, title: str = "") -> str:
+    """What to look at in a language's text, and what helps; title: of a source it is about."""
+    faults, aside = faults_by_reason(about), about["passed_over"]
     searched = ", ".join(sorted(large_others(lang)))
     label, labelled = next(iter(about["labels"].items()), ("", 0))
-    sentence = _CAUTIONS[caution.code].format(
+    sentence = _CAUTIONS[code].format(
         lang=lang,
-        title=caution.title,
+        title=title,
         places=counted(sum(faults.values()), "place"),
         reasons=", ".join(f"{reason} {count}" for reason, count in sorted(faults.items())),
         lost=show_bytes(sum(sum(source["lost"].values()) for source in about["sources"])),
@@ -98,7 +97,7 @@ def caution_sentence(caution: TextCaution, about: LanguageSummary) -> str:
         foreign=about["foreign"] or 0.0,
     )
     samples = [row for source in about["sources"] for row in source["fault_samples"]]
-    helps = _what_helps(lang, samples) if caution.code == "unreadable_places" else []
+    helps = _what_helps(lang, samples) if code == "unreadable_places" else []
     return "; ".join([sentence, *helps])
 
 

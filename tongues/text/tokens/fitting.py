@@ -126,9 +126,7 @@ def _unseen(corpus: Corpus, numbers: np.ndarray) -> tuple[np.ndarray, str]:
     They are those of one source: the smallest with a tenth of them, or else the largest. Of a
     single source, every tenth document.
     """
-    titles = {(each["lang"], each["name"]): each["title"] for each in corpus.sources}
-    names = np.array([titles[part.lang, part.source] for part in corpus.parts])
-    source = names[corpus.part_of(numbers)]
+    source = np.array(corpus.titles)[corpus.part_of(numbers)]
     known, counts = np.unique(source, return_counts=True)
     if len(known) == 1:
         return np.arange(len(numbers)) % _EVERY == 0, "a tenth of this text"

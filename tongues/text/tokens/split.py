@@ -175,14 +175,12 @@ def source_names(corpus: Corpus, numbers: np.ndarray) -> list[str]:
 
 def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) -> SplitSummary:
     """What a language's held-out text consists of, next to its training text."""
-    sizes = corpus.sizes
-    titles = {(each["lang"], each["name"]): each["title"] for each in corpus.sources}
-    names = [titles[part.lang, part.source] for part in corpus.parts]
+    sizes, titles = corpus.sizes, corpus.titles
     sources: dict[str, dict[str, int]] = {}
     for split, numbers in documents.items():
         owner = corpus.part_of(numbers)
         for number in np.unique(owner).tolist():
-            row = sources.setdefault(names[number], dict.fromkeys(documents, 0))
+            row = sources.setdefault(titles[number], dict.fromkeys(documents, 0))
             row[split] += int(sizes[numbers[owner == number]].sum())
     overlap = documents["overlap"]
     return SplitSummary(
