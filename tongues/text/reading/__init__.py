@@ -31,7 +31,7 @@ _PARQUET = "a table in columns, a document a row"
 for _type in (
     FileType("text", _PLAIN, ("txt", "md"), kinds.read_plain, is_document=True),
     FileType("jsonl", _LINES, ("jsonl", "ndjson"), kinds.read_json_lines, has_columns=True),
-    FileType("json", _JSON, ("json",), kinds.read_json, has_columns=True),
+    FileType("json", _JSON, ("json",), kinds.read_objects, has_columns=True),
     FileType("csv", "a table, a document a row", ("csv",), kinds.read_csv, has_columns=True),
     FileType("tsv", _TSV, ("tsv",), kinds.read_tsv, has_columns=True),
     FileType("parquet", _PARQUET, ("parquet",), read_parquet, has_columns=True, is_packed=True),

@@ -116,7 +116,7 @@ def _row(file: TextFile, line: Line) -> dict[str, Any] | Fault:
     return row
 
 
-def read_json(file: TextFile, state: State) -> Iterator[Item]:
+def read_objects(file: TextFile, state: State) -> Iterator[Item]:
     """The objects of a list, which may be inside an object; texts alone are rows too."""
     return _table(file, _json_rows(file), state)
 
