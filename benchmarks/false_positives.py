@@ -3,7 +3,7 @@
 usage: python benchmarks/false_positives.py [SIMULATIONS]
 
 Claim: 5 % ± 1.5 false positives for each test offered, also where demonstrations matter; fewer
-where a count is too coarse for 5 % (few items, signs). Beside it stand the usual ways (`usual`): a
+where a count is too coarse for 5 % (few items). Beside it stand the usual ways (`usual`): a
 percentile bootstrap of the documents; for accuracies one of the items, pooled over draws; and a
 paired t over draws alone (`draws`); of several models, allowing for fewer comparisons than were
 made. `power` is how often a useful effect is told: half the spread among documents; 0.1 of the
@@ -30,10 +30,10 @@ from time import process_time
 import numpy as np
 
 from tongues.core.estimate import LEVEL, Estimate
-from tongues.core.significance import holm, paired_mean, sign_test
+from tongues.core.significance import holm, paired_mean
 from tongues.core.significance.draws import spread
 from tongues.core.significance.paired import halves
-from tongues.core.significance.signs import wilson
+from tongues.core.significance.rates import wilson
 from tongues.core.significance.student import critical, two_sided
 
 __all__ = ["main"]
@@ -210,7 +210,7 @@ def of_groups(count: int, random: np.random.Generator) -> Iterator[Line]:
 
 
 def of_many(count: int, random: np.random.Generator) -> Iterator[Line]:
-    """Means over languages, many languages at once, counts of wins."""
+    """Means over languages, and many languages at once."""
     both = WORLDS["both"]
     parts = [right(both, (count, 5, 200), level, 0, random) for level in (0.4, 0.5, 0.6, 0.7)]
     yield (
@@ -220,10 +220,6 @@ def of_many(count: int, random: np.random.Generator) -> Iterator[Line]:
     for languages in (8, 16):
         gap = random.standard_t(4, (count, languages))
         yield f"mean difference of {languages} languages", *plain(cut_all(gap))
-    for languages in (6, 16, 24, 40):
-        wins = random.binomial(languages, 0.5, count).tolist()
-        p = [sign_test(own, languages - own) <= LEVEL for own in wins]
-        yield f"signs of {languages} languages", *plain(np.array(p))
     for languages in (16, 50):
         repeats = count // 2
         p = [cut(*gaps(30, True, "normal", random)) for _ in range(repeats * languages // AT_ONCE)]

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import torch
@@ -96,7 +97,7 @@ def models(workspace: Path) -> Iterator[dict[str, str]]:
         yield named
 
 
-def cost(model: Model, losses: list[DocumentLosses]) -> tuple[str, str]:
+def cost(model: Model, losses: list[DocumentLosses], seconds: float) -> tuple[str, str]:
     """Weights that a token is multiplied by, and processor time of scoring a token."""
     one, tokens = model.ensemble.models[0], sum(int(of.tokens.sum()) for of in losses)
     used = sum(w.numel() for name, w in one.named_parameters() if "embed" not in name)
@@ -104,14 +105,14 @@ def cost(model: Model, losses: list[DocumentLosses]) -> tuple[str, str]:
     if sparse:
         used -= sparse * (1 - one.config.num_experts_per_tok / one.config.num_local_experts)
     experts = sum(of.cost.experts_run for of in losses) / tokens
-    micros = 1e6 * sum(of.cost.seconds for of in losses) / tokens
-    return f"{used * experts / 1e6:.2f}M", f"{micros:.0f}"
+    return f"{used * experts / 1e6:.2f}M", f"{1e6 * seconds / tokens:.0f}"
 
 
 def score(name: str, given: str, workspace: Path, texts: Texts, losses: Losses) -> dict[str, str]:
     """A row of the table; `losses` of what it is compared with are there, and get its own."""
-    model = open_model(given, workspace)
+    model, began = open_model(given, workspace), process_time()
     own = losses[name] = {lang: routed_losses([model], texts[lang])[0] for lang in LANGUAGES}
+    seconds = process_time() - began
     best = losses[f"{name.partition(':')[0]}: ensemble language"] if ":" in name else own
     top = losses.get(f"{name.partition(':')[0]}: ensemble filter:2", own)
     changes = []
@@ -124,7 +125,7 @@ def score(name: str, given: str, workspace: Path, texts: Texts, losses: Losses) 
         )
         ends = "" if change.low is None else f" [{change.low:+.3f}, {change.high:+.3f}]"
         changes.append("" if other is own else f"{change.value:+.3f}{ends}")
-    size, micros = cost(model, list(own.values()))
+    size, micros = cost(model, list(own.values()), seconds)
     return (
         {"model": name}
         | {lang: f"{own[lang].loss:.3f}" for lang in LANGUAGES}

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,15 +71,6 @@ def test_items_that_do_not_fit_are_left_out_and_counted(ask: Ask, place: Path) -
     assert accuracy["items"] == 14  # of 16, of which 2 are too long
     assert told["limit"] == 16
     assert told["left_out"][0].startswith("2 left out: too long for the model")
-
-
-def test_items_may_lie_in_several_folders(ask: Ask, place: Path) -> None:
-    for lang in ("qaa", "qab"):
-        (place / lang / "parts").mkdir(parents=True)
-        shutil.copy(place / f"items/parts/{lang}.jsonl", place / lang / "parts")
-    done = ask(MODELS[0], "--tasks", "parts", "--data", "qaa", "--data", "qab", "--json")
-    accuracies = json.loads(done.stdout)["tasks"]["parts"]["accuracies"][MODELS[0]]
-    assert list(accuracies) == ["qaa", "qab"]
 
 
 @pytest.mark.parametrize("words", cases("refused-evaluations"))

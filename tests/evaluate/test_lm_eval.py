@@ -127,7 +127,6 @@ def test_its_numbers_are_those_of_tasks_here(
     result = found["results"][task]
     assert result["acc,none"] == pytest.approx(correct(scores, "sum").mean(), abs=1e-4)
     assert result["acc_norm,none"] == pytest.approx(correct(scores, "character").mean(), abs=1e-4)
-    assert found["config"]["tongues_fingerprint"]
 
 
 @pytest.mark.parametrize("begun", [True, False])

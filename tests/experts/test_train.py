@@ -1,7 +1,5 @@
-"""Experts by any launcher, runs that fail beside whole ones, and growing seed by seed."""
+"""Runs of experts that fail beside whole ones, and growing seed by seed."""
 
-import importlib
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -58,31 +56,6 @@ def planned(recipe: Recipe, workspace: Path) -> list[Round]:
     return plan_rounds(open_work(recipe, workspace), make=True)
 
 
-@pytest.fixture
-def slurm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Commands that stand in for Slurm's and run a job here; jobs leave a file while they run."""
-    monkeypatch.setattr(importlib.import_module("tongues.core.launch.slurm"), "_LOOK_EVERY", 0)
-    folder, queue = tmp_path / "commands", tmp_path / "queue"
-    folder.mkdir()
-    queue.mkdir()
-    lines = {
-        "sinfo": "echo none",
-        "squeue": f"for job in $(ls {queue}); do echo $job $(cat {queue}/$job); done",
-        "scontrol": "echo JobState=COMPLETED",
-        "scancel": "exit 0",
-        "sbatch": "for given; do case $given in --job-name=*) name=${given#*=} ;; "
-        "--wrap=*) line=${given#*=} ;; esac; done\n"
-        f"echo $name > {queue}/$$\n"
-        f'(sh -c "$line"; rm {queue}/$$) > {folder}/log 2>&1 < /dev/null &\n'
-        "echo $$",
-    }
-    for name, line in lines.items():
-        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
-        (folder / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    return folder
-
-
 def bytes_of(workspace: Path, rounds: list[Round]) -> dict[str, bytes]:
     runs = [f"runs/{run.name}/{name}" for made in rounds for run in made.runs for name in SAME]
     whole = [f"ensembles/{made.name}/router.safetensors" for made in rounds]
@@ -110,8 +83,8 @@ class Failing(Local):
 
 
 @pytest.mark.long
-def test_experts_begun_by_one_launcher_and_finished_by_another_are_the_same(
-    ask: Ask, workspace: Path, tmp_path_factory: pytest.TempPathFactory, slurm: Path
+def test_experts_begun_before_a_fault_and_finished_after_it_are_the_same(
+    ask: Ask, workspace: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     recipe = ask("{partitions: [{by: languages}]}")
     undisturbed = tmp_path_factory.mktemp("undisturbed")
@@ -120,8 +93,7 @@ def test_experts_begun_by_one_launcher_and_finished_by_another_are_the_same(
     train_experts(recipe, undisturbed, rounds, launcher=open_launcher())
     with pytest.raises(UserError, match="its machine burnt"):
         train_experts(recipe, workspace, rounds, launcher=Failing(rounds[0].runs[-1].name))
-    launcher = open_launcher("slurm:partition=any")
-    (made,) = train_experts(recipe, workspace, rounds, launcher=launcher)
+    (made,) = train_experts(recipe, workspace, rounds, launcher=open_launcher())
     assert bytes_of(workspace, rounds) == bytes_of(undisturbed, rounds)
     ensemble = open_ensemble(made, workspace)
     assert ensemble.router and ensemble.k == 2

@@ -11,8 +11,12 @@ from tests.experts.test_train import Ask, ask, planned, seed_model
 from tongues.core.errors import UserError
 from tongues.core.files import read_json, write_json
 from tongues.core.launch import open_launcher
-from tongues.experts.ensemble.ensemble import ExpertModels, expert_log_probs, open_ensemble
-from tongues.experts.ensemble.mapped import map_model
+from tongues.experts.ensemble.ensemble import (
+    ExpertModels,
+    expert_log_probs,
+    map_model,
+    open_ensemble,
+)
 from tongues.experts.ensemble.updates import find_updates
 from tongues.experts.train import train_experts
 

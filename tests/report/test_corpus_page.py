@@ -11,8 +11,7 @@ from tongues.core.files import read_json, write_json
 from tongues.core.pages import page_as_html, write_page
 from tongues.recipe import load_recipe
 from tongues.report import default_folder, kind_of
-from tongues.report.corpus import corpus_page
-from tongues.report.corpus_figures import languages_identified
+from tongues.report.corpus import corpus_page, languages_identified
 from tongues.text.summary import TextSize, read_summary
 from tongues.text.tokens import prepare_tokens
 from tongues.text.words import show_dropped

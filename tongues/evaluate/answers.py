@@ -14,7 +14,6 @@ from tongues.core.significance import (
     measured_mean,
     paired_accuracy,
     relative_score,
-    signs,
     win_rates,
 )
 from tongues.evaluate.comparing import corrected, leaders, translated
@@ -228,23 +227,13 @@ def _compared(
     both = {lang: _in_common(of, items[other][lang]) for lang, of in items[model].items()}
     own = {lang: one for lang, (one, _) in both.items()}
     theirs = {lang: two for lang, (_, two) in both.items()}
-    means = [[float(of.values.mean()) for of in by.values()] for by in (own, theirs)]
     (independent, groups), (baseline, _) = _independent(own), _independent(theirs)
-    name, level = _item_name(own), _mean_chance(own)
-    comparison = Comparison(
+    unit = _unit(*own.values(), *theirs.values())
+    return Comparison(
         model=model,
         other=other,
         languages={lang: _difference(of, theirs[lang]) for lang, of in own.items()},
-        mean=paired_accuracy(
-            independent, baseline, groups, unit=_unit(*own.values(), *theirs.values()), items=name
-        ),
-        signs=replace(signs(*means, lower_wins=lower_wins), translated=_parallel(own)),
-    )
-    if level is None:
-        return comparison
-    return replace(
-        comparison,
-        relative=relative_score(independent, baseline, level.level, groups, items=name),
+        mean=paired_accuracy(independent, baseline, groups, unit=unit, items=_item_name(own)),
         relative_of={
             lang: relative_score(of.values, theirs[lang].values, of.chance.level, of.groups)
             for lang, of in own.items()

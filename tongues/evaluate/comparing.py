@@ -14,7 +14,6 @@ from tongues.core.significance import (
     measured_loss,
     paired_loss,
     paired_mean,
-    signs,
     win_rates,
 )
 from tongues.evaluate.evaluation import (
@@ -127,7 +126,6 @@ def _cost(each: Sequence[DocumentLosses]) -> Cost:
     tokens = max(sum(int(of.tokens.sum()) for of in each), 1)
     return Cost(
         experts_run=sum(of.cost.experts_run for of in each) / tokens,
-        seconds=sum(of.cost.seconds for of in each) / tokens,
         memory=max(of.cost.memory for of in each),
     )
 
@@ -154,15 +152,12 @@ def _compared_losses(
         theirs = [_in_unit(of, unit)[0] for of in other]
         # Translations of a document are one observation, not several.
         mean = replace(paired_mean(nats, theirs, sizes, [of.segments for of in own]), unit=unit)
-    rates = [[of.bits_per_byte for of in side] for side in (own, other)]
-    parallel = translated([of.segments for of in losses[model].values()])
     differences = [_difference(*both, unit) for both in zip(own, other, strict=True)]
     return Comparison(
         model=model,
         other=next(iter(others.values())),
         languages=dict(zip(others, differences, strict=True)),
         mean=mean,
-        signs=replace(signs(*rates, lower_wins=True), translated=parallel),
         others=others if len(set(others.values())) > 1 else {},
     )
 
@@ -178,7 +173,6 @@ def corrected(each: Sequence[Comparison]) -> list[Comparison]:
             one,
             languages={lang: languages[n, lang] for lang in one.languages},
             mean=means.get(n),
-            signs=replace(one.signs, among=len(each)),
         )
         for n, one in enumerate(each)
     ]

@@ -14,7 +14,7 @@ from tongues.core.estimate import Estimate
 from tongues.core.files import check_readable, read_json, write_json
 from tongues.core.jsonable import from_plain, to_plain
 from tongues.core.roles import Roles
-from tongues.core.significance import Chance, Signs, WinRate
+from tongues.core.significance import Chance, WinRate
 from tongues.evaluate.losses import Cost, Policy
 from tongues.evaluate.tasks import Normalisation
 from tongues.experts.partition.partition import Partition
@@ -81,18 +81,16 @@ class Comparison:
 
     Of a text: how much higher its loss is; of a task: how many more items it answers rightly. The
     p-values allow for how many there are of the kind: of all languages and pairs of models, of the
-    means of all pairs, of their counts. mean: over languages; None where a language is missing.
-    others: the other model of a language, where that is not the same in all. relative: of a task,
-    the score above chance over the other's, in the mean and by language.
+    means of all pairs. mean: over languages; None where a language is missing.
+    others: the other model of a language, where that is not the same in all. relative_of: of a
+    task, the score above chance over the other's.
     """
 
     model: str
     other: str
     languages: Mapping[str, Estimate]
     mean: Estimate | None
-    signs: Signs
     others: Mapping[str, str] = field(default_factory=dict)
-    relative: Estimate | None = None
     relative_of: Mapping[str, Estimate] = field(default_factory=dict)
 
     @property

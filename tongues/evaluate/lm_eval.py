@@ -63,14 +63,6 @@ class LmEvalModel(TemplateLM):
         """The context; None: any."""
         return self.loaded.ensemble.context
 
-    def get_model_info(self) -> dict[str, str]:
-        """Kept by lm-eval with its results."""
-        return {
-            "tongues_name": self.loaded.name,
-            "tongues_routing": str(self.loaded.routing),
-            "tongues_fingerprint": self.loaded.fingerprint,
-        }
-
     def tok_encode(
         self, string: str, add_special_tokens: bool | None = None, **kwargs: Any
     ) -> list[int]:
@@ -88,8 +80,22 @@ class LmEvalModel(TemplateLM):
         self, requests: Sequence[Any], disable_tqdm: bool = False
     ) -> list[tuple[float, bool]]:
         """Each continuation's log-probability behind its context, and whether it is greedy."""
-        pairs = [self._encode_pair(*request.args) for request in requests]
-        return self._answers(pairs, requests, disable_tqdm)
+        families: dict[tuple[int, ...], int] = {}
+        rows: list[Row] = []
+        for request, language in zip(requests, self._languages(requests), strict=True):
+            context, continuation = self._encode_pair(*request.args)
+            tokens = np.array([*context, *continuation], dtype=np.int64)
+            family = families.setdefault(tuple(context), len(families))
+            rows.append(self._fitting(Row(tokens, len(context), language, family), request))
+        with _progress(disable_tqdm) as tell:
+            scored = score_rows(self.loaded, rows, tell=tell)
+        greedy = would_write(self.loaded, rows, scored)
+        sums = (-float(own.nats.sum()) for own in scored)
+        return list(zip(sums, greedy, strict=True))
+
+    def _loglikelihood_tokens(self, *args: Any, **kwargs: Any) -> Any:
+        """Of requests in tokens, which lm-eval makes of those above alone."""
+        raise NotImplementedError
 
     def loglikelihood_rolling(
         self, requests: Sequence[Any], disable_tqdm: bool = False
@@ -135,32 +141,6 @@ class LmEvalModel(TemplateLM):
         whole = self.tok_encode(context + continuation)
         return (whole[:length], whole[length:]) if length else ([self.prefix_token_id], whole)
 
-    def _loglikelihood_tokens(
-        self,
-        requests: Sequence[tuple[tuple[str, str], list[int], list[int]]],
-        disable_tqdm: bool = False,
-        **kwargs: Any,
-    ) -> list[tuple[float, bool]]:
-        pairs = [(context, continuation) for _, context, continuation in requests]
-        return self._answers(pairs, [None] * len(pairs), disable_tqdm)
-
-    def _answers(
-        self, pairs: Sequence[tuple[list[int], list[int]]], requests: Sequence[Any], quiet: bool
-    ) -> list[tuple[float, bool]]:
-        """The answers to pairs in tokens. requests: theirs, None where it is not known."""
-        families: dict[tuple[int, ...], int] = {}
-        rows: list[Row] = []
-        each = zip(pairs, requests, self._languages(requests), strict=True)
-        for (context, continuation), request, language in each:
-            tokens = np.array([*context, *continuation], dtype=np.int64)
-            family = families.setdefault(tuple(context), len(families))
-            rows.append(self._fitting(Row(tokens, len(context), language, family), request))
-        with _progress(quiet) as tell:
-            scored = score_rows(self.loaded, rows, tell=tell)
-        greedy = would_write(self.loaded, rows, scored)
-        sums = (-float(own.nats.sum()) for own in scored)
-        return list(zip(sums, greedy, strict=True))
-
     def _fitting(self, row: Row, request: Any) -> Row:
         if row.start >= len(row.tokens):
             raise UserError("a continuation of no tokens", where=_place(request))
@@ -188,10 +168,7 @@ class LmEvalModel(TemplateLM):
     def _languages(self, requests: Sequence[Any]) -> list[str | None]:
         """Those of the requests' tasks, where an expert was trained on them."""
         known = self.loaded.ensemble.lineage.languages
-        return [
-            language_of(request.task_name or "", request.doc, known) if request else None
-            for request in requests
-        ]
+        return [language_of(request.task_name or "", request.doc, known) for request in requests]
 
 
 def as_lm_eval(name: str, workspace: str | Path = ".") -> LmEvalModel:
@@ -254,25 +231,22 @@ def write(
     max_tokens: one number, or one per context. stop: tokens that end a text.
     """
     written = [np.empty(0, dtype=np.int64)] * len(begun)
-    heads: dict[int, list[int]] = {}
-    for number in sorted(range(len(begun)), key=lambda number: -len(begun[number])):
-        heads.setdefault(int(begun[number][0]), []).append(number)
-    for head, numbers in heads.items():
-        ensemble = replace(model.ensemble, frame=replace(model.ensemble.frame, start=head))
-        for start in range(0, len(numbers), _BATCH):
-            some = numbers[start : start + _BATCH]
-            texts = generate(
-                ensemble,
-                [begun[number][1:] for number in some],
-                model.routing,
-                most=max_tokens if isinstance(max_tokens, int) else [max_tokens[n] for n in some],
-                languages=[languages[number] for number in some] if languages else None,
-                sampling=sampling or Sampling(temperature=0),
-                stop=stop,
-            )
-            for number, text in zip(some, texts, strict=True):
-                ids = [token.id for token in text if token.ended != "stop"]
-                written[number] = np.array(ids, dtype=np.int64)
+    order = sorted(range(len(begun)), key=lambda number: -len(begun[number]))
+    for start in range(0, len(order), _BATCH):
+        some = order[start : start + _BATCH]
+        texts = generate(
+            model.ensemble,
+            [begun[number][1:] for number in some],
+            model.routing,
+            most=max_tokens if isinstance(max_tokens, int) else [max_tokens[n] for n in some],
+            firsts=[int(begun[number][0]) for number in some],
+            languages=[languages[number] for number in some] if languages else None,
+            sampling=sampling or Sampling(temperature=0),
+            stop=stop,
+        )
+        for number, text in zip(some, texts, strict=True):
+            ids = [token.id for token in text if token.ended != "stop"]
+            written[number] = np.array(ids, dtype=np.int64)
     return written
 
 
@@ -303,4 +277,4 @@ def _sampling(options: Mapping[str, Any]) -> Sampling:
 
 
 def _place(request: Any) -> str:
-    return f"{request.task_name}, document {request.doc_id}" if request else "lm-eval"
+    return f"{request.task_name}, document {request.doc_id}"

@@ -1,6 +1,5 @@
 """Losses of documents: the windows of a long text, and losses per token, byte and segment."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,12 +8,13 @@ from typing import Any, Self
 from unicodedata import category, normalize
 
 import numpy as np
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer
 
 from tongues.core.errors import Caution, UserError
 from tongues.core.jsonable import from_plain, to_plain
 from tongues.evaluate import words
 from tongues.text.tokens.fertility import BYTEWISE
+from tongues.text.tokens.spelling import unknown_id
 
 _MISSING = 0.001  # chosen; share of letters that are lost, from which a caution is due
 _COLUMNS = ("nats", "tokens", "bytes", "missing")
@@ -72,7 +72,6 @@ class Cost:
     """What scoring takes: of all documents, or of one token of them."""
 
     experts_run: float  # tokens read, summed over experts
-    seconds: float  # of processor time: reading, and choosing among the experts
     memory: int  # bytes of weights of the experts that one document needed, at most
 
 
@@ -86,7 +85,7 @@ class DocumentLosses:
     bytes: np.ndarray  # UTF-8, of the text that was scored
     segments: tuple[str, ...]  # the group of each: translations of one text have one
     missing: np.ndarray  # share of each document's letters that the tokenizer cannot encode
-    cost: Cost = Cost(0, 0.0, 0)
+    cost: Cost = Cost(0, 0)
     of_experts: tuple[
         float, ...
     ] = ()  # nats of all documents under each expert, where all read everything
@@ -112,7 +111,7 @@ class DocumentLosses:
         columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in _COLUMNS}
         for name in ("ids", "segments"):
             columns[name] = tuple(getattr(self, name)[number] for number in chosen.tolist())
-        return replace(self, **columns, cost=Cost(0, 0.0, 0), of_experts=(), of_members=())
+        return replace(self, **columns, cost=Cost(0, 0), of_experts=(), of_members=())
 
     def to_json(self) -> dict[str, Any]:
         """As an evaluation stores it."""
@@ -139,7 +138,6 @@ def mean_losses(members: Sequence[DocumentLosses]) -> DocumentLosses:
         of_experts=(),
         cost=Cost(
             experts_run=sum(cost.experts_run for cost in costs) / count,
-            seconds=sum(cost.seconds for cost in costs) / count,
             memory=max(cost.memory for cost in costs),
         ),
     )
@@ -196,12 +194,7 @@ class Spelling:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._known: dict[str, bool] = {}
-        model = tokenizer.model
-        if isinstance(model, models.BPE):
-            token = model.unk_token
-            self._unknown = None if token is None else tokenizer.token_to_id(token)
-        else:
-            self._unknown = json.loads(tokenizer.to_str())["model"].get("unk_id")
+        self._unknown = unknown_id(tokenizer)
 
     def missing(self, text: str) -> float:
         """The share of a text's letters and digits that have no token of their own or of bytes."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from time import process_time
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -18,7 +17,6 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
-from tongues.core.errors import UserError
 from tongues.evaluate.words import HAS_READ
 from tongues.experts.ensemble.ensemble import mixed
 from tongues.experts.ensemble.model import Model
@@ -72,20 +70,15 @@ def score_rows(
 ) -> list[TokenLosses]:
     """The nats of each row's tokens from `start` on, in the order given.
 
-    Each expert reads prefixes that rows share once. A row longer than the context is a UserError
-    (see `too_long`); nothing is truncated. Routing sees the row's tokens without the first one.
+    Each expert reads prefixes that rows share once. None of them is `too_long`. Routing sees the
+    row's tokens without the first one.
     """
-    longest = max((row for row in rows if too_long(model, row)), key=_length, default=None)
-    if longest is not None:
-        limit = f"the context of `{model.name}` is {model.ensemble.context}"
-        what = f"a text of {_length(longest)} tokens; {limit}"
-        raise UserError(what, where=model.name, hint="leave it out, or make it shorter")
     given = None
     if model.ensemble.k > 1:
         given = [
             expert_weights(model, row.tokens[1:], row.language)[row.start - 1 :] for row in rows
         ]
-    each, _ = each_expert(model, rows, given, tell=tell)
+    each = each_expert(model, rows, given, tell=tell)
     losses = []
     for place, scores in enumerate(each):
         weights = np.ones_like(scores.log_probs) if given is None else given[place]
@@ -97,15 +90,10 @@ def score_rows(
     return losses
 
 
-def _length(row: Row) -> int:
-    """Tokens of context that a row needs: the last one is only predicted."""
-    return len(row.tokens) - 1
-
-
 def too_long(model: Model, row: Row) -> bool:
-    """Whether a row is longer than the model's context."""
+    """Whether a row is longer than the model's context; its last token is only predicted."""
     context = model.ensemble.context
-    return context is not None and _length(row) > context
+    return context is not None and len(row.tokens) - 1 > context
 
 
 def expert_weights(model: Model, tokens: np.ndarray, language: str | None) -> np.ndarray:
@@ -119,16 +107,15 @@ def each_expert(
     weights: Sequence[np.ndarray] | None,
     *,
     tell: Tell = lambda share, line: None,
-) -> tuple[list[RowScores], float]:
-    """Each row's scored tokens under every expert [scored, k], and seconds per token and expert.
+) -> list[RowScores]:
+    """Each row's scored tokens under every expert [scored, k].
 
-    Seconds are of processor time. weights: [scored, k] of each row; an expert reads a row up to the
-    last token with a positive weight, the rest is -inf. None: every expert reads everything.
+    weights: [scored, k] of each row; an expert reads a row up to the last token with a positive
+    weight, the rest is -inf. None: every expert reads everything.
     """
     ensemble = model.ensemble
     shapes = [(len(row.tokens) - row.start, ensemble.k) for row in rows]
     results = [RowScores(np.full(of, -np.inf), np.zeros(of, dtype=bool)) for of in shapes]
-    seconds, read = 0.0, 0
     for expert in range(ensemble.k):
         counts = [count for count, _ in shapes]
         if weights is not None:
@@ -146,14 +133,11 @@ def each_expert(
             tell((at + share) / ensemble.k, line)
 
         if parts:
-            network, began = ensemble.models[expert], process_time()
-            scores = score_tokens(network, list(parts.values()), done)
-            seconds += process_time() - began
-            read += sum(counts)
+            scores = score_tokens(ensemble.models[expert], list(parts.values()), done)
             for number, row in zip(parts, scores, strict=True):
                 results[number].log_probs[: len(row.log_probs), expert] = row.log_probs
                 results[number].greedy[: len(row.greedy), expert] = row.greedy
-    return results, seconds / max(read, 1)
+    return results
 
 
 @torch.inference_mode()

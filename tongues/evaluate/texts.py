@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import islice
-from time import process_time
 
 import numpy as np
 
@@ -91,10 +90,10 @@ def _route(
             if weights is not None:
                 parts.append(weights[place][window.start - 1 : window.stop - 1])
         counts.append(len(rows) - before)
-    scores, seconds = each_expert(first, rows, None if weights is None else parts, tell=tell)
+    scores = each_expert(first, rows, None if weights is None else parts, tell=tell)
     each, none = iter(scores), np.empty((0, first.ensemble.k))
     read = [np.concatenate([none, *(row.log_probs for row in islice(each, n))]) for n in counts]
-    return read, [_by_routing(each, documents, languages, policy, read, seconds) for each in models]
+    return read, [_by_routing(each, documents, languages, policy, read) for each in models]
 
 
 def _by_routing(
@@ -103,19 +102,17 @@ def _by_routing(
     languages: Sequence[str | None],
     policy: Policy,
     read: Sequence[np.ndarray],
-    seconds: float,
 ) -> tuple[list[np.ndarray], Cost]:
-    """The nats of every token by a routing, and its cost; seconds: an expert takes for a token."""
+    """The nats of every token by a routing, and its cost."""
     ensemble = model.ensemble
     sizes = np.array(ensemble.models.bytes)
     nats: list[np.ndarray] = []
-    total, choosing, memory = 0, 0.0, 0
+    total, memory = 0, 0
     for tokens, language, log_probs in zip(documents, languages, read, strict=True):
-        began, weights = process_time(), np.ones((len(tokens), 1))
+        weights = np.ones((len(tokens), 1))
         if ensemble.k > 1:
             weights = expert_weights(model, tokens, language)
         nats.append(-mixed(weights, log_probs))
-        choosing += process_time() - began
         needed = weights > 0 if model.routing.chooses(ensemble.k) else np.ones_like(weights, bool)
         counts = np.zeros(ensemble.k, dtype=np.int64)
         for window in windows(policy, len(tokens) + 1):  # each up to its last token with a weight
@@ -123,4 +120,4 @@ def _by_routing(
             counts += np.where(own.any(axis=0), len(own) - np.argmax(own[::-1], axis=0), 0)
         total += int(counts.sum())
         memory = max(memory, ensemble.models.shared + int(sizes[counts > 0].sum()))
-    return nats, Cost(total, total * seconds + choosing, memory)
+    return nats, Cost(total, memory)

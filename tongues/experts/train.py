@@ -22,7 +22,6 @@ from tongues.experts.ensemble.lineage import (
     Lineage,
     best_experts,
     describe_expert,
-    other_tokenizer,
     read_lineage,
     router_file,
     verify,
@@ -129,9 +128,6 @@ def merge(
         added = taken - before.languages.keys()
         kept = tuple(e for e in before.experts if added or not taken.issuperset(e.languages))
     tokenizer = file_hash(Path(workspace, new[0].folder) / TOKENIZER)
-    if before and tokenizer != before.tokenizer_sha256:
-        where, own = str(workspace / new[0].folder), before.experts[0].folder
-        raise other_tokenizer(f"expert `{new[0].name}`", where, own)
     experts = (*kept, *new)
     old = _kept_router(add_to, before, kept) if add_to and before and kept else None
     if (folder / ENSEMBLE).is_file() and _is_merged(folder, experts, workspace, overwrite):
@@ -195,9 +191,7 @@ def _is_merged(folder: Path, experts: Sequence[Expert], workspace: Path, overwri
 
 
 def _kept_router(folder: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
-    if before.router is None:
-        what, hint = "the ensemble to add to has no router", "make it again"
-        raise UserError(what, where=str(folder), hint=hint)
+    assert before.router  # as verified
     router = load_router(folder / before.router.file)
     places = [before.names.index(expert.name) for expert in kept]
     prior, of_kept = router.prior[places], np.isin(router.owners, places)

@@ -66,13 +66,6 @@ def _code_of_the_hub(settings: dict[str, Any]) -> Iterator[str]:
             yield f"{key}: {value}"
 
 
-def check_layers(folder: Path, layers: object) -> None:
-    """Refuse a number of layers that would take hours to build, and has no weights."""
-    if isinstance(layers, int) and layers > len(stored_shapes(folder)):
-        what = f"config.json names {layers:,} layers, and there are weights of fewer"
-        raise UserError(what, where=str(folder), hint="copy both from one place")
-
-
 def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     """Name and shape of every stored weight, by the headers of the safetensors files alone.
 

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from tongues.core.pages import blocks as b
-from tongues.core.pages import percent_cell
+from tongues.core.pages import percent, percent_cell, share
+from tongues.core.pages.axes import Row, across, categories, colour
+from tongues.core.pages.plots import heat
 from tongues.core.quantities import counted, show_bytes
-from tongues.report.corpus_figures import languages_identified
 from tongues.report.tokenizer import choice, tokenizer_blocks, tokenizer_numbers
 from tongues.text.reading import REASONS
-from tongues.text.signals import LIMIT, SIGNALS
+from tongues.text.signals import LIMIT, SIGNALS, same_language
 from tongues.text.summary import (
     CorpusSummary,
     LanguageSummary,
@@ -22,11 +23,13 @@ from tongues.text.tokens.measures import SAMPLE, TokenizerMeasures, documents_on
 from tongues.text.tokens.split import few_groups
 from tongues.text.tokens.store import Manifest, read_manifest, tokens_of
 
-Row = Mapping[str, b.Entry]
-
+_Cells = Mapping[str, b.Entry]
 _FAULTS = 12  # of a language, shown
 _EXAMPLE = 90  # characters of a dropped document
 _SOURCES = 12  # of a language, the largest, next to their part of the held-out text
+_COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares are written
+_SEEN = 0.0005  # shares below it are not drawn
+_SHARE = "datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')"  # as percent
 _ABOUT_HELD_OUT = (
     "Groups of documents are held out by the hash of their name, so the held-out text stays the "
     "same when text is added. Of few groups, or large ones, its sources have other shares than "
@@ -71,7 +74,8 @@ def _page(
     )
     size = f"{show_bytes(kept['bytes'])} of {show_bytes(read['bytes'])}"
     cautions = [f"{c['sentence']} ({c['code']})." for c in summary["cautions"]]
-    splits = manifests[0]["splits"] if manifests else {}
+    first = manifests[0] if manifests else None  # held-out text goes by the hashes of groups
+    splits = first["splits"] if first else {}
     few = [few_groups(lang, split) for lang, split in splits.items()]
     cautions += [f"{each}." for each in few if each]
     reasons = b.Table.of(_reasons(languages, read["bytes"]))
@@ -85,7 +89,7 @@ def _page(
         [
             b.Callout("What to fix", cautions) if cautions else None,
             b.Section("reasons", "What was dropped", [reasons]) if reasons.rows else None,
-            *_held_out(manifests),
+            b.Section("held-out", "Held-out text", _of_split(first)) if first else None,
             b.Section("languages", "Languages", [table]),
             languages_identified(languages),
             b.Paragraph(choice(measures), "lead") if len(measures) > 1 else None,
@@ -99,21 +103,57 @@ def _page(
     )
 
 
-def _held_out(manifests: Sequence[Manifest]) -> list[b.Block]:
-    """A section for each held-out text; tokenizers of one share of the hashes have the same."""
-    different: list[Manifest] = []
-    for manifest in manifests:
-        if all(manifest["groups"] != other["groups"] for other in different):
-            different.append(manifest)
-    return [
-        b.Section(f"held-out{'-' * bool(n)}{n or ''}", "Held-out text", _of_split(manifest))
-        for n, manifest in enumerate(different)
-    ]
+def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
+    """What the documents and the text kept of each language were identified as."""
+    documents = {
+        lang: {x: share(n, sum(about["labels"].values())) for x, n in about["labels"].items()}
+        for lang, about in languages.items()
+    }
+    if not any(documents.values()):
+        return None
+    inside = {lang: about["identified"] for lang, about in languages.items()}
+    panels, rows = [], []
+    for name, shares in (("documents read", documents), ("bytes kept", inside)):
+        largest: dict[str, float] = {}
+        for parts in shares.values():
+            largest |= {x: max(largest.get(x, 0.0), part) for x, part in parts.items()}
+        own = [lang for lang in languages if lang in largest]
+        others = sorted((x for x in largest if x not in own), key=lambda x: (-largest[x], x))
+        columns = [*own, *(x for x in others if largest[x] >= _SEEN)][:_COLUMNS]
+        cells: list[Row] = [
+            {"language": lang, "found": label, "share": part, "text": percent(part)}
+            | {"kind": "own" if same_language(lang, label) else "other"}
+            for lang, parts in shares.items()
+            for label in columns
+            if (part := parts.get(label, 0.0)) >= _SEEN
+        ]
+        written = len(columns) <= _WRITTEN
+        title = f"Of the {name}, %" if written else f"Of the {name}"
+        panels.append(
+            heat(
+                title,
+                cells,
+                across("found", columns, title="identified as"),
+                categories("language", list(languages)),
+                colour(["other", "own"], field="kind"),
+                "share",
+                {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.75]},
+                tooltip=("language", "found", "text=share"),
+                written=_SHARE if written else "",
+            )
+        )
+        rows += [{"share of": name} | row for row in cells]
+    caption = (
+        "A row is a language of the corpus, a column what was identified: left by documents, right "
+        f"by passages of the text kept. Rare labels and shares below {percent(2 * _SEEN)} are not "
+        "drawn."
+    )
+    return b.Figure.of("identified", "Languages identified", caption, panels, rows)
 
 
 def _of_split(manifest: Manifest) -> list[b.Block]:
     """What the held-out text of each language consists of, next to its training text."""
-    rows, sources = list[Row](), list[Row]()
+    rows, sources = list[_Cells](), list[_Cells]()
     for lang, split in manifest["splits"].items():
         valid, overlap = manifest["languages"][lang]["valid"], split["overlap"]
         rows.append(
@@ -136,7 +176,7 @@ def _of_split(manifest: Manifest) -> list[b.Block]:
     return [_ABOUT_HELD_OUT, b.Table.of(rows), table if len(sources) <= _SOURCES else folded]
 
 
-def _reasons(languages: Mapping[str, LanguageSummary], read: int) -> Iterator[Row]:
+def _reasons(languages: Mapping[str, LanguageSummary], read: int) -> Iterator[_Cells]:
     """A row for each reason, the largest first, with the beginning of a document, and the rest."""
     lost: dict[str, dict[str, tuple[int, int, str]]] = {}  # documents, bytes, example
     for lang, about in languages.items():
@@ -160,7 +200,7 @@ def _reasons(languages: Mapping[str, LanguageSummary], read: int) -> Iterator[Ro
         )
 
 
-def _row(lang: str, about: LanguageSummary) -> Row:
+def _row(lang: str, about: LanguageSummary) -> _Cells:
     """What came in of a language and what stayed."""
     read, kept, foreign = about["read"], about["kept"], about["foreign"]
     return (

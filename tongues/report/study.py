@@ -11,20 +11,15 @@ from tongues.core.errors import UserError
 from tongues.core.pages import blocks as b
 from tongues.core.pages import estimate_cell, fixed, value_cell
 from tongues.core.pages.axes import series_name
-from tongues.core.pages.blocks import Block, Cell, Entry, Section, Table
-from tongues.core.quantities import show_count
+from tongues.core.pages.blocks import Block, Cell, Entry, Paragraph, Section, Table
+from tongues.core.quantities import counted, show_count
 from tongues.core.roles import list_languages
-from tongues.laws.observed import RunCurves, once
+from tongues.laws.observed import RunCurves, once, size_order
 from tongues.laws.targets import SETTLED
 from tongues.plan.steps import step_of_runs
-from tongues.report.answer import (
-    advice,
-    answer_section,
-    unmeasured,
-)
+from tongues.report.answer import advice, answer_section, unmeasured
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
-from tongues.report.summary import page_lead, page_title
 from tongues.runs.record import Run, find_runs, read_run, run_rows
 from tongues.runs.states import RunState, states
 from tongues.train.study.findings import Findings, findings
@@ -145,17 +140,50 @@ def study_page(
     for name, number in (each for run in records for each in run.versions.items()):
         used.setdefault(name, set()).add(number)
     return b.Page(
-        page_title(findings),
+        _title(findings),
         [
             answer_section(findings, step),
             Section("contents", "", [links]),
             *rest,
         ],
-        lead=page_lead(findings),
+        lead=_lead(findings),
         versions={name: ", ".join(sorted(numbers)) for name, numbers in used.items()},
         numbers=_numbers(findings)
         | {"forecasts": {name: x.forecast.to_json() for name, x in ahead.items() if x.forecast}},
     )
+
+
+def _title(known: Findings) -> str:
+    """From which languages to which; of one run alone with its name."""
+    learned = [run for target in known.targets for run in known.runs if run.target == target]
+    if not learned:
+        return "Runs"
+    bases = known.base_languages
+    targets = dict.fromkeys(x for run in learned for x in run.targets if x not in bases)
+    targets = list_languages(targets or bases)
+    title = f"From {list_languages(bases)} to {targets}" if bases else f"Learning {targets}"
+    only = known.only
+    return f"{only.name}: {title[0].lower()}{title[1:]}" if only else title
+
+
+def _lead(findings: Findings) -> list[Block]:
+    """How much was run, and what it cannot show."""
+    runs, sizes = findings.runs, size_order(findings.runs)
+    one = [f"1 run, {sizes[0]}", f"seed {runs[0].seed}", f"{show_count(runs[0].tokens)} tokens"]
+    parts = (
+        one
+        if findings.only
+        else [
+            counted(len({run.name for run in runs}), "run"),  # one of two languages is there twice
+            f"{counted(len(sizes), 'size')}, {' to '.join(dict.fromkeys([sizes[0], sizes[-1]]))}",
+            counted(len({run.seed for run in runs}), "seed"),
+            f"up to {show_count(max(run.tokens for run in runs))} tokens",
+        ]
+    )
+    if any(findings.ratios):
+        parts.append("replay " + ", ".join(f"{ratio * 100:.3g} %" for ratio in findings.ratios))
+    doubt = unmeasured(findings)
+    return [Paragraph(" · ".join(parts), "lead"), b.Callout("", [doubt]) if doubt else None]
 
 
 def _section(

@@ -50,11 +50,8 @@ class Evaluate(Placed, Shared, Launched, Quietly, Verb["Evaluation"]):
         many=True,
         default=(),
     )
-    data: str | Path | Sequence[str | Path] = option(
-        "Folder with the items of the tasks, or the hub. Repeatable.",
-        metavar="FOLDER|hub",
-        many=True,
-        default=(),
+    data: str | Path | None = option(
+        "Folder with the items of the tasks, or the hub.", metavar="FOLDER|hub", default=None
     )
     languages: str | Sequence[str] | None = option(
         "Languages of texts and tasks (all).", metavar="A,B,…", default=None

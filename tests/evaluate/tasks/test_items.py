@@ -99,20 +99,8 @@ def test_a_sentence_that_ends_without_a_mark_loses_no_letter(tmp_path: Path) -> 
     assert [item.prompt for item in read.items] == ["ฝนตก therefore", "下雨了 therefore"]
 
 
-@pytest.mark.parametrize("place", ["xcopa/sw.jsonl", "xcopa/sw.jsonl.gz"])
-def test_files_are_found_by_task_and_language(tmp_path: Path, place: str) -> None:
-    content = gzip.compress(copa(0)) if place.endswith("gz") else copa(0)
-    file = placed(tmp_path / place, content)
-    read = read_items(TASKS.find("xcopa"), "sw", tmp_path)
-    assert (read.source, len(read.items)) == (str(file), 1)
-
-
 def test_the_languages_of_a_folder_are_those_of_its_files(tmp_path: Path) -> None:
     task = TASKS.find("paws-x")
-    with pytest.raises(UserError, match="in any language\n  it is empty"):
-        find_languages(task, tmp_path)
-    with pytest.raises(UserError, match="there is no such folder"):
-        find_languages(task, tmp_path / "gone")
     for name in ("sw.jsonl", "fr.jsonl.gz", "notes.txt", "ja.jsonl", "no language.jsonl"):
         placed(tmp_path / "paws-x" / name, b"")
     placed(tmp_path / "pt-BR.jsonl", b"")
@@ -125,8 +113,6 @@ def test_a_missing_file_is_told_with_what_was_looked_for(tmp_path: Path) -> None
     with pytest.raises(UserError, match=r"there is no `xcopa/sw\.jsonl`") as caught:
         read_items(TASKS.find("xcopa"), "sw", tmp_path)
     assert "sw.txt" in caught.value.hint
-    with pytest.raises(UserError, match="no such folder"):
-        read_items(TASKS.find("xcopa"), "sw", tmp_path / "nowhere")
 
 
 def test_items_come_from_the_hub(tmp_path: Path, monkeypatch: Any) -> None:

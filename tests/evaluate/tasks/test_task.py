@@ -54,11 +54,6 @@ def test_rows_of_the_hub_become_the_prompts_of_lm_eval(tmp_path: Path, name: str
     assert (item.prompt, [*item.endings], item.label) == MADE[name]
 
 
-def test_what_is_not_there_is_told_with_what_is() -> None:
-    with pytest.raises(UserError, match="did you mean `xcopa`"):
-        TASKS.find("xcopr")
-
-
 def write(file: Path, count: int, language: str) -> None:
     file.parent.mkdir(exist_ok=True)
     named = ("premise", "choice1", "choice2")

@@ -20,7 +20,7 @@ from tongues.experts.ensemble.lineage import (
     write_lineage,
 )
 from tongues.experts.ensemble.router import Router, save_router
-from tongues.experts.ensemble.routing import Routing, RoutingContext
+from tongues.experts.ensemble.routing import Routing
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
 from tongues.text.tokens.tokenizer import save_tokenizer, train_tokenizer
@@ -105,15 +105,6 @@ def make_ensemble(
     return folder
 
 
-class Equal(Routing):
-    """All experts alike."""
-
-    name = "equal"
-
-    def weights(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
-        return np.full((len(tokens), about.k), 1 / about.k)
-
-
 class Scores(NamedTuple):
     """A document under the mixture of experts."""
 
@@ -126,12 +117,10 @@ def score(
     documents: Sequence[np.ndarray],
     routing: Routing,
     languages: Sequence[str] | None = None,
-    *,
-    context: int | None = None,
 ) -> list[Scores]:
     """Documents scored by all experts in all windows, and mixed as a routing says."""
     found = []
-    likely = expert_log_probs(ensemble, documents, context=context)
+    likely = expert_log_probs(ensemble, documents)
     for document, language, own in zip(
         documents, languages or [None] * len(documents), likely, strict=True
     ):

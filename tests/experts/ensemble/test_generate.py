@@ -19,8 +19,7 @@ from tests.experts.ensemble.making import (
 from tests.models.families import FAMILIES, tiny
 from tongues.core.errors import UserError
 from tongues.experts.ensemble import parse_routing
-from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
-from tongues.experts.ensemble.mapped import map_model
+from tongues.experts.ensemble.ensemble import Ensemble, map_model, open_ensemble
 from tongues.experts.ensemble.request import Sampling
 from tongues.text.tokens import load_tokenizer
 from tongues.text.tokens.tokenizer import vocabulary_size

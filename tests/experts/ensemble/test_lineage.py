@@ -85,15 +85,6 @@ def test_a_foreign_tokenizer_is_refused(own: Path, tmp_path: Path) -> None:
         open_ensemble(own)
 
 
-def test_an_older_ensemble_of_several_tokenizers_is_refused(own: Path) -> None:
-    plain = json.loads((own / "ensemble.json").read_text())
-    plain["experts"][0]["sha256"]["tokenizer.json"] = "0" * 64
-    (own / "ensemble.json").write_text(json.dumps(plain))
-    with pytest.raises(UserError, match="`e1` has another tokenizer than the ensemble") as caught:
-        read_lineage(own)
-    assert "`tokens.base: runs/e0/model/tokenizer.json`, without `extend`" in caught.value.hint
-
-
 def test_vocabularies_of_other_sizes_are_refused(
     folders: list[Path], tokenizer: Path, tmp_path: Path
 ) -> None:

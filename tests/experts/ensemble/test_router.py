@@ -137,21 +137,13 @@ def test_a_router_comes_back_from_its_file(tmp_path: Path) -> None:
 
 
 def test_a_router_that_is_none_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "router.safetensors"
     with pytest.raises(UserError, match="not there"):
-        load_router(tmp_path / "router.safetensors")
-    (tmp_path / "router.safetensors").write_bytes(b"no router")
+        load_router(file)
+    file.write_bytes(b"no router")
     with pytest.raises(UserError, match="not a router"):
-        load_router(tmp_path / "router.safetensors")
-
-
-def test_a_router_that_does_not_say_whose_its_centres_are_is_refused(tmp_path: Path) -> None:
-    router, file = make_router(2), tmp_path / "router.safetensors"
-    kept = {name: getattr(router, name) for name in ("vectors", "centres", "prior")}
-    save_file(kept | {"temperature": np.array(0.1), "power": np.array(2)}, file)
-    with pytest.raises(UserError, match="owners") as refused:
+        load_router(file)
+    save_file({"vectors": make_router(2).vectors}, file)
+    with pytest.raises(UserError, match="centres") as refused:
         load_router(file)
     assert "fits it again" in str(refused.value.hint)
-    other = kept | {"owners": router.owners, "temperature": np.array(0.1), "power": np.array(4)}
-    save_file(other, file)
-    with pytest.raises(UserError, match="logs"):
-        load_router(file)

@@ -9,8 +9,7 @@ import torch
 from tests.experts.ensemble.making import generate, score, texts
 from tongues.core.errors import UserError
 from tongues.experts.ensemble import parse_routing
-from tongues.experts.ensemble.ensemble import Ensemble
-from tongues.experts.ensemble.mapped import map_model
+from tongues.experts.ensemble.ensemble import Ensemble, map_model
 from tongues.experts.ensemble.request import Request, Sampling, Token
 from tongues.experts.ensemble.writer import RunningText, Writer
 

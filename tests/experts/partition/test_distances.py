@@ -6,11 +6,12 @@ import pytest
 
 from tongues.core.errors import UserError
 from tongues.experts.partition.distances import (
+    by_typology,
     cosine_distances,
     named,
     nearest_donors,
+    typology_distances,
 )
-from tongues.experts.partition.typology import by_typology, typology_distances
 from tongues.languages import grammar
 
 

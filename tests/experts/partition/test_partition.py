@@ -19,8 +19,7 @@ from tongues.experts.partition.partition import (
     tree_lines,
     write_partition,
 )
-from tongues.experts.partition.terms import term_counts
-from tongues.experts.partition.topics import term_directions
+from tongues.experts.partition.topics import term_counts, term_directions
 from tongues.experts.partition.tree import by_tree
 from tongues.text.tokens.frame import TextFrame
 from tongues.text.tokens.shards import Shard

@@ -6,12 +6,12 @@ import pytest
 
 from tongues.core.errors import UserError
 from tongues.core.files import read_json
-from tongues.experts.partition import terms as documents
 from tongues.experts.partition import topics as room
-from tongues.experts.partition.terms import batches, draw_documents
 from tongues.experts.partition.topics import (
     TopicModel,
+    batches,
     cluster_by_topics,
+    draw_documents,
     partition_by_topics,
     write_clusters,
 )
@@ -62,7 +62,7 @@ def topics(topical) -> TopicModel:
 
 
 def test_documents_come_in_order_and_alike_from_all_languages(monkeypatch) -> None:
-    monkeypatch.setattr(documents, "_BATCH", 7)
+    monkeypatch.setattr(room, "_BATCH", 7)
     shard = Shard(np.arange(30), np.array([0, 3, 3, 12, 15, 20, 30]))
     for numbers in (None, np.array([0, 2, 3, 5]), np.array([5, 1, 0]), np.empty(0, int)):
         chosen = np.arange(6) if numbers is None else numbers

@@ -148,7 +148,6 @@ def _versus(one: Made, other: Made) -> dict[str, Any]:
         "other": other.name,
         "languages": {lang: _difference(value) for lang, value in values.items()},
         "mean": _difference(fmean(values.values())) if len(values) == len(LANGS) else None,
-        "signs": {"wins": 0, "losses": 0, "ties": 0},
         "others": dict.fromkeys(values, other.name) if before else {},
     }
 
@@ -160,7 +159,7 @@ def _difference(value: float) -> dict[str, Any]:
 
 def _cost(made: Made) -> dict[str, float]:
     size = made.k * 1_500_000
-    return {"experts_run": made.run, "seconds": made.run * 0.25e-3, "memory": size}
+    return {"experts_run": made.run, "memory": size}
 
 
 def _model(made: Made) -> dict[str, Any]:

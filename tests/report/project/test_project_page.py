@@ -16,8 +16,8 @@ from tests.report.pages import Page
 from tongues.core.errors import UserError
 from tongues.core.files import write_json
 from tongues.core.quantities import show_seconds
-from tongues.report.curves import curve_figure
 from tongues.report.project import write_project_report
+from tongues.report.project.view import curve_figure
 from tongues.runs.record import Run, read_run, write_run
 from tongues.train.cost import run_cost
 

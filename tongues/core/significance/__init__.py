@@ -10,16 +10,8 @@ from tongues.core.significance.draws import (
     relative_score,
 )
 from tongues.core.significance.paired import holm, measured_loss, paired_loss, paired_mean
-from tongues.core.significance.signs import (
-    Chance,
-    Signs,
-    WinRate,
-    chance,
-    sign_test,
-    signs,
-    win_rates,
-)
+from tongues.core.significance.rates import Chance, WinRate, chance, win_rates
 
-__all__ = ["POWER", "Chance", "Signs", "WinRate", "chance", "detectable", "detectable_before"]
+__all__ = ["POWER", "Chance", "WinRate", "chance", "detectable", "detectable_before"]
 __all__ += ["holm", "measured_accuracy", "measured_loss", "measured_mean", "paired_accuracy"]
-__all__ += ["paired_loss", "paired_mean", "relative_score", "sign_test", "signs", "win_rates"]
+__all__ += ["paired_loss", "paired_mean", "relative_score", "win_rates"]

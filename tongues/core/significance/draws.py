@@ -21,7 +21,7 @@ from statistics import NormalDist
 import numpy as np
 
 from tongues.core.estimate import LEVEL, Estimate
-from tongues.core.significance.signs import WILSON, wilson
+from tongues.core.significance.rates import WILSON, wilson
 from tongues.core.significance.student import critical, two_sided
 
 _STUDENT = "Student's t over items and draws"

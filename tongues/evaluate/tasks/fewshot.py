@@ -14,7 +14,6 @@ from tongues.evaluate.tasks.items import (
     ItemFault,
     find_items,
     find_languages,
-    languages_in,
     read_items,
 )
 from tongues.evaluate.tasks.task import TASKS, Task
@@ -52,42 +51,23 @@ class FewShotTask:
 
 
 def read_fewshot_tasks(
-    named: str, languages: Sequence[str] | None, where: str | Sequence[str], **how: Any
+    named: str, languages: Sequence[str] | None, where: str, **how: Any
 ) -> dict[str, FewShotTask]:
     """A task by language; named: such as `xcopa`, or `xcopa:sw,tr` for some languages.
 
-    languages: where `named` names none; None for all that `where` has. where: a place as
-    `read_fewshot_task` takes it, or several folders. how: as `read_fewshot_task` takes.
+    languages: where `named` names none; None for all that `where` has. where, how: as
+    `read_fewshot_task` takes.
     """
     name, colon, tags = named.partition(":")
     own = list(dict.fromkeys(filter(None, map(str.strip, tags.split(",")))))
     if colon and not own:
         raise UserError("names no language", where=named, hint="such as `sw,tr`")
     task, languages = TASKS.find(name), own or languages
-    places = [where] if isinstance(where, str) else list(dict.fromkeys(where))
-    place_of: dict[str, str] = {}
-    for place in places if len(places) > 1 else ():
-        for lang in languages_in(task, place):
-            if lang in place_of:
-                what = f"has items of `{task.name}` in `{lang}`, as has `{place_of[lang]}`"
-                raise UserError(what, where=place, hint="name one of the two")
-            place_of[lang] = place
-    if len(places) == 1:
-        there = find_languages(task, places[0]) or languages or ()
-        place_of = dict.fromkeys(there, places[0])
-        if not place_of:
-            hint = "name them, such as `--languages fr`"
-            raise UserError("in which languages?", where=task.name, hint=hint)
-    for lang in languages or ():
-        if lang not in place_of:
-            what = f"has no items of `{task.name}` in `{lang}`"
-            raise UserError(what, where=", ".join(places), hint=f"there are {', '.join(place_of)}")
-    if not place_of:
-        what = f"hold no items of `{task.name}` in any language"
-        hint = f"`{task.name}/sw.jsonl` would be one"
-        raise UserError(what, where=", ".join(places), hint=hint)
-    selected = languages or sorted(place_of)
-    return {lang: read_fewshot_task(task, lang, place_of[lang], **how) for lang in selected}
+    there = find_languages(task, where) or languages
+    if not there:
+        hint = "name them, such as `--languages fr`"
+        raise UserError("in which languages?", where=task.name, hint=hint)
+    return {lang: read_fewshot_task(task, lang, where, **how) for lang in languages or there}
 
 
 def read_fewshot_task(

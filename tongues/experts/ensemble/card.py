@@ -61,7 +61,6 @@ _ROUTING = """
 
 {table}
 """
-_NO_ROUTER = "There is no router: the language must be given."
 _TOGETHER = " of one vocabulary, used as one: every token weighs them by the text so far"
 _PARTITION = "Their text was partitioned by {by}{notes}. "
 _EXPERT = "An expert of `{ensemble}`, trained{base} on {tokens} tokens ({languages})."
@@ -106,7 +105,7 @@ def write_ensemble_card(
     name: str,
     lineage: Lineage,
     folders: Sequence[str],
-    router: Router | None,
+    router: Router,
     workspace: Path,
 ) -> None:
     """Write README.md about an ensemble next to its experts.
@@ -133,9 +132,7 @@ def write_ensemble_card(
     )
     routing = ""
     if not alone:
-        how = _NO_ROUTER
-        if router:
-            how = _ROUTER.format(centres=len(router.centres), switch=router.switch)
+        how = _ROUTER.format(centres=len(router.centres), switch=router.switch)
         folder_of = dict(zip(lineage.names, folders, strict=True))
         best = sorted(lineage.languages.items())
         table = _table({"language": lang, "expert": folder_of[expert]} for lang, expert in best)

@@ -1,17 +1,21 @@
 """Experts used as one: opened when they are first needed, with what chooses among them; scored."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import nn
 from transformers import PreTrainedModel
 
 from tongues.core.errors import UserError
 from tongues.core.files import file_hash
+from tongues.core.hardware import this_machine
+from tongues.core.quantities import show_bytes
 from tongues.experts.ensemble.lineage import (
     Lineage,
     describe_expert,
@@ -19,21 +23,16 @@ from tongues.experts.ensemble.lineage import (
     read_lineage,
     verify,
 )
-from tongues.experts.ensemble.mapped import check_memory, count_weights, map_model
 from tongues.experts.ensemble.router import Router, load_router
 from tongues.experts.ensemble.routing import Routing, RoutingContext, check_experts
-from tongues.experts.ensemble.updates import find_updates, with_updates
-from tongues.models.huggingface import configure
+from tongues.experts.ensemble.updates import Updates, find_updates, with_updates
+from tongues.models.folders import stored_shapes, weight_files
+from tongues.models.huggingface import configure, load_model, open_layout
 from tongues.models.placement import Placement
 from tongues.models.scorer import batch_scorer
 from tongues.text.tokens import load_tokenizer
 from tongues.text.tokens.frame import TextFrame, read_frame
 from tongues.text.tokens.tokenizer import vocabulary_size
-
-_TOKENS = 4096  # in a batch of windows
-_PADDING = 16  # tokens of a row that cost less than a batch of its own
-
-_Window = tuple[int, int, int]  # a document, its first token that is predicted, and how many are
 
 
 class ExpertModels:
@@ -57,15 +56,10 @@ class ExpertModels:
         self._updates = [find_updates(x, workspace) if workspace else None for x in folders]
         self._bases: dict[tuple[Path, torch.device], PreTrainedModel] = {}
         bases = {updates.base for updates in self._updates if updates}
-        own = [
-            [x / "adapter_model.safetensors" for x in updates.adapters] if updates else None
-            for updates in self._updates
-        ]
-        each = zip(folders, own, strict=True)
-        width = self.placement.dtype.itemsize
+        width, each = self.placement.dtype.itemsize, zip(folders, self._updates, strict=True)
         # of each, when open
-        self.bytes = tuple(width * count_weights(x, files) for x, files in each)
-        self.shared = width * sum(map(count_weights, bases))  # of what all of them are updates of
+        self.bytes = tuple(width * _count(x, updates) for x, updates in each)
+        self.shared = width * sum(map(_count, bases))  # of what all of them are updates of
 
     @property
     def home(self) -> torch.device:
@@ -85,21 +79,53 @@ class ExpertModels:
     def _opened(self, number: int) -> PreTrainedModel:
         device = self.placement.devices[number % len(self.placement.devices)]
         updates = self._updates[number]
+        key = (updates.base if updates else self.folders[number], device)
+        model = self._bases.get(key) or map_model(key[0])
+        nn.Module.to(model, device, self.placement.dtype)
         if updates is None:
-            model = map_model(self.folders[number])
-            nn.Module.to(model, device, self.placement.dtype)
             return model
-        key = (updates.base, device)
-        if key not in self._bases:
-            base = map_model(updates.base)
-            nn.Module.to(base, device, self.placement.dtype)
-            self._bases[key] = base
-        return with_updates(self._bases[key], updates.adapters)
+        self._bases[key] = model
+        return with_updates(model, updates.adapters)
 
     @property
     def held(self) -> tuple[int, ...]:
         """The experts that are open, the least recently used first."""
         return tuple(self._models)
+
+
+def _count(folder: Path, updates: Updates | None = None) -> int:
+    """Weights of a Hugging Face folder, or of what updates another one's."""
+    if updates is None:
+        return sum(map(prod, stored_shapes(folder).values()))
+    files = (adapter / "adapter_model.safetensors" for adapter in updates.adapters)
+    return sum(weight.numel() for file in files for weight in load_file(file).values())
+
+
+def map_model(folder: Path) -> PreTrainedModel:
+    """The causal model of a Hugging Face folder in float32, to predict with.
+
+    One stored in float32 takes no memory until its pages are read, and opens in milliseconds.
+    """
+    # layers without weights would take hours to build
+    layers: object = configure(folder).num_hidden_layers
+    if isinstance(layers, int) and layers > len(stored_shapes(folder)):
+        what = f"config.json names {layers:,} layers, and there are weights of fewer"
+        raise UserError(what, where=str(folder), hint="copy both from one place")
+    open_layout(folder)  # other shapes are refused before there is memory for any
+    return load_model(folder, checked=False).requires_grad_(False)
+
+
+def check_memory(folder: Path) -> None:
+    """Refuse a model larger than this machine's memory, before its files are read.
+
+    One in float32 is mapped and may be larger.
+    """
+    machine, needed = this_machine(), 4 * _count(folder)
+    stored = sum(file.stat().st_size for file in weight_files(folder))
+    if stored < needed > machine.memory:
+        there = f"{machine.name} has {show_bytes(machine.memory)}"
+        what = f"takes {show_bytes(needed)} of memory in float32; {there}"
+        raise UserError(what, where=str(folder), hint="use it on a larger machine")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,8 +158,6 @@ class Ensemble:
     def check(self, routing: Routing, language: str | None = None) -> None:
         """A UserError where the ensemble cannot be used in this way."""
         check_experts(routing, self.k)
-        if routing.needs_router:
-            routing.need(self.router)
         self.about(routing, language)
 
 
@@ -153,8 +177,9 @@ def open_ensemble(
     lineage = read_lineage(folder)
     workspace = workspace or folder.resolve().parents[2]
     verify(lineage, folder, workspace)
-    router = load_router(folder / lineage.router.file) if lineage.router else None
-    if router and router.k != len(lineage.experts):
+    assert lineage.router  # as verified
+    router = load_router(folder / lineage.router.file)
+    if router.k != len(lineage.experts):
         what = f"the router knows {router.k} experts and there are {len(lineage.experts)}"
         hint = "run `tongues experts train` again, which fits it again"
         raise UserError(what, where=str(folder), hint=hint)
@@ -210,58 +235,22 @@ def mixed(weights: np.ndarray, log_probs: np.ndarray) -> np.ndarray:
 
 
 @torch.inference_mode()
-def expert_log_probs(
-    ensemble: Ensemble, documents: Sequence[np.ndarray], *, context: int | None = None
-) -> list[np.ndarray]:
+def expert_log_probs(ensemble: Ensemble, documents: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Of each document of token ids, the log-probability [T, k] of its tokens by every expert.
 
-    Each is predicted from the first token of its frame on, in whole windows. context: tokens of a
-    window, at most what the experts can see, which is the default.
+    Each is predicted from the first token of its frame on, in windows as long as experts can see,
+    which begin with the token before.
     """
-    if context and ensemble.context and context > ensemble.context:
-        raise ValueError(f"a window of {context} tokens; the experts see {ensemble.context}")
-    step = context or ensemble.context
-    scores = [np.full((len(tokens), ensemble.k), -np.inf) for tokens in documents]
-    for expert in range(ensemble.k if any(map(len, documents)) else 0):
-        each = _log_probs(ensemble, expert, documents, step)
-        for found, logs in zip(scores, each, strict=True):
-            found[:, expert] = logs
+    scores = [np.empty((len(tokens), ensemble.k)) for tokens in documents]
+    for expert in range(ensemble.k):
+        scorer = batch_scorer(ensemble.models[expert])
+        for tokens, found in zip(documents, scores, strict=True):
+            text = np.concatenate([[ensemble.frame.first], tokens]).astype(np.int64)
+            step = ensemble.context or len(text)
+            for start in range(0, len(tokens), step):
+                window = ensemble.frame.begin(text[None, start : start + step + 1].copy())
+                row = torch.from_numpy(window).to(scorer.device)
+                every = torch.ones_like(row[:, 1:], dtype=torch.bool)
+                likely, _ = scorer.score(row[:, :-1], row[:, 1:], every)
+                found[start : start + step, expert] = likely[0].double().cpu().numpy()
     return scores
-
-
-def _log_probs(
-    ensemble: Ensemble, expert: int, documents: Sequence[np.ndarray], step: int | None
-) -> list[np.ndarray]:
-    windows = [
-        (number, start, min(step or len(tokens), len(tokens) - start))
-        for number, tokens in enumerate(documents)
-        for start in range(0, len(tokens), step or len(tokens))
-    ]
-    scores = [np.empty(len(tokens)) for tokens in documents]
-    scorer = batch_scorer(ensemble.models[expert])
-    for batch in _batches(windows, min(_TOKENS, scorer.logits // scorer.vocabulary)):
-        rows = np.full((len(batch), batch[0][2] + 1), ensemble.frame.first, dtype=np.int64)
-        for row, (number, start, count) in zip(rows, batch, strict=True):
-            first = max(start - 1, 0)  # the token before, or that of the frame
-            row[first + 1 - start : count + 1] = documents[number][first : start + count]
-        rows = ensemble.frame.begin(rows)
-        tokens = torch.from_numpy(rows).to(scorer.device)
-        every = torch.ones_like(tokens[:, 1:], dtype=torch.bool)
-        likely = scorer.score(tokens[:, :-1], tokens[:, 1:], every)[0].double().cpu().numpy()
-        for row, (number, start, count) in zip(likely, batch, strict=True):
-            scores[number][start : start + count] = row[:count]
-    return scores
-
-
-def _batches(windows: Sequence[_Window], tokens: int) -> Iterator[list[_Window]]:
-    batch: list[_Window] = []
-    for window in sorted(windows, key=lambda window: -window[2]):
-        if batch:
-            longest = batch[0][2]
-            full = (len(batch) + 1) * longest > tokens
-            if full or longest - window[2] > max(_PADDING, longest // 8):
-                yield batch
-                batch = []
-        batch.append(window)
-    if batch:
-        yield batch

@@ -77,6 +77,7 @@ def generate(
     routing: Routing,
     *,
     most: int | Sequence[int],
+    firsts: Sequence[int] | None = None,
     languages: Sequence[str | None] | None = None,
     sampling: Sampling | None = None,
     stop: Collection[int] | None = None,
@@ -84,8 +85,9 @@ def generate(
     """The tokens behind prompts of token ids, at most `most`: one number, or one per prompt.
 
     A prompt gives the same text alone and among others, up to rounding; one that comes several
-    times gives several. languages: of each prompt, for a routing that needs them. stop: tokens
-    that end a text, and come last; the one that ends documents if left out.
+    times gives several. firsts: the token before each; the frame's if left out. languages: of each
+    prompt, for a routing that needs them. stop: tokens that end a text, and come last; the one that
+    ends documents if left out.
     """
     writer = Writer(ensemble)
     stops = None if stop is None else frozenset(stop)
@@ -94,7 +96,8 @@ def generate(
     for i, (prompt, copy) in enumerate(zip(prompts, copies, strict=True)):
         count = most if isinstance(most, int) else most[i]
         of = (prompt, routing, count, languages[i] if languages else None, sampling or Sampling())
-        tokens[writer.add(Request(*of, stops=stops, copy=copy))] = []
+        first = firsts[i] if firsts else None
+        tokens[writer.add(Request(*of, first=first, stops=stops, copy=copy))] = []
     for text, token in _tokens(writer):
         tokens[text].append(token)
     return list(tokens.values())

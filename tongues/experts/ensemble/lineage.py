@@ -57,7 +57,7 @@ class Lineage:
     languages: Mapping[str, str]  # the expert that is best for each
     base: str  # the run or folder whose weights all of it started from
     tokenizer_sha256: str
-    router: RouterFile | None
+    router: RouterFile | None  # None: of one model alone
     partition: Mapping[str, Any]  # of the text
     rounds: tuple[Mapping[str, Any], ...] = ()  # ensemble, base, expert: what was added when
 
@@ -151,17 +151,11 @@ def read_lineage(folder: Path) -> Lineage:
         for expert in plain.get("experts", ()):
             if expert["folder"].startswith("./"):
                 expert["folder"] = str((folder / expert["folder"]).resolve())
-        lineage = from_plain(Lineage, plain)
+        return from_plain(Lineage, plain)
     except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
         what = f"is damaged, or was written by another version ({error})"
         hint = "run `tongues experts train` again, which writes it again"
         raise UserError(what, where=str(path), hint=hint) from None
-    if any(TOKENIZER in expert.sha256 for expert in lineage.experts):
-        # written by 0.1 or before, when experts added later could have more tokens
-        longer = next((e for e in lineage.experts if TOKENIZER not in e.sha256), lineage.experts[0])
-        own = next(e for e in lineage.experts if e != longer)
-        raise other_tokenizer(f"expert `{longer.name}`", str(path), own.folder)
-    return lineage
 
 
 def other_tokenizer(who: str, where: str, folder: str | Path) -> UserError:
@@ -215,13 +209,12 @@ def verify(lineage: Lineage, folder: Path, workspace: Path, *, bytes_too: bool =
         what = f"experts differ in their vocabularies: {each}"
         hint = "mixed probabilities need one vocabulary: train them from one base"
         raise UserError(what, where=str(folder / ENSEMBLE), hint=hint)
-    if lineage.router:
-        path = folder / lineage.router.file
-        hint = "run `tongues experts train` again, which fits it again"
-        if not path.is_file():
-            raise UserError("the router is gone", where=str(path), hint=hint)
-        if bytes_too and file_hash(path) != lineage.router.sha256:
-            raise UserError("the router is not what it was", where=str(path), hint=hint)
+    path = folder / (lineage.router.file if lineage.router else ROUTER)
+    hint = "run `tongues experts train` again, which fits it again"
+    if not (lineage.router and path.is_file()):
+        raise UserError("the router is gone", where=str(path), hint=hint)
+    if bytes_too and file_hash(path) != lineage.router.sha256:
+        raise UserError("the router is not what it was", where=str(path), hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

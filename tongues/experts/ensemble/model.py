@@ -197,7 +197,7 @@ def open_models(
 
 
 def _as_model(name: str, kind: Kind, folder: Path, ensemble: Ensemble, way: str | None) -> Model:
-    routing = parse_routing(way) if way else default_routing(ensemble.k, ensemble.router)
+    routing = parse_routing(way) if way else default_routing(ensemble.k)
     check_experts(routing, ensemble.k, name)
     tokenizer = load_tokenizer(ensemble.tokenizer)
     first, prompted = ensemble.frame.first, ensemble.frame.start is not None

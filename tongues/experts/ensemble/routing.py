@@ -31,6 +31,12 @@ class RoutingContext:
     router: Router | None = None
     expert: int | None = None  # of the text's language, where that is known
 
+    @property
+    def known_router(self) -> Router:
+        """That of an ensemble, which always has one."""
+        assert self.router
+        return self.router
+
 
 @dataclass(frozen=True, slots=True)
 class Guide:
@@ -53,7 +59,6 @@ class Routing:
     summary = ""  # which experts predict a token, in one clause for tables
     label: ClassVar[str] = ""  # a few words for menus; the name if empty
     counted: ClassVar[bool] = False  # whether a number of experts may follow, as `tfidf:2`
-    needs_router: ClassVar[bool] = False
     needs_language: ClassVar[bool] = False
 
     def __str__(self) -> str:
@@ -90,15 +95,6 @@ class Routing:
         """The routing with each number of experts that is worth comparing."""
         return [self]
 
-    def need(self, router: Router | None) -> Router:
-        """The router; a UserError if there is none."""
-        if router is None:
-            usable = [f"`{other.name}`" for other in ROUTINGS if not other.needs_router]
-            hint = f"use {', '.join(usable[:3])}, or give it a router"
-            what = f"`{self}` needs a router, which this ensemble does not have"
-            raise UserError(what, where="routing", hint=hint)
-        return router
-
 
 ROUTINGS: Registry[Routing] = Registry("routing", "tongues.routings")
 
@@ -130,9 +126,9 @@ def check_experts(routing: Routing, k: int, where: str = "routing") -> None:
         raise UserError(what, where=where, hint=f"`{name}:{k}`, or `{name}` for all")
 
 
-def default_routing(k: int, router: Router | None) -> Routing:
+def default_routing(k: int) -> Routing:
     """The routing of an ensemble where none is named."""
-    return ONE_MODEL if k == 1 else parse_routing("filter:1" if router else "language")
+    return ONE_MODEL if k == 1 else parse_routing("filter:1")
 
 
 def sparse(weights: np.ndarray, m: int | None) -> np.ndarray:
@@ -190,7 +186,7 @@ class _Filter(Routing):
         "all experts, weighted at every token by the languages that it may be in after the text so "
         "far; of `filter:m` only the m heaviest run"
     )
-    counted = needs_router = True
+    counted = True
 
     @property
     def title(self) -> str:
@@ -198,11 +194,11 @@ class _Filter(Routing):
         return few.get(self.m, f"{self.m} experts, by language so far")
 
     def weights(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
-        router = self.need(about.router)
+        router = about.known_router
         return sparse(router.filter.beliefs(tokens) @ router.owned, self.m)
 
     def guide(self, prompt: np.ndarray, about: RoutingContext) -> Guide:
-        router = self.need(about.router)
+        router = about.known_router
         belief = [router.filter.read(prompt)]
 
         def push(token: int) -> None:
@@ -220,7 +216,7 @@ class _Tfidf(Routing):
         "all experts, weighted at every token by how near the text so far is to each; of "
         "`tfidf:m` only the m nearest run"
     )
-    counted = needs_router = True
+    counted = True
 
     @property
     def title(self) -> str:
@@ -230,10 +226,10 @@ class _Tfidf(Routing):
         return few.get(self.m, f"{self.m} nearest experts")
 
     def weights(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
-        return sparse(self.need(about.router).document_weights(tokens), self.m)
+        return sparse(about.known_router.document_weights(tokens), self.m)
 
     def guide(self, prompt: np.ndarray, about: RoutingContext) -> Guide:
-        router = self.need(about.router)
+        router = about.known_router
         sums = router.sum(prompt)
 
         def push(token: int) -> None:

@@ -16,7 +16,7 @@ from tongues.core.errors import UserError, nearest
 from tongues.core.files import file_hash, fingerprint
 from tongues.core.registry import Registry
 from tongues.experts import words
-from tongues.experts.partition.distances import family_distances
+from tongues.experts.partition.distances import family_distances, typology_distances
 from tongues.experts.partition.partition import (
     Distances,
     Partition,
@@ -25,7 +25,6 @@ from tongues.experts.partition.partition import (
     write_partition,
 )
 from tongues.experts.partition.tree import by_tree, check_k
-from tongues.experts.partition.typology import typology_distances
 from tongues.recipe import PartitionSettings, Recipe
 from tongues.text.tokens import Tokens, open_tokens
 from tongues.train.base import base_fingerprint, find_base, model_folder

@@ -6,10 +6,11 @@ many tokens. The centres and prices that it finds give every other document its 
 streams by. TF-IDF, the dimensions and the starts of k-means are scikit-learn's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,15 +21,19 @@ from tongues.core.randomness import derive_seed
 from tongues.experts import words
 from tongues.experts.partition.balanced import balanced_means, even_prices, least, squared_distances
 from tongues.experts.partition.partition import Partition
-from tongues.experts.partition.terms import batches, draw_documents, term_counts
 from tongues.text.tokens import Counts, Tokens, load_tokenizer
+from tongues.text.tokens.frame import TextFrame
 from tongues.text.tokens.shards import Shard, shard_dtype, write_shard
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 _DIMENSIONS = 100  # of a document's direction, as in the original
 _WEIGHED = 20_000  # documents that terms are weighted by and dimensions found from
 _CENTRED = 100_000  # documents that centres are found from
 _PRICED = 1_000_000  # documents that prices are found from
 _TERMS, _TRIED = 10, 200  # that a topic is described by, and the tokens that they are among
+_BATCH = 1_000_000  # tokens; a longer document is a batch of its own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,3 +199,47 @@ def term_directions(tokens: Tokens, *, seed: int) -> tuple[np.ndarray, np.ndarra
 def _read(tokens: Tokens, drawn: dict[str, np.ndarray]) -> Iterator[Shard]:
     for lang, numbers in drawn.items():
         yield from batches(tokens.shard(lang, "train"), numbers)
+
+
+def batches(documents: Shard, numbers: np.ndarray | None = None) -> Iterator[Shard]:
+    """The documents of these numbers, or all, in order and in batches that fit in memory."""
+    lengths = np.diff(documents.bounds)
+    numbers = np.arange(len(lengths)) if numbers is None else numbers
+    ends = np.cumsum(lengths[numbers])
+    begin = 0
+    while begin < len(numbers):
+        before = ends[begin] - lengths[numbers[begin]]
+        end = max(int(np.searchsorted(ends, before + _BATCH, side="right")), begin + 1)
+        # documents next to each other are read at once
+        starts, stops = (documents.bounds[numbers[begin:end] + i] for i in (0, 1))
+        breaks = np.flatnonzero(starts[1:] != stops[:-1])
+        firsts, lasts = starts[np.r_[0, breaks + 1]], stops[np.r_[breaks, len(stops) - 1]]
+        runs = zip(firsts.tolist(), lasts.tolist(), strict=True)
+        tokens = np.concatenate([documents.tokens[first:last] for first, last in runs])
+        yield Shard(tokens, np.concatenate([[0], ends[begin:end] - before]))
+        begin = end
+
+
+def draw_documents(sizes: Mapping[str, int], count: int, seed: int) -> dict[str, np.ndarray]:
+    """Numbers of up to `count` documents, drawn alike from all languages, in order.
+
+    sizes: the number of documents of each language.
+    """
+    total = sum(sizes.values())
+    random = np.random.default_rng(seed)
+    chosen = np.sort(random.permutation(total)[:count]) if count < total else np.arange(total)
+    starts = np.cumsum([0, *sizes.values()])
+    places = np.searchsorted(chosen, starts)
+    return {lang: chosen[places[i] : places[i + 1]] - starts[i] for i, lang in enumerate(sizes)}
+
+
+def term_counts(documents: Shard, width: int, frame: TextFrame) -> "csr_matrix":
+    """How often each of `width` terms occurs in each document; tokens of the frame do not count."""
+    from scipy.sparse import csr_matrix
+
+    tokens = documents.tokens.astype(np.int32)
+    counted = ((tokens != frame.first) & (tokens != frame.end)).astype(np.float32)
+    counts = csr_matrix((counted, tokens, documents.bounds), (len(documents.bounds) - 1, width))
+    counts.sum_duplicates()
+    counts.eliminate_zeros()
+    return counts

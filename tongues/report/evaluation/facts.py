@@ -6,7 +6,6 @@ from typing import Literal
 from tongues.core.estimate import Estimate
 from tongues.core.roles import Role
 from tongues.core.significance import detectable
-from tongues.core.significance.signs import Signs
 from tongues.evaluate.choice import Choice, roles_by_language
 from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores
 from tongues.report.evaluation.measures import Measure
@@ -50,17 +49,6 @@ def measured_values(evaluation: Evaluation, measures: Sequence[Measure]) -> Iter
             yield from by.values()
     for each in evaluation.comparisons:
         yield from (*each.languages.values(), each.overall)
-
-
-def counted_signs(measures: Sequence[Measure]) -> list[Signs]:
-    """The counts of languages in tables, of several languages of one role."""
-    return [
-        comparison.signs
-        for measure in measures
-        if not measure.roles
-        for comparison in (*measure.scores.versus_base, *measure.scores.compared)
-        if len(comparison.languages) > 1
-    ]
 
 
 def at_chance(measure: Measure) -> bool:

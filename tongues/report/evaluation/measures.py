@@ -7,7 +7,7 @@ from statistics import fmean, median
 from types import MappingProxyType
 from typing import Literal, Self
 
-from tongues.core.estimate import LEVEL, Estimate
+from tongues.core.estimate import Estimate
 from tongues.core.pages import Cell, Entry, Show, Table, estimate_cell, fixed, value_cell
 from tongues.core.quantities import counted, show_count
 from tongues.core.roles import Role
@@ -166,12 +166,7 @@ class Measure:
         return self._table([*self._heads(models), *last], [*columns, *last.values()], rest)
 
     def comparison_table(self, comparisons: Sequence[Comparison]) -> Table:
-        """Differences, a column per comparison; last their mean, and languages ahead."""
-        counts = [
-            replace(count, quiet=(of.p or 1) > LEVEL)
-            for of in (each.signs for each in comparisons)
-            for count in [_count(of.wins, of.wins + of.losses + of.ties, of.ties, "level")]
-        ]
+        """Differences, a column per comparison; last their mean."""
         means = [
             self._difference(of and of.times(self.factor)) for of in (c.mean for c in comparisons)
         ]
@@ -182,7 +177,7 @@ class Measure:
                 for head, each in zip(heads, comparisons, strict=True)
             ]
         columns = list(map(self._differences, comparisons))
-        return self._table(heads, columns, {"mean": means, "ahead in": counts})
+        return self._table(heads, columns, {"mean": means})
 
     def perplexity_table(self, models: Sequence[str]) -> Table:
         """Perplexities of a token, and their mean."""

@@ -7,17 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tongues.core.estimate import Estimate
 from tongues.core.pages import Show, interval, minus, number, signed, too_few
-from tongues.core.quantities import show_bytes
 from tongues.core.roles import Role, list_languages
 from tongues.core.significance import POWER
-from tongues.core.significance.signs import fewest_languages, fewest_wins
 from tongues.evaluate.choice import Choice
 from tongues.evaluate.evaluation import EvaluatedModel, Evaluation, TaskScores, TextScores
 from tongues.report.evaluation.facts import (
     at_chance,
     best_models,
     changes_by_role,
-    counted_signs,
     detectable_differences,
     guessed_languages,
     kind_of_choice,
@@ -59,7 +56,6 @@ _CHANGES = {
     "none": "no significant difference on {where} {between}",
 }
 _PAIRS = {"base": "`{model}` versus its base `{other}`", "first": "`{model}` versus `{other}`"}
-_COSTS = "`{model}` runs {experts:.2f} experts for a token and opens {memory} of weights."
 _HOW = {
     "text": "In bits per byte, comparable between tokenizers.",
     "task": "In %; choices compared by {way}, {shots}.",
@@ -83,8 +79,6 @@ _NOT_SEPARATED = (
     "`{task}` cannot separate these models: none is significantly above chance and the majority "
     "answer."
 )
-_TRANSLATED = "The languages are translations of each other: their number adds nothing to the mean."
-_LANGUAGES = "The sign test of `ahead in` needs at least {count} languages."
 _CONTEXTS = "The models' contexts differ, and with them losses; `--window` makes them equal."
 WINDOWS = {  # by whether there is no `--window`
     True: "Long texts are scored in windows as long as a model's context.",
@@ -139,8 +133,6 @@ def answer(evaluation: Evaluation) -> dict[str, list[str]]:
     for title in _TOPICS.values():
         if (more := len(topics[title]) - _MOST) > 0:
             topics[title][_MOST:] = [f"{more} more comparisons are in the tables."]
-    if any(model.experts > 1 for model in evaluation.models):
-        topics["Cost"] = list(_costs(evaluation, measures[0]))
     topics["Caveats"] = list(_caveats(evaluation, measures))
     topics["Left out"] = _whole(evaluation.left_out)
     return {topic: sentences for topic, sentences in topics.items() if sentences}
@@ -227,13 +219,6 @@ def _alone(measure: Measure) -> str:
     return f"`{measure.names[model]}` has {each} {measure.quantity}. {chance}".rstrip()
 
 
-def _costs(evaluation: Evaluation, measure: Measure) -> Iterator[str]:
-    for scores in list(evaluation.texts.values())[:1]:
-        for model, cost in scores.costs.items():
-            name, memory = measure.names[model], show_bytes(cost.memory)
-            yield _COSTS.format(model=name, experts=cost.experts_run, memory=memory)
-
-
 def _caveats(evaluation: Evaluation, measures: Sequence[Measure]) -> Iterator[str]:
     """Why an evaluation may say less than it seems to."""
     for scores in evaluation.texts.values():
@@ -242,12 +227,6 @@ def _caveats(evaluation: Evaluation, measures: Sequence[Measure]) -> Iterator[st
         yield _NOT_SEPARATED.format(task=measure.name)
     if few := too_few(measured_values(evaluation, measures)):
         yield few
-    signs = counted_signs(measures)
-    sole = [of for of in signs if not of.translated]
-    if len(sole) < len(signs):
-        yield _TRANSLATED
-    if few := [of.among for of in sole if fewest_wins(of.wins + of.losses, of.among) is None]:
-        yield _LANGUAGES.format(count=max(map(fewest_languages, few)))
     contexts = {model.context for model in evaluation.models}
     if evaluation.texts and evaluation.policy.window is None and len(contexts) > 1:
         yield _CONTEXTS

@@ -3,37 +3,59 @@
 from collections.abc import Iterator
 from statistics import fmean
 
-from tongues.core.estimate import Estimate
 from tongues.core.pages import fixed, interval, number, percent, share, signed, too_few
-from tongues.core.quantities import show_bytes
 from tongues.core.roles import list_languages
 from tongues.core.significance.paired import FEWEST_DOCUMENTS
 from tongues.evaluate.settings import MeasuredExperts, Setting
 from tongues.report.evaluation.measures import show_perplexity
-from tongues.report.evaluation.words import describe_changes
-from tongues.report.experts import words
-from tongues.report.experts.words import Verdict
 
 nats = fixed(3)  # a loss
+
+_CHOICE = {
+    "experts": "Take the experts: their mean loss is {size} nats per token lower.",
+    "dense": "Take the dense model, trained on as many tokens: the mean loss of experts is "
+    "{size} nats per token higher.",
+    "untested": "Not decided: the mean loss is {size} nats per token lower with {lower}, "
+    "which cannot be tested: {reason}.",
+    "either": "Either may be taken: the mean loss of `{name}` is not significantly different "
+    "from that of the dense model: {size} nats per token. The dense model is smaller.",
+}
+_BEST = (
+    "Of the experts' partitions and routings `{name}` has the lowest mean loss: {loss} nats per "
+    "token, perplexity {perplexity}, {bits} bits per byte."
+)
+_NEEDS_LANGUAGE = (
+    "This routing must be given each text's language. Of those that need not, `{name}` is best, at "
+    "{loss}."
+)
+_CERTAINTY = (
+    "Brackets are 95 % confidence intervals over held-out documents; differences are significant "
+    "at p < 0.05, Holm-corrected for all languages and settings."
+)
+_ONE_SEED = "One random seed of training: intervals do not include the variance between seeds."
+_SEEDS = "`{name}` versus dense by random seed of training: {each} nats per token; {agreement}."
+_AGREE = {True: "all agree", False: "they do not agree"}
+
+_MORE_TEXT = "{few} Hold out or score more text."
+_NO_INTERVAL = "Fewer than {least} held-out texts of {languages} were scored: no interval."
+_OTHER_TOKENIZER = (
+    "The base model has another tokenizer. It read the same texts in its own tokens, and its "
+    "losses are distributed over the experts' tokens, so they are comparable, as bits per byte are."
+)
+_CHOSEN = (
+    "The best of {count} settings was chosen on the text that it is scored on, so its loss is a "
+    "little too low."
+)
+_SAME_CLUSTERS = "{partitions} came to the same clusters: they differ by chance only."
 
 
 def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
     """Sentences by topic, the most important first; topics without any are left out."""
     top = experts.best()
     topics = {"Choice": list(_choice(experts, top)) if top else []}
-    if top:
-        topics["Languages"] = list(_languages(experts, top))
-    topics["Certainty"] = [words.CERTAINTY, *_seeds(experts, top)]
+    topics["Certainty"] = [_CERTAINTY, *_seeds(experts, top)]
     topics["Caveats"] = list(_caveats(experts, top))
     return {topic: sentences for topic, sentences in topics.items() if sentences}
-
-
-def show_cost(setting: Setting) -> tuple[str, str, str]:
-    """For a token: experts run, processor time; and the weights that are open."""
-    cost, units = setting.cost, ((1e6, "µs"), (1e3, "ms"), (1.0, "s"))
-    scale, unit = next((of for of in units if cost.seconds * of[0] < 1000), units[-1])
-    time = f"{cost.seconds * scale:.3g} {unit}"
-    return f"{cost.experts_run:.2f}", time, show_bytes(cost.memory)
 
 
 def forgotten(experts: MeasuredExperts, partition: str) -> tuple[str, str, str]:
@@ -49,34 +71,18 @@ def forgotten(experts: MeasuredExperts, partition: str) -> tuple[str, str, str]:
     return *count, nats(fmean(cell.rise for cell in worse))
 
 
-def _languages(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
-    before = ["before"] if "before" in top.versus else []
-    for other in (*before, *experts.references):
-        mean, by_language = top.difference(other), top.versus[other].languages
-        each = describe_changes(by_language, nats, "nats per token")
-        if mean and len(by_language) > 1:
-            each = f"mean {signed(mean.value, nats)} {interval(mean, nats)}; {each}"
-        yield words.VERSUS.format(name=top.name, other=words.REFERENCES[other], changes=each)
-
-
-def verdict(dense: Estimate) -> Verdict:
-    """Whether experts or the dense model are to be taken, by their difference."""
-    if dense.significant:
-        return Verdict.DENSE if dense.significant > 0 else Verdict.EXPERTS
-    return Verdict.UNTESTED if dense.reason else Verdict.EITHER
-
-
 def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
     if dense := top.difference("dense"):
-        size = {
-            Verdict.UNTESTED: nats(abs(dense.value)),
-            Verdict.EITHER: f"{signed(dense.value, nats)} {interval(dense, nats)}".rstrip(),
-        }.get(chosen := verdict(dense)) or number(dense.times(dense.significant), nats)
         lower = "the dense model" if dense.value > 0 else f"`{top.name}`"
-        yield words.CHOICE[chosen].format(
-            name=top.name, size=size, lower=lower, reason=dense.reason
-        )
-    yield words.BEST.format(
+        if dense.significant:
+            kind = "dense" if dense.significant > 0 else "experts"
+            size = number(dense.times(dense.significant), nats)
+        elif dense.reason:
+            kind, size = "untested", nats(abs(dense.value))
+        else:
+            kind, size = "either", f"{signed(dense.value, nats)} {interval(dense, nats)}".rstrip()
+        yield _CHOICE[kind].format(name=top.name, size=size, lower=lower, reason=dense.reason)
+    yield _BEST.format(
         name=top.name,
         loss=nats(top.loss),
         perplexity=show_perplexity(top.perplexity),
@@ -84,33 +90,33 @@ def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
     )
     others = [each for each in experts.usable() if not each.needs_language]
     if top.needs_language and (other := experts.best(others)):
-        yield words.NEEDS_LANGUAGE.format(name=other.name, loss=nats(other.loss))
+        yield _NEEDS_LANGUAGE.format(name=other.name, loss=nats(other.loss))
 
 
 def _seeds(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
     dense = experts.dense
     seeds = len(next(iter(top.losses.values())).of_members) if top else 0
     if top is None or seeds < 2:
-        yield words.ONE_SEED
+        yield _ONE_SEED
     elif dense and len(next(iter(dense.losses.values())).of_members) == seeds:
         pairs = [(of.of_members, dense.losses[lang].of_members) for lang, of in top.losses.items()]
         apart = [fmean(own[seed] - other[seed] for own, other in pairs) for seed in range(seeds)]
         agree = len({value > 0 for value in apart}) == 1
         each = ", ".join(signed(value, nats) for value in apart)
-        yield words.SEEDS.format(name=top.name, each=each, agreement=words.AGREE[agree])
+        yield _SEEDS.format(name=top.name, each=each, agreement=_AGREE[agree])
 
 
 def _caveats(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
     compared = [of for c in (top.versus.values() if top else ()) for of in c.languages.values()]
     if few := too_few(compared):
-        yield words.MORE_TEXT.format(few=few)
+        yield _MORE_TEXT.format(few=few)
     counts = {lang: of.documents for lang, of in experts.base.losses.items()}
     if short := [f"`{lang}`" for lang, count in counts.items() if count < FEWEST_DOCUMENTS]:
-        yield words.NO_INTERVAL.format(least=FEWEST_DOCUMENTS, languages=list_languages(short))
+        yield _NO_INTERVAL.format(least=FEWEST_DOCUMENTS, languages=list_languages(short))
     if not experts.scores.same_tokenizer:
-        yield words.OTHER_TOKENIZER
+        yield _OTHER_TOKENIZER
     if (count := len(experts.usable())) > 1:
-        yield words.CHOSEN.format(count=count)
+        yield _CHOSEN.format(count=count)
     groups: dict[frozenset[tuple[tuple[str, float], ...]], list[str]] = {}
     for name, partition in experts.scores.partitions.items():
         if len(partition.shares) > 1:
@@ -118,4 +124,4 @@ def _caveats(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
             groups.setdefault(shares, []).append(f"`{name}`")
     for names in groups.values():
         if len(names) > 1:
-            yield words.SAME_CLUSTERS.format(partitions=list_languages(names))
+            yield _SAME_CLUSTERS.format(partitions=list_languages(names))

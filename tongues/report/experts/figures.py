@@ -32,8 +32,7 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
     rows: list[Row] = [
         {"series": each.partition, "routing": each.routing, "way": each.kind}
         | {"line": f"{each.partition} {each.kind}", "experts run": each.cost.experts_run}
-        | {"milliseconds": each.cost.seconds * 1e3, "megabytes": each.cost.memory / 1e6}
-        | {"loss": each.loss}
+        | {"megabytes": each.cost.memory / 1e6, "loss": each.loss}
         for each in shown
     ]
     most = max(row["experts run"] for row in rows)
@@ -47,7 +46,7 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
     scale = alt.Scale(domain=list(used), range=list(used.values()))
     grey = Row(symbolFillColor="gray", symbolStrokeColor="gray")  # seen on light and on dark
     shape = alt.Shape("way:N", scale=scale, legend=alt.Legend(symbolSize=70, columns=3, **grey))
-    tips = ("series=partition", "routing", "experts run:.2f", "milliseconds:.3~g", "loss:.3f")
+    tips = ("series=partition", "routing", "experts run:.2f", "loss:.3f")
     tint = colour(experts.colours, rows, "circle")
     points = dots(rows, x, y, tint, tooltip=tips).mark_point(size=75, opacity=0.9, filled=True)
     level: tuple[alt.Chart | None, ...] = ()

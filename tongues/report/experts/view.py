@@ -7,20 +7,20 @@ from statistics import fmean
 from tongues.core.estimate import Estimate
 from tongues.core.pages import blocks as b
 from tongues.core.pages import estimate_cell, value_cell
-from tongues.core.quantities import counted, show_count
+from tongues.core.quantities import counted, show_bytes, show_count
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.settings import AddedLanguages, MeasuredExperts, Setting
 from tongues.experts.ensemble import ROUTINGS
 from tongues.report.evaluation.measures import show_perplexity
-from tongues.report.experts.answer import expert_answer, forgotten, nats, show_cost
+from tongues.report.experts.answer import expert_answer, forgotten, nats
 from tongues.report.experts.figures import expert_figures
 
 _SETTINGS, _ADDED = "Partitions and routings", "Added languages"
 _LANGUAGES, _FORGETTING = "Languages", "Forgetting"
 _ABOUT = {
     _SETTINGS: "Held-out text, mean over languages: the loss in nats per token; its difference to "
-    "the base and the dense model, below 0 where it is lower. For a token: experts that read it "
-    "and processor time; weights are of all experts that a text needed.",
+    "the base and the dense model, below 0 where it is lower. Experts run are those that read a "
+    "token; weights are of all experts that a text needed.",
     _ADDED: "Losses in nats per token by routing, before and after languages were added.",
     _LANGUAGES: "Losses in nats per token, of every partition by its best routing; the lowest is "
     "bold. Then the best of all by its number of clusters, and the best experts versus one model.",
@@ -97,7 +97,6 @@ def setting_table(experts: MeasuredExperts) -> b.Table:
     top, rows = experts.best(), list[dict[str, b.Entry]]()
     for each in experts.settings:
         strong, whole = each is top, each.whole
-        run, time, memory = show_cost(each)
         row: dict[str, b.Entry] = {
             "partition": b.Cell(each.partition, strong=strong),
             "routing": each.routing,
@@ -107,7 +106,8 @@ def setting_table(experts: MeasuredExperts) -> b.Table:
         }
         for other in reversed(experts.references):
             row[f"versus {other}"] = _difference(each.difference(other) if whole else None)
-        rows.append(row | {"k": each.k, "experts run": run, "time": time, "weights": memory})
+        run, memory = f"{each.cost.experts_run:.2f}", show_bytes(each.cost.memory)
+        rows.append(row | {"k": each.k, "experts run": run, "weights": memory})
     return b.Table.of(rows)
 
 

@@ -89,16 +89,14 @@ def export_ensemble(folder: Path, workspace: Path, out: Path, *, evaluated: Eval
             copy_files(place, copied)
             if not (copied / CARD).is_file():
                 write_expert_card(copied, expert, name, workspace)
-        router = None
-        if lineage.router:
-            shutil.copyfile(folder / lineage.router.file, aside / ROUTER)
-            router = load_router(aside / ROUTER)
+        assert lineage.router  # as verified
+        shutil.copyfile(folder / lineage.router.file, aside / ROUTER)
+        router = load_router(aside / ROUTER)
         moved = tuple(
             replace(expert, folder=f"./{own}", run=None, sha256=_without_adapter(expert.sha256))
             for expert, own in zip(lineage.experts, folders, strict=True)
         )
-        file = router_file(aside / ROUTER) if router else None
-        write_lineage(replace(lineage, experts=moved, router=file), aside)
+        write_lineage(replace(lineage, experts=moved, router=router_file(aside / ROUTER)), aside)
         write_ensemble_card(aside, name, lineage, folders, router, workspace)
         _add_scores(aside, evaluated(folder))
 

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
 from transformers.initialization import no_init_weights
 
 from tongues.core.errors import UserError
-from tongues.experts.ensemble.mapped import mapped_weights
+from tongues.models.folders import weight_files
 from tongues.models.huggingface import configure
 
 # The architecture that is a family's own but for several feed-forward layers and a router.
@@ -92,7 +93,10 @@ _PARTS: dict[str, Any] = {
 
 def _same_tensors(experts: Sequence[Path]) -> list[dict[str, Tensor]]:
     """The tensors of each expert by name, mapped; a UserError where experts differ in shape."""
-    stored = [mapped_weights(expert) for expert in experts]
+    stored: list[dict[str, Tensor]] = []
+    for expert in experts:
+        files = map(load_file, weight_files(expert))
+        stored.append({name: tensor for file in files for name, tensor in file.items()})
     kinds = [{name: (w.shape, w.dtype) for name, w in tensors.items()} for tensors in stored]
     for expert, own in zip(experts, kinds, strict=True):
         odd = {name for name, _ in kinds[0].items() ^ own.items()}

@@ -26,9 +26,7 @@ def describe_model(
     usable = [
         variant
         for routing in own_first
-        if k > 1
-        and (ensemble.router or not routing.needs_router)
-        and (ensemble.lineage.languages or not routing.needs_language)
+        if k > 1 and (ensemble.lineage.languages or not routing.needs_language)
         for variant in routing.variants(min(k, 3))
     ]
     alone = _known_languages(model) if k == 1 else ()

@@ -81,7 +81,8 @@ def _check_words(asked: Evaluate) -> None:
         readable_name(asked.name or "evaluation")
     except ValueError as error:
         raise UserError(str(error), where="--name") from None
-    given = {"--text": asked.text, "--tasks": asked.tasks, "--data": asked.data}
+    data = () if asked.data is None else asked.data
+    given = {"--text": asked.text, "--tasks": asked.tasks, "--data": data}
     for name, values in given.items():
         if not all(listed(values)):
             raise UserError("names nothing", where=name, hint="is a shell's variable empty?")
@@ -135,7 +136,7 @@ def _own_task(
     what: str, asked: Evaluate, languages: Sequence[str] | None
 ) -> dict[str, FewShotTask]:
     """A task of this package in its languages."""
-    task, places = what.partition(":")[0], listed(asked.data)
+    task = what.partition(":")[0]
     if task not in TASKS.names():
         there = Path(what).exists() or (Path(asked.workspace) / "tokens" / what).exists()
         known = f"{nearest(task, TASKS.names())}; others are lm-eval's: `{HARNESS}NAME`"
@@ -143,13 +144,13 @@ def _own_task(
         if what.endswith((".yaml", ".yml")):
             hint = f"write it as a task of lm-eval's, and `--tasks {HARNESS}{what}`"
         raise UserError(f"`{task}` is not a task", where="--tasks", hint=hint)
-    if not places:
+    if asked.data is None:
         hint = f"pass `--data FOLDER` or `--data hub` for `{task}`"
         raise UserError("a task needs its items", where="--tasks", hint=hint)
     return read_fewshot_tasks(
         what,
         languages,
-        places,
+        str(asked.data),
         limit=asked.limit,
         num_fewshot=asked.num_fewshot or 0,
         fewshot_seeds=_FEWSHOT_SEEDS if asked.num_fewshot else 1,

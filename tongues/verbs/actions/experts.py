@@ -48,8 +48,8 @@ def partition(asked: PartitionText) -> dict[str, PartitionedText]:
 
 def partition_languages(asked: PartitionLanguages) -> Partition:
     """A partition of languages, without any text."""
+    from tongues.experts.partition.distances import by_typology
     from tongues.experts.partition.methods import one_each
-    from tongues.experts.partition.typology import by_typology
 
     languages, k, by = asked.languages, asked.k, asked.by
     if not languages:
