@@ -18,7 +18,7 @@ from tongues.plan.outlook import LAW, Outlook
 from tongues.plan.own_laws import OwnLaws
 from tongues.plan.planner import KEEPS
 from tongues.plan.question import Question, Target
-from tongues.text.tokens.trial import TokenizerTrial
+from tongues.text.tokens.fertility import TokenizerTrial
 
 _DECISIONS = {
     "continue": "Continue {name}{language}: {spent}.",
