@@ -11,8 +11,7 @@ from tests.laws.made import SMALL
 from tests.laws.test_targets import PLAIN, run_of
 from tests.printed import DOCS
 from tongues.laws import Law, fit
-from tongues.laws.answer import FitAnswer
-from tongues.laws.next_step import plan_command
+from tongues.laws.answer import FitAnswer, plan_command
 from tongues.laws.targets import fit_targets
 
 

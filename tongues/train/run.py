@@ -33,9 +33,8 @@ from tongues.train.record import make_record, open_directory, roll_back, run_fin
 from tongues.train.rules import check_batch, enough_memory
 from tongues.train.start import LocalRun, assemble, make_mixture, measure_speed
 from tongues.train.step import Setup
-from tongues.train.trackers import TRACKERS
+from tongues.train.trackers import TRACKERS, tracked
 from tongues.train.transplant import transplanted
-from tongues.train.watch import tracked
 
 Say = Callable[[str], None]
 Watch = Callable[[Progress], None]

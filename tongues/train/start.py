@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,20 +21,19 @@ from tongues.text.tokens import Mixture, Tokens
 from tongues.train.base import model_folder
 from tongues.train.engine.balance import balance_note
 from tongues.train.engine.compiling import try_compiled
-from tongues.train.engine.fitting import Choices, fit_scorer
+from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.loading import fill_weights, first_layers
 from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor, set_up
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import make_mesh, shard
-from tongues.train.micro_batch import samples_that_fit
 from tongues.train.parts import narrow_frozen, select_parts
 from tongues.train.planned import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
 from tongues.train.step import BatchLoader, HeldOut, Setup, cut_windows, gradient, update
-from tongues.train.threads import choose_threads, tries_threads
+from tongues.train.trials import choose_threads, samples_that_fit, tries_threads
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -205,21 +204,21 @@ def _place_weights(
 def _settle(
     setup: Setup,
     task: LocalRun,
-    choices: Choices,
+    choices: Mapping[str, Any],
     engine: Mapping[str, Any] | None,
     tell: Say,
 ) -> dict[str, Any]:
     """Choose the threads and try the compiled layers; returns how the run is computed."""
     processes = task.processes
     micro_batch = setup.samples_at_a_time * setup.plan.settings.context
-    used = asdict(choices) | {"processes": processes.count, "micro_batch": micro_batch}
+    used = {**choices, "processes": processes.count, "micro_batch": micro_batch}
     if setup.processor.device.type == "cuda":
         used["gpu"] = torch.cuda.get_device_name(setup.processor.device)
     if tries_threads(setup):
         before = engine["threads"] if engine else task.threads + 1
         used["threads"] = before if before <= task.threads else choose_threads(setup)
         torch.set_num_threads(used["threads"])
-    if choices.compiled:
+    if choices["compiled"]:
         windows = _first_micro_batch(setup)
         if reason := try_compiled(setup.scorer, windows, processes):
             tell(f"layers are not compiled: {reason}")

@@ -122,8 +122,8 @@ def fitted(
     assert all(weight.grad is None for weight in model.parameters())
     assert getattr(model.config, "sliding_window", None) == windows_of_layers
     used = getattr(scorer.model.config, "_attn_implementation", "")
-    assert used.removeprefix("tongues_") == choices.attention
-    return choices.attention, choices.loss, told
+    assert used.removeprefix("tongues_") == choices["attention"]
+    return choices["attention"], choices["loss"], told
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,18 +28,6 @@ _SEEN, _NOISE = 1e-5, 1e-3
 _LARGE = 256.0  # logits at which any soft cap shows
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """How a run is computed on this machine, for its record."""
-
-    device: str
-    precision: str
-    threads: int
-    attention: str
-    loss: str  # chunked or full
-    compiled: bool
-
-
 def fit_scorer(
     model: PreTrainedModel,
     processor: Processor,
@@ -51,8 +39,8 @@ def fit_scorer(
     recompute: bool,
     compiled: bool,
     tell: Callable[[str], None],
-) -> tuple[Scorer, Choices]:
-    """The model with its loss, by the fastest ways that give what its own way gives.
+) -> tuple[Scorer, dict[str, Any]]:
+    """The model with its loss, by the fastest ways that give what its own way gives; and which.
 
     Each way is compared in float32 on random tokens with the model's own, and left out with a
     message where loss or gradients differ; attention that computes in bfloat16 may differ as much
@@ -84,14 +72,14 @@ def fit_scorer(
         compiled = False
     if compiled:
         scorer.powers = torch.compile(powers, dynamic=False)
-    return scorer, Choices(
-        device=str(processor.device),
-        precision="bfloat16" if processor.bfloat16 else "float32",
-        threads=processor.threads,
-        attention=_name(getattr(model.config, "_attn_implementation", attention)),
-        loss="chunked" if scorer.chunked else "full",
-        compiled=compiled,
-    )
+    return scorer, {
+        "device": str(processor.device),
+        "precision": "bfloat16" if processor.bfloat16 else "float32",
+        "threads": processor.threads,
+        "attention": _name(getattr(model.config, "_attn_implementation", attention)),
+        "loss": "chunked" if scorer.chunked else "full",
+        "compiled": compiled,
+    }
 
 
 def _try_ways(

@@ -16,11 +16,10 @@ from tongues.runs.record import Run, read_run, write_run
 from tongues.text.tokens import open_tokens
 from tongues.train import RunPlan, derive, run, start
 from tongues.train.engine.processes import Processes
-from tongues.train.micro_batch import samples_that_fit
 from tongues.train.run import train
 from tongues.train.start import LocalRun, assemble
 from tongues.train.step import Setup
-from tongues.train.threads import fastest
+from tongues.train.trials import fastest, samples_that_fit
 
 HELD = 2_000_000_000  # bytes of weights, gradients and libraries
 
