@@ -188,7 +188,10 @@ def _place_weights(
 ) -> None:
     """Bring weights to where they are computed with, shared out; those of a source come last."""
     model, processor = scorer.model, scorer.processor
-    if processor.device.type == "cuda" and processor.bfloat16 and _frozen_is_narrow(task):
+    narrow = (
+        task.base and task.plan.settings.trains_part and stores_bfloat16(model_folder(task.base))
+    )
+    if narrow and processor.bfloat16 and processor.device.type == "cuda":
         narrow_frozen(model)
     if source is None:
         nn.Module.to(model, processor.device)
@@ -231,12 +234,6 @@ def _first_micro_batch(setup: Setup) -> Tensor:
     first = setup.processes.rank * share
     windows = setup.mixture.batch(0, slice(first, first + setup.samples_at_a_time))
     return torch.from_numpy(windows).to(setup.processor.device)
-
-
-def _frozen_is_narrow(task: LocalRun) -> bool:
-    """Whether the run's base is stored in bfloat16, so that what it freezes may be held in it."""
-    settings = task.plan.settings
-    return bool(task.base and settings.trains_part and stores_bfloat16(model_folder(task.base)))
 
 
 def _known_micro_batch(task: LocalRun, engine: Mapping[str, Any] | None) -> int | None:
