@@ -15,10 +15,7 @@ from tongues.recipe import MixtureRule
 from tongues.runs.record import DerivedMixture, read_run, write_run
 from tongues.text.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
-from tongues.train.mixture import (
-    derive_shares,
-    proxy_mixtures,
-)
+from tongues.train.mixture import derive_shares, proxy_mixtures
 from tongues.train.words import describe_mixture, mixture_rows
 from tongues.train.work import open_work
 

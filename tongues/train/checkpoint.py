@@ -301,7 +301,6 @@ def _read(place: Path) -> tuple[Position | None, dict[str, str]]:
         if stored.pop("fingerprint") != fingerprint(stored):
             return None, {}
         position = stored["position"]
-        position.pop("task_seconds", None)  # of runs begun before tasks in training left
         recent = Recent(**position.pop("recent"))
         held = HoldHistory(**position.pop("held", {}))
         phases = [Phase(**phase) for phase in position.pop("phases", [])]

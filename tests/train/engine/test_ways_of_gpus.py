@@ -11,14 +11,7 @@ import torch
 from transformers import PreTrainedModel
 
 from tests.models.published import DEEPSEEK
-from tests.train.engine.plain_kernels import (
-    CONTEXT,
-    END,
-    PlainVarlen,
-    made,
-    plain_varlen,
-    windows,
-)
+from tests.train.engine.plain_kernels import CONTEXT, END, PlainVarlen, made, plain_varlen, windows
 from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine import fitting, varlen
 from tongues.train.engine.fitting import fit_scorer

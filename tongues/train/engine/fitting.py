@@ -14,7 +14,12 @@ from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine.attention import BLOCKED, DOCUMENTS
 from tongues.train.engine.processor import Processor, compile_layers, reason_of
 from tongues.train.engine.scorer import Scorer
-from tongues.train.engine.trial import exact_products, random_state, rounds_alike
+from tongues.train.engine.trial import (
+    exact_products,
+    gradients_by,
+    random_state,
+    rounds_alike,
+)
 from tongues.train.engine.varlen import VARLEN
 from tongues.train.engine.vocabulary import powers
 
@@ -173,12 +178,8 @@ def _tried(scorer: Scorer, windows: Tensor, attention: str) -> Tensor | None:
 
 
 def _gradients(scorer: Scorer, windows: Tensor, attention: str) -> Tensor:
-    scorer.model.set_attn_implementation(attention)
-    objective, nats = scorer(windows)
-    (objective / windows.numel()).backward()
-    grads = [w.grad.norm() for w in scorer.parameters() if w.grad is not None]
-    scorer.zero_grad(set_to_none=True)
-    return torch.stack([nats.float(), *(grad.float() for grad in grads)])
+    nats, gradients = gradients_by(scorer, windows, attention)
+    return torch.stack([nats.float(), *(grad.norm().float() for grad in gradients.values())])
 
 
 def _same(values: Tensor | None, expected: Tensor) -> bool:

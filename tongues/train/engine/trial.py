@@ -91,20 +91,23 @@ def rounds_alike(scorer: Scorer, windows: Tensor, attention: str) -> bool:
     for sample, place in ((0, 3), (0, 7), (1, 2)):
         windows[sample, place * windows.shape[1] // 8] = scorer.frame.first
     with _short_windows(scorer.model):
-        expected = _gradients(scorer, windows, "eager")
-        rounded = differences(_gradients(narrow, windows, "eager"), expected)
-        off = differences(_gradients(scorer, windows, attention), expected)
+        _, expected = gradients_by(scorer, windows, "eager")
+        rounded = differences(gradients_by(narrow, windows, "eager")[1], expected)
+        off = differences(gradients_by(scorer, windows, attention)[1], expected)
     return off.keys() == rounded.keys() and all(
         off[kind] <= _TIMES * max(_ROUNDING, least) for kind, least in rounded.items()
     )
 
 
-def _gradients(scorer: Scorer, windows: Tensor, attention: str) -> dict[str, Tensor]:
+def gradients_by(
+    scorer: Scorer, windows: Tensor, attention: str
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Nats, and the gradients of all weights by name, by a way of attention."""
     scorer.model.set_attn_implementation(attention)
     scorer.zero_grad(set_to_none=True)
-    objective, _ = scorer(windows)
+    objective, nats = scorer(windows)
     (objective / windows.numel()).backward()
-    return take_gradients(scorer)
+    return nats, take_gradients(scorer)
 
 
 @contextmanager
