@@ -11,14 +11,16 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from transformers import PreTrainedModel
 
+from tongues.core.cores import core_count, threads_for
 from tongues.core.randomness import derive_seed
 from tongues.models.folders import stores_bfloat16
 from tongues.models.huggingface import build_model, check_causal, load_model, open_layout
 from tongues.models.sources import DrawnWeights, FolderWeights, WeightSource
 from tongues.models.token_map import TokenMap, resize_vocabulary
 from tongues.recipe import LowRank
-from tongues.text.tokens import Mixture, Tokens
-from tongues.train.base import model_folder
+from tongues.text.tokens import Mixture, Tokens, load_tokenizer, open_cluster, open_tokens
+from tongues.train.base import find_base, model_folder
+from tongues.train.base_tokens import check_base
 from tongues.train.engine.balance import balance_note
 from tongues.train.engine.compiling import try_compiled
 from tongues.train.engine.fitting import fit_scorer
@@ -33,6 +35,7 @@ from tongues.train.planned import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
 from tongues.train.step import BatchLoader, HeldOut, Setup, cut_windows, gradient, update
+from tongues.train.transplant import transplanted
 from tongues.train.trials import choose_threads, samples_that_fit, tries_threads
 
 if TYPE_CHECKING:
@@ -60,6 +63,30 @@ class LocalRun:
     def where(self) -> str:
         """Where the run's weights come from, for errors."""
         return self.plan.base or self.plan.name
+
+
+def open_run(
+    plan: RunPlan, workspace: Path, processes: Processes, threads: int | None, tell: Say
+) -> LocalRun:
+    """A run with its text and its base, which must fit.
+
+    threads: of each process at most, where the recipe names no number; None: the machine's.
+    """
+    tokens = open_tokens(workspace / "tokens" / plan.tokens)
+    if plan.cluster:
+        tokens = open_cluster(tokens, plan.cluster)
+    base, token_map = find_base(plan.base, workspace), None
+    if base:
+        whole = base
+        base = processes.once(lambda: transplanted(whole, tokens, workspace, tell))
+        plan = plan if base == whole else replace(plan, base=str(base))
+        token_map = check_base(plan, load_tokenizer(tokens.tokenizer_path), base)
+    share = threads_for(processes.local_count)
+    each = plan.settings.threads or min(threads or share, share)
+    if each > core_count():
+        tell(f"caution: {each} threads on {core_count()} cores wait for each other")
+    directory = workspace / "runs" / plan.name
+    return LocalRun(plan, tokens, base, token_map, directory, processes, each)
 
 
 def make_mixture(plan: RunPlan, derived: Derived, tokens: Tokens) -> Mixture:
