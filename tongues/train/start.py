@@ -179,7 +179,15 @@ def _open_model(
             sample = first_layers(model)
             nn.Module.to(sample, processor.device)
         return model, None, sample, adapter, embeddings
-    model, source, embeddings = _empty_model(task, derived)
+    if task.base:
+        folder = model_folder(task.base)
+        source = FolderWeights(folder, open_layout(folder), task.token_map)
+        model, embeddings = source.model, source.base_rows
+        assert model.num_parameters() == derived.parameters["total"]
+    else:
+        with DrawnWeights() as source:
+            model, embeddings = _first_model(task, derived)
+        source.name(model)
     select_parts(model, settings)
     sample = first_layers(model)
     fill_weights(sample, sample, source, processor.device, processes, task.where)
@@ -287,21 +295,6 @@ def measure_speed(task: LocalRun, derived: Derived, tell: Say, seconds: float = 
     speed = (step - _WARM) * derived.batch / taken
     tell(f"{speed:,.0f} tokens/s measured, for a budget of {task.plan.settings.budget}")
     return speed
-
-
-def _empty_model(
-    task: LocalRun, derived: Derived
-) -> tuple[PreTrainedModel, WeightSource, Sequence[Tensor]]:
-    """A model without memory for its weights, where these come from, and the base's embeddings."""
-    if task.base is None:
-        with DrawnWeights() as drawn:
-            model, _ = _first_model(task, derived)
-        drawn.name(model)
-        return model, drawn, ()
-    folder = model_folder(task.base)
-    stored = FolderWeights(folder, open_layout(folder), task.token_map)
-    assert stored.model.num_parameters() == derived.parameters["total"]
-    return stored.model, stored, stored.base_rows
 
 
 def _first_model(task: LocalRun, derived: Derived) -> tuple[PreTrainedModel, Sequence[Tensor]]:
