@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy, linear
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from tests.models.families import GROUPED, WIDTHS, XGLM
 from tongues.core.errors import UserError
 from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine import vocabulary
+from tongues.train.engine.attention import BLOCKED, blocked_attention
 from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
@@ -123,6 +125,19 @@ def test_soft_caps_are_seen_though_the_first_logits_are_small() -> None:
     assert choices["loss"] == "full"
     assert any("in chunks, the loss is not" in line for line in told)
     assert all(torch.equal(weight, weights[n]) for n, weight in before.state_dict().items())
+
+
+def test_a_way_that_errs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*given: Any, scaling: float, **named: Any) -> object:
+        return blocked_attention(*given, scaling=1.25 * scaling, **named)
+
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, BLOCKED, wrong)
+    _, choices, told = fitted(made("llama", {}))
+    fault = "loss or gradients are not this model's own"
+    assert (choices["attention"], told) == (
+        "sdpa",
+        [f"attention is not computed by `blocked`: {fault}"],
+    )
 
 
 def test_experts_that_round_otherwise_keep_documents_apart() -> None:
