@@ -259,7 +259,6 @@ def run_bytes(
             machine.processes,
             moments_bytes(settings),
             shards=settings.shards,
-            offload=settings.offload,
             memory=machine.memory,
         )
         loss = _GPU_LOGIT * min(at_a_time * anatomy.vocabulary, _GPU_CHUNK)

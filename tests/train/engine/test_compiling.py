@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch.distributed.fsdp import FSDPModule
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from tests.command import start_command
 from tests.conftest import MakeRecipe
-from tests.train.engine.plain_kernels import CONTEXT, END, made, windows
+from tests.models.families import WIDTHS
+from tests.train.engine.together import mesh_of_one
 from tests.train.making import STOPPABLE, digests, train_and_stop
 from tongues.core.files import read_lines
 from tongues.runs.record import read_run
@@ -24,7 +27,7 @@ from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor, decoder_layers, release_memory
 from tongues.train.engine.scorer import Scorer
-from tongues.train.engine.sharding import full_tensor, make_mesh, shard
+from tongues.train.engine.sharding import full_tensor, shard
 from tongues.train.engine.trial import differences, exact_products, take_gradients
 from tongues.train.engine.vocabulary import powers
 from tongues.train.run import train
@@ -32,6 +35,23 @@ from tongues.train.work import open_work
 
 COMPILED = (*STOPPABLE, "train.compile=on")
 EXACT = Processor(torch.device("cpu"), bfloat16=False, threads=1)
+CONTEXT, END = 48, 3
+SIZES: dict[str, Any] = WIDTHS | {"num_key_value_heads": 2, "head_dim": 16, "pad_token_id": 0}
+SIZES |= {"vocab_size": 96, "hidden_size": 64}
+
+
+def made(kind: str, **settings: Any) -> PreTrainedModel:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **SIZES | settings))
+        for weight in model.parameters():
+            torch.nn.init.normal_(weight, std=0.2)
+    return model.train()
+
+
+def windows(seed: int = 1, samples: int = 2) -> Tensor:
+    chance = torch.Generator().manual_seed(seed)
+    return torch.randint(END + 1, 96, (samples, CONTEXT + 1), generator=chance)
 
 
 @pytest.mark.slow
@@ -189,7 +209,7 @@ def test_shared_out_weights_are_computed_with_as_before_after_a_failure(backend:
     plain, batch = Scorer(made("llama"), EXACT, TextFrame(END, END), chunked=True), windows()
     expected = stepped(plain, batch)
     scorer = readied(backend)
-    shard(scorer, make_mesh(Processes(), "cpu", offload=True), bfloat16=False)
+    shard(scorer, mesh_of_one(), bfloat16=False)
     try:
         assert try_compiled(scorer, batch, Processes()) is not None
         found = stepped(scorer, batch)
@@ -204,7 +224,7 @@ def test_an_older_pytorch_computes_as_written_where_a_compiler_errs(
 ) -> None:
     monkeypatch.delattr(FSDPModule, "reset_iter_state", raising=False)  # 2.11 lacks it
     scorer = readied(wrong)
-    shard(scorer, make_mesh(Processes(), "cpu", offload=True), bfloat16=False)
+    shard(scorer, mesh_of_one(), bfloat16=False)
     try:
         assert try_compiled(scorer, windows(), Processes()) is not None
         assert stepped(scorer, windows())
