@@ -251,5 +251,7 @@ def test_the_files_for_schedulers_can_be_read_and_name_keys_of_the_recipe() -> N
     subprocess.run(["bash", "-n"], input=task["run"], text=True, check=True)
     keys = set(re.findall(r"train\.(\w+)=", PAGE.read_text()))
     keys |= set(re.findall(r"^\| `(\w+): ", PAGE.read_text(), re.MULTILINE))
-    assert keys == {"shards", "micro_batch", "recompute", "optimizer_states", "trainable"}
+    assert keys == {
+        "shards", "micro_batch", "recompute", "optimizer_states", "trainable", "offload",
+    }  # fmt: skip
     assert keys <= set(Train.model_fields)

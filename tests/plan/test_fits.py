@@ -36,7 +36,8 @@ def test_a_small_gpu_gets_cheaper_methods_before_a_base_is_left_out() -> None:
     assert methods[0.5e9] == "all weights"
     assert methods[1.3e9] == "all weights, bfloat16 optimizer states"
     assert "LoRA" in str(methods[4e9])
-    assert methods[8e9] is methods[70e9] is None
+    assert methods[8e9] == "all weights, offloaded"
+    assert methods[70e9] is None
 
 
 def test_many_gpus_share_the_weights() -> None:

@@ -117,10 +117,10 @@ def test_a_base_learns_new_tokens_while_its_language_is_kept(
     ("family", "overrides"),
     [
         ("llama", ["train.trainable={lora: {rank: 4}}", "train.micro_batch=256 tokens"]),
-        ("qwen3_moe", ["train.recompute=true"]),
+        ("qwen3_moe", ["train.offload=true", "train.recompute=true"]),
         ("gemma2", []),
     ],
-    ids=["lora", "experts", "soft-caps"],
+    ids=["lora", "offloaded", "soft-caps"],
 )
 def test_ways_of_training(
     make_recipe: MakeRecipe,

@@ -121,7 +121,7 @@ def test_a_frozen_base_in_bfloat16_takes_two_bytes_a_weight_on_a_gpu() -> None:
     assert saved(Machine("here", "cpu", 1e12)) == saved(replace(h100, bfloat16=False)) == 0
 
 
-def test_copies_hold_larger_shares() -> None:
+def test_copies_hold_larger_shares_and_offloaded_ones_none() -> None:
     anatomy = of_shape(find_shape("3647M"), 36_152, tied_embeddings=True)
     total = anatomy.parameters["total"]
 
@@ -130,6 +130,7 @@ def test_copies_hold_larger_shares() -> None:
 
     assert needed(shards=16) == needed()
     assert needed(shards=4) - needed() == pytest.approx(16 * total * (1 / 4 - 1 / 16), rel=1e-6)
+    assert needed() - needed(offload=True) == pytest.approx(16 * total / 16, rel=1e-6)
     narrow = needed() - needed(optimizer_states="bfloat16")
     assert narrow == pytest.approx(4 * total / 16, rel=1e-6)
 

@@ -84,7 +84,9 @@ def test_two_sizes_say_how_many_fit(
         assert weight.grad is None and torch.equal(weight, before)
 
 
-def test_moments_are_counted(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moments_are_counted_unless_the_host_holds_them(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trained = sum(weight.numel() for weight in setup.scorer.parameters())
     each = 100_000_000
     rest = 8 * trained + 12 * each + HELD  # for twelve samples and the moments
@@ -94,6 +96,9 @@ def test_moments_are_counted(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> N
         assert samples_that_fit(setup) == 12
         memory.total -= 10_000
         assert samples_that_fit(setup) == 8
+        settings = setup.plan.settings.model_copy(update={"offload": True})
+        offloaded = replace(setup, plan=replace(setup.plan, settings=settings))
+        assert samples_that_fit(offloaded) == 12
 
 
 def test_the_processes_take_what_fits_into_all(

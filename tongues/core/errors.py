@@ -43,6 +43,7 @@ _KEYS = [
         "optimizer_states": "optimizer_dtype optimizer_bits optim_bits moments",
         "recompute": "gradient_checkpointing activation_checkpointing",
         "shards": "fsdp_size hybrid_shard_size data_parallel_shard_degree",
+        "offload": "cpu_offload offload_params offload_optimizer",
         "compile": "torch_compile",
         "cross_document_attention": "documents document_masking intra_doc_masking",
         "track": "report_to wandb tensorboard logger",

@@ -82,7 +82,6 @@ KEYS: dict[str, str] = {
     "train.embedding_warmup": "leave it out: all weights learn from the first step",
     "train.frozen_layers": "leave it out, or train low-rank updates: `trainable: lora`",
     "train.keep_checkpoints": "leave it out: two are kept; `milestones` keeps others for good",
-    "train.offload": "train low-rank updates, by `trainable: {lora: {rank: 16}}`",
     "train.on_spike": "leave it out: spikes are logged, and only NaN ends a run",
     "train.schedule.cooldown": "use `schedule: wsd`, constant until its decay",
     "train.schedule.plateau": "use `schedule: wsd`, constant until its decay",

@@ -1,9 +1,10 @@
-"""How a base can be trained on the GPUs named: in full, or by low-rank updates.
+"""How a base can be trained on the GPUs named: in full, by low-rank updates, or with offloading.
 
 Memory is `tongues.train.rules.run_bytes` with one sample at a time: the model of `check`, `train`.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +21,9 @@ _CONTEXT = 2048  # tokens of a sample, of runs below a billion tokens
 _HEAD = 128  # channels of a head, in nearly all bases
 _MATRICES = 13.0  # widths of all matrices of a layer, in and out, as times the hidden width
 _FROZEN = 4.0 / FORWARD_AND_BACKWARD  # of the operations, where weights have no gradient
+_OFFLOADED = 1.5  # times the work: weights and gradients cross to the host; by bandwidth, not run
+_HOST = 12.0  # bytes of a parameter in the host's memory: weight, gradient, moments in bfloat16
+_HOSTS = 256e9  # bytes of a host's memory for each GPU, as clouds rent large machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +44,42 @@ class TrainingMethod:
     new_tokens: bool = True
     caution: str = ""
 
+    @property
+    def offloads(self) -> bool:
+        """Whether weights stay in the host's memory."""
+        return "offload" in self.settings
+
 
 ALL_WEIGHTS = TrainingMethod("all weights", {})
 LEAST_MEMORY = TrainingMethod("all weights", {"recompute": True})
 
 
-def _low_rank(rank: int, settings: dict[str, Any], *, embeddings: bool) -> TrainingMethod:
-    name = f"LoRA of rank {rank}{', embeddings too' if embeddings else ''}"
-    trained = {"trainable": {"lora": {"rank": rank}, "embeddings": embeddings}}
+def _methods(base_bytes: float) -> Iterator[tuple[TrainingMethod, int]]:
+    """Every method with the rank of its updates, the best first."""
+    yield ALL_WEIGHTS, 0
+    states = {"optimizer_states": "bfloat16"}
+    yield TrainingMethod("all weights, bfloat16 optimizer states", states), 0
     low = "It learns less than all weights, which the loss is of"
-    return TrainingMethod(name, trained | settings, None, _FROZEN, False, embeddings, low)
-
-
-_STATES = {"optimizer_states": "bfloat16"}
-_METHODS = (  # with the rank of their updates, the best first
-    (ALL_WEIGHTS, 0),
-    (TrainingMethod("all weights, bfloat16 optimizer states", _STATES), 0),
-    (_low_rank(64, _STATES, embeddings=True), 64),
-    (_low_rank(16, {}, embeddings=False), 16),
-)
+    for rank, embeddings in ((64, True), (16, False)):
+        trained = {"lora": {"rank": rank}, "embeddings": embeddings}
+        what = f"LoRA of rank {rank}{', embeddings too' if embeddings else ''}"
+        settings: dict[str, Any] = {"trainable": trained} | (states if embeddings else {})
+        yield TrainingMethod(what, settings, None, _FROZEN, False, embeddings, low), rank
+    caution = f"{base_bytes / 1e9:.0f} GB stay in the host's memory"
+    settings = states | {"offload": True}
+    yield TrainingMethod("all weights, offloaded", settings, None, _OFFLOADED, caution=caution), 0
 
 
 def method_for(
     base: BaseCheckpoint, cluster: Cluster | None, context: int = _CONTEXT
 ) -> TrainingMethod | None:
     """The first method that fits the GPUs, layers computed again if need be; None if none does."""
-    if cluster is None:
-        return ALL_WEIGHTS
     whole = anatomy_of(base)
-    for method, rank in _METHODS:
+    for method, rank in _methods(_HOST * base.params):
+        if cluster is None:
+            return method
+        if method.offloads and _HOST * base.params > _HOSTS * cluster.count:
+            continue
         anatomy = _with_updates(whole, rank, embeddings=method.new_tokens) if rank else whole
         for again in ({}, {"recompute": True}):
             tried = replace(method, settings=method.settings | again)

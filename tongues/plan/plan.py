@@ -149,7 +149,7 @@ def _chosen(planner: Planner) -> list[Option | LeftOut]:
     A model from scratch where none of them fits.
     """
     made = [planner.continued(base) for base in _candidates()]
-    options = [one for one in made if isinstance(one, Option)]
+    options = [one for one in made if isinstance(one, Option) and not one.method.offloads]
     makers: dict[str, Option] = {}
     for option in sorted(options, key=_order):
         makers.setdefault(option.model.name.split("/")[0], option)

@@ -150,6 +150,8 @@ class Train(RecipeSection):
     """Compute layers again in the backward pass: less memory, a third more work."""
     shards: int | None = Field(default=None, ge=1)
     """Processes that share one copy of the model, such as a node's; default: all of them."""
+    offload: bool = False
+    """Whether weights, gradients and moments stay in the host's memory: less on a GPU, slower."""
     compile: Literal["auto", "on", "off"] = "auto"
     """`auto`: where the run is long enough to regain the compiler's time."""
     threads: int | None = Field(default=None, ge=1)

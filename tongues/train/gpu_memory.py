@@ -26,12 +26,13 @@ def share_bytes(
     moments: int,
     *,
     shards: int | None = None,
+    offload: bool = False,
     memory: float = 0.0,
 ) -> int:
     """Weights, moments and gradients of each process, and what it gathers of them while computing.
 
-    moments: bytes of a parameter's. shards: how many processes share one copy; None: all. memory:
-    bytes of each GPU.
+    moments: bytes of a parameter's. shards: how many processes share one copy; None: all. offload:
+    shares are in the host's memory, and here is only what is gathered. memory: bytes of each GPU.
     """
     divided = min(shards or processes, processes)
     trained, total = trained_parameters(anatomy), anatomy.parameters["total"]
@@ -43,7 +44,7 @@ def share_bytes(
         gathered += _NARROW * anatomy.parameters["non_embedding"]
     matrix = anatomy.parameters["embedding"] / (1 if anatomy.tied_embeddings else 2)
     gathered += (_TIED if anatomy.tied_embeddings else _OUTPUT) * matrix
-    return round(gathered + share)
+    return round(gathered + (0 if offload else share))
 
 
 def stays_gathered(parameters: int, memory: float) -> bool:

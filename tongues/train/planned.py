@@ -12,7 +12,8 @@ from tongues.train.gpu_memory import WEIGHT
 
 # Settings that say how a machine goes about it, or what else is measured, not what the run is.
 _MACHINES = {"run", "checkpoint_every", "milestones", "micro_batch"}
-_MACHINES |= {"recompute", "shards", "compile", "threads", "track"}
+_MACHINES |= {"recompute", "shards", "offload"}
+_MACHINES |= {"compile", "threads", "track"}
 _ROLE_KEYS = {"base", "targets", "replay"}  # of the settings, which the roles name already
 
 

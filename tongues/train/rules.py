@@ -259,6 +259,7 @@ def run_bytes(
             machine.processes,
             moments_bytes(settings),
             shards=settings.shards,
+            offload=settings.offload,
             memory=machine.memory,
         )
         loss = _GPU_LOGIT * min(at_a_time * anatomy.vocabulary, _GPU_CHUNK)

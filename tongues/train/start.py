@@ -110,7 +110,7 @@ def assemble(
     processes, precision = task.processes, engine["precision"] if engine else settings.precision
     shared = processes.count > 1
     processor = set_up(precision, task.threads, processes.local_rank, shared=shared)
-    mesh = make_mesh(processes, processor.device.type, settings.shards)
+    mesh = make_mesh(processes, processor.device.type, settings.shards, settings.offload)
     model, source, sample, adapter, embeddings = _open_model(task, derived, processor, mesh)
     if settings.trains_part:
         total = derived.parameters["total"]
@@ -172,7 +172,8 @@ def _open_model(
     """
     settings, processes = task.plan.settings, task.processes
     # Low-rank updates are of matrices that are there, and a model of one process is whole.
-    if processes.count == 1 or isinstance(settings.trainable, LowRank):
+    whole = processes.count == 1 and not settings.offload
+    if whole or isinstance(settings.trainable, LowRank):
         model, embeddings = _first_model(task, derived)
         adapter, sample = select_parts(model, settings), None
         if mesh is not None:
@@ -222,7 +223,7 @@ def _place_weights(
     scorer: Scorer, source: WeightSource | None, mesh: DeviceMesh | None, task: LocalRun
 ) -> None:
     """Bring weights to where they are computed with, shared out; those of a source come last."""
-    model, processor = scorer.model, scorer.processor
+    model, processor, offload = scorer.model, scorer.processor, task.plan.settings.offload
     narrow = (
         task.base and task.plan.settings.trains_part and stores_bfloat16(model_folder(task.base))
     )
@@ -230,9 +231,12 @@ def _place_weights(
         narrow_frozen(model)
     if source is None:
         nn.Module.to(model, processor.device)
-    shard(scorer, mesh, bfloat16=processor.bfloat16)
+    shard(scorer, mesh, bfloat16=processor.bfloat16, offload=offload)
     if source is not None:
-        fill_weights(scorer, model, source, processor.device, task.processes, task.where)
+        place = torch.device("cpu") if offload else processor.device
+        fill_weights(scorer, model, source, place, task.processes, task.where)
+        for buffer in model.buffers():
+            buffer.data = buffer.to(processor.device)
 
 
 def _settle(

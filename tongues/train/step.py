@@ -147,9 +147,8 @@ def gradient(setup: Setup, loader: BatchLoader, number: int, flags: tuple[bool, 
     norm = full_tensor(nn.utils.get_total_norm(grads))
     nn.utils.clip_grads_with_norm_(weights, _CLIP, norm)
     ahead = loader.load_ahead(number + 1)
-    here = torch.stack(
-        [nats, norm.to(nats), balance]
-    ).tolist()  # one synchronization with the device
+    norm = norm.to(nats)  # gradients that are offloaded have theirs on the processor
+    here = torch.stack([nats, norm, balance]).tolist()  # one synchronization with the device
     sums = setup.processes.sum([here[0], here[2], ahead, *map(float, flags)])
     loss, balanced = sums[0] / predicted, sums[1] / setup.derived.batch
     loader.know(int(sums[2]))

@@ -96,7 +96,8 @@ def samples_that_fit(setup: Setup) -> int:
     trained = (weight for weight in scorer.parameters() if weight.requires_grad)
     moments = setup.derived.moments * sum(local_rows(weight)[0].numel() for weight in trained)
     free, _ = torch.cuda.mem_get_info(device)
-    usable = _FILLED * (free + torch.cuda.memory_reserved(device)) - moments
+    usable = _FILLED * (free + torch.cuda.memory_reserved(device))
+    usable -= 0 if settings.offload else moments  # which the host then holds
     with uncompiled():
         compute(1)  # leaves a gradient, and what libraries keep
         held = torch.cuda.memory_allocated(device)

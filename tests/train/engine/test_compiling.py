@@ -16,7 +16,6 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from tests.command import start_command
 from tests.conftest import MakeRecipe
 from tests.models.families import WIDTHS
-from tests.train.engine.together import mesh_of_one
 from tests.train.making import STOPPABLE, digests, train_and_stop
 from tongues.core.files import read_lines
 from tongues.runs.record import read_run
@@ -27,7 +26,7 @@ from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor, decoder_layers, release_memory
 from tongues.train.engine.scorer import Scorer
-from tongues.train.engine.sharding import full_tensor, shard
+from tongues.train.engine.sharding import full_tensor, make_mesh, shard
 from tongues.train.engine.trial import differences, exact_products, take_gradients
 from tongues.train.engine.vocabulary import powers
 from tongues.train.run import train
@@ -209,7 +208,7 @@ def test_shared_out_weights_are_computed_with_as_before_after_a_failure(backend:
     plain, batch = Scorer(made("llama"), EXACT, TextFrame(END, END), chunked=True), windows()
     expected = stepped(plain, batch)
     scorer = readied(backend)
-    shard(scorer, mesh_of_one(), bfloat16=False)
+    shard(scorer, make_mesh(Processes(), "cpu", offload=True), bfloat16=False)
     try:
         assert try_compiled(scorer, batch, Processes()) is not None
         found = stepped(scorer, batch)
@@ -224,7 +223,7 @@ def test_an_older_pytorch_computes_as_written_where_a_compiler_errs(
 ) -> None:
     monkeypatch.delattr(FSDPModule, "reset_iter_state", raising=False)  # 2.11 lacks it
     scorer = readied(wrong)
-    shard(scorer, mesh_of_one(), bfloat16=False)
+    shard(scorer, make_mesh(Processes(), "cpu", offload=True), bfloat16=False)
     try:
         assert try_compiled(scorer, windows(), Processes()) is not None
         assert stepped(scorer, windows())

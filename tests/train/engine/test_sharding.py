@@ -16,7 +16,6 @@ from tests.train.engine.together import (
     course,
     halve,
     make_scorer,
-    mesh_of_one,
     weights,
 )
 from tongues.models.huggingface import load_model, open_layout
@@ -40,7 +39,7 @@ def test_alone_nothing_is_shared_out() -> None:
     assert full_tensor(weight) is weight
 
 
-@pytest.mark.parametrize("case", ["untied", "tied", "compiled", "copies", "rows"])
+@pytest.mark.parametrize("case", ["untied", "tied", "compiled", "copies", "offloaded", "rows"])
 def test_gradients_and_their_norm_are_those_of_one_process(two: Two, case: str) -> None:
     for found in two[1]:
         assert max(found[case]) < 1e-6
@@ -103,7 +102,10 @@ def test_a_course_ends_with_the_same_bytes_each_time(alone: dict[str, Any], tmp_
 
 @pytest.fixture
 def one() -> Iterator[DeviceMesh]:
-    yield mesh_of_one()
+    """As a process has it that is alone with a GPU; on a processor it is for `offload`."""
+    mesh = make_mesh(Processes(), "cpu", offload=True)
+    assert mesh is not None
+    yield mesh
     distributed.destroy_process_group()
 
 

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import distributed, nn
-from torch._C._distributed_c10d import HashStore
-from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch import nn
 from transformers import Lfm2Config, Lfm2ForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from tongues.core.errors import UserError
@@ -51,13 +49,6 @@ def make_scorer(tied: bool = False, bfloat16: bool = False) -> Scorer:
     )
     processor = Processor(torch.device("cpu"), bfloat16, 1)
     return Scorer(LlamaForCausalLM(config), processor, TextFrame(0, 0), chunked=True)
-
-
-def mesh_of_one() -> DeviceMesh:
-    """As a process has it that is alone with a GPU."""
-    if not distributed.is_initialized():
-        distributed.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
-    return init_device_mesh("cpu", (1,), mesh_dim_names=("shards",))
 
 
 def batch(step: int) -> torch.Tensor:
@@ -137,6 +128,7 @@ def _differences(
     tied: bool = False,
     compiled: bool = False,
     shards: int | None = None,
+    offload: bool = False,
 ) -> list[float]:
     """How far gradients and their norm are from those of one process, each relative to its own."""
     alone, shared = make_scorer(tied), make_scorer(tied)
@@ -145,7 +137,7 @@ def _differences(
         for block in decoder_layers(shared.model):
             block.compile(backend="aot_eager")  # quickly: the order of things is what matters
     mesh = make_mesh(processes, "cpu", shards)
-    shard(shared, mesh, bfloat16=False)
+    shard(shared, mesh, bfloat16=False, offload=offload)
     backward(shared, 0, processes, parts=2)
     return _gaps(shared, alone)
 
@@ -241,6 +233,7 @@ def main(folder: Path, environment: dict[str, str]) -> None:
         "tied": {"tied": True},
         "compiled": {"tied": True, "compiled": True},
         "copies": {"shards": processes.count // 2},
+        "offloaded": {"offload": True},
     }
     for name, changes in cases.items():
         found[name] = _differences(processes, **changes)

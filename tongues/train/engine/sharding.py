@@ -16,8 +16,10 @@ from torch import Tensor, distributed
 from torch._C._distributed_c10d import HashStore
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import (
+    CPUOffloadPolicy,
     FSDPModule,
     MixedPrecisionPolicy,
+    OffloadPolicy,
     fully_shard,
     register_fsdp_forward_method,
 )
@@ -32,14 +34,17 @@ from tongues.train.engine.scorer import Scorer, use_head
 from tongues.train.gpu_memory import stays_gathered
 
 
-def make_mesh(processes: Processes, kind: str, shards: int | None = None) -> DeviceMesh | None:
+def make_mesh(
+    processes: Processes, kind: str, shards: int | None = None, offload: bool = False
+) -> DeviceMesh | None:
     """The processes that share one copy of the model; a row for each copy where there are several.
 
     kind: of device. shards: how many share a copy, neighbours by rank, so that weights are gathered
-    inside a node; None: all of them. None for a process that is alone on a processor.
+    inside a node; None: all of them. None for a process that is alone on a processor, unless it is
+    to offload.
     """
     count = processes.count
-    if count == 1 and kind == "cpu":
+    if count == 1 and kind == "cpu" and not offload:
         return None
     if not distributed.is_initialized():
         backend = "cpu:gloo,cuda:nccl" if kind == "cuda" else "gloo"
@@ -54,7 +59,9 @@ def make_mesh(processes: Processes, kind: str, shards: int | None = None) -> Dev
     return init_device_mesh(kind, (count // shards, shards), mesh_dim_names=("copies", "shards"))
 
 
-def shard(scorer: Scorer, mesh: DeviceMesh | None, *, bfloat16: bool) -> None:
+def shard(
+    scorer: Scorer, mesh: DeviceMesh | None, *, bfloat16: bool, offload: bool = False
+) -> None:
     """Share out the weights, layer by layer; gradients become sums over the processes.
 
     Comes after layers are compiled or set to be recomputed, and before the optimizer is made.
@@ -62,27 +69,33 @@ def shard(scorer: Scorer, mesh: DeviceMesh | None, *, bfloat16: bool) -> None:
     gathered in it, as they are multiplied; gradients are always summed in float32. On GPUs
     embeddings are too, so that what flows between layers is bfloat16, as torchtitan and nanochat
     have it: their kernels sum a frequent token's gradients in float32 and round once. On processors
-    embeddings stay float32, so that several compute what one does.
+    embeddings stay float32, so that several compute what one does. offload: shares, moments and
+    gradients stay in the host's memory.
     """
     if mesh is None:
         return
     on_gpus = mesh.device_type == "cuda"
+    policy = CPUOffloadPolicy(pin_memory=on_gpus) if offload else OffloadPolicy()
     exact = MixedPrecisionPolicy(reduce_dtype=torch.float32, cast_forward_inputs=False)
     narrow = MixedPrecisionPolicy(torch.bfloat16, torch.float32, cast_forward_inputs=False)
     narrow = narrow if bfloat16 else exact
     exact = narrow if on_gpus else exact
     again = not _stays_gathered(scorer.model, mesh)
     for block in decoder_layers(scorer.model):
-        fully_shard(block, mesh=mesh, reshard_after_forward=again, mp_policy=narrow)
+        fully_shard(
+            block, mesh=mesh, reshard_after_forward=again, mp_policy=narrow, offload_policy=policy
+        )
     first: Any = scorer.model.get_input_embeddings()
     last: Any = scorer.model.get_output_embeddings()
     if last is not None and last.weight is not first.weight:
         # Apart, neither is held through the whole step; one matrix for both is, with the root.
-        fully_shard(first, mesh=mesh, mp_policy=exact)
-        fully_shard(last, mesh=mesh, reshard_after_forward=False, mp_policy=narrow)
+        fully_shard(first, mesh=mesh, mp_policy=exact, offload_policy=policy)
+        fully_shard(
+            last, mesh=mesh, reshard_after_forward=False, mp_policy=narrow, offload_policy=policy
+        )
         last.use = partial(use_head, last)
         register_fsdp_forward_method(last, "use")
-    fully_shard(scorer, mesh=mesh, mp_policy=exact)
+    fully_shard(scorer, mesh=mesh, mp_policy=exact, offload_policy=policy)
     for method in ("hidden_states", "nats"):
         register_fsdp_forward_method(scorer, method)
     for module in _shared(scorer):
