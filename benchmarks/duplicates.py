@@ -31,8 +31,7 @@ from datatrove.pipeline.dedup.minhash import MinhashConfig, MinhashDedupSignatur
 from datatrove.utils.hashing import HashConfig
 from datatrove.utils.word_tokenizers import WordTokenizer
 
-from tongues.text.duplicates import clusters
-from tongues.text.signals.near import near_signals
+from tongues.text.signals.near import clusters, near_signals
 from tongues.text.signals.units import units
 
 __all__ = ["main"]

@@ -29,10 +29,9 @@ from time import perf_counter
 import numpy as np
 from tokenizers import AddedToken, Tokenizer
 
-from tongues.text.tokens.encoding import Encoder
 from tongues.text.tokens.extend import extend_tokenizer
 from tongues.text.tokens.fertility import changed_share
-from tongues.text.tokens.frame import TextFrame
+from tongues.text.tokens.frame import TextFrame, encode_framed
 from tongues.text.tokens.spelling import token_bytes
 from tongues.text.tokens.tokenizer import train_tokenizer, vocabulary_size
 
@@ -142,7 +141,7 @@ WAYS: dict[str, Way] = {
 def ids_of(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
     """All ids of texts, without the ends."""
     end = vocabulary_size(tokenizer)
-    ids, _ = Encoder(tokenizer, TextFrame(None, end), np.dtype(np.int64))(texts)
+    ids, _ = encode_framed(tokenizer, TextFrame(None, end), texts, np.dtype(np.int64))
     return ids[ids != end]
 
 

@@ -53,7 +53,7 @@ settings.load_profile("busy")
 MakeRecipe = Callable[..., Recipe]
 
 # First, so that no core waits for them at the end.
-LONGEST = ("test_docs_commands", "test_ray", "test_library")
+LONGEST = ("test_docs_commands", "test_library")
 LONGEST += ("test_study", "test_whole", "test_run", "test_prepare_stopped", "test_parts")
 LONGEST += ("test_driver", "test_hub_recipes", "test_micro_batch", "test_replay")
 

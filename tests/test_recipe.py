@@ -200,7 +200,6 @@ def test_nearest_names_one_word_or_all() -> None:
         ("num_train_epochs", Train.model_fields, "budget"),
         ("gradient_accumulation_steps", Train.model_fields, "micro_batch"),
         ("seq-len", Train.model_fields, "context"),
-        ("turkish", ["tr", "en", "ush"], "tr"),
         ("--jobs", ["--ranks", "--tasks", "--workspace"], "--ranks"),
         ("evaluate_on", ["num_evals", "evaluate"], "evaluate"),
         ("hoffmann2022-ful", ["hoffmann2022", "hoffmann2022-full"], "hoffmann2022-full"),
@@ -237,7 +236,7 @@ def test_every_key_is_described_in_the_reference() -> None:
 
 def test_thresholds_and_amounts_are_written_as_they_are_read(good: Path) -> None:
     overrides = (
-        "text.clean={digits: off, symbols: p98, characters: 40, near: 80%}",
+        "text.clean={digits: off, symbols: 0.3, characters: 40, near: 80%}",
         "text.files={no: {paths: [a, b], documents: paragraphs, limit: 2 GB}}",
         "text.hub={sv: {dataset: a/b, limit: 2B tokens}}",
     )
@@ -247,7 +246,7 @@ def test_thresholds_and_amounts_are_written_as_they_are_read(good: Path) -> None
     assert load_recipe(again) == recipe
     clean = recipe.text.clean.levels
     chosen = [clean[key] for key in ("digits", "symbols", "characters", "near")]
-    assert chosen == ["off", "p98", 40.0, 0.8]
+    assert chosen == ["off", 0.3, 40.0, 0.8]
     assert str(recipe.text.hub["sv"].limit) == "2000000000 tokens"
 
 

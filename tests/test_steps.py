@@ -249,16 +249,6 @@ def test_other_settings_mean_other_tokens(workspace: Path) -> None:
     assert "made from other settings" in step.reason and "vocab_size" in step.reason
 
 
-def test_a_run_under_another_name_of_its_text_is_told_of_its_own(workspace: Path) -> None:
-    with pytest.raises(UserError, match="no prepared tokens") as caught:
-        tongues.train("small.yaml", ["name=three"])
-    assert "keep `name: small`" in caught.value.hint
-    assert "`train.run=three`" in caught.value.hint
-    with pytest.raises(UserError) as caught:
-        tongues.train("small.yaml", ["name=three", "text.synthetic.seed=9"])
-    assert "train.run" not in caught.value.hint  # other text is to be prepared
-
-
 def test_a_study_goes_from_its_page_to_a_law_and_a_plan(workspace: Path) -> None:
     Path("small.yaml").unlink()
     assert first() == "tongues report runs/small"

@@ -10,9 +10,6 @@ import pytest
 import tongues
 
 PACKAGE = Path(tongues.__file__).parent
-# Not gone through yet: the rooms of text and their pages.
-LEFT = {"text", "report/corpus.py", "report/tokenizer.py"}
-LEFT_LONG = {"_fill_clauses"}  # in text/synthetic
 LINES, ARGUMENTS = 80, 12  # of a function, at most
 
 
@@ -61,7 +58,6 @@ def test_no_sentence_is_assembled_from_more_than_two_fragments() -> None:
     found = [
         f"{file}:{getattr(node, 'lineno', 0)}"
         for file, tree in modules()
-        if file not in LEFT and file.split("/")[0] not in LEFT
         for node in ast.walk(tree)
         if is_assembled(node)
     ]
@@ -89,7 +85,7 @@ def test_what_is_assembled_is_found(code: str, assembled: bool) -> None:
 def test_no_function_is_long_or_takes_many_arguments() -> None:
     found: list[str] = []
     for node in chain.from_iterable(ast.walk(tree) for _, tree in modules()):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name in LEFT_LONG:
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         given = node.args
         count = len(given.args) + len(given.kwonlyargs) + len(given.posonlyargs)

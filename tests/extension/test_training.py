@@ -143,7 +143,7 @@ def test_a_launcher_of_another_package_starts_the_runs_of_a_study(
 
 def test_its_name_is_in_the_help_and_its_options_are_its_own(tongues: Tongues) -> None:
     shown = " ".join(tongues("prepare", "--help").stdout.split())
-    assert "local; ray; slurm:partition=…,time=…; apart:partition=…." in shown
+    assert "local; slurm:partition=…,time=…; apart:partition=…." in shown
     assert "apart" not in tongues("prepare", "--help", plain=True).stdout
     words = ("study", "small.yaml", *STUDY, "--launcher")
     done = tongues(*words, "apart:time=1:00:00", fails=True)

@@ -62,13 +62,6 @@ def test_what_a_way_lacks_is_told(asked: str) -> None:
     golden(f"refused-launchers/{asked}", str(caught.value))
 
 
-def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tongues.core.extras.find_spec", lambda name: None)
-    with pytest.raises(UserError, match="`ray` is not installed") as caught:
-        open_launcher("ray")
-    assert "tongues[cluster]" in caught.value.hint
-
-
 def test_runs_share_the_cores() -> None:
     cores = core_count()
     assert open_launcher().threads(1) == threads_for(1)

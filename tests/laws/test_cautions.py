@@ -7,7 +7,17 @@ import pytest
 
 import tongues
 from tests.golden import golden
-from tests.laws.made import CHINCHILLA, CPT, SMALL, codes, grid, noise, rows_of, small_runs
+from tests.laws.made import (
+    CHINCHILLA,
+    CPT,
+    SMALL,
+    Columns,
+    codes,
+    grid,
+    noise,
+    rows_of,
+    small_runs,
+)
 from tongues import laws
 from tongues.core.errors import UserError
 from tongues.laws import Law, allocate
@@ -191,3 +201,50 @@ def test_rows_of_a_table_before_the_end_of_their_run_are_named(tmp_path: Path, c
     told = [caution.sentence for caution in answer.cautions if caution.code == "mid_schedule"]
     assert len(told) == curves
     assert not curves or told[0].startswith("12 of 18 rows are before the end of their run")
+
+
+ROWS = rows_of(CHINCHILLA, 0.005)
+
+
+def of_rows(law="chinchilla", **changed):
+    return laws.fit(law, draws=0, **ROWS | changed)
+
+
+def test_experiments_thrown_together_pin_nothing_down():
+    other = rows_of(CHINCHILLA | {"E": 2.6}, 0.005, seed=1)
+    both: Columns = {name: np.concatenate([ROWS[name], other[name]]) for name in ROWS}
+    law = laws.fit("chinchilla", draws=0, **both)
+    assert "mixed_experiments" in codes(law)
+    assert law.loose
+    assert not law.to_json()["pinned_down"]
+    assert "mixed_experiments" not in codes(of_rows())
+    noise = of_rows(loss=np.random.default_rng(0).uniform(2.0, 4.0, len(ROWS["N"])))
+    assert "mixed_experiments" in codes(noise)
+    assert noise.loose
+
+
+def test_a_form_that_the_runs_bend_from_is_named_with_how_much_and_how_sure():
+    size, tokens = 480.0 * ROWS["N"] ** -0.35, 2000.0 * ROWS["D"] ** -0.37
+    bound = 1.8 + (size**2.5 + tokens**2.5) ** 0.4  # and not only added
+    law = of_rows(loss=bound * noise(len(ROWS["N"]), 0.003))
+    assert "lack_of_fit" in codes(law)
+    assert "lack_of_fit" not in codes(of_rows())
+    sentence = next(w.sentence for w in law.warnings if w.code == "lack_of_fit")
+    assert "of the loss" in sentence
+
+
+def test_a_kink_at_large_sizes_widens_what_is_predicted():
+    kink = np.where(ROWS["N"] > 2e9, 1.03, 1.0)
+    straight, bent = (
+        of_rows().predict(3e10, 3e12),
+        of_rows(loss=ROWS["loss"] * kink).predict(3e10, 3e12),
+    )
+    assert (bent.high - bent.low).item() > 1.5 * (straight.high - straight.low).item()
+
+
+def test_sizes_in_millions_and_swapped_columns_are_seen():
+    law = of_rows(N=ROWS["N"] / 1e6, D=ROWS["D"] / 1e9)
+    first, second, *_ = [x.sentence for x in law.warnings if x.code == "implausible_amounts"]
+    assert "parameters; " in first and "like `params (M)`" in first
+    assert "tokens; " in second and "like `tokens (M)`" in second
+    assert "implausible_amounts" in codes(of_rows(N=1e4 * ROWS["D"], D=ROWS["N"]))

@@ -51,13 +51,6 @@ def test_every_form_goes_through_json():
         assert Law.from_json(json.loads(json.dumps(data, allow_nan=False))).to_json() == data
 
 
-def test_a_law_from_print_goes_through_json_without_the_figures_of_a_fit():
-    data = json.loads(json.dumps(Law("chinchilla", CHINCHILLA).to_json(), allow_nan=False))
-    assert data["mean_huber"] is None
-    assert data["range"] == {}
-    assert Law.from_json(data).to_json() == data
-
-
 def test_what_is_fixed_is_told():
     law = laws.fit("extended", **rows_of(CPT), fix={"E": 1.5}, draws=20)
     data = law.to_json()

@@ -12,8 +12,9 @@ from tongues.core.pages import page_as_html, write_page
 from tongues.recipe import load_recipe
 from tongues.report import default_folder, kind_of
 from tongues.report.corpus import corpus_page, languages_identified
-from tongues.text.summary import TextSize, read_summary, show_dropped
+from tongues.text.summary import TextSize, read_summary
 from tongues.text.tokens import prepare_tokens
+from tongues.text.words import show_dropped
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -167,7 +168,7 @@ def test_a_corpus_without_tokens_has_its_page_and_says_what_is_not_known(
 
 def test_a_language_of_which_nothing_was_read_is_told(corpus: Path):
     summary = read_summary(corpus)
-    nothing = TextSize(documents=0, bytes=0, characters=0)
+    nothing = TextSize(documents=0, bytes=0)
     about = summary["languages"]["he"]
     about.update({"read": nothing, "kept": nothing, "dropped": {}, "labels": {}, "scripts": {}})
     about.update({"identified": {}, "foreign": None, "samples": {}})
@@ -204,7 +205,7 @@ def test_the_page_counts_as_prepare_does(corpus: Path, page: Page):
     for counts in manifest["languages"].values():
         assert f"{counts['train']['bytes_per_token']:.2f}" in page.said
     summary = read_summary(corpus)
-    amount = TextSize(documents=1, bytes=1, characters=1)
+    amount = TextSize(documents=1, bytes=1)
     reasons = ("other language", "short", "benchmark", "copy", "near copy")
     summary["languages"]["he"]["dropped"] = dict.fromkeys(reasons, amount)
     dropped = summary["languages"]["he"]["dropped"]

@@ -82,20 +82,10 @@ def test_tokenizers_stand_side_by_side(tokenizers: list[Path], recipe: Path, tmp
     assert russian["spelt_out"]
 
 
-def test_pieces_are_counted_by_script(tokenizers: list[Path]):
-    english, both = measure_tokenizers(tokenizers, {}, lambda line: None)
-    assert english.size == 302  # with two special tokens
-    assert english.special == 2
-    assert "Cyrl" not in english.scripts
-    assert english.scripts["bytes"] == 128  # bytes beyond ASCII, which are no whole characters
-    assert both.scripts["Cyrl"] > 20
-
-
-def test_without_text_only_the_pieces_are_shown(tokenizers: list[Path]):
-    said = Page(page_as_html(tokenizer_page(tokenizers[:1], None, print))).said
-    assert said.startswith("Tokenizer english")
-    assert "--text RECIPE" in said
-    assert "bytes per token" not in said
+def test_without_text_there_is_no_page(tokenizers: list[Path]):
+    with pytest.raises(UserError, match="no text to try it on") as caught:
+        tokenizer_page(tokenizers[:1], None, print)
+    assert "--text RECIPE" in caught.value.hint
 
 
 def test_more_pieces_are_tried_for_all_but_the_home_language(recipe: Path, tmp_path: Path):

@@ -47,13 +47,8 @@ def whole(
 
 
 def test_the_grid_holds_every_combination_with_parents_first(make_recipe: MakeRecipe) -> None:
-    recipe = make_recipe(
-        *STUDY,
-        "study.shapes=[0.1M, 0.2M]",
-        "study.seeds=[1, 2]",
-        "study.source_budgets=[9k tokens]",
-    )
-    plans = plan_runs(open_work(recipe))
+    lists = ("study.shapes=[0.1M, 0.2M]", "study.seeds=[1, 2]", "study.source_budgets=[9k tokens]")
+    plans = plans_of(make_recipe, *STUDY, *lists)
     names = [plan.name for plan in plans]
     assert len(set(names)) == 2 * 2 * (1 + 1 + 2)
     for plan in plans:
@@ -178,15 +173,16 @@ ALSO = (
 )
 
 
+def plans_of(make_recipe: MakeRecipe, *overrides: str) -> list[RunPlan]:
+    return plan_runs(open_work(make_recipe(*overrides)))
+
+
 def names(*plans: RunPlan) -> list[str]:
     return [plan.name.rpartition("/")[2] for plan in plans]
 
 
 def test_a_further_grid_differs_in_the_keys_it_gives(make_recipe: MakeRecipe) -> None:
-    plain, more = (
-        plan_runs(open_work(make_recipe(*GRID))),
-        plan_runs(open_work(make_recipe(*GRID, ALSO))),
-    )
+    plain, more = plans_of(make_recipe, *GRID), plans_of(make_recipe, *GRID, ALSO)
     assert more[: len(plain)] == plain
     assert names(*more[len(plain) :]) == [
         "qab-scratch-0.2M-20tpp-s1",
@@ -200,7 +196,7 @@ def test_a_further_grid_differs_in_the_keys_it_gives(make_recipe: MakeRecipe) ->
 
 def test_runs_continue_from_bases_of_every_budget(make_recipe: MakeRecipe) -> None:
     budgets = "study.source_budgets=[8k tokens, 100 tokens per parameter]"
-    plans = plan_runs(open_work(make_recipe(*GRID, budgets, "study.shapes=[0.1M]")))
+    plans = plans_of(make_recipe, *GRID, budgets, "study.shapes=[0.1M]")
     continued = {plan.name: plan.base for plan in plans if plan.base}
     assert continued == {
         f"small/qab-cpt{replay}-0.1M{origin}-s1": f"small/qaa-source-0.1M{base}-s1"
@@ -211,8 +207,9 @@ def test_runs_continue_from_bases_of_every_budget(make_recipe: MakeRecipe) -> No
 
 
 def test_a_study_grows_without_renaming_what_is_there(make_recipe: MakeRecipe) -> None:
-    before = {plan.name: plan for plan in plan_runs(open_work(make_recipe(*GRID)))}
-    grown = make_recipe(
+    before = {plan.name: plan for plan in plans_of(make_recipe, *GRID)}
+    grown = plans_of(
+        make_recipe,
         *GRID,
         "study.seeds=[2, 1]",
         "study.budgets=[1k tokens, 4k tokens]",
@@ -220,17 +217,14 @@ def test_a_study_grows_without_renaming_what_is_there(make_recipe: MakeRecipe) -
         "study.shapes=[0.05M, 0.1M, 0.2M]",
         "study.replay=[50%, 0%, 25%]",
     )
-    after = {plan.name: plan for plan in plan_runs(open_work(grown))}
+    after = {plan.name: plan for plan in grown}
     assert before.items() <= after.items()
     assert len(after) == len({json.dumps(plan.identity()) for plan in after.values()})
 
 
 def test_a_plan_survives_being_written_down(make_recipe: MakeRecipe) -> None:
-    for plan in plan_runs(
-        open_work(
-            make_recipe(*GRID, ALSO, "train.batch=by size", "train.learning_rate={0.1M: 0.01}")
-        )
-    ):
+    own = ("train.batch=by size", "train.learning_rate={0.1M: 0.01}")
+    for plan in plans_of(make_recipe, *GRID, ALSO, *own):
         assert RunPlan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
 
 
@@ -239,21 +233,19 @@ MIXTURES = ("model={}", "train.mixture={}", "train.budget=4k tokens")
 
 def test_a_study_of_mixtures_begins_with_equal_content(make_recipe: MakeRecipe) -> None:
     study = "study={targets: [qaa, qab], shapes: [0.1M], mixtures: 9}"
-    plans = plan_runs(open_work(make_recipe(*MIXTURES, study)))
+    plans = plans_of(make_recipe, *MIXTURES, study)
     assert names(*plans[:2]) == ["mixture000-0.1M-s1", "mixture001-0.1M-s1"]
     assert plans[0].shares == {"qaa": 0.5, "qab": 0.5}
     assert len({tuple(plan.shares.items()) for plan in plans}) == len(plans) == 9
     assert all(sum(plan.shares.values()) == pytest.approx(1) for plan in plans)
     assert {plan.strategy for plan in plans} == {"scratch"}
     assert all(plan.settings.eval_languages == ["qaa", "qab"] for plan in plans)
-    more = "study={targets: [qaa, qab], shapes: [0.1M], mixtures: 9, seeds: [1, 2]}"
-    assert [plan.name for plan in plan_runs(open_work(make_recipe(*MIXTURES, more)))][:9] == [
-        plan.name for plan in plans
-    ]
+    more = plans_of(make_recipe, *MIXTURES, study, "study.seeds=[1, 2]")
+    assert names(*more)[:9] == names(*plans)
 
 
 @pytest.mark.parametrize("study", cases("refused-study-mixtures"))
 def test_wrong_studies_of_mixtures(make_recipe: MakeRecipe, study: str) -> None:
     with pytest.raises(UserError) as caught:
-        plan_runs(open_work(make_recipe(*MIXTURES, f"study={study}")))
+        plans_of(make_recipe, *MIXTURES, f"study={study}")
     golden(f"refused-study-mixtures/{study}", str(caught.value))

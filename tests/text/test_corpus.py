@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow
 import pytest
 
-from tests.text.corpora import USUAL, changed, read, select_again, text, text_of, write_rows
+from tests.text.corpora import USUAL, read, select_again, text, text_of, write_rows
 from tongues import recipe
 from tongues.core.errors import UserError
 from tongues.core.files import read_json, write_json
@@ -221,13 +221,12 @@ def test_what_came_in_was_kept_or_dropped_for_a_reason(
             amounts = {
                 "documents": len(chosen),
                 "bytes": sum(len(each.encode()) for each in chosen),
-                "characters": sum(map(len, chosen)),
             }
             assert fates.get(why, dict.fromkeys(amounts, 0)) == amounts
             samples = [row["text"] for row in about["samples"].get(why, [])]
             assert len(samples) == min(len(chosen), 5)
             assert set(samples) <= {each[:400] for each in chosen}
-        for word in ("documents", "bytes", "characters"):
+        for word in ("documents", "bytes"):
             assert about["read"][word] == sum(fate[word] for fate in fates.values())
         assert sum(about["labels"].values()) == about["read"]["documents"]
         assert sum(about["scripts"].values()) == about["read"]["documents"]
@@ -268,15 +267,6 @@ def test_much_foreign_text_is_a_caution(tmp_path: Path) -> None:
     summary = summary_of(settings, tmp_path / "corpus")
     assert codes(summary) == ["other_languages_inside"]
     assert summary["languages"]["sw"]["foreign"] > 0.3
-
-
-def test_clusters_of_copies_are_counted(tmp_path: Path) -> None:
-    rows = [text(1, 100)] * 4 + [changed(text(1, 100), [3]), text(2), text(3), text(3), text(4)]
-    settings = text_of({"de": str(write_rows(tmp_path / "a.jsonl", rows))}, {"near": 0.7})
-    about = summary_of(settings, tmp_path / "corpus")["languages"]["de"]
-    assert about["clusters"] == {"clusters": 2, "documents": 7, "largest": [5, 2]}
-    assert about["dropped"]["copy"]["documents"] == 4
-    assert about["dropped"]["near copy"]["documents"] == 1
 
 
 def test_what_cannot_be_told_is_null_and_all_of_it_is_json(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
 
-from tongues.text import duplicates
-from tongues.text.duplicates import clusters, connect
-from tongues.text.signals.near import BANDS, Near, near_signals
+from tongues.text.signals.near import BANDS, Near, clusters, connect, near_signals
 from tongues.text.signals.units import units
 
 
@@ -48,7 +46,7 @@ def near() -> Near:
 def test_clusters_are_those_of_all_pairs_however_few_are_compared_at_a_time(
     near: Near, monkeypatch: pytest.MonkeyPatch, pairs: int
 ) -> None:
-    monkeypatch.setattr(duplicates, "_PAIRS", pairs)
+    monkeypatch.setattr("tongues.text.signals.near._PAIRS", pairs)
     several = (0.7, 0.8, 0.9, 1.0)
     for least, label in zip(several, found(near, *several), strict=True):
         assert label.tolist() == brute_force(near, least)
@@ -107,7 +105,7 @@ def test_a_batch_of_pairs_comes_from_few_stretches_of_documents(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     count, stretch, read = 20_000, 200, 0
-    monkeypatch.setattr(duplicates, "_PAIRS", 100)
+    monkeypatch.setattr("tongues.text.signals.near._PAIRS", 100)
     bands = np.tile(np.arange(count, dtype=np.uint32), (BANDS, 1))
     bands[1] = np.random.default_rng(1).permutation(count) // 2  # 100 batches of pairs at random
 

@@ -85,44 +85,18 @@ def test_each_threshold_drops_what_it_is_for(
     assert selection.cluster.tolist() == [-1, *range(1, len(rows))]
 
 
-def test_a_percentile_is_of_the_languages_own_documents(tmp_path: Path) -> None:
-    sizes = {"de": range(20, 220), "ru": range(120, 320)}
-    files = {
-        lang: str(
-            write_rows(tmp_path / f"{lang}.jsonl", [text(n, n, SCRIPTS[lang]) for n in sizes[lang]])
-        )
-        for lang in sizes
-    }
-    corpus, selection = selected(text_of(files, {"characters": "p5"}), tmp_path)
-    characters = corpus.numbers("characters")
-    for code, lang in enumerate(corpus.languages):
-        here = corpus.lang == code
-        threshold = np.sort(characters[here])[int(199 * 0.05)]
-        assert selection.thresholds[lang] == {"characters": threshold}
-        short = np.array(why(selection))[here] == "short"
-        assert (short == (characters[here] < threshold)).all()
-        assert short.sum() == 9
-    assert selection.thresholds["de"] != selection.thresholds["ru"]
-
-
-def test_percentiles_drop_nothing_where_there_are_few(tmp_path: Path) -> None:
+def test_usual_text_is_kept(tmp_path: Path) -> None:
     usual = USUAL | {"language": "off"}
     rows = [text(seed, 30 + seed) + "!1" * seed for seed in range(60)]
     _, selection = selected(one_file(tmp_path, rows, **usual), tmp_path)
     assert set(why(selection)) == {"kept"}
 
 
-def test_the_first_reason_counts_and_percentiles_are_of_what_is_left(tmp_path: Path) -> None:
-    rows = [
-        ENGLISH * 3,
-        *("no" for _ in range(3)),
-        *(text(n, 40 + n, SCRIPTS["ru"]) for n in range(5)),
-    ]
-    clean = {"language": "off", "script": 0.5, "characters": "p0"}
-    settings = one_file(tmp_path, rows[:1] + rows[4:], "ru", **clean)
-    corpus, selection = selected(settings, tmp_path)
+def test_the_first_reason_counts(tmp_path: Path) -> None:
+    rows = [ENGLISH, *(text(n, 40 + n, SCRIPTS["ru"]) for n in range(5))]
+    clean = {"language": "off", "script": 0.5, "characters": len(ENGLISH) + 1}
+    _, selection = selected(one_file(tmp_path, rows, "ru", **clean), tmp_path)
     assert why(selection) == ["other script"] + ["kept"] * 5
-    assert selection.thresholds["ru"]["characters"] == corpus.numbers("characters")[1:].min()
 
 
 def test_the_script_is_the_languages_own_though_most_documents_are_in_another(
@@ -273,8 +247,8 @@ def test_a_threshold_changes_without_reading_and_as_if_from_scratch(
     reasons = []
     cleans: list[dict[str, Any]] = [
         {},
-        {"characters": "p10"},
-        {"characters": 200, "digits": "p90"},
+        {"characters": 250},
+        {"characters": 200, "digits": 0.0},
         {"near": 0.8},
         {},
     ]
@@ -295,7 +269,7 @@ def test_a_threshold_changes_without_reading_and_as_if_from_scratch(
 
 
 def test_what_was_decided_is_read_as_it_was(tmp_path: Path, file: str) -> None:
-    settings = text_of({"de": file}, {"characters": "p10", "near": 0.7})
+    settings = text_of({"de": file}, {"characters": 250, "near": 0.7})
     corpus, selection, _ = select_again(settings, tmp_path / "corpus")
     direct = select(settings, corpus, find_sources(settings))
     for name in ("reason", "cluster", "component"):
@@ -309,7 +283,7 @@ def test_what_was_decided_is_read_as_it_was(tmp_path: Path, file: str) -> None:
 def test_a_kill_leaves_no_selection_of_other_settings(
     tmp_path: Path, file: str, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    first, other = text_of({"de": file}), text_of({"de": file}, {"characters": "p50"})
+    first, other = text_of({"de": file}), text_of({"de": file}, {"characters": 350})
     corpus, before, _ = select_again(first, tmp_path / "corpus")
 
     def killed(*_: Any) -> None:

@@ -21,6 +21,7 @@ from tongues.text.signals.characters import script_of
 from tongues.text.tokens import prepare_tokens
 from tongues.text.tokens.extend import Extended, extend_tokenizer, shorten
 from tongues.text.tokens.fertility import changed_share
+from tongues.text.tokens.fitting import trim_tokenizer
 from tongues.text.tokens.frame import read_frame
 from tongues.text.tokens.spelling import token_spellings
 from tongues.text.tokens.tokenizer import (
@@ -29,7 +30,6 @@ from tongues.text.tokens.tokenizer import (
     train_tokenizer,
     vocabulary_size,
 )
-from tongues.text.tokens.trim import trim_tokenizer
 
 PIECES = 150
 

@@ -87,16 +87,6 @@ def test_what_is_added_or_taken_out_costs_only_itself(
     assert contents(tmp_path / "kept") == contents(tmp_path / "alone")
 
 
-def test_small_files_that_are_read_with_others_now_are_removed(tmp_path: Path) -> None:
-    for number in range(60):
-        (tmp_path / f"{number:02}.txt").write_text(text(number))
-    for wanted in ([f"{tmp_path}/0*.txt"], [f"{tmp_path}/*.txt"]):
-        settings = recipe_of(text_of({"de": wanted}))
-        prepare_tokens(settings, tmp_path, quiet, overwrite=True)
-    prepare_tokens(settings, tmp_path / "alone", quiet)
-    assert contents(tmp_path / "corpus") == contents(tmp_path / "alone/corpus")
-
-
 def test_text_alone_is_prepared(tmp_path: Path, files: dict[str, list[str]]) -> None:
     recipe = {"name": "a", "text": text_of(files).model_dump(mode="json")}
     recipe["tokens"] = {"vocab_size": 400, "held_out": "500 tokens"}

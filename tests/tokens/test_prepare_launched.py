@@ -189,16 +189,3 @@ def test_on_slurm_whatever_is_killed(
     code, said = Command(recipe_file, tmp_path, *options, "2").end()  # waits for them
     assert code == 0, said
     assert made(tmp_path) == made(expected)
-
-
-@pytest.mark.slow
-def test_on_ray_whatever_is_killed(recipe_file: Path, expected: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="Ray is not installed")
-    left = tmp_path / "corpus/small/ranks"
-    first = Command(recipe_file, tmp_path, "--launcher", "ray", "--ranks", "2")
-    first.wait_for(lambda: list(left.glob("small-read-*")))
-    first.process.kill()
-    first.end()
-    code, said = Command(recipe_file, tmp_path, "--launcher", "ray", "--ranks", "3").end()
-    assert code == 0, said
-    assert made(tmp_path) == made(expected)

@@ -74,7 +74,7 @@ def faulty_text(folder: Path) -> Recipe:
     paragraphs = {"paths": [f"{folder}/c*.txt"], "documents": "paragraphs"}
     files = {"de": [f"{folder}/a.jsonl", f"{folder}/b.jsonl"], "sw": paragraphs}
     made = {"size": "20 kB", "languages": {"qaa": {}}}
-    return recipe_of(text_of(files, {"near": 0.7, "characters": "p1"}, synthetic=made))
+    return recipe_of(text_of(files, {"near": 0.7, "characters": 100}, synthetic=made))
 
 
 @pytest.mark.long

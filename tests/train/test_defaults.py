@@ -16,12 +16,7 @@ from tongues.plan.check import check_recipe
 from tongues.recipe import Extend, Recipe, TokenSettings, Train, load_recipe
 from tongues.runs.record import write_run
 from tongues.train import run_of_recipe
-from tongues.train.defaults import (
-    base_batch,
-    base_context,
-    base_rate,
-    base_warmup,
-)
+from tongues.train.defaults import base_batch, base_context, base_rate, base_warmup
 from tongues.train.work import open_work
 
 # As published: parameters, steps, peak learning rate.

@@ -15,16 +15,17 @@ from tongues.recipe import MixtureRule
 from tongues.runs.record import DerivedMixture, read_run, write_run
 from tongues.text.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
-from tongues.train.mixture import (
-    derive_shares,
-    proxy_mixtures,
-)
+from tongues.train.mixture import derive_shares, proxy_mixtures
 from tongues.train.words import describe_mixture, mixture_rows
 from tongues.train.work import open_work
 
 AUTO = "train.mixture=auto"
 # Training tokens and bytes; 4 bytes a token, premiums of 1, 1 and (of Hindi) 2.37.
 TEXTS = {"qaa": (250_000.0, 1e6), "qab": (25_000.0, 1e5), "hi": (592_500.0, 2.37e6)}
+
+
+def planned(make_recipe: MakeRecipe, workspace: Path, *overrides: str) -> RunPlan:
+    return run_of_recipe(open_work(make_recipe(*overrides), workspace))
 
 
 def test_what_a_cap_leaves_goes_to_the_others() -> None:
@@ -84,15 +85,14 @@ def test_no_language_is_read_more_often_than_the_limit() -> None:
 
 
 def test_a_rule_is_the_run_that_names_its_shares(make_recipe: MakeRecipe, workspace: Path) -> None:
-    ruled = run_of_recipe(open_work(make_recipe("train.mixture={by: text, power: 1}"), workspace))
+    ruled = planned(make_recipe, workspace, "train.mixture={by: text, power: 1}")
     counts = open_tokens(workspace / "tokens" / "small").counts
     tokens = {lang: splits["train"]["tokens"] for lang, splits in counts.items()}
     assert ruled.shares == pytest.approx(
         {lang: count / sum(tokens.values()) for lang, count in tokens.items()}, abs=1e-4
     )
-    named = make_recipe(f"train.mixture={ruled.shares}")
-    assert run_of_recipe(open_work(named, workspace)).identity() == ruled.identity()
-    assert run_of_recipe(open_work(named, workspace)).mixture is None
+    named = planned(make_recipe, workspace, f"train.mixture={ruled.shares}")
+    assert named.identity() == ruled.identity() and named.mixture is None
     assert RunPlan.from_json(ruled.to_json()) == ruled
 
 
@@ -101,8 +101,8 @@ def test_the_limit_counts_a_budget_by_the_size(make_recipe: MakeRecipe, workspac
     by_size = make_recipe(rule, "train.budget=2 tokens per parameter")
     made = run_of_recipe(open_work(by_size, workspace)).mixture
     parameters = tongues.check(by_size, workspace=workspace).runs[0][1].parameters["total"]
-    in_tokens = make_recipe(rule, f"train.budget={2 * parameters} tokens")
-    same = run_of_recipe(open_work(in_tokens, workspace)).mixture
+    in_tokens = f"train.budget={2 * parameters} tokens"
+    same = planned(make_recipe, workspace, rule, in_tokens).mixture
     assert made and same
     assert made["languages"]["qab"]["share"] == same["languages"]["qab"]["share"]
 
@@ -110,13 +110,13 @@ def test_the_limit_counts_a_budget_by_the_size(make_recipe: MakeRecipe, workspac
 def test_targets_and_replay_decide_which_languages_it_has(
     make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
-    (alone,) = run_of_recipe(open_work(make_recipe(AUTO, "train.targets=[qab]"), tmp_path)).shares
+    (alone,) = planned(make_recipe, tmp_path, AUTO, "train.targets=[qab]").shares
     assert alone == "qab"
     base = "train.base={model: elsewhere, languages: [qaa]}"
-    plan = run_of_recipe(open_work(make_recipe(AUTO, base, "train.replay={qaa: 10%}"), tmp_path))
+    plan = planned(make_recipe, tmp_path, AUTO, base, "train.replay={qaa: 10%}")
     assert plan.shares == pytest.approx({"qab": 0.9, "qaa": 0.1})
     with pytest.raises(UserError, match="language of the base and in the mixture"):
-        run_of_recipe(open_work(make_recipe(AUTO, base), tmp_path))
+        planned(make_recipe, tmp_path, AUTO, base)
 
 
 @pytest.mark.parametrize("overrides", cases("refused-mixtures"))
@@ -124,7 +124,7 @@ def test_wrong_rules(make_recipe: MakeRecipe, workspace: Path, overrides: str) -
     proxy_runs(workspace / "runs" / "some", 5, slope=1.0)
     proxy_runs(workspace / "runs" / "some", 5, slope=1.0, tokens=4000)
     with pytest.raises(UserError) as caught:
-        run_of_recipe(open_work(make_recipe(*json.loads(overrides)), workspace))
+        planned(make_recipe, workspace, *json.loads(overrides))
     golden(f"refused-mixtures/{overrides}", str(caught.value).replace(str(workspace), "FOLDER"))
 
 
@@ -158,7 +158,7 @@ def test_shares_by_proxies_are_those_with_the_least_loss(
 ) -> None:
     proxy_runs(workspace / "runs" / "some", 12, slope=2.0)
     proxies = "train.mixture={by: proxies, runs: some, max_epochs: off}"
-    plan = run_of_recipe(open_work(make_recipe(proxies), workspace))
+    plan = planned(make_recipe, workspace, proxies)
     assert plan.shares["qab"] > 0.85
     assert plan.mixture and plan.mixture.get("gain", {}).get("low", 0) > 0
     assert "12 proxy runs of `some`: mean loss lower by" in describe_mixture(plan.mixture)[0]
@@ -167,8 +167,8 @@ def test_shares_by_proxies_are_those_with_the_least_loss(
     assert {lang: share for lang, share in best.items() if share} == plan.shares
     assert {*mixture_rows(plan.mixture)[0]} >= {"by text", "share"}
     assert "by proxies" not in mixture_rows(plan.mixture)[0]
-    capped = make_recipe("train.mixture={by: proxies, runs: some, max_epochs: 0.15}")
-    limited = run_of_recipe(open_work(capped, workspace)).mixture
+    capped = "train.mixture={by: proxies, runs: some, max_epochs: 0.15}"
+    limited = planned(make_recipe, workspace, capped).mixture
     assert limited and 0.12 < limited["languages"]["qab"]["epochs"] <= 0.15
 
 
@@ -178,7 +178,7 @@ def test_proxies_of_two_lengths_show_what_those_of_one_do(
     proxy_runs(workspace / "runs" / "both", 12, slope=0.5)
     proxy_runs(workspace / "runs" / "both", 12, slope=0.5, tokens=4000, above=-1.0)
     proxies = "train.mixture={by: proxies, runs: both, max_epochs: off}"
-    plan = run_of_recipe(open_work(make_recipe(proxies), workspace))
+    plan = planned(make_recipe, workspace, proxies)
     assert plan.mixture and plan.mixture.get("gain", {}).get("low", 0) > 0
     assert plan.shares["qab"] > 0.85
 
@@ -187,11 +187,9 @@ def test_without_a_sure_gain_the_shares_are_those_by_text(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
     proxy_runs(workspace / "runs" / "flat", 12, slope=0.0)
-    plan = run_of_recipe(
-        open_work(make_recipe("train.mixture={by: proxies, runs: flat}"), workspace)
-    )
+    plan = planned(make_recipe, workspace, "train.mixture={by: proxies, runs: flat}")
     assert plan.mixture and "show no sure gain" in describe_mixture(plan.mixture)[0]
-    by_text = run_of_recipe(open_work(make_recipe(AUTO), workspace))
+    by_text = planned(make_recipe, workspace, AUTO)
     assert plan.shares == by_text.shares == plan.mixture.get("by_text")
     best = plan.mixture.get("by_proxies", {})
     assert best.keys() == plan.shares.keys() and sum(best.values()) == pytest.approx(1)

@@ -18,7 +18,7 @@ from tongues.core.errors import Stopped
 from tongues.core.files import read_lines
 from tongues.core.hardware import GPUS
 from tongues.runs.record import Run, read_run
-from tongues.train import RunPlan, distillation, loop, run
+from tongues.train import RunPlan, initialize, loop, run
 from tongues.train.engine import scorer
 from tongues.train.run import train
 
@@ -103,7 +103,7 @@ def test_a_run_is_stopped_with_a_checkpoint_and_resumed(
 def test_a_base_learns_new_tokens_while_its_language_is_kept(
     make_recipe: MakeRecipe, workspace: Path, gpu: PretendedGpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(distillation, "_SHARE", 1.0)  # of a run too short for it otherwise
+    monkeypatch.setattr(initialize, "_SHARE", 1.0)  # of a run too short for it otherwise
     base = base_of(workspace, "llama", NEW)
     kept = ("train.replay={qab: 25%}", "train.max_forgetting={qab: 1%}")
     kept += ("train.eval_languages=[qaa, qab]",)

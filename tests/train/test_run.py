@@ -16,14 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import tongues
 from tests.command import run_command, start_command
 from tests.conftest import MakeRecipe
-from tests.train.making import (
-    STOPPABLE,
-    child_of,
-    digests,
-    losses,
-    plan_of,
-    train_and_stop,
-)
+from tests.train.making import STOPPABLE, child_of, digests, losses, plan_of, train_and_stop
 from tongues.core.errors import Stopped, UserError
 from tongues.core.files import read_json, read_lines, write_json
 from tongues.core.roles import Roles

@@ -78,13 +78,6 @@ def test_a_learning_curve_with_its_noise_is_no_spike() -> None:
     assert alarms == 0
 
 
-def test_the_window_goes_through_json() -> None:
-    recent = after(200, lambda step: float(step))
-    assert len(recent.losses) == len(recent.norms) == 128
-    again = Recent(list(recent.losses), list(recent.norms))
-    assert judge(again, 1e9, 1.0) == judge(recent, 1e9, 1.0)
-
-
 STEPS, SAMPLES, CONTEXT = 110, 4, 64
 SPIKES = (81, 105)  # steps whose batch is noise
 SETTINGS = (f"train.batch={SAMPLES * CONTEXT} tokens", "train.learning_rate=1e-3")

@@ -20,7 +20,7 @@ _SHOWN = 12  # words that a suggestion names
 _LEAST = 3  # letters from which the beginning of a word means it
 _SLIP = 0.9  # of likeness, from which a word is meant, whatever else begins like it
 
-# The words of other tools and of older recipes, and the key or option that each one means here.
+# The words of other tools, and the key or option that each one means here.
 _KEYS = [
     (ours.split(), word)
     for ours, words in {
@@ -50,21 +50,10 @@ _KEYS = [
         "checkpoint_every": "save_steps save_interval",
         "num_evals": "evaluations eval_steps eval_interval eval_every",
         "eval_tokens": "scored eval_iters",
-        "eval_languages": "evaluate",
-        "max_forgetting": "hold keep",
-        "preserve": "keep",
-        "new_tokens": "pieces",
-        "byte_fallback": "spelling",
-        "synthetic": "made",
-        "divergence": "distance",
         "identifier": "lid langid",
         "near": "minhash dedup deduplicate",
         "markup": "html tags",
         "limit": "at_most most max_items max_samples",
-        "partitions": "divisions",
-        "add_to": "grow ensemble",
-        "gradient_similarity": "kinship gradients",
-        "shared_expert": "together",
         "base init_from": "base_model model_name model_name_or_path pretrained checkpoint "
         "init_from resume_from",
         "revision": "branch tag commit",
@@ -75,14 +64,9 @@ _KEYS = [
         "ranks workers": "jobs n_jobs num_proc num_workers processes nproc",
         "workspace": "in output_dir out_dir dir",
         "overwrite": "overwrite force overwrite_output_dir",
-        "tasks text": "on",
         "num_fewshot": "shots n_shot fewshot",
-        "bootstrap": "draws",
-        "fewshot_language": "demonstrations",
         "max_tokens": "most max_new_tokens",
-        "max_memory": "memory",
         "max_batch": "running max_num_seqs",
-        "max_queue": "queued",
         "timeout": "seconds",
         "trim": "prune shrink",
     }.items()
@@ -91,20 +75,6 @@ _KEYS = [
 _SYNONYMS = {
     word: tuple(key for ours, other in _KEYS if other == word for key in ours) for _, word in _KEYS
 }
-# Languages by their English names, to their tags.
-_LANGUAGES = """
-af afrikaans am amharic ar arabic az azerbaijani be belarusian bg bulgarian bn bengali ca catalan
-cs czech cy welsh da danish de german el greek en english es spanish et estonian eu basque
-fa persian fi finnish fr french ga irish gl galician gu gujarati ha hausa he hebrew hi hindi
-hr croatian hu hungarian hy armenian id indonesian ig igbo is icelandic it italian ja japanese
-ka georgian kk kazakh km khmer kn kannada ko korean lo lao lt lithuanian lv latvian mk macedonian
-ml malayalam mn mongolian mr marathi ms malay my burmese ne nepali nl dutch no norwegian
-pa punjabi pl polish pt portuguese ro romanian ru russian si sinhala sk slovak sl slovenian
-so somali sq albanian sr serbian sv swedish sw swahili ta tamil te telugu th thai tl tagalog
-tr turkish uk ukrainian ur urdu uz uzbek vi vietnamese xh xhosa yo yoruba zh chinese zu zulu
-"""
-_PAIRS = iter(_LANGUAGES.split())
-_SYNONYMS |= {name: (tag,) for tag, name in zip(_PAIRS, _PAIRS, strict=True)}
 
 # What a terminal obeys instead of showing it: C0 without tab and line feed, DEL, and C1.
 _CONTROLS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}

@@ -40,7 +40,6 @@ EXTRAS = {
         Extra("eval", "lm_eval", "tasks of lm-eval"),
         Extra("tensorboard", "tensorboard", "training curves in TensorBoard"),
         Extra("wandb", "wandb", "training curves in Weights & Biases"),
-        Extra("cluster", "ray", "jobs on a Ray cluster"),
         Extra("glotlid", "fasttext_pybind", "language identification by GlotLID"),
     )
 }

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 from tongues.core.magnitudes import BYTES, SCALE, counted, show_bytes, show_count, show_seconds
 
-__all__ = ["Amount", "Budget", "Bytes", "Seconds", "Share", "Threshold", "Tokens", "percentile"]
+__all__ = ["Amount", "Budget", "Bytes", "Seconds", "Share", "Threshold", "Tokens"]
 __all__ += ["counted", "show_bytes", "show_count", "show_seconds"]
 
 _NUMBER = re.compile(
@@ -89,19 +89,9 @@ def _share(value: Any) -> float:
 def _threshold(value: Any) -> float | str:
     if value == "off":
         return value
-    if isinstance(value, str):
-        return f"p{percentile(value):g}"
     if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
         return float(value)
-    raise ValueError(f"`{value}` is not a threshold; write a number or a percentile such as `p99`")
-
-
-def percentile(threshold: str) -> float:
-    """The number of a percentile such as `p99.5`; a ValueError for anything else."""
-    match = re.match(r"^p(\d{1,2}(\.\d+)?|100)$", threshold)
-    if match is None:
-        raise ValueError(f"`{threshold}` is not a percentile; write one such as `p99`")
-    return float(match[1])
+    raise ValueError(f"`{value}` is not a threshold; write a number, `on` or `off`")
 
 
 Tokens = Annotated[int, BeforeValidator(_tokens), PlainSerializer(lambda n: f"{n:d} tokens")]

@@ -1,4 +1,4 @@
-"""Open kinds: schedules, optimizers, signals, law forms, routings, trainers and more.
+"""Open kinds: what `_HOMES` lists, such as schedules, optimizers, signals and law forms.
 
 Each kind is a `Registry` of objects. An object carries its name, one sentence for help and docs
 (`summary`), and what it can do. The built-in ones are registered by the module that defines them;
@@ -14,6 +14,7 @@ from importlib.metadata import entry_points
 from typing import Generic, Protocol, TypeVar
 
 from tongues.core.errors import UserError, nearest
+from tongues.core.removed import NAMES
 
 # Where the registry of each kind is defined: `recipe` and `cli` look names up without importing
 # the packages below them before they are needed.
@@ -21,6 +22,7 @@ _HOMES = {
     "schedule": "tongues.train.schedule",
     "optimizer": "tongues.train.optimizer",
     "signal": "tongues.text.signals",
+    "file type": "tongues.text.reading",
     "law form": "tongues.laws.forms",
     "routing": "tongues.experts.ensemble.routing",
     "partition": "tongues.experts.partition",
@@ -74,7 +76,7 @@ class Registry(Generic[T]):
         if name not in self._objects:
             self._read_entry_points()
         if name not in self._objects:
-            hint = nearest(name, self._objects)
+            hint = NAMES.get(f"{self.kind} {name}") or nearest(name, self._objects)
             raise UserError(f"there is no {self.kind} `{name}`", where=where, hint=hint)
         return self._objects[name]
 

@@ -1,4 +1,4 @@
-"""Options and recipe keys that are gone, each with what to use instead, in one short sentence."""
+"""Options, recipe keys and names that are gone, each with what to use instead, in a sentence."""
 
 import re
 
@@ -62,6 +62,11 @@ OPTIONS: dict[str, str] = {
     **dict.fromkeys(("languages --out", "languages -o"), "`--json` has all that a page had"),
     "new --machine": "name GPUs by `--gpu h100 --gpus 8`",
     "demo --overwrite": "name another folder by `--workspace`",
+}
+
+# The kind and name of an object of an open kind.
+NAMES: dict[str, str] = {
+    "launcher ray": "use `local`, or `slurm:partition=…` on a cluster; a package can add others",
 }
 
 # The path of a key. The places of items in lists are left out; `*` is any one name.

@@ -1,10 +1,9 @@
 """Scaling laws: fit them to runs, know how sure they are, and spend compute by them."""
 
-from tongues.laws.allocation import Allocation
 from tongues.laws.compare import LawComparison, compare
 from tongues.laws.fit import fit
 from tongues.laws.forms import FORMS
-from tongues.laws.law import Law, allocate
+from tongues.laws.law import Allocation, Law, allocate
 from tongues.laws.predict import Prediction, Predictor
 from tongues.laws.presets import PRESETS, preset, read_laws_file
 from tongues.laws.rows import HoldOut

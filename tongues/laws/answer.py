@@ -1,10 +1,11 @@
 """What a fit answers: laws with their rows or a comparison, as tables and sentences."""
 
 import math
+import shlex
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from tongues.laws.compare import LawComparison
 from tongues.laws.experts import worth_sentence
 from tongues.laws.forms import LINE
 from tongues.laws.law import Law, allocate
-from tongues.laws.next_step import MORE_SHAPES, plan_command, well_known
 from tongues.laws.targets import TargetLaws
 
-_BEYOND = 10.0  # how far past the runs a prediction goes that is printed
+MORE_SHAPES = "'study.shapes=[…]' 'study.budgets=[…]'"  # overrides of a study, to be filled in
+# Times the largest run, of what is predicted and planned: far enough to be of use, and known.
+_BEYOND = 10.0
 _DRAWS = 1000  # of it
 _NAMES = ("E", "A", "alpha", "B", "beta", "gamma")  # columns of the table of targets
+_OF_OTHERS = ("forgetting", "repetition")  # laws that say nothing without another
 _MISREAD = {"not_nats", "implausible_amounts"}  # cautions of numbers of another kind
 
 
@@ -138,7 +141,7 @@ class FitAnswer:
         if self.targets and not well_known(self.laws):
             return f"tongues study RECIPE {MORE_SHAPES}"
         if self.targets:
-            return plan or f"tongues report {quote(str(place))}"
+            return plan or f"tongues report {shlex.quote(str(place))}"
         codes = {one.code for one in (*self.cautions, *(self.law.warnings if self.law else ()))}
         if codes & _MISREAD:
             return words.law_line("columns")
@@ -226,3 +229,28 @@ def _predicted(law: Law) -> list[str]:
 
 def _of_law(target: str, law: str, caution: Caution) -> str:
     return words.law_line("caution", target=target, law=law, caution=caution)
+
+
+def well_known(laws: Sequence[Law]) -> list[Law]:
+    """The laws that a plan can be made by: of what models learn, and pinned down by their runs."""
+    return [law for law in laws if law.equation.role not in _OF_OTHERS and not law.loose]
+
+
+def plan_command(laws: Sequence[Law], file: Path) -> str:
+    """The plan that laws in a file are good for, of a budget near their runs; empty if of none."""
+    able = well_known(laws)
+    if not able:
+        return ""
+    words = ["tongues plan --law", shlex.quote(str(file))]
+    if len({law.target for law in laws if law.target}) > 1:
+        words += ["--language", shlex.quote(able[-1].target)]
+    if all("cpt" in (law.equation.role, law.strategy) for law in able):
+        words.append("--base NAME=SIZE")
+    flops = f"{_BEYOND * max(map(_most_compute, able)):.0e}".replace("e+", "e")
+    return " ".join([*words, "--budget", f"'{flops} FLOPs'"])
+
+
+def _most_compute(law: Law) -> float:
+    """FLOPs of the largest run behind a law."""
+    by_size = 6.0 * law.range.get("N", (0.0, 1e9))[1] * law.range.get("D", (0.0, 0.0))[1]
+    return law.range.get("C", (0.0, by_size))[1]

@@ -27,13 +27,7 @@ from tongues.laws.forms import FORMS, LINE, Form
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, continued, gather_runs
 from tongues.laws.presets import find_law
-from tongues.laws.targets import (
-    base_losses,
-    fit_targets,
-    law_rows,
-    learned_targets,
-    line_rows,
-)
+from tongues.laws.targets import base_losses, fit_targets, law_rows, learned_targets, line_rows
 from tongues.laws.words import caution
 from tongues.runs.tables import (
     ROLES,

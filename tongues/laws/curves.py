@@ -1,6 +1,6 @@
 """A run's losses through training, with its learning rates, those to come included."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -50,10 +50,8 @@ class LossCurve:
         """As it was after a share of its steps."""
         last = share * len(self.rates)
         done, evaluated = self.steps <= last, self.heldout_steps <= last
-        heldout = self.heldout_steps[evaluated], self.heldout[evaluated]
-        return LossCurve(
-            self.steps[done], self.losses[done], self.rates, self.params, self.batch, *heldout
-        )
+        held = {"heldout_steps": self.heldout_steps[evaluated], "heldout": self.heldout[evaluated]}
+        return replace(self, steps=self.steps[done], losses=self.losses[done], **held)
 
     @cached_property
     def settled(self) -> np.ndarray:

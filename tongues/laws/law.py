@@ -1,4 +1,4 @@
-"""A fitted law: its parameters, how sure they are, and what it was fitted on."""
+"""A fitted law: its parameters, how sure they are, its runs, and how to spend compute by it."""
 
 import math
 import re
@@ -13,11 +13,11 @@ from tongues.core.errors import Caution, UserError
 from tongues.core.estimate import Estimate
 from tongues.core.magnitudes import counted
 from tongues.core.randomness import derive_seed
-from tongues.laws.allocation import Allocation, allocation_of
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.predict import Prediction, Predictor, learn, of_print
 from tongues.laws.rows import HoldOut, Rows
-from tongues.laws.uncertainty import percentiles
+from tongues.laws.uncertainty import bootstrap_intervals, percentiles
+from tongues.laws.words import law_line, with_interval
 
 _LOOSE = {"at_bound", "zero_E", "ill_conditioned", "not_converged", "no_interior_optimum"}
 _LOOSE |= {"loose_base", "sizes_and_tokens_together", "few_sizes", "no_intervals"}
@@ -193,12 +193,69 @@ class Law:
             raise UserError(what, hint="write it again by `tongues fit`") from None
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Allocation:
+    """The compute-optimal split: `N = N_coef C^a` parameters, `D = D_coef C^b` tokens.
+
+    `interval` has the 95 % interval of the four numbers. The coefficients belong to C = 1 FLOP, far
+    from any run, so ask `sizes_interval` for the uncertainty at the compute you have.
+    """
+
+    N_coef: float
+    a: float
+    D_coef: float
+    b: float
+    interval: dict[str, tuple[float, float]]
+    draws: dict[str, np.ndarray]
+
+    def sizes(self, compute: float) -> tuple[float, float]:
+        """Parameters and tokens that spend `compute` FLOPs best."""
+        return self.N_coef * compute**self.a, self.D_coef * compute**self.b
+
+    def sizes_interval(self, compute: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The 95 % intervals of both at `compute` FLOPs; the law must have draws."""
+        if not self.draws:
+            what = "this law has no draws, so no intervals"
+            raise UserError(what, where="law", code="no_intervals")
+        sizes = self.draws["N_coef"] * compute ** self.draws["a"]
+        (low, high), (least, most) = percentiles(sizes), percentiles(compute / (6.0 * sizes))
+        return (float(low), float(high)), (float(least), float(most))
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """All four by name."""
+        return {"N_coef": self.N_coef, "a": self.a, "D_coef": self.D_coef, "b": self.b}
+
+    @property
+    def sentences(self) -> list[str]:
+        """The size and the tokens as powers of compute, with the intervals of the exponents."""
+        powers = {n: with_interval(self.numbers[n], self.interval.get(n)) for n in "ab"}
+        return [law_line(kind, **self.numbers | powers) for kind in ("best size", "best tokens")]
+
+    def __repr__(self) -> str:
+        """Both lines."""
+        return "\n".join(self.sentences)
+
+    def to_json(self) -> dict[str, Any]:
+        """The four numbers and their intervals."""
+        return self.numbers | {"interval": {n: list(ends) for n, ends in self.interval.items()}}
+
+
 def allocate(law: Law) -> Allocation | None:
     """The compute-optimal allocation of a law, or None where it has no interior optimum.
 
-    The law's own cautions (`no_interior_optimum`, `optimum_in_doubt`) give the reason.
+    It minimises the loss under C = 6 N D. The law's own cautions (`no_interior_optimum`,
+    `optimum_in_doubt`) give the reason.
     """
-    return allocation_of(law.equation, law.params, law.draws)
+    split, params, draws = law.equation.split, law.params, law.draws
+    if split is None or not split.interior(params):
+        return None
+    point = {name: float(value) for name, value in split.sizes(params).items()}
+    best: dict[str, np.ndarray] = {}
+    if draws:
+        inside = split.interior(draws)
+        best = split.sizes({name: values[inside] for name, values in draws.items()})
+    return Allocation(**point, interval=bootstrap_intervals(best, point), draws=best)
 
 
 def _plain(value: Any) -> Any:

@@ -105,11 +105,11 @@ def gather_runs(rows: Iterable[Mapping[str, Any]]) -> list[RunCurves]:
             where="runs",
             hint="losses compare within one tokenizer and one held-out text: name the runs of one",
         )
+    firsts = {name: next(iter(langs.values())) for name, langs in by_run.items()}
+    lengths = {name: float(own[-1]["tokens"]) for name, own in firsts.items()}
     runs: list[RunCurves] = []
-    bases: dict[str, str | None] = {}
     for name, langs in by_run.items():
-        first = next(iter(langs.values()))[0]
-        bases[name] = first["base"]
+        first = firsts[name][0]
         column = {
             key: {lang: np.array([row[key] for row in own], float) for lang, own in langs.items()}
             for key in ("tokens", "flops", "loss", "tokens_lang")
@@ -127,15 +127,11 @@ def gather_runs(rows: Iterable[Mapping[str, Any]]) -> list[RunCurves]:
             },
             bits_per_byte={lang: own[-1]["bits_per_byte"] for lang, own in langs.items()},
             seen=column["tokens_lang"],
+            base=first["base"],
+            base_tokens=lengths.get(first["base"] or ""),
             new_tokens=any("loss_new_tokens" in row for own in langs.values() for row in own),
         )
         runs += [replace(run, lang=lang) for lang in run.targets if lang in langs]
-    lengths = {run.name: run.tokens for run in runs}
-    runs = [
-        replace(run, base=base, base_tokens=lengths.get(base or ""))
-        for run in runs
-        for base in (bases[run.name],)
-    ]
     return sorted(runs, key=lambda run: (run.params, run.shape, run.seed, run.name))
 
 

@@ -17,7 +17,6 @@ _BEYOND = 100.0  # times a law's largest and smallest runs, among which the best
 _SIZES = 241  # that are tried; chosen: steps of some 6 %
 _SMALLEST, _LARGEST = 1e4, 1e13  # parameters, where a law's runs are not known
 _LARGEST_TEXT = 1e20  # tokens: where nobody counted
-_ROLES = ("scratch", "cpt", "forgetting", "experts", "repetition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +137,7 @@ def _role(law: Law, name: str) -> str:
         what = f"`{name}` knows compute alone, and no size or tokens"
         hint = "give a law by size and tokens, such as `--law besiroglu2024`"
         raise UserError(what, where="--law", hint=hint, code="no_size")
-    if role in _ROLES:
+    if role != "loss":
         return role
     strategy = law.strategy or law.equation.strategy or "scratch"
     return "cpt" if strategy == "cpt" else "scratch"

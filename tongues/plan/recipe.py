@@ -18,7 +18,7 @@ from tongues.plan.options import EPOCHS, Option
 from tongues.plan.plan import Plan
 from tongues.plan.question import PER_TOKEN, Question
 from tongues.recipe import Train
-from tongues.text.tokens.trial import TokenizerTrial
+from tongues.text.tokens.fertility import TokenizerTrial
 from tongues.train.rules import (
     batch_by_size,
     context_by_size,

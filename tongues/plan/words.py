@@ -10,6 +10,7 @@ from tongues.core.estimate import Estimate
 from tongues.core.pages import fixed, number
 from tongues.core.pages.numbers import minus
 from tongues.core.quantities import show_bytes, show_count
+from tongues.core.roles import list_languages
 from tongues.languages.catalogue import find_language
 from tongues.plan.budget import FEW_STEPS, FORWARD_AND_BACKWARD
 from tongues.plan.decide import Decision
@@ -18,7 +19,7 @@ from tongues.plan.outlook import LAW, Outlook
 from tongues.plan.own_laws import OwnLaws
 from tongues.plan.planner import KEEPS
 from tongues.plan.question import Question, Target
-from tongues.text.tokens.trial import TokenizerTrial
+from tongues.text.tokens.fertility import TokenizerTrial
 
 _DECISIONS = {
     "continue": "Continue {name}{language}: {spent}.",
@@ -194,8 +195,7 @@ def _decision(question: Question, decision: Decision) -> str:
     if cluster:
         spent.append(f"{_amount(option.hours)} hours on {cluster.count} {cluster.gpu.name}")
         spent.append(f"{_amount(option.cost)} US$")
-    names = [find_language(tag).name for tag in question.languages]
-    listed = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    listed = list_languages(find_language(tag).name for tag in question.languages)
     return _DECISIONS[decision.code].format(
         name=option.name,
         language=f" on {listed}" if listed else "",

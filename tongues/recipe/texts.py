@@ -106,8 +106,7 @@ class Clean(RecipeSection):
     """What is dropped: documents beyond these thresholds; `off` switches one off.
 
     The keys are those of the signals (`tongues.text.signals`) of this package, and of those of
-    other packages that are named; `on` means a signal's own threshold. A percentile such as
-    `p99` is taken among the language's own documents.
+    other packages that are named; `on` means a signal's own threshold.
     """
 
     languages: dict[str, dict[str, float | str]] = Field(default={})
@@ -117,7 +116,7 @@ class Clean(RecipeSection):
 
     @property
     def levels(self) -> dict[str, float | str]:
-        """Every threshold by its key: a number, a percentile or `off`."""
+        """Every threshold by its key: a number or `off`."""
         keys = (key for key in type(self).model_fields if key not in Clean.model_fields)
         return {key: getattr(self, key) for key in keys}
 

@@ -29,11 +29,7 @@ _EXAMPLE = 90  # characters of a dropped document
 _SOURCES = 12  # of a language, the largest, next to their part of the held-out text
 _COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares are written
 _SEEN = 0.0005  # shares below it are not drawn
-_ABOUT_COPIES = (
-    "A cluster holds documents that are near copies of one another, in whatever language; of those "
-    "in one language the longest is kept. Near copies, and documents of one group, are on the same "
-    "side of the split between training and held-out text."
-)
+_SHARE = "datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')"  # as percent
 _ABOUT_HELD_OUT = (
     "Groups of documents are held out by the hash of their name, so the held-out text stays the "
     "same when text is added. Of few groups, or large ones, its sources have other shares than "
@@ -80,11 +76,10 @@ def _page(
     cautions = [f"{c['sentence']} ({c['code']})." for c in summary["cautions"]]
     first = manifests[0] if manifests else None  # held-out text goes by the hashes of groups
     splits = first["splits"] if first else {}
-    few = [each for lang, split in splits.items() for each in few_groups(lang, split)]
-    cautions += [f"{each} (few_groups)." for each in few]
+    few = [few_groups(lang, split) for lang, split in splits.items()]
+    cautions += [f"{each}." for each in few if each]
     reasons = b.Table.of(_reasons(languages, read["bytes"]))
     table = b.Table.of(_row(lang, about) for lang, about in languages.items())
-    copied = b.Table.of(_copies(lang, about) for lang, about in languages.items())
     lead = (
         f"{counted(len(languages), 'language')}: {kept['documents']:,} of "
         f"{read['documents']:,} documents kept, {size}"
@@ -97,7 +92,6 @@ def _page(
             b.Section("held-out", "Held-out text", _of_split(first)) if first else None,
             b.Section("languages", "Languages", [table]),
             languages_identified(languages),
-            b.Section("duplicates", "Duplicates", [_ABOUT_COPIES, copied]),
             b.Paragraph(choice(measures), "lead") if len(measures) > 1 else None,
             *(tokenizer_blocks(measures) if measures else []),
             *(b.Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
@@ -134,9 +128,10 @@ def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure |
             if (part := parts.get(label, 0.0)) >= _SEEN
         ]
         written = len(columns) <= _WRITTEN
+        title = f"Of the {name}, %" if written else f"Of the {name}"
         panels.append(
             heat(
-                f"Of the {name}{', %' * written}",
+                title,
                 cells,
                 across("found", columns, title="identified as"),
                 categories("language", list(languages)),
@@ -144,7 +139,7 @@ def languages_identified(languages: Mapping[str, LanguageSummary]) -> b.Figure |
                 "share",
                 {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.75]},
                 tooltip=("language", "found", "text=share"),
-                written="datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')" * written,
+                written=_SHARE if written else "",
             )
         )
         rows += [{"share of": name} | row for row in cells]
@@ -161,14 +156,13 @@ def _of_split(manifest: Manifest) -> list[b.Block]:
     rows, sources = list[_Cells](), list[_Cells]()
     for lang, split in manifest["splits"].items():
         valid, overlap = manifest["languages"][lang]["valid"], split["overlap"]
-        own, train = (", ".join(map(show_bytes, split["lengths"][x])) for x in ("valid", "train"))
         rows.append(
             {"language": lang, "independent groups": split["groups"], **_amount(valid)}
-            | {"quartiles of length": own, "in training text": train}
             | {"left out": overlap["documents"], "size left out": _size(overlap["bytes"])}
         )
         totals = {
-            side: sum(each[side] for each in split["sources"].values()) for side in split["lengths"]
+            side: sum(each[side] for each in split["sources"].values())
+            for side in ("train", "valid")
         }
         largest = sorted(split["sources"].items(), key=lambda each: -sum(each[1].values()))
         sources += [
@@ -219,17 +213,6 @@ def _row(lang: str, about: LanguageSummary) -> _Cells:
     )
 
 
-def _copies(lang: str, about: LanguageSummary) -> _Cells:
-    clusters = about["clusters"]
-    gone = {why: about["dropped"].get(why) for why in ("copy", "near copy")}
-    return (
-        {"language": lang}
-        | {f"{why} dropped": size and size["documents"] for why, size in gone.items()}
-        | {"clusters": clusters["clusters"], "documents in them": clusters["documents"]}
-        | {"largest clusters": ", ".join(f"{size:,}" for size in clusters["largest"][:5])}
-    )
-
-
 def _size(count: int) -> b.Cell:
     return b.Cell(show_bytes(count), count)
 
@@ -249,11 +232,8 @@ def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
     blocks: list[b.Block] = [table, b.Heading("Samples")]
     for why, samples in about["samples"].items():
         kept = why == "kept"
-        quotes: list[b.Block] = []
-        for sample in samples:  # what was dropped as another language is not in this one
-            quotes.append(b.Quote(sample["text"], "" if why == "other language" else lang))
-            if like := sample.get("near_copy_of"):
-                quotes += ["kept in its place:", b.Quote(like, lang)]
+        known = "" if why == "other language" else lang  # what is in another is not in this one
+        quotes = [b.Quote(sample["text"], known) for sample in samples]
         count = (about["kept"] if kept else about["dropped"][why])["documents"]
         head = why if kept else f"{why}: {_rule(why, about)}"
         blocks.append(b.Details(head, quotes, kept, f"{len(samples)} of {count:,}"))

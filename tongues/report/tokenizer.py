@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tongues.core.errors import UserError
 from tongues.core.pages import blocks as b
-from tongues.core.pages import fixed, percent, percent_cell, share, value_cell
+from tongues.core.pages import fixed, percent, percent_cell, value_cell
 from tongues.core.pages.axes import Row, colour, linear, logs
 from tongues.core.pages.plots import dots, line, panel, words
 from tongues.core.quantities import show_bytes, show_count
@@ -15,9 +16,10 @@ from tongues.text.tokens.measures import SAMPLE, TokenizerMeasures, documents_on
 from tongues.text.tokens.store import corpus_of
 
 _COLOURS = 7  # languages that colours distinguish
-_AS_SHORT = 1.01  # times the fewest tokens: as good
+_AS_SHORT = 1.01  # times the fewest tokens: as good; chosen, for advice alone
+# As percent.
 _NEAR = f"{_AS_SHORT * 100 - 100:.0f} %"
-_HINT = "Name text by `--text RECIPE` or `--text corpus/NAME` to see what it makes of languages."
+_HINT = "name text by `--text RECIPE` or `--text corpus/NAME`"
 
 
 def tokenizer_page(
@@ -26,26 +28,27 @@ def tokenizer_page(
     """The page of tokenizers side by side; `progress` gets a line for each step.
 
     They are tried on the text of a recipe or a corpus, `on`, or else of the corpus next to the
-    first one's tokens; without any, only their vocabularies are shown.
+    first one's tokens.
     """
     if on is None and (places[0] / "tokens.json").is_file():
         corpus = corpus_of(places[0])
         on = corpus if (corpus / "corpus.json").is_file() else None
-    if on:
-        progress(f"reading text of {on}")
-    measures = measure_tokenizers(places, documents_on(on, SAMPLE) if on else {}, progress)
+    if on is None:
+        raise UserError("there is no text to try it on", where=str(places[0]), hint=_HINT)
+    progress(f"reading text of {on}")
+    measures = measure_tokenizers(places, documents_on(on, SAMPLE), progress)
     several, langs = len(measures) > 1, measures[0].languages
-    topics: dict[str, list[str]] = {"Choice": [choice(measures)]} if several and langs else {}
+    topics: dict[str, list[str]] = {"Choice": [choice(measures)]} if several else {}
     topics |= {lang: [] for lang in langs}
     for each in measures:
         name = f"`{each.name}`: " if several else ""
         for lang, text in advised(each).items():
             topics[lang].append(f"{name}{text}.")
-    topics["Vocabulary"] = [f"`{each.name}`: {_about(each)}" for each in measures]
+    sizes = (f"`{each.name}`: {each.size:,} tokens ({each.kind})." for each in measures)
+    topics["Vocabulary"] = list(sizes)
     return b.Page(
         f"Tokenizer{'s' * several} {list_languages(each.name for each in measures)}",
         [b.Topics.of(topics), *tokenizer_blocks(measures)],
-        lead=[] if langs else [b.Paragraph(_HINT, "lead")],
         numbers={"tokenizers": [tokenizer_numbers(each) for each in measures]},
     )
 
@@ -75,13 +78,6 @@ def _ratios(measures: Sequence[TokenizerMeasures], lang: str) -> dict[str, float
     return {each.name: each.languages[lang].bytes_per_token for each in measures}
 
 
-def _about(measures: TokenizerMeasures) -> str:
-    top = list(measures.scripts.items())[:3]
-    scripts = ", ".join(f"{x} {percent(share(count, measures.size))}" for x, count in top)
-    unused = "" if measures.unused is None else f"; {measures.unused:,} not used in this text"
-    return f"{measures.size:,} tokens ({measures.kind}), by script {scripts}{unused}."
-
-
 def advised(measures: TokenizerMeasures) -> dict[str, str]:
     """Of languages that it spells by bytes, or for which more tokens were tried, what to do."""
     sentences: dict[str, str] = {}
@@ -100,26 +96,24 @@ def advised(measures: TokenizerMeasures) -> dict[str, str]:
 
 def tokenizer_numbers(measures: TokenizerMeasures) -> dict[str, Any]:
     """All that is known of a tokenizer, in JSON."""
-    names = "bytes characters words tokens bytes_per_token tokens_per_word unknown partial"
+    names = "bytes characters words tokens bytes_per_token tokens_per_word unknown"
     languages: dict[str, Any] = {}
     for lang, found in measures.languages.items():
         numbers = {x: getattr(found, x) for x in (*names.split(), "multiplier", "spelt_out")}
         curve = measures.extensions.get(lang)
         tried = curve and {"new_tokens": worth_adding(curve), "bytes_per_token": curve}
         languages[lang] = numbers | {"advice": tried}
-    about = {x: getattr(measures, x) for x in ("name", "kind", "scripts", "unused", "home")}
+    about = {x: getattr(measures, x) for x in ("name", "kind", "home")}
     return {**about, "vocab_size": measures.size, "languages": languages}
 
 
 def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[b.Block]:
-    """The table and the figure of tokenizers; nothing where they were tried on no text."""
-    if not measures[0].languages:
-        return []
+    """The table and the figure of tokenizers."""
     size = sum(found.bytes for found in measures[0].languages.values())
     about = (
         f"On {show_bytes(size)} of text. A word is a run of letters and digits, in scripts without "
-        "spaces a character; a token is partial where it begins or ends inside a character. "
-        "Tokens versus another language are counted on documents of the same groups."
+        "spaces a character. Tokens versus another language are counted on documents of the same "
+        "groups."
     )
     home, several = measures[0].home, len(measures) > 1
     table = b.Table.of(
@@ -128,7 +122,6 @@ def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[b.Block]:
         | {"tokens per word": value_cell(found.tokens_per_word, fixed(2))}
         | {f"tokens versus {home}": value_cell(found.multiplier, fixed(2))}
         | {"unknown": percent_cell(found.unknown, found.tokens)}
-        | {"partial": percent_cell(found.partial, found.tokens)}
         for lang in measures[0].languages
         for each in measures
         for found in (each.languages[lang],)
@@ -170,6 +163,6 @@ def _extensions(measures: Sequence[TokenizerMeasures]) -> b.Figure | None:
     caption = (
         "The tokenizer's own merges continued on text of the language, measured on other text. A "
         "ring marks the number advised, where there is one.",
-        f"Text of {measures[0].home} keeps its tokens." * (measures[0].home not in langs),
+        "" if measures[0].home in langs else f"Text of {measures[0].home} keeps its tokens.",
     )
     return b.Figure.of("extensions", "What a larger vocabulary brings", caption, panels, rows)

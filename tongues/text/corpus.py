@@ -31,11 +31,8 @@ def table_of(
     import pyarrow as pa
 
     tables = []
-    ends = np.cumsum([len(document.text) for document in documents])
-    start = 0
-    while start < len(documents):
-        end = int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _BATCH)) + 1
-        batch = Batch(documents[start:end], identifier, benchmarks)
+    for stretch in stretches([document.text for document in documents], _BATCH):
+        batch = Batch(documents[stretch], identifier, benchmarks)
         identified = batch.languages
         shares = [list(each.shares.values()) for each in identified]
         columns: dict[str, Any] = {
@@ -50,8 +47,18 @@ def table_of(
         for signal in signals:
             columns |= signal.columns(batch)
         tables.append(pa.table(columns))
-        start = end
     return pa.concat_tables(tables).combine_chunks()
+
+
+def stretches(texts: Sequence[str], characters: int) -> Iterator[slice]:
+    """Stretches of texts, each of about so many characters and at least one text."""
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    start = 0
+    while start < len(texts):
+        before = ends[start - 1] if start else 0
+        stop = int(np.searchsorted(ends, before + characters)) + 1
+        yield slice(start, min(stop, len(texts)))
+        start = stop
 
 
 def part_path(folder: Path, number: int) -> Path:
@@ -113,6 +120,12 @@ class Corpus:
         codes = [self.languages.index(part.lang) for part in self.parts]
         return np.repeat(np.array(codes, dtype=np.int16), [part.count for part in self.parts])
 
+    @property
+    def titles(self) -> list[str]:
+        """The title of the source of each part."""
+        titles = {(each["lang"], each["name"]): each["title"] for each in self.sources}
+        return [titles[part.lang, part.source] for part in self.parts]
+
     def numbers(self, name: str) -> np.ndarray:
         """A signal of every document."""
         columns = [read_columns(part.path, [name])[name].to_numpy() for part in self.parts]
@@ -165,9 +178,12 @@ class Corpus:
             rows[here] = data[packed.offset + documents[here] - part.first]
         return rows
 
+    def part_of(self, documents: np.ndarray) -> np.ndarray:
+        """The index of the part that each of some documents is in, by their numbers."""
+        return np.searchsorted([part.first for part in self.parts], documents, side="right") - 1
+
     def _by_part(self, documents: np.ndarray) -> Iterator[tuple[Part, np.ndarray]]:
-        firsts = [part.first for part in self.parts]
-        owner = np.searchsorted(firsts, documents, side="right") - 1
+        owner = self.part_of(documents)
         for number in np.unique(owner):
             yield self.parts[number], owner == number
 
@@ -197,19 +213,13 @@ class Selection:
         return np.flatnonzero(self.reason == 0)
 
 
-def open_corpus(path: Path, sources: Sequence[TextSource]) -> Corpus:
-    """The corpus at `path`; a UserError unless all `sources` have been read."""
-    return _opened(path, [(source.lang, source.name) for source in sources])
-
-
-def reopen_corpus(path: Path) -> Corpus:
-    """The corpus of a folder, without its recipe."""
-    languages = read_json(path / "corpus.json")["languages"]
-    names = [(lang, each["name"]) for lang, about in languages.items() for each in about["sources"]]
-    return _opened(path, names)
-
-
-def _opened(path: Path, named: Sequence[tuple[str, str]]) -> Corpus:
+def open_corpus(path: Path, sources: Sequence[TextSource] | None = None) -> Corpus:
+    """The corpus at `path`; a UserError unless all `sources`, by default its own, were read."""
+    if sources is None:
+        kept = read_json(path / "corpus.json")["languages"]
+        named = [(lang, each["name"]) for lang, about in kept.items() for each in about["sources"]]
+    else:
+        named = [(source.lang, source.name) for source in sources]
     records: list[dict[str, Any]] = []
     parts: list[Part] = []
     for lang, name in named:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tongues.core.errors import UserError
-from tongues.recipe import Text
+from tongues.recipe import Hub, Text
 from tongues.text.document import Document
 from tongues.text.reading import read_file
 from tongues.text.signals.close import same_language
@@ -16,6 +16,8 @@ _SOURCES = 8  # of a language that are sampled
 _SAMPLE = 200_000  # characters that are identified
 _COUNTED = 20_000_000  # bytes of text up to which all of it is read, to count what is in it
 _OWN = 0.5  # share of the sample that must be in the language
+_OTHER = "{own:.0%} of the text of `{lang}` ({file}) was identified as such, most as `{label}`"
+_NO_TEXT = "no text of `{lang}` ({file}) could be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,8 @@ def check_language(texts: Mapping[str, Sequence[str]], where: str) -> dict[str, 
         (seen,) = identifier.identify(["\n".join(sample)])
         own = sum(share for label, share in seen.shares.items() if same_language(label, lang))
         if own < _OWN:
-            what = f"{own:.0%} of the text of `{lang}` ({paths[0].name}) was identified as such"
-            what += f", most as `{seen.label}`" if seen.shares else "; no text could be read"
+            named = {"own": own, "lang": lang, "file": paths[0].name, "label": seen.label}
+            what = (_OTHER if seen.shares else _NO_TEXT).format(**named)
             hint = "is the tag right? Name the folder or file of each language by its tag"
             raise UserError(what, where=where, hint=hint)
     return found
@@ -80,7 +82,8 @@ def sample_texts(sources: Sequence[TextSource], characters: int) -> dict[str, li
     """Beginnings of documents by language, as many characters of each; text elsewhere has none."""
     samples = dict[str, list[str]]()
     for lang in dict.fromkeys(source.lang for source in sources):
-        here = [source for source in sources if source.lang == lang and source.is_local]
+        own = (source for source in sources if source.lang == lang)
+        here = [source for source in own if not isinstance(source.settings, Hub)]
         chosen = here[:: -(-len(here) // _SOURCES) or 1]
         samples[lang] = [
             text for one in chosen for text in _beginnings(one, characters // len(chosen))

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LAYOUT = 5  # raised when the same text gives other bytes than before
 _PART_BYTES = 32_000_000  # of text: read again after a kill, at most, and held in memory
-_PART_DOCUMENTS = 20_000
+_PART_DOCUMENTS = 20_000  # of a part, however short they are; chosen
 _TOKEN_BYTES = 16  # above the bytes per token of any language
 _FAULTS = 10_000  # of a source, written to faults.jsonl; more are only counted
 _TELL_FIRST, _TELL_EVERY = 2_000_000, 10.0  # bytes, read in less than a second; seconds
@@ -56,7 +56,7 @@ def gather(
     tools: dict[str, Any] = {"identifier": identifier.name, "benchmarks": hashes}
     others = [[each.name, each.version] for each in signals if each not in SIGNALS.built_in]
     tools |= {"signals": others} if others else {}
-    progress = _Progress(tell)
+    progress = _progress(tell)
     samples, learned = find_samples(settings), dict[str, Identifier]()
 
     def measure(documents: Sequence[Document]) -> "pa.Table":
@@ -79,23 +79,19 @@ def gather(
         _gather_source(source, made_from, measure, progress, corpus, own.knows(source.lang))
 
 
-@dataclass
-class _Progress:
-    """Lines of how much is read, over all sources: the first one soon, then every ten seconds."""
+def _progress(tell: Say) -> Callable[[int, str, int], None]:
+    """Counts text, and says how much of a source is read: soon at first, then every ten seconds."""
+    since, counted, begun = time.monotonic(), 0, False
 
-    tell: Say
-    since: float = field(default_factory=time.monotonic)
-    size: int = 0
-    begun: bool = False
+    def add(size: int, title: str, so_far: int) -> None:
+        nonlocal since, counted, begun
+        counted, spent = counted + size, time.monotonic() - since
+        if spent > _TELL_EVERY or (not begun and counted > _TELL_FIRST):
+            speed = show_bytes(counted / max(spent, 1e-9))
+            tell(f"{title}: {show_bytes(so_far)} read, {speed} a second")
+            since, counted, begun = time.monotonic(), 0, True
 
-    def add(self, size: int, title: str, so_far: int) -> None:
-        """Count text, and say how much of a source is read so far where a line is due."""
-        self.size += size
-        spent = time.monotonic() - self.since
-        if spent > _TELL_EVERY or (not self.begun and self.size > _TELL_FIRST):
-            speed = show_bytes(self.size / max(spent, 1e-9))
-            self.tell(f"{title}: {show_bytes(so_far)} read, {speed} a second")
-            self.since, self.size, self.begun = time.monotonic(), 0, True
+    return add
 
 
 def _learned(lang: str, paths: Sequence[Path]) -> Identifier:
@@ -110,7 +106,7 @@ def _gather_source(
     source: TextSource,
     made_from: dict[str, Any],
     measure: Measure,
-    progress: "_Progress",
+    progress: Callable[[int, str, int], None],
     corpus: Path,
     known: bool,
 ) -> None:
@@ -154,7 +150,7 @@ def _gather_source(
         if size >= _PART_BYTES or len(documents) >= _PART_DOCUMENTS:
             save(state)
             documents, size = [], 0
-        progress.add(length, source.title, record["bytes"] + size)
+        progress(length, source.title, record["bytes"] + size)
     save(None)
 
 
@@ -167,14 +163,8 @@ def _resume(folder: Path, made_from: dict[str, Any], title: str, known: bool) ->
             left.unlink(missing_ok=True)
         record = {"made_from": fingerprint(made_from), "content": made_from["content"]}
         record |= {"title": title, "known": known, "complete": False, "parts": [], "state": None}
-        record |= {
-            "documents": 0,
-            "bytes": 0,
-            "capped": False,
-            "faults": {},
-            "lost": {},
-            "fault_bytes": 0,
-        }
+        record |= {"documents": 0, "bytes": 0, "capped": False, "faults": {}, "lost": {}}
+        record["fault_bytes"] = 0
         write_json(path, record)
     if faults.exists() and not record["complete"]:
         with faults.open("r+b") as file:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.text.corpus import Corpus, Part
+from tongues.text.corpus import Corpus, Part, stretches
 from tongues.text.signals.units import runs_of_units, units
 
 _LENGTH = 13  # units in a row; contamination is usually counted by them (Brown et al., 2020)
@@ -120,9 +120,5 @@ def _texts(
     for part in parts:
         rows = np.flatnonzero(chosen[part.first : part.first + part.count])
         texts = corpus.texts(part, rows) if len(rows) else []
-        ends = np.cumsum([len(text) for text in texts])
-        start = 0
-        while start < len(texts):
-            stop = int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _BATCH)) + 1
-            yield part.first + rows[start:stop], texts[start:stop]
-            start = stop
+        for stretch in stretches(texts, _BATCH):
+            yield part.first + rows[stretch], texts[stretch]

@@ -4,20 +4,22 @@ It reads the stored signals, not the text: a new threshold needs only this stage
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from tongues import recipe
 from tongues.core.errors import UserError
 from tongues.core.files import fingerprint, read_json, whole_file, write_json
-from tongues.core.quantities import percentile, show_bytes
 from tongues.core.ranks import Say
 from tongues.languages import expected_scripts
 from tongues.text.corpus import Corpus, Selection
-from tongues.text.duplicates import clusters
 from tongues.text.signals import LIMIT, NEAR, SIGNALS, Rule, Signal, in_order, reasons, signals_in
+from tongues.text.signals.near import clusters
 from tongues.text.sources import TextSource, files_passed_over
-from tongues.text.summary import read_summary, show_dropped, summarise, what_helps
+from tongues.text.summarise import summarise
+from tongues.text.summary import read_summary
+from tongues.text.words import nothing_kept_words, selection_lines, show_dropped
 
 _LAYOUT = 3  # raised when the same signals and thresholds give another selection than before
 _TOGETHER = 0.5  # similarity from which the split keeps two documents together
@@ -46,15 +48,8 @@ def write_selection(
             pq.write_table(table, temporary, compression="zstd")
         summary = summarise(corpus, selection, aside)
         write_json(path, {"made_from": made_from, "reasons": selection.reasons, **summary})
-    summary = read_summary(corpus.path)
-    for lang, about in summary["languages"].items():
-        read, kept = about["read"], about["kept"]
-        line = f"{lang}: {read['documents']} documents read, {show_bytes(read['bytes'])}"
-        if kept != read:
-            line += f"; {kept['documents']} kept ({show_dropped(about['dropped'])})"
+    for line in selection_lines(read_summary(corpus.path)):
         tell(line)
-    for caution in summary["cautions"]:
-        tell(f"caution: {caution['sentence']} ({caution['code']})")
 
 
 def read_selection(corpus: Corpus) -> Selection:
@@ -73,32 +68,21 @@ def read_selection(corpus: Corpus) -> Selection:
 def nothing_kept(corpus: Corpus) -> dict[str, UserError]:
     """Of each language without a document that is kept, the reason and the next step."""
     errors: dict[str, UserError] = {}
+    keys = {rule.reason: signal.key for signal, rule in in_order(SIGNALS.built_in)}
     for lang, about in read_summary(corpus.path)["languages"].items():
         if about["kept"]["documents"]:
             continue
-        what, hint = "its sources hold no document", "name others"
         samples = [sample for source in about["sources"] for sample in source["fault_samples"]]
+        why, fault, named = "no_document", dict[str, Any](), dict[str, object]()
         if about["read"]["documents"]:
-            what = "all of its documents are dropped"
             most = max(about["dropped"].items(), key=lambda each: each[1]["documents"])[0]
-            what += f" ({show_dropped(about['dropped'])})"
-            hint = f"see `tongues report {corpus.path}`"
-            if key := next((s.key for s, r in in_order(SIGNALS.built_in) if r.reason == most), ""):
-                hint += f"; `text.clean: {{languages: {{{lang}: {{{key}: off}}}}}}` keeps them"
+            named = {"dropped": show_dropped(about["dropped"]), "corpus": corpus.path}
+            named["key"] = keys.get(most)
+            why = "dropped_by_key" if named["key"] else "dropped"
         elif samples:
-            source, place, reason = (samples[0][name] for name in ("source", "place", "reason"))
-            what = f"no document could be read; the first place is {source}, {place}: {reason}"
-            hint = f"{reason}: {samples[0]['sample']:.120}"
-            if not samples[0]["sample"]:
-                what, hint = f"`{source}` is empty", "give it text, or leave it out"
-            if reason == "no text":
-                files = any(one["content"] for one in corpus.sources if one["lang"] == lang)
-                key, named = (
-                    ("files", f"paths: [{source}]") if files else ("hub", f"dataset: {source}")
-                )
-                section = f"text.{key}.{lang}: {{{named}, columns: {{text: COLUMN}}}}"
-                hint += f"; name the column of its text, such as `{section}`"
-            hint += what_helps(lang, samples[:1])
+            fault = samples[0]
+            why = "unreadable" if fault["sample"] else "empty"
+        what, hint = nothing_kept_words(why, lang, fault, **named)
         errors[lang] = UserError(what, where=f"text of {lang}", hint=hint)
     return errors
 
@@ -153,7 +137,6 @@ def select(settings: recipe.Text, corpus: Corpus, sources: Sequence[TextSource])
 
 def _beyond_limits(corpus: Corpus, sources: Sequence[TextSource]) -> np.ndarray:
     beyond = np.zeros(corpus.count, dtype=bool)
-    sizes = corpus.numbers("bytes").astype(np.int64)
     by_settings: dict[tuple[str, int], list[TextSource]] = {}
     for source in sources:
         by_settings.setdefault((source.lang, id(source.settings)), []).append(source)
@@ -164,7 +147,9 @@ def _beyond_limits(corpus: Corpus, sources: Sequence[TextSource]) -> np.ndarray:
         parts = [part for part in corpus.parts if part.lang == lang and part.source in names]
         ranges = [np.arange(part.first, part.first + part.count) for part in parts]
         documents = np.concatenate([np.empty(0, int), *ranges])
-        amounts = np.ones(len(documents), int) if most.unit == "documents" else sizes[documents]
+        amounts = (
+            np.ones(len(documents), int) if most.unit == "documents" else corpus.sizes[documents]
+        )
         beyond[documents[np.cumsum(amounts) - amounts >= most.number]] = True
     return beyond
 
@@ -177,10 +162,7 @@ def _judge(
     among: np.ndarray,
     thresholds: dict[str, dict[str, float]],
 ) -> np.ndarray:
-    """Which of the documents `among` a threshold drops; fills in `thresholds` by language.
-
-    A percentile is one of the language's own values, so it drops nothing where there are few.
-    """
+    """Which of the documents `among` a threshold drops; fills in `thresholds` by language."""
     values = corpus.numbers(signal.name).astype(np.float64)
     if signal.name == "script_share":
         scripts, names = corpus.words("script")
@@ -200,9 +182,6 @@ def _judge(
         value = level[lang]
         if not here.any() or value == "off":
             continue
-        if isinstance(value, str):
-            method = "lower" if rule.keeps == "at least" else "higher"
-            value = np.percentile(values[here], percentile(value), method=method)
         thresholds[lang][signal.key] = float(value)
         beyond |= here & compare(values, float(value))
     return beyond

@@ -1,6 +1,7 @@
 """The sources of a recipe's text: files, data sets of the hub, synthetic languages."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,18 +13,21 @@ from tongues import recipe
 from tongues.core.errors import UserError
 from tongues.core.files import file_hash, fingerprint, path_text
 from tongues.core.quantities import Amount
+from tongues.languages import find_language
 from tongues.text.reading import (
+    FILE_TYPES,
     Item,
     State,
     find_files,
     hub_source,
+    other_columns,
     passed_over,
     read_file,
     read_hub,
     size_of,
-    without_column,
+    type_of,
 )
-from tongues.text.reading.streams import PACKED, content_kind
+from tongues.text.reading.streams import PACKED
 from tongues.text.synthetic import (
     Drift,
     SyntheticLanguage,
@@ -35,13 +39,17 @@ from tongues.text.synthetic import (
     shared_words,
 )
 
+_COLUMNS = "the columns are {columns}"
+_NAME_TEXT = (
+    "the columns are {columns}; name the one of the text, such as "
+    "`text.files.{lang}: {{paths: [{paths}], columns: {{text: COLUMN}}}}`"
+)
 _APART = 10**9  # documents between the first ones of two synthetic languages
 _CUT = 250  # files of a run, about
 _RUN = 1000  # small files read in one go
 _RUN_BYTES = 8_000_000  # of them together, about
 _NAME = 40  # characters of a file's name in the name of its source
 _LOOKED_AT = 10  # files of a language, for their columns
-_SINGLE = ("txt", "md")  # files that are one document each
 _PACKED = 4  # bytes of text in one of an archive, about
 
 
@@ -63,11 +71,6 @@ class TextSource:
         """The recipe's limit on the source, if there is one."""
         return None if isinstance(self.settings, recipe.Synthetic) else self.settings.limit
 
-    @property
-    def is_local(self) -> bool:
-        """Whether it is read without a network."""
-        return not isinstance(self.settings, recipe.Hub)
-
     def folder(self, corpus: Path) -> Path:
         """The folder of its parts, faults and counts."""
         return corpus / self.lang / self.name
@@ -81,6 +84,9 @@ class TextSource:
         # The content of a synthetic language depends on the order of languages too.
         order = list(settings["languages"]) if isinstance(self.settings, recipe.Synthetic) else []
         made_from = {"lang": self.lang, "title": self.title, "order": order}
+        types = {type_of(path.name) for path in self.paths}
+        others = {(x.name, x.version) for x in types if x and x not in FILE_TYPES.built_in}
+        made_from |= {"types": sorted(others)} if others else {}
         return made_from | {"settings": settings, "content": content}
 
 
@@ -164,7 +170,8 @@ def text_bytes(sources: Sequence[TextSource]) -> dict[str, int]:
         if isinstance(source.settings, recipe.Hub) and limit and limit.unit == "bytes":
             sizes[source.lang] += int(limit.number)
         for path in source.paths:
-            packed = path.suffix.lower() in (*PACKED, ".parquet")
+            kind = type_of(path.name)
+            packed = path.suffix.lower() in PACKED or (kind is not None and kind.is_packed)
             sizes[source.lang] += size_of(path) * (_PACKED if packed else 1)
     return sizes
 
@@ -175,33 +182,27 @@ def _check_columns(files: recipe.Files, paths: Sequence[Path], lang: str) -> Non
         usual = column == getattr(recipe.Columns(), part)
         if not paths or (usual and part != "text"):  # which may be missing
             continue
-        there: list[str] = []
+        first: tuple[str, ...] | None = None
         for path in paths:  # until one has it
-            there.append(without_column(path, files, column))
-            if not there[-1]:
+            there = other_columns(path, files, column)
+            if there is None:
                 break
+            first = first or there
         else:
-            where, hint = f"text.files.{lang}.columns.{part}", there[0]
-            if usual:
-                section = f"{{paths: [{', '.join(files.paths)}], columns: {{text: COLUMN}}}}"
-                hint += f"; name the one of the text, such as `text.files.{lang}: {section}`"
+            columns = ", ".join(f"`{name}`" for name in first or ())
+            named = _NAME_TEXT if usual else _COLUMNS
+            hint = named.format(columns=columns, lang=lang, paths=", ".join(files.paths))
+            where = f"text.files.{lang}.columns.{part}"
             raise UserError(f"no file has a column `{column}`", where=where, hint=hint)
-
-
-def _tag_of(name: str) -> str:
-    """A sentence with the tag of a language by its name, or how tags are written."""
-    from tongues.languages.catalogue import find_language
-
-    try:
-        return f"did you mean `{find_language(name).tag}`?"
-    except UserError:
-        return "use a BCP-47 tag, such as `de`, `no`, `pt-BR` or `zh-Hant`"
 
 
 def check_tag(lang: str, where: str) -> None:
     """A UserError, with the tag of a name, where `lang` is not a language tag."""
     if not tag_is_valid(lang):
-        raise UserError(f"`{lang}` is not a language tag", where=where, hint=_tag_of(lang))
+        hint = "use a BCP-47 tag, such as `de`, `no`, `pt-BR` or `zh-Hant`"
+        with suppress(UserError):
+            hint = f"did you mean `{find_language(lang).tag}`?"
+        raise UserError(f"`{lang}` is not a language tag", where=where, hint=hint)
 
 
 def check_text(settings: recipe.Text) -> list[TextSource]:
@@ -247,7 +248,8 @@ def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]
     run: list[Path] = []
     size = 0
     for path in paths:
-        single = settings.documents == "files" and content_kind(path.name) in _SINGLE
+        kind = type_of(path.name)
+        single = settings.documents == "files" and kind is not None and kind.is_document
         # Cut by a hash too, so that adding a file changes only its own run.
         cut = int(fingerprint(str(path)), 16) % _CUT == 0
         if run and (not single or cut or len(run) == _RUN or size >= _RUN_BYTES):

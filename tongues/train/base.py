@@ -109,79 +109,63 @@ def base_languages(base: BaseChoice, workspace: Path) -> tuple[str, ...]:
 def roles_of(settings: Train, workspace: Path) -> Roles:
     """Base languages, targets and replay of a run; a UserError says what must be declared."""
     known = base_languages(settings.base, workspace) if settings.base else ()
-    for where, problems in (
-        ("replay", _replay_problems(settings, known)),
-        ("targets", _target_problems(settings)),
-        ("mixture", _mixture_problems(settings, known)),
-    ):
-        for what, hint in problems:
-            raise UserError(what, where=f"train.{where}", hint=hint)
+    for where, what, hint in _problems(settings, known):
+        raise UserError(what, where=f"train.{where}", hint=hint)
     check_held(settings)
     replay = {lang: share for lang, share in settings.replay.items() if share}
     return Roles(tuple(settings.shares), known, replay)
 
 
-Problems = Iterator[tuple[str, str]]  # what is wrong, and what to do about it
-
-
-def _replay_problems(settings: Train, known: tuple[str, ...]) -> Problems:
+def _problems(settings: Train, known: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+    """The key of `train` that is wrong, what is, and what to do about it; the first counts."""
     replayed = sum(settings.replay.values())
     if settings.replay and not settings.base:
         hint = "name its base by `train.base`, or put the language into `train.mixture`"
-        yield "a run from random weights has nothing to replay", hint
+        yield "replay", "a run from random weights has nothing to replay", hint
     if replayed >= 1:
-        yield f"{replayed * 100:.4g}% of replay leave nothing for the mixture", "give it less"
+        what = f"{replayed * 100:.4g}% of replay leave nothing for the mixture"
+        yield "replay", what, "give it less"
     for lang in sorted(settings.replay.keys() & settings.shares.keys()):
         hint = "give it one share, in the one or the other"
-        yield f"`{lang}` is in the mixture and replayed", hint
+        yield "replay", f"`{lang}` is in the mixture and replayed", hint
     for lang in settings.replay:
         if lang not in known:
             what = f"`{lang}` is replayed and is not a language of the base, which knows "
             hint = "learn it (`train.mixture`), or declare it in `train.base.languages`"
-            yield what + list_languages(known), hint
-
-
-def _target_problems(settings: Train) -> Problems:
+            yield "replay", what + list_languages(known), hint
     for lang in settings.targets:
         if lang not in settings.shares:
             what = f"`{lang}` is a target and has no share of the mixture"
-            yield what, "give it one in `train.mixture`"
-
-
-def _mixture_problems(settings: Train, known: tuple[str, ...]) -> Problems:
+            yield "targets", what, "give it one in `train.mixture`"
     for lang in settings.shares:
         if settings.targets and lang not in settings.targets:
             add = "add it to `train.targets`"
             hint = f"{add}, or move its share to `train.replay`" if settings.base else add
-            yield f"`{lang}` is in the mixture and is not a target", hint
+            yield "mixture", f"`{lang}` is in the mixture and is not a target", hint
         elif lang in known and not settings.targets:
-            yield (
-                f"`{lang}` is a language of the base and in the mixture",
+            hint = (
                 f"to keep it, move its share to `train.replay: {{{lang}: 20%}}`; to learn it "
                 "further, name all that is learned: "
-                f"`train.targets: [{', '.join(settings.shares)}]`",
+                f"`train.targets: [{', '.join(settings.shares)}]`"
             )
+            yield "mixture", f"`{lang}` is a language of the base and in the mixture", hint
 
 
 def check_held(settings: Train) -> None:
     """Refuse to hold what is not replayed from the start and evaluated at the end."""
-    for what, hint in _hold_problems(settings):
-        raise UserError(what, where="train.max_forgetting", hint=hint)
-
-
-def _hold_problems(settings: Train) -> Problems:
     for lang in settings.max_forgetting:
+        start = f"start with `replay: {{{lang}: 5%}}`"
         if not settings.base:
+            what = "a run from random weights has nothing to hold"
             hint = "name its base by `train.base`"
-            yield "a run from random weights has nothing to hold", hint
         elif lang in settings.shares:
             what = f"`{lang}` is learned by this run, and only what is replayed can be held"
-            hint = f"take it out of `train.mixture`, and start with `replay: {{{lang}: 5%}}`"
-            yield what, hint
+            hint = f"take it out of `train.mixture`, and {start}"
         elif not settings.replay.get(lang):
-            yield (
-                f"`{lang}` is to be held and is not replayed",
-                f"start with `replay: {{{lang}: 5%}}`",
-            )
+            what, hint = f"`{lang}` is to be held and is not replayed", start
         elif settings.eval_languages and lang not in settings.eval_languages:
-            yield f"`{lang}` is to be held and is not evaluated", "add it to `train.eval_languages`"
+            what = f"`{lang}` is to be held and is not evaluated"
+            hint = "add it to `train.eval_languages`"
+        else:
+            continue
+        raise UserError(what, where="train.max_forgetting", hint=hint)

@@ -14,7 +14,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
 
 import torch
 from torch import Tensor, distributed
@@ -87,12 +86,7 @@ class Checkpoints:
     def __enter__(self) -> "Checkpoints":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._thread.shutdown()
         if error is None or isinstance(error, Stopped):  # whose message promises the checkpoint
             self.wait()
@@ -301,7 +295,6 @@ def _read(place: Path) -> tuple[Position | None, dict[str, str]]:
         if stored.pop("fingerprint") != fingerprint(stored):
             return None, {}
         position = stored["position"]
-        position.pop("task_seconds", None)  # of runs begun before tasks in training left
         recent = Recent(**position.pop("recent"))
         held = HoldHistory(**position.pop("held", {}))
         phases = [Phase(**phase) for phase in position.pop("phases", [])]

@@ -14,7 +14,7 @@ from tongues.core.hardware import this_machine
 from tongues.core.ranks import earlier_interrupts
 from tongues.text.tokens.mixture import Phase
 from tongues.train.checkpoint import Checkpoints, Position
-from tongues.train.engine.processor import ceiling, seldom_collected
+from tongues.train.engine.processor import ceiling
 from tongues.train.progress import Meter, Progress, peak_memory
 from tongues.train.replay import check, check_steps, first_losses
 from tongues.train.schedule import evaluation_steps, rate_at
@@ -44,8 +44,7 @@ def train_steps(
     position, losses, on_new = _begin(setup, position)
     meter = _meter(setup, position)
     loader, spikes, saved = BatchLoader(setup, position.phases), 0, time.monotonic()
-    device = setup.processor.device
-    with _signals() as came, checkpoints, seldom_collected(device) as collect:
+    with _signals() as came, checkpoints:
         while position.step < steps:
             often = settings.checkpoint_every or max(_FIRST, checkpoints.cost / _COST)
             due = checkpoints.ready and time.monotonic() - saved >= often
@@ -59,7 +58,6 @@ def train_steps(
             checkpoints.stage()  # it is written from the weights themselves
             update(setup, rate)
             step = position.step + 1
-            collect(step)
             position = _log(setup, position, computed, rate, meter.seconds)
             if step in evaluated:
                 with meter.pause():

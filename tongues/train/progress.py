@@ -63,11 +63,7 @@ class Progress:
 
     def timing(self) -> dict[str, Any]:
         """The line of `timing.jsonl`."""
-        used: dict[str, float | str] = {}
-        if self.utilization is not None:
-            used["utilization"] = round(self.utilization, 4)
-        if self.peak_of:
-            used["peak_of"] = self.peak_of
+        share = self.utilization
         return {
             "step": self.step,
             "steps": self.steps,
@@ -75,7 +71,9 @@ class Progress:
             "tokens_per_second": round(self.tokens_per_second),
             "seconds_left": round(self.seconds_left, 1),
             "memory": self.memory,
-        } | used
+            **({} if share is None else {"utilization": round(share, 4)}),
+            **({"peak_of": self.peak_of} if self.peak_of else {}),
+        }
 
 
 class Meter:

@@ -9,17 +9,16 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tongues.core.cores import core_count, threads_for
 from tongues.core.errors import UserError
 from tongues.core.files import only_one, write_text
 from tongues.models.token_map import TokenMap
 from tongues.runs.record import FAILURE, RECIPE, Run, read_run, write_run
-from tongues.text.tokens import Tokens, load_tokenizer, open_cluster, open_tokens
+from tongues.text.tokens import Tokens
 from tongues.train import words
-from tongues.train.base import base_fingerprint, find_base
-from tongues.train.base_tokens import check_base, seen_by_base
+from tongues.train.base import base_fingerprint
+from tongues.train.base_tokens import seen_by_base
 from tongues.train.checkpoint import Checkpoints, remove_passing
-from tongues.train.engine.processes import Processes, join_processes, together
+from tongues.train.engine.processes import join_processes, together
 from tongues.train.engine.sharding import gather_layers, is_sharded
 from tongues.train.export import write_model
 from tongues.train.framing import compare_frames
@@ -31,11 +30,9 @@ from tongues.train.planned import Derived, RunPlan
 from tongues.train.progress import Progress
 from tongues.train.record import make_record, open_directory, roll_back, run_fingerprint
 from tongues.train.rules import check_batch, enough_memory
-from tongues.train.start import LocalRun, assemble, make_mixture, measure_speed
+from tongues.train.start import LocalRun, assemble, make_mixture, measure_speed, open_run
 from tongues.train.step import Setup
-from tongues.train.trackers import TRACKERS
-from tongues.train.transplant import transplanted
-from tongues.train.watch import tracked
+from tongues.train.trackers import TRACKERS, tracked
 
 Say = Callable[[str], None]
 Watch = Callable[[Progress], None]
@@ -65,42 +62,17 @@ def train(
     processes = join_processes("cuda" if torch.cuda.is_available() else "cpu")
     if not processes.first:
         watch, tell = lambda progress: None, lambda line: None
-    directory = workspace / "runs" / plan.name
     with together(processes, plan.name), ExitStack() as held:
         here = open_run(plan, workspace, processes, threads, tell)
-        plan, size, base = here.plan, here.tokens.vocabulary_size, here.base
-        derived = derive(plan, size, base)
+        opened = here.plan, here.tokens.vocabulary_size, here.base
+        derived, seconds = derive(*opened), plan.settings.budget.seconds
         check_batch(derived.batch, plan.settings.context, processes.count)
-        processes.once(lambda: held.enter_context(only_one(directory)))
-        if plan.settings.budget.seconds is not None:
-            speed = _speed(here, derived, plan.settings.budget.seconds, tell)
-            derived = derive(plan, size, base, tokens_per_second=speed)
+        processes.once(lambda: held.enter_context(only_one(here.directory)))
+        if seconds is not None:
+            speed = _speed(here, derived, seconds, tell)
+            derived = derive(*opened, tokens_per_second=speed)
         _train(here, workspace, derived, watch, tell, overwrite, recipe)
-    return directory
-
-
-def open_run(
-    plan: RunPlan, workspace: Path, processes: Processes, threads: int | None, tell: Say
-) -> LocalRun:
-    """A run's tokens and base as they are here; a base of another tokenizer is transplanted.
-
-    threads: of each process at most, where the recipe names no number.
-    """
-    tokens = open_tokens(workspace / "tokens" / plan.tokens)
-    if plan.cluster:
-        tokens = open_cluster(tokens, plan.cluster)
-    base = find_base(plan.base, workspace)
-    if plan.base and base:
-        whole = base
-        base = processes.once(lambda: transplanted(whole, tokens, workspace, tell))
-        plan = plan if base == whole else replace(plan, base=str(base))
-    token_map = check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None
-    share = threads_for(processes.local_count)
-    each = plan.settings.threads or min(threads or share, share)
-    if each > core_count():
-        tell(f"caution: {each} threads on {core_count()} cores wait for each other")
-    directory = workspace / "runs" / plan.name
-    return LocalRun(plan, tokens, base, token_map, directory, processes, each)
+    return here.directory
 
 
 def _train(

@@ -19,7 +19,8 @@ class Cosine(Schedule):
 
     def share(self, step: int, span: Span) -> float:
         """Of the peak."""
-        return _cosine(1.0, span.final, step, span.warm, span.steps - 1)
+        fallen = 0.5 * (1 + math.cos(math.pi * _progress(step, span.warm, span.steps)))
+        return span.final + (1.0 - span.final) * fallen
 
 
 @SCHEDULES.add
@@ -31,7 +32,7 @@ class Linear(Schedule):
 
     def share(self, step: int, span: Span) -> float:
         """Of the peak."""
-        return _line(1.0, span.final, step, span.warm, span.steps - 1)
+        return 1.0 + (span.final - 1.0) * _progress(step, span.warm, span.steps)
 
 
 @SCHEDULES.add
@@ -47,7 +48,7 @@ class Wsd(Schedule):
     def share(self, step: int, span: Span) -> float:
         """Of the peak."""
         first = max(span.warm, span.steps - 1 - round(self.decay * span.steps))
-        return _line(1.0, span.final, step, first, span.steps - 1)
+        return 1.0 + (span.final - 1.0) * _progress(step, first, span.steps)
 
     def check(self, warmup: float, final: float) -> None:
         """All parts fit into the run."""
@@ -80,13 +81,6 @@ def scored_tokens(train: Train, held_out: object, languages: int, steps: int) ->
     return each * len(evaluation_steps(steps, train.num_evals))
 
 
-def _line(start: float, end: float, step: int, first: int, last: int) -> float:
-    return start + (end - start) * _progress(step, first, last)
-
-
-def _cosine(start: float, end: float, step: int, first: int, last: int) -> float:
-    return end + (start - end) * 0.5 * (1 + math.cos(math.pi * _progress(step, first, last)))
-
-
-def _progress(step: int, first: int, last: int) -> float:
-    return min(1.0, max(0, step - first) / max(1, last - first))
+def _progress(step: int, first: int, steps: int) -> float:
+    """Share of the way from step `first` to the last."""
+    return min(1.0, max(0, step - first) / max(1, steps - 1 - first))

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,30 +11,32 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from transformers import PreTrainedModel
 
+from tongues.core.cores import core_count, threads_for
 from tongues.core.randomness import derive_seed
 from tongues.models.folders import stores_bfloat16
 from tongues.models.huggingface import build_model, check_causal, load_model, open_layout
 from tongues.models.sources import DrawnWeights, FolderWeights, WeightSource
 from tongues.models.token_map import TokenMap, resize_vocabulary
 from tongues.recipe import LowRank
-from tongues.text.tokens import Mixture, Tokens
-from tongues.train.base import model_folder
+from tongues.text.tokens import Mixture, Tokens, load_tokenizer, open_cluster, open_tokens
+from tongues.train.base import find_base, model_folder
+from tongues.train.base_tokens import check_base
 from tongues.train.engine.balance import balance_note
 from tongues.train.engine.compiling import try_compiled
-from tongues.train.engine.fitting import Choices, fit_scorer
+from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.loading import fill_weights, first_layers
 from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor, set_up
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import make_mesh, shard
-from tongues.train.micro_batch import samples_that_fit
 from tongues.train.parts import narrow_frozen, select_parts
 from tongues.train.planned import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
 from tongues.train.step import BatchLoader, HeldOut, Setup, cut_windows, gradient, update
-from tongues.train.threads import choose_threads, tries_threads
+from tongues.train.transplant import transplanted
+from tongues.train.trials import choose_threads, samples_that_fit, tries_threads
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -61,6 +63,30 @@ class LocalRun:
     def where(self) -> str:
         """Where the run's weights come from, for errors."""
         return self.plan.base or self.plan.name
+
+
+def open_run(
+    plan: RunPlan, workspace: Path, processes: Processes, threads: int | None, tell: Say
+) -> LocalRun:
+    """A run with its text and its base, which must fit.
+
+    threads: of each process at most, where the recipe names no number; None: the machine's.
+    """
+    tokens = open_tokens(workspace / "tokens" / plan.tokens)
+    if plan.cluster:
+        tokens = open_cluster(tokens, plan.cluster)
+    base, token_map = find_base(plan.base, workspace), None
+    if base:
+        whole = base
+        base = processes.once(lambda: transplanted(whole, tokens, workspace, tell))
+        plan = plan if base == whole else replace(plan, base=str(base))
+        token_map = check_base(plan, load_tokenizer(tokens.tokenizer_path), base)
+    share = threads_for(processes.local_count)
+    each = plan.settings.threads or min(threads or share, share)
+    if each > core_count():
+        tell(f"caution: {each} threads on {core_count()} cores wait for each other")
+    directory = workspace / "runs" / plan.name
+    return LocalRun(plan, tokens, base, token_map, directory, processes, each)
 
 
 def make_mixture(plan: RunPlan, derived: Derived, tokens: Tokens) -> Mixture:
@@ -154,7 +180,15 @@ def _open_model(
             sample = first_layers(model)
             nn.Module.to(sample, processor.device)
         return model, None, sample, adapter, embeddings
-    model, source, embeddings = _empty_model(task, derived)
+    if task.base:
+        folder = model_folder(task.base)
+        source = FolderWeights(folder, open_layout(folder), task.token_map)
+        model, embeddings = source.model, source.base_rows
+        assert model.num_parameters() == derived.parameters["total"]
+    else:
+        with DrawnWeights() as source:
+            model, embeddings = _first_model(task, derived)
+        source.name(model)
     select_parts(model, settings)
     sample = first_layers(model)
     fill_weights(sample, sample, source, processor.device, processes, task.where)
@@ -190,7 +224,10 @@ def _place_weights(
 ) -> None:
     """Bring weights to where they are computed with, shared out; those of a source come last."""
     model, processor, offload = scorer.model, scorer.processor, task.plan.settings.offload
-    if processor.device.type == "cuda" and processor.bfloat16 and _frozen_is_narrow(task):
+    narrow = (
+        task.base and task.plan.settings.trains_part and stores_bfloat16(model_folder(task.base))
+    )
+    if narrow and processor.bfloat16 and processor.device.type == "cuda":
         narrow_frozen(model)
     if source is None:
         nn.Module.to(model, processor.device)
@@ -205,21 +242,21 @@ def _place_weights(
 def _settle(
     setup: Setup,
     task: LocalRun,
-    choices: Choices,
+    choices: Mapping[str, Any],
     engine: Mapping[str, Any] | None,
     tell: Say,
 ) -> dict[str, Any]:
     """Choose the threads and try the compiled layers; returns how the run is computed."""
     processes = task.processes
     micro_batch = setup.samples_at_a_time * setup.plan.settings.context
-    used = asdict(choices) | {"processes": processes.count, "micro_batch": micro_batch}
+    used = {**choices, "processes": processes.count, "micro_batch": micro_batch}
     if setup.processor.device.type == "cuda":
         used["gpu"] = torch.cuda.get_device_name(setup.processor.device)
     if tries_threads(setup):
         before = engine["threads"] if engine else task.threads + 1
         used["threads"] = before if before <= task.threads else choose_threads(setup)
         torch.set_num_threads(used["threads"])
-    if choices.compiled:
+    if choices["compiled"]:
         windows = _first_micro_batch(setup)
         if reason := try_compiled(setup.scorer, windows, processes):
             tell(f"layers are not compiled: {reason}")
@@ -236,12 +273,6 @@ def _first_micro_batch(setup: Setup) -> Tensor:
     first = setup.processes.rank * share
     windows = setup.mixture.batch(0, slice(first, first + setup.samples_at_a_time))
     return torch.from_numpy(windows).to(setup.processor.device)
-
-
-def _frozen_is_narrow(task: LocalRun) -> bool:
-    """Whether the run's base is stored in bfloat16, so that what it freezes may be held in it."""
-    settings = task.plan.settings
-    return bool(task.base and settings.trains_part and stores_bfloat16(model_folder(task.base)))
 
 
 def _known_micro_batch(task: LocalRun, engine: Mapping[str, Any] | None) -> int | None:
@@ -268,21 +299,6 @@ def measure_speed(task: LocalRun, derived: Derived, tell: Say, seconds: float = 
     speed = (step - _WARM) * derived.batch / taken
     tell(f"{speed:,.0f} tokens/s measured, for a budget of {task.plan.settings.budget}")
     return speed
-
-
-def _empty_model(
-    task: LocalRun, derived: Derived
-) -> tuple[PreTrainedModel, WeightSource, Sequence[Tensor]]:
-    """A model without memory for its weights, where these come from, and the base's embeddings."""
-    if task.base is None:
-        with DrawnWeights() as drawn:
-            model, _ = _first_model(task, derived)
-        drawn.name(model)
-        return model, drawn, ()
-    folder = model_folder(task.base)
-    stored = FolderWeights(folder, open_layout(folder), task.token_map)
-    assert stored.model.num_parameters() == derived.parameters["total"]
-    return stored.model, stored, stored.base_rows
 
 
 def _first_model(task: LocalRun, derived: Derived) -> tuple[PreTrainedModel, Sequence[Tensor]]:

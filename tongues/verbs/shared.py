@@ -52,7 +52,7 @@ class Together:
 
 @settings
 class Launched:
-    """Of verbs whose jobs something else may start: `local`, `ray`, `slurm:partition=gpu`, …."""
+    """Of verbs whose jobs something else may start: `local`, `slurm:partition=gpu`, …."""
 
     _: KW_ONLY
     launcher: str = option(

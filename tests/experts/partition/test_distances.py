@@ -99,7 +99,7 @@ def test_unknown_languages_and_unknown_features_are_two_things() -> None:
             typology_distances(["en", lang])
     with pytest.raises(UserError) as named:
         typology_distances(["en", "turkish"])
-    assert named.value.hint == "did you mean `tr`?"
+    assert named.value.hint == "did you mean `tur`?"
     with pytest.raises(UserError, match="all languages are equally far from `nn`"):
         nearest_donors(distances, ["en", "de"], ["nn"])
 

@@ -70,7 +70,7 @@ def test_text_without_a_blank_line_is_read_in_stretches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before: one fault of 11 MB."""
-    monkeypatch.setattr("tongues.text.reading.files.LONGEST", 1_000_000)
+    monkeypatch.setattr("tongues.text.reading.kinds.LONGEST", 1_000_000)
     path = tmp_path / "a.txt"
     lines = [f"Satz {n:07}.\n" for n in range(80_000)]
     long = "x" * 900_000 + "\n"

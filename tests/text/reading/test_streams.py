@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tongues.text.reading import LONGEST
-from tongues.text.reading.streams import Broken, Line, blocks, lines
+from tongues.text.reading.origin import Broken
+from tongues.text.reading.streams import Line, blocks, lines
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".txt": bytes,

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch.distributed.fsdp import FSDPModule
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from tests.command import start_command
 from tests.conftest import MakeRecipe
-from tests.train.engine.plain_kernels import CONTEXT, END, made, windows
+from tests.models.families import WIDTHS
 from tests.train.making import STOPPABLE, digests, train_and_stop
 from tongues.core.files import read_lines
 from tongues.runs.record import read_run
@@ -32,6 +34,23 @@ from tongues.train.work import open_work
 
 COMPILED = (*STOPPABLE, "train.compile=on")
 EXACT = Processor(torch.device("cpu"), bfloat16=False, threads=1)
+CONTEXT, END = 48, 3
+SIZES: dict[str, Any] = WIDTHS | {"num_key_value_heads": 2, "head_dim": 16, "pad_token_id": 0}
+SIZES |= {"vocab_size": 96, "hidden_size": 64}
+
+
+def made(kind: str, **settings: Any) -> PreTrainedModel:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **SIZES | settings))
+        for weight in model.parameters():
+            torch.nn.init.normal_(weight, std=0.2)
+    return model.train()
+
+
+def windows(seed: int = 1, samples: int = 2) -> Tensor:
+    chance = torch.Generator().manual_seed(seed)
+    return torch.randint(END + 1, 96, (samples, CONTEXT + 1), generator=chance)
 
 
 @pytest.mark.slow

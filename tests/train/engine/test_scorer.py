@@ -9,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy, linear
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from tests.models.families import GROUPED, WIDTHS, XGLM
 from tongues.core.errors import UserError
 from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine import vocabulary
-from tongues.train.engine.fitting import Choices, fit_scorer
+from tongues.train.engine.attention import BLOCKED, blocked_attention
+from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.vocabulary import chunked_loss, full_loss
@@ -49,7 +51,7 @@ def windows(seed: int = 1) -> torch.Tensor:
     return torch.randint(1, 96, (3, CONTEXT + 1), generator=chance)
 
 
-def fitted(model: PreTrainedModel, **options: Any) -> tuple[Scorer, Choices, list[str]]:
+def fitted(model: PreTrainedModel, **options: Any) -> tuple[Scorer, dict[str, Any], list[str]]:
     told: list[str] = []
     given = {"frame": TextFrame(END, END), "recompute": False, "compiled": False} | options
     scorer, choices = fit_scorer(model, EXACT, context=CONTEXT, tell=told.append, **given)
@@ -64,7 +66,7 @@ def test_each_family_gets_its_own_loss_and_gradients(family: str, recompute: boo
     own = copy.deepcopy(model)
     own.set_attn_implementation("eager")
     scorer, choices, told = fitted(model, recompute=recompute)
-    assert (choices.attention, choices.loss) == (attention, loss)
+    assert (choices["attention"], choices["loss"]) == (attention, loss)
     assert len(told) == (loss == "full") + {"blocked": 0, "sdpa": 1, "eager": 2}[attention]
     batch = windows()
     logits = own(input_ids=batch[:, :-1]).logits.flatten(0, 1)
@@ -120,14 +122,27 @@ def test_soft_caps_are_seen_though_the_first_logits_are_small() -> None:
     before = AutoModelForCausalLM.from_config(config)
     weights = {name: weight.clone() for name, weight in before.state_dict().items()}
     _, choices, told = fitted(before)
-    assert choices.loss == "full"
+    assert choices["loss"] == "full"
     assert any("in chunks, the loss is not" in line for line in told)
     assert all(torch.equal(weight, weights[n]) for n, weight in before.state_dict().items())
 
 
+def test_a_way_that_errs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*given: Any, scaling: float, **named: Any) -> object:
+        return blocked_attention(*given, scaling=1.25 * scaling, **named)
+
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, BLOCKED, wrong)
+    _, choices, told = fitted(made("llama", {}))
+    fault = "loss or gradients are not this model's own"
+    assert (choices["attention"], told) == (
+        "sdpa",
+        [f"attention is not computed by `blocked`: {fault}"],
+    )
+
+
 def test_experts_that_round_otherwise_keep_documents_apart() -> None:
     model = made("olmoe", {"num_experts": 64, "num_experts_per_tok": 8})
-    assert fitted(model, apart=True)[1].attention == "blocked"
+    assert fitted(model, apart=True)[1]["attention"] == "blocked"
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.0])

@@ -1,4 +1,4 @@
-"""Jobs and what starts them: this machine, Ray, Slurm, and launchers of other packages."""
+"""Jobs and what starts them: this machine, Slurm, and launchers of other packages."""
 
 from tongues.core.launch.job import DONE, FAILED, UNTOLD, Job, command_line, why_ended
 from tongues.core.launch.launcher import (
@@ -12,7 +12,6 @@ from tongues.core.launch.launcher import (
 )
 from tongues.core.launch.local import Local
 from tongues.core.launch.processes import in_processes, torchrun
-from tongues.core.launch.ray import Ray
 from tongues.core.launch.shares import run_ranks
 from tongues.core.launch.slurm import Slurm
 
@@ -20,5 +19,5 @@ __all__ = ["DONE", "FAILED", "LAUNCHERS", "UNTOLD", "Job", "Launcher", "Local", 
 __all__ += ["check_ranks", "command_line", "in_processes", "launcher_kind"]
 __all__ += ["open_launcher", "run_ranks", "torchrun", "watched", "why_ended"]
 
-for _kind in (Local, Ray, Slurm):
+for _kind in (Local, Slurm):
     LAUNCHERS.add(_kind)

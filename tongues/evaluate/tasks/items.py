@@ -17,8 +17,8 @@ from tongues.evaluate.tasks.task import Fields, Normalisation, Task
 from tongues.evaluate.words import LEFT_OUT
 from tongues.recipe import Hub
 from tongues.text.reading import Fault
-from tongues.text.reading.files import read_records
 from tongues.text.reading.hub import hub_rows, hub_source
+from tongues.text.reading.kinds import read_records
 
 _HUB = "hub"  # where items are read from the hub
 _PACKED = ("", ".gz", ".zst")

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from tongues.laws.forms.form import CurvedForm, Spans
-from tongues.laws.forms.published import CHINCHILLA
+from tongues.laws.forms.power_terms import CHINCHILLA
 from tongues.laws.forms.terms import Exponent, Term, Values
 
 _DECAYS = np.geomspace(0.1, 1000.0, 13)  # of the value of repeats, to start from

@@ -16,7 +16,11 @@ from tongues.plan.check import words
 from tongues.plan.check.checked import Checked
 from tongues.recipe import Recipe
 from tongues.text import check_tag, check_text, text_bytes
+from tongues.text.tokens import load_tokenizer, vocabulary_size
+from tongues.text.tokens.extend import extend_tokenizer
 from tongues.text.tokens.fitting import check_spelling
+from tongues.text.tokens.frame import read_frame
+from tongues.text.tokens.tokenizer import find_tokenizer
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import find_base, is_run_name
 from tongues.train.rules import check_batch, micro_batch_that_fits, what_would_fit
@@ -109,11 +113,6 @@ def _vocabulary(recipe: Recipe, workspace: Path) -> int:
     settings = recipe.tokens
     if settings.base is None:
         return settings.vocab_size
-    from tongues.text.tokens import load_tokenizer, vocabulary_size
-    from tongues.text.tokens.extend import extend_tokenizer
-    from tongues.text.tokens.frame import read_frame
-    from tongues.text.tokens.tokenizer import find_tokenizer
-
     place, prepared = find_tokenizer(settings.base), workspace / "tokens" / recipe.name
     if settings.trim and (prepared / "tokenizer.json").is_file():
         return vocabulary_size(load_tokenizer(prepared / "tokenizer.json"))
@@ -146,8 +145,6 @@ def _check_tokenizer(plan: RunPlan, recipe: Recipe, base: Path | None, workspace
     changed = recipe.tokens.trim or recipe.tokens.replace
     if base is None or changed or (named is None and not prepared.is_file()):
         return
-    from tongues.text.tokens import load_tokenizer
-    from tongues.text.tokens.tokenizer import find_tokenizer
     from tongues.train.base_tokens import check_base
 
     check_base(plan, load_tokenizer(prepared if named is None else find_tokenizer(named)), base)

@@ -8,7 +8,7 @@ from tongues.core.errors import UserError
 from tongues.core.files import changed_at, read_json
 from tongues.core.pages import CARD
 from tongues.laws import read_laws_file
-from tongues.laws.next_step import MORE_SHAPES, plan_command
+from tongues.laws.answer import MORE_SHAPES, plan_command
 from tongues.plan.steps.models import step_of_best, step_of_evaluated, step_to_evaluate
 from tongues.plan.steps.step import UNFINISHED, Step, free_place, is_run, next_step, quoted
 from tongues.recipe import in_workspace

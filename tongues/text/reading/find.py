@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tongues.core.errors import UserError, nearest
-from tongues.text.reading.streams import PACKED, content_kind, size_of
+from tongues.text.reading.files import FILE_TYPES, type_of
+from tongues.text.reading.streams import PACKED, size_of
 
-KINDS = ("txt", "md", "jsonl", "ndjson", "json", "csv", "tsv", "parquet")
 _URL = re.compile(r"[A-Za-z][\w+.-]*://")
-_READ = f"text is read from .{', .'.join(KINDS)}, also packed as {', '.join(PACKED)}"
 
 
 def find_files(patterns: Iterable[str], where: str) -> list[Path]:
@@ -50,15 +49,20 @@ def _named(patterns: Iterable[str], where: str) -> list[tuple[Path, str]]:
                 raise UserError(f"there is no file `{path}`", where=where, hint=_nearest_file(path))
             below = dict(_below(path, where)) if path.is_dir() else {path: _kind(path)}
             if is_path and not path.is_dir() and below[path]:
-                raise UserError(f"`{path}` is not a text file", where=where, hint=_READ)
+                raise UserError(f"`{path}` is not a text file", where=where, hint=_what_is_read())
             # A glob may match directories without text; a named directory must have some.
             if is_path and all(below.values()):
-                raise UserError(f"`{path}` holds no text file", where=where, hint=_READ)
+                raise UserError(f"`{path}` holds no text file", where=where, hint=_what_is_read())
             every |= {path: kind for path, kind in below.items() if path not in every}
     if all(every.values()):
-        hint = f"list paths, directories or globs; {_READ}"
+        hint = f"list paths, directories or globs; {_what_is_read()}"
         raise UserError("no file is named", where=where, hint=hint)
     return list(every.items())
+
+
+def _what_is_read() -> str:
+    endings = ", ".join(f".{ending}" for kind in FILE_TYPES for ending in kind.endings)
+    return f"text is read from {endings}, also packed as {', '.join(PACKED)}"
 
 
 def _kind(path: Path) -> str:
@@ -67,8 +71,7 @@ def _kind(path: Path) -> str:
         return "dead link"
     if not path.is_file():
         return "device or pipe"
-    known = content_kind(path.name) in KINDS
-    return "" if known else path.suffix.lower() or "no ending"
+    return "" if type_of(path.name) else path.suffix.lower() or "no ending"
 
 
 def _below(directory: Path, where: str) -> Iterator[tuple[Path, str]]:
@@ -95,14 +98,6 @@ def _nearest_file(path: Path) -> str:
     while glob.has_magic(str(folder)):
         folder = folder.parent
     if not folder.is_dir():
-        others = folder.parent.iterdir() if folder.parent.is_dir() else ()
-        same = [str(other / path.name) for other in others if (other / path.name).exists()]
-        near = nearest(str(path), same)
-        if "did you mean" in near:  # the name of the folder is mistyped
-            return near
         return f"there is no directory `{folder}` in `{Path.cwd()}`"
-    files = [file.name for file in folder.iterdir() if not _kind(file)]
-    folders = [place.name for place in folder.iterdir() if place.is_dir()]
-    if not (files or folders):
-        return f"`{folder}` holds no text file"
-    return nearest(path.name, [*files, *folders])
+    names = [entry.name for entry in folder.iterdir() if entry.is_dir() or not _kind(entry)]
+    return nearest(path.name, names) if names else f"`{folder}` holds no text file"

@@ -9,14 +9,18 @@ from tongues.core.errors import UserError, nearest
 from tongues.core.extras import require
 from tongues.core.hub import why_silent
 from tongues.recipe import Columns, Hub
-from tongues.text.reading.rows import Fault, Item, State, fault, read_row
-from tongues.text.reading.streams import Broken
+from tongues.text.reading.origin import Broken, Fault, Item, Origin, State
 
 if TYPE_CHECKING:
     from datasets import IterableDataset
 
 
-_AGAIN = "check the name and the connection, and run the same command again"
+_FETCH = (
+    "where there is a network: `hf download {name} --repo-type dataset{only} "
+    "--local-dir {folder}`; bring that folder here and write `dataset: {folder}`"
+)
+_NAMES = "check its name, `subset` and `split`, and the connection"
+_AGAIN = "check the connection, and run the same command again"
 
 
 def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[Item]:
@@ -26,7 +30,7 @@ def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[I
     skipped. A UserError is raised where the data set, subset, split or column does not exist, and
     where the connection breaks.
     """
-    where, source = f"text.hub.{lang}", hub_source(settings)
+    where, origin = f"text.hub.{lang}", Origin(hub_source(settings), lang, settings.columns)
     for row, state in hub_rows(settings, where, start):
         if isinstance(row, Fault):
             yield row, state
@@ -37,8 +41,7 @@ def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[I
             if column not in row and (part == "text" or column != getattr(Columns(), part)):
                 what = f"`{settings.dataset}` has no column `{column}`"
                 raise UserError(what, where=f"{where}.columns.{part}", hint=nearest(column, row))
-        name = f"{source}:{number}"
-        yield read_row(row, settings.columns, lang, source, number - 1, name), state
+        yield origin.row(row, number - 1, number), state
 
 
 def hub_source(settings: Hub) -> str:
@@ -66,31 +69,21 @@ def hub_rows(
                 yield row, {"shard": shard, "row": number, "stream": part.state_dict()}
         except Broken as error:
             after = {"shard": shard + 1, "row": number}
-            yield fault(hub_source(settings), number, error.reason, error.sample), after
+            yield Origin(hub_source(settings)).fault(number, error.reason, error.sample), after
 
 
 def _open(settings: Hub, where: str) -> "IterableDataset":
     require("datasets", where)
     import datasets
 
-    name, subset, split = settings.dataset, settings.subset, settings.split
+    name = settings.dataset
     if not Path(name).is_dir():
         _check_reachable(settings, where)
-    try:
-        subsets = datasets.get_dataset_config_names(name)
-        if subset not in subsets and (subset or len(subsets) > 1):
-            what = f"`{name}` has " + (f"no subset `{subset}`" if subset else "several subsets")
-            raise UserError(what, where=f"{where}.subset", hint=nearest(subset or "", subsets))
-        splits = datasets.get_dataset_split_names(name, subset)
-        if split not in splits:
-            what = f"`{name}` has no split `{split}`"
-            raise UserError(what, where=f"{where}.split", hint=nearest(split, splits))
-        return datasets.load_dataset(name, subset, split=split, streaming=True)
-    except UserError:
-        raise
+    try:  # it names the subsets and splits there are
+        return datasets.load_dataset(name, settings.subset, split=settings.split, streaming=True)
     except Exception as error:
         what = f"`{name}` cannot be opened ({_sentence(error)})"
-        raise UserError(what, where=f"{where}.dataset", hint=_AGAIN) from None
+        raise UserError(what, where=where, hint=_NAMES) from None
 
 
 def _check_reachable(settings: Hub, where: str) -> None:
@@ -101,8 +94,7 @@ def _check_reachable(settings: Hub, where: str) -> None:
     what = f"`{name}` cannot be opened: the hub does not answer ({silent})"
     folder = f"data/{name.rpartition('/')[2]}"
     only = f" --include README.md --include '*{settings.subset}*'" if settings.subset else ""
-    hint = f"where there is a network: `hf download {name} --repo-type dataset{only} "
-    hint += f"--local-dir {folder}`; bring that folder here and write `dataset: {folder}`"
+    hint = _FETCH.format(name=name, only=only, folder=folder)
     raise UserError(what, where=f"{where}.dataset", hint=hint, code="offline")
 
 
@@ -127,4 +119,4 @@ def _rows(part: "IterableDataset", settings: Hub, where: str) -> Iterator[dict[s
 
 def _sentence(error: Exception) -> str:
     lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return " ".join(lines[:2]) or type(error).__name__

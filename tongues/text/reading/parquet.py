@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tongues.core.files import path_text
-from tongues.recipe import Columns
-from tongues.text.reading.rows import Item, State, fault, no_text_column, read_row
-from tongues.text.reading.streams import Broken
+from tongues.text.reading.files import ENDED, TextFile
+from tongues.text.reading.origin import Broken, Item, State
+from tongues.text.reading.streams import size_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,36 +17,33 @@ _BATCH = 4_000_000  # bytes, about
 _ROWS = 1000  # at most, in a batch
 
 
-def read_parquet(path: Path, lang: str, columns: Columns, state: State) -> Iterator[Item]:
-    """Stream the documents of a file, from row `state["row"]` on; may raise Broken.
-
-    Damage in a row group costs the rest of that group.
-    """
+def read_parquet(file: TextFile, state: State) -> Iterator[Item]:
+    """A row is a document; damage in a row group costs the rest of that group."""
     import pyarrow.parquet as pq
 
-    source, start, begin = path_text(path), state.get("row", 0), 0
+    start, begin = state.get("row", 0), 0
     try:
-        with path.open("rb"):
+        with file.path.open("rb"):
             pass
     except OSError as error:
         raise Broken("unreadable", 0, error.strerror or "") from None
     with _damage_told():
-        file = pq.ParquetFile(path, buffer_size=2**20, page_checksum_verification=True)
-        there = file.schema_arrow.names
-    with file:
-        if columns.text not in there:
-            raise Broken("no text", 0, no_text_column(columns.text, there))
-        wanted = [name for name in dict.fromkeys(dict(columns).values()) if name in there]
-        for group in range(file.num_row_groups):
-            end = begin + file.metadata.row_group(group).num_rows
+        table = pq.ParquetFile(file.path, buffer_size=2**20, page_checksum_verification=True)
+        there = table.schema_arrow.names
+    with table:
+        if file.columns.text not in there:
+            yield file.no_column(0, there, size_of(file.path)), ENDED
+            return
+        wanted = [name for name in dict.fromkeys(dict(file.columns).values()) if name in there]
+        for group in range(table.num_row_groups):
+            end = begin + table.metadata.row_group(group).num_rows
             place = max(begin, start)
             try:
-                for row in _rows(file, group, wanted, place - begin) if place < end else ():
+                for row in _rows(table, group, wanted, place - begin) if place < end else ():
                     place += 1
-                    name = f"{source}:{place}"
-                    yield read_row(row, columns, lang, source, place - 1, name), {"row": place}
+                    yield file.row(row, place - 1, place), {"row": place}
             except Broken as error:
-                yield fault(source, place, error.reason, error.sample), {"row": end}
+                yield file.fault(place, error.reason, error.sample), {"row": end}
             begin = end
 
 

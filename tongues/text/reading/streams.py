@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from tongues.text.reading.rows import LONGEST, Reason
+from tongues.text.reading.origin import LONGEST, Broken, Reason
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -45,15 +45,6 @@ PACKED = tuple(_ARCHIVES)
 # Byte order marks of encodings other than UTF-8, the longer ones first.
 _MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
 _MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-
-
-class Broken(Exception):
-    """A file that ends early or cannot be read on; `place`: the bytes that came before."""
-
-    def __init__(self, reason: Reason, place: int, sample: str = "") -> None:
-        super().__init__(reason)
-        self.reason: Reason = reason
-        self.place, self.sample = place, sample
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,14 @@ import numpy as np
 from tongues.core.errors import UserError
 from tongues.core.files import path_text
 from tongues.text.document import normalised
-from tongues.text.reading.streams import Broken, blocks, content_kind, lines
+from tongues.text.reading.origin import Broken
+from tongues.text.reading.streams import blocks, content_kind, lines
 from tongues.text.signals.units import Units, runs_of_units, units, whole_texts
 
-LENGTH = 8  # units of an n-gram
+LENGTH = 8  # units of an n-gram: the fewest in Brown et al. (2005.14165, appendix C)
 SHORTEST = 5  # units of a shorter string that is searched for as a whole
 _SIEVE_BITS = np.uint64(20)
-_SIEVE_SHIFT = np.uint64(64) - _SIEVE_BITS
+_SIEVE_SHIFT = np.uint64(64) - _SIEVE_BITS  # to the first bits of a hash
 _HINT = "name .jsonl or .txt files, plain, .gz or .zst, in `text.benchmarks`"
 
 
@@ -51,7 +52,7 @@ def load_benchmarks(paths: Sequence[Path]) -> Benchmarks:
     """
     hashes = [np.zeros(0, dtype=np.uint64)]
     for path in paths:
-        cut = units([text for strings in _items(path) for text in strings])
+        cut = units(list(_texts(path)))
         hashes += [whole_texts(cut, length) for length in range(SHORTEST, LENGTH)]
         hashes.append(runs_of_units(cut, LENGTH)[0])
     runs = np.unique(np.concatenate(hashes))
@@ -60,39 +61,31 @@ def load_benchmarks(paths: Sequence[Path]) -> Benchmarks:
     return Benchmarks(runs, sieve)
 
 
-def _items(path: Path) -> Iterator[list[str]]:
-    where = path_text(path)
-    kind = content_kind(path.name)
+def _texts(path: Path) -> Iterator[str]:
+    """The strings of all lines, in their normal form."""
+    where, kind = path_text(path), content_kind(path.name)
     if kind not in ("jsonl", "txt"):
         raise UserError("is not a file of benchmarks", where=where, hint=_HINT)
     try:
         for line in lines(blocks(path)):
             if line.too_long:
                 raise Broken("too long", line.place, f"line {line.number}")
-            if not line.blank:
-                strings = _of_line(line.data, kind == "jsonl", f"{where}:{line.number}")
-                yield [normalised(text) for text in strings]
+            try:
+                text = line.data.decode("utf-8-sig")
+                value = json.loads(text) if kind == "jsonl" and not line.blank else text
+                yield from map(normalised, _strings(value))
+            except (ValueError, RecursionError) as error:
+                what = f"is not {'JSON' if kind == 'jsonl' else 'UTF-8'} ({error})"
+                hint = "correct or remove the line: a benchmark must be complete"
+                raise UserError(what, where=f"{where}:{line.number}", hint=hint) from None
     except Broken as error:
         what = f"cannot be read ({': '.join(filter(None, (error.reason, error.sample)))})"
         raise UserError(what, where=where, hint=_HINT) from None
 
 
-def _of_line(data: bytes, is_json: bool, where: str) -> list[str]:
-    try:
-        line = data.decode("utf-8-sig")
-        return list(_strings(json.loads(line) if is_json else line))
-    except (ValueError, RecursionError) as error:
-        what = f"is not {'JSON' if is_json else 'UTF-8'} ({error})"
-        hint = "correct or remove the line: a benchmark must be complete"
-        raise UserError(what, where=where, hint=hint) from None
-
-
 def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str) and value.strip():
-        yield value
-    elif isinstance(value, dict):
-        for part in value.values():
-            yield from _strings(part)
-    elif isinstance(value, list):
-        for part in value:
+    if isinstance(value, str):
+        yield from [value] if value.strip() else []
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
             yield from _strings(part)

@@ -77,6 +77,7 @@ _LINES = "more than {} of it is lines that occurred before in it"
 _NEAR = "alike by {} and more to others, of which the longest is kept"
 _MAIN = "less than {} of its letters are in the language's main script"
 _OWN = "less than {} of it is in this language, as far as it can be identified"
+# A number of places.
 _INT = Annotated[int, Field(ge=1)]
 NEAR = _Near(
     "signature",

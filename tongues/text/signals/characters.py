@@ -13,7 +13,7 @@ from importlib.resources import files
 
 import numpy as np
 
-CODE_POINTS = 0x110000
+CODE_POINTS = 0x110000  # of Unicode
 SHARED_SCRIPTS = frozenset(
     {"Zyyy", "Zinh"}
 )  # used by many scripts, or inherited from what is before

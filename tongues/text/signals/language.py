@@ -36,13 +36,11 @@ Classify = Callable[[Sequence[bytes]], tuple[np.ndarray, np.ndarray]]
 class Identification:
     """The languages of a text.
 
-    label: the BCP-47 tag of most of its bytes; `und` for an empty text. score: the mean probability
-    of that label over its segments. shares: each label's share of the bytes, largest first, without
-    those under 1 %.
+    label: the BCP-47 tag of most of its bytes; `und` for an empty text. shares: each label's share
+    of the bytes, largest first, without those under 1 %.
     """
 
     label: str
-    score: float
     shares: dict[str, float]
 
 
@@ -82,8 +80,8 @@ class Identifier:
         cut = [list(segments(text)) for text in texts]
         every = [segment for of_text in cut for segment in of_text]
         if not every:
-            return [Identification(UNKNOWN, 0.0, {}) for _ in texts]
-        numbers, scores = self.classify(every)
+            return [Identification(UNKNOWN, {}) for _ in texts]
+        numbers, _ = self.classify(every)
         names = [*dict.fromkeys((*self.labels, UNKNOWN))]
         places = {name: place for place, name in enumerate(names)}
         merged = np.array([places[label] for label in (*self.labels, UNKNOWN)])[numbers]
@@ -93,17 +91,16 @@ class Identifier:
         merged = _of_most(owners, merged, size, (ends > 1) & (size < _LISTED * ends), len(names))
         keys, inverse = np.unique(owners * len(names) + merged, return_inverse=True)
         sizes = np.bincount(inverse, weights=size)
-        means = np.bincount(inverse, weights=scores) / np.bincount(inverse)
-        parts: list[list[tuple[float, str, float]]] = [[] for _ in texts]
-        for key, size, mean in zip(keys.tolist(), sizes.tolist(), means.tolist(), strict=True):
+        parts: list[list[tuple[float, str]]] = [[] for _ in texts]
+        for key, size in zip(keys.tolist(), sizes.tolist(), strict=True):
             owner, place = divmod(key, len(names))
-            parts[owner].append((-size, names[place], mean))
+            parts[owner].append((-size, names[place]))
         identified = []
         for rows in parts:
-            total = sum(size for size, _, _ in rows)
-            shares = {x: s / total for s, x, _ in sorted(rows) if s <= _SMALLEST * total}
-            _, label, score = min(rows, default=(0.0, UNKNOWN, 0.0))
-            identified.append(Identification(label, score, shares))
+            total = sum(size for size, _ in rows)
+            shares = {x: s / total for s, x in sorted(rows) if s <= _SMALLEST * total}
+            _, label = min(rows, default=(0.0, UNKNOWN))
+            identified.append(Identification(label, shares))
         return identified
 
 

@@ -74,8 +74,7 @@ class Rule:
     sentence: describes such a document; `{}` is replaced by the threshold.
     keeps: documents whose value is `at least`, `at most` or `below` the threshold, or the longest
         document of a language with each value (`one of each`).
-    default: the threshold where the recipe sets none, or `off`. It may be a percentile of the
-        language's own documents, such as `p99.5`.
+    default: the threshold where the recipe sets none, or `off`.
     level: the pydantic type of thresholds in a recipe; `off` is always allowed.
     key: of the threshold in `text.clean`; by default the signal's name.
     always: whether the rule cannot be switched off, and so has no key.

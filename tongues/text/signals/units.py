@@ -90,22 +90,12 @@ def _cut(texts: Sequence[str]) -> Units:
     before[1:] = role[:-1]
     before[begins[:-1][np.diff(begins) > 0]] = _APART
     starts = np.flatnonzero(follows[before * 4 + role])
-    powers, inverses = _powers()
-    blocks = range(len(codes) // _BLOCK + 1)  # their powers are those of the first, times these
-    further, back = (
-        np.array([pow(base, k, 2**64) for k in blocks], np.uint64)
-        for base in (pow(_BASE, _BLOCK, 2**64), pow(_BASE, -_BLOCK, 2**64))
-    )
-    terms = values[codes]
-    for number, power in enumerate(further):
-        stretch = terms[number * _BLOCK : (number + 1) * _BLOCK]
-        stretch *= powers[: len(stretch)]
-        stretch *= power
+    powers, inverses = _block_powers() if len(codes) <= _BLOCK else _powers(len(codes))
+    terms = values[codes] * powers[: len(codes)]
     hashes = np.zeros(0, dtype=np.uint64)
     if len(starts):
-        inverse = inverses[starts % _BLOCK] * back[starts // _BLOCK]
         # what stands between units adds nothing, so that a unit may reach to the next one
-        hashes = scramble(np.add.reduceat(terms, starts) * inverse)
+        hashes = scramble(np.add.reduceat(terms, starts) * inverses[starts])
     bounds = np.searchsorted(starts, begins)
     bare = np.flatnonzero(np.diff(bounds) == 0)
     if len(bare):
@@ -140,8 +130,11 @@ def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return values, roles, follows.ravel()
 
 
-@cache
-def _powers() -> tuple[np.ndarray, np.ndarray]:
+def _powers(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of the base, for so many characters, and what undoes them."""
     bases = (_BASE, pow(_BASE, -1, 2**64))
-    powers, inverses = (np.multiply.accumulate(np.full(_BLOCK, b, np.uint64)) for b in bases)
+    powers, inverses = (np.multiply.accumulate(np.full(count, b, np.uint64)) for b in bases)
     return powers, inverses
+
+
+_block_powers = cache(lambda: _powers(_BLOCK))

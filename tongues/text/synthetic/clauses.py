@@ -12,7 +12,9 @@ from tongues.text.synthetic import forms as f
 from tongues.text.synthetic.forms import CLASSES, Case, Mark, Particle, Slot, Tense
 from tongues.text.synthetic.world import COPULA, HAVE, LIVE, LOVE, TOPICS, World
 
+# All numbers of this file are chosen, so that texts look like stories; on them the bytes depend.
 DOCUMENTS_PER_BLOCK = 256
+# Of a document; chosen: few enough to come back.
 _CAST, _PLACES, _PROPS = 4, 2, 2
 _USUAL_TENSES = np.array([Tense.PAST, Tense.PAST, Tense.PRESENT, Tense.FUTURE])
 _PERSON, _PLACE = CLASSES.index("person"), CLASSES.index("place")
@@ -23,6 +25,7 @@ _AUXILIARIES = np.array([Particle.DID, -1, Particle.WILL])
 
 
 def _falling(words: range) -> np.ndarray:
+    """Words to pick from, the first ones the most often."""
     return np.repeat(np.array(words), 1 + 2 * len(words) // (1 + np.arange(len(words))))
 
 
@@ -31,13 +34,17 @@ _ADVERBS = _falling(range(f.ADVERB.stems))
 
 
 class _Dice:
+    """Throws for every clause at once: a throw gives each row its own number."""
+
     def __init__(self, rng: np.random.Generator, rows: int) -> None:
         self._rng, self._rows = rng, rows
 
     def chance(self, share: float | np.ndarray) -> np.ndarray:
+        """Whether it happens in each row."""
         return self._throw() < share
 
     def pick(self, table: np.ndarray, *rows: np.ndarray) -> np.ndarray:
+        """An entry of the last axis of a table, at these places of the others."""
         return table[(*rows, (self._throw() * table.shape[-1]).astype(np.intp))]
 
     def _throw(self) -> np.ndarray:
@@ -46,6 +53,8 @@ class _Dice:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
+    """What the document of each clause is about."""
+
     topic: np.ndarray
     tense: np.ndarray
     cast: np.ndarray  # the names it is about
@@ -55,6 +64,8 @@ class _Scene:
 
 @dataclass(frozen=True, slots=True)
 class _Party:
+    """Who or what takes part in each clause, and how it is called there."""
+
     noun: np.ndarray
     name: np.ndarray
     named: np.ndarray  # called by the name, else by the noun
@@ -62,36 +73,105 @@ class _Party:
     known: np.ndarray  # definite
 
 
-def _fill_clauses(
-    world: World, dice: _Dice, scene: _Scene, opens: np.ndarray, second: np.ndarray
-) -> np.ndarray:
-    """Say what happens in every clause, all slots but the last.
+class _Writer:
+    """Fills the slots of all clauses."""
 
-    `opens` marks the first clause of a document, `second` the second one of a sentence.
+    def __init__(self, world: World, dice: _Dice, scene: _Scene) -> None:
+        self.world, self.dice, self.scene = world, dice, scene
+        self.rows = np.arange(len(scene.topic))
+        self.slots = np.zeros((len(self.rows), len(Slot)), dtype=np.int32)
+
+    def find(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A noun of the class wanted, and whether it was spoken of before."""
+        dice = self.dice
+        prop = dice.chance(0.55)
+        old = dice.pick(self.scene.props, self.rows, wanted)
+        new = dice.pick(self.world.topic_nouns_draws, self.scene.topic, wanted)
+        return np.where(prop, old, new), dice.chance(np.where(prop, 0.85, 0.2))
+
+    def write(self, slot: int, where: np.ndarray, forms: np.ndarray) -> None:
+        """Put forms into a slot of some clauses."""
+        np.copyto(self.slots[:, slot], forms, where=where, casting="same_kind")
+
+    def write_noun(
+        self, slots: tuple[int, int, int], where: np.ndarray, party: _Party, case: Case
+    ) -> None:
+        """A party with its article and adjective."""
+        world, dice = self.world, self.dice
+        article, adjective, head = slots
+        plain = where & ~party.named
+        this = np.where(dice.chance(0.1), Particle.THIS, Particle.THE)
+        word = np.where(party.known, this, Particle.A)
+        self.write(article, plain & (party.known | ~party.plural), f.PARTICLE.form(word))
+        usual = dice.pick(world.noun_adjectives, party.noun)
+        other = dice.pick(world.topic_adjectives_draws, self.scene.topic)
+        quality = np.where(dice.chance(0.6), usual, other)
+        quality = f.ADJECTIVE.form(quality, world.noun_class[party.noun], party.plural)
+        self.write(adjective, plain & dice.chance(0.22), quality)
+        noun = f.NOUN.form(party.noun, party.plural, case, party.known)
+        self.write(head, where, np.where(party.named, f.NAME.form(party.name, case), noun))
+
+    def write_phrase(
+        self, first: Slot, where: np.ndarray, party: _Party, case: Case, owner: np.ndarray
+    ) -> None:
+        """A party with a number or an owner besides."""
+        dice = self.dice
+        self.write_noun((first, first + 2, first + 3), where, party, case)
+        plain = where & ~party.named
+        counted = plain & party.plural & ~party.known & dice.chance(0.35)
+        self.write(first + 1, counted, f.PARTICLE.form(dice.pick(_COUNTS)))
+        owned = plain & ~party.known & dice.chance(0.25)
+        self.write(first + 4, owned, owner)
+        self.write(first + 5, owned, f.PARTICLE.form(Particle.OF))
+        self.write(first, owned, np.zeros_like(owner))
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """What happens in each clause: a deed, or one of five facts about the subject."""
+
+    subject: _Party
+    being: np.ndarray  # the subject's class
+    again: np.ndarray  # whether the subject is only a pronoun
+    of_cast: np.ndarray  # whether it is one of the cast, however it is called
+    verb: np.ndarray
+    tense: np.ndarray
+    deed: np.ndarray
+    is_so: np.ndarray
+    is_a: np.ndarray
+    has_object: np.ndarray
+    object: _Party
+    has_aside: np.ndarray
+    aside: _Party  # where, with what, to whom
+
+
+def _choose(writer: _Writer, opens: np.ndarray, second: np.ndarray) -> _Event:
+    """Who does what in every clause.
+
+    `opens` marks the first clause of a document, `second` the second one of a sentence. The order
+    of the throws of the dice decides the text of every seed.
     """
-    writer = _Writer(world, dice, scene)
-    rows = writer.rows
+    world, dice, scene, rows = writer.world, writer.dice, writer.scene, writer.rows
 
     # The subject: one of the cast, a thing, or the one before.
     again = dice.chance(np.where(second, 0.5, 0.25)) & ~opens
     antecedent = np.maximum.accumulate(np.where(again, 0, rows))  # the clause a pronoun points at
-    named = (dice.chance(0.55) | opens)[antecedent]
+    of_cast = (dice.chance(0.55) | opens)[antecedent]
     member = np.where(opens, 0, dice.pick(_LEADING))[antecedent]
     name = scene.cast[rows, member]
     noun, known = writer.find(dice.pick(_SUBJECTS))
-    noun = np.where(named, world.name_kind[name], noun[antecedent])
-    plural = (dice.chance(world.noun_plural[noun]) & ~named)[antecedent]
-    by_name = named & (dice.chance(0.8) | opens)
-    being = world.noun_class[noun]
-    pronoun = being * 2 + plural
+    noun = np.where(of_cast, world.name_kind[name], noun[antecedent])
+    plural = (dice.chance(world.noun_plural[noun]) & ~of_cast)[antecedent]
+    named = of_cast & (dice.chance(0.8) | opens)
+    subject, being = _Party(noun, name, named, plural, known | of_cast), world.noun_class[noun]
 
     # What happens: a deed that fits the subject, or a fact about it.
     fact = dice.chance(0.15) & ~second
-    which = np.where(named, dice.pick(np.arange(5)), 0)
+    which = np.where(of_cast, dice.pick(np.arange(5)), 0)
     is_so, is_a, lives, loves, has = (fact & (which == number) for number in range(5))
     deed = ~fact
     verb = dice.pick(world.topic_verbs_draws, scene.topic, being)
-    verb = np.where(named & dice.chance(0.25), dice.pick(world.name_verbs, name), verb)
+    verb = np.where(of_cast & dice.chance(0.25), dice.pick(world.name_verbs, name), verb)
     next_verb = world.verb_next[np.roll(verb, 1)]
     follows = second & dice.chance(0.5) & world.verb_subject[next_verb, being]
     verb = np.where(follows, next_verb, verb)
@@ -113,91 +193,55 @@ def _fill_clauses(
         plural=dice.chance(world.noun_plural[thing]) & deed,
         known=thing_known & ~usual & deed,
     )
+    has_object = (wanted >= 0) | loves | has
 
     # The further party: where, with what, to whom.
     further = np.where(deed & dice.chance(0.6), world.verb_oblique[verb], -1)
     further = np.where(deed & (further < 0) & dice.chance(0.12) | lives, _PLACE, further)
-    aside, aside_known = writer.find(further)
+    noun, known = writer.find(further)
     place = np.where(lives, world.name_home[name], dice.pick(scene.places, rows))
-    aside_party = _Party(
-        noun=aside,
+    aside = _Party(
+        noun=noun,
         name=np.where(further == _PERSON, other, place),
         named=(further == _PERSON) | (further == _PLACE) & (dice.chance(0.5) | lives),
-        plural=dice.chance(world.noun_plural[aside]),
-        known=aside_known,
+        plural=dice.chance(world.noun_plural[noun]),
+        known=known,
     )
+    about = subject, being, again, of_cast, verb, tense, deed, is_so, is_a
+    return _Event(*about, has_object, target, further >= 0, aside)
 
-    subject = _Party(noun, name, by_name, plural, known | named)
+
+def _write(writer: _Writer, event: _Event, opens: np.ndarray, second: np.ndarray) -> None:
+    """Say it, in all slots but the last."""
+    world, dice, scene, rows = writer.world, writer.dice, writer.scene, writer.rows
+    subject, being, verb, tense = event.subject, event.being, event.verb, event.tense
+    pronoun = being * 2 + subject.plural
     owner = f.NAME.form(dice.pick(scene.cast, rows), Case.OWNER)
-    writer.write_phrase(Slot.S_ARTICLE, ~again, subject, Case.SUBJECT, owner)
-    writer.write(Slot.S_HEAD, again, f.PRONOUN.form(pronoun, Case.SUBJECT))
+    writer.write_phrase(Slot.S_ARTICLE, ~event.again, subject, Case.SUBJECT, owner)
+    writer.write(Slot.S_HEAD, event.again, f.PRONOUN.form(pronoun, Case.SUBJECT))
     owner = np.where(dice.chance(0.6), f.PRONOUN.form(pronoun, Case.OWNER), owner)
-    writer.write_phrase(Slot.O_ARTICLE, (wanted >= 0) | loves | has, target, Case.OBJECT, owner)
-    own = np.where(named[:, None], world.name_adjectives[name], world.noun_adjectives[noun, :2])
-    writer.write(Slot.O_ADJECTIVE, is_so, f.ADJECTIVE.form(dice.pick(own, rows), being, plural))
-    writer.write(Slot.O_ARTICLE, is_a, f.PARTICLE.form(Particle.A))
-    writer.write(Slot.O_HEAD, is_a, f.NOUN.form(noun, 0, Case.SUBJECT, 0))
-    writer.write(Slot.ADPOSITION, further >= 0, f.PARTICLE.form(world.verb_adposition[verb]))
+    writer.write_phrase(Slot.O_ARTICLE, event.has_object, event.object, Case.OBJECT, owner)
+    of_name, of_noun = world.name_adjectives[subject.name], world.noun_adjectives[subject.noun, :2]
+    quality = dice.pick(np.where(event.of_cast[:, None], of_name, of_noun), rows)
+    quality = f.ADJECTIVE.form(quality, being, subject.plural)
+    writer.write(Slot.O_ADJECTIVE, event.is_so, quality)
+    writer.write(Slot.O_ARTICLE, event.is_a, f.PARTICLE.form(Particle.A))
+    writer.write(Slot.O_HEAD, event.is_a, f.NOUN.form(subject.noun, 0, Case.SUBJECT, 0))
+    adposition = f.PARTICLE.form(world.verb_adposition[verb])
+    writer.write(Slot.ADPOSITION, event.has_aside, adposition)
     slots = (Slot.X_ARTICLE, Slot.X_ADJECTIVE, Slot.X_HEAD)
-    writer.write_noun(slots, further >= 0, aside_party, Case.OBLIQUE)
+    writer.write_noun(slots, event.has_aside, event.aside, Case.OBLIQUE)
 
-    writer.write(Slot.VERB, rows >= 0, f.VERB.form(verb, tense, being, plural))
+    writer.write(Slot.VERB, rows >= 0, f.VERB.form(verb, tense, being, subject.plural))
     auxiliary = _AUXILIARIES[tense]
     writer.write(Slot.AUXILIARY, auxiliary >= 0, f.PARTICLE.form(auxiliary))
-    writer.write(Slot.NEGATION, deed & dice.chance(0.08), f.PARTICLE.form(Particle.NOT))
+    negated = event.deed & dice.chance(0.08)
+    writer.write(Slot.NEGATION, negated, f.PARTICLE.form(Particle.NOT))
     adverb = np.where(dice.chance(0.7), dice.pick(world.verb_adverbs, verb), dice.pick(_ADVERBS))
-    writer.write(Slot.ADVERB, deed & dice.chance(0.2), f.ADVERB.form(adverb))
+    writer.write(Slot.ADVERB, event.deed & dice.chance(0.2), f.ADVERB.form(adverb))
     writer.write(Slot.CONNECTIVE, second & dice.chance(0.9), f.PARTICLE.form(dice.pick(_JOINTS)))
     turns = ~second & ~opens & dice.chance(0.15)
     writer.write(Slot.CONNECTIVE, turns, f.PARTICLE.form(dice.pick(_TURNS)))
-    return writer.slots
-
-
-class _Writer:
-    def __init__(self, world: World, dice: _Dice, scene: _Scene) -> None:
-        self.world, self.dice, self.scene = world, dice, scene
-        self.rows = np.arange(len(scene.topic))
-        self.slots = np.zeros((len(self.rows), len(Slot)), dtype=np.int32)
-
-    def find(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        dice = self.dice
-        prop = dice.chance(0.55)
-        old = dice.pick(self.scene.props, self.rows, wanted)
-        new = dice.pick(self.world.topic_nouns_draws, self.scene.topic, wanted)
-        return np.where(prop, old, new), dice.chance(np.where(prop, 0.85, 0.2))
-
-    def write(self, slot: int, where: np.ndarray, forms: np.ndarray) -> None:
-        np.copyto(self.slots[:, slot], forms, where=where, casting="same_kind")
-
-    def write_noun(
-        self, slots: tuple[int, int, int], where: np.ndarray, party: _Party, case: Case
-    ) -> None:
-        world, dice = self.world, self.dice
-        article, adjective, head = slots
-        plain = where & ~party.named
-        this = np.where(dice.chance(0.1), Particle.THIS, Particle.THE)
-        word = np.where(party.known, this, Particle.A)
-        self.write(article, plain & (party.known | ~party.plural), f.PARTICLE.form(word))
-        usual = dice.pick(world.noun_adjectives, party.noun)
-        other = dice.pick(world.topic_adjectives_draws, self.scene.topic)
-        quality = np.where(dice.chance(0.6), usual, other)
-        quality = f.ADJECTIVE.form(quality, world.noun_class[party.noun], party.plural)
-        self.write(adjective, plain & dice.chance(0.22), quality)
-        noun = f.NOUN.form(party.noun, party.plural, case, party.known)
-        self.write(head, where, np.where(party.named, f.NAME.form(party.name, case), noun))
-
-    def write_phrase(
-        self, first: Slot, where: np.ndarray, party: _Party, case: Case, owner: np.ndarray
-    ) -> None:
-        dice = self.dice
-        self.write_noun((first, first + 2, first + 3), where, party, case)
-        plain = where & ~party.named
-        counted = plain & party.plural & ~party.known & dice.chance(0.35)
-        self.write(first + 1, counted, f.PARTICLE.form(dice.pick(_COUNTS)))
-        owned = plain & ~party.known & dice.chance(0.25)
-        self.write(first + 4, owned, owner)
-        self.write(first + 5, owned, f.PARTICLE.form(Particle.OF))
-        self.write(first, owned, np.zeros_like(owner))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +271,9 @@ def make_block(world: World, number: int) -> Clauses:
     opens = np.append(True, document[1:] != document[:-1])
 
     scene = _set_scenes(world, rng, document, late[sentence])
-    slots = _fill_clauses(world, _Dice(rng, len(sentence)), scene, opens, second)
+    writer = _Writer(world, _Dice(rng, len(sentence)), scene)
+    _write(writer, _choose(writer, opens, second), opens, second)
+    slots = writer.slots
     stop = np.where(before_turn[sentence], Mark.BREAK, Mark.STOP)
     slots[:, Slot.STOP] = np.where(closing, stop, Mark.COMMA)
     return Clauses(slots, np.append(np.flatnonzero(opens), len(sentence)))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from zlib import crc32
 
 import numpy as np
@@ -14,7 +15,7 @@ from tongues.text.synthetic.language import AFFIXES, GENDERS, MARKINGS, ORDERS, 
 from tongues.text.synthetic.sounds import SCRIPTS, draw_changes, draw_phonology
 from tongues.text.synthetic.world import World
 
-NEW_SCRIPT_FROM = 0.6
+NEW_SCRIPT_FROM = 0.6  # of divergence; chosen, with all numbers of drift, to look like families
 _CHANGES = 12  # sound changes a child may undergo
 _RUN = 16  # stems of like frequency among which the replaced ones are evenly spread
 
@@ -33,8 +34,8 @@ class Drift:
     divergence: float = 0.0
 
 
-def check_family(drifts: Mapping[str, Drift]) -> None:
-    """Refuse a family that cannot be made, by its tag, without making any language."""
+def check_family(drifts: Mapping[str, Drift]) -> list[str]:
+    """The tags of a family, parents first; a UserError, by its tag, where it cannot be made."""
     for tag, drift in drifts.items():
         parent, divergence = drift.parent, drift.divergence
         if not re.fullmatch(r"q[a-t][a-z]", tag):
@@ -45,15 +46,13 @@ def check_family(drifts: Mapping[str, Drift]) -> None:
         if parent is not None and parent not in drifts:
             hint = nearest(parent, drifts)
             raise UserError(f"there is no parent `{parent}`", where=tag, hint=hint)
-    for tag in drifts:
-        line: list[str] = []
-        above: str | None = tag
-        while above is not None:
-            if above in line:
-                circle = " → ".join((*line[line.index(above) :], above))
-                raise UserError(f"languages descend from themselves: {circle}", where=above)
-            line.append(above)
-            above = drifts[above].parent
+    parents = {tag: [drift.parent] if drift.parent else [] for tag, drift in drifts.items()}
+    try:
+        return list(TopologicalSorter(parents).static_order())
+    except CycleError as error:
+        circle = error.args[1][::-1]
+        what = f"languages descend from themselves: {' → '.join(circle)}"
+        raise UserError(what, where=circle[0]) from None
 
 
 def make_family(
@@ -64,19 +63,14 @@ def make_family(
     A language depends on the world, the seed, its tag and its ancestors alone, and what a
     small divergence changes a larger one changes too.
     """
-    check_family(drifts)
     family: dict[str, SyntheticLanguage] = {}
-
-    def make(tag: str) -> SyntheticLanguage:
+    for tag in check_family(drifts):
         parent, divergence = drifts[tag].parent, drifts[tag].divergence
-        if tag not in family:
-            if parent is None:
-                family[tag] = _root(world, tag, seed)
-            else:
-                family[tag] = _child(make(parent), tag, divergence, seed)
-        return family[tag]
-
-    return {tag: make(tag) for tag in drifts}
+        if parent is None:
+            family[tag] = _root(world, tag, seed)
+        else:
+            family[tag] = _child(family[parent], tag, divergence, seed)
+    return {tag: family[tag] for tag in drifts}
 
 
 def shared_words(a: SyntheticLanguage, b: SyntheticLanguage) -> float:

@@ -42,7 +42,9 @@ class Particle(IntEnum):
     THE, A, THIS, OF, NOT, DID, WILL = range(7)
 
 
+# Their numbers among the particles, after those of `Particle`; how many is chosen.
 NUMERALS, ADPOSITIONS = range(7, 17), range(17, 29)
+# Conjunctions join the clauses of a sentence, connectives sentences.
 CONJUNCTIONS, CONNECTIVES = range(29, 39), range(39, 51)
 
 

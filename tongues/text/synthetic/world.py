@@ -7,7 +7,7 @@ import numpy as np
 
 from tongues.text.synthetic.forms import ADJECTIVE, ADPOSITIONS, ADVERB, CLASSES, NAME, NOUN, VERB
 
-TOPICS = 48
+TOPICS = 48  # on a ring; chosen, with all numbers of the world: the text of demos depends on them
 COPULA, LIVE, LOVE, HAVE = range(4)  # the verbs of facts
 PLACES = range(NAME.stems - 400, NAME.stems)  # the names that are places; the others are alive
 

@@ -3,18 +3,18 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 import numpy as np
 from tokenizers import Tokenizer, models
 
-from tongues.core.errors import Caution
+from tongues.core.errors import Caution, UserError
 from tongues.text.signals.units import units
-from tongues.text.tokens.encoding import Encoder
 from tongues.text.tokens.extend import extend_tokenizer, shorten
-from tongues.text.tokens.frame import TextFrame
-from tongues.text.tokens.spelling import token_bytes, token_spellings, unknown_id
-from tongues.text.tokens.tokenizer import vocabulary_size
+from tongues.text.tokens.frame import TextFrame, encode_framed
+from tongues.text.tokens.spelling import token_bytes, unknown_id
+from tongues.text.tokens.tokenizer import load_tokenizer, vocabulary_size
 
 BYTEWISE = 1.25  # bytes per token, under which the tokenizer falls back to bytes
 _UNKNOWN = 0.01  # share of the tokens
@@ -23,18 +23,19 @@ _SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)  # of extensions that are
 _UNSEEN = 5  # every fifth text is not used to extend, but to measure
 _LEAST_SHARED = 2  # groups, to compare what two languages cost
 _TEXTS = 256  # encoded at a time
+NEW_TOKENS = 1000  # of an extension, where nobody says how many
 
 _Group = tuple[int, int]  # tokens and documents
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Fertility:
     """Counts of a language's text in tokens.
 
     words: in scripts without spaces, characters. unknown: tokens for text that the vocabulary
-    cannot spell. partial: tokens that are a part of a character. multiplier: tokens per token of
-    the reference language in documents of the same groups. uses: of each id. prepared: bytes per
-    token of all training text, end tokens included, where `tokens.json` has it.
+    cannot spell. multiplier: tokens per token of the reference language in documents of the same
+    groups. prepared: bytes per token of all training text, end tokens included, where
+    `tokens.json` has it.
     """
 
     bytes: int
@@ -42,9 +43,7 @@ class Fertility:
     words: int
     tokens: int
     unknown: int
-    partial: int
     multiplier: float | None
-    uses: np.ndarray
     prepared: float | None = None
 
     @property
@@ -79,13 +78,8 @@ def measure(
     tokenizer: Tokenizer, documents: Mapping[str, Sequence[tuple[str, str]]], reference: str = "en"
 ) -> dict[str, Fertility]:
     """Encode documents, each a group and a text, of each language, and count."""
-    spellings = token_spellings(tokenizer)
-    partial = np.array([s.decode(errors="ignore").encode() != s for s in spellings])
-    unknown = unknown_id(tokenizer)
-    uses: dict[str, np.ndarray] = {}
-    by_group: dict[str, dict[str, _Group]] = {}
-    for lang, some in documents.items():
-        uses[lang], by_group[lang] = _count(tokenizer, some, len(spellings))
+    counts = {lang: _count(tokenizer, some) for lang, some in documents.items()}
+    by_group = {lang: groups for lang, (groups, _) in counts.items()}
 
     def multiplier(groups: Mapping[str, _Group]) -> float | None:
         """The median over groups of equally many documents in both: others are not the same."""
@@ -99,20 +93,59 @@ def measure(
             bytes=sum(len(text.encode()) for _, text in some),
             characters=sum(len(text) for _, text in some),
             words=len(units([text for _, text in some]).hashes),
-            tokens=int(uses[lang].sum()),
-            unknown=0 if unknown is None else int(uses[lang][unknown]),
-            partial=int(uses[lang][partial].sum()),
+            tokens=sum(size for size, _ in by_group[lang].values()),
+            unknown=counts[lang][1],
             multiplier=multiplier(by_group[lang]),
-            uses=uses[lang],
         )
         for lang, some in documents.items()
     }
 
 
-def unused_tokens(tokenizer: Tokenizer, measured: Mapping[str, Fertility]) -> np.ndarray:
-    """Ids of two bytes or more that occur in none of the languages."""
-    used = np.sum([fertility.uses for fertility in measured.values()], axis=0)
-    return np.flatnonzero((used == 0) & (token_bytes(tokenizer) > 1))
+def measure_texts(tokenizer: Tokenizer, texts: Mapping[str, Sequence[str]]) -> dict[str, Fertility]:
+    """As `measure`, of texts without groups."""
+    documents = {lang: [("", text) for text in some] for lang, some in texts.items()}
+    return measure(tokenizer, documents)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerTrial:
+    """A tokenizer as a recipe takes it.
+
+    base: bytes per token of the language to learn by the base's tokenizer. bytes_per_token: by the
+    recipe's, with new tokens or without. new_tokens: 0 for the tokenizer as it is. unfit: why, of
+    languages that it still falls back to bytes for, or cannot spell.
+    """
+
+    base: float
+    bytes_per_token: float
+    new_tokens: int
+    unfit: Mapping[str, Caution]
+
+
+def try_tokenizer(place: Path, target: str, samples: Mapping[str, Sequence[str]]) -> TokenizerTrial:
+    """Take a base's tokenizer as it is, or with new tokens where it is unfit for the target.
+
+    samples: documents by language, of the target and of those whose segmentation must not change.
+    """
+    tokenizer = load_tokenizer(place)
+    before = measure_texts(tokenizer, samples)
+    own, unfit = before[target].bytes_per_token, _unfit(before)
+    preserve = [text for lang, texts in samples.items() if lang != target for text in texts]
+    if target in unfit and preserve:
+        try:
+            extended = extend_tokenizer(
+                tokenizer, {target: samples[target]}, preserve, NEW_TOKENS
+            ).tokenizer
+        except UserError:  # of a kind that cannot be extended
+            return TokenizerTrial(own, own, 0, unfit)
+        after = measure_texts(extended, samples)
+        if target not in _unfit(after):
+            return TokenizerTrial(own, after[target].bytes_per_token, NEW_TOKENS, _unfit(after))
+    return TokenizerTrial(own, own, 0, unfit)
+
+
+def _unfit(measured: Mapping[str, Fertility]) -> dict[str, Caution]:
+    return {lang: one.caution for lang, one in measured.items() if one.caution}
 
 
 def try_extensions(
@@ -127,13 +160,12 @@ def try_extensions(
         return None
     seen = [text for number, text in enumerate(texts) if number % _UNSEEN]
     unseen = texts[::_UNSEEN]
-    size = sum(len(text.encode()) for text in unseen)
     most = extend_tokenizer(tokenizer, {"": seen}, preserve, _SIZES[-1])
-    curve = {0: size / max(_tokens(tokenizer, unseen), 1)}
+    curve = {0: measure_texts(tokenizer, {"": unseen})[""].bytes_per_token}
     for count in _SIZES:
         if count <= len(most.added):
             shorter = shorten(most.tokenizer, vocabulary_size(tokenizer) + count)
-            curve[count] = size / max(_tokens(shorter, unseen), 1)
+            curve[count] = measure_texts(shorter, {"": unseen})[""].bytes_per_token
     return curve
 
 
@@ -156,21 +188,17 @@ def changed_share(before: Tokenizer, after: Tokenizer, texts: Sequence[str]) -> 
 
 
 def _count(
-    tokenizer: Tokenizer, documents: Sequence[tuple[str, str]], size: int
-) -> tuple[np.ndarray, dict[str, _Group]]:
-    uses = np.zeros(size, dtype=np.int64)
+    tokenizer: Tokenizer, documents: Sequence[tuple[str, str]]
+) -> tuple[dict[str, _Group], int]:
+    """Tokens and documents by group, and the tokens that are unknown."""
     groups: defaultdict[str, _Group] = defaultdict(lambda: (0, 0))
-    encode = Encoder(tokenizer, TextFrame(None, size), np.dtype(np.int64))
+    unknown, number = 0, unknown_id(tokenizer)
+    frame, dtype = TextFrame(None, vocabulary_size(tokenizer)), np.dtype(np.int64)
     for start in range(0, len(documents), _TEXTS):
         some = documents[start : start + _TEXTS]
-        ids, lengths = encode([text for _, text in some])
-        uses += np.bincount(ids, minlength=size + 1)[:size]
+        ids, lengths = encode_framed(tokenizer, frame, [text for _, text in some], dtype)
+        unknown += 0 if number is None else int((ids == number).sum())
         for (group, _), length in zip(some, lengths.tolist(), strict=True):
             tokens, count = groups[group]
             groups[group] = tokens + length - 1, count + 1
-    return uses, groups
-
-
-def _tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
-    documents = [("", text) for text in texts]
-    return int(_count(tokenizer, documents, vocabulary_size(tokenizer))[0].sum())
+    return groups, unknown

@@ -1,7 +1,10 @@
-"""The tokenizer of a recipe: trained on its text, taken as it is, or extended."""
+"""The tokenizer of a recipe: trained on its text, taken as it is, extended or trimmed."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -15,7 +18,8 @@ from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.folder import sample_texts
 from tongues.text.tokens.extend import extend_tokenizer
-from tongues.text.tokens.fertility import changed_share, measure
+from tongues.text.tokens.fertility import changed_share, measure_texts
+from tongues.text.tokens.spelling import byte_alphabet, byte_tokens, is_bytewise
 from tongues.text.tokens.tokenizer import (
     find_tokenizer,
     load_tokenizer,
@@ -23,7 +27,7 @@ from tongues.text.tokens.tokenizer import (
     train_tokenizer,
     vocabulary_size,
 )
-from tongues.text.tokens.trim import trim_tokenizer
+from tongues.text.tokens.words import REPEATED, TRAINED
 
 _TRIED = 300_000  # bytes of each language on which the tokenizer is judged
 _GLANCE = 50_000  # characters of each language on which it is judged before text is read
@@ -34,6 +38,7 @@ _HINT_BASE = (
 )
 _REPEATED = 1.5  # times what there is of a language, from where its repetition is told
 _EVERY = 10  # documents, one of which is left out for a trial
+_TEXTS = 256  # encoded at a time
 
 
 def make_tokenizer(
@@ -61,7 +66,7 @@ def make_tokenizer(
             tell(f"{vocabulary_size(tokenizer)} tokens are left, all that the text read is made of")
     for lang in corpus.languages if settings.byte_fallback == "refuse" else ():
         texts = corpus.chosen_texts(sample_documents(corpus, selection, lang, _TRIED))
-        if caution := measure(tokenizer, {lang: [("", text) for text in texts]})[lang].caution:
+        if caution := measure_texts(tokenizer, {lang: texts})[lang].caution:
             raise _unfit(caution, lang, _HINT_BASE if base else _HINT_OWN)
     save_tokenizer(tokenizer, place, base, settings.document_start)
     return tokenizer
@@ -79,7 +84,7 @@ def check_spelling(recipe: TextRecipe, sources: Sequence[TextSource]) -> None:
     tried = [source for source in sources if source.lang not in extended]
     tokenizer = load_tokenizer(find_tokenizer(settings.base))
     for lang, texts in sample_texts(tried, _GLANCE).items():
-        measured = measure(tokenizer, {lang: [("", text) for text in texts]})[lang]
+        measured = measure_texts(tokenizer, {lang: texts})[lang]
         if measured.spelt_out and measured.caution:
             raise _unfit(measured.caution, lang, _HINT_BASE)
 
@@ -121,10 +126,7 @@ def _unseen(corpus: Corpus, numbers: np.ndarray) -> tuple[np.ndarray, str]:
     They are those of one source: the smallest with a tenth of them, or else the largest. Of a
     single source, every tenth document.
     """
-    firsts = [part.first for part in corpus.parts]
-    titles = {(each["lang"], each["name"]): each["title"] for each in corpus.sources}
-    names = np.array([titles[part.lang, part.source] for part in corpus.parts])
-    source = names[np.searchsorted(firsts, numbers, "right") - 1]
+    source = np.array(corpus.titles)[corpus.part_of(numbers)]
     known, counts = np.unique(source, return_counts=True)
     if len(known) == 1:
         return np.arange(len(numbers)) % _EVERY == 0, "a tenth of this text"
@@ -144,14 +146,79 @@ def _trained(recipe: TextRecipe, corpus: Corpus, selection: Selection, tell: Say
         name: corpus.chosen_texts(sample_documents(corpus, selection, name, settings.sample))
         for name in corpus.languages
     }
-    said = f"training a tokenizer on {show_bytes(sum(sizes.values()))} of text"
-    if small := [name for name, size in sizes.items() if size > _REPEATED * available[name]]:
-        said += f"; that of {list_languages(small)} is repeated, to have as much of each language"
-    tell(said)
+    small = [name for name, size in sizes.items() if size > _REPEATED * available[name]]
+    said = REPEATED if small else TRAINED
+    tell(said.format(size=show_bytes(sum(sizes.values())), small=list_languages(small)))
     tokenizer = train_tokenizer(samples, sizes, settings.vocab_size)
     most = show_bytes(max(sizes.values()))
     tell(f"tokenizer of {vocabulary_size(tokenizer)} tokens from up to {most} per language")
     return tokenizer
+
+
+def trim_tokenizer(base: Tokenizer, texts: Sequence[str]) -> Tokenizer:
+    """Keep the tokens of texts, what they are merged from, special tokens, and every byte.
+
+    The others go, with their merges, and ids close up. Other text can still be written, in more
+    tokens where it needs one that is gone.
+    """
+    layout: Any = json.loads(base.to_str())
+    model = layout["model"]
+    if model["type"] != "BPE":
+        what = f"a tokenizer of kind {model['type']} cannot be trimmed"
+        raise UserError(what, where="tokens.trim", hint="leave it out, or take another base")
+    vocabulary: dict[str, int] = model["vocab"]
+    special = {token.content for token in base.get_added_tokens_decoder().values()}
+    kept = special | set(_always(base)) & vocabulary.keys()
+    kept |= {str(model["unk_token"])} & vocabulary.keys()
+    spelling = {number: token for token, number in vocabulary.items()}
+    ranks = {tuple(merge): rank for rank, merge in enumerate(model["merges"])}
+    for start in range(0, len(texts), _TEXTS):
+        some = list(texts[start : start + _TEXTS])
+        for encoding in base.encode_batch_fast(some, add_special_tokens=False):
+            kept |= {spelling[number] for number in set(encoding.ids) if number in spelling}
+    parts = {part for token in kept - special for part in _merged_from(token, ranks)}
+    kept |= parts & vocabulary.keys()
+    order = sorted(kept, key=lambda token: (base.token_to_id(token), token))
+    ids = {token: number for number, token in enumerate(order)}
+    model["vocab"] = {token: ids[token] for token in order if token in vocabulary}
+    model["merges"] = [merge for merge in model["merges"] if {*merge, merge[0] + merge[1]} <= kept]
+    for token in layout["added_tokens"]:
+        token["id"] = ids[token["content"]]
+    _renumber(layout["post_processor"] or {}, ids)
+    trimmed = Tokenizer.from_str(json.dumps(layout))
+    trimmed.encode_special_tokens = True
+    return trimmed
+
+
+def _renumber(processor: dict[str, Any], ids: Mapping[str, int]) -> None:
+    """Give the special tokens around texts, also those of a sequence of steps, their new ids."""
+    for part in processor.get("processors", ()):
+        _renumber(part, ids)
+    for key in {"cls", "sep"} & processor.keys():  # as BERT and RoBERTa have them
+        processor[key][1] = ids[processor[key][0]]
+    named = processor.get("special_tokens", {})
+    for token in named.values() if isinstance(named, dict) else ():
+        token["ids"] = [ids[name] for name in token["tokens"]]
+
+
+def _always(base: Tokenizer) -> Iterable[str]:
+    """The tokens of single bytes, which spell any text."""
+    if is_bytewise(base):
+        return byte_alphabet().values()
+    return (token for n in byte_tokens(base).values() if (token := base.id_to_token(n)))
+
+
+def _merged_from(token: str, ranks: dict[tuple[str, ...], int]) -> set[str]:
+    """What occurs while a token's characters are merged."""
+    parts, met = list(token), set(token)
+    while len(parts) > 1:
+        known = [(ranks[pair], n) for n, pair in enumerate(pairwise(parts)) if pair in ranks]
+        if not known:
+            break
+        _, place = min(known)
+        parts[place : place + 2] = [parts[place] + parts[place + 1]]
+        met.add(parts[place])
+    return met
 
 
 def sample_documents(

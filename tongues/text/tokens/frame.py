@@ -6,7 +6,7 @@ into the tokenizer that is exported, and read from there again by all that use t
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,20 @@ def read_frame(tokenizer: Tokenizer, path: Path | None = None, start: str = "aut
     if start == "auto":
         return TextFrame(_start(tokenizer, folder), end)
     return TextFrame(None if start == "none" else _named(tokenizer, start), end)
+
+
+def encode_framed(
+    tokenizer: Tokenizer, frame: TextFrame, texts: Sequence[str], dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray]:
+    """The tokens of texts, each in its frame, end to end, and how many of each (int64).
+
+    `dtype` must hold every id of the tokenizer.
+    """
+    before = [] if frame.bos is None else [frame.bos]
+    encoded = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+    ids = [np.array([*before, *each.ids, frame.end], dtype) for each in encoded]
+    lengths = np.array([len(each) for each in ids], np.int64)
+    return np.concatenate([np.empty(0, dtype), *ids]), lengths
 
 
 def apply_frame(

@@ -1,23 +1,18 @@
 """Tokenizers tried on the same text: what each makes of every language, with more tokens too."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-from tokenizers import Tokenizer
 
 from tongues.core.errors import UserError
 from tongues.recipe import load_recipe
 from tongues.text import Document, TextSource, find_sources, read_source
-from tongues.text.corpus import reopen_corpus
+from tongues.text.corpus import open_corpus
 from tongues.text.document import normalised
 from tongues.text.select import read_selection
-from tongues.text.signals.characters import character_signals
 from tongues.text.tokens import fertility
 from tongues.text.tokens.fertility import Fertility
 from tongues.text.tokens.fitting import sample_documents
-from tongues.text.tokens.spelling import token_spellings
 from tongues.text.tokens.tokenizer import load_tokenizer
 
 SAMPLE = 1_000_000  # bytes of each language that tokenizers are tried on
@@ -28,31 +23,22 @@ _PASSAGE = 2000  # characters
 Documents = dict[str, list[tuple[str, str]]]  # group and text, by language
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class TokenizerMeasures:
     """A tokenizer with all that is known of it.
 
-    scripts: tokens by script, the most frequent first; `bytes`: parts of characters, `Zyyy`: no
-        letters. special: tokens without text.
-    home: the language that others are compared to, and whose segmentation more tokens leave.
+    size: of the vocabulary. home: the language that others are compared to, and whose segmentation
+        more tokens leave.
     languages: what it makes of each language's text. extensions: bytes per token by language and by
         the number of new tokens, from 0 on.
-    unused: tokens of two bytes or more that this text never uses; None without text.
     """
 
     name: str
     kind: str
-    scripts: dict[str, int]
-    special: int
-    home: str = ""
-    languages: Mapping[str, Fertility] = field(default_factory=dict)
-    extensions: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
-    unused: int | None = None
-
-    @property
-    def size(self) -> int:
-        """The size of the vocabulary."""
-        return self.special + sum(self.scripts.values())
+    size: int
+    home: str
+    languages: Mapping[str, Fertility]
+    extensions: Mapping[str, Mapping[int, float]]
 
 
 def documents_on(place: Path, size: int) -> Documents:
@@ -61,7 +47,7 @@ def documents_on(place: Path, size: int) -> Documents:
         if not (place / "corpus.json").is_file():
             hint = "name a recipe, or a folder in corpus/ that `tongues prepare` made"
             raise UserError("is neither a recipe nor a corpus", where=str(place), hint=hint)
-        corpus = reopen_corpus(place)
+        corpus = open_corpus(place)
         selection = read_selection(corpus)
         documents: Documents = {}
         for lang in corpus.languages:  # by the hash of the group: the same groups in every one
@@ -90,14 +76,16 @@ def _beginning(source: TextSource, size: int) -> Iterator[tuple[str, str]]:
 def measure_tokenizers(
     places: Sequence[Path], documents: Documents, progress: Callable[[str], None]
 ) -> list[TokenizerMeasures]:
-    """Load tokenizers and try each on the documents, if there are any."""
+    """Load tokenizers and try each on the documents."""
     paths = [place.resolve() for place in places]
     short = [path.parent.name if path.name == "tokenizer.json" else path.stem for path in paths]
     names = [str(p) if short.count(x) > 1 else x for p, x in zip(places, short, strict=True)]
     loaded = {name: load_tokenizer(place) for name, place in zip(names, places, strict=True)}
     documents = {lang: those for lang, those in documents.items() if those}
-    home = "en" if "en" in documents else ""
-    if documents and not home:  # the language that the first one fits best
+    if not documents:
+        raise UserError("there is no text to try tokenizers on", hint="name other text")
+    home = "en"
+    if home not in documents:  # the language that the first one fits best
         few = {lang: those[:_FEW] for lang, those in documents.items()}
         counts = fertility.measure(next(iter(loaded.values())), few)
         home = max(counts, key=lambda x: counts[x].characters / max(counts[x].tokens, 1))
@@ -106,10 +94,6 @@ def measure_tokenizers(
     keep = [] if home in others else passages[home]
     measures: list[TokenizerMeasures] = []
     for name, tokenizer in loaded.items():
-        kind, (scripts, special) = type(tokenizer.model).__name__, _vocabulary(tokenizer)
-        if not documents:
-            measures.append(TokenizerMeasures(name, kind, scripts, special))
-            continue
         progress(f"{name}: encoding {', '.join(documents)}")
         counts = fertility.measure(tokenizer, documents, home)
         extensions: dict[str, dict[int, float]] = {}
@@ -117,22 +101,9 @@ def measure_tokenizers(
             progress(f"{name}: trying more tokens for {lang}")
             if tried := fertility.try_extensions(tokenizer, passages[lang], keep):
                 extensions[lang] = tried
-        unused = len(fertility.unused_tokens(tokenizer, counts))
-        numbers = home, counts, extensions, unused
-        measures.append(TokenizerMeasures(name, kind, scripts, special, *numbers))
+        kind, size = type(tokenizer.model).__name__, tokenizer.get_vocab_size()
+        measures.append(TokenizerMeasures(name, kind, size, home, counts, extensions))
     return measures
-
-
-def _vocabulary(tokenizer: Tokenizer) -> tuple[dict[str, int], int]:
-    pieces = [piece for piece in token_spellings(tokenizer) if piece]
-    decoded = [piece.decode(errors="ignore") for piece in pieces]
-    rows = zip(decoded, pieces, strict=True)
-    texts = [text for text, piece in rows if len(text.encode()) == len(piece)]
-    scripts, counts = np.unique(character_signals(texts)["script"], return_counts=True)
-    by_script = dict(zip(scripts.tolist(), counts.tolist(), strict=True)) if texts else {}
-    by_script |= {"bytes": len(pieces) - len(texts)} if len(texts) < len(pieces) else {}
-    order = sorted(by_script, key=lambda script: (-by_script[script], script))
-    return {x: by_script[x] for x in order}, tokenizer.get_vocab_size() - len(pieces)
 
 
 def _passages(documents: Sequence[tuple[str, str]]) -> list[str]:

@@ -5,7 +5,6 @@ the same for any number of ranks.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,8 @@ from tongues.core.files import (
 )
 from tongues.core.hub import commit_of
 from tongues.core.launch import Launcher, run_ranks
-from tongues.core.quantities import counted, show_count
 from tongues.core.ranks import Rank, Say
-from tongues.recipe import HeldOutLike, Recipe, TextRecipe, TokenSettings
+from tongues.recipe import HeldOutLike, TextRecipe, TokenSettings
 from tongues.text import TextSource, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
@@ -36,24 +34,30 @@ from tongues.text.summary import read_summary
 from tongues.text.tokens.fitting import check_spelling, make_tokenizer
 from tongues.text.tokens.frame import TextFrame, read_frame
 from tongues.text.tokens.shards import shard_dtype
-from tongues.text.tokens.split import (
-    draw_held_out,
-    few_groups,
-    split_documents,
+from tongues.text.tokens.split import draw_held_out, few_groups, split_documents
+from tongues.text.tokens.store import (
+    Counts,
+    Manifest,
+    MissingLanguage,
+    Split,
+    read_manifest,
+    runs_trained_on,
 )
-from tongues.text.tokens.store import Manifest, MissingLanguage, read_manifest, runs_trained_on
 from tongues.text.tokens.tokenizer import (
     find_tokenizer,
     load_tokenizer,
     tokenizer_files,
     vocabulary_size,
 )
-from tongues.text.tokens.writing import (
-    counts_path,
-    encode_part,
-    lengths_of,
-    write_language,
+from tongues.text.tokens.words import (
+    IN_USE,
+    MISSING,
+    RENAME,
+    REPLACE,
+    trained_on,
+    written_line,
 )
+from tongues.text.tokens.writing import counts_path, encode_part, lengths_of, write_language
 
 _LAYOUT = 3  # raised when the same settings give other bytes than before
 _SMALL = 20_000_000  # bytes of text that are not worth a second process
@@ -97,8 +101,7 @@ def prepare_tokens(
         reason = f"made from other text or settings: {_difference(before, inputs)}"
         raise UserError(reason, where=str(path), hint=_other_tokens(path))
     if overwrite and (runs := runs_trained_on(path)):
-        what = f"{_trained_on(runs)}; once others replace them, `evaluate` cannot tell what these "
-        what += f"runs have read (Ctrl-C keeps them; `name={recipe.name}-2` keeps both)"
+        what = IN_USE.format(runs=trained_on(runs), name=recipe.name)
         progress(f"caution: {Caution('tokens_in_use', what)}")
     check_spelling(recipe, sources)
     if ranks is None:
@@ -128,7 +131,7 @@ def _complete(path: Path) -> Path:
         there = ", ".join(manifest["languages"])
         reasons = "; ".join(f"{lang}: {why['reason']}" for lang, why in missing.items())
         steps = "\n  ".join(f"{lang}: {why['next_step']}" for lang, why in missing.items())
-        what = f"written for {there}, but not for {', '.join(missing)}: {reasons}"
+        what = MISSING.format(there=there, missing=", ".join(missing), reasons=reasons)
         raise UserError(what, where=str(path), hint=steps, code="languages_missing")
     return path
 
@@ -182,11 +185,6 @@ def run_stage(
 def check_tokens(recipe: TextRecipe, workspace: Path) -> None:
     """A UserError where the recipe's tokens are missing, or made with other settings."""
     path, now = workspace / "tokens" / recipe.name, _settings(recipe)
-    several = isinstance(recipe, Recipe) and (recipe.study or recipe.pilot or recipe.experts)
-    if not path.is_dir() and not several and (other := _same_text(now, path.parent)):
-        hint = f"keep `name: {other}`, whose tokens are of the same text and settings (a run is "
-        hint += f"named by `train.run={recipe.name}`), or run `tongues prepare` with this recipe"
-        raise UserError("there are no prepared tokens", where=str(path), hint=hint)
     before = _completed(read_manifest(path)["inputs"])
     if any(before.get(section) != now[section] for section in now):
         reason = f"made from other settings: {_difference({k: before[k] for k in now}, now)}"
@@ -195,25 +193,8 @@ def check_tokens(recipe: TextRecipe, workspace: Path) -> None:
 
 def _other_tokens(path: Path) -> str:
     """What to do where a folder has tokens of other settings."""
-    if runs := runs_trained_on(path):
-        return f"give the recipe another `name`: {_trained_on(runs)}"
-    return "replace them with `tongues prepare --overwrite`, or give the recipe another name"
-
-
-def _trained_on(runs: Sequence[str]) -> str:
-    others = len(runs) - 1
-    more = f" and {counted(others, 'more run')} were" if others else " was"
-    return f"`{runs[0]}`{more} trained on these tokens"
-
-
-def _same_text(settings: dict[str, Any], store: Path) -> str:
-    """The name of tokens that were made from these settings; empty where there are none."""
-    for file in sorted(store.glob("*/tokens.json")):
-        with suppress(UserError):  # damaged
-            before = _completed(read_manifest(file.parent)["inputs"])
-            if all(before.get(section) == settings[section] for section in settings):
-                return file.parent.name
-    return ""
+    runs = runs_trained_on(path)
+    return RENAME.format(runs=trained_on(runs)) if runs else REPLACE
 
 
 def _settings(recipe: TextRecipe) -> dict[str, Any]:
@@ -252,7 +233,6 @@ def _inputs(
 
 
 def _select(recipe: TextRecipe, corpus: Corpus, sources: Sequence[TextSource], tell: Say) -> None:
-    _remove_replaced(corpus, sources)
     write_selection(recipe.text, corpus, sources, tell)
     if len(empty := nothing_kept(corpus)) == len(corpus.languages):
         raise next(iter(empty.values()))
@@ -269,22 +249,6 @@ def _select(recipe: TextRecipe, corpus: Corpus, sources: Sequence[TextSource], t
         vocabulary = {"size": vocabulary_size(tokenizer), "frame": frame}
         write_json(aside / "vocabulary.json", vocabulary)
         write_json(aside / "inputs.json", inputs)
-
-
-def _remove_replaced(corpus: Corpus, sources: Sequence[TextSource]) -> None:
-    """Remove what was read of small files together, where all of them are in other sources now.
-
-    Other text that the recipe no longer names stays: it is not read again when it comes back.
-    """
-    named = {source.folder(corpus.path) for source in sources}
-    paths = {lang: set[str]() for lang in corpus.languages}
-    for source in sources:
-        paths[source.lang] |= set(map(path_text, source.paths))
-    for lang, there in paths.items():
-        for file in (corpus.path / lang).glob("*/source.json"):
-            content = {path for path, _ in read_json(file)["content"]}
-            if file.parent not in named and content and content <= there:
-                remove_directory(file.parent)
 
 
 def _finish(recipe: TextRecipe, folder: Path, path: Path, tell: Say) -> None:
@@ -319,34 +283,22 @@ def _finish(recipe: TextRecipe, folder: Path, path: Path, tell: Say) -> None:
         manifest["corpus"] = recipe.corpus
     write_json(place / "tokens.json", manifest)
     for lang, splits in manifest["languages"].items():
-        train, valid = splits["train"], splits["valid"]
         foreign = manifest["foreign"][lang] or {}
-        line = f"{lang}: {train['documents'] + valid['documents']} documents, "
-        line += f"{show_count(train['tokens'])} tokens to train on, "
-        line += f"{show_count(valid['tokens'])} held out{_above(recipe.tokens, splits)}, "
-        line += f"{train['bytes_per_token']:.2f} bytes per token"
-        if foreign:
-            most = max(foreign, key=foreign.__getitem__)
-            line += f", {sum(foreign.values()):.1%} of it in other languages ({most}"
-            line += f" {foreign[most]:.1%})" if len(foreign) > 1 else ")"
-        split = manifest["splits"][lang]
-        if overlap := split["overlap"]["documents"]:
-            line += f"; {overlap} left out: text on both sides of the split"
-        tell(line)
-        for caution in few_groups(lang, split):
-            tell(f"caution: {caution} (few_groups)")
+        overlap = manifest["splits"][lang]["overlap"]["documents"]
+        tell(written_line(lang, splits, _wanted(recipe.tokens, splits), foreign, overlap))
+        if caution := few_groups(lang, manifest["splits"][lang]):
+            tell(f"caution: {caution}")
     remove_directory(path)
     place.replace(path)
     remove_directory(work)
 
 
-def _above(settings: TokenSettings, splits: Mapping[Any, Any]) -> str:
-    """What was asked for, where far more than that is held out."""
-    train, valid = (splits[name]["tokens"] for name in ("train", "valid"))
+def _wanted(settings: TokenSettings, splits: Mapping[Split, Counts]) -> int | None:
+    """The tokens that were asked for, where far more than that are held out."""
+    train, valid = splits["train"]["tokens"], splits["valid"]["tokens"]
     wanted = settings.held_out_of(train + valid)
-    if isinstance(settings.held_out, HeldOutLike) or valid <= _ABOVE * wanted:
-        return ""
-    return f" ({show_count(wanted)} asked for; groups of documents are held out whole)"
+    like = isinstance(settings.held_out, HeldOutLike)
+    return None if like or valid <= _ABOVE * wanted else wanted
 
 
 def _difference(before: Any, now: Any) -> str:

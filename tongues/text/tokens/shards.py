@@ -12,6 +12,7 @@ from tongues.core.files import check_readable, whole_file
 
 _MAGIC = b"MMIDIDX\x00\x00"
 _HEADER = struct.Struct("<9sQBQQ")  # magic, version, dtype, sequences, document bounds
+# Megatron-LM's numbers of types (core/datasets/indexed_dataset.py).
 _CODES = {np.dtype("<i4"): 4, np.dtype("<u2"): 8}
 _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tongues.core.errors import UserError
-from tongues.core.quantities import counted, show_count
+from tongues.core.errors import Caution, UserError
 from tongues.recipe import HeldOutLike, TokenSettings
 from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.overlap import overlapping
 from tongues.text.tokens.store import SplitSummary, read_manifest
+from tongues.text.tokens.words import few_groups_sentence, no_split_words
 
 _FEWEST_GROUPS = 10  # independent; of fewer an interval says little
 _STRATUM = 0.1  # share of a language's text from which a source or a length is represented
@@ -118,23 +118,11 @@ def split_documents(
     valid, train = order[kept & inside], order[kept & ~inside & ~left_out]
     limited = _limited(lang, train, corpus, sources, lengths)
     wanted = settings.held_out if isinstance(settings.held_out, int) else 1
-    counts = [int(lengths[each].sum()) for each in (order[kept], valid, train)]
-    if counts[1] < _ENOUGH * wanted or counts[2] < wanted or not len(limited):
-        groups = counted(len(np.unique(selection.component[order[kept]])), "group")
-        total, held, left, least = map(show_count, (*counts, wanted))
-        if counts[0] < 2 * wanted:
-            reason = f"{total} tokens are too little text to hold out {least} and train on as many"
-            hint = f"give at least {show_count(2 * wanted)} tokens"
-        else:
-            reason = f"its {total} tokens are in {groups} of documents that stay together, of which"
-            reason += f" {held} tokens can be held out and {left} left to train on"
-            hint = "give more documents or smaller groups"
-        if wanted > 1:
-            reason += "" if counts[0] < 2 * wanted else f", and {least} are wanted of each"
-            hint += ", or lower `tokens.held_out`"
-        if dropped := int((~kept).sum()):
-            hint += f", or drop less by `text.clean`: {dropped} of its documents were dropped"
-        raise UserError(reason, where=f"text of {lang}", hint=hint)
+    total, held, left = (int(lengths[each].sum()) for each in (order[kept], valid, train))
+    if held < _ENOUGH * wanted or left < wanted or not len(limited):
+        groups = len(np.unique(selection.component[order[kept]]))
+        why, hint = no_split_words(total, held, left, wanted, groups, int((~kept).sum()))
+        raise UserError(why, where=f"text of {lang}", hint=hint)
     return {"train": limited, "valid": valid, "overlap": order[kept & left_out]}
 
 
@@ -160,7 +148,7 @@ def _limited(
     lang: str, train: np.ndarray, corpus: Corpus, sources: Sequence[TextSource], lengths: np.ndarray
 ) -> np.ndarray:
     """Of each source with a limit in tokens, the first documents in the order of hashes."""
-    part_of = np.searchsorted([part.first for part in corpus.parts], train, side="right") - 1
+    part_of = corpus.part_of(train)
     limited = [p for p in sources if p.lang == lang and p.at_most and p.at_most.unit == "tokens"]
     for first in {id(source.settings): source for source in limited}.values():
         names = {source.name for source in limited if source.settings is first.settings}
@@ -182,43 +170,28 @@ def source_names(corpus: Corpus, numbers: np.ndarray) -> list[str]:
         one = len(folders) > 1 and len(set(folders)) == 1
         names[each["lang"], each["name"]] = folders[0] if one else each["title"]
     of_part = [names[part.lang, part.source] for part in corpus.parts]
-    owner = np.searchsorted([part.first for part in corpus.parts], numbers, side="right") - 1
-    return [of_part[number] for number in owner.tolist()]
+    return [of_part[number] for number in corpus.part_of(numbers).tolist()]
 
 
 def summarise_split(corpus: Corpus, selection: Selection, documents: Documents) -> SplitSummary:
     """What a language's held-out text consists of, next to its training text."""
-    sizes = corpus.sizes
-    titles = {(each["lang"], each["name"]): each["title"] for each in corpus.sources}
-    names = [titles[part.lang, part.source] for part in corpus.parts]
-    firsts = [part.first for part in corpus.parts]
+    sizes, titles = corpus.sizes, corpus.titles
     sources: dict[str, dict[str, int]] = {}
-    lengths: dict[str, list[int]] = {}
     for split, numbers in documents.items():
-        owner = np.searchsorted(firsts, numbers, side="right") - 1
+        owner = corpus.part_of(numbers)
         for number in np.unique(owner).tolist():
-            row = sources.setdefault(names[number], dict.fromkeys(documents, 0))
+            row = sources.setdefault(titles[number], dict.fromkeys(documents, 0))
             row[split] += int(sizes[numbers[owner == number]].sum())
-        quarters = np.percentile(sizes[numbers], [25, 50, 75]) if len(numbers) else []
-        lengths[split] = [round(float(each)) for each in quarters]
     overlap = documents["overlap"]
     return SplitSummary(
         groups=len(np.unique(selection.component[documents["valid"]])),
         overlap={"documents": len(overlap), "bytes": int(sizes[overlap].sum())},
         sources=sources,
-        lengths=lengths,
     )
 
 
-def few_groups(lang: str, split: SplitSummary) -> list[str]:
+def few_groups(lang: str, split: SplitSummary) -> Caution | None:
     """A caution where the held-out text of a language has too few groups."""
     count = split["groups"]
-    if count >= _FEWEST_GROUPS:
-        return []
-    groups = "group of documents is" if count == 1 else "independent groups of documents are"
-    half = "" if count == 1 else " and about half of them scored by `evaluate`"
-    what = f"{lang}: {count} {groups} held out{half}, too few to compare models; "
-    what += "raise `tokens.held_out`"
-    more = "split the text into more groups: a `.txt` file is one, and so are the rows with the "
-    more += "same value of `group`"
-    return [f"{what}, or {more}"]
+    few = count < _FEWEST_GROUPS
+    return Caution("few_groups", few_groups_sentence(lang, count)) if few else None

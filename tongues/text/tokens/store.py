@@ -34,7 +34,6 @@ class SplitSummary(TypedDict):
     groups: int  # components of held-out documents, independent of each other
     overlap: dict[str, int]  # documents and bytes of neither split: their text is on both sides
     sources: dict[str, dict[str, int]]  # bytes by title and split
-    lengths: dict[str, list[int]]  # quartiles of the bytes of a document, by split
 
 
 class MissingLanguage(TypedDict):

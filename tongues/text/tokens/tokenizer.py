@@ -19,7 +19,7 @@ from tongues.text.tokens.frame import (
 )
 
 END = "<|end|>"  # of a tokenizer trained here: ends a document and so comes before the next
-END_ID = 0
+END_ID = 0  # the trainer puts special tokens first
 
 # Words with their vowel signs (many scripts need the marks) and what precedes them, single digits,
 # the rest: what llama.cpp calls `qwen35`, so that it gives texts the same ids

@@ -9,11 +9,9 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from tongues.core.files import whole_file, write_json
-from tongues.core.quantities import show_bytes
 from tongues.core.ranks import Say
-from tongues.text.corpus import Corpus, Part, Selection
-from tongues.text.tokens.encoding import Encoder
-from tongues.text.tokens.frame import TextFrame
+from tongues.text.corpus import Corpus, Part, Selection, stretches
+from tongues.text.tokens.frame import TextFrame, encode_framed
 from tongues.text.tokens.shards import shard_dtype, write_shard
 from tongues.text.tokens.split import Documents, source_names, summarise_split
 from tongues.text.tokens.store import Counts, Split
@@ -36,23 +34,18 @@ def encode_part(
     """Encode a part's kept documents, each in its frame, unless that is done."""
     if _place(corpus, part, ".npy").exists():
         return
-    encode = Encoder(tokenizer, frame, shard_dtype(vocabulary_size(tokenizer)))
+    dtype = shard_dtype(vocabulary_size(tokenizer))
     texts = corpus.texts(part, _kept(part, selection) - part.first)
-    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     lengths = [np.empty(0, np.int64)]
-    last, start = time.monotonic(), 0
+    last = time.monotonic()
     with whole_file(_place(corpus, part, ".bin")) as aside, aside.open("wb") as file:
-        while start < len(texts):
-            before = int(ends[start - 1]) if start else 0
-            stop = int(np.searchsorted(ends, before + _BATCH_CHARACTERS)) + 1
-            tokens, counts = encode(texts[start:stop])
+        for stretch in stretches(texts, _BATCH_CHARACTERS):
+            tokens, counts = encode_framed(tokenizer, frame, texts[stretch], dtype)
             file.write(tokens.data)
             lengths.append(counts)
-            start = stop
             if time.monotonic() - last > _TELL_EVERY:
                 last = time.monotonic()
-                size = show_bytes(int(ends[min(stop, len(texts)) - 1]))
-                tell(f"{part.lang}: {size} of {part.source} encoded")
+                tell(f"{part.lang}: {stretch.stop / len(texts):.0%} of {part.source} encoded")
     with whole_file(_place(corpus, part, ".npy")) as aside, aside.open("wb") as file:
         np.save(file, np.concatenate(lengths).astype(np.int32))
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,8 +14,7 @@ from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine.attention import BLOCKED, DOCUMENTS
 from tongues.train.engine.processor import Processor, compile_layers, reason_of
 from tongues.train.engine.scorer import Scorer
-from tongues.train.engine.trial import exact_products, random_state, rounds_alike
-from tongues.train.engine.varlen import VARLEN
+from tongues.train.engine.trial import exact_products, random_state, take_gradients
 from tongues.train.engine.vocabulary import powers
 
 _UNABLE = (ValueError, TypeError, AttributeError, NotImplementedError)
@@ -26,18 +25,6 @@ _LONG = 4096  # tokens from which the keys of other documents cost more than com
 # short convolution with random weights 3e-4. Rows are right however their experts are rounded.
 _SEEN, _NOISE = 1e-5, 1e-3
 _LARGE = 256.0  # logits at which any soft cap shows
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """How a run is computed on this machine, for its record."""
-
-    device: str
-    precision: str
-    threads: int
-    attention: str
-    loss: str  # chunked or full
-    compiled: bool
 
 
 def fit_scorer(
@@ -51,15 +38,14 @@ def fit_scorer(
     recompute: bool,
     compiled: bool,
     tell: Callable[[str], None],
-) -> tuple[Scorer, Choices]:
-    """The model with its loss, by the fastest ways that give what its own way gives.
+) -> tuple[Scorer, dict[str, Any]]:
+    """The model with its loss, by the fastest ways that give what its own way gives; and which.
 
     Each way is compared in float32 on random tokens with the model's own, and left out with a
-    message where loss or gradients differ; attention that computes in bfloat16 may differ as much
-    as rounding does. sample: on which they are compared, such as the model's first layers where its
-    weights are not there yet; None: the model. apart: documents do not see each other. recompute:
-    compute layers again in the backward pass. compiled: layer by layer, unless nothing can be
-    compiled here; `try_compiled` compares it.
+    message where loss or gradients differ. sample: on which they are compared, such as the model's
+    first layers where its weights are not there yet; None: the model. apart: documents do not see
+    each other. recompute: compute layers again in the backward pass. compiled: layer by layer,
+    unless nothing can be compiled here; `try_compiled` compares it.
     """
     sample = model if sample is None else sample
     size, seeded = (2, min(context, _TRIED) + 1), torch.Generator().manual_seed(0)
@@ -69,7 +55,7 @@ def fit_scorer(
     model.train()
     sample.train()
     with exact_products():
-        attention, chunked = _try_ways(own, windows, processor, context, tell)
+        attention, chunked = _try_ways(own, windows, context, tell)
     for each in (sample, model):
         each.set_attn_implementation(attention)
     scorer = Scorer(model, processor, frame, apart=apart, chunked=chunked)
@@ -84,25 +70,25 @@ def fit_scorer(
         compiled = False
     if compiled:
         scorer.powers = torch.compile(powers, dynamic=False)
-    return scorer, Choices(
-        device=str(processor.device),
-        precision="bfloat16" if processor.bfloat16 else "float32",
-        threads=processor.threads,
-        attention=_name(getattr(model.config, "_attn_implementation", attention)),
-        loss="chunked" if scorer.chunked else "full",
-        compiled=compiled,
-    )
+    return scorer, {
+        "device": str(processor.device),
+        "precision": "bfloat16" if processor.bfloat16 else "float32",
+        "threads": processor.threads,
+        "attention": _name(getattr(model.config, "_attn_implementation", attention)),
+        "loss": "chunked" if scorer.chunked else "full",
+        "compiled": compiled,
+    }
 
 
 def _try_ways(
-    own: Scorer, windows: Tensor, processor: Processor, context: int, tell: Callable[[str], None]
+    own: Scorer, windows: Tensor, context: int, tell: Callable[[str], None]
 ) -> tuple[str, bool]:
     """The attention to take, and whether the loss may be computed in chunks.
 
     own: computes the model's own way; from here on with documents in rows where they need it.
     """
     sample, apart, frame = own.model, own.apart, own.frame
-    before = random_state(processor.device)
+    before = random_state(windows.device)
     try:
         if apart:
             sample.set_attn_implementation("eager")
@@ -116,37 +102,26 @@ def _try_ways(
         what = "its weights give no number for a loss or a gradient"
         hint = "look for nan or inf in them, and take the model from another place"
         raise UserError(what, where="train.base", hint=hint)
-    drawn = not torch.equal(random_state(processor.device), before)
+    drawn = not torch.equal(random_state(windows.device), before)
     if drawn and not _same(_tried(own, windows, "eager"), expected):
         tell(
             "caution: this model draws random numbers in training: no two ways give the same, and "
             "a run that is resumed is another one (random_model)"
         )
-    packed = apart and not own.rows
-    ways = attention_ways(processor, packed=packed, long=apart and context >= _LONG)
+    ways = ("sdpa",)
+    if windows.device.type == "cpu":  # documents are left out where they are multiplied in blocks
+        ways = (DOCUMENTS if apart and context >= _LONG else BLOCKED, "sdpa")
     attention = _choose_attention(own, windows, expected, ways, tell)
     sample.set_attn_implementation(attention)
     if apart:
         _keep_apart(own, windows[:1, :-1], tell)
     trial = Scorer(sample, own.processor, frame, apart=apart, chunked=True)
     trial.rows = own.rows
-    compared = "eager" if attention == VARLEN else attention  # which computes in bfloat16
-    chunked = _same(_tried(trial, windows, compared), expected)
+    chunked = _same(_tried(trial, windows, attention), expected)
     chunked = chunked and _same_when_large(trial, own, windows)
     if not chunked:
         tell("in chunks, the loss is not this model's own: it takes all logits of a micro-batch")
     return attention, chunked
-
-
-def attention_ways(processor: Processor, *, packed: bool, long: bool) -> tuple[str, ...]:
-    """Names of the ways of attention to try, the fastest first.
-
-    packed: documents of one sample do not see each other. long: they are worth leaving out where
-    blocks are multiplied.
-    """
-    if processor.device.type == "cpu":
-        return DOCUMENTS if long else BLOCKED, "sdpa"
-    return (VARLEN, "sdpa") if packed and processor.bfloat16 else ("sdpa",)
 
 
 def _choose_attention(
@@ -160,10 +135,7 @@ def _choose_attention(
     for way in ways:
         fault = "loss or gradients are not this model's own"
         try:
-            if way == VARLEN:
-                right = rounds_alike(own, windows, way)
-            else:
-                right = _same(_gradients(own, windows, way), expected)
+            right = _same(_gradients(own, windows, way), expected)
         except Exception as error:  # kernels, and compilers of kernels, may fail in any way
             own.zero_grad(set_to_none=True)
             right, fault = False, reason_of(error)
@@ -188,9 +160,8 @@ def _gradients(scorer: Scorer, windows: Tensor, attention: str) -> Tensor:
     scorer.model.set_attn_implementation(attention)
     objective, nats = scorer(windows)
     (objective / windows.numel()).backward()
-    grads = [w.grad.norm() for w in scorer.parameters() if w.grad is not None]
-    scorer.zero_grad(set_to_none=True)
-    return torch.stack([nats.float(), *(grad.float() for grad in grads)])
+    norms = [grad.norm().float() for grad in take_gradients(scorer).values()]
+    return torch.stack([nats.float(), *norms])
 
 
 def _same(values: Tensor | None, expected: Tensor) -> bool:

@@ -4,8 +4,7 @@ import ctypes
 import gc
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,7 +14,6 @@ from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # as glibc's malloc.h numbers them
-_COLLECTED = 50  # steps, as torchtitan
 _LINE = 160  # characters of an error that are told; chosen: two lines of a terminal
 
 
@@ -51,28 +49,6 @@ def set_up(precision: str, threads: int, place: int = 0, *, shared: bool = False
         torch.cuda.set_device(device)
     bfloat16 = precision == "bfloat16" or (precision == "auto" and _fast(device))
     return Processor(device, bfloat16, threads)
-
-
-@contextmanager
-def seldom_collected(device: torch.device) -> Iterator[Callable[[int], None]]:
-    """While a GPU is fed, Python's garbage is collected only where the result is called.
-
-    With the number of a step: one in 50, as torchtitan does. A collection at any moment makes a GPU
-    wait, and with it all others. A processor is left as it is.
-    """
-    if device.type != "cuda" or not gc.isenabled():
-        yield lambda step: None
-        return
-    gc.disable()
-
-    def after(step: int) -> None:
-        if step % _COLLECTED == 0:
-            gc.collect(1)
-
-    try:
-        yield after
-    finally:
-        gc.enable()
 
 
 def release_memory() -> None:

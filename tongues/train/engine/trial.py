@@ -5,22 +5,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
 
 from tongues.train.engine.scorer import Scorer
-
-# Times what computing the whole model in bfloat16 changes. Where attention alone was computed in
-# it, the worst kind of weight had 0.3 to 0.7 of that in small dense models, up to 1.9 with experts
-# (whose choice rounding flips), up to 2.3 in SmolLM2-135M; a scale 1.2 times too large 7.7 or more,
-# a window one token too long 9.3, documents that saw one another 28.
-_TIMES = 3.0
-_ROUNDING = 2.0**-9  # of a number in bfloat16, at most
-_WINDOW = 32  # tokens that layers with sliding windows see in a trial, so that the window shows
 
 
 @contextmanager
@@ -76,47 +66,3 @@ def differences(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> 
         kind: math.sqrt(off / whole) if whole else (math.inf if off else 0.0)
         for kind, (off, whole) in squares.items()
     }
-
-
-def rounds_alike(scorer: Scorer, windows: Tensor, attention: str) -> bool:
-    """Whether a way of attention that computes in bfloat16 is off by no more than rounding is.
-
-    scorer: computes in float32, all but that attention. It is compared with the model's own, and
-    what rounding does is measured by that in bfloat16. Documents begin in the middle of samples.
-    """
-    precise = scorer.processor
-    narrow = Scorer(scorer.model, replace(precise, bfloat16=True), scorer.frame, apart=scorer.apart)
-    narrow.rows = scorer.rows
-    windows = windows.clone()
-    for sample, place in ((0, 3), (0, 7), (1, 2)):
-        windows[sample, place * windows.shape[1] // 8] = scorer.frame.first
-    with _short_windows(scorer.model):
-        expected = _gradients(scorer, windows, "eager")
-        rounded = differences(_gradients(narrow, windows, "eager"), expected)
-        off = differences(_gradients(scorer, windows, attention), expected)
-    return off.keys() == rounded.keys() and all(
-        off[kind] <= _TIMES * max(_ROUNDING, least) for kind, least in rounded.items()
-    )
-
-
-def _gradients(scorer: Scorer, windows: Tensor, attention: str) -> dict[str, Tensor]:
-    scorer.model.set_attn_implementation(attention)
-    scorer.zero_grad(set_to_none=True)
-    objective, _ = scorer(windows)
-    (objective / windows.numel()).backward()
-    return take_gradients(scorer)
-
-
-@contextmanager
-def _short_windows(model: PreTrainedModel) -> Iterator[None]:
-    """Sliding windows shorter than a trial's samples; masks are made by the config's number."""
-    config: Any = model.base_model.config
-    window = getattr(config, "sliding_window", None)
-    if not isinstance(window, int) or window <= _WINDOW:
-        yield
-        return
-    config.sliding_window = _WINDOW
-    try:
-        yield
-    finally:
-        config.sliding_window = window

@@ -117,32 +117,20 @@ def _measured_speeds(
     unknown = [pair for pair in by_size if pair[1].anatomy.name not in speeds]
     for place in sorted({0, len(unknown) // 2, len(unknown) - 1} if unknown else ()):
         plan, derived = unknown[place]
-        speeds[derived.anatomy.name] = _tried(plan, workspace, threads, texts[plan.tokens])
+        speeds[derived.anatomy.name] = _tried(plan, workspace, threads)
     return speeds
 
 
-def _tried(plan: RunPlan, workspace: Path, threads: int, tokens: Tokens) -> float:
-    from tongues.text.tokens import load_tokenizer
-    from tongues.train.base import find_base
-    from tongues.train.base_tokens import check_base
+def _tried(plan: RunPlan, workspace: Path, threads: int) -> float:
     from tongues.train.engine.processes import Processes
     from tongues.train.engine.processor import release_memory
-    from tongues.train.start import LocalRun, measure_speed
+    from tongues.train.start import measure_speed, open_run
 
-    base = find_base(plan.base, workspace)
     settings = plan.settings.model_copy(update={"compile": "off"})  # its start would take longest
     plan = replace(plan, settings=settings)
-    task = LocalRun(
-        plan=plan,
-        tokens=tokens,
-        base=base,
-        token_map=check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None,
-        directory=workspace / "runs" / plan.name,
-        processes=Processes(),
-        threads=threads,
-    )
-    derived = derive(plan, tokens.vocabulary_size, base)
-    speed = measure_speed(task, derived, lambda line: None, seconds=1.0)
+    here = open_run(plan, workspace, Processes(), threads, lambda line: None)
+    derived = derive(here.plan, here.tokens.vocabulary_size, here.base)
+    speed = measure_speed(here, derived, lambda line: None, seconds=1.0)
     release_memory()  # this process only waits from here on, next to those that train
     return speed
 

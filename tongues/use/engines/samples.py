@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from tongues.core.errors import UserError
 from tongues.core.files import write_json
-from tongues.text.corpus import Corpus, read_columns, reopen_corpus
+from tongues.text.corpus import Corpus, open_corpus, read_columns
 from tongues.text.select import read_selection
 from tongues.text.tokens import Tokens
 from tongues.text.tokens.store import Split, corpus_of, read_manifest
@@ -119,7 +119,7 @@ def write_documents(tokens: Tokens, folder: Path) -> None:
     if not (place / "corpus.json").is_file():
         hint = "prepare the recipe again"
         raise UserError("the corpus is gone, only its tokens are left", where=str(place), hint=hint)
-    corpus = reopen_corpus(place)
+    corpus = open_corpus(place)
     kept, component = np.zeros(corpus.count, bool), read_selection(corpus).component
     kept[read_selection(corpus).kept] = True
     for lang in tokens.languages:

@@ -20,8 +20,7 @@ from tongues.train.initialize import initialize
 from tongues.train.plan import derive
 from tongues.train.planned import Derived, RunPlan
 from tongues.train.record import make_record
-from tongues.train.run import open_run
-from tongues.train.start import LocalRun, assemble, make_mixture
+from tongues.train.start import LocalRun, assemble, make_mixture, open_run
 from tongues.use.export.gguf import add_gguf, find_script
 from tongues.use.export.held_out import held_out_losses, held_out_text, loss_rows
 from tongues.use.export.run import store_folder, until

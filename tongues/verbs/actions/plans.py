@@ -79,7 +79,7 @@ def draft_of(plan: Plan, out: Path | str | None) -> Draft:
     usual = recipe_name(option, question.languages)
     folder = option.base and option.base.tokenizer_folder
     if folder and len(question.targets) == 1 and question.targets[0].sample:
-        from tongues.text.tokens.trial import try_tokenizer
+        from tongues.text.tokens.fertility import try_tokenizer
 
         texts = (*question.targets, *([question.replayed] if question.replayed else []))
         samples = {text.language: text.sample for text in texts}

@@ -14,13 +14,12 @@ from tongues.core.cores import core_count
 from tongues.core.errors import UserError
 from tongues.runs.record import Run, read_run, write_run
 from tongues.text.tokens import open_tokens
-from tongues.train import RunPlan, derive, run, start
+from tongues.train import RunPlan, derive, start
 from tongues.train.engine.processes import Processes
-from tongues.train.micro_batch import samples_that_fit
 from tongues.train.run import train
 from tongues.train.start import LocalRun, assemble
 from tongues.train.step import Setup
-from tongues.train.threads import fastest
+from tongues.train.trials import fastest, samples_that_fit
 
 HELD = 2_000_000_000  # bytes of weights, gradients and libraries
 
@@ -169,7 +168,7 @@ def test_a_resumed_run_keeps_its_threads_and_its_micro_batch(
     make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([1, 2])
-    monkeypatch.setattr(run, "threads_for", lambda processes: 2)
+    monkeypatch.setattr(start, "threads_for", lambda processes: 2)
     monkeypatch.setattr(start, "choose_threads", lambda setup: next(answers))
     plan = unbound(make_recipe, *STOPPABLE, "train.budget=8k tokens", name="stopped")
     directory = train_and_stop(plan, workspace)

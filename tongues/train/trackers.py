@@ -1,16 +1,22 @@
 """A run's own logs, copied to a tracker such as TensorBoard during training.
 
 A tracker holds a copy of `metrics.jsonl`, `evals.jsonl` and `timing.jsonl`, written again when a
-run resumes or rolls back, so no step is in it twice.
+run resumes or rolls back, so no step is in it twice. Other packages add theirs by an entry point.
 """
 
 import json
+import os
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from tongues.train.trackers import TRACKERS, Tracker, Write
+from tongues.core.extras import require
+from tongues.core.files import read_json
+from tongues.core.registry import Registry
+
+Write = Callable[[int, dict[str, float]], None]  # the numbers of a step
 
 _SHOWN = {  # the name of each number in a tracker
     "metrics.jsonl": {
@@ -25,6 +31,96 @@ _SHOWN = {  # the name of each number in a tracker
         "memory": "speed/memory",
     },
 }
+
+
+class Tracker(Protocol):
+    """Keeps the curves of runs; each built-in one needs an extra."""
+
+    @property
+    def name(self) -> str:
+        """The value of `train.track`."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """One sentence for help and docs."""
+        ...
+
+    def check(self) -> None:
+        """Refuse before training where it cannot work, such as without its package."""
+        ...
+
+    def open(self, directory: Path) -> AbstractContextManager[Write]:
+        """Begin an empty copy of the run in `directory`, in place of an earlier one.
+
+        Steps come in any order, and the numbers of a step in parts. It makes no network requests
+        unless the user's environment asks for it. What it raises ends the copy, not the run.
+        """
+        ...
+
+
+TRACKERS: Registry[Tracker] = Registry("tracker", "tongues.trackers")
+
+
+class TensorBoard:
+    """`tensorboard --logdir runs` shows all of them."""
+
+    name, summary = "tensorboard", "event files for TensorBoard in the run's directory"
+
+    def check(self) -> None:
+        """Its package is there."""
+        require("tensorboard", "train.track")
+
+    @contextmanager
+    def open(self, directory: Path) -> Iterator[Write]:
+        """Write new event files and remove those of before."""
+        from torch.utils.tensorboard.writer import SummaryWriter
+
+        for old in directory.glob("events.out.tfevents.*"):
+            old.unlink()
+        with SummaryWriter(str(directory)) as writer:
+
+            def write(step: int, numbers: dict[str, float]) -> None:
+                for name, number in numbers.items():
+                    writer.add_scalar(name, number, step)
+
+            yield write
+
+
+class WeightsAndBiases:
+    """Offline, unless `WANDB_MODE` says otherwise; `WANDB_PROJECT` names the project."""
+
+    name, summary = "wandb", "Weights & Biases; offline unless `WANDB_MODE=online`"
+
+    def check(self) -> None:
+        """Its package is there."""
+        require("wandb", "train.track")
+
+    @contextmanager
+    def open(self, directory: Path) -> Iterator[Write]:
+        """Begin a run; an earlier offline one is removed, an earlier online one is kept there."""
+        if os.environ.setdefault("WANDB_MODE", "offline") != "online":
+            os.environ["WANDB_ERROR_REPORTING"] = "false"  # wandb would send its crashes
+        import wandb
+
+        shutil.rmtree(directory / "wandb", ignore_errors=True)
+        record = directory / "run.json"
+        run = wandb.init(
+            project=os.environ.get("WANDB_PROJECT", "tongues"),
+            name=directory.name,
+            dir=directory,
+            config=read_json(record) if record.is_file() else {},
+            settings=wandb.Settings(silent=True, console="off", disable_git=True),
+        )
+        run.define_metric("*", step_metric="step")  # its own steps only go forward
+        try:
+            yield lambda step, numbers: run.log({"step": step, **numbers})
+        finally:
+            run.finish()
+
+
+for _tracker in (TensorBoard(), WeightsAndBiases()):
+    TRACKERS.add(_tracker)
 
 
 @contextmanager

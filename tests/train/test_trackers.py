@@ -16,8 +16,7 @@ from tongues.core.errors import UserError
 from tongues.core.files import append_line
 from tongues.recipe import Train
 from tongues.train.record import roll_back
-from tongues.train.trackers import TRACKERS
-from tongues.train.watch import tracked
+from tongues.train.trackers import TRACKERS, tracked
 
 
 def fail(line: str) -> None:

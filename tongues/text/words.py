@@ -1,0 +1,122 @@
+"""The words of a corpus: what was read and kept, what to look at, and why nothing was kept.
+
+Every sentence is a template here; what is true is decided elsewhere.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tongues.core.quantities import counted, show_bytes
+from tongues.text.reading import type_of
+from tongues.text.signals import large_others
+from tongues.text.summary import (
+    MARKUP,
+    CorpusSummary,
+    LanguageSummary,
+    TextSize,
+    faults_by_reason,
+)
+
+_READ = "{lang}: {documents} documents read, {size}"
+_KEPT = "{lang}: {documents} documents read, {size}; {kept} kept ({dropped})"
+_CAUTIONS = {
+    "unreadable_places": "{lang}: {places} ({reasons}; {lost}) could not be read; "
+    "see corpus/*/{lang}/*/faults.jsonl",
+    "passed_over": "{lang}: {files} passed over ({kinds})",
+    "other_language": "{lang}: {labelled} of {read} documents were identified as {label}; "
+    "is the tag right? If it is, `text.clean: {{languages: {{{lang}: {{language: off}}}}}}` "
+    "keeps them",
+    "markup": "{lang}: {marked_up} of the documents kept are full of HTML or XML; "
+    "`text.clean: {{markup: {markup}}}` drops them",
+    "unknown_language": "{lang}: the language identifier does not know it; {dropped}; "
+    "name a model in `text.identifier` that does",
+    "empty_source": "{lang}: `{title}` holds no document",
+    "other_languages_inside": "{lang}: {foreign:.1%} of the kept text is in other languages",
+}
+_DROPPED = ("only documents in {} are dropped", "none is dropped")  # of an unknown language
+_ENCODING = "`text.files.{lang}.encoding` names another encoding"
+_PARAGRAPHS = "`text.files.{lang}.documents: paragraphs` makes documents of parts of a text file"
+# By why nothing is kept of a language: what is so, and what to do.
+_NOTHING = {
+    "no_document": ("its sources hold no document", "name others"),
+    "dropped": ("all of its documents are dropped ({dropped})", "see `tongues report {corpus}`"),
+    "dropped_by_key": (
+        "all of its documents are dropped ({dropped})",
+        "see `tongues report {corpus}`; "
+        "`text.clean: {{languages: {{{lang}: {{{key}: off}}}}}}` keeps them",
+    ),
+    "empty": ("`{source}` is empty", "give it text, or leave it out"),
+    "unreadable": (
+        "no document could be read; the first place is {source}, {place}: {reason}",
+        "{reason}: {sample:.120}",
+    ),
+}
+
+
+def selection_lines(summary: CorpusSummary) -> Iterator[str]:
+    """What was read and kept of each language, and the cautions."""
+    for lang, about in summary["languages"].items():
+        yield (_KEPT if about["dropped"] else _READ).format(
+            lang=lang,
+            documents=about["read"]["documents"],
+            size=show_bytes(about["read"]["bytes"]),
+            kept=about["kept"]["documents"],
+            dropped=show_dropped(about["dropped"]),
+        )
+    for caution in summary["cautions"]:
+        yield f"caution: {caution['sentence']} ({caution['code']})"
+
+
+def show_dropped(dropped: Mapping[str, TextSize]) -> str:
+    """The documents and bytes dropped by reason."""
+    return "; ".join(
+        f"{why} {amount['documents']:,}, {show_bytes(amount['bytes'])}"
+        for why, amount in dropped.items()
+    )
+
+
+def caution_sentence(code: str, lang: str, about: LanguageSummary, title: str = "") -> str:
+    """What to look at in a language's text, and what helps; title: of a source it is about."""
+    faults, aside = faults_by_reason(about), about["passed_over"]
+    searched = ", ".join(sorted(large_others(lang)))
+    label, labelled = next(iter(about["labels"].items()), ("", 0))
+    sentence = _CAUTIONS[code].format(
+        lang=lang,
+        title=title,
+        places=counted(sum(faults.values()), "place"),
+        reasons=", ".join(f"{reason} {count}" for reason, count in sorted(faults.items())),
+        lost=show_bytes(sum(sum(source["lost"].values()) for source in about["sources"])),
+        files=counted(sum(each["files"] for each in aside.values()), "file"),
+        kinds="; ".join(f"{x} {n['files']}, {show_bytes(n['bytes'])}" for x, n in aside.items()),
+        read=about["read"]["documents"],
+        label=label,
+        labelled=labelled,
+        marked_up=about["marked_up"],
+        markup=MARKUP,
+        dropped=_DROPPED[0].format(searched) if searched else _DROPPED[1],
+        foreign=about["foreign"] or 0.0,
+    )
+    samples = [row for source in about["sources"] for row in source["fault_samples"]]
+    helps = _what_helps(lang, samples) if code == "unreadable_places" else []
+    return "; ".join([sentence, *helps])
+
+
+def nothing_kept_words(
+    why: str, lang: str, fault: Mapping[str, Any], **named: object
+) -> tuple[str, str]:
+    """What keeps all text of a language out, and what to do.
+
+    fault: the first place that could not be read, if that is why.
+    """
+    values = {"lang": lang, **fault, **named}
+    what, hint = (words.format(**values) for words in _NOTHING[why])
+    return what, "; ".join([hint, *_what_helps(lang, [fault] if fault else [])])
+
+
+def _what_helps(lang: str, samples: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What to do about files in another encoding, and about plain text too long for a document."""
+    encoding = any(sample["reason"] == "bad encoding" for sample in samples)
+    long = (type_of(each["source"]) for each in samples if each["reason"] == "too long")
+    advice = [_ENCODING] if encoding else []
+    advice += [_PARAGRAPHS] if any(kind and kind.name == "text" for kind in long) else []
+    return [each.format(lang=lang) for each in advice]
