@@ -200,6 +200,14 @@ def test_languages_and_an_amount_can_be_asked_for(folder: Path, tmp_path: Path) 
     assert list(read_texts(str(folder / "de.jsonl"), tmp_path)) == ["de"]
 
 
+def test_a_folder_may_be_named_for_the_language_of_its_files(tmp_path: Path) -> None:
+    for lang in ("sw", "en"):
+        (tmp_path / lang).mkdir()
+        write_rows(tmp_path / lang / "bible.jsonl", [{"text": f"of {lang}"}])
+    found = read_texts(str(tmp_path), tmp_path / "none")
+    assert {lang: own[0].text for lang, own in found.items()} == {"sw": "of sw", "en": "of en"}
+
+
 def test_what_is_not_there_is_told(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="named for a language"):
         read_texts(str(folder / "README.txt"), tmp_path)

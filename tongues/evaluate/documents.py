@@ -76,10 +76,10 @@ def read_texts(
     files: dict[str, list[Path]] = {}
     passed: list[str] = []
     for path in find_files([source], where=source):
-        name = path.name.partition(".")[0]
-        if lang := file_language(name):
+        name, folder = path.name.partition(".")[0], path.parent.name
+        if lang := file_language(name) or file_language(folder):  # sw.jsonl, or sw/bible.jsonl
             files.setdefault(lang, []).append(path)
-            if lang != name:
+            if lang not in (name, folder):
                 say(words.READ_AS.format(file=path.name, language=lang))
         else:
             passed.append(path.name)

@@ -111,7 +111,7 @@ class Run:
     tokens: int
     flops: float  # of the whole run, exact
     batch: int  # tokens
-    learning_rate: float  # at its peak
+    learning_rate: float  # at its peak; 0 where another trainer did not log it
     shares: dict[str, float]  # of all tokens by language, replay included
     epochs: dict[str, float]  # how often the run reads the text of each language
     foreign: dict[str, dict[str, float] | None]  # shares of other languages in each one's text

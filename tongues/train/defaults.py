@@ -138,7 +138,7 @@ def usual_values(recipe: Recipe, facts: BaseFacts) -> list[Default]:
     step = train.batch if "batch" in given else batch
     step = batch_by_size(facts.params, used) if isinstance(step, str) else step
     rate = base_rate(facts.params, tokens / step)
-    if run:
+    if run and run.learning_rate:
         rate = run.learning_rate * math.sqrt(min(1.0, step / run.batch))
     if isinstance(train.trainable, LowRank) and not run:
         rate *= LORA_RATE

@@ -198,7 +198,7 @@ def _record(
         tokens=tokens,
         flops=float(anatomy.flops_per_token(declared.context)) * tokens,
         batch=batch,
-        learning_rate=max(rates, default=math.nan),
+        learning_rate=max(rates, default=0.0),  # where its log has none
         shares=dict(declared.shares),
         epochs={},
         foreign=dict.fromkeys(declared.shares),
