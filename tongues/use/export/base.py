@@ -25,8 +25,8 @@ from tongues.use.export.gguf import add_gguf, find_script
 from tongues.use.export.held_out import held_out_losses, held_out_text, loss_rows
 from tongues.use.export.run import store_folder, until
 
-_SNIPPETS = 4  # of 50 tokens for each new token, on a processor (benchmarks/ready_base.txt)
-_SCORED = 4096  # tokens of each language, before and after; chosen: half a minute on two cores
+_SNIPPETS = 0.75  # of 50 tokens for each new token, on a processor (benchmarks/ready_base.txt)
+_SCORED = 1500  # characters of each of ten documents, before and after; chosen: seconds each
 
 Say = Callable[[str], None]
 
@@ -67,7 +67,7 @@ def export_base(
             tokens = ready.here.tokens
             texts = held_out_text(tokens, tokens.languages, workspace)
             notes = add_gguf(aside, texts, say)
-            add_sections(aside, "\n\n".join(["## After training", *notes]) + "\n")
+            add_sections(aside, "\n\n".join(["## For llama.cpp", *notes]) + "\n")
 
 
 def write_base(ready: ReadyRun, workspace: Path, folder: Path, dtype: str | None, say: Say) -> None:
@@ -82,14 +82,18 @@ def write_base(ready: ReadyRun, workspace: Path, folder: Path, dtype: str | None
         setup, _, embeddings = assemble(replace(here, plan=plan), derived, say, None)
         if here.token_map:
             count = len(here.token_map.missing)
-            most = None if setup.processor.device.type == "cuda" else _SNIPPETS * count
+            most = None if setup.processor.device.type == "cuda" else int(_SNIPPETS * count)
             extension = initialize(setup, here.token_map, embeddings, say, most)
             record = replace(record, vocabulary_extension=extension)
         fill_folder(folder, setup.scorer.model, here.tokens.path, until(record, 0))
     del setup, embeddings
     own = model_folder(base)
     store_folder(folder, dtype, own, say)
-    texts = held_out_text(here.tokens, here.tokens.languages, workspace, most=_SCORED)
+    found = held_out_text(here.tokens, here.tokens.languages, workspace, most=_SCORED)
+    texts = {
+        lang: [replace(one, text=one.text[:_SCORED]) for one in documents]
+        for lang, documents in found.items()
+    }
     losses = {"base": held_out_losses(own, texts), "ready": held_out_losses(folder, texts)}
     rows = loss_rows(losses)
     for row in rows:
