@@ -25,7 +25,7 @@ from langcodes import Language, standardize_tag, tag_is_valid
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from tongues.evaluate.tasks import TASKS
-from tongues.languages.tags import catalogue_tag
+from tongues.languages.catalogue import catalogue_tag
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "../shared/data/published"

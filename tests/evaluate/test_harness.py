@@ -26,8 +26,7 @@ from tongues.evaluate.harness_names import name_and_language
 from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.runner import EvalSpec, Unit, evaluate
 from tongues.experts.ensemble.model import open_model
-from tongues.languages.catalogue import languages
-from tongues.languages.tags import catalogue_tag
+from tongues.languages.catalogue import catalogue_tag, languages
 from tongues.report.evaluation.view import card_section, evaluation_page
 
 REASON = "lm-eval is not installed: pip install 'tongues[eval]'"

@@ -1,10 +1,10 @@
-import csv
 from importlib.resources import files
 
 import pytest
 
 from tongues.core.errors import UserError
 from tongues.languages import expected_scripts, find_language, languages
+from tongues.languages.catalogue import field_sources, packaged_rows
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,7 @@ def test_kinship_counts_shared_groups() -> None:
 
 
 def test_every_field_has_a_source() -> None:
-    with (files("tongues.languages") / "sources.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = field_sources()
     named = " ".join(row["field"] for row in rows)
     for field in find_language("sw").to_json():
         assert field in named
@@ -150,10 +149,8 @@ def test_every_field_has_a_source() -> None:
 
 
 def test_every_corpus_is_of_a_language_of_the_catalogue_and_has_a_source() -> None:
-    with (files("tongues.languages") / "texts.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    with (files("tongues.languages") / "sources.csv").open(encoding="utf-8") as file:
-        named = " ".join(row["source"] for row in csv.DictReader(file))
+    rows = packaged_rows("texts.csv")
+    named = " ".join(row["source"] for row in field_sources())
     assert {row["source"] for row in rows} == {"FinePDFs", "FineWiki", "HPLT 3.0", "MADLAD-400"}
     assert all(row["source"] in named for row in rows)
     assert all(find_language(row["language"]).tag == row["language"] for row in rows)

@@ -1,11 +1,8 @@
-import csv
-from collections.abc import Mapping
-from importlib.resources import files
-
 import pytest
 
 from tongues.core.errors import UserError
 from tongues.languages import find_language, languages
+from tongues.languages.catalogue import packaged_rows
 from tongues.languages.donors import (
     best_donor,
     confusable_languages,
@@ -78,8 +75,7 @@ def test_every_donor_has_text() -> None:
 
 
 def test_the_scores_are_those_of_the_table() -> None:
-    with (files("tongues.languages") / "transfer.csv").open(encoding="utf-8") as file:
-        rows: list[Mapping[str, str]] = list(csv.DictReader(file))
+    rows = packaged_rows("transfer.csv")
     scores = measured_transfer()
     assert len(scores) == 290
     assert scores["es", "pt"] == 0.5

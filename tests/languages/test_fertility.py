@@ -1,12 +1,11 @@
-import csv
 import math
 from dataclasses import replace
-from importlib.resources import files
 from statistics import fmean
 
 import pytest
 
 from tongues.languages import find_language
+from tongues.languages.catalogue import packaged_rows
 from tongues.languages.fertility import (
     TOKENIZERS,
     byte_premium,
@@ -58,8 +57,7 @@ def test_a_vocabulary_of_its_own_is_exact_and_any_other_tokenizer_as_wide_as_the
 
 
 def test_the_table_has_many_languages_by_each_tokenizer() -> None:
-    with (files("tongues.languages") / "bytes_per_token.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = packaged_rows("bytes_per_token.csv")
     for name in TOKENIZERS:
         assert sum(bool(row[name]) for row in rows) > 300
     assert all(find_language(row["language"]).tag == row["language"] for row in rows)

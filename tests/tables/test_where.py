@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.golden import cases, golden
+from tests.tables.test_observe import table_of
 from tongues.core.errors import UserError
 from tongues.runs.tables import RunTable, select_rows
 
@@ -34,12 +35,6 @@ COMPARISONS = st.one_of(
 EXPRESSIONS = st.lists(COMPARISONS, min_size=1, max_size=4).map(" and ".join)
 
 
-def table_of(rows: list[dict[str, Any]], *, as_text: bool = False) -> RunTable:
-    names = list(rows[0])
-    cells = {name: [str(row[name]) if as_text else row[name] for row in rows] for name in names}
-    return RunTable(cells, [f"t.csv:{i}" for i in range(2, len(rows) + 2)])
-
-
 @settings(deadline=None, max_examples=150)
 @given(rows=ROWS, expression=EXPRESSIONS, as_text=st.booleans())
 def test_select_agrees_with_python(
@@ -54,7 +49,7 @@ def test_select_agrees_with_python(
         assert refusal.code == "empty_selection"
         assert f"none of the {len(rows)} rows" in refusal.what
         chosen = []
-    assert chosen == [f"t.csv:{i}" for i in wanted]
+    assert chosen == [f"runs.csv:{i}" for i in wanted]
 
 
 WORDS = st.one_of(

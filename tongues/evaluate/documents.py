@@ -14,7 +14,7 @@ from tongues.evaluate import words
 from tongues.evaluate.tasks import ItemFault
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.heldout import scored_documents, unknown_cautions, unseen_documents
-from tongues.languages.tags import catalogue_tag
+from tongues.languages.catalogue import catalogue_tag
 from tongues.recipe import Files
 from tongues.text import Document
 from tongues.text.reading import Fault, find_files, read_file

@@ -27,7 +27,7 @@ from tongues.core.extras import require
 from tongues.core.files import file_hash, fingerprint
 from tongues.core.hub import why_silent
 from tongues.evaluate.harness_names import name_and_language
-from tongues.languages.tags import catalogue_tag
+from tongues.languages.catalogue import catalogue_tag
 
 if TYPE_CHECKING:  # with torch
     from tongues.experts.ensemble.model import Model

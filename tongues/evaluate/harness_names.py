@@ -4,7 +4,7 @@ import re
 
 from langcodes import tag_is_valid
 
-from tongues.languages.tags import catalogue_tag
+from tongues.languages.catalogue import catalogue_tag
 
 # Where names of tasks have the language, and, as `rest`, what follows it. Three letters are one in
 # these places only: many words are codes too.

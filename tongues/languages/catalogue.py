@@ -81,6 +81,18 @@ def expected_scripts(text: str) -> frozenset[str]:
     return frozenset({language.script, *(() if named else (other.script for other in every))})
 
 
+def catalogue_tag(language: str) -> str:
+    """The catalogue's tag of one as others write it; of traditional Chinese, with its script."""
+    from langcodes import standardize_tag, tag_is_valid  # 60 ms
+
+    known = tag_is_valid(language)
+    standard = standardize_tag(language, macro=True) if known else language
+    try:
+        return standard if standard == "zh-Hant" else find_language(standard).tag
+    except UserError:
+        return standard
+
+
 def field_sources() -> list[dict[str, str]]:
     """Where each field comes from: field, source, version, licence and reference."""
     return packaged_rows("sources.csv")

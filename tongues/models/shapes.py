@@ -2,7 +2,8 @@
 
 `TABLE` holds the 42 shapes of the continual pre-training study (Zheng et al. 2024, appendix),
 named by the size its authors report, which is not an exact count: see `counts`. `SMALL`
-continues the table downwards by its own rule, named by non-embedding parameters:
+continues the table downwards by its own rule, named by non-embedding parameters (both are in
+files of this folder):
 
 - layers = heads, as in the narrowest row of each width of the table;
 - the feed-forward width is the next multiple of a unit above 16/3 of the width; the unit is
@@ -31,20 +32,9 @@ class Shape:
     note: str = ""
 
 
-def feed_forward_width(hidden: int) -> int:
-    """The rule of the table, continued below its smallest width."""
-    unit = min(512, hidden)
-    return unit * (16 * hidden // (3 * unit) + 1)
-
-
-def _small(name: str, hidden: int, layers: int) -> Shape:
-    head_width = 32 if hidden >= 128 else 16
-    return Shape(name, hidden, feed_forward_width(hidden), hidden // head_width, head_width, layers)
-
-
-def _table() -> dict[str, Shape]:
+def _read(file: str) -> dict[str, Shape]:
     shapes: dict[str, Shape] = {}
-    text = (files("tongues.models") / "llama2_shapes.csv").read_text(encoding="utf-8")
+    text = (files("tongues.models") / file).read_text(encoding="utf-8")
     for row in csv.DictReader(text.splitlines()):
         hidden, heads, note = int(row["hidden_size"]), int(row["heads"]), ""
         if hidden % heads:  # one row; every other shape of its width class has heads of 128
@@ -56,22 +46,7 @@ def _table() -> dict[str, Shape]:
     return shapes
 
 
-_LAYERS = {  # by name and width
-    ("0.05M", 32): 2,
-    ("0.1M", 48): 2,
-    ("0.2M", 64): 2,
-    ("0.4M", 80): 3,
-    ("0.6M", 96): 3,
-    ("1.4M", 128): 4,
-    ("3M", 160): 5,
-    ("5M", 192): 6,
-    ("8M", 224): 7,
-    ("12M", 256): 8,
-    ("16M", 288): 9,
-    ("22M", 320): 10,
-}
-SMALL = {name: _small(name, hidden, layers) for (name, hidden), layers in _LAYERS.items()}
-TABLE = _table()
+SMALL, TABLE = _read("small_shapes.csv"), _read("llama2_shapes.csv")
 SHAPES = SMALL | TABLE
 
 

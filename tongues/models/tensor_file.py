@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 
 import torch
 from torch import Tensor
@@ -53,11 +52,6 @@ class TensorFile:
     def __enter__(self) -> "TensorFile":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._file.close()
         assert error is not None or not self._left, f"not written: {sorted(self._left)}"

@@ -24,10 +24,11 @@ from tongues.recipe.texts import (
     Text,
     TokenSettings,
 )
-from tongues.recipe.trainable import Lora, LowRank
 from tongues.recipe.training import (
     BaseChoice,
     Initialization,
+    Lora,
+    LowRank,
     ModelShape,
     Optimizer,
     Schedule,

@@ -3,20 +3,51 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from tongues.core.errors import UserError
 from tongues.core.quantities import Budget, Seconds, Share, Tokens
 from tongues.core.registry import registry
 from tongues.recipe.base import Chosen, RecipeSection, ShapeName, readable_name, refuse
 from tongues.recipe.mixtures import MixtureRule, MixtureShares, by_language
-from tongues.recipe.trainable import LowRank, Trainable
 
 Initialization = Literal["distilled", "mean"]
 States = Literal["float32", "bfloat16"]
+_PARTS = ("all", "embeddings", "feed_forward", "routers")  # of the weights of a base
 _Rate = Annotated[float, Field(gt=0, lt=1)]
 _LEAST_FINAL = 0.005  # of the peak; less, but not 0, is surely meant as a rate
 Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
+
+
+class Lora(RecipeSection):
+    """Low-rank updates of the layers' matrices (LoRA), by `peft`."""
+
+    rank: int = Field(default=128, ge=1)
+    """Rank of each update, which counts twice."""
+
+
+class LowRank(RecipeSection):
+    """Low-rank updates instead of whole matrices; `lora` alone means the defaults."""
+
+    lora: Lora = Field(default_factory=Lora)
+    """The updates."""
+    embeddings: bool = True
+    """Whether input and output embeddings are trained too, whole."""
+
+
+def _trainable(value: Any) -> Any:
+    if value == "lora":
+        return LowRank()
+    if not isinstance(value, str) or value in _PARTS:
+        return value
+    names = ", ".join(f"`{part}`" for part in _PARTS)
+    what = f"`{value}` names no weights; write {names} or `lora`"
+    raise ValueError(f"{what}, or a rank as in `{{lora: {{rank: 64}}}}`")
+
+
+Trainable = Annotated[
+    Literal["all", "embeddings", "feed_forward", "routers"] | LowRank, BeforeValidator(_trainable)
+]
 
 
 class ModelShape(RecipeSection):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tongues.core.errors import UserError
+from tongues.experts.partition import distances as module
 from tongues.experts.partition.distances import (
     by_typology,
     cosine_distances,
@@ -12,7 +13,6 @@ from tongues.experts.partition.distances import (
     nearest_donors,
     typology_distances,
 )
-from tongues.languages import grammar
 
 
 def test_cosine_by_hand() -> None:
@@ -108,9 +108,9 @@ def test_without_the_data_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
     def missing(name: str) -> None:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(grammar, "distribution", missing)
-    grammar.lang2vec_folder.cache_clear()
+    monkeypatch.setattr(module, "distribution", missing)
+    module.lang2vec_folder.cache_clear()
     with pytest.raises(UserError) as refused:
         typology_distances(["en", "de"])
-    grammar.lang2vec_folder.cache_clear()
+    module.lang2vec_folder.cache_clear()
     assert "tongues[typology]" in refused.value.hint

@@ -1,11 +1,14 @@
 """Distances between languages, of a family or by grammar, and the nearest languages.
 
-Grammar is the features of lang2vec.
+Grammar is the syntax features of lang2vec, where it is installed. Its data is under CC BY-SA 4.0
+and is not part of this package; only its arrays are read.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
 import langcodes
@@ -16,9 +19,9 @@ from tongues.core.files import read_json
 from tongues.experts import words
 from tongues.experts.partition.partition import Distances, Partition
 from tongues.experts.partition.tree import by_tree
-from tongues.languages.grammar import SYNTAX, lang2vec_folder, syntax_features
 from tongues.recipe import Ancestry
 
+_SYNTAX = "S_"  # begins the names of the features that the published clusters of X-ELM come from
 _PRIVATE = "q[a-t][a-z]"  # codes that no standard gives to a language
 
 
@@ -112,11 +115,11 @@ def typology_distances(languages: Sequence[str]) -> tuple[Distances, tuple[str, 
     one of which few or no features are known stays, and a note says so.
     They are 1 - cosine of the averaged syntax features, under macro-language codes.
     """
-    codes, features = syntax_features(_folder())
+    codes, features = _syntax_features(lang2vec_folder())
     rows = [_row(lang, codes, features) for lang in languages]
     distances, notes = cosine_distances(languages, features[rows])
     known = (~np.isnan(features[rows])).sum(axis=1)
-    data = f"lang2vec {version('lang2vec')}, its features `{SYNTAX}…`"
+    data = f"lang2vec {version('lang2vec')}, its features `{_SYNTAX}…`"
     about = words.TYPOLOGY.format(
         data=data, least=known.min(), most=known.max(), width=features.shape[1]
     )
@@ -134,7 +137,7 @@ def _row(lang: str, codes: dict[str, int], features: np.ndarray) -> int:
     if rows:
         return next((row for row in rows if not np.isnan(features[row]).all()), rows[0])
     # the nearest tag of two letters for a short one, or code of the data for a longer one
-    near = nearest(lang, read_json(_folder() / "letter_codes.json"))
+    near = nearest(lang, read_json(lang2vec_folder() / "letter_codes.json"))
     if len(lang) > 2 and not near.startswith("did you mean"):
         near = nearest(lang, codes)
     if re.fullmatch(_PRIVATE, lang) or not near.startswith("did you mean"):
@@ -142,9 +145,21 @@ def _row(lang: str, codes: dict[str, int], features: np.ndarray) -> int:
     raise UserError(f"lang2vec has no language `{lang}`", where="typology", hint=near)
 
 
-def _folder() -> Path:
-    folder = lang2vec_folder()
-    if folder is None:
-        hint = "`pip install 'tongues[typology]'`, or list the clusters in a file (`by: file`)"
-        raise UserError("the data on languages is not installed", where="typology", hint=hint)
-    return folder
+@cache
+def _syntax_features(folder: Path) -> tuple[dict[str, int], np.ndarray]:
+    """Rows by ISO code, and the features in lang2vec's data: 0 to 1, NaN where unknown."""
+    with np.load(folder / "feature_averages.npz") as data:
+        values = data["data"][:, np.char.startswith(data["feats"], _SYNTAX), 0]
+        rows = {code: row for row, code in enumerate(data["langs"].tolist())}
+    return rows, np.where(values < 0, np.nan, values)
+
+
+@cache
+def lang2vec_folder() -> Path:
+    """The folder of lang2vec's data; the package cannot be imported with a new setuptools."""
+    with suppress(PackageNotFoundError):
+        folder = Path(str(distribution("lang2vec").locate_file("lang2vec/data")))
+        if folder.is_dir():
+            return folder
+    hint = "`pip install 'tongues[typology]'`, or list the clusters in a file (`by: file`)"
+    raise UserError("the data on languages is not installed", where="typology", hint=hint)

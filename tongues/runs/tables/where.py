@@ -64,11 +64,10 @@ def select_rows(table: RunTable, expression: str) -> RunTable:
         if name not in table.columns:
             hint = f"a text needs quotes, '{name}'; of columns, {nearest(name, table.columns)}"
             raise _refused(f"there is no column `{name}`", hint, "unknown_column")
+        rows = [row for row in rows if table.columns[name][row] is not None]
         matched = [set(_compared(table, name, sign, value, rows)) for value in values]
-        every = set(rows).intersection(*matched)
-        any_of = set().union(*matched)
-        chosen = any_of if sign == "in" else every
-        rows = [row for row in rows if row in chosen and table.columns[name][row] is not None]
+        chosen = set().union(*matched) if sign == "in" else set(rows).intersection(*matched)
+        rows = sorted(chosen)
     if not rows:
         hint = "; ".join(_extent(name, table.columns[name]) for name, *_ in conditions)
         raise _refused(f"none of the {len(table)} rows has {text}", hint, "empty_selection")
@@ -120,13 +119,13 @@ def _compared(
         return
     for row in rows:
         number = cell_amount(cells[row])
-        if number is None and cells[row] is not None:
+        if number is None:
             text, place = repr(str(cells[row])), table.places[row]
             what = f"`{name}` holds {text} ({place}) and is compared as a number"
             others = f"{comparable(name)} != {text} and …"
             hint = f"write texts in quotes, or leave that one out before: {others}"
             raise _refused(what, hint, "text_and_number")
-        if number is not None and holds(number, value):
+        if holds(number, value):
             yield row
 
 
