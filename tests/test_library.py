@@ -31,6 +31,7 @@ OF_COMMAND = {
 # Arguments that the command always gives, or never needs.
 OF_FUNCTION = {"ready", "page", "bytes_per_token"}
 FUNCTIONS = {
+    "import": (tongues.import_run,),
     "next": (tongues.next_steps,),
     "experts partition": (tongues.experts.partition, tongues.experts.partition_languages),
     "experts train": (tongues.experts.train,),

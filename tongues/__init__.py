@@ -13,15 +13,12 @@ if TYPE_CHECKING:
     from tongues.core.errors import UserError
     from tongues.recipe import Recipe, load_recipe
     from tongues.verbs import experts
-    from tongues.verbs.guide import doctor, next_steps
-    from tongues.verbs.imports import import_run
-    from tongues.verbs.languages import languages
+    from tongues.verbs.guide import doctor, languages, next_steps
     from tongues.verbs.laws import fit
     from tongues.verbs.models import evaluate, export, generate, serve
-    from tongues.verbs.new import new
     from tongues.verbs.pages import ls, report, watch
-    from tongues.verbs.plan import plan
-    from tongues.verbs.recipes import check, prepare, study, train
+    from tongues.verbs.plan import new, plan
+    from tongues.verbs.recipes import check, import_run, prepare, study, train
 
 __all__ = ["Recipe", "UserError", "__version__", "check", "doctor", "evaluate"]
 __all__ += [
@@ -48,15 +45,12 @@ _HOMES = {
     "UserError": "tongues.core.errors",
     "Recipe": "tongues.recipe",
     "load_recipe": "tongues.recipe",
-    **dict.fromkeys(("doctor", "next_steps"), "tongues.verbs.guide"),
+    **dict.fromkeys(("doctor", "languages", "next_steps"), "tongues.verbs.guide"),
     "fit": "tongues.verbs.laws",
-    "import_run": "tongues.verbs.imports",
-    "languages": "tongues.verbs.languages",
-    "plan": "tongues.verbs.plan",
+    **dict.fromkeys(("new", "plan"), "tongues.verbs.plan"),
     **dict.fromkeys(("evaluate", "export", "generate", "serve"), "tongues.verbs.models"),
     **dict.fromkeys(("ls", "report", "watch"), "tongues.verbs.pages"),
-    "new": "tongues.verbs.new",
-    **dict.fromkeys(("check", "prepare", "study", "train"), "tongues.verbs.recipes"),
+    **dict.fromkeys(("check", "import_run", "prepare", "study", "train"), "tongues.verbs.recipes"),
     "experts": "tongues.verbs.experts",  # a group: the module itself
 }
 

@@ -12,7 +12,7 @@ from tests.golden import golden
 from tongues.core.errors import UserError
 from tongues.plan import Question, Target, read_base
 from tongues.plan.budget import Budget
-from tongues.verbs.actions.own_text import with_amounts, with_files
+from tongues.verbs.actions.plans import with_amounts, with_files
 
 REFUSED: dict[str, dict[str, Any]] = {
     "no budget": {},

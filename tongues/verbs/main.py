@@ -11,13 +11,13 @@ from tongues.core.errors import Stopped, UserError, nearest
 from tongues.core.extras import required_by
 from tongues.core.removed import OPTIONS
 from tongues.core.terminal import echo, is_first_rank
-from tongues.verbs import demo, guide, imports, languages, laws, models, new, pages, plan, recipes
+from tongues.verbs import demo, guide, laws, models, pages, plan, recipes
 from tongues.verbs.experts import experts_group
 from tongues.verbs.options import SECTIONS, Verbs
 from tongues.verbs.settings import COMMANDS
 
 # What declares them.
-VERBS = (demo, guide, imports, languages, laws, models, new, pages, plan, recipes)
+VERBS = (demo, guide, laws, models, pages, plan, recipes)
 
 _PATIENCE = 5.0  # seconds
 

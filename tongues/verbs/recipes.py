@@ -1,14 +1,23 @@
-"""The verbs of one recipe: check, prepare, train, study."""
+"""The verbs of recipes and their runs: check, prepare, train, study, import."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongues.core.terminal import echo
 from tongues.verbs.hints import hint_recipe, hint_runs
-from tongues.verbs.options import AS_JSON, COUNT
-from tongues.verbs.settings import Verb, command, function, option, settings
-from tongues.verbs.shared import Launched, OfRecipe, Overwriting, Quietly, Shared, Together
+from tongues.verbs.options import AS_JSON, COUNT, FOLDER
+from tongues.verbs.settings import Verb, argument, command, function, option, settings
+from tongues.verbs.shared import (
+    Launched,
+    OfRecipe,
+    Overwriting,
+    Quietly,
+    Shared,
+    Together,
+    in_workspace,
+)
 
 if TYPE_CHECKING:
     from tongues.plan.check import Checked
@@ -103,15 +112,6 @@ class Train(OfRecipe, Overwriting, Together, Quietly, Verb[Path]):
     work = "recipes:train"
 
 
-@command(Train, AS_JSON)
-def _train(asked: Train, *, as_json: bool) -> None:
-    from tongues.core.terminal import print_paths
-
-    directory = asked.run()
-    print_paths([directory], as_json=as_json)
-    hint_runs(directory, Path(asked.workspace))
-
-
 @settings
 class Study(OfRecipe, Overwriting, Launched, Together, Quietly, Verb[Path]):
     """Train all runs of RECIPE. Safe to interrupt; run it again to resume.
@@ -121,19 +121,64 @@ class Study(OfRecipe, Overwriting, Launched, Together, Quietly, Verb[Path]):
     forecast, in `forecast.json` of that folder.
     """
 
-    work = "studies:study"
+    work = "recipes:study"
 
 
-@command(Study, AS_JSON)
-def _study(asked: Study, *, as_json: bool) -> None:
+@settings
+class ImportRun(Quietly, Verb[Path]):
+    """Bring a run of another trainer into the store, by its log.
+
+    Then `ls`, `report`, `fit` and `evaluate` read it as one of ours. Roles are told, never guessed:
+    languages of the mixture that the base does not know are learned, the others replayed.
+    Returns the run's directory.
+    """
+
+    work = "imports:import_run"
+    folder: Path | str = argument(FOLDER)
+    _: KW_ONLY
+    mixture: Mapping[str, object] | Sequence[str] = option(
+        "Share of the run's tokens.", metavar="LANG=SHARE", many=True
+    )
+    held_out: Path | str = option(
+        "Folder with the held-out text, by language.", FOLDER, names=("--held-out",)
+    )
+    name: str | None = option("Of the run (that of FOLDER).", metavar="NAME", default=None)
+    base: str | None = option("Run or folder it continued.", metavar="MODEL", default=None)
+    base_languages: Sequence[str] = option(
+        "That the base knows.", names=("--base-language",), metavar="LANG", many=True, default=()
+    )
+    text_of: Mapping[str, object] | Sequence[str] = option(
+        "Language of a held-out text that the log names otherwise.",
+        metavar="TEXT=LANG",
+        many=True,
+        default=(),
+    )
+    batch: str | None = option(
+        "Tokens of a step, where the log does not count them.", metavar="AMOUNT", default=None
+    )
+    context: str = option("Tokens of a sample.", metavar="AMOUNT", default="2048 tokens")
+    model: Path | str | None = option(
+        "Folder of the trained model, where FOLDER has none.", FOLDER, default=None
+    )
+    seed: int = option("Of the run; runs of one size and seed are compared.", int, default=1)
+    workspace: Path | str = in_workspace()
+
+
+def _print_runs(asked: Train | Study | ImportRun, *, as_json: bool) -> None:
+    """Print the directory that was made, and what comes next."""
     from tongues.core.terminal import print_paths
 
-    made = asked.run()
-    print_paths([made], as_json=as_json)
-    hint_runs(made, Path(asked.workspace))
+    directory = asked.run()
+    print_paths([directory], as_json=as_json)
+    hint_runs(directory, Path(asked.workspace))
+
+
+for verb, name in ((Train, "train"), (Study, "study"), (ImportRun, "import")):
+    command(verb, AS_JSON, name=name)(_print_runs)
 
 
 check = function(Check)
 prepare = function(Prepare)
 train = function(Train)
 study = function(Study)
+import_run = function(ImportRun)

@@ -14,8 +14,7 @@ from tests.models.families import save_tiny, tiny
 from tongues.core.errors import UserError
 from tongues.core.files import read_json
 from tongues.text.tokens.frame import TextFrame
-from tongues.use.export.gates import fit_gates
-from tongues.use.export.moe import merge_to_moe
+from tongues.use.export.moe import fit_gates, merge_to_moe
 
 FAMILIES = ("llama", "llama-tied", "qwen3")
 ROWS = 300

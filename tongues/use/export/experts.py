@@ -40,7 +40,6 @@ from tongues.train.base import find_base, model_folder
 from tongues.train.card import add_sections, find_tokens
 from tongues.train.export import copy_files, copy_model, new_folder
 from tongues.train.metadata import CardScores
-from tongues.use.export.gates import fit_gates
 from tongues.use.export.held_out import (
     Losses,
     held_out_losses,
@@ -48,7 +47,7 @@ from tongues.use.export.held_out import (
     loss_rows,
     worse_than_base,
 )
-from tongues.use.export.moe import merge_to_moe
+from tongues.use.export.moe import fit_gates, merge_to_moe
 from tongues.use.export.run import store_folder
 
 # The newest evaluation of a run, an ensemble or a model, by its folder, as a card has it.

@@ -10,72 +10,59 @@ from typing import Any
 from tongues.core.errors import UserError
 from tongues.use.imports.log import (
     TRAINERS,
-    LoggedHeldOut,
-    LoggedStep,
+    Trainer,
     TrainerLog,
     finite,
     log_rows,
     read_limited,
+    read_losses,
 )
 
-_LOG = "training.jsonl"
-_HELD_OUT = re.compile(r"validation(?:_(.+))?\.jsonl")
+_NAME = "automodel"
 _CHECKPOINT = re.compile(r"epoch_\d+_step_(\d+)")
-_STEPS = re.compile(r"^\s*max_steps:\s*(\d+)\s*$", re.MULTILINE)
+_STEPS = re.compile(rb"^\s*max_steps:\s*(\d+)\s*$", re.MULTILINE)
 
 
-class AutoModelLog:
-    """Reads the folder that its settings call `checkpoint_dir`; its steps are counted from 0."""
-
-    name = "automodel"
-    summary = "NeMo AutoModel"
-
-    def recognises(self, folder: Path) -> bool:
-        """Whether it has the log of training."""
-        return (folder / _LOG).is_file()
-
-    def read(self, folder: Path) -> TrainerLog:
-        """The run; of a step that was done again after a stop the last line counts."""
-        rows = dict(_by_step(folder / _LOG))
-        if not rows:
-            raise UserError("has no steps", where=str(folder / _LOG))
-        read = accumulate(int(finite(row, "num_tokens_per_step") or 0) for row in rows.values())
-        losses = [
-            LoggedStep(
-                step=step,
-                loss=row["loss"],
-                learning_rate=finite(row, "lr"),
-                norm=finite(row, "grad_norm"),
-                tokens=tokens or None,
-            )
-            for (step, row), tokens in zip(rows.items(), read, strict=True)
-            if finite(row, "loss") is not None
-        ]
-        held_out = [
-            LoggedHeldOut(step, match[1] or "", row["val_loss"])
-            for file in sorted(folder.iterdir())
-            if (match := _HELD_OUT.fullmatch(file.name))
-            for step, row in dict(_by_step(file)).items()
-            if finite(row, "val_loss") is not None
-        ]
-        checkpoints = dict(_checkpoints(folder))
-        return TrainerLog(
-            trainer=self.name,
-            steps=_planned(folder) or max(rows),
-            step=max(rows),
-            losses=tuple(losses),
-            held_out=tuple(held_out),
-            checkpoints=checkpoints,
-            seconds=None if len(rows) < 2 else _seconds(rows),
-        )
+def _read(folder: Path) -> TrainerLog | None:
+    """The run in the folder that its settings call `checkpoint_dir`."""
+    file = folder / "training.jsonl"
+    if not file.is_file():
+        return None
+    rows = _by_step(file)
+    if not rows:
+        raise UserError("has no steps", where=str(file))
+    counts = accumulate(int(finite(row, "num_tokens_per_step") or 0) for row in rows.values())
+    training = [
+        {**row, "step": step, "tokens": tokens}
+        for (step, row), tokens in zip(rows.items(), counts, strict=True)
+    ]
+    losses, held_out = read_losses([*training, *_held_out(folder)])
+    return TrainerLog(
+        trainer=_NAME,
+        steps=_planned(folder) or max(rows),
+        step=max(rows),
+        losses=losses,
+        held_out=held_out,
+        checkpoints=dict(_checkpoints(folder)),
+        seconds=None if len(rows) < 2 else _seconds(rows),
+    )
 
 
-def _by_step(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Rows by the number of steps that are done."""
-    for row in log_rows(file):
-        step = finite(row, "step")
-        if step is not None and step >= 0:
-            yield int(step) + 1, row
+def _by_step(file: Path) -> dict[int, dict[str, Any]]:
+    """Rows by the number of steps that are done; it counts from 0.
+
+    Of a step that was done again after a stop the last line counts.
+    """
+    numbered = [(finite(row, "step"), row) for row in log_rows(file)]
+    return {int(step) + 1: row for step, row in numbered if step is not None and step >= 0}
+
+
+def _held_out(folder: Path) -> Iterator[dict[str, Any]]:
+    for file in sorted(folder.glob("validation*.jsonl")):
+        text = file.stem.removeprefix("validation").removeprefix("_")
+        name = f"held out/{text}" if text else "eval_loss"
+        for step, row in _by_step(file).items():
+            yield {"step": step, name: row.get("val_loss")}
 
 
 def _checkpoints(folder: Path) -> Iterator[tuple[int, Path]]:
@@ -100,4 +87,4 @@ def _seconds(rows: dict[int, dict[str, Any]]) -> float | None:
     return math.fsum(taken) or None
 
 
-TRAINERS.add(AutoModelLog())
+TRAINERS.add(Trainer(_NAME, "NeMo AutoModel", _read))

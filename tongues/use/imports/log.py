@@ -2,15 +2,31 @@
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tongues.core.errors import UserError
 from tongues.core.registry import Registry
 
-LARGEST = 2**28  # bytes of a log; a million steps take a tenth
+_LARGEST = 2**28  # bytes of a log; a million steps take a tenth
+# What trainers call things, by their sources: transformers' Trainer in its own log and by wandb (as
+# tongues), torchtitan, OLMo-core, nanotron, NeMo AutoModel.
+LOSS = ("loss", "train/loss", "loss_metrics/global_avg_loss", "train/CE loss", "lm_loss")
+_STEP = ("train/global_step", "step", "_step")
+_RATE = ("learning_rate", "train/learning_rate", "lr", "optim/learning rate (group 0)")
+_NORM = ("grad_norm", "train/grad_norm", "train/norm", "optim/total grad norm")
+_TOKENS = (
+    *("num_input_tokens_seen", "train/num_input_tokens_seen"),
+    *("tokens", "throughput/total tokens"),
+)
+# `eval_sw_loss` is of one of several texts, `eval_loss` of the only one.
+_HELD_OUT = re.compile(
+    r"eval[_/](?:(?P<transformers>.+)_)?loss|held out/(?P<tongues>.+)|validation_metrics/loss"
+    r"|eval/lm/(?P<olmo>.+)/CE loss"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,53 +60,72 @@ class TrainerLog:
     trainer: str
     steps: int
     step: int
-    losses: tuple[LoggedStep, ...]
-    held_out: tuple[LoggedHeldOut, ...]
-    checkpoints: dict[int, Path]
+    losses: Sequence[LoggedStep]
+    held_out: Sequence[LoggedHeldOut]
+    checkpoints: Mapping[int, Path]
     seconds: float | None = None
 
 
-class Trainer(Protocol):
-    """A trainer whose logs are read."""
+@dataclass(frozen=True, slots=True)
+class Trainer:
+    """A trainer whose logs are read.
 
-    @property
-    def name(self) -> str:
-        """Such as `trainer`."""
-        ...
+    summary: who writes such logs, for help and docs. read: the run in a folder, None where none of
+    this trainer is there; a UserError says what is wrong with the log.
+    """
 
-    @property
-    def summary(self) -> str:
-        """One sentence for help and docs: who writes such logs."""
-        ...
-
-    def recognises(self, folder: Path) -> bool:
-        """Whether a folder is one of its runs."""
-        ...
-
-    def read(self, folder: Path) -> TrainerLog:
-        """The run in a folder that it recognises; a UserError says what is wrong with the log."""
-        ...
+    name: str
+    summary: str
+    read: Callable[[Path], TrainerLog | None]
 
 
 TRAINERS: Registry[Trainer] = Registry("trainer", "tongues.trainers")
 
 
 def read_log(folder: Path) -> TrainerLog:
-    """The run in a folder, by the first trainer that recognises it."""
+    """The run in a folder, by the first trainer that has one there."""
     for trainer in TRAINERS:
-        if trainer.recognises(folder):
-            return trainer.read(folder)
+        if log := trainer.read(folder):
+            return log
     known = "; ".join(f"{one.name}: {one.summary}" for one in TRAINERS)
     raise UserError("holds no log that is known", where=str(folder), hint=f"read are {known}")
 
 
-def read_limited(file: Path) -> str:
-    """The text of a log."""
+def read_losses(
+    rows: Iterable[Mapping[str, Any]],
+) -> tuple[list[LoggedStep], list[LoggedHeldOut]]:
+    """Losses in training and on held-out text; rows without a step or a loss are left out."""
+    losses, held_out = list[LoggedStep](), list[LoggedHeldOut]()
+    for row in rows:
+        done, loss, tokens = (finite(row, *names) for names in (_STEP, LOSS, _TOKENS))
+        if done is None or done < 0:
+            continue
+        step, read = int(done), int(tokens) if tokens else None
+        if loss is not None:
+            losses.append(LoggedStep(step, loss, finite(row, *_RATE), finite(row, *_NORM), read))
+        for key in row:
+            match, value = _HELD_OUT.fullmatch(key), finite(row, key)
+            if match and value is not None:
+                text = next(filter(None, match.groups()), "")
+                held_out.append(LoggedHeldOut(step, text, value))
+    return losses, held_out
+
+
+def finite(row: Mapping[str, Any], *keys: str) -> float | None:
+    """The first number of a log's row by these names; None where there is none."""
+    for value in map(row.get, keys):
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return value
+    return None
+
+
+def read_limited(file: Path) -> bytes:
+    """A log, if it can be one by its size."""
     try:
-        if (size := file.stat().st_size) > LARGEST:
+        if (size := file.stat().st_size) > _LARGEST:
             raise UserError(f"is too large for a log: {size:,} bytes", where=str(file))
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return file.read_bytes()
+    except OSError as error:
         raise UserError(f"cannot be read ({error})", where=str(file)) from None
 
 
@@ -108,22 +143,3 @@ def log_rows(file: Path) -> list[dict[str, Any]]:
         if isinstance(row, dict):
             rows.append(row)
     return rows
-
-
-def finite(row: Mapping[str, Any], key: str) -> float | None:
-    """A number of a log; None where it is none."""
-    value = row.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if math.isfinite(value) else None
-
-
-def read_object(file: Path) -> dict[str, Any]:
-    """A JSON object of a log."""
-    try:
-        plain = json.loads(read_limited(file))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"is not JSON ({error})", where=str(file)) from None
-    if not isinstance(plain, dict):
-        raise UserError("is not a JSON object", where=str(file))
-    return plain

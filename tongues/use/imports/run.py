@@ -71,7 +71,7 @@ def import_run(folder: Path, declared: Declared, workspace: Path, say: Say) -> P
     base = find_base(declared.base, workspace)
     tokenizer = _tokenizer_folder(newest, base)
     languages = _languages(log.held_out, declared)
-    known = tuple(loss for loss in log.held_out if loss.text in languages)
+    known = [loss for loss in log.held_out if loss.text in languages]
     log = replace(log, held_out=known)
     bytes_per_token = _bytes_per_token(declared, sorted(set(languages.values())), tokenizer)
     batch = _batch(log, declared)

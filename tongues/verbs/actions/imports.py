@@ -7,7 +7,7 @@ from tongues.core.quantities import Share, Tokens
 from tongues.plan.budget import read_as
 from tongues.recipe.base import NAME
 from tongues.use.imports import run as imports
-from tongues.verbs.imports import ImportRun
+from tongues.verbs.recipes import ImportRun
 from tongues.verbs.shared import Voice, existing_folder, listed, pairs
 
 

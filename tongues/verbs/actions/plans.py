@@ -1,5 +1,6 @@
-"""What to do with a base, a language and a budget."""
+"""What to do with a base, a language, its text and a budget: plans, and the recipes of them."""
 
+import math
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,19 +15,36 @@ from tongues.core.quantities import Bytes
 from tongues.languages import OwnRun, find_language
 from tongues.laws import Law
 from tongues.laws.answer import FitAnswer
-from tongues.plan import Plan, Question, ask, make_plan, read_base, read_laws, recipe_of
+from tongues.plan import (
+    BaseCheckpoint,
+    Plan,
+    Question,
+    Target,
+    ask,
+    make_plan,
+    read_base,
+    read_laws,
+    recipe_of,
+)
 from tongues.plan.budget import read_as, read_number
-from tongues.plan.recipe import recipe_name
+from tongues.plan.question import read_target
+from tongues.plan.recipe import recipe_name, replay_language
 from tongues.plan.words import WRITTEN, draft_lines
+from tongues.recipe.foreign import ForeignRecipe
+from tongues.recipe.loading import read_other
 from tongues.runs.tables import read_table
+from tongues.text.folder import check_language, find_texts
+from tongues.text.tokens.fertility import measure, try_tokenizer
+from tongues.text.tokens.tokenizer import load_tokenizer
 from tongues.verbs import plan as verb
-from tongues.verbs.actions.measure import measure_base
-from tongues.verbs.actions.own_text import with_amounts, with_files
 from tongues.verbs.actions.results import Draft
 from tongues.verbs.shared import pairs
 
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
 _NGRAMS = 100_000  # bytes of a sample, from which its n-grams tell more than the catalogue
+_USUAL = "100M tokens"  # of a budget that nobody gave; chosen: hours on one GPU
+_WINDOW = 512  # tokens, by which the loss of a base is measured
+_WINDOWS = 48  # documents of the sample: the standard error is some per cent of the loss
 
 
 def make(asked: verb.Plan) -> Plan:
@@ -45,7 +63,7 @@ def make(asked: verb.Plan) -> Plan:
     if len(set(tags)) < len(tags):
         raise UserError("names a language twice", where="--language")
     if asked.write is not None:
-        check_new_file(Path(asked.write))
+        _check_new_file(Path(asked.write))
     question = ask(
         None if asked.budget is None else str(asked.budget),
         bases=[read_base(word) for word in pairs(asked.bases) if word != "auto"],
@@ -64,13 +82,61 @@ def make(asked: verb.Plan) -> Plan:
         question = with_files(question, tags, Path(available), "--available-text")
     else:
         question = with_amounts(question, tags, None if available is None else str(available))
-    made = make_plan(question if known else measured(question), known, sample_of(question))
+    made = make_plan(question if known else _measured(question), known, _sample_of(question))
     if asked.write is not None:
-        draft_of(made, asked.write)
+        _draft_of(made, asked.write)
     return made
 
 
-def draft_of(plan: Plan, out: Path | str | None) -> Draft:
+def draft(asked: verb.New) -> Draft:
+    """A recipe that continues a base on a language; writes it where that was asked for."""
+    language = asked.language
+    if not isinstance(language, str):
+        if not language:
+            raise UserError("which language?", where="--language", hint="a tag such as `sw`")
+        if len(language) > 1:
+            hint = "`tongues plan` takes several, and writes their recipe"
+            raise UserError("names one language", where="--language", hint=hint)
+        (language,) = language
+    if "," in language:
+        hint = "write the recipe for one; `tongues plan` takes several, and writes theirs"
+        raise UserError("names one language to learn", where="--language", hint=hint)
+    tag = find_language(language, "--language").tag
+    other = None if asked.other is None else read_other(Path(asked.other))
+    if other:
+        asked = _taken(asked, other, Path(asked.other or "").parent)
+    if asked.base is None:
+        raise UserError("which base?", where="BASE", hint="`tongues new` lists some")
+    checkpoint = read_base(asked.base, "BASE")
+    if asked.out is not None:
+        _check_new_file(Path(asked.out))
+    budget, gpus, text = asked.budget, asked.gpus, asked.text
+    question = ask(budget or _USUAL, gpu=asked.gpu, gpus=gpus, bases=(checkpoint,))
+    question = replace(question, usual=budget is None, settings=other.settings if other else {})
+    if text is None:
+        question = with_amounts(question, (tag,), None)
+        replays = bool(replay_language(checkpoint, question))
+    else:
+        question = with_files(question, (tag,), Path(text), f"--text {text}")
+        replays = question.replayed is not None
+    question = _measured(question if replays else replace(question, replay=0.0))
+    made = _draft_of(make_plan(question, sample=_sample_of(question)), asked.out)
+    return replace(made, lines=(other.taken, *made.lines)) if other else made
+
+
+def _taken(asked: verb.New, other: ForeignRecipe, beside: Path) -> verb.New:
+    """The question with what it does not name of another trainer's recipe."""
+    base, texts = beside / other.base, [beside / text for text in other.text]
+    here = next((text for text in texts if text.exists()), None)
+    return replace(
+        asked,
+        base=asked.base or (str(base) if base.exists() else other.base),
+        text=asked.text or (here and (here if here.is_dir() else here.parent)),
+        budget=asked.budget or (other.tokens and f"{other.tokens} tokens"),
+    )
+
+
+def _draft_of(plan: Plan, out: Path | str | None) -> Draft:
     """The recipe of a plan and its lines; written to `out` with the plan next to it, if named.
 
     The base's tokenizer is tried on the text that is on this disk.
@@ -79,8 +145,6 @@ def draft_of(plan: Plan, out: Path | str | None) -> Draft:
     usual = recipe_name(option, question.languages)
     folder = option.base and option.base.tokenizer_folder
     if folder and len(question.targets) == 1 and question.targets[0].sample:
-        from tongues.text.tokens.fertility import try_tokenizer
-
         texts = (*question.targets, *([question.replayed] if question.replayed else []))
         samples = {text.language: text.sample for text in texts}
         trial = try_tokenizer(folder, question.languages[0], samples)
@@ -104,7 +168,7 @@ def _free_name(name: str, out: Path) -> str:
     return next(one for one in chain([name], numbered) if one not in taken)
 
 
-def check_new_file(out: Path) -> None:
+def _check_new_file(out: Path) -> None:
     """A UserError where a file is already, or none can be written."""
     if out.exists():
         raise UserError("is there already", where=str(out), hint="name another file")
@@ -120,7 +184,7 @@ def _known(tags: Sequence[str]) -> list[str]:
     return known
 
 
-def measured(question: Question) -> Question:
+def _measured(question: Question) -> Question:
     """With the loss of every base that is here, on text that is here, before any training."""
     sample = question.targets[0].sample
     if question.losses or len(question.targets) > 1 or not sample:
@@ -128,14 +192,14 @@ def measured(question: Question) -> Question:
     able = EXTRAS["torch"].is_installed
     folders = {base.name: Path(base.folder) for base in question.bases if base.folder and able}
     losses = {
-        name: measure_base(folder, sample)
+        name: _measure_base(folder, sample)
         for name, folder in folders.items()
         if any(folder.glob("*.safetensors"))
     }
     return replace(question, losses=losses)
 
 
-def sample_of(question: Question) -> str | None:
+def _sample_of(question: Question) -> str | None:
     """Text for n-grams, where there is enough of it."""
     text = "\n".join(question.targets[0].sample)
     return text if len(text.encode()) >= _NGRAMS else None
@@ -156,3 +220,81 @@ def _own_runs(path: Path) -> list[OwnRun]:
         epochs = read_number(row["epochs"], where) if "epochs" in row else 1.0
         runs.append(OwnRun(size, read_number(row["loss"], where), params, epochs))
     return runs
+
+
+def with_amounts(question: Question, languages: Sequence[str], available: str | None) -> Question:
+    """The question with text by its amount, or with what the catalogue knows of."""
+    if len(languages) > 1 and available is not None:
+        where = "--available-text"
+        hint = "name a folder with `sw/`, `yo/`; without it the catalogue's amounts are taken"
+        raise UserError("one amount of text, and several languages", where=where, hint=hint)
+    base = question.bases[0] if question.bases else None
+    targets = (read_target(available, language, base) for language in languages or ("",))
+    return question.with_text(tuple(targets))
+
+
+def with_files(question: Question, languages: Sequence[str], place: Path, where: str) -> Question:
+    """The question with the text of a file or folder; a UserError where a language has none.
+
+    Files are of any kind that `prepare` reads; a sample is checked, and encoded by every base that
+    is on this disk. Of a folder, text of the first language that a base may replay is taken too.
+    """
+    if not languages:
+        raise UserError("text is of a language", where=where, hint="add `--language sw`")
+    known = [lang for base in question.bases for lang in base.languages or ("en",)]
+    known = [lang for lang in dict.fromkeys(known) if lang not in languages]
+    if place.is_file():
+        found = {lang: [str(place)] for lang in languages[:1]}
+    else:
+        found = find_texts(place, (*languages, *known))
+    for lang in languages:
+        if lang not in found:
+            hint = f"name a folder with text of `{lang}`, such as `{lang}/` or `{lang}.jsonl` in it"
+            raise UserError(f"there is no text of `{lang}`", where=where, hint=hint)
+    replayed = next((lang for lang in known if lang in found), None)
+    files = {lang: found[lang] for lang in (*languages, *([replayed] if replayed else []))}
+    texts = _texts_of(files, question.bases, where)
+    targets = tuple(texts[lang] for lang in languages)
+    return question.with_text(targets, texts.get(replayed or ""), where)
+
+
+def _texts_of(
+    files: dict[str, list[str]], bases: Sequence[BaseCheckpoint], where: str
+) -> dict[str, Target]:
+    """The text of each language, checked and measured."""
+    texts, folders = check_language(files, where), {x.name: x.tokenizer_folder for x in bases}
+    tokenizers = {name: load_tokenizer(folder) for name, folder in folders.items() if folder}
+    targets = dict[str, Target]()
+    for language, text in texts.items():
+        sample = {language: [("", document) for document in text.sample]}
+        counted = {name: measure(of, sample)[language] for name, of in tokenizers.items()}
+        per_token = {name: of.bytes_per_token for name, of in counted.items()}
+        paths, size = tuple(files[language]), float(text.bytes)
+        targets[language] = Target(language, size, None, paths, per_token, text.sample)
+    return targets
+
+
+def _measure_base(folder: Path, texts: Sequence[str]) -> float:
+    """Bits per byte of a Hugging Face folder on windows from the beginnings of documents.
+
+    A minute on the user's own text before any training, instead of a guess.
+    """
+    import torch
+
+    from tongues.models.huggingface import load_model
+    from tongues.models.scorer import batch_scorer
+
+    tokenizer, model = load_tokenizer(folder), load_model(folder).eval()
+    scorer, nats, size = batch_scorer(model), 0.0, 0
+    for text in texts[:: max(1, len(texts) // _WINDOWS)][:_WINDOWS]:
+        encoding = tokenizer.encode(text[: 8 * _WINDOW], add_special_tokens=False)
+        ids, ends = encoding.ids[: _WINDOW + 1], encoding.offsets[: _WINDOW + 1]
+        if len(ids) < 2:
+            continue
+        tokens = torch.tensor([ids])
+        every = torch.ones_like(tokens[:, 1:], dtype=torch.bool)
+        with torch.inference_mode():
+            likely, _ = scorer.score(tokens[:, :-1], tokens[:, 1:], every, None)
+        nats -= float(likely.double().sum())
+        size += len(text[ends[0][1] : ends[-1][1]].encode())
+    return nats / math.log(2.0) / size if size else math.nan

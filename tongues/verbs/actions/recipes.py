@@ -1,25 +1,29 @@
-"""One recipe: checked, its text prepared, its run trained."""
+"""Recipes: checked, their text prepared, their run or runs trained."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from tongues.core.errors import UserError
 from tongues.core.extras import require
-from tongues.core.files import DISK_FULL
+from tongues.core.files import DISK_FULL, write_json
+from tongues.core.frames import text_table
 from tongues.core.hardware import Machine, find_gpu
 from tongues.core.launch import check_ranks, in_processes, launcher_kind, open_launcher
-from tongues.core.quantities import show_bytes
+from tongues.core.quantities import counted, show_bytes
 from tongues.core.ranks import interrupts_noted
 from tongues.plan.check import Checked, check_recipe
 from tongues.recipe import Recipe, load_recipe, load_text_recipe, show_recipe
 from tongues.text.tokens import check_tokens, prepare_tokens
+from tongues.train import RunPlan
 from tongues.train.plan import run_of_recipe
 from tongues.train.record import check_settings
+from tongues.train.study import best_rates, measure_cost, run_all, unfinished
+from tongues.train.study.pilot import forecast_large_run
 from tongues.train.work import Work, open_work
-from tongues.verbs.recipes import Check, Prepare, Train
+from tongues.verbs.recipes import Check, Prepare, Study, Train
 from tongues.verbs.shared import Voice, where_of
 
 
@@ -107,6 +111,57 @@ def _telling_need(run: str, disk: int, workspace: Path) -> Iterator[None]:
             raise
         what = f"{os.strerror(error.errno)}; the run takes about {show_bytes(disk)} with its tokens"
         raise OSError(error.errno, what, str(workspace / "runs" / run)) from None
+
+
+def study(asked: Study) -> Path:
+    """Train all runs of a recipe; returns their folder."""
+    workspace, loaded = Path(asked.workspace), load_recipe(asked.recipe, asked.overrides)
+    launcher, processes, overwrite = asked.launcher, asked.processes, asked.overwrite
+    if not (loaded.study or loaded.pilot):
+        what = "there is no `study` or `pilot` section"
+        raise UserError(what, where=where_of(asked.recipe), hint="see `tongues train`")
+    work = open_work(loaded, workspace)
+    checked = check_prepared(work, launcher, processes)
+    starts = open_launcher(
+        launcher, workers=loaded.study.workers if loaded.study else None, processes=processes
+    )
+    voice = Voice(asked.quiet)
+    runs, at_once = checked.runs, checked.at_once
+    cost = measure_cost(checked.all, workspace, at_once, launcher, processes, overwrite=overwrite)
+    if cost.runs:
+        voice.say(f"{cost}; {show_bytes(checked.disk)} of disk at most")
+
+    def run(plans: Sequence[RunPlan], title: str) -> None:
+        with voice.progress(f"{title}: {counted(len(plans), 'run')}") as show:
+            run_all(
+                plans,
+                workspace,
+                launcher=starts,
+                watch=lambda state: show(state.share, *state.words()),
+                tell=voice.say,
+                overwrite=overwrite,
+            )
+
+    if checked.sweep:
+        plans = [plan for plan, _ in checked.sweep]
+        try:
+            run(plans, f"{loaded.name}, the rate")
+        except UserError:
+            if unfinished(plans, workspace):
+                raise
+        rates, doubts = best_rates(plans, workspace)
+        shown = ", ".join(f"{rate:.3g} at {shape}" for shape, rate in rates.items())
+        for line in (f"best rates: {shown}", *doubts):
+            voice.say(line)
+        runs = check_prepared(work, launcher, processes).runs
+    run([plan for plan, _ in runs], loaded.name)
+    folder = workspace / "runs" / loaded.name
+    if loaded.pilot:
+        forecast = forecast_large_run(work)
+        write_json(folder / "forecast.json", forecast.to_json())
+        for line in (text_table(forecast.rows()), *forecast.remarks()):
+            voice.say(line)
+    return folder
 
 
 def check_prepared(work: Work, launcher: str = "local", processes: int | None = None) -> Checked:
