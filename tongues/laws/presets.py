@@ -1,8 +1,10 @@
 """Laws to start from: published ones, with what is known to be wrong with them, and files."""
 
 import json
-from dataclasses import replace
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tongues.core.errors import UserError, nearest
 from tongues.core.files import read_json
@@ -11,74 +13,23 @@ from tongues.laws.law import Law
 from tongues.laws.words import caution
 
 _UNIT = "loss in nats per token of its authors' tokenizer and text"
-
-_Study = tuple[str, dict[str, tuple[float, float]]]
-# Each study with the range of its runs, as far as its authors report it.
-_HOFFMANN: _Study = (
-    "Hoffmann et al. 2022, arXiv:2203.15556, ",
-    {"N": (70e6, 16e9), "D": (5e9, 500e9)},
-)
-_BESIROGLU: _Study = (
-    "Besiroglu et al. 2024, arXiv:2404.10102, ",
-    {"N": (57.3e6, 16.2e9), "D": (0.819e9, 318e9), "loss": (2.077, 3.406)},
-)
-_POINTS = "240 points read off Hoffmann et al.'s figure"
-# C4 runs
-_MUENNIGHOFF: _Study = (
-    "Muennighoff et al. 2023, arXiv:2305.16264, C4, ",
-    {"N": (7.1e6, 8.67e9), "D": (0.1e9, 900e9)},
-)
-_CHINESE = "Zheng et al. 2024, arXiv:2407.02118, Chinese continued from English, "
-# table 2 is of these sizes and tokens, figure 1 of this compute
-_ZHENG: _Study = (_CHINESE, {"N": (50e6, 5.5e9), "D": (1e9, 110e9)})
-_COMPUTE: _Study = (_CHINESE, {"C": (3e17, 3.6e21)})  # 6 N D of the same
-_FIGURE = "figure 1, lowest loss against compute"
+_FILE = tomllib.loads((Path(__file__).parent / "presets.toml").read_text(encoding="utf-8"))
 
 
-def _law(form: str, study: _Study, where: str, values: str, *cautions: str) -> Law:
-    """A published law; values: of its parameters, in the order of the form's names."""
-    params = dict(zip(FORMS.find(form).names, map(float, values.split()), strict=True))
-    strategy = FORMS.find(form).strategy or "scratch"
-    source, doubts = f"{study[0]}{where}; {_UNIT}", tuple(map(caution, cautions))
-    return Law(form, params, source=source, strategy=strategy, range=study[1], warnings=doubts)
+def _law(entry: Mapping[str, Any]) -> Law:
+    """A published law of the file."""
+    form, study = FORMS.find(entry["form"]), _FILE["studies"][entry["study"]]
+    return Law(
+        entry["form"],
+        dict(zip(form.names, entry["values"], strict=True)),
+        source=f"{study['source']}{entry['where']}; {_UNIT}",
+        strategy=entry.get("strategy") or form.strategy or "scratch",
+        range={name: (low, high) for name, (low, high) in study["range"].items()},
+        warnings=tuple(map(caution, entry["cautions"])),
+    )
 
 
-_FULL = "1.69337368 406.401018 410.722827 0.33917084 0.2849083"
-_C4 = "1.8691436784 520.82495166 1487.7160938 0.3526596 0.3526596 15.387756 5.309743"
-_LAWS = {
-    "hoffmann2022": _law(
-        "chinchilla",
-        _HOFFMANN,
-        "equation 10 as printed",
-        "1.69 406.4 410.7 0.34 0.28",
-        "rounded",
-        "disputed",
-    ),
-    "hoffmann2022-full": _law(
-        "chinchilla", _HOFFMANN, "the digits of its TeX source", _FULL, "disputed"
-    ),
-    "besiroglu2024": _law(
-        "chinchilla", _BESIROGLU, _POINTS, "1.8172 482.01 2085.43 0.3478 0.3658", "delta"
-    ),
-    "muennighoff2023": _law("data-constrained", _MUENNIGHOFF, "digits of its code", _C4),
-    "zheng2024-scratch": _law(
-        "chinchilla", _ZHENG, "table 2", "1.55 420.0 719.5 0.40 0.30", "rounded.biased"
-    ),
-    "zheng2024-cpt": _law(
-        "cpt",
-        _ZHENG,
-        "table 2",
-        "1.55 420.0 433.3 0.40 0.20 0.08",
-        "contradicts_savings",
-        "rounded.biased",
-    ),
-    "zheng2024-scratch-compute": _law(
-        "power", _COMPUTE, _FIGURE, "0.0 33.69907 0.0579", "below_floor"
-    ),
-    "zheng2024-cpt-compute": replace(
-        _law("power", _COMPUTE, _FIGURE, "0.0 31.9594 0.0575", "below_floor"), strategy="cpt"
-    ),
-}
+_LAWS = {name: _law(entry) for name, entry in _FILE["laws"].items()}
 
 PRESETS: tuple[str, ...] = tuple(_LAWS)
 
