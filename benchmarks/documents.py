@@ -23,7 +23,7 @@ from torch import Tensor
 from tongues.models import Shape
 from tongues.models.huggingface import build_model
 from tongues.text.tokens.frame import TextFrame
-from tongues.train.engine.attention import BLOCKED, DOCUMENTS
+from tongues.train.engine.fitting import BLOCKED, DOCUMENTS
 from tongues.train.engine.processor import Processor, compile_layers
 from tongues.train.engine.scorer import Scorer
 

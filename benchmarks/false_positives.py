@@ -31,9 +31,8 @@ import numpy as np
 
 from tongues.core.estimate import LEVEL, Estimate
 from tongues.core.significance import holm, paired_mean
-from tongues.core.significance.draws import spread
+from tongues.core.significance.draws import spread, wilson
 from tongues.core.significance.paired import halves
-from tongues.core.significance.rates import wilson
 from tongues.core.significance.student import critical, two_sided
 
 __all__ = ["main"]

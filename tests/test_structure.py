@@ -174,22 +174,22 @@ def test_a_public_name_means_one_thing() -> None:
 # Lines of each entry of the tree, and of what stands around it. Their sum is only ever lowered:
 # who adds says what leaves. The aim: 46,000 of the package, 34,000 of tests, 32,000 words of docs.
 BUDGETS = {
-    "core": 4_980,
-    "recipe": 1_491,
-    "runs": 1_349,
-    "laws": 4_738,
-    "languages": 1_205,
-    "text": 7_605,
-    "models": 1_730,
-    "train": 8_313,
-    "experts": 5_066,
-    "evaluate": 4_184,
-    "plan": 3_355,
-    "report": 3_811,
-    "use": 3_595,
-    "verbs": 3_471,
+    "core": 4_589,
+    "recipe": 1_551,
+    "runs": 1_348,
+    "laws": 4_544,
+    "languages": 1_170,
+    "text": 7_595,
+    "models": 1_694,
+    "train": 8_027,
+    "experts": 4_881,
+    "evaluate": 4_090,
+    "plan": 3_307,
+    "report": 3_631,
+    "use": 4_918,
+    "verbs": 3_545,
 }
-AROUND = {"tongues": 54_990, "tests": 40_100, "benchmarks": 10_400}
+AROUND = {"tongues": 54_979, "tests": 40_100, "benchmarks": 10_350}
 WORDS = 60_000  # of README and docs
 SLACK = 0.05  # beyond which a budget is lowered
 

@@ -16,7 +16,7 @@ from tongues.models.huggingface import build_model
 from tongues.plan.check import check_recipe
 from tongues.text.tokens import open_tokens
 from tongues.train import run_of_recipe
-from tongues.train.engine.attention import BLOCKED, DOCUMENTS
+from tongues.train.engine.fitting import BLOCKED, DOCUMENTS
 from tongues.train.engine.scorer import positions
 from tongues.train.run import train
 from tongues.train.work import open_work

@@ -1,9 +1,11 @@
 """The one exception a user can cause, the one a user can ask for, and cautions."""
 
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import partial
+from pathlib import Path
 from unicodedata import combining, normalize
 
 # Codes of errors of work that was asked for correctly, and failed.
@@ -20,58 +22,8 @@ _SHOWN = 12  # words that a suggestion names
 _LEAST = 3  # letters from which the beginning of a word means it
 _SLIP = 0.9  # of likeness, from which a word is meant, whatever else begins like it
 
-# The words of other tools, and the key or option that each one means here.
-_KEYS = [
-    (ours.split(), word)
-    for ours, words in {
-        "learning_rate": "rate lr max_lr peak_lr max_learning_rate",
-        "min_learning_rate": "final_rate min_lr final_lr min_lr_ratio",
-        "learning_rates": "rates lrs",
-        "budget": "steps max_steps num_steps train_steps max_tokens tokens epochs num_epochs "
-        "num_train_epochs max_epochs",
-        "batch": "batch_size global_batch_size total_batch_size train_batch_size",
-        "micro_batch": "gradient_accumulation_steps gradient_accumulation grad_accum_steps "
-        "per_device_train_batch_size micro_batch_size microbatch_size device_batch_size",
-        "context": "sequence_length seq_len seq_length max_seq_len max_seq_length max_length "
-        "block_size context_length",
-        "schedule": "lr_scheduler lr_scheduler_type lr_schedule scheduler",
-        "warmup": "warmup_steps warmup_ratio num_warmup_steps",
-        "precision": "dtype bf16 fp16 mixed_precision torch_dtype",
-        "trainable": "lora dora peft adapter use_lora finetuning_type train_on",
-        "rank": "r lora_r lora_rank",
-        "optimizer": "optim optimizer_type optimizer_name",
-        "optimizer_states": "optimizer_dtype optimizer_bits optim_bits moments",
-        "recompute": "gradient_checkpointing activation_checkpointing",
-        "shards": "fsdp_size hybrid_shard_size data_parallel_shard_degree",
-        "offload": "cpu_offload offload_params offload_optimizer",
-        "compile": "torch_compile",
-        "cross_document_attention": "documents document_masking intra_doc_masking",
-        "track": "report_to wandb tensorboard logger",
-        "checkpoint_every": "save_steps save_interval",
-        "num_evals": "evaluations eval_steps eval_interval eval_every",
-        "eval_tokens": "scored eval_iters",
-        "identifier": "lid langid",
-        "near": "minhash dedup deduplicate",
-        "markup": "html tags",
-        "limit": "at_most most max_items max_samples",
-        "base init_from": "base_model model_name model_name_or_path pretrained checkpoint "
-        "init_from resume_from",
-        "revision": "branch tag commit",
-        "extends": "_base_ base_recipe defaults include inherits",
-        "mixture": "languages data datasets weights mix",
-        "vocab_size": "vocabulary vocab",
-        "shape": "size model_size n_params params",
-        "ranks workers": "jobs n_jobs num_proc num_workers processes nproc",
-        "workspace": "in output_dir out_dir dir",
-        "overwrite": "overwrite force overwrite_output_dir",
-        "num_fewshot": "shots n_shot fewshot",
-        "max_tokens": "most max_new_tokens",
-        "max_batch": "running max_num_seqs",
-        "timeout": "seconds",
-        "trim": "prune shrink",
-    }.items()
-    for word in words.split()
-]
+_OTHERS = tomllib.loads((Path(__file__).parent / "synonyms.toml").read_text(encoding="utf-8"))
+_KEYS = [(ours.split(), word) for ours, words in _OTHERS.items() for word in words.split()]
 _SYNONYMS = {
     word: tuple(key for ours, other in _KEYS if other == word for key in ours) for _, word in _KEYS
 }

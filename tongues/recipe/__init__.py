@@ -9,9 +9,7 @@ from tongues.recipe.loading import (
     load_text_recipe,
     show_recipe,
 )
-from tongues.recipe.mixtures import MixtureRule
-from tongues.recipe.recipe import Recipe, TextRecipe
-from tongues.recipe.studies import Grid, Pilot, Study
+from tongues.recipe.recipe import Grid, Pilot, Recipe, Study, TextRecipe
 from tongues.recipe.texts import (
     Ancestry,
     Clean,
@@ -29,6 +27,7 @@ from tongues.recipe.training import (
     Initialization,
     Lora,
     LowRank,
+    MixtureRule,
     ModelShape,
     Optimizer,
     Schedule,

@@ -3,6 +3,8 @@
 import shlex
 import sys
 import time
+import tomllib
+from pathlib import Path
 
 import click
 
@@ -31,33 +33,10 @@ _ORDER = {
     "Use": ("generate", "serve", "export"),
     "Look": ("next", "ls", "watch", "report", "demo", "doctor"),
 }
-_RECIPE = "name, text, tokens, model, train"
 # An example of each verb, and the recipe keys that it reads.
-_EXAMPLES = {
-    "languages": ("tongues languages sw", ""),
-    "plan": ("tongues plan --base auto --language sw --gpu h100 --budget '24 hours'", ""),
-    "new": ("tongues new SmolLM2-135M --language sw --text texts -o sw.yaml", ""),
-    "check": ("tongues check recipe.yaml train.seed=2", "all"),
-    "prepare": ("tongues prepare recipe.yaml --ranks 8", "name, text, tokens"),
-    "train": ("tongues train recipe.yaml train.seed=2", _RECIPE),
-    "study": ("tongues study recipe.yaml --processes 2", f"{_RECIPE}, study or pilot"),
-    "import": ("tongues import outputs --mixture sw=90% --mixture en=10% --held-out text", ""),
-    "partition": ("tongues experts partition --languages ar,bg,de,el -k 2", "name, text, experts"),
-    "experts train": ("tongues experts train recipe.yaml --overwrite", f"{_RECIPE}, experts"),
-    "measure": ("tongues experts measure recipe.yaml", f"{_RECIPE}, experts"),
-    "show": ("tongues experts show NAME/languages-s1", ""),
-    "evaluate": ("tongues evaluate new base --text tokens/small --compare", ""),
-    "fit": ("tongues fit runs/small -o law.json", ""),
-    "generate": ("tongues generate small 'Once upon' --temperature 0", ""),
-    "serve": ("tongues serve small --port 8080", ""),
-    "export": ("tongues export small -o model", ""),
-    "ls": ("tongues ls runs/small --json", ""),
-    "watch": ("tongues watch --port 0", ""),
-    "report": ("tongues report runs/small -o page", ""),
-    "next": ("tongues next --json", ""),
-    "demo": ("tongues demo --experts", ""),
-    "doctor": ("tongues doctor --json", ""),
-}
+_EXAMPLES: dict[str, list[str]] = tomllib.loads(
+    (Path(__file__).parent / "examples.toml").read_text(encoding="utf-8")
+)
 
 
 @click.group(

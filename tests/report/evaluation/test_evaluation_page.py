@@ -12,9 +12,14 @@ from tests.report.evaluation.scored import MIXED, PLAIN, SCRATCH, SOURCE, about,
 from tests.report.pages import Page
 from tongues.core.pages import Table, as_text, page_as_html, write_page
 from tongues.evaluate.evaluation import Evaluation
-from tongues.report.evaluation.figures import replay_figure, score_figure
 from tongues.report.evaluation.measures import Measure, labels, model_table
-from tongues.report.evaluation.view import card_section, evaluation_page, score_blocks
+from tongues.report.evaluation.view import (
+    card_section,
+    evaluation_page,
+    replay_figure,
+    score_blocks,
+    score_figure,
+)
 from tongues.report.evaluation.words import answer
 from tongues.verbs.shared import evaluation_folder
 

@@ -27,9 +27,8 @@ from tongues.evaluate.evaluation import Evaluation
 from tongues.experts.partition.partition import Partition, of_languages
 from tongues.experts.partition.tree import by_tree
 from tongues.report.experts.answer import expert_answer
-from tongues.report.experts.figures import expert_figures
 from tongues.report.experts.partition import cluster_table, partition_lead, partition_page
-from tongues.report.experts.view import expert_tables, experts_page
+from tongues.report.experts.view import expert_figures, expert_tables, experts_page
 
 AMOUNTS = (1000, 2000, 4000, 8000)
 WITH_TABLES = ("experts are better", "no intervals, experts lower", "an added language")

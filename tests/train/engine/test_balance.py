@@ -10,9 +10,9 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from tests.models.published import DEEPSEEK, ENDS, EXPERTS, WIDTHS
 from tongues.text.tokens.frame import TextFrame
-from tongues.train.engine import attention
-from tongues.train.engine.attention import blocked_attention
+from tongues.train.engine import fitting
 from tongues.train.engine.balance import balance_note, balance_weight
+from tongues.train.engine.fitting import blocked_attention
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
 
@@ -98,7 +98,7 @@ MODULE = nn.Module()
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "_ROWS", 5)
+    monkeypatch.setattr(fitting, "_ROWS", 5)
 
 
 def made(heads: int, groups: int, context: int) -> list[torch.Tensor]:

@@ -15,8 +15,7 @@ from tests.models.families import GROUPED, WIDTHS, XGLM
 from tongues.core.errors import UserError
 from tongues.text.tokens.frame import TextFrame
 from tongues.train.engine import vocabulary
-from tongues.train.engine.attention import BLOCKED, blocked_attention
-from tongues.train.engine.fitting import fit_scorer
+from tongues.train.engine.fitting import BLOCKED, blocked_attention, fit_scorer
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.vocabulary import chunked_loss, full_loss

@@ -21,7 +21,6 @@ from tongues.core.pages.blocks import (
     Terms,
     Topics,
 )
-from tongues.core.pages.html import as_html, page_as_html, prose
 from tongues.core.pages.numbers import (
     Show,
     compact,
@@ -39,7 +38,14 @@ from tongues.core.pages.numbers import (
     value_cell,
 )
 from tongues.core.pages.text import CARD, as_markdown, as_text
-from tongues.core.pages.write import check_folder, write_figures, write_page
+from tongues.core.pages.write import (
+    as_html,
+    check_folder,
+    page_as_html,
+    prose,
+    write_figures,
+    write_page,
+)
 
 __all__ = ["CARD", "Block", "Callout", "Cell", "Details", "Entry", "Figure", "Heading", "Items"]
 __all__ += ["Page", "Paragraph", "Quote", "Section", "Show", "Table", "Terms", "Topics", "as_html"]

@@ -1,8 +1,12 @@
 """A page's folder, put there as a whole: the page, its figures and its numbers."""
 
 import csv
+import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from html import escape
+from importlib.resources import files
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -10,9 +14,165 @@ from typing import Any
 from tongues.core.errors import UserError
 from tongues.core.extras import require
 from tongues.core.files import check_writable, whole_directory, whole_file, write_json, write_text
-from tongues.core.pages.blocks import Figure, Page
-from tongues.core.pages.html import page_as_html
+from tongues.core.pages import blocks as b
+from tongues.core.pages.blocks import Block, Cell, Figure, Page, Table
 from tongues.core.pages.theme import config
+
+# Blocks as HTML, and the self-contained page around them.
+
+_MARKS = (
+    (re.compile(r"`([^`]*)`"), r'<span class="lang">\1</span>'),
+    (re.compile(r"\*\*(.+?)\*\*"), r"<strong>\1</strong>"),
+    (re.compile(r"\[([^\]]*)\]\((#[^)\s]*)\)"), r'<a href="\2">\1</a>'),
+    (re.compile(r"\[([^\]]*)\]\{\.([\w-]+)\}"), r'<span class="\2">\1</span>'),
+    (re.compile(r"\^\{([^}]*)\}"), r"<sup>\1</sup>"),
+)
+_NUMBERS = (  # a true minus, 2e12 as people write it, a unit that stays with its number
+    (re.compile(r"(?<![\w.])-(?=\d)"), "−"),
+    (re.compile(r"(?<=\d)e\+0*(?=\d)"), "e"),
+    (re.compile(r"(?<=\d) (?=%)"), "\u00a0"),
+)
+
+
+def page_as_html(page: Page) -> str:
+    """The whole page in one file; its figures' files are expected in `figures/` next to it."""
+    made = " · ".join(f"{name} {version}" for name, version in page.versions.items())
+    body = (
+        f"<header><h1>{escape(page.title)}</h1>{as_html(page.lead)}</header>{as_html(page.blocks)}"
+        f'<footer>{escape(made)} · <a href="report.json">all numbers as JSON</a></footer>'
+    )
+    drawing = {
+        "palettes": {palette: config(palette) for palette in ("light", "dark")},
+        "panels": [panel.to_dict() for figure in page.figures for panel in figure.panels],
+    }
+    data = json.dumps(drawing, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(page.title)}</title><style>{_file('page.css')}</style></head>"
+        f"<body><main>{body}</main>"
+        f'<script type="application/json" id="drawing">{data}</script>'
+        f"<script>{_library()}</script>"
+        f'<script type="module">{_file("page.js")}</script></body></html>\n'
+    )
+
+
+def as_html(blocks: Sequence[Block]) -> str:
+    """Blocks one after the other."""
+    return "".join(_block(block) for block in blocks if block)
+
+
+def prose(sentence: str) -> str:
+    """A marked sentence as HTML: languages set apart, numbers kept with their units."""
+    return _marked(escape(sentence), *_MARKS, *_NUMBERS)
+
+
+def _marked(text: str, *marks: tuple[re.Pattern[str], str]) -> str:
+    for mark, instead in marks:
+        text = mark.sub(instead, text)
+    return text
+
+
+def _block(block: b.Shown) -> str:
+    match block:
+        case str():
+            return f'<p class="quiet">{prose(block)}</p>'
+        case b.Heading():
+            return f"<h{block.level}>{prose(block.text)}</h{block.level}>"
+        case b.Paragraph():
+            return f"<p{_kind(block.kind)}>{prose(block.text)}</p>"
+        case b.Items():
+            lines = "".join(f"<li>{prose(sentence)}</li>" for sentence in block.sentences)
+            return f"<ul{_kind(block.kind)}>{lines}</ul>"
+        case b.Callout(title=""):
+            return "".join(f'<p class="doubt">{prose(line)}</p>' for line in block.sentences)
+        case b.Callout():
+            inside = as_html([b.Items(block.sentences)])
+            return f'<div class="found"><h3>{escape(block.title)}</h3>{inside}</div>'
+        case b.Topics():
+            rows = (
+                f"<h3>{prose(name)}</h3><div>{as_html(inside)}</div>"
+                for name, inside in block.blocks.items()
+            )
+            return f'<div class="found">{"".join(rows)}</div>'
+        case b.Terms():
+            rows = (f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in block.values.items())
+            return f"<dl>{''.join(rows)}</dl>"
+        case b.Quote():
+            tags = f'lang="{escape(block.lang)}" dir="auto"'
+            return f"<blockquote {tags}>{escape(block.text)}</blockquote>"
+        case b.Details():
+            count = f' <span class="quiet">{escape(block.count)}</span>' if block.count else ""
+            head = f"<summary>{escape(block.summary)}{count}</summary>"
+            tag = "details open" if block.open else "details"
+            return f"<{tag}>{head}{as_html(block.blocks)}</details>"
+        case b.Section():
+            head = f"<h2>{prose(block.title)}</h2>" if block.title else ""
+            place = f' id="{escape(block.place)}"' if block.place else ""
+            return f"<section{place}>{head}{as_html(block.blocks)}</section>"
+        case b.Table():
+            return _table(block)
+        case b.Figure():
+            return _figure(block)
+
+
+def _table(table: Table) -> str:
+    """A narrow screen moves it sideways."""
+    columns = table.columns
+    words = [not column.numbers for column in columns]
+    rows = [("th", [column.head for column in columns]), *(("td", row) for row in table.cells)]
+    lines = (
+        "".join(_cell(tag, cell, left) for cell, left in zip(row, words, strict=True))
+        for tag, row in rows
+    )
+    inside = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<div class="wide"><table>{inside}</table></div>'
+
+
+def _cell(tag: str, cell: Cell, left: bool) -> str:
+    text = _marked(escape(cell.text), *(() if cell.code else _NUMBERS))
+    text = f'<code dir="auto">{text}</code>' if cell.code else text
+    text = f'<a href="{escape(cell.link)}">{text}</a>' if cell.link else text
+    text = f"<strong>{text}</strong>" if cell.strong and text else text
+    kind = " ".join(filter(None, (cell.kind, "quiet" * cell.quiet)))
+    if kind or cell.title:
+        title = f' title="{escape(cell.title)}"' if cell.title else ""
+        text = f"<span{_kind(kind)}{title}>{text}</span>"
+    notes = (("", cell.below), ("after", cell.after))
+    small = "".join(f"<small{_kind(kind)}>{prose(text)}</small>" for kind, text in notes if text)
+    return f"<{tag}{_kind('word' * left)}>{text}{small}</{tag}>"
+
+
+def _figure(figure: Figure) -> str:
+    panels = "".join('<div class="panel"></div>' for _ in figure.panels)
+    path = f"figures/{figure.name}"
+    image = f'<img src="{path}.svg" alt="{escape(figure.title)}">'
+    return (
+        f'<figure id="{figure.name}"><h2>{escape(figure.title)}</h2>'
+        f"<figcaption>{prose(figure.caption)}</figcaption>"
+        f'<div class="panels" style="--columns:{figure.columns}">{panels}</div>'
+        f"<noscript>{image}</noscript>"
+        f'<p class="links"><a href="{path}.svg">SVG</a> · <a href="{path}.png">PNG</a> · '
+        f'<a href="{path}.csv">data</a></p></figure>'
+    )
+
+
+def _kind(kind: str) -> str:
+    return f' class="{escape(kind)}"' if kind else ""
+
+
+def _file(name: str) -> str:
+    return (files("tongues.core.pages") / name).read_text(encoding="utf-8")
+
+
+@cache
+def _library() -> str:
+    import vl_convert
+
+    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    assert "</script" not in library, "the script would end its element"
+    return library
+
 
 _MARK = "report.json"  # a folder that holds it is a page's, and may be replaced by one
 _NUMBERED = [re.compile(start + r"((?:clip|gradient_)\d+)") for start in ('id="', r"url\(#")]

@@ -2,15 +2,18 @@
 
 from tongues.core.significance.draws import (
     POWER,
+    Chance,
+    WinRate,
+    chance,
     detectable,
     detectable_before,
     measured_accuracy,
     measured_mean,
     paired_accuracy,
     relative_score,
+    win_rates,
 )
 from tongues.core.significance.paired import holm, measured_loss, paired_loss, paired_mean
-from tongues.core.significance.rates import Chance, WinRate, chance, win_rates
 
 __all__ = ["POWER", "Chance", "WinRate", "chance", "detectable", "detectable_before"]
 __all__ += ["holm", "measured_accuracy", "measured_loss", "measured_mean", "paired_accuracy"]

@@ -67,25 +67,7 @@ _NAMES = (
     *("exaone-moe", "youtu", "minicpm5", "superbpe", "kimi-k2", "gemma4", "default"),
 )
 # Run in a process of its own: the script with the pre-tokenizer's name set.
-_RUN = """
-import sys, types
-from pathlib import Path
-script, pre = Path(sys.argv[1]), sys.argv[2]
-sys.path[:0] = [str(script.parent), str(script.parent / "gguf-py")]
-try:
-    import sentencepiece
-except ImportError:  # it is imported, and then used for tokenizer.model alone
-    from transformers.utils import is_sentencepiece_available
-    is_sentencepiece_available()  # it remembers that there is none
-    sys.modules["sentencepiece"] = module = types.ModuleType("sentencepiece")
-    module.SentencePieceProcessor = None
-import conversion.base
-if pre:
-    conversion.base.TextModel.get_vocab_base_pre = lambda self, tokenizer: pre
-sys.argv = [str(script), *sys.argv[3:]]
-import convert_hf_to_gguf
-convert_hf_to_gguf.main()
-"""
+_RUN = (Path(__file__).parent / "convert.py.txt").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,14 @@
 """The server's application: which address answers what, and how every request ends."""
 
 import asyncio
+import contextlib
+import ipaddress
 import json
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from hmac import compare_digest
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -19,14 +22,110 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from tongues.experts.ensemble.model import Model
+from tongues.experts.ensemble.routing import ROUTINGS
+from tongues.runs.record import read_run
+from tongues.train.base import find_run
+from tongues.train.metadata import languages_of
 from tongues.use.serve.bodies import Body, ChatBody, CompletionBody, parse
 from tongues.use.serve.completions import complete, converse, find_served
 from tongues.use.serve.engine import Engine
-from tongues.use.serve.listed import describe_model
-from tongues.use.serve.page_files import check_host, page_files
 from tongues.use.serve.refusal import HEADERS, Limits, Refusal, busy
 from tongues.use.serve.streaming import AnswerForm, Deadline, Generating
 from tongues.use.serve.text_process import TextProcess
+from tongues.use.serve.text_rules import has_template
+
+# The files of the page, and the names that requests may use of this server.
+
+_PAGE = Path(__file__).with_name("page")
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_HEADERS = {
+    "cache-control": "no-cache",
+    "content-security-policy": _POLICY,
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+
+
+@cache
+def page_files() -> dict[str, Response]:
+    """The answers with the page's files by their addresses; no request's path reaches the disk."""
+    files: dict[str, Response] = {}
+    for file in sorted(_PAGE.iterdir()):
+        if kind := _KINDS.get(file.suffix):
+            address = "/" if file.name == "index.html" else f"/{file.name}"
+            files[address] = Response(file.read_bytes(), headers=_HEADERS, media_type=kind)
+    return files
+
+
+def check_host(headers: Headers, allowed: Collection[str]) -> None:
+    """Refuse names that are not this server's: a page elsewhere could have them point here.
+
+    Numeric addresses and `localhost` always pass.
+    """
+    host = headers.get("host", "").lower()
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    if name == "localhost" or name in allowed:
+        return
+    with contextlib.suppress(ValueError):
+        ipaddress.ip_address(name)
+        return
+    message = f"`{name[:200]}` is not a name of this server; start it with `--allow-host NAME`"
+    raise Refusal(400, message, code="unknown_host")
+
+
+# A served model as `/v1/models` lists it.
+
+
+def describe_model(
+    model: Model, created: int, examples: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """OpenAI's fields of a model, and under `tongues` what the page needs.
+
+    created: when, in seconds since 1970. examples: beginnings of texts to try, by language. The
+    model's own routing is the first of `routings`; `context` is null where any number of tokens
+    fits.
+    """
+    ensemble, k = model.ensemble, model.ensemble.k
+    own_first = sorted(ROUTINGS, key=lambda routing: routing.name != model.routing.name)
+    usable = [
+        variant
+        for routing in own_first
+        if k > 1 and (ensemble.lineage.languages or not routing.needs_language)
+        for variant in routing.variants(min(k, 3))
+    ]
+    alone = _known_languages(model) if k == 1 else ()
+    aside = {
+        "kind": model.kind,
+        "experts": [
+            {"name": expert.name, "languages": sorted(expert.languages or alone)}
+            for expert in ensemble.lineage.experts
+        ],
+        "languages": sorted(ensemble.lineage.languages or alone),
+        "routing": str(model.routing),
+        "routings": [
+            {"routing": str(one), "title": one.title}
+            for one in dict.fromkeys([model.routing, *usable])
+        ],
+        "context": model.context,
+        "chat": has_template(ensemble.tokenizer),
+        "examples": dict(examples or {}),
+    }
+    own = {"id": model.name, "object": "model", "created": created, "owned_by": "tongues"}
+    return own | {"tongues": aside}
+
+
+def _known_languages(model: Model) -> tuple[str, ...]:
+    """Those of a single model: by its run's record, or else by its folder's card."""
+    folder = model.ensemble.models.folders[0]
+    run = find_run(str(folder), Path())
+    return read_run(run).languages if run else languages_of(folder)
+
 
 T = TypeVar("T")
 B = TypeVar("B", bound=Body)
