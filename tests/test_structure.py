@@ -176,20 +176,20 @@ def test_a_public_name_means_one_thing() -> None:
 BUDGETS = {
     "core": 4_589,
     "recipe": 1_551,
-    "runs": 1_348,
+    "runs": 1_358,
     "laws": 4_544,
     "languages": 1_170,
-    "text": 7_595,
+    "text": 7_594,
     "models": 1_694,
     "train": 8_027,
     "experts": 4_881,
-    "evaluate": 4_090,
+    "evaluate": 4_093,
     "plan": 3_307,
     "report": 3_631,
-    "use": 4_918,
+    "use": 4_909,
     "verbs": 3_545,
 }
-AROUND = {"tongues": 54_979, "tests": 40_100, "benchmarks": 10_350}
+AROUND = {"tongues": 54_982, "tests": 40_100, "benchmarks": 10_350}
 WORDS = 60_000  # of README and docs
 SLACK = 0.05  # beyond which a budget is lowered
 

@@ -21,7 +21,7 @@ from tongues.train import RunPlan, derive, run_of_recipe
 from tongues.train.study import StudyCost, plan_study
 from tongues.train.study.pilot import forecast_large_run, study_of_pilot
 from tongues.train.work import open_work
-from tongues.verbs.actions import studies
+from tongues.verbs.actions import recipes as studies
 
 PILOT = (
     "model.shape=1.4M",

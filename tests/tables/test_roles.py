@@ -24,6 +24,12 @@ def test_columns_go_by_the_names_given_before_those_well_known() -> None:
     assert loose == {"N": "Params", "D": "d", "loss": "LOSS"}
 
 
+def test_columns_of_wandbs_tables_are_found_by_the_end_of_their_names() -> None:
+    table = of_names("Name", "model/num_parameters", "train/loss", "eval/loss", "eval/runtime")
+    found = {"run": "Name", "N": "model/num_parameters", "loss": "eval/loss"}
+    assert find_columns(table, {}) == found
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_every_well_known_name_is_found(role: str) -> None:
     for name in ROLES[role].names:

@@ -4,6 +4,11 @@
 """
 
 from tongues.evaluate.tasks import library  # noqa: F401 (registers its tasks)
+from tongues.evaluate.tasks.fewshot import (
+    FewShotTask,
+    read_fewshot_task,
+    read_fewshot_tasks,
+)
 from tongues.evaluate.tasks.items import (
     Item,
     ItemFault,
@@ -12,11 +17,6 @@ from tongues.evaluate.tasks.items import (
     count_faults,
     find_languages,
     read_items,
-)
-from tongues.evaluate.tasks.score import (
-    FewShotTask,
-    read_fewshot_task,
-    read_fewshot_tasks,
 )
 from tongues.evaluate.tasks.task import TASKS, Normalisation, OnHub, Task
 

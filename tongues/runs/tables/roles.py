@@ -24,8 +24,16 @@ class Role:
 
 
 ROLES: Mapping[str, Role] = {
-    "N": Role("params", ("params", "N", "parameters", "n_params", "num_params"), "parameters"),
-    "D": Role("tokens", ("tokens", "D", "n_tokens", "tokens_seen"), "training tokens"),
+    "N": Role(
+        "params",
+        ("params", "N", "parameters", "n_params", "num_params", "num_parameters"),
+        "parameters",
+    ),
+    "D": Role(
+        "tokens",
+        ("tokens", "D", "n_tokens", "tokens_seen", "num_input_tokens_seen"),
+        "training tokens",
+    ),
     "C": Role("flops", ("flops", "C", "compute"), "training compute in FLOPs"),
     "loss": Role("loss", ("loss", "L", "val_loss", "eval_loss"), "losses in nats per token"),
     "U": Role("unique", ("unique_tokens", "unique_D", "U"), "unique tokens"),
@@ -122,6 +130,8 @@ def missing_column(table: RunTable, roles: Iterable[str]) -> UserError:
 def _by_name(role: str, columns: Sequence[str]) -> str | None:
     names = ROLES[role].names
     lowered = {column.lower(): column for column in reversed(columns)}
+    ends = {column.rpartition("/")[2].lower(): column for column in sorted(columns, reverse=True)}
+    lowered = ends | lowered  # wandb's tables have `eval/loss` and `train/loss`: the first
     exact = [name for name in names if name in lowered.values()]
     if role in COUNTS:
         lowered = {column_scale(c)[0].lower(): c for c in reversed(columns)} | lowered

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 # Documents with text of benchmarks, which must not be trained on.
-
 LENGTH = 8  # units of an n-gram: the fewest in Brown et al. (2005.14165, appendix C)
 SHORTEST = 5  # units of a shorter string that is searched for as a whole
 _SIEVE_BITS = np.uint64(20)

@@ -31,6 +31,7 @@ class Handover:
     context: int
     learning_rate: float
     final: float  # rate at the end, as a share of the peak
+    lowest: float  # the same rate
     warmup: int  # steps
     schedule: str
     decay: int  # steps of the last part of `wsd`
@@ -43,23 +44,13 @@ class Handover:
     rank: int | None  # of low-rank updates
     padded: bool = True  # whether padding has a token of its own
 
-    @property
-    def lowest(self) -> float:
-        """The rate at the end."""
-        return self.final * self.learning_rate
-
     def values(self) -> dict[str, Any]:
         """For templates, with what follows and what all runs have."""
         own = {name: getattr(self, name) for name in self.__dataclass_fields__}
         optimizer = {"beta1": BETAS[0], "beta2": BETAS[1], "epsilon": EPSILON, "clip": _CLIP}
-        more = {"accumulated": self.samples // self.micro_samples, "batch": self.batch}
-        more |= {"width": self.context + 1, "lowest": self.lowest, "nodes": NODES}
+        more = {"accumulated": self.samples // self.micro_samples, "nodes": NODES}
+        more |= {"width": self.context + 1, "batch": self.samples * self.context}
         return own | optimizer | more | PLACES
-
-    @property
-    def batch(self) -> int:
-        """Tokens of a step."""
-        return self.samples * self.context
 
 
 class Recipient:
@@ -127,6 +118,7 @@ def handover(ready: ReadyRun, engine: type[Recipient]) -> Handover:
         context=settings.context,
         learning_rate=derived.learning_rate,
         final=settings.min_learning_rate,
+        lowest=settings.min_learning_rate * derived.learning_rate,
         warmup=max(1, round(settings.warmup * derived.steps)),
         schedule=settings.schedule.name,
         decay=round(getattr(settings.schedule, "decay", 0.0) * derived.steps),

@@ -35,7 +35,6 @@ from tongues.use.serve.text_process import TextProcess
 from tongues.use.serve.text_rules import has_template
 
 # The files of the page, and the names that requests may use of this server.
-
 _PAGE = Path(__file__).with_name("page")
 _KINDS = {
     ".html": "text/html; charset=utf-8",
