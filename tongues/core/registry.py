@@ -16,7 +16,7 @@ from typing import Generic, Protocol, TypeVar
 from tongues.core.errors import UserError, nearest
 from tongues.core.removed import NAMES
 
-# Where the registry of each kind is defined: `recipe` and `cli` look names up without importing
+# Where the registry of each kind is defined: `recipe` and `verbs` look names up without importing
 # the packages below them before they are needed.
 _HOMES = {
     "schedule": "tongues.train.schedule",

@@ -44,7 +44,7 @@ def share_within(limit: float, likely: float) -> float:
 
 
 def scarcity(share: float) -> float:
-    """s: 0 at the usual share, and more the less is replayed."""
+    """s: 0 at 25 %, the share of the fit whatever a plan takes, and more the less is replayed."""
     return math.log((0.25 + LITTLE) / (share + LITTLE))
 
 
