@@ -11,7 +11,7 @@ from tests.text.corpora import OFF, text, write_rows
 from tongues.core.pages import as_text
 from tongues.evaluate.documents import read_texts
 from tongues.evaluate.evaluation import Evaluation
-from tongues.report.evaluation.measures import Measure
+from tongues.report.evaluation.tables import Measure
 from tongues.report.evaluation.view import score_blocks
 
 LETTERS = {"web": "abcdefghij", "news": "абвгдежзик"}

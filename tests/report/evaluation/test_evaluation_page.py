@@ -12,7 +12,7 @@ from tests.report.evaluation.scored import MIXED, PLAIN, SCRATCH, SOURCE, about,
 from tests.report.pages import Page
 from tongues.core.pages import Table, as_text, page_as_html, write_page
 from tongues.evaluate.evaluation import Evaluation
-from tongues.report.evaluation.measures import Measure, labels, model_table
+from tongues.report.evaluation.tables import Measure, labels, model_table
 from tongues.report.evaluation.view import (
     card_section,
     evaluation_page,

@@ -8,7 +8,7 @@ from tongues.core.roles import Role
 from tongues.core.significance import detectable
 from tongues.evaluate.choice import Choice, roles_by_language
 from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores
-from tongues.report.evaluation.measures import Measure
+from tongues.report.evaluation.tables import Measure
 
 
 def kind_of_choice(measure: Measure, choice: Choice) -> Literal["open", "equal", "take", "split"]:

@@ -13,7 +13,7 @@ from tongues.core.roles import list_languages
 from tongues.evaluate.evaluation import Evaluation, TaskScores, TextScores
 from tongues.evaluate.kept import newest_evaluation
 from tongues.report.evaluation import words
-from tongues.report.evaluation.measures import Measure, model_table
+from tongues.report.evaluation.tables import Measure, model_table
 from tongues.train.metadata import CardScores, ScoredText
 
 # The figures of an evaluation: a row per language with intervals, and scores by replay.

@@ -20,7 +20,7 @@ from tongues.report.evaluation.facts import (
     kind_of_choice,
     measured_values,
 )
-from tongues.report.evaluation.measures import Measure
+from tongues.report.evaluation.tables import Measure
 
 _NAMED = 6  # chosen; languages that a sentence names, at most
 _MOST = 8  # chosen; sentences of a topic: all numbers are in the tables

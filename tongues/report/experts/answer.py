@@ -7,7 +7,7 @@ from tongues.core.pages import fixed, interval, number, percent, share, signed, 
 from tongues.core.roles import list_languages
 from tongues.core.significance.paired import FEWEST_DOCUMENTS
 from tongues.evaluate.settings import MeasuredExperts, Setting
-from tongues.report.evaluation.measures import show_perplexity
+from tongues.report.evaluation.tables import show_perplexity
 
 nats = fixed(3)  # a loss
 

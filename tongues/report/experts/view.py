@@ -14,7 +14,7 @@ from tongues.core.significance.correlation import correlate
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.settings import AddedLanguages, MeasuredExperts, Setting
 from tongues.experts.ensemble import ROUTINGS
-from tongues.report.evaluation.measures import show_perplexity
+from tongues.report.evaluation.tables import show_perplexity
 from tongues.report.experts.answer import expert_answer, forgotten, nats
 from tongues.report.experts.partition import spread_panel
 
