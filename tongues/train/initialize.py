@@ -34,7 +34,7 @@ _BATCH = 16  # snippets
 _RATE = 0.03  # of the rows' root mean square, at first; it falls to zero
 _READ = 2**22  # tokens of each text, from its start, in which tokens are looked for
 # Shares of the way it found that are tried: where input and output share a matrix, the whole of it
-# can cost more in predictions than it gains (benchmarks/new_tokens.txt).
+# can cost more in predictions than it gains (docs/log.md, 2026-11-28).
 _WAYS = (1.0, 0.5, 0.25, 0.0)
 _TRIED = 4096  # tokens of each text to learn on which that is measured; chosen: seconds each
 
@@ -143,7 +143,7 @@ def distill(setup: Setup, new: NewTokens, rows: Tensor, most: int | None = None)
     scale = 1.0
     shift = torch.zeros_like(rows, device=device, requires_grad=True)
     # A row is in few batches: Adam would go on moving it by its one gradient, and by more the later
-    # that comes. With 768 snippets the loss is 6.63 instead of 6.69 (benchmarks/new_tokens.txt).
+    # that comes. With 768 snippets the loss is 6.63 instead of 6.69 (docs/log.md, 2026-11-28).
     optimizer = torch.optim.Adagrad([shift])
     rate = _RATE * float(rows.square().mean().sqrt())
     embedding, scorer = setup.scorer.model.get_input_embeddings(), setup.scorer

@@ -25,7 +25,7 @@ from tongues.use.export.gguf import add_gguf, find_script
 from tongues.use.export.held_out import held_out_losses, held_out_text, loss_rows
 from tongues.use.export.run import store_folder, until
 
-_SNIPPETS = 0.75  # of 50 tokens for each new token, on a processor (benchmarks/ready_base.txt)
+_SNIPPETS = 0.75  # of 50 tokens for each new token, on a processor (docs/log.md, 2026-11-28)
 _SCORED = 1500  # characters of each of ten documents, before and after; chosen: seconds each
 
 Say = Callable[[str], None]
