@@ -4,6 +4,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -22,6 +23,9 @@ from tests.studies import (  # noqa: F401 - fixtures
 from tongues.recipe import Recipe, load_recipe
 from tongues.text.tokens import prepare_tokens
 from tongues.train.work import open_work
+
+if TYPE_CHECKING:
+    from tests.engines.handed import Handed
 
 RECIPE = """
 name: small
@@ -137,3 +141,11 @@ def project(recipe_file: Path, tokens: Path, tmp_path_factory: pytest.TempPathFa
 def trained(trained_once: Path, workspace: Path) -> Path:
     """The directory of the small recipe's run, in the workspace of a test."""
     return shutil.copytree(trained_once, workspace / "runs" / "small")
+
+
+@pytest.fixture(scope="session")
+def handed(tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> "Handed":
+    """A recipe of a base with new tokens, and what of it is handed over to other trainers."""
+    from tests.engines.handed import hand  # with torch
+
+    return hand(tokens, with_tokens(tmp_path_factory.mktemp("handed"), tokens))

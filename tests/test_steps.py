@@ -19,8 +19,7 @@ from tongues.core.files import write_json
 from tongues.evaluate import kept
 from tongues.evaluate.evaluation import Evaluation
 from tongues.plan.steps import step_of_evaluation, step_of_recipe
-from tongues.plan.steps.step import COMMAND_OF, State
-from tongues.plan.steps.words import REASONS
+from tongues.plan.steps.step import COMMAND_OF, REASONS, State
 from tongues.runs.record import FAILURE, read_run, write_run
 from tongues.text.tokens import check_tokens
 from tongues.verbs.main import command

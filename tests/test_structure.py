@@ -175,21 +175,21 @@ def test_a_public_name_means_one_thing() -> None:
 # who adds says what leaves. The aim: 46,000 of the package, 34,000 of tests, 32,000 words of docs.
 BUDGETS = {
     "core": 4_589,
-    "recipe": 1_551,
+    "recipe": 1_557,
     "runs": 1_358,
-    "laws": 4_544,
+    "laws": 4_549,
     "languages": 1_170,
-    "text": 7_594,
+    "text": 7_602,
     "models": 1_694,
-    "train": 8_027,
+    "train": 8_032,
     "experts": 4_881,
     "evaluate": 4_093,
-    "plan": 3_307,
+    "plan": 3_301,
     "report": 3_631,
-    "use": 4_909,
+    "use": 4_891,
     "verbs": 3_545,
 }
-AROUND = {"tongues": 54_982, "tests": 40_100, "benchmarks": 10_350}
+AROUND = {"tongues": 54_982, "tests": 40_050, "benchmarks": 10_350}
 WORDS = 60_000  # of README and docs
 SLACK = 0.05  # beyond which a budget is lowered
 

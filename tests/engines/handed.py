@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-
-import pytest
+from typing import Any
 
 import tongues
-from tests.conftest import RECIPE, with_tokens
+from tests.conftest import RECIPE
 from tests.train.making import base_of
 
 MORE = """  base: {model: BASE, languages: [qaa]}
@@ -32,11 +31,22 @@ class Handed:
             tongues.export(str(self.recipe), engine=engine, **given)
         return folder
 
+    def bring(self, engine: str, **more: Any) -> Path:
+        """Import the run of an engine's folder, as its README says."""
+        folder = self.over(engine)
+        given = {"mixture": {"qab": 0.9, "qaa": 0.1}, "held_out": folder / "held_out"}
+        given |= {"base": str(folder / "base"), "base_languages": ["qaa"]}
+        given |= {"batch": "512 tokens", "context": f"{CONTEXT} tokens", "name": engine}
+        return tongues.import_run(folder / "out", workspace=self.workspace, quiet=True, **given)
 
-@pytest.fixture(scope="session")
-def handed(tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Handed:
+    def train(self) -> Path:
+        """Our own run from the same base."""
+        base = f"train.base={{model: {self.over(None)}, languages: [qaa]}}"
+        return tongues.train(self.recipe, [base], workspace=self.workspace, quiet=True)
+
+
+def hand(tokens: Path, workspace: Path) -> Handed:
     """The small recipe continues a base that knows qaa and lacks 60 tokens of its tokenizer."""
-    workspace = with_tokens(tmp_path_factory.mktemp("handed"), tokens)
     base = base_of(workspace, "llama", new=60)
     recipe, text = workspace / "small.yaml", RECIPE.replace("{qaa: 100%}", "{qab: 100%}")
     text = text.replace("model: {shape: 0.1M}\n", "")  # the base has its own

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tongues
-from tests.engines.handed import CONTEXT, Handed, handed  # noqa: F401 - a fixture
+from tests.engines.handed import CONTEXT, Handed
 from tests.engines.packages import environment
 from tongues.core.files import read_lines
 from tongues.text.tokens import open_tokens
@@ -55,53 +54,34 @@ def history(folder: Path) -> list[dict[str, Any]]:
     return max(read, key=lambda state: state["global_step"])["log_history"]
 
 
-def our_first_loss(handed: Handed) -> float:  # noqa: F811
+def our_first_loss(handed: Handed) -> float:
     """Of our own run from the same base."""
-    base = f"train.base={{model: {handed.over(None)}, languages: [qaa]}}"
-    ours = tongues.train(handed.recipe, [base], workspace=handed.workspace, quiet=True)
-    return read_lines(ours / "metrics.jsonl")[0]["loss"]
+    return read_lines(handed.train() / "metrics.jsonl")[0]["loss"]
 
 
-def bring(handed: Handed, folder: Path, **more: Any) -> Path:  # noqa: F811
-    """Import a run as the README of its folder says."""
-    return tongues.import_run(
-        folder / "out",
-        mixture={"qab": 0.9, "qaa": 0.1},
-        held_out=folder / "held_out",
-        base=str(folder / "base"),
-        base_languages=["qaa"],
-        batch="512 tokens",
-        context=f"{CONTEXT} tokens",
-        name=folder.name,
-        workspace=handed.workspace,
-        quiet=True,
-        **more,
-    )
-
-
-def test_llamafactory_trains_and_comes_back(handed: Handed) -> None:  # noqa: F811
+def test_llamafactory_trains_and_comes_back(handed: Handed) -> None:
     folder, programs = handed.over("llamafactory"), environment("llamafactory")
     start = ["train", "config.yaml", "bf16=false", "use_cpu=true", "max_steps=20"]
     run(folder, str(programs / "llamafactory-cli"), *start)
     first = next(row["loss"] for row in history(folder) if "loss" in row)
     # It divides by all tokens of a sample, of which the first is not predicted.
     assert first * (CONTEXT + 1) / CONTEXT == pytest.approx(our_first_loss(handed), abs=1e-4)
-    losses = read_lines(bring(handed, folder) / "evals.jsonl")
+    losses = read_lines(handed.bring("llamafactory") / "evals.jsonl")
     assert {row["lang"] for row in losses} == {"qaa", "qab"} and losses[-1]["step"] == 20
 
 
-def test_axolotl_trains_and_comes_back(handed: Handed) -> None:  # noqa: F811
+def test_axolotl_trains_and_comes_back(handed: Handed) -> None:
     folder, programs = handed.over("axolotl"), environment("axolotl")
     start = ["-m", "axolotl.cli.train", "config.yaml", "--bf16=false", "--max-steps=20"]
     run(folder, str(programs / "python"), *start)
     first = next(row["loss"] for row in history(folder) if "loss" in row)
     assert first == pytest.approx(our_first_loss(handed), abs=1e-4)
-    back = bring(handed, folder)  # without its one loss of both languages
+    back = handed.bring("axolotl")  # without its one loss of both languages
     assert len(read_lines(back / "metrics.jsonl")) == 20
     assert not (back / "evals.jsonl").exists()
 
 
-def test_automodel_reads_our_shards_in_the_planned_shares(handed: Handed) -> None:  # noqa: F811
+def test_automodel_reads_our_shards_in_the_planned_shares(handed: Handed) -> None:
     folder, programs = handed.over("automodel"), environment("automodel")
     run(folder, str(programs / "python"), "-c", READ)
     tokens = open_tokens(handed.workspace / "tokens/small")

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import tongues
-from tests.engines.handed import CONTEXT, SAMPLES, STEPS, Handed, handed  # noqa: F401 - a fixture
+from tests.engines.handed import CONTEXT, SAMPLES, STEPS, Handed
 from tongues.core.errors import UserError
 from tongues.core.files import read_json, read_lines
 from tongues.text.tokens import open_tokens
@@ -27,7 +27,7 @@ def rows_of(folder: Path) -> Any:
     return datasets.load_from_disk(str(folder))
 
 
-def test_packed_samples_are_those_of_our_run(handed: Handed) -> None:  # noqa: F811
+def test_packed_samples_are_those_of_our_run(handed: Handed) -> None:
     texts = rows_of(handed.over("trainer") / "data")
     assert [*texts] == ["train", "validation_qaa", "validation_qab"]
     ids = np.array(texts["train"]["input_ids"])
@@ -41,14 +41,14 @@ def test_packed_samples_are_those_of_our_run(handed: Handed) -> None:  # noqa: F
     assert seen["qaa"] / len(ids) == pytest.approx(0.1, abs=1 / len(ids))
 
 
-def test_labels_leave_out_the_first_token(handed: Handed) -> None:  # noqa: F811
+def test_labels_leave_out_the_first_token(handed: Handed) -> None:
     rows = rows_of(handed.over("axolotl") / "data/train")
     ids, labels = np.array(rows["input_ids"]), np.array(rows["labels"])
     assert (labels[:, 0] == -100).all() and (labels[:, 1:] == ids[:, 1:]).all()
     assert (np.array(rows["attention_mask"]) == 1).all()
 
 
-def test_shards_are_ours_and_the_blend_has_the_planned_shares(handed: Handed) -> None:  # noqa: F811
+def test_shards_are_ours_and_the_blend_has_the_planned_shares(handed: Handed) -> None:
     folder = handed.over("automodel")
     blend = read_json(folder / "blend.json")
     assert dict(zip(blend["train"][1::2], map(float, blend["train"][::2]), strict=True)) == {
@@ -61,7 +61,7 @@ def test_shards_are_ours_and_the_blend_has_the_planned_shares(handed: Handed) ->
         assert np.array_equal(theirs, ours)
 
 
-def test_documents_are_those_of_the_tokens(handed: Handed) -> None:  # noqa: F811
+def test_documents_are_those_of_the_tokens(handed: Handed) -> None:
     tokens, folder = open_tokens(handed.workspace / "tokens/small"), handed.over("text")
     for lang, counts in tokens.counts.items():
         for split, ours in (("train", counts["train"]), ("held_out", counts["valid"])):
@@ -71,7 +71,7 @@ def test_documents_are_those_of_the_tokens(handed: Handed) -> None:  # noqa: F81
             assert set(table["language"].to_pylist()) == {lang}
 
 
-def test_the_base_has_a_row_for_each_token_and_says_its_losses(handed: Handed) -> None:  # noqa: F811
+def test_the_base_has_a_row_for_each_token_and_says_its_losses(handed: Handed) -> None:
     ready = handed.over(None)
     model = AutoModelForCausalLM.from_pretrained(ready)
     tokenizer = AutoTokenizer.from_pretrained(ready)
@@ -82,7 +82,7 @@ def test_the_base_has_a_row_for_each_token_and_says_its_losses(handed: Handed) -
     assert "## Before training" in card and "| qab | " in card and "step 0 of 39" in card
 
 
-def test_padding_is_a_token_that_no_text_has(handed: Handed) -> None:  # noqa: F811
+def test_padding_is_a_token_that_no_text_has(handed: Handed) -> None:
     tokenizer = AutoTokenizer.from_pretrained(handed.over("llamafactory") / "base")
     assert tokenizer.pad_token_id not in (None, tokenizer.eos_token_id)
     rows = rows_of(handed.over("llamafactory") / "data/train")
@@ -92,7 +92,7 @@ def test_padding_is_a_token_that_no_text_has(handed: Handed) -> None:  # noqa: F
 @pytest.mark.parametrize("engine", ENGINES.names())
 def test_the_readme_tells_start_limits_and_the_way_back(
     engine: str,
-    handed: Handed,  # noqa: F811
+    handed: Handed,
 ) -> None:
     if engine == "text":
         return
@@ -103,7 +103,7 @@ def test_the_readme_tells_start_limits_and_the_way_back(
 
 
 def test_transformers_trainer_begins_at_our_loss_and_comes_back(
-    handed: Handed,  # noqa: F811
+    handed: Handed,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The script as written, for twenty steps; then `import` as its README says."""
@@ -114,22 +114,10 @@ def test_transformers_trainer_begins_at_our_loss_and_comes_back(
     runpy.run_path("train.py")
     history = json.loads((folder / "out/trainer_state.json").read_text())["log_history"]
     theirs = next(row["loss"] for row in history if row.get("step") == 1 and "loss" in row)
-    base = f"train.base={{model: {handed.over(None)}, languages: [qaa]}}"
-    run = tongues.train(handed.recipe, [base], workspace=handed.workspace, quiet=True)
+    run = handed.train()
     ours = read_lines(run / "metrics.jsonl")[0]["loss"]
     assert theirs == pytest.approx(ours, abs=1e-4)
-    back = tongues.import_run(
-        folder / "out",
-        mixture={"qab": 0.9, "qaa": 0.1},
-        held_out=folder / "held_out",
-        base=str(folder / "base"),
-        base_languages=["qaa"],
-        batch="512 tokens",
-        context="64 tokens",
-        name="back",
-        workspace=handed.workspace,
-        quiet=True,
-    )
+    back = handed.bring("trainer")
     first = {row["lang"]: row["loss"] for row in read_lines(run / "evals.jsonl")[:2]}
     theirs = {row["lang"]: row["loss"] for row in read_lines(back / "evals.jsonl")[:2]}
     assert theirs == pytest.approx(first, abs=1e-3)
@@ -146,7 +134,7 @@ def test_transformers_trainer_begins_at_our_loss_and_comes_back(
 def test_what_cannot_be_handed_over_is_said_before_the_work(
     key: str,
     words: str,
-    handed: Handed,  # noqa: F811
+    handed: Handed,
     tmp_path: Path,
 ) -> None:
     from tongues.recipe import load_recipe, show_recipe

@@ -1,12 +1,12 @@
 import json
 from pathlib import Path
 
-from tests.engines.handed import Handed, handed  # noqa: F401 - a fixture
+from tests.engines.handed import Handed
 from tests.extension.conftest import run_in
 
 
 def test_a_run_goes_to_and_comes_from_a_trainer_of_another_package(
-    handed: Handed,  # noqa: F811
+    handed: Handed,
     environment: dict[str, str],
     tmp_path: Path,
 ) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tongues
-from tests.engines.handed import Handed, handed  # noqa: F401 - a fixture
+from tests.engines.handed import Handed
 from tongues.core.errors import UserError
 from tongues.core.files import read_lines
 from tongues.runs.record import read_run
@@ -55,6 +55,7 @@ def offline(
             row[names["held out"]] = 4 - step / 1000
         run.log(row, step=step)
     run.finish()
+    wandb.teardown()  # else what it read of the environment holds for other tests
     (folder,) = tmp_path.glob("wandb/offline-run-*")
     return folder, names
 
@@ -102,7 +103,7 @@ def automodel(folder: Path, steps: int) -> Path:
 
 
 def test_a_run_of_automodel_is_judged_as_ours(
-    handed: Handed,  # noqa: F811
+    handed: Handed,
     tmp_path: Path,
 ) -> None:
     folder = automodel(tmp_path / "out", 20)

@@ -23,7 +23,8 @@ from tongues.text.tokens.tokenizer import save_tokenizer
 from tongues.train import run_of_recipe
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
-from tongues.train.run import compare_frames, train
+from tongues.train.framing import compare_frames
+from tongues.train.run import train
 from tongues.train.words import frame_lines
 from tongues.train.work import open_work
 

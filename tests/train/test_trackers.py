@@ -1,6 +1,5 @@
 import json
 import socket
-import struct
 import sys
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from tongues.core.files import append_line
 from tongues.recipe import Train
 from tongues.train.record import roll_back
 from tongues.train.trackers import TRACKERS, tracked
+from tongues.use.imports.wandb import leveldb_records
 
 
 def fail(line: str) -> None:
@@ -133,26 +133,6 @@ def from_wandb(directory: Path) -> dict[int, float]:
         if record.HasField("history")
     ]
     return only_once(rows)
-
-
-def leveldb_records(log: bytes) -> Iterator[bytes]:
-    """Records of a LevelDB log behind wandb's own seven bytes, in blocks of 32 KiB.
-
-    The last may still be half written: it is left out.
-    """
-    at, parts = 7, b""
-    while at + 7 <= len(log):
-        if 2**15 - at % 2**15 < 7:
-            at += 2**15 - at % 2**15
-            continue
-        _, length, kind = struct.unpack_from("<IHB", log, at)
-        if at + 7 + length > len(log):
-            return
-        parts += log[at + 7 : at + 7 + length]
-        at += 7 + length
-        if kind in (1, 4):  # whole, or the last part
-            yield parts
-            parts = b""
 
 
 def only_once(rows: list[dict[str, Any]]) -> dict[int, float]:

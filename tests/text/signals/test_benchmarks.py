@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from tongues.core.errors import UserError
-from tongues.text.signals.signal import load_benchmarks
+from tongues.text.signals.benchmarks import load_benchmarks
 from tongues.text.signals.units import units
 
 PACK = {".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}

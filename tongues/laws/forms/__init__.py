@@ -9,17 +9,16 @@ from tongues.core.registry import Registry
 from tongues.laws.forms.experts import EXPERTS
 from tongues.laws.forms.forgetting import FORGETTING
 from tongues.laws.forms.form import VARIABLES, CurvedForm, Form, check_names
-from tongues.laws.forms.repeated import (
+from tongues.laws.forms.power_terms import (
     CHINCHILLA,
     CPT,
-    DATA_CONSTRAINED,
     EXTENDED,
     LINE,
-    OVERFITTED,
     POWER,
     POWER_FLOOR,
     PowerForm,
 )
+from tongues.laws.forms.repeated import DATA_CONSTRAINED, OVERFITTED
 from tongues.laws.forms.terms import Exponent, Term, TwoTerms, Values
 
 __all__ = [

@@ -1,5 +1,6 @@
 """What is measured of every document before anything is decided."""
 
+from tongues.text.signals.benchmarks import Benchmarks, load_benchmarks
 from tongues.text.signals.builtin import NEAR
 from tongues.text.signals.close import counts_as, large_others, same_language
 from tongues.text.signals.language import Identifier, learn_language, load_identifier
@@ -9,11 +10,9 @@ from tongues.text.signals.signal import (
     LIMIT,
     SIGNALS,
     Batch,
-    Benchmarks,
     Rule,
     Signal,
     in_order,
-    load_benchmarks,
     reasons,
     signals_in,
 )

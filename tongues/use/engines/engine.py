@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 
 from tongues.core.errors import UserError
 from tongues.core.registry import Registry
-from tongues.recipe import LowRank
 from tongues.train.optimizer import BETAS, EPSILON
 from tongues.use.export.base import ReadyRun
 
@@ -31,7 +30,6 @@ class Handover:
     context: int
     learning_rate: float
     final: float  # rate at the end, as a share of the peak
-    lowest: float  # the same rate
     warmup: int  # steps
     schedule: str
     decay: int  # steps of the last part of `wsd`
@@ -41,7 +39,6 @@ class Handover:
     base_languages: tuple[str, ...]
     held_out: tuple[str, ...]  # languages with held-out text
     evaluate_every: int  # steps
-    rank: int | None  # of low-rank updates
     padded: bool = True  # whether padding has a token of its own
 
     def values(self) -> dict[str, Any]:
@@ -50,6 +47,7 @@ class Handover:
         optimizer = {"beta1": BETAS[0], "beta2": BETAS[1], "epsilon": EPSILON, "clip": _CLIP}
         more = {"accumulated": self.samples // self.micro_samples, "nodes": NODES}
         more |= {"width": self.context + 1, "batch": self.samples * self.context}
+        more["lowest"] = self.final * self.learning_rate
         return own | optimizer | more | PLACES
 
 
@@ -64,7 +62,6 @@ class Recipient:
     start: ClassVar[str]  # on one node, in the folder
     start_many: ClassVar[str]  # on each of several; `$RENDEZVOUS` is where they meet
     labels: ClassVar[bool] = False  # whether its samples come with labels and a mask
-    low_rank: ClassVar[bool] = False  # whether it trains low-rank updates
     schedules: ClassVar[tuple[str, ...]] = ("cosine", "linear", "wsd")
 
     def values(self, run: Handover) -> dict[str, str]:
@@ -93,8 +90,7 @@ def filled(template: Path, values: Mapping[str, Any]) -> str:
 def handover(ready: ReadyRun, engine: type[Recipient]) -> Handover:
     """A run's values; a UserError where the engine can't do what is asked."""
     plan, derived, settings = ready.plan, ready.derived, ready.plan.settings
-    low_rank = settings.trainable if isinstance(settings.trainable, LowRank) else None
-    if settings.trainable != "all" and not (low_rank and engine.low_rank):
+    if settings.trains_part:
         what = f"{engine.name} is not handed a run that trains a part of its weights"
         raise UserError(what, where="train.trainable", hint="leave it out, or train it here")
     if settings.budget.seconds is not None:
@@ -118,7 +114,6 @@ def handover(ready: ReadyRun, engine: type[Recipient]) -> Handover:
         context=settings.context,
         learning_rate=derived.learning_rate,
         final=settings.min_learning_rate,
-        lowest=settings.min_learning_rate * derived.learning_rate,
         warmup=max(1, round(settings.warmup * derived.steps)),
         schedule=settings.schedule.name,
         decay=round(getattr(settings.schedule, "decay", 0.0) * derived.steps),
@@ -128,5 +123,4 @@ def handover(ready: ReadyRun, engine: type[Recipient]) -> Handover:
         base_languages=plan.roles.base_languages,
         held_out=tuple(settings.eval_languages or ready.here.tokens.languages),
         evaluate_every=max(1, derived.steps // settings.num_evals),
-        rank=low_rank.lora.rank if low_rank else None,
     )

@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tongues.use.engines.engine import ENGINES, PLACES, Form, Handover, Recipient
+from tongues.use.engines.engine import ENGINES, NODES, PLACES, Form, Handover, Recipient
 
 TEMPLATES = Path(__file__).parent / "templates"
-_ALPHA = 2  # times the rank, as in our own low-rank updates
 _TORCHRUN = "torchrun --nproc-per-node gpu"
+_MEET = f"--nnodes {NODES} --nproc-per-node gpu $RENDEZVOUS"
+_MANY = f"torchrun {_MEET}"
 
 
 def _lines(values: dict[str, Any], indent: str = "") -> str:
@@ -26,7 +27,7 @@ class _OfTransformers(Recipient):
         wsd = {"num_decay_steps": run.decay, "min_lr_ratio": run.final, "decay_type": "linear"}
         kinds: dict[str, tuple[str, dict[str, Any]]] = {
             "cosine": ("cosine_with_min_lr", {"min_lr_rate": run.final}),
-            "linear": ("polynomial", {"lr_end": run.lowest, "power": 1.0}),
+            "linear": ("polynomial", {"lr_end": run.final * run.learning_rate, "power": 1.0}),
             "wsd": ("warmup_stable_decay", wsd),
         }
         name, more = kinds[run.schedule]
@@ -49,7 +50,7 @@ class TransformersScript(_OfTransformers):
     template: ClassVar[Path] = TEMPLATES / "trainer.py.txt"
     settings: ClassVar[str] = "train.py"
     start: ClassVar[str] = f"{_TORCHRUN} train.py"
-    start_many: ClassVar[str] = f"{_TORCHRUN} $RENDEZVOUS train.py"
+    start_many: ClassVar[str] = f"{_MANY} train.py"
 
     def values(self, run: Handover) -> dict[str, str]:
         """The schedule as Python has it."""
@@ -65,16 +66,11 @@ class LlamaFactory(_OfTransformers):
     template: ClassVar[Path] = TEMPLATES / "llamafactory.yaml.txt"
     settings: ClassVar[str] = "config.yaml"
     start: ClassVar[str] = "llamafactory-cli train config.yaml"
-    start_many: ClassVar[str] = f"FORCE_TORCHRUN=1 {start}"
-    low_rank: ClassVar[bool] = True
+    start_many: ClassVar[str] = f"NNODES={NODES} FORCE_TORCHRUN=1 {start}"
 
     def values(self, run: Handover) -> dict[str, str]:
-        """The schedule, and what is trained."""
-        part: dict[str, Any] = {"finetuning_type": "full"}
-        if run.rank:
-            part = {"finetuning_type": "lora", "lora_rank": run.rank, "lora_target": "all"}
-            part |= {"lora_alpha": _ALPHA * run.rank, "additional_target": "embed_tokens,lm_head"}
-        return {"schedule": _lines(self.schedule(run)), "part": _lines(part)}
+        """The schedule."""
+        return {"schedule": _lines(self.schedule(run))}
 
     def limits(self, run: Handover) -> list[str]:
         """How it counts, and that it leaves out the losses of padding."""
@@ -93,23 +89,15 @@ class Axolotl(_OfTransformers):
     template: ClassVar[Path] = TEMPLATES / "axolotl.yaml.txt"
     settings: ClassVar[str] = "config.yaml"
     start: ClassVar[str] = "axolotl train config.yaml"
-    start_many: ClassVar[str] = f"{start} --launcher torchrun -- --nproc-per-node=gpu $RENDEZVOUS"
+    start_many: ClassVar[str] = f"{start} --launcher torchrun -- {_MEET}"
     labels: ClassVar[bool] = True
-    low_rank: ClassVar[bool] = True
 
     def values(self, run: Handover) -> dict[str, str]:
-        """The schedule, what is trained, and the held-out texts."""
+        """The schedule and the held-out texts."""
         schedule = self.schedule(run)
         schedule = {"lr_scheduler": schedule.pop("lr_scheduler_type")} | schedule
-        part: dict[str, Any] = {}
-        if run.rank:
-            part = {"adapter": "lora", "lora_r": run.rank, "lora_alpha": _ALPHA * run.rank}
-            part |= {
-                "lora_target_linear": True,
-                "lora_modules_to_save": ["embed_tokens", "lm_head"],
-            }
         texts = [f"  - path: {PLACES['data']}/validation_{lang}" for lang in run.held_out]
-        return {"schedule": _lines(schedule), "part": _lines(part), "texts": "\n".join(texts)}
+        return {"schedule": _lines(schedule), "texts": "\n".join(texts)}
 
     def limits(self, run: Handover) -> list[str]:
         """It has one loss for all held-out text."""
@@ -146,7 +134,7 @@ class AutoModelSettings(_OfMegatron):
     template: ClassVar[Path] = TEMPLATES / "automodel.yaml.txt"
     settings: ClassVar[str] = "config.yaml"
     start: ClassVar[str] = "automodel config.yaml"
-    start_many: ClassVar[str] = f"{_TORCHRUN} $RENDEZVOUS -m nemo_automodel.cli.app config.yaml"
+    start_many: ClassVar[str] = f"{_MANY} -m nemo_automodel.cli.app config.yaml"
 
     def values(self, run: Handover) -> dict[str, str]:
         """The schedule and the held-out texts."""
@@ -157,7 +145,7 @@ class AutoModelSettings(_OfMegatron):
             "  paths: {{validation: [{data}/{lang}/valid]}}\n  splits_to_build: validation"
         )
         texts = [form.format(lang=lang, data=PLACES["data"]) for lang in run.held_out]
-        shown = _lines(schedule | {"min_lr": run.lowest}, "  ")
+        shown = _lines(schedule | {"min_lr": run.final * run.learning_rate}, "  ")
         return {"schedule": shown, "texts": "\n".join(texts)}
 
 
@@ -170,7 +158,7 @@ class MegatronBridge(_OfMegatron):
     template: ClassVar[Path] = TEMPLATES / "megatron_bridge.py.txt"
     settings: ClassVar[str] = "train.py"
     start: ClassVar[str] = f"{_TORCHRUN} train.py"
-    start_many: ClassVar[str] = f"{_TORCHRUN} $RENDEZVOUS train.py"
+    start_many: ClassVar[str] = f"{_MANY} train.py"
 
     def values(self, run: Handover) -> dict[str, str]:
         """The schedule as Python has it."""

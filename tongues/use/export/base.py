@@ -50,7 +50,8 @@ def ready_run(plan: RunPlan, workspace: Path, say: Say) -> ReadyRun:
     if plan.base is None:
         what = "starts from random weights: there is no base to make ready"
         raise UserError(what, where=plan.name, hint="name one by `train.base`")
-    here = open_run(plan, workspace, join_processes(_device()), None, say)
+    processes = join_processes("cuda" if torch.cuda.is_available() else "cpu")
+    here = open_run(plan, workspace, processes, None, say)
     derived = derive(here.plan, here.tokens.vocabulary_size, here.base)
     return ReadyRun(here, derived, make_mixture(here.plan, derived, here.tokens))
 
@@ -99,7 +100,3 @@ def write_base(ready: ReadyRun, workspace: Path, folder: Path, dtype: str | None
     for row in rows:
         say("bits per byte of {language}: {base} → {ready}".format(**row))
     add_sections(folder, f"## Before training\n\n{as_markdown([Table.of(rows)])}\n")
-
-
-def _device() -> str:
-    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -36,7 +36,7 @@ def _history(file: Path) -> Iterator[dict[str, Any]]:
     require("wandb", "import")
     Record: Any = import_module("wandb.proto.wandb_internal_pb2").Record
     try:
-        for data in _records(read_limited(file)):
+        for data in leveldb_records(read_limited(file)):
             record = Record.FromString(data)
             if record.HasField("history"):
                 items = record.history.item
@@ -49,7 +49,7 @@ def _history(file: Path) -> Iterator[dict[str, Any]]:
         raise UserError(f"is damaged ({error})", where=str(file)) from None
 
 
-def _records(log: bytes) -> Iterator[bytes]:
+def leveldb_records(log: bytes) -> Iterator[bytes]:
     """The records of a LevelDB log; the last may be half written, and is left out."""
     at, parts = _HEADER, b""
     while at + 7 <= len(log):
