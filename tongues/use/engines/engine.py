@@ -45,7 +45,7 @@ class Handover:
         """For templates, with what follows and what all runs have."""
         own = {name: getattr(self, name) for name in self.__dataclass_fields__}
         optimizer = {"beta1": BETAS[0], "beta2": BETAS[1], "epsilon": EPSILON, "clip": _CLIP}
-        more = {"accumulated": self.samples // self.micro_samples, "nodes": NODES}
+        more: dict[str, float] = {"accumulated": self.samples // self.micro_samples, "nodes": NODES}
         more |= {"width": self.context + 1, "batch": self.samples * self.context}
         more["lowest"] = self.final * self.learning_rate
         return own | optimizer | more | PLACES
