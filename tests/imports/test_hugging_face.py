@@ -205,10 +205,10 @@ def test_what_is_not_declared_is_asked_for(elsewhere: Elsewhere) -> None:
         ("{", "is not JSON"),
         ("[" * 100_000, "is not JSON"),
         ("[]", "is not a JSON object"),
-        ('{"global_step": -1}', "`global_step` is no number of steps"),
+        ('{"global_step": -1}', "`global_step` is not a number of steps"),
         ('{"global_step": 4, "max_steps": 4}', "has no `log_history`"),
         ('{"global_step": 4, "max_steps": 4, "log_history": []}', "has no checkpoint"),
-        ('{"global_step": 1e400, "max_steps": 4, "log_history": []}', "is no number of steps"),
+        ('{"global_step": 1e400, "max_steps": 4, "log_history": []}', "is not a number of steps"),
     ],
 )
 def test_a_log_that_is_none_is_refused(text: str, words: str, tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def read_other(path: Path) -> ForeignRecipe:
     found = read_foreign(_plain(raw)) if isinstance(raw, Mapping) else None
     if found is None:
         hint = "axolotl's and LLaMA-Factory's YAML are read: they name a base"
-        raise UserError("is no recipe of another trainer that is known", where=str(path), hint=hint)
+        raise UserError("is not a known recipe of another trainer", where=str(path), hint=hint)
     return found
 
 

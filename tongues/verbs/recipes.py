@@ -128,8 +128,8 @@ class Study(OfRecipe, Overwriting, Launched, Together, Quietly, Verb[Path]):
 class ImportRun(Quietly, Verb[Path]):
     """Bring a run of another trainer into the store, by its log.
 
-    Then `ls`, `report`, `fit` and `evaluate` read it as one of ours. Roles are told, never guessed:
-    languages of the mixture that the base does not know are learned, the others replayed.
+    Then `ls`, `report`, `fit` and `evaluate` read it as one of ours. Roles are declared: languages
+    of the mixture that the base does not know are learned, the others replayed.
     Returns the run's directory.
     """
 

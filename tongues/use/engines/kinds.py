@@ -101,7 +101,7 @@ class Axolotl(_OfTransformers):
 
     def limits(self, run: Handover) -> list[str]:
         """It has one loss for all held-out text."""
-        one = "It scores the held-out text of all languages as one; `tongues evaluate` tells apart."
+        one = "It scores the held-out text of all languages as one; `tongues evaluate` scores each."
         return [*super().limits(run), one] if len(run.held_out) > 1 else super().limits(run)
 
 

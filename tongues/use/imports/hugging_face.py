@@ -64,7 +64,7 @@ def _has_model(folder: Path) -> bool:
 def _whole(row: Mapping[str, Any], key: str, file: Path) -> int:
     value = finite(row, key)
     if value is None or value < 0 or value != int(value):
-        raise UserError(f"`{key}` is no number of steps: {row.get(key)!r}", where=str(file))
+        raise UserError(f"`{key}` is not a number of steps: {row.get(key)!r}", where=str(file))
     return int(value)
 
 

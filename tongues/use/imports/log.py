@@ -54,7 +54,7 @@ class TrainerLog:
     """A run by another trainer.
 
     steps: that it was to take; step: that it took. checkpoints: Hugging Face folders by step.
-    seconds: of training; None where it is not said.
+    seconds: of training; None where it is not logged.
     """
 
     trainer: str

@@ -1,6 +1,6 @@
 """A run of another trainer as a run of the store, so that every verb reads it as our own.
 
-What its log does not say is told by the user: roles, shares, and tokens of a step where the log has
+The user declares what its log does not have: roles, shares, and tokens of a step where the log has
 no count. Bytes per token come from the held-out text and the run's own tokenizer.
 """
 
@@ -33,7 +33,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What is told of a run.
+    """What the user declares of a run.
 
     shares: of all tokens by language. base_languages: what the base knows; those of them in
     `shares` are replayed, all others are learned. held_out: a folder with the held-out text of each
@@ -120,14 +120,14 @@ def _languages(losses: Sequence[LoggedHeldOut], declared: Declared) -> dict[str,
     if not named:
         what = "its log has no loss on held-out text"
         raise UserError(what, where="eval_loss", hint="evaluate during training: `eval_strategy`")
-    told = declared.texts or {}
+    given = declared.texts or {}
     known = {*declared.shares, *declared.base_languages}
     known |= {path.name.split(".")[0] for path in declared.held_out.iterdir()}
-    if named == {""} and not told and len(declared.shares) == 1:
+    if named == {""} and not given and len(declared.shares) == 1:
         return {"": next(iter(declared.shares))}
-    if named == {""} and not told:
+    if named == {""} and not given:
         return {}  # one loss of several languages is none of any
-    found = {text: told.get(text, text) for text in sorted(named)}
+    found = {text: given.get(text, text) for text in sorted(named)}
     for text, lang in found.items():
         if lang not in known:
             what = f"the held-out text `{text or 'eval'}` is of no language that is declared"
@@ -243,6 +243,6 @@ def _told(log: TrainerLog, run: Run, directory: Path) -> Iterator[str]:
     elif not (directory / "model").exists():
         yield "its last checkpoint is not there, so `evaluate` and `export` cannot open it"
     if not log.held_out:
-        yield "its held-out loss is of several languages: `tongues evaluate` tells them apart"
+        yield "its held-out loss is of several languages: `tongues evaluate` scores each"
     elif not any(loss.step == 0 for loss in log.held_out):
         yield "no loss before training: forgetting is measured from the first one (`eval_on_start`)"

@@ -17,7 +17,7 @@ def import_run(asked: ImportRun) -> Path:
     name = asked.name or folder.resolve().name
     if not all(map(NAME.match, name.split("/", 1))):
         hint = "name it with `--name`, such as `sw` or `study/sw`"
-        raise UserError(f"`{name}` is no name of a run", where="--name", hint=hint)
+        raise UserError(f"`{name}` cannot be the name of a run", where="--name", hint=hint)
     declared = imports.Declared(
         name=name,
         shares={
