@@ -126,6 +126,9 @@ def _status(directory: Path, record: Run) -> dict[str, Any]:
         state, step, why = "finished", steps, ""
     elif is_held(directory):
         state, step, why = "running", done, ""
+    elif record.trainer:  # as it was when it was imported
+        newest = next(newest_lines(directory / "metrics.jsonl"), {"step": 0})
+        state, step = "running", newest["step"]
     else:  # it would resume from its newest checkpoint
         state = "failed" if record.status in ("failed", "diverged") or why else "stopped"
         names = (path.name for path in (directory / "checkpoints").glob("*"))

@@ -36,6 +36,8 @@ def step_of_runs(
     the runs. page: whether its page is written, wherever it is.
     """
     run = read_run(folder) if is_run(folder) else None
+    if run and run.status != "finished" and (step := step_of_unfinished(folder, train)):
+        return step
     if evaluated is None:
         evaluated = newest_evaluations(workspace) if run else {}
     if run and (evaluation := evaluated.get((run.run, run.fingerprint))):
