@@ -1,7 +1,9 @@
 """Runs of transformers' Trainer, trained here, as runs of the store."""
 
 import json
-from dataclasses import dataclass
+import re
+import shutil
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from tests.command import run_command
 from tongues.core.errors import UserError
 from tongues.core.files import read_lines
 from tongues.runs.record import read_run
+from tongues.runs.states import RunState
 from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
 
 CONTEXT, SAMPLES = 64, 8
@@ -63,7 +66,7 @@ def trained_elsewhere(
         eval_steps=max(1, steps // 4),
         eval_on_start=True,
         logging_steps=2,
-        save_steps=steps,
+        save_steps=steps // 2,
         report_to=[],
         use_cpu=True,
         include_num_input_tokens_seen="all",
@@ -131,8 +134,8 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory, tokens: Path) -> Elsewhe
 
 def logged(folder: Path) -> list[dict[str, Any]]:
     """The lines of a run's newest state."""
-    (state,) = folder.glob("checkpoint-*/trainer_state.json")
-    return json.loads(state.read_text())["log_history"]
+    states = map(json.loads, map(Path.read_text, folder.glob("checkpoint-*/trainer_state.json")))
+    return max((state["log_history"] for state in states), key=len)
 
 
 @pytest.fixture(scope="module")
@@ -183,10 +186,33 @@ def test_other_verbs_read_them_as_ours(brought: Elsewhere) -> None:
     runs, _ = tongues.ls(workspace=brought.workspace)
     assert {run.run: run.state for run in runs} == dict.fromkeys(brought.runs, "finished")
     page = tongues.report(brought.workspace / "runs", out=brought.workspace / "page", quiet=True)
-    assert "qab" in page.read_text(encoding="utf-8")
+    verdict = r"take CPT \+ 20 % replay\. 20 % replay reduced forgetting by [\d.]+ nats"
+    assert re.search(verdict, page.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " "))
+    (law,) = tongues.fit(brought.workspace / "runs", draws=0).laws
+    assert (law.form, law.n_runs) == ("forgetting", 4)
     words = ["evaluate", "qab-20-60", "base", "--text", str(brought.text), "--json", "-q"]
     done = run_command([*words, "-w", str(brought.workspace)], brought.workspace)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_run_that_goes_on_is_forecast_and_brought_up_to_date(
+    elsewhere: Elsewhere, tmp_path: Path
+) -> None:
+    theirs, again = elsewhere.runs["qab-20-60"], {"workspace": tmp_path, "base_languages": ["qaa"]}
+    again |= {"base": str(elsewhere.runs["base"] / "checkpoint-60")}
+    goes_on, found = replace(elsewhere, runs={"theirs": tmp_path / "theirs"}), list[RunState]()
+    for folder in ("checkpoint-30", "checkpoint-60"):
+        shutil.copytree(theirs / folder, tmp_path / "theirs" / folder)
+        goes_on.bring("theirs", {"qab": 0.8, "qaa": 0.2}, **again)
+        found += tongues.ls(workspace=tmp_path)[0]
+    half, whole = found
+    assert (half.state, half.step, half.steps) == ("running", 30, 60)
+    assert (whole.state, whole.step, whole.forecast) == ("finished", 60, None)
+    ended = (whole.losses or {})["qab"]
+    assert half.forecast and half.forecast.low and half.forecast.high
+    assert half.forecast.low < ended < half.forecast.high
+    with pytest.raises(UserError, match="another run of this name"):
+        goes_on.bring("theirs", {"qab": 0.8, "qaa": 0.2}, **again)
 
 
 def test_what_is_not_declared_is_asked_for(elsewhere: Elsewhere) -> None:
