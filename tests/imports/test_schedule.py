@@ -47,7 +47,9 @@ def test_a_schedule_is_known_by_its_rates(
         assert found == {}
         return
     assert ours in (None, found["schedule"])
-    assert float(found["min_learning_rate"][:-1]) == pytest.approx(final, abs=0.2)
+    # It is exact for a line; of a cosine the first part hardly shows where it will end.
+    near = {60: 10, 250: 2, STEPS: 0.5}[until] if ours == "cosine" else 0.1
+    assert float(found["min_learning_rate"][:-1]) == pytest.approx(final, abs=near)
     assert float(found["warmup"][:-1]) == pytest.approx(100 * WARM / STEPS, abs=1)
 
 

@@ -136,11 +136,6 @@ class Run:
         return tuple(dict.fromkeys([*before, *self.shares]))
 
     @property
-    def trainer(self) -> str | None:
-        """The other trainer that it was imported from."""
-        return (self.engine or {}).get("trainer")
-
-    @property
     def base_model(self) -> str | None:
         """The run or folder that it continues from."""
         return self.base.model if self.base else None

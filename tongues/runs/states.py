@@ -124,11 +124,8 @@ def _status(directory: Path, record: Run) -> dict[str, Any]:
     done, seconds = timing["step"], timing["seconds"]
     if finished:
         state, step, why = "finished", steps, ""
-    elif is_held(directory):
+    elif is_held(directory) or "trainer" in (record.engine or {}):  # imported before its end
         state, step, why = "running", done, ""
-    elif record.trainer:  # as it was when it was imported
-        newest = next(newest_lines(directory / "metrics.jsonl"), {"step": 0})
-        state, step = "running", newest["step"]
     else:  # it would resume from its newest checkpoint
         state = "failed" if record.status in ("failed", "diverged") or why else "stopped"
         names = (path.name for path in (directory / "checkpoints").glob("*"))

@@ -1,11 +1,10 @@
 """Where unfinished runs will end, forecast from their logs and from finished runs like them."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,8 @@ class Forecaster:
         self._finished: dict[Path, Run] = {}
         for place in find_runs(place for place in places if place.is_dir()):
             with suppress(UserError):
-                if (record := read_run(place)).status == "finished":
+                record = read_run(place)
+                if record.status == "finished" and "budget" in record.settings:  # rates are known
                     self._finished[place] = record
         self._curves: dict[Path, LossCurve] = {}
 
@@ -64,10 +64,9 @@ def distance(one: Run, other: Run) -> float:
 def with_forecasts(states: Sequence[RunState], places: Iterable[Path]) -> list[RunState]:
     """The states of runs, those of unfinished ones with a forecast where there can be one."""
     forecaster = Forecaster(places)
-    unfinished = ("running", "stopped", "failed")
     return [
         replace(state, forecast=forecaster.forecast(Path(state.directory)))
-        if state.state in unfinished
+        if state.state in ("running", "stopped", "failed")
         else state
         for state in states
     ]
@@ -80,6 +79,11 @@ def role_of(record: Run) -> tuple[object, ...]:
 
 def read_loss_curve(directory: Path, record: Run) -> LossCurve:
     """The logs of a run; held out, the mean over the languages it learns."""
+    names = record.settings.keys() & Train.model_fields.keys()
+    settings = Train.model_validate({name: record.settings[name] for name in names})
+    steps, peak = np.arange(record.steps), record.learning_rate
+    knots = np.unique(np.linspace(0, record.steps - 1, _KNOTS).astype(int))
+    rates = [rate_at(int(step), record.steps, peak, settings) for step in knots]
     logged = list(read_lines(directory / "metrics.jsonl"))
     ends = np.array([row["step"] for row in logged], dtype=float)
     by_step: dict[int, list[float]] = {}
@@ -89,23 +93,9 @@ def read_loss_curve(directory: Path, record: Run) -> LossCurve:
     return LossCurve(
         steps=(ends + np.concatenate([[0.0], ends[:-1]])) / 2,  # each loss is a mean since the last
         losses=np.array([row["loss"] for row in logged]),
-        rates=_rates(record, logged),
+        rates=np.interp(steps, knots, rates),
         params=record.params["total"],
         batch=record.batch,
         heldout_steps=np.array(list(by_step), dtype=float),
         heldout=np.array([np.mean(losses) for losses in by_step.values()]),
     )
-
-
-def _rates(record: Run, logged: Sequence[Mapping[str, Any]]) -> np.ndarray:
-    """Of every step, by the schedule; of a run without one as another trainer logged them."""
-    steps, peak = np.arange(record.steps), record.learning_rate
-    if record.trainer and "schedule" not in record.settings:
-        if record.status != "finished":
-            raise UserError("the learning rates to come are not known", where=record.run)
-        known = {row["step"]: row["learning_rate"] for row in logged if row["learning_rate"]}
-        return np.interp(steps, [*known], [*known.values()])
-    names = record.settings.keys() & Train.model_fields.keys()
-    settings = Train.model_validate({name: record.settings[name] for name in names})
-    knots = np.unique(np.linspace(0, record.steps - 1, _KNOTS).astype(int))
-    return np.interp(steps, knots, [rate_at(int(x), record.steps, peak, settings) for x in knots])

@@ -28,11 +28,8 @@ from tongues.use.imports.schedule import read_schedule
 
 _SAMPLE = 1_000_000  # characters of a language, for its bytes per token
 _ALL = 1e-6  # by which shares may miss one in all
-_RATES = {
-    "known": "its learning rates so far are of a schedule: {schedule}, to {final} of the peak",
-    "constant": "its learning rate is taken to stay constant; if it decays, the loss ends lower",
-    "unknown": "its learning rates so far are of no schedule here, so its end is not forecast",
-}
+_RATES = "its learning rates to come are taken as {schedule}, to {min_learning_rate} of the peak"
+_NO_RATES = "its learning rates so far are of no schedule here, so its end is not forecast"
 
 Say = Callable[[str], None]
 
@@ -94,8 +91,7 @@ def import_run(folder: Path, declared: Declared, workspace: Path, say: Say) -> P
             append_line(aside / "metrics.jsonl", row)
         for row in _evaluations(log, declared, run, anatomy, languages, bytes_per_token):
             append_line(aside / "evals.jsonl", row)
-        if log.seconds:
-            append_line(aside / "timing.jsonl", {"step": log.step, "seconds": log.seconds})
+        append_line(aside / "timing.jsonl", {"step": log.step, "seconds": log.seconds or 0.0})
         if run.status == "finished" and newest == log.checkpoints.get(log.step):
             (aside / "model").symlink_to(newest.resolve(), target_is_directory=True)
     for line in _told(log, run, directory):
@@ -105,10 +101,10 @@ def import_run(folder: Path, declared: Declared, workspace: Path, say: Say) -> P
 
 def _goes_on(directory: Path, log: TrainerLog) -> bool:
     """Whether a run was imported when its log was shorter."""
-    before = read_run(directory)
-    logged = {(line.step, line.loss) for line in log.losses}
+    before, logged = read_run(directory), {(line.step, line.loss) for line in log.losses}
     rows = ((row["step"], row["loss"]) for row in read_lines(directory / "metrics.jsonl"))
-    return before.trainer == log.trainer and before.status != "finished" and logged.issuperset(rows)
+    imported = before.engine == {"trainer": log.trainer}
+    return imported and before.status != "finished" and logged.issuperset(rows)
 
 
 def _check_shares(declared: Declared) -> None:
@@ -199,8 +195,10 @@ def _record(
     text = [file_hash(tokenizer / "tokenizer.json"), sorted({x.text for x in log.held_out})]
     rates = [line.learning_rate for line in log.losses if line.learning_rate is not None]
     tokens, context = log.steps * batch, declared.context
-    settings = {"context": f"{context} tokens", "budget": f"{tokens} tokens"}
+    settings = {"context": f"{context} tokens"}
     settings["batch"] = f"{max(1, round(batch / context)) * context} tokens"  # whole samples
+    if schedule := read_schedule(log.losses, log.steps):
+        settings |= schedule | {"budget": f"{tokens} tokens"}
     return Run(
         run=declared.name,
         fingerprint=fingerprint([log.trainer, str(log.losses), str(log.held_out), mark]),
@@ -223,7 +221,7 @@ def _record(
         foreign=dict.fromkeys(declared.shares),
         vocabulary_extension=None,
         engine={"trainer": log.trainer},
-        settings=settings | read_schedule(log.losses, log.steps),
+        settings=settings,
         tokens_fingerprint=fingerprint(text),
         versions={"tongues": __version__, "python": platform.python_version()},
         seconds=log.seconds,
@@ -259,9 +257,7 @@ def _told(log: TrainerLog, run: Run, directory: Path) -> Iterator[str]:
     yield f"{run.run}: {run.roles}; {log.step:,} of {log.steps:,} steps by {log.trainer}"
     if run.status != "finished":
         yield "it is not at its end: import it again as it goes on; `tongues ls` forecasts its end"
-        schedule, final = (run.settings.get(x) for x in ("schedule", "min_learning_rate"))
-        code = "unknown" if schedule is None else "constant" if final == "100%" else "known"
-        yield _RATES[code].format(schedule=schedule, final=final)
+        yield (_RATES if "schedule" in run.settings else _NO_RATES).format(**run.settings)
     elif not (directory / "model").exists():
         yield "its last checkpoint is not there, so `evaluate` and `export` cannot open it"
     if not log.held_out:
