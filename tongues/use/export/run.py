@@ -58,8 +58,13 @@ def export_run(
             say(f"step {record.steps}")
         else:
             place = _checkpoint(directory, changes.step)
+            tokens = find_tokens(record, workspace)
+            if tokens is None:
+                what, where = "holds no longer the tokens that the run read", workspace / "tokens"
+                hint = "name its place by `--workspace`"
+                raise UserError(what, where=str(where), hint=hint)
             model, done = checkpoint_model(place, workspace), step_of(place)
-            fill_folder(aside, model, _tokens(record, workspace), until(record, done))
+            fill_folder(aside, model, tokens, until(record, done))
             say(f"step {done}")
         if changes.instruct:
             notes += _chat(aside, record, workspace, changes.instruct, changes, say)
@@ -139,14 +144,6 @@ def until(record: Run, step: int) -> Run:
         flops=record.flops * share,
         epochs={lang: times * share for lang, times in record.epochs.items()},
     )
-
-
-def _tokens(record: Run, workspace: Path) -> Path:
-    tokens = find_tokens(record, workspace)
-    if tokens is None:
-        what, where = "holds no longer the tokens that the run read", str(workspace / "tokens")
-        raise UserError(what, where=where, hint="name its place by `--workspace`")
-    return tokens
 
 
 def _checkpoint(directory: Path, step: int | None) -> Path:
