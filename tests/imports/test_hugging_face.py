@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from tongues.core.files import read_lines
 from tongues.runs.record import read_run
 from tongues.runs.states import RunState
 from tongues.text.tokens import Tokens, load_tokenizer, open_tokens
+from tongues.train.transplant import held_out_texts
 
 CONTEXT, SAMPLES = 64, 8
 
@@ -106,9 +107,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory, tokens: Path) -> Elsewhe
     small_tokens = open_tokens(tokens)
     tokenizer = load_tokenizer(tokens)
     for lang in small_tokens.languages:
-        shard = small_tokens.shard(lang, "valid")
-        ids = [shard.tokens[start:end].tolist() for start, end in pairwise(shard.bounds.tolist())]
-        documents = tokenizer.decode_batch(ids, skip_special_tokens=True)
+        documents = held_out_texts(small_tokens, tokenizer, lang)
         (text / f"{lang}.txt").write_text("\n\n".join(documents), encoding="utf-8")
     torch.manual_seed(1)
     config = LlamaConfig(
@@ -241,9 +240,3 @@ def test_a_log_that_is_none_is_refused(text: str, words: str, tmp_path: Path) ->
     (tmp_path / "trainer_state.json").write_text(text)
     with pytest.raises(UserError, match=words):
         tongues.import_run(tmp_path, mixture={"sw": 1.0}, held_out=tmp_path, workspace=tmp_path)
-
-
-def test_a_folder_without_a_log_names_what_is_read(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds no log that is known") as caught:
-        tongues.import_run(tmp_path, mixture={"sw": 1.0}, held_out=tmp_path, workspace=tmp_path)
-    assert "axolotl" in caught.value.hint

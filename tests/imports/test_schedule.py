@@ -58,4 +58,3 @@ def test_the_decay_of_a_stable_rate_is_not_seen_before_it_begins() -> None:
     stable = read_schedule(logged("warmup_stable_decay", 400, decays), STEPS)
     assert stable["min_learning_rate"] == "100%"
     assert read_schedule(logged("warmup_stable_decay", 450, decays), STEPS) == {}
-    assert read_schedule(logged("warmup_stable_decay", WARM, decays), STEPS) == {}
