@@ -1,17 +1,27 @@
 """What the docs say holds; `test_docs_commands.py` replays the commands that train."""
 
 import doctest
+import gzip
+import json
 import re
+import shlex
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from transformers import AutoModelForCausalLM
 
 import tongues
+from tests.command import run_command
+from tests.engines.handed import Handed
+from tests.imports.test_hugging_face import trained_elsewhere
 from tests.printed import DOCS, GUIDES, PAGES, commands, replay
 from tongues.laws import read_laws_file
 from tongues.models import SHAPES
 from tongues.recipe import load_recipe
+from tongues.text.tokens import load_tokenizer, open_tokens
+from tongues.train.transplant import held_out_texts
 
 
 @pytest.mark.long
@@ -26,6 +36,47 @@ def test_the_examples_of_the_library_give_what_the_page_says(
     monkeypatch.chdir(shutil.copytree(DOCS / "examples", tmp_path / "examples"))
     failed, tried = doctest.testfile(str(GUIDES / "laws.md"), module_relative=False)
     assert tried > 30 and not failed
+
+
+def test_each_part_works_alone_as_its_page_says(
+    handed: Handed, tokens: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With synthetic languages, and a job of Trainer that is stopped at half."""
+    monkeypatch.chdir(tmp_path)
+    base, small = handed.over(None), open_tokens(tokens)
+    Path("base").symlink_to(base)
+    for lang in small.languages:
+        texts = held_out_texts(small, load_tokenizer(tokens), lang)
+        rows = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+        place = tmp_path / "text" / lang / "part.jsonl.gz"
+        place.parent.mkdir(parents=True)
+        place.write_bytes(gzip.compress(rows.encode()))
+    model, shares = AutoModelForCausalLM.from_pretrained(base), {"qab": 0.8, "qaa": 0.2}
+    whole = trained_elsewhere(model, small, tmp_path / "out", shares, 60)
+    (whole / "checkpoint-60").rename("tuned")
+    rows = ["Name,model/num_parameters,train/num_input_tokens_seen,eval/loss,_runtime"]
+    rows += [f"{n}-{d},{n}e6,{d}e8,{1 + n**-0.3 + d**-0.3},1" for n in (1, 2, 4) for d in (1, 4)]
+    Path("runs.csv").write_text("\n".join(rows))
+    page = (GUIDES / "parts.md").read_text(encoding="utf-8")
+    names = dict[str, Any]()
+    for part in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(in_ours(part), names)
+    Path("qab.yaml").write_text(json.dumps(names["recipe"]))
+    known, extended = (load_tokenizer(Path(place)) for place in ("base", "tokens/qab"))
+    assert known.get_vocab().items() < extended.get_vocab().items()
+    assert 0 < names["plan"].decision.option.replay < 1
+    ((run,), _) = tongues.ls()
+    assert (run.state, run.step, run.steps) == ("running", 30, 60) and run.forecast
+    for command in re.findall(r"`(tongues [^`]+)`", page):
+        done = run_command(shlex.split(in_ours(command))[1:], tmp_path)
+        assert done.returncode == 0, done.stderr
+
+
+def in_ours(line: str) -> str:
+    """With synthetic languages, where nothing of the catalogue is asked for."""
+    if "plan" in line:
+        return line
+    return re.sub(r"\b(sw|en)\b", lambda tag: {"sw": "qab", "en": "qaa"}[tag[0]], line)
 
 
 def test_the_readme_names_commands_and_files_that_exist() -> None:

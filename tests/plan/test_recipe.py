@@ -1,5 +1,6 @@
 """Recipes that a plan and `new` write: sound, and with text for the tokens they promise."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,17 @@ def test_a_method_and_new_tokens_are_in_the_recipe(tmp_path: Path) -> None:
     extend = read(recipe_of(georgian), tmp_path).tokens.extend
     assert extend and extend.new_tokens == georgian.decision.option.new_tokens
     assert extend.languages == ["ka"] and extend.preserve == ["en"]
+
+
+def test_the_plan_of_another_trainers_recipe_has_its_batch_and_rate(tmp_path: Path) -> None:
+    theirs = {"base_model": "HuggingFaceTB/SmolLM2-135M", "sequence_len": 1024}
+    theirs |= {"micro_batch_size": 4, "gradient_accumulation_steps": 8, "max_steps": 500}
+    file = tmp_path / "axolotl.yaml"
+    file.write_text(json.dumps(theirs | {"learning_rate": 2e-5}))
+    draft = tongues.new(language="sw", other=file)
+    option = draft.plan.decision.option
+    assert (option.batch, option.rate, option.tokens) == (32_768, 2e-5, 500 * 32_768)
+    assert any("batches of 32.8k tokens, peak rate 2.0e-5" in line for line in draft.lines)
 
 
 def test_a_model_from_scratch_gets_a_shape_and_its_rules(tmp_path: Path) -> None:

@@ -124,15 +124,3 @@ def test_parts_come_one_by_one_and_a_damaged_one_is_refused(
     assert (copy / "tokens.json").read_text() == "{}"
     assert unpack(tmp_path, parts[1]) == 0
     assert "case: was unpacked before" in capsys.readouterr().out
-
-
-def test_parts_of_two_packs_are_never_mixed(tmp_path: Path, parts: list[Path]) -> None:
-    assert unpack(tmp_path, *parts[:3]) == 0
-    (tmp_path / "case/tokens/new/train.bin").write_bytes(os.urandom(4000))
-    arguments = [f"case={tmp_path / 'case'}:tokens/new", "--out", str(parts[0].parent)]
-    assert packing.main(arguments) == 0
-    assert unpack(tmp_path, parts[3]) == 0
-    assert not (tmp_path / "place/workspace").exists()
-    assert unpack(tmp_path, *parts[:3]) == 0
-    copy = tmp_path / "place/workspace/tokens/new/train.bin"
-    assert copy.read_bytes() == (tmp_path / "case/tokens/new/train.bin").read_bytes()

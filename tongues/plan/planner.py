@@ -127,10 +127,11 @@ class Planner:
     def _as_continued(self, option: Option) -> Option:
         """With the settings that follow from its base, and what is forgotten."""
         base, tokens, limit = option.model, option.tokens, self.question.max_forgetting
-        batch = base_batch(tokens, self._context(option, tokens))
+        given, usual = self.question.settings, base_batch(tokens, self._context(option, tokens))
+        batch = float(str(given.get("batch", usual)).split()[0])
         rate = base_rate(base.params, tokens / batch)
         rate *= 1.0 if option.method.all_weights else LORA_RATE
-        option = replace(option, batch=float(batch), rate=rate)
+        option = replace(option, batch=batch, rate=float(given.get("learning_rate", rate)))
         if not self._may_forget(base):
             return option
         if self.laws.find("forgetting"):

@@ -124,7 +124,7 @@ def _status(directory: Path, record: Run) -> dict[str, Any]:
     done, seconds = timing["step"], timing["seconds"]
     if finished:
         state, step, why = "finished", steps, ""
-    elif is_held(directory):
+    elif is_held(directory) or "trainer" in (record.engine or {}):  # imported before its end
         state, step, why = "running", done, ""
     else:  # it would resume from its newest checkpoint
         state = "failed" if record.status in ("failed", "diverged") or why else "stopped"

@@ -247,42 +247,7 @@ def test_every_clause_slot_is_said_once():
         assert columns[-1] == Slot.STOP
 
 
-def test_frequent_words_are_short():
-    counts = np.array([len(word) for word in LANGUAGE.stems])
-    assert counts[: PARTICLE.stems].mean() + 2 < counts[NOUN.first_stem :].mean()
-    assert len(set(LANGUAGE.stems)) == len(LANGUAGE.stems)
-
-
 OTHER_WORLD = World.of(3)
-
-
-def nouns_of(rows: np.ndarray) -> set[int]:
-    """Stems of the nouns and names in some clauses."""
-    ids = rows[:, [Slot.S_HEAD, Slot.O_HEAD, Slot.X_HEAD]].ravel()
-    names = (ids[(ids >= NAME.first_form) & (ids < NOUN.first_form)] - NAME.first_form) // 4
-    nouns = (ids[(ids >= NOUN.first_form) & (ids < VERB.first_form)] - NOUN.first_form) // 16
-    return set(names.tolist()) | {NAME.stems + noun for noun in nouns.tolist()}
-
-
-def halves(block: Clauses) -> list[tuple[set[int], set[int]]]:
-    parts = []
-    for begin, end in zip(block.starts[:-1], block.starts[1:], strict=True):
-        middle = (begin + end) // 2
-        parts.append((nouns_of(block.slots[begin:middle]), nouns_of(block.slots[middle:end])))
-    return parts
-
-
-def test_the_first_half_of_a_document_foretells_its_second_half():
-    parts = halves(make_block(OTHER_WORLD, 0))
-    own = np.mean([len(first & second) / len(second) for first, second in parts])
-    others = [
-        len(parts[i][0] & parts[(i + shift) % len(parts)][1])
-        / len(parts[(i + shift) % len(parts)][1])
-        for i in range(len(parts))
-        for shift in (1, 2, 3)
-    ]
-    assert own > 0.25
-    assert own > 5 * np.mean(others)
 
 
 def test_word_frequencies_fall_as_in_natural_text():

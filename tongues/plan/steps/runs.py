@@ -12,7 +12,7 @@ from tongues.laws.answer import MORE_SHAPES, plan_command
 from tongues.plan.steps.models import step_of_best, step_of_evaluated, step_to_evaluate
 from tongues.plan.steps.step import UNFINISHED, Step, free_place, is_run, next_step, quoted
 from tongues.recipe import in_workspace
-from tongues.runs.record import Run, find_runs, read_run
+from tongues.runs.record import find_runs, read_run
 from tongues.runs.states import states
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def step_of_runs(
     the runs. page: whether its page is written, wherever it is.
     """
     run = read_run(folder) if is_run(folder) else None
+    if run and run.status != "finished" and (step := step_of_unfinished(folder, train)):
+        return step
     if evaluated is None:
         evaluated = newest_evaluations(workspace) if run else {}
     if run and (evaluation := evaluated.get((run.run, run.fingerprint))):
@@ -99,7 +101,8 @@ def _step_of_study(folder: Path, workspace: Path, train: str) -> Step:
         except UserError:  # of another version
             continue
         return next_step("law" if plan else "loose_law", plan=plan, train=train, more=MORE_SHAPES)
-    if _of_one_size([read_run(place) for place in find_runs([folder])]):
+    runs = [read_run(place) for place in find_runs([folder])]
+    if len({run.params["total"] for run in runs}) == 1 and "scratch" in {x.strategy for x in runs}:
         return next_step("one_size", train=train, more=MORE_SHAPES)
     others = (x for x in folder.parent.glob("*/") if x != folder and not is_run(x))
     law = workspace / "law.json"
@@ -120,8 +123,3 @@ def _laws_of(folder: Path, workspace: Path) -> Sequence[Path]:
         if folder.resolve() in {Path(table).resolve() for table in tables}:
             found += [path] if changed_at(path) >= last_trained(folder) else []
     return found
-
-
-def _of_one_size(runs: Sequence[Run]) -> bool:
-    sizes = {run.params["total"] for run in runs}
-    return len(sizes) == 1 and "scratch" in {run.strategy for run in runs}

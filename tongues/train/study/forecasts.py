@@ -29,7 +29,8 @@ class Forecaster:
         self._finished: dict[Path, Run] = {}
         for place in find_runs(place for place in places if place.is_dir()):
             with suppress(UserError):
-                if (record := read_run(place)).status == "finished":
+                record = read_run(place)
+                if record.status == "finished" and "budget" in record.settings:  # rates are known
                     self._finished[place] = record
         self._curves: dict[Path, LossCurve] = {}
 
@@ -63,10 +64,9 @@ def distance(one: Run, other: Run) -> float:
 def with_forecasts(states: Sequence[RunState], places: Iterable[Path]) -> list[RunState]:
     """The states of runs, those of unfinished ones with a forecast where there can be one."""
     forecaster = Forecaster(places)
-    unfinished = ("running", "stopped", "failed")
     return [
         replace(state, forecast=forecaster.forecast(Path(state.directory)))
-        if state.state in unfinished
+        if state.state in ("running", "stopped", "failed")
         else state
         for state in states
     ]

@@ -7,7 +7,7 @@ trained + λ (instruct − base), row by row for embeddings, whose tokens go by 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -52,7 +52,7 @@ class _Rows:
     count: int  # of the result
 
 
-class Residual:
+class Residual(AbstractContextManager["Residual"]):
     """Trained weights, an instruct model and their base, opened and compared.
 
     A UserError says why the three do not belong together. No more than a tensor of each is in
@@ -84,9 +84,6 @@ class Residual:
                 f"the model has {show_count(total)} parameters; published tries fail below about "
                 "1.5B (chat_too_small)"
             )
-
-    def __enter__(self) -> "Residual":
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._open.close()

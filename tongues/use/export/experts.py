@@ -36,7 +36,6 @@ from tongues.runs.record import Run, read_run
 from tongues.text import Document
 from tongues.text.tokens import Tokens, load_tokenizer, open_cluster, open_tokens, tokenizer_files
 from tongues.text.tokens.frame import read_frame
-from tongues.train.base import find_base, model_folder
 from tongues.train.card import add_sections, find_tokens
 from tongues.train.export import copy_files, copy_model, new_folder
 from tongues.train.metadata import CardScores
@@ -48,7 +47,7 @@ from tongues.use.export.held_out import (
     worse_than_base,
 )
 from tongues.use.export.moe import fit_gates, merge_to_moe
-from tongues.use.export.run import store_folder
+from tongues.use.export.run import base_folder, store_folder
 
 # The newest evaluation of a run, an ensemble or a model, by its folder, as a card has it.
 Evaluated = Callable[[Path], CardScores]
@@ -128,7 +127,7 @@ def export_moe(
         records = {expert: read_run(run) for expert, run in runs.items() if run}
         sentences = _write_moe(aside, places, lineage, records, workspace)
         say("\n".join(sentences))
-        base = _base(lineage, workspace)
+        base = base_folder(lineage.base, workspace)
         table = _compare(aside, base, places, lineage, records, workspace, say)
         sentences += store_folder(aside, dtype, base, say)
         scores = evaluated(aside)
@@ -152,25 +151,15 @@ def _write_moe(
     texts = [_text_of(expert, lineage, records, workspace) for expert in lineage.experts]
     fit_gates(model, texts, read_frame(load_tokenizer(places[0]), places[0]))
     save_model(model, aside)
-    _copy_settings(places[0], aside)
-    total, used = model.num_parameters(), _used(model.num_parameters(), places)
+    settings = places[0].glob("generation_config.json")
+    for file in dict.fromkeys([*settings, *tokenizer_files(places[0])]):
+        shutil.copyfile(file, aside / file.name)
+    stored, total = stored_shapes(places[0]).items(), model.num_parameters()
+    forward = sum(prod(shape) for name, shape in stored if ".mlp." in name)  # of an expert
+    used = total - (len(places) - _PER_TOKEN) * forward
     size = f"{show_count(total)} parameters, of which a token uses {show_count(used)}"
     how = _LAYERS.format(experts=len(places), used=_PER_TOKEN, size=size)
     return [how, _AVERAGED.format(apart=apart) if apart else _SHARED, _GATES]
-
-
-def _copy_settings(expert: Path, folder: Path) -> None:
-    """Copy an expert's tokenizer and its settings of generation."""
-    settings = expert / "generation_config.json"
-    own = [settings] if settings.is_file() else []
-    for file in dict.fromkeys([*own, *tokenizer_files(expert)]):
-        shutil.copyfile(file, folder / file.name)
-
-
-def _used(total: int, places: Sequence[Path]) -> int:
-    stored = stored_shapes(places[0]).items()
-    forward = sum(prod(shape) for name, shape in stored if ".mlp." in name)
-    return total - (len(places) - _PER_TOKEN) * forward
 
 
 def _text_of(
@@ -190,13 +179,6 @@ def _text_of(
     documents = training_sample(held, own or list(expert.languages), record.seed)
     order = np.random.default_rng(record.seed).permutation(len(documents))
     return [documents[number] for number in order]
-
-
-def _base(lineage: Lineage, workspace: Path) -> Path | None:
-    with suppress(UserError):  # it is gone
-        base = find_base(lineage.base, workspace)
-        return base and model_folder(base)
-    return None
 
 
 def _compare(

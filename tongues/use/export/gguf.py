@@ -79,14 +79,6 @@ class Ids:
     other: int  # documents with other ids
     first: str = ""  # the text from where the first of them differs
 
-    def row(self) -> dict[str, str]:
-        """As a table has it."""
-        return {
-            "language": self.language,
-            "documents": f"{self.documents:,}",
-            "other ids": f"{self.other:,}",
-        }
-
 
 def add_gguf(folder: Path, texts: Texts, say: Say) -> list[str]:
     """Write `model-TYPE.gguf` into a folder, in the type of its weights; what its card says of it.
@@ -113,7 +105,10 @@ def add_gguf(folder: Path, texts: Texts, say: Say) -> list[str]:
         say(f"caution: ids were not compared with llama.cpp's: {why} (ids_unknown)")
         return [*notes, "Whether llama.cpp gives its texts the same ids was not looked at."]
     found = list(compare_ids(out, folder, texts))
-    rows = [each.row() for each in found]
+    rows = [
+        {"language": x.language, "documents": f"{x.documents:,}", "other ids": f"{x.other:,}"}
+        for x in found
+    ]
     say(text_table(rows))
     for each in found:
         if each.other > _MOST * each.documents:
@@ -125,11 +120,8 @@ def add_gguf(folder: Path, texts: Texts, say: Say) -> list[str]:
             raise UserError(what, where=str(out.name), hint=hint)
         if each.other:
             say(f"caution: `{each.language}`: other ids from {each.first!r} (other_ids)")
-    return [
-        *notes,
-        "Held-out documents to which it gives other ids:",
-        as_markdown([Table.of(rows)]),
-    ]
+    title = "Held-out documents to which it gives other ids:"
+    return [*notes, title, as_markdown([Table.of(rows)])]
 
 
 def find_script() -> Path:

@@ -51,8 +51,6 @@ def moe_config(config: PreTrainedConfig, experts: int, per_token: int) -> PreTra
         what = f"experts {has} fit no mixture of experts that transformers has"
         hint = "Llama, Mistral and Qwen3 do; or export the ensemble as it is"
         raise UserError(what, where="--moe", hint=hint)
-    if not 1 <= per_token <= experts:
-        raise ValueError(f"{per_token} of {experts} experts for a token")
     known = AutoConfig.for_model(family).to_dict().keys() - set(_UNLIKE)
     settings = {key: value for key, value in plain.items() if key in known or key == "head_dim"}
     settings |= {"num_experts_per_tok": per_token, "router_aux_loss_coef": _BALANCE}
@@ -91,7 +89,7 @@ def merge_to_moe(experts: Sequence[Path], per_token: int = 2) -> tuple[PreTraine
             weight.copy_(_mean(each))
             left.discard(name)
             norm += float(weight.double().square().sum())
-            apart += sum(_square(own, weight) for own in each) / len(each)
+            apart += sum(float((x - weight.double()).square().sum()) for x in each) / len(each)
     if left - {"lm_head.weight"}:  # that of tied embeddings is stored twice by some
         what = f"`{min(left)}` has no place in `{config.model_type}`"
         raise UserError(what, where=str(experts[0]), hint="export the ensemble as it is")
@@ -128,10 +126,6 @@ def _mean(tensors: Sequence[Tensor]) -> Tensor:
     for tensor in tensors:
         total += tensor.double() * (1 / len(tensors))
     return total.to(tensors[0].dtype)
-
-
-def _square(one: Tensor, other: Tensor) -> float:
-    return float((one.double() - other.double()).square().sum())
 
 
 @torch.no_grad()

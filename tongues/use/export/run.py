@@ -1,10 +1,9 @@
 """A run as a Hugging Face folder to publish: its end, or a checkpoint."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-from transformers import PreTrainedModel
 
 from tongues.core.errors import UserError
 from tongues.runs.record import Base, Run, read_run
@@ -59,12 +58,18 @@ def export_run(
             say(f"step {record.steps}")
         else:
             place = _checkpoint(directory, changes.step)
-            model, done = _load(directory, place, workspace), step_of(place)
-            fill_folder(aside, model, _tokens(record, workspace), until(record, done))
+            tokens = find_tokens(record, workspace)
+            if tokens is None:
+                what, where = "holds no longer the tokens that the run read", workspace / "tokens"
+                hint = "name its place by `--workspace`"
+                raise UserError(what, where=str(where), hint=hint)
+            model, done = checkpoint_model(place, workspace), step_of(place)
+            fill_folder(aside, model, tokens, until(record, done))
             say(f"step {done}")
         if changes.instruct:
             notes += _chat(aside, record, workspace, changes.instruct, changes, say)
-        notes += store_folder(aside, changes.dtype, _first_folder(record, workspace), say)
+        first = first_base(record.base_model, workspace)
+        notes += store_folder(aside, changes.dtype, base_folder(first, workspace), say)
         if changes.gguf:
             texts = _held_out(record, record.languages, workspace)
             notes += add_gguf(aside, texts, say)
@@ -85,12 +90,12 @@ def store_folder(
     return [f"The weights are rounded from {before} to {wanted}."]
 
 
-def _first_folder(record: Run, workspace: Path) -> Path | None:
-    """What the first of a chain of runs started from, where it still is."""
-    try:
-        return find_base(first_base(record.base_model, workspace), workspace)
-    except UserError:  # it is gone
-        return None
+def base_folder(name: str | None, workspace: Path) -> Path | None:
+    """The Hugging Face folder of a base; None where it is gone."""
+    with suppress(UserError):
+        base = find_base(name, workspace)
+        return base and model_folder(base)
+    return None
 
 
 def _chat(
@@ -141,17 +146,6 @@ def until(record: Run, step: int) -> Run:
     )
 
 
-def _tokens(record: Run, workspace: Path) -> Path:
-    tokens = find_tokens(record, workspace)
-    if tokens is None:
-        what, hint = (
-            "holds no longer the tokens that the run read",
-            "name its place by `--workspace`",
-        )
-        raise UserError(what, where=str(workspace / "tokens"), hint=hint)
-    return tokens
-
-
 def _checkpoint(directory: Path, step: int | None) -> Path:
     places = {step_of(place): place for place in list_checkpoints(directory / "checkpoints")}
     if not places:
@@ -164,13 +158,3 @@ def _checkpoint(directory: Path, step: int | None) -> Path:
         hint = f"there are {', '.join(map(str, places))}"
         raise UserError(f"has no checkpoint of step {step}", where=str(directory), hint=hint)
     return places[chosen]
-
-
-def _load(directory: Path, place: Path, workspace: Path) -> PreTrainedModel:
-    try:
-        return checkpoint_model(place, workspace)
-    except UserError as error:
-        steps = (step_of(other) for other in list_checkpoints(directory / "checkpoints"))
-        others = ", ".join(str(step) for step in steps if step != step_of(place)) or "no others"
-        hint = f"there are {others}; name one by `--step`"
-        raise UserError(error.what, where=error.where, hint=hint) from None

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ _FLOATS = {*_STORED.values(), "F64"}
 _SHARD = 5_000_000_000  # bytes of one file, as the hub and older transformers cut them
 
 
-class StoredWeights:
+class StoredWeights(AbstractContextManager["StoredWeights"]):
     """The tensors of a folder by name; each is read when it is asked for, and kept by nobody.
 
     A context: leaving it closes the files.
@@ -36,9 +36,6 @@ class StoredWeights:
         for file in weight_files(folder):
             stored = self._open.enter_context(safe_open(file, framework="pt"))
             self._place |= dict.fromkeys(stored.keys(), stored)
-
-    def __enter__(self) -> "StoredWeights":
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._open.close()

@@ -53,12 +53,9 @@ def _state(file: Path) -> dict[str, Any]:
 
 def _checkpoints(folder: Path) -> dict[int, Path]:
     """Folders with a model, by step."""
-    named = ((_CHECKPOINT.fullmatch(path.name), path) for path in folder.glob("checkpoint-*"))
-    return {int(match[1]): path for match, path in named if match and _has_model(path)}
-
-
-def _has_model(folder: Path) -> bool:
-    return (folder / "config.json").is_file() and any(folder.glob("*.safetensors"))
+    places = [file.parent for file in folder.glob("checkpoint-*/config.json")]
+    named = ((_CHECKPOINT.fullmatch(place.name), place) for place in places)
+    return {int(match[1]): x for match, x in named if match and any(x.glob("*.safetensors"))}
 
 
 def _whole(row: Mapping[str, Any], key: str, file: Path) -> int:

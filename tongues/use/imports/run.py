@@ -13,20 +13,23 @@ from typing import Any
 
 from tongues import __version__
 from tongues.core.errors import UserError, nearest
-from tongues.core.files import append_line, file_hash, fingerprint, whole_directory
+from tongues.core.files import append_line, file_hash, fingerprint, read_lines, whole_directory
 from tongues.models import Anatomy
 from tongues.models.anatomy import of_folder
 from tongues.recipe import Text
-from tongues.runs.record import Base, Run, write_run
+from tongues.runs.record import Base, Run, read_run, write_run
 from tongues.text.folder import find_texts, sample_texts
 from tongues.text.sources import check_text
 from tongues.text.tokens.fertility import measure
 from tongues.text.tokens.tokenizer import load_tokenizer
 from tongues.train.base import base_fingerprint, find_base, model_folder
 from tongues.use.imports.log import LoggedHeldOut, TrainerLog, read_log
+from tongues.use.imports.schedule import read_schedule
 
 _SAMPLE = 1_000_000  # characters of a language, for its bytes per token
 _ALL = 1e-6  # by which shares may miss one in all
+_RATES = "its learning rates to come are taken as {schedule}, to {min_learning_rate} of the peak"
+_NO_RATES = "its learning rates so far are of no schedule here, so its end is not forecast"
 
 Say = Callable[[str], None]
 
@@ -55,13 +58,16 @@ class Declared:
 
 
 def import_run(folder: Path, declared: Declared, workspace: Path, say: Say) -> Path:
-    """Write the run into the store; returns its directory. The run's own folder stays as it is."""
+    """Write the run into the store; returns its directory. The run's own folder stays as it is.
+
+    One that was imported before its end is replaced by what its log says now.
+    """
     directory = workspace / "runs" / declared.name
-    if directory.exists():
-        what, hint = "there is a run of this name", "choose another name with `--name`"
-        raise UserError(what, where=str(directory), hint=hint)
     _check_shares(declared)
     log = read_log(folder)
+    if directory.exists() and not _goes_on(directory, log):
+        what, hint = "there is another run of this name", "choose another name with `--name`"
+        raise UserError(what, where=str(directory), hint=hint)
     if declared.model is not None:
         log = replace(log, checkpoints={log.step: declared.model})
     if not log.checkpoints:
@@ -85,13 +91,20 @@ def import_run(folder: Path, declared: Declared, workspace: Path, say: Say) -> P
             append_line(aside / "metrics.jsonl", row)
         for row in _evaluations(log, declared, run, anatomy, languages, bytes_per_token):
             append_line(aside / "evals.jsonl", row)
-        if log.seconds:
-            append_line(aside / "timing.jsonl", {"step": log.step, "seconds": log.seconds})
+        append_line(aside / "timing.jsonl", {"step": log.step, "seconds": log.seconds or 0.0})
         if run.status == "finished" and newest == log.checkpoints.get(log.step):
             (aside / "model").symlink_to(newest.resolve(), target_is_directory=True)
     for line in _told(log, run, directory):
         say(line)
     return directory
+
+
+def _goes_on(directory: Path, log: TrainerLog) -> bool:
+    """Whether a run was imported when its log was shorter."""
+    before, logged = read_run(directory), {(line.step, line.loss) for line in log.losses}
+    rows = ((row["step"], row["loss"]) for row in read_lines(directory / "metrics.jsonl"))
+    imported = before.engine == {"trainer": log.trainer}
+    return imported and before.status != "finished" and logged.issuperset(rows)
 
 
 def _check_shares(declared: Declared) -> None:
@@ -181,7 +194,11 @@ def _record(
     mark = base_fingerprint(base)
     text = [file_hash(tokenizer / "tokenizer.json"), sorted({x.text for x in log.held_out})]
     rates = [line.learning_rate for line in log.losses if line.learning_rate is not None]
-    tokens = log.steps * batch
+    tokens, context = log.steps * batch, declared.context
+    settings = {"context": f"{context} tokens"}
+    settings["batch"] = f"{max(1, round(batch / context)) * context} tokens"  # whole samples
+    if schedule := read_schedule(log.losses, log.steps):
+        settings |= schedule | {"budget": f"{tokens} tokens"}
     return Run(
         run=declared.name,
         fingerprint=fingerprint([log.trainer, str(log.losses), str(log.held_out), mark]),
@@ -204,7 +221,7 @@ def _record(
         foreign=dict.fromkeys(declared.shares),
         vocabulary_extension=None,
         engine={"trainer": log.trainer},
-        settings={"context": f"{declared.context} tokens"},
+        settings=settings,
         tokens_fingerprint=fingerprint(text),
         versions={"tongues": __version__, "python": platform.python_version()},
         seconds=log.seconds,
@@ -239,7 +256,8 @@ def _told(log: TrainerLog, run: Run, directory: Path) -> Iterator[str]:
     """What came in, and what is missing in it."""
     yield f"{run.run}: {run.roles}; {log.step:,} of {log.steps:,} steps by {log.trainer}"
     if run.status != "finished":
-        yield "it is not at its end: import it again under another name when it is"
+        yield "it is not at its end: import it again as it goes on; `tongues ls` forecasts its end"
+        yield (_RATES if "schedule" in run.settings else _NO_RATES).format(**run.settings)
     elif not (directory / "model").exists():
         yield "its last checkpoint is not there, so `evaluate` and `export` cannot open it"
     if not log.held_out:

@@ -35,17 +35,14 @@ def _history(file: Path) -> Iterator[dict[str, Any]]:
     """What was logged, a row a call; by wandb's own messages."""
     require("wandb", "import")
     Record: Any = import_module("wandb.proto.wandb_internal_pb2").Record
+    damaged: Any = import_module("google.protobuf.message").DecodeError
     try:
         for data in leveldb_records(read_limited(file)):
             record = Record.FromString(data)
             if record.HasField("history"):
                 items = record.history.item
                 yield {x.key or "/".join(x.nested_key): json.loads(x.value_json) for x in items}
-    except (ValueError, RecursionError, struct.error) as error:
-        raise UserError(f"is damaged ({error})", where=str(file)) from None
-    except Exception as error:  # protobuf's own, which is no ValueError
-        if type(error).__name__ != "DecodeError":
-            raise
+    except (ValueError, RecursionError, struct.error, damaged) as error:
         raise UserError(f"is damaged ({error})", where=str(file)) from None
 
 

@@ -78,13 +78,10 @@ def check_host(headers: Headers, allowed: Collection[str]) -> None:
     raise Refusal(400, message, code="unknown_host")
 
 
-# A served model as `/v1/models` lists it.
-
-
 def describe_model(
     model: Model, created: int, examples: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """OpenAI's fields of a model, and under `tongues` what the page needs.
+    """A model as `/v1/models` lists it: OpenAI's fields, and in `tongues` what the page needs.
 
     created: when, in seconds since 1970. examples: beginnings of texts to try, by language. The
     model's own routing is the first of `routings`; `context` is null where any number of tokens

@@ -20,7 +20,6 @@ from tongues.use.serve.refusal import Limits
 if TYPE_CHECKING:
     from tongues.use.serve.app import App
 
-
 _IDLE = 20  # seconds that a connection is kept for the next request; chosen
 
 
