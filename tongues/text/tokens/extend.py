@@ -6,7 +6,8 @@ ever adjacent in the preserved text is therefore never merged, and that text kee
 the base takes words past all merges, as Llama 3 does, a word that does not occur in the preserved
 text can also become one token, if that saves more. Only words with letters count, and of a language
 in a script that the preserved text does not have, only words in that script: its digits, signs and
-foreign words stay as they are.
+foreign words stay as they are. So do words with a capital after their first letter. Most are names
+and code, such as JavaScript, which text of the preserved languages has too.
 """
 
 import json
@@ -31,7 +32,7 @@ _RUNS = r"▁*[\p{L}\p{M}]+|▁*\p{N}|▁*[^▁\p{L}\p{M}\p{N}]+|▁+"
 _LONGEST = 200  # letters of a word; longer ones are cut
 _COVERED = 0.9995  # of all characters; the rarer ones stay spelled in bytes
 _LEAST = 2  # occurrences of a pair that are worth a token
-_PRECISION = 1000  # of the weights that make languages equal
+_PRECISION = 1_000_000  # of the weights that make languages equal
 _TEXTS = 256  # encoded at a time
 _MAIN = 0.05  # of the letters, for a script to be one that a language is written in
 _BYTE_OF = {letter: byte for byte, letter in byte_alphabet().items()}
@@ -218,15 +219,17 @@ def _scripts(tokenizer: Tokenizer, words: Mapping[str, int]) -> set[str]:
 
 
 def _written(tokenizer: Tokenizer, words: Counter[str], known: set[str]) -> Counter[str]:
-    """The words of a language that have letters; those of its own scripts, if it has any.
+    """A language's words with letters, but no capital inside; those of its own scripts, if any.
 
     known: the scripts of the preserved text.
     """
     own = _scripts(tokenizer, words) - known
     few: Counter[str] = Counter()
     for word, count in words.items():
-        scripts = {script_of(letter) for letter in _bytes(tokenizer, word).decode(errors="ignore")}
-        scripts -= {None}
+        letters = [s for s in _bytes(tokenizer, word).decode(errors="ignore") if script_of(s)]
+        if any(letter.isupper() for letter in letters[1:]):  # benchmarks/extension.txt, "Bible"
+            continue
+        scripts = {script_of(letter) for letter in letters}
         if scripts and (not own or scripts - SHARED_SCRIPTS <= own):
             few[word] = count
     return few

@@ -27,7 +27,7 @@ from tongues.text.tokens.tokenizer import (
     train_tokenizer,
     vocabulary_size,
 )
-from tongues.text.tokens.words import REPEATED, TRAINED
+from tongues.text.tokens.words import OF_A_SOURCE, OF_A_TENTH, REPEATED, TRAINED
 
 _TRIED = 300_000  # bytes of each language on which the tokenizer is judged
 _GLANCE = 50_000  # characters of each language on which it is judged before text is read
@@ -114,9 +114,8 @@ def _extended(
         trial = extend_tokenizer(base, target, [*others, *seen], extension.new_tokens).tokenizer
         left = [text for text, left_out in zip(some, unseen, strict=True) if left_out]
         share = changed_share(base, trial, left)
-        tell(
-            f"{lang}: of {source}, if it had not been read, {share:.2%} of the tokens would change"
-        )
+        said = OF_A_SOURCE if source else OF_A_TENTH
+        tell(said.format(lang=lang, source=source, share=share))
     return extended.tokenizer
 
 
@@ -124,12 +123,12 @@ def _unseen(corpus: Corpus, numbers: np.ndarray) -> tuple[np.ndarray, str]:
     """Which documents of a language to leave out for a trial, and what they are.
 
     They are those of one source: the smallest with a tenth of them, or else the largest. Of a
-    single source, every tenth document.
+    single source, which is then not named, every tenth document.
     """
     source = np.array(corpus.titles)[corpus.part_of(numbers)]
     known, counts = np.unique(source, return_counts=True)
     if len(known) == 1:
-        return np.arange(len(numbers)) % _EVERY == 0, "a tenth of this text"
+        return np.arange(len(numbers)) % _EVERY == 0, ""
     large = counts * _EVERY >= len(numbers)
     place = np.where(large, counts, len(numbers)).argmin() if large.any() else counts.argmax()
     return source == known[place], str(known[place])

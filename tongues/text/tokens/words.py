@@ -46,6 +46,11 @@ REPEATED = (
     "training a tokenizer on {size} of text; that of {small} is repeated, to have as much of each "
     "language"
 )
+OF_A_SOURCE = "{lang}: {share:.2%} of the tokens of {source} would change, had it not been read"
+OF_A_TENTH = (
+    "{lang}: {share:.2%} of the tokens of a tenth of this text would change, had it not been read; "
+    "of another kind of text more"
+)
 _ONE_RUN = "`{run}` was trained on these tokens"
 _RUNS = "`{run}` and {others} were trained on these tokens"
 IN_USE = (
