@@ -1,13 +1,17 @@
-"""LLaMA-Factory, axolotl and NeMo AutoModel themselves read what they are handed."""
+"""LLaMA-Factory, axolotl, torchtitan and NeMo AutoModel read what they are handed."""
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pytest
+import torch
+from transformers import AutoModelForCausalLM
 
 from tests.engines.handed import CONTEXT, Handed
 from tests.engines.packages import environment
@@ -17,16 +21,17 @@ from tongues.use.imports.log import read_log
 
 pytestmark = pytest.mark.slow
 QUIET = {"AXOLOTL_DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "2"}
+QUIET |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29533"}
+QUIET |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}
 
 # Opens the settings by AutoModel's own loader, and 1,000 samples by its own reader.
 READ = """
-import json, os
+import json
 from nemo_automodel.components.config.loader import load_yaml_config
 from transformers import AutoTokenizer
 import torch.distributed
 
 settings = load_yaml_config("config.yaml")
-os.environ |= dict(MASTER_ADDR="localhost", MASTER_PORT="29533", RANK="0", WORLD_SIZE="1")
 torch.distributed.init_process_group("gloo")
 given = settings.dataset.to_dict()
 reader = given.pop("_target_")
@@ -79,6 +84,43 @@ def test_axolotl_trains_and_comes_back(handed: Handed) -> None:
     back = handed.bring("axolotl")  # without its one loss of both languages
     assert len(read_lines(back / "metrics.jsonl")) == 20
     assert not (back / "evals.jsonl").exists()
+
+
+# torchtitan asks for an accelerator alone; of PyTorch's nightlies it needs `set_timeout`.
+ON_A_PROCESSOR = """
+from types import SimpleNamespace
+import torch, torch._utils
+torch._utils._get_available_device_type = lambda: "cpu"
+torch.distributed.set_timeout = lambda *given: None
+torch.cpu.current_device = lambda: 0
+torch.cpu.get_device_name = lambda device: "processor"
+torch.cpu.get_device_properties = lambda device: SimpleNamespace(total_memory=1)
+torch.cpu.memory_stats = lambda device: {}
+torch.cpu.reset_peak_memory_stats = torch.cpu.empty_cache = lambda: None
+from torchtitan.train import main
+main()
+"""
+
+
+def test_torchtitan_trains_as_we_do_and_comes_back(handed: Handed) -> None:
+    folder, programs = handed.over("torchtitan"), environment("torchtitan")
+    start = ["--module=settings", "--config=recipe", "--training.mixed_precision_param=float32"]
+    start += ["--training.steps=20", "--lr_scheduler.total_steps=39"]
+    start += ["--training.disable_cuda_graphs"]
+    run(folder, str(programs / "python"), "-c", ON_A_PROCESSOR, *start)
+    model = folder / "out/checkpoint/step-20"
+    for file in (folder / "base").glob("*.json"):  # as its README says
+        shutil.copy(file, model)
+    back = read_lines(handed.bring("torchtitan", model=model) / "metrics.jsonl")
+    ours = read_lines(handed.train() / "metrics.jsonl")[:20]
+    assert [row["learning_rate"] for row in back[:3]] == [row["learning_rate"] for row in ours[:3]]
+    theirs, ours = ([row["loss"] for row in rows] for rows in (back, ours))
+    assert theirs[:3] == pytest.approx(ours[:3], abs=1e-5)
+    assert theirs == pytest.approx(ours, abs=0.01)  # its cosine ends a step later
+    rows = datasets.load_from_disk(str(folder / "data/train"))[20 * 8 : 21 * 8]["input_ids"]
+    trained = AutoModelForCausalLM.from_pretrained(model)
+    loss = trained(torch.tensor(rows), labels=torch.tensor(rows)).loss.item()
+    assert loss == pytest.approx(read_lines(handed.train() / "metrics.jsonl")[20]["loss"], abs=0.01)
 
 
 def test_automodel_reads_our_shards_in_the_planned_shares(handed: Handed) -> None:
