@@ -22,7 +22,8 @@ from tongues.use.imports.log import read_log
 pytestmark = pytest.mark.slow
 QUIET = {"AXOLOTL_DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "2"}
 QUIET |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29533"}
-QUIET |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}
+QUIET |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "NUM_NODES": "1"}
+QUIET |= {"LOCAL_WORLD_SIZE": "1"}
 
 # Opens the settings by AutoModel's own loader, and 1,000 samples by its own reader.
 READ = """
@@ -44,12 +45,13 @@ json.dump([[int(row["dataset_id"]), row["input_ids"].tolist()] for row in rows],
 """
 
 
-def run(folder: Path, *words: str) -> None:
-    """Run a program of an engine in a folder."""
+def run(folder: Path, *words: str) -> str:
+    """Run a program of an engine in a folder; what it prints."""
     done = subprocess.run(
         words, cwd=folder, env=os.environ | QUIET, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
 
 
 def history(folder: Path) -> list[dict[str, Any]]:
@@ -153,3 +155,63 @@ def test_what_automodels_own_logger_writes_comes_in(tmp_path: Path) -> None:
     assert [line.step for line in log.losses] == [*range(1, 251)]
     assert log.losses[-1].tokens == 250 * 512
     assert log.losses[-1].loss == pytest.approx(5 - 249 / 1000, abs=1e-6)
+
+
+OLMO = """
+import json, os
+import numpy as np
+from olmo_core.data import NumpyDataLoaderConfig, NumpyFSLDatasetConfig
+from olmo_core.data import NumpyPaddedFSLDatasetConfig, TokenizerConfig
+from olmo_core.nn.transformer import TransformerConfig
+from olmo_core.optim import AdamWConfig, CosWithWarmup
+from olmo_core.train import Duration, TrainerConfig, prepare_training_environment
+from olmo_core.train.callbacks import Callback, LMEvaluatorCallbackConfig, WandBCallback
+from olmo_core.train.train_module import TransformerTrainModuleConfig
+
+class Told(Callback):
+    def log_metrics(self, step, metrics):
+        print("told", json.dumps([step, metrics.get("train/CE loss"), metrics]))
+
+os.environ |= {"WANDB_API_KEY": "none", "WANDB_MODE": "offline"}
+ids = np.random.default_rng(1).integers(3, 400, 40_000).astype("<u2")
+ids[::50] = 0
+ids.tofile("ids.npy")
+tokenizer = TokenizerConfig(vocab_size=400, eos_token_id=0, pad_token_id=1)
+text = dict(paths=["ids.npy"], sequence_length=64, tokenizer=tokenizer, work_dir="work")
+prepare_training_environment(backend="gloo")
+module = TransformerTrainModuleConfig(
+    rank_microbatch_size=512, max_sequence_length=64, max_grad_norm=1.0,
+    optim=AdamWConfig(lr=1e-3), scheduler=CosWithWarmup(warmup_steps=2),
+).build(TransformerConfig.olmo2_1M(vocab_size=448).build(init_device="cpu"))
+held_out = NumpyPaddedFSLDatasetConfig(metadata=[{"label": "qab"}], **text)
+evaluated = LMEvaluatorCallbackConfig(
+    eval_dataset=held_out, eval_interval=10, eval_duration=Duration.steps(2)
+)
+wandb = WandBCallback(name="x", project="x", cancel_check_interval=10**9)
+TrainerConfig(
+    save_folder="out", no_checkpoints=True, max_duration=Duration.steps(20),
+    metrics_collect_interval=1, callbacks={"wandb": wandb, "lm": evaluated, "told": Told()},
+).build(
+    module,
+    NumpyDataLoaderConfig(global_batch_size=512, seed=1, num_workers=0).build(
+        NumpyFSLDatasetConfig(**text).build(), dp_process_group=module.dp_process_group
+    ),
+).fit()
+"""
+
+
+def test_what_olmo_core_logs_while_it_trains_comes_in_to_the_digit(tmp_path: Path) -> None:
+    said = run(tmp_path, str(environment("olmo-core") / "python"), "-c", OLMO)
+    told = [json.loads(line[5:]) for line in said.splitlines() if line.startswith("told ")]
+    told = {step: row for step, loss, row in told if loss is not None}
+    log = read_log(tmp_path)
+    assert {line.step: line.loss for line in log.losses} == {
+        step: row["train/CE loss"] for step, row in told.items()
+    }
+    assert len(told) == 20
+    last = log.losses[-1]
+    assert (last.learning_rate, last.norm, last.tokens) == tuple(
+        told[20][name]
+        for name in ("optim/LR (group 0)", "optim/total grad norm", "throughput/total tokens")
+    )
+    assert [(loss.step, loss.text) for loss in log.held_out] == [(10, "qab"), (20, "qab")]

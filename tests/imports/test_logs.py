@@ -22,11 +22,11 @@ from tongues.use.imports.log import read_log
 STEPS = 400  # more than a block of wandb's file holds
 
 NAMES: dict[str, dict[str, str]] = {
-    "torchtitan": {"loss": "loss_metrics/global_avg_loss", "norm": "grad_norm", "lr": "lr"},
+    "torchtitan": {"loss": "loss_metrics/global_avg_loss", "norm": "grad_norm", "lr": "lr/AdamW"},
     "OLMo-core": {
         "loss": "train/CE loss",
         "norm": "optim/total grad norm",
-        "lr": "optim/learning rate (group 0)",
+        "lr": "optim/LR (group 0)",
         "held out": "eval/lm/qab/CE loss",
     },
     "nanotron": {"loss": "lm_loss", "norm": "grad_norm", "lr": "lr"},

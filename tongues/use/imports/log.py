@@ -18,7 +18,7 @@ LOSS = ("loss", "train/loss", "loss_metrics/global_avg_loss", "train/CE loss", "
 _STEP = ("train/global_step", "step", "_step")
 _RATE = (
     *("learning_rate", "train/learning_rate", "lr", "lr/AdamW", "lr/AdamW/0"),
-    "optim/learning rate (group 0)",
+    "optim/LR (group 0)",
 )
 _NORM = ("grad_norm", "train/grad_norm", "train/norm", "optim/total grad norm")
 _TOKENS = (
