@@ -1,5 +1,6 @@
 """LLaMA-Factory, axolotl, torchtitan and NeMo AutoModel read what they are handed."""
 
+import ast
 import json
 import os
 import shutil
@@ -135,6 +136,35 @@ def test_automodel_reads_our_shards_in_the_planned_shares(handed: Handed) -> Non
     for number, ids in rows:  # it shuffles documents: to the first end a sample is one of ours
         until = ids.index(tokens.frame.end) + 1 if tokens.frame.end in ids else len(ids)
         assert np.array(ids[:until], "<i8").tobytes() in ours[number]
+
+
+def names_of(folder: Path) -> set[str]:
+    """What the sources of a package define, import or have as a field, by name."""
+    found = set[str]()
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                found.add(node.name)
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                found.add(node.target.id)
+    return found
+
+
+def test_megatron_bridge_has_what_its_script_names(handed: Handed) -> None:
+    """It can't be imported without a GPU, so its sources are read."""
+    tree = ast.parse((handed.over("megatron-bridge") / "train.py").read_text())
+    (site,) = environment("megatron-bridge").parent.glob("lib/python3*/site-packages")
+    known = names_of(site / "megatron/bridge") | names_of(site / "megatron/core")
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    for node in imports:
+        place = site / (node.module or "").replace(".", "/")
+        assert place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
+    imported = {name.name for node in imports for name in node.names}
+    assert imported < known and len(imported) == 11
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    ours = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id in imported]
+    given = {word.arg for node in ours for word in node.keywords}
+    assert given <= known and len(given) > 30
 
 
 LOG = """
